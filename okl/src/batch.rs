@@ -1,0 +1,239 @@
+//! What goes into a learner: rows, targets, weights, ids; checked whole before anything changes (law 6).
+
+use std::collections::HashMap;
+
+use crate::config::Label;
+use crate::error::{Error, ErrorKind, Result};
+use crate::loss::Reads;
+
+/// The largest feature that is taken: its square, summed over many features, still fits single precision.
+pub const LARGEST: f32 = 1e15;
+
+/// The targets of a batch.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Targets<'a> {
+    /// None: the rows themselves are the examples (novelty losses).
+    #[default]
+    None,
+    /// One or more numbers per row, row by row; -1 and +1 for losses that read a sign.
+    Numbers(&'a [f64]),
+    /// The name of a class per row.
+    Labels(&'a [Label]),
+}
+
+/// Rows in order, with what is known of them.
+///
+/// ```
+/// use okl::{Batch, Targets};
+/// let x = [0.0f32, 1.0, 1.0, 0.0];
+/// let batch = Batch::new(&x, 2).targets(Targets::Numbers(&[1.0, -1.0])).weights(&[1.0, 0.5]);
+/// assert_eq!(batch.rows(), 2);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    pub(crate) x: &'a [f32],
+    pub(crate) features: usize,
+    pub(crate) targets: Targets<'a>,
+    pub(crate) known: Option<&'a [bool]>,
+    pub(crate) weights: Option<&'a [f64]>,
+    pub(crate) ids: Option<&'a [u64]>,
+}
+
+impl<'a> Batch<'a> {
+    /// Rows of `features` numbers each, one after the other.
+    pub fn new(x: &'a [f32], features: usize) -> Self {
+        Batch { x, features, targets: Targets::None, known: None, weights: None, ids: None }
+    }
+
+    /// With targets.
+    pub fn targets(self, targets: Targets<'a>) -> Self {
+        Batch { targets, ..self }
+    }
+
+    /// With one number per row as target.
+    pub fn numbers(self, y: &'a [f64]) -> Self {
+        self.targets(Targets::Numbers(y))
+    }
+
+    /// With one class per row as target.
+    pub fn labels(self, labels: &'a [Label]) -> Self {
+        self.targets(Targets::Labels(labels))
+    }
+
+    /// Says which rows have a target; the others are only predicted, in their place.
+    pub fn known(self, known: &'a [bool]) -> Self {
+        Batch { known: Some(known), ..self }
+    }
+
+    /// With a weight per row, which multiplies loss and gradient; weight 0 is a row without a target.
+    pub fn weights(self, weights: &'a [f64]) -> Self {
+        Batch { weights: Some(weights), ..self }
+    }
+
+    /// With an id per row: an id that names a live term, with the same features, adds onto it.
+    pub fn ids(self, ids: &'a [u64]) -> Self {
+        Batch { ids: Some(ids), ..self }
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.x.len().checked_div(self.features).unwrap_or(0)
+    }
+
+    pub(crate) fn row(&self, i: usize) -> &'a [f32] {
+        &self.x[i * self.features..(i + 1) * self.features]
+    }
+
+    fn is_example(&self, i: usize) -> bool {
+        self.known.is_none_or(|k| k[i]) && self.weights.is_none_or(|w| w[i] > 0.0)
+    }
+
+    pub(crate) fn check_rows(&self, features: usize) -> Result<()> {
+        if self.features == 0 {
+            return Err(Error::shape("features", "at least 1", 0));
+        }
+        if !self.x.len().is_multiple_of(self.features) {
+            return Err(Error::shape("x", format!("a multiple of {} features", self.features), self.x.len()));
+        }
+        if features != 0 && self.features != features {
+            return Err(Error::shape("features", features, self.features));
+        }
+        // Without a way out of the inner loop it runs on whole vectors; NaN compares as false.
+        let good = |part: &[f32]| part.iter().fold(true, |good, v| good & (v.abs() <= LARGEST));
+        let Some(part) = self.x.chunks(256).position(|part| !good(part)) else { return Ok(()) };
+        let at = 256 * part + self.x[256 * part..].iter().position(|v| !good(&[*v])).unwrap_or(0);
+        let hint = if self.x[at].is_finite() { " below 1e15; rescale this feature" } else { "" };
+        Err(ErrorKind::NotFinite { row: at / self.features, column: (at % self.features).to_string(), found: self.x[at].into(), hint }.into())
+    }
+
+    fn check_lengths(&self) -> Result<()> {
+        let rows = self.rows();
+        let lengths = [("known", self.known.map(<[bool]>::len)), ("weights", self.weights.map(<[f64]>::len)), ("ids", self.ids.map(<[u64]>::len))];
+        for (what, len) in lengths {
+            if let Some(len) = len.filter(|&len| len != rows) {
+                return Err(Error::shape(what, format!("{rows}, one per row"), len));
+            }
+        }
+        let bad = |w: &f64| !(w.is_finite() && *w >= 0.0);
+        match self.weights.and_then(|w| w.iter().position(bad).map(|row| (row, w[row]))) {
+            Some((row, found)) => Err(ErrorKind::Weight { row, found }.into()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The targets of a batch as the loop reads them: numbers, row by row.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Checked {
+    pub y: Vec<f64>,
+    pub width: usize,
+    pub known: Vec<bool>,
+    /// Classes named for the first time, in order.
+    pub new_classes: Vec<Label>,
+}
+
+/// The names of classes, in order of appearance.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Classes {
+    pub names: Vec<Label>,
+    /// Were they given, so that others are errors?
+    pub fixed: bool,
+    index: HashMap<Label, usize>,
+}
+
+impl Classes {
+    pub fn new(given: Option<&[Label]>) -> Self {
+        let mut classes = Classes { fixed: given.is_some(), ..Classes::default() };
+        classes.extend(given.unwrap_or(&[]));
+        classes
+    }
+
+    pub fn extend(&mut self, names: &[Label]) {
+        for name in names {
+            self.index.insert(name.clone(), self.names.len());
+            self.names.push(name.clone());
+        }
+    }
+
+    pub fn index(&self, name: &Label) -> Option<usize> {
+        self.index.get(name).copied()
+    }
+}
+
+/// Checks everything about a batch that can be wrong; writes the targets as numbers.
+pub(crate) fn check(batch: &Batch<'_>, reads: Reads, features: usize, outputs: Option<usize>, classes: &Classes, out: &mut Checked) -> Result<()> {
+    batch.check_rows(features)?;
+    batch.check_lengths()?;
+    let rows = batch.rows();
+    (out.width, out.y, out.known, out.new_classes) = (0, std::mem::take(&mut out.y), std::mem::take(&mut out.known), Vec::new());
+    out.y.clear();
+    out.known.clear();
+    out.known.extend((0..rows).map(|i| batch.is_example(i)));
+    match (reads, batch.targets) {
+        (Reads::Nothing, _) => Ok(()),
+        (_, Targets::None) => {
+            out.known.fill(false);
+            Ok(())
+        }
+        (Reads::Sign | Reads::Class, Targets::Labels(labels)) => check_labels(labels, reads, rows, classes, out),
+        (Reads::Class, Targets::Numbers(_)) => Err(target_error(0, "numbers", "class labels")),
+        (_, Targets::Labels(_)) => Err(target_error(0, "class labels", "numbers: this is a loss for regression")),
+        (_, Targets::Numbers(y)) => check_numbers(y, reads, rows, outputs, out),
+    }
+}
+
+fn target_error(row: usize, found: impl Into<String>, expected: impl Into<String>) -> Error {
+    ErrorKind::Target { row, found: found.into(), expected: expected.into() }.into()
+}
+
+fn check_numbers(y: &[f64], reads: Reads, rows: usize, outputs: Option<usize>, out: &mut Checked) -> Result<()> {
+    let width = if reads == Reads::Vector { outputs.unwrap_or(y.len().checked_div(rows).unwrap_or(1).max(1)) } else { 1 };
+    if y.len() != rows * width {
+        return Err(Error::shape("targets", format!("{}, {width} per row", rows * width), y.len()));
+    }
+    for (row, y) in y.chunks_exact(width).enumerate().filter(|(row, _)| out.known[*row]) {
+        if let Some(column) = y.iter().position(|v| !v.is_finite()) {
+            return Err(ErrorKind::NotFinite { row, column: format!("target {column}"), found: y[column], hint: "; use `known` for a missing target" }.into());
+        }
+        if reads == Reads::Sign && y[0].abs() != 1.0 {
+            return Err(target_error(row, y[0].to_string(), "-1 or +1, or class labels"));
+        }
+    }
+    // No rows settle nothing.
+    out.width = if rows > 0 { width } else { 0 };
+    out.y.extend_from_slice(y);
+    Ok(())
+}
+
+/// A class exists from the row that names it; with one class there is nothing to learn yet, and the row is only predicted.
+fn check_labels(labels: &[Label], reads: Reads, rows: usize, classes: &Classes, out: &mut Checked) -> Result<()> {
+    if labels.len() != rows {
+        return Err(Error::shape("labels", format!("{rows}, one per row"), labels.len()));
+    }
+    for (row, label) in labels.iter().enumerate() {
+        if !out.known[row] {
+            out.y.push(0.0);
+            continue;
+        }
+        let old = classes.names.len();
+        let new = || out.new_classes.iter().position(|c| c == label).map(|i| old + i);
+        let index = match classes.index(label).or_else(new) {
+            Some(index) => index,
+            None if classes.fixed => {
+                let names: Vec<String> = classes.names.iter().take(20).map(Label::to_string).collect();
+                return Err(target_error(row, label.to_string(), format!("one of the given classes: {}", names.join(", "))));
+            }
+            None => {
+                out.new_classes.push(label.clone());
+                old + out.new_classes.len() - 1
+            }
+        };
+        if reads == Reads::Sign && index > 1 {
+            return Err(target_error(row, label.to_string(), "one of two classes; use max_margin or softmax for more"));
+        }
+        out.known[row] = old + out.new_classes.len() > 1;
+        out.y.push(if reads == Reads::Sign { 2.0 * index as f64 - 1.0 } else { index as f64 });
+    }
+    out.width = 1;
+    Ok(())
+}

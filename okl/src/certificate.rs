@@ -1,0 +1,189 @@
+//! What can be said of a run while it runs, in O(1) per step: regret (E25), alert rate (algorithms.md 3.5).
+//!
+//! The truncation certificate (3.6) is one number, [`crate::head::Head::truncation_error`].
+
+use serde::{Deserialize, Serialize};
+
+/// CERT-R of E25: for any u with offset b_u,
+///
+/// ```text
+/// sum_t [R_t(f_t) - R_t(u)] <= |u|²/(2 L'_1) + 1/2 sum_{t>=2} (1/L_t - 1/L_{t-1} - lambda)_+ (|f_t| + |u|)² + 1/2 sum_t L'_t xi^T K_tt xi
+///                            + the same for the offset, without lambda
+///                            + sum_t d_t (|f_t| + |u| + d_t/2) / L_t + lambda d_t (|f_t| + d_t/2)     what was dropped
+/// ```
+///
+/// with L = eta, L' = eta/(1 - eta lambda), d_t the norm of what step t dropped. It is a quadratic in |u| and |b_u|,
+/// whose coefficients are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Regret {
+    /// False once a step was taken for which the inequality is not known.
+    pub(crate) holds: bool,
+    pub(crate) constant: f64,
+    pub(crate) linear: f64,
+    pub(crate) square: f64,
+    pub(crate) offset_linear: f64,
+    pub(crate) offset_square: f64,
+    /// 1/eta of the step before; 0 before the first.
+    pub(crate) last_inverse: f64,
+}
+
+/// One explicit step, as the regret certificate sees it.
+pub(crate) struct RegretStep {
+    pub eta: f64,
+    pub lambda: f64,
+    /// |f_t|² before the step.
+    pub norm2: f64,
+    /// |b_t|² before the step; none without an offset.
+    pub offset2: Option<f64>,
+    /// xi^T K_tt xi.
+    pub form: f64,
+    /// |xi|².
+    pub xi2: f64,
+}
+
+impl Regret {
+    pub(crate) fn step(&mut self, s: &RegretStep) {
+        let (inverse, lifted) = (1.0 / s.eta, s.eta / (1.0 - s.eta * s.lambda));
+        let first = self.last_inverse == 0.0;
+        // E25: the first step contributes |u|²/(2 L'_1), f_1 being 0; later ones the growth of 1/L beyond lambda.
+        let growth = if first { 1.0 / lifted } else { inverse - self.last_inverse - s.lambda };
+        self.constant += 0.5 * lifted * s.form;
+        if growth > 0.0 {
+            self.constant += 0.5 * growth * s.norm2;
+            self.linear += growth * s.norm2.sqrt();
+            self.square += 0.5 * growth;
+        }
+        if let Some(offset2) = s.offset2 {
+            let growth = inverse - self.last_inverse;
+            self.constant += 0.5 * s.eta * s.xi2;
+            if growth > 0.0 {
+                self.constant += 0.5 * growth * offset2;
+                self.offset_linear += growth * offset2.sqrt();
+                self.offset_square += 0.5 * growth;
+            }
+        }
+        self.last_inverse = inverse;
+    }
+
+    /// A part of norm `lost` was dropped from a function of norm `norm`, with step size eta.
+    pub(crate) fn drop(&mut self, lost: f64, norm: f64, eta: f64, lambda: f64) {
+        // |f - u|² enters the telescoping sum with 1/(2 eta); and the norm itself, which the next R_t pays for, may have grown.
+        self.constant += 0.5 * lost * (2.0 * norm + lost) * (1.0 / eta + lambda);
+        self.linear += lost / eta;
+    }
+
+    /// The bound on the regret against every u with |u| <= `norm` and |b_u| <= `offset`; none where it does not hold.
+    pub fn bound(&self, norm: f64, offset: f64) -> Option<f64> {
+        let of_f = self.constant + self.linear * norm + self.square * norm * norm;
+        self.holds.then_some(of_f + self.offset_linear * offset + self.offset_square * offset * offset)
+    }
+}
+
+/// The rate at which examples were outside, and how far it can be from nu.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AlertRate {
+    /// What was asked for.
+    pub nu: f64,
+    /// What was seen: the fraction outside.
+    pub rate: f64,
+    /// |rate - nu| is at most this, whatever the data.
+    pub bound: f64,
+}
+
+/// 3.5: theta moves by -eta (1{out} - nu) (or its opposite), so the sum of 1{out} - nu is a sum of moves of theta over eta;
+/// summed by parts, |rate - nu| <= range(theta) (1/eta_1 + sum |1/eta_{t+1} - 1/eta_t|) / T, and what the projection
+/// moved is logged. Examples count by their weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rate {
+    pub(crate) examples: f64,
+    pub(crate) outside: f64,
+    pub(crate) least: f64,
+    pub(crate) largest: f64,
+    pub(crate) variation: f64,
+    pub(crate) last_inverse: f64,
+    pub(crate) projected: f64,
+}
+
+impl Rate {
+    pub(crate) fn new(theta: f64) -> Self {
+        Rate { least: theta, largest: theta, ..Rate::default() }
+    }
+
+    /// One example of weight `weight`, after which theta is `theta`, of which the projection did `projected`.
+    pub(crate) fn step(&mut self, weight: f64, outside: bool, eta: f64, theta: f64, projected: f64) {
+        let inverse = 1.0 / eta;
+        self.examples += weight;
+        self.outside += if outside { weight } else { 0.0 };
+        self.least = self.least.min(theta);
+        self.largest = self.largest.max(theta);
+        self.variation += (inverse - self.last_inverse).abs();
+        self.last_inverse = inverse;
+        self.projected += projected.abs() * inverse;
+    }
+
+    /// The certificate, after the first example.
+    pub fn certificate(&self, nu: f64) -> Option<AlertRate> {
+        let bound = ((self.largest - self.least) * self.variation + self.projected) / self.examples;
+        (self.examples > 0.0).then(|| AlertRate { nu, rate: self.outside / self.examples, bound })
+    }
+}
+
+/// A threshold of its own for the averaged score (3.5): th <- th exp(step (nu - 1{score < th})), started at the
+/// nu-quantile of the first `warmup` scores. Then rate = nu - ln(th_T / th_0) / (step T), exactly.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tracker {
+    pub(crate) step: f64,
+    pub(crate) warmup: usize,
+    /// The first scores, while they are gathered.
+    pub(crate) gathered: Vec<f64>,
+    pub(crate) start: f64,
+    pub(crate) threshold: f64,
+    pub(crate) examples: f64,
+    pub(crate) outside: f64,
+}
+
+/// A threshold is never 0: a multiplicative step could not leave it.
+const LEAST_THRESHOLD: f64 = 1e-12;
+
+impl Tracker {
+    pub(crate) fn new(step: f64, warmup: usize) -> Self {
+        Tracker { step, warmup: warmup.max(1), gathered: Vec::new(), start: 0.0, threshold: 0.0, examples: 0.0, outside: 0.0 }
+    }
+
+    /// Is the threshold there yet?
+    pub fn ready(&self) -> bool {
+        self.threshold > 0.0
+    }
+
+    pub(crate) fn step(&mut self, weight: f64, score: f64, nu: f64) {
+        if !self.ready() {
+            self.gathered.push(score);
+            if self.gathered.len() >= self.warmup {
+                self.start_at_quantile(nu);
+            }
+            return;
+        }
+        let outside = score < self.threshold;
+        let move_by = self.step * weight * (nu - f64::from(u8::from(outside)));
+        self.threshold = (self.threshold * libm::exp(move_by)).clamp(f64::MIN_POSITIVE, f64::MAX);
+        self.examples += weight;
+        self.outside += if outside { weight } else { 0.0 };
+    }
+
+    /// Scores grow while f is young, so the later half of the gathered ones speaks for what is to come.
+    fn start_at_quantile(&mut self, nu: f64) {
+        let later = self.gathered.len() / 2;
+        let scores = &mut self.gathered[later..];
+        scores.sort_by(f64::total_cmp);
+        let rank = (nu * scores.len() as f64) as usize;
+        self.start = scores[rank.min(scores.len() - 1)].max(LEAST_THRESHOLD);
+        self.threshold = self.start;
+        self.gathered = Vec::new();
+    }
+
+    /// The certificate, once the threshold is there and an example has met it.
+    pub fn certificate(&self, nu: f64) -> Option<AlertRate> {
+        let bound = libm::log(self.threshold / self.start).abs() / (self.step * self.examples);
+        (self.examples > 0.0).then(|| AlertRate { nu, rate: self.outside / self.examples, bound })
+    }
+}

@@ -1,0 +1,110 @@
+//! What can go wrong, where it was found, and what to do about it.
+//!
+//! Every check runs before any state changes: a call that returns an [`Error`] has changed nothing.
+
+use std::fmt::{self, Display, Formatter};
+
+/// The result of every fallible call.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// One error, small enough to return by value; [`Error::kind`] says what happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Error(Box<ErrorKind>);
+
+/// What happened. Rows and columns count from zero, as indices into the call's arrays.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// An array has the wrong length or width.
+    #[error("{what}: expected {expected}, found {found}")]
+    Shape {
+        /// Which array, in words.
+        what: String,
+        /// What would have been right.
+        expected: String,
+        /// What was given.
+        found: usize,
+    },
+    /// A feature or target is NaN, infinite, or too large for single precision.
+    #[error("row {row}, column {column}: found {found}, expected a finite number{hint}")]
+    NotFinite {
+        /// The row of the call.
+        row: usize,
+        /// The column: a feature, or a target.
+        column: String,
+        /// What was found.
+        found: f64,
+        /// What to do, where there is something.
+        hint: &'static str,
+    },
+    /// A target that the loss cannot read.
+    #[error("row {row}: target {found}, expected {expected}")]
+    Target {
+        /// The row of the call.
+        row: usize,
+        /// What was found.
+        found: String,
+        /// What the loss reads.
+        expected: String,
+    },
+    /// A weight that is negative or not finite.
+    #[error("row {row}: weight {found}, expected a finite number >= 0")]
+    Weight {
+        /// The row of the call.
+        row: usize,
+        /// What was found.
+        found: f64,
+    },
+    /// An id that already names another input.
+    #[error("row {row}: id {id} already names another input; use a new id or give the same features")]
+    Id {
+        /// The row of the call.
+        row: usize,
+        /// The id.
+        id: u64,
+    },
+    /// A configuration that cannot work, with the reason.
+    #[error("{field}: {reason}")]
+    Config {
+        /// The setting, as it is typed.
+        field: String,
+        /// Why it is refused and what would be accepted.
+        reason: String,
+    },
+    /// A model file that cannot be read.
+    #[error("model file: {0}")]
+    Snapshot(String),
+}
+
+impl Error {
+    /// What happened.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0
+    }
+
+    pub(crate) fn config(field: &str, reason: impl Into<String>) -> Error {
+        ErrorKind::Config { field: field.into(), reason: reason.into() }.into()
+    }
+
+    pub(crate) fn snapshot(reason: impl Into<String>) -> Error {
+        ErrorKind::Snapshot(reason.into()).into()
+    }
+
+    pub(crate) fn shape(what: &str, expected: impl Display, found: usize) -> Error {
+        ErrorKind::Shape { what: what.into(), expected: expected.to_string(), found }.into()
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
+        Error(Box::new(kind))
+    }
+}
+
+impl Display for Error {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,369 @@
+//! The vector in H as a type: f over a set of terms, and the functions that ride along with it.
+//!
+//! Stored are (a, b, g) per term and output; the coefficients are
+//!
+//! ```text
+//! alpha = s a                  f
+//! beta  = p b + q a            v, SVMD's trace           (algorithms.md 3.1, 3.2)
+//! gamma = P g + Q a            the averaged hypothesis   (algorithms.md 3.7)
+//! ```
+//!
+//! so that a step changes five scalars and one term, whatever the number of terms. Only this file knows that it is scaled.
+
+use crate::aligned::Aligned;
+use crate::gram::{Backend, LANES};
+use crate::output::Output;
+
+/// Which functions ride along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Riders {
+    /// SVMD's trace v.
+    pub trace: bool,
+    /// The averaged hypothesis.
+    pub mean: bool,
+}
+
+impl Riders {
+    /// f itself and its riders.
+    pub fn functions(self) -> usize {
+        1 + self.trace as usize + self.mean as usize
+    }
+}
+
+/// The lazy scales: alpha = f a, beta = trace.0 b + trace.1 a, gamma = mean.0 g + mean.1 a.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scales {
+    pub f: f64,
+    pub trace: (f64, f64),
+    pub mean: (f64, f64),
+}
+
+impl Scales {
+    const FRESH: Scales = Scales { f: 1.0, trace: (1.0, 0.0), mean: (1.0, 0.0) };
+}
+
+/// What one kernel row says of the functions: f(x), v(x) and the mean's value, without offsets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reading {
+    pub f: Vec<f64>,
+    pub trace: Vec<f64>,
+    pub mean: Vec<f64>,
+    sums: Vec<f64>,
+    gathered: Vec<f64>,
+}
+
+impl Reading {
+    fn fit(&mut self, outputs: usize, sums: usize, riders: Riders) {
+        if self.f.len() == outputs && self.sums.len() == sums * riders.functions() && self.gathered.len() == sums {
+            return;
+        }
+        self.f.resize(outputs, 0.0);
+        self.trace.resize(outputs, 0.0);
+        self.mean.resize(outputs, 0.0);
+        self.sums.resize(sums * riders.functions(), 0.0);
+        self.gathered.resize(sums, 0.0);
+    }
+}
+
+/// The coefficients of one term: alpha, beta, gamma.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Term {
+    pub alpha: Vec<f64>,
+    pub trace: Vec<f64>,
+    pub mean: Vec<f64>,
+}
+
+impl Term {
+    pub fn fit(&mut self, outputs: usize) {
+        self.alpha.resize(outputs, 0.0);
+        self.trace.resize(outputs, 0.0);
+        self.mean.resize(outputs, 0.0);
+    }
+}
+
+/// f = sum_i K(., x_i) alpha_i and its riders, as coefficients over slots.
+#[derive(Clone, Debug)]
+pub struct Expansion {
+    outputs: usize,
+    riders: Riders,
+    stride: usize,
+    /// Column by column: a for each output, then b, then g; each column over `stride` slots, on whole cache lines.
+    data: Aligned<f64>,
+    pub(crate) scales: Scales,
+}
+
+/// A rider is written out anew when its own scale has fallen this far below what it is mixed with.
+const BAKE: f64 = 1.0 / 1024.0;
+/// Without riders the scale is moved into the coefficients by exact powers of two, far from the ends of f64.
+const FAR: f64 = 2e60;
+
+impl Expansion {
+    pub(crate) fn new(outputs: usize, riders: Riders) -> Self {
+        Expansion { outputs, riders, stride: 0, data: Aligned::default(), scales: Scales::FRESH }
+    }
+
+    /// The number of outputs.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// Which functions ride along.
+    pub fn riders(&self) -> Riders {
+        self.riders
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.data.bytes()
+    }
+
+    fn columns(&self) -> usize {
+        self.outputs * self.riders.functions()
+    }
+
+    /// Room for `slots` slots; the columns move apart by a thirty-second at a time, so that memory stays what is stated.
+    pub(crate) fn reserve(&mut self, slots: usize) {
+        if slots > self.stride {
+            let stride = slots.max(self.stride + self.stride / 32).next_multiple_of(LANES);
+            self.relayout(self.outputs, stride);
+        }
+    }
+
+    pub(crate) fn add_outputs(&mut self, outputs: usize) {
+        if outputs > self.outputs {
+            self.relayout(outputs, self.stride);
+        }
+    }
+
+    fn relayout(&mut self, outputs: usize, stride: usize) {
+        let mut data = Aligned::zeros(outputs * self.riders.functions() * stride);
+        for function in 0..self.riders.functions() {
+            for o in 0..self.outputs {
+                let (from, to) = ((function * self.outputs + o) * self.stride, (function * outputs + o) * stride);
+                data[to..to + self.stride].copy_from_slice(&self.data[from..from + self.stride]);
+            }
+        }
+        (self.data, self.outputs, self.stride) = (data, outputs, stride);
+    }
+
+    /// The values of f and its riders at the point whose kernel values are `row(plane)`, over the first slots.
+    pub(crate) fn read<'r>(&self, backend: Backend, output: &Output, row: impl Fn(usize) -> &'r [f32], to: &mut Reading) {
+        let sums = output.sums(self.outputs);
+        to.fit(self.outputs, sums, self.riders);
+        self.sum_terms(backend, output, row, &mut to.sums);
+        self.output_of(output, 0, to, |to| &mut to.f);
+        if self.riders.trace {
+            self.output_of(output, 1, to, |to| &mut to.trace);
+        }
+        if self.riders.mean {
+            self.output_of(output, self.riders.functions() - 1, to, |to| &mut to.mean);
+        }
+        self.mix(to);
+    }
+
+    fn output_of(&self, output: &Output, function: usize, to: &mut Reading, out: impl Fn(&mut Reading) -> &mut Vec<f64>) {
+        let (d, per_plane) = (self.outputs, self.columns());
+        let mut gathered = std::mem::take(&mut to.gathered);
+        match output {
+            Output::Identity => gathered.copy_from_slice(&to.sums[function * d..(function + 1) * d]),
+            Output::Full => gathered.copy_from_slice(&to.sums[function * d * d..(function + 1) * d * d]),
+            _ => {
+                for (gathered, plane) in gathered.chunks_exact_mut(d).zip(to.sums.chunks_exact(per_plane)) {
+                    gathered.copy_from_slice(&plane[function * d..(function + 1) * d]);
+                }
+            }
+        }
+        output.apply_sums(&gathered, out(to));
+        to.gathered = gathered;
+    }
+
+    fn sum_terms<'r>(&self, backend: Backend, output: &Output, row: impl Fn(usize) -> &'r [f32], sums: &mut [f64]) {
+        let d = self.outputs;
+        if let Output::Full = output {
+            for (i, sum) in sums.iter_mut().enumerate() {
+                let (function, plane) = (i / (d * d), i % (d * d));
+                self.sum_columns(backend, row(plane), function * d + plane % d, std::slice::from_mut(sum));
+            }
+            return;
+        }
+        for (plane, sums) in sums.chunks_exact_mut(self.columns().max(1)).enumerate() {
+            self.sum_columns(backend, row(plane), 0, sums);
+        }
+    }
+
+    /// Sums over terms of some columns from `first` on, a few at a time.
+    fn sum_columns(&self, backend: Backend, row: &[f32], first: usize, sums: &mut [f64]) {
+        const TOGETHER: usize = 8;
+        let column = |i: usize| &self.data[i * self.stride..][..row.len()];
+        if let [sum] = sums {
+            return backend.weighted_sums(row, &[column(first)], std::slice::from_mut(sum));
+        }
+        for (group, sums) in sums.chunks_mut(TOGETHER).enumerate() {
+            let start = first + group * TOGETHER;
+            let columns: [&[f64]; TOGETHER] = std::array::from_fn(|i| if i < sums.len() { column(start + i) } else { &[] });
+            backend.weighted_sums(row, &columns[..sums.len()], sums);
+        }
+    }
+
+    fn mix(&self, to: &mut Reading) {
+        let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
+        for o in 0..self.outputs {
+            if self.riders.trace {
+                to.trace[o] = p * to.trace[o] + q * to.f[o];
+            }
+            if self.riders.mean {
+                to.mean[o] = mp * to.mean[o] + mq * to.f[o];
+            }
+            to.f[o] *= s;
+        }
+    }
+
+    /// One step of every old coefficient at once: the mean takes in f with weight `omega`, then
+    /// v <- decay c v - eta lambda f and f <- c f, with c = `keep` and eta lambda = `pull`.
+    pub(crate) fn shrink(&mut self, keep: f64, pull: f64, decay: f64, omega: f64) {
+        let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
+        self.scales = Scales {
+            f: keep * s,
+            trace: (decay * keep * p, decay * keep * q - pull * s),
+            mean: ((1.0 - omega) * mp, (1.0 - omega) * mq + omega * s),
+        };
+        self.tidy();
+    }
+
+    /// f and its riders times `factor`.
+    pub(crate) fn scale_all(&mut self, factor: f64) {
+        let Scales { f, trace, mean } = self.scales;
+        self.scales = Scales { f: f * factor, trace: (trace.0 * factor, trace.1 * factor), mean: (mean.0 * factor, mean.1 * factor) };
+        self.tidy();
+    }
+
+    fn tidy(&mut self) {
+        let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
+        let lost = |own: f64, other: f64| own.abs() <= BAKE * other.abs();
+        let Riders { trace, mean } = self.riders;
+        let far = !(1.0 / FAR..FAR).contains(&s.abs());
+        let worn = (trace && (lost(p, q) || lost(p, s))) || (mean && (lost(mp, mq) || lost(s, mq)));
+        if worn || s == 0.0 || (far && (trace || mean)) {
+            self.bake();
+        } else if far {
+            self.renormalise();
+        }
+    }
+
+    /// Moves the scale into the coefficients by a power of two: no bit of any coefficient changes.
+    fn renormalise(&mut self) {
+        let power = libm::scalbn(1.0, libm::ilogb(self.scales.f));
+        self.scales.f /= power;
+        self.data.iter_mut().for_each(|a| *a *= power);
+    }
+
+    /// Writes the scales into the coefficients.
+    fn bake(&mut self) {
+        let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
+        let (riders, block) = (self.riders, self.outputs * self.stride);
+        let (a, rest) = self.data.split_at_mut(block);
+        let (b, g) = rest.split_at_mut(if riders.trace { block } else { 0 });
+        b.iter_mut().zip(&*a).for_each(|(b, a)| *b = p * *b + q * a);
+        g.iter_mut().zip(&*a).for_each(|(g, a)| *g = mp * *g + mq * a);
+        a.iter_mut().for_each(|a| *a *= s);
+        self.scales = Scales::FRESH;
+    }
+
+    pub(crate) fn forget_trace(&mut self) {
+        if self.riders.trace {
+            let block = self.outputs * self.stride;
+            self.data[block..2 * block].fill(0.0);
+            self.scales.trace = (1.0, 0.0);
+        }
+    }
+
+    /// Adds (alpha, beta) onto a slot; the mean does not see it yet.
+    pub(crate) fn add(&mut self, slot: usize, alpha: &[f64], trace: &[f64]) {
+        let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
+        for o in 0..self.outputs {
+            let a = alpha[o] / s;
+            *self.at(0, o, slot) += a;
+            if self.riders.trace {
+                *self.at(1, o, slot) += (trace[o] - q * a) / p;
+            }
+            if self.riders.mean {
+                *self.at(self.riders.functions() - 1, o, slot) -= mq * a / mp;
+            }
+        }
+    }
+
+    pub(crate) fn set(&mut self, slot: usize, term: &Term) {
+        let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
+        for o in 0..self.outputs {
+            let a = term.alpha[o] / s;
+            *self.at(0, o, slot) = a;
+            if self.riders.trace {
+                *self.at(1, o, slot) = (term.trace[o] - q * a) / p;
+            }
+            if self.riders.mean {
+                *self.at(self.riders.functions() - 1, o, slot) = (term.mean[o] - mq * a) / mp;
+            }
+        }
+    }
+
+    pub(crate) fn get(&self, slot: usize, term: &mut Term) {
+        let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
+        term.fit(self.outputs);
+        for o in 0..self.outputs {
+            let a = self.stored(0, o, slot);
+            term.alpha[o] = s * a;
+            if self.riders.trace {
+                term.trace[o] = p * self.stored(1, o, slot) + q * a;
+            }
+            if self.riders.mean {
+                term.mean[o] = mp * self.stored(self.riders.functions() - 1, o, slot) + mq * a;
+            }
+        }
+    }
+
+    /// alpha of one output at one slot.
+    pub fn alpha(&self, output: usize, slot: usize) -> f64 {
+        self.scales.f * self.stored(0, output, slot)
+    }
+
+    /// The coefficient of SVMD's trace v, if there is one.
+    pub fn trace(&self, output: usize, slot: usize) -> Option<f64> {
+        let (p, q) = self.scales.trace;
+        self.riders.trace.then(|| p * self.stored(1, output, slot) + q * self.stored(0, output, slot))
+    }
+
+    /// The coefficient of the averaged hypothesis, if there is one.
+    pub fn mean(&self, output: usize, slot: usize) -> Option<f64> {
+        let (mp, mq) = self.scales.mean;
+        let last = self.riders.functions() - 1;
+        self.riders.mean.then(|| mp * self.stored(last, output, slot) + mq * self.stored(0, output, slot))
+    }
+
+    pub(crate) fn clear(&mut self, slot: usize) {
+        for column in self.data.chunks_exact_mut(self.stride) {
+            column[slot] = 0.0;
+        }
+    }
+
+    fn at(&mut self, function: usize, output: usize, slot: usize) -> &mut f64 {
+        &mut self.data[(function * self.outputs + output) * self.stride + slot]
+    }
+
+    fn stored(&self, function: usize, output: usize, slot: usize) -> f64 {
+        self.data[(function * self.outputs + output) * self.stride + slot]
+    }
+
+    /// The stored columns cut to the first `slots` slots, for a snapshot.
+    pub(crate) fn columns_of(&self, slots: usize) -> Vec<f64> {
+        self.data.chunks_exact(self.stride.max(1)).flat_map(|c| c[..slots].iter().copied()).collect()
+    }
+
+    pub(crate) fn restore(&mut self, slots: usize, columns: &[f64], scales: Scales) {
+        self.reserve(slots);
+        if slots > 0 {
+            for (to, from) in self.data.chunks_exact_mut(self.stride).zip(columns.chunks_exact(slots)) {
+                to[..slots].copy_from_slice(from);
+            }
+        }
+        self.scales = scales;
+    }
+}

@@ -1,0 +1,75 @@
+//! The frame that features are put into before the kernel sees them: (x - shift) * factor, frozen once it is known.
+//!
+//! `scale = standard` shifts by the mean and divides by the deviation of the first examples; otherwise translation-invariant
+//! kernels shift by the first example (the anchor), which keeps the digits of distances far from the origin (3.10.4).
+
+use crate::batch::LARGEST;
+
+/// A shift and a factor per feature; empty where nothing is to be done.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Frame {
+    pub shift: Vec<f64>,
+    pub factor: Vec<f64>,
+}
+
+impl Frame {
+    pub fn anchored(first: &[f32]) -> Self {
+        Frame { shift: first.iter().map(|&v| v.into()).collect(), factor: vec![1.0; first.len()] }
+    }
+
+    /// Mean and inverse deviation of rows; a feature that does not vary keeps its unit.
+    pub fn standard(rows: &[f32], features: usize) -> Self {
+        let count = (rows.len() / features) as f64;
+        let mut frame = Frame { shift: vec![0.0; features], factor: vec![0.0; features] };
+        for row in rows.chunks_exact(features) {
+            frame.shift.iter_mut().zip(row).for_each(|(m, &x)| *m += f64::from(x) / count);
+        }
+        for row in rows.chunks_exact(features) {
+            let spread = frame.factor.iter_mut().zip(&frame.shift).zip(row);
+            spread.for_each(|((v, m), &x)| *v += (f64::from(x) - m) * (f64::from(x) - m) / count);
+        }
+        frame.factor.iter_mut().for_each(|v| *v = if *v > 0.0 { 1.0 / v.sqrt() } else { 1.0 });
+        frame
+    }
+
+    /// More features; they have been zero so far.
+    pub fn widen(&mut self, features: usize) {
+        if !self.shift.is_empty() {
+            self.shift.resize(features, 0.0);
+            self.factor.resize(features, 1.0);
+        }
+    }
+
+    /// Puts rows into the frame; what is absurdly far out stays finite.
+    pub fn apply(&self, rows: &[f32], out: &mut Vec<f32>) {
+        out.clear();
+        if self.shift.is_empty() {
+            out.extend_from_slice(rows);
+            return;
+        }
+        for row in rows.chunks_exact(self.shift.len()) {
+            let scaled = row.iter().zip(&self.shift).zip(&self.factor);
+            out.extend(scaled.map(|((&x, m), f)| (((f64::from(x) - m) * f) as f32).clamp(-LARGEST, LARGEST)));
+        }
+    }
+
+    /// Back to the units of the data.
+    pub fn undo(&self, row: &mut [f32]) {
+        for ((x, m), f) in row.iter_mut().zip(&self.shift).zip(&self.factor) {
+            *x = (f64::from(*x) / f + m) as f32;
+        }
+    }
+}
+
+/// The median of the squared distances between rows, over the pairs that differ; 1 if there are none.
+pub(crate) fn median_distance2(rows: &[f32], features: usize) -> f64 {
+    let count = rows.len() / features;
+    let row = |i: usize| &rows[i * features..(i + 1) * features];
+    let distance = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| (f64::from(*a) - f64::from(*b)) * (f64::from(*a) - f64::from(*b))).sum::<f64>();
+    let mut distances: Vec<f64> = (0..count).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| distance(row(i), row(j))).filter(|d| *d > 0.0).collect();
+    if distances.is_empty() {
+        return 1.0;
+    }
+    let middle = distances.len() / 2;
+    *distances.select_nth_unstable_by(middle, f64::total_cmp).1
+}

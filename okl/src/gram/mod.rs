@@ -1,0 +1,183 @@
+//! Inner products, elementwise kernel maps and sums over terms: the numbers every learner stands on.
+//!
+//! Law 1 of the crate: a result is a function of its inputs alone, not of how rows are cut into blocks, of the
+//! number of threads or of the instruction set, to the last bit. Three rules keep it, and every [`Backend`] is
+//! *the same numbers, faster*:
+//!
+//! 1. `<x, y>` is one chain of f32 fused multiply-adds over the features in index order, from +0:
+//!    `acc = x[k].mul_add(y[k], acc)`. `|x|²` is the same chain ([`square`]), so equal rows are at distance exactly 0.
+//! 2. A kernel's map is elementwise and built of IEEE operations and the two polynomials of `kernel.rs`.
+//! 3. A sum over terms is f64 in the order stated at [`Backend::weighted_sums`].
+//!
+//! Terms live permanently in the layout the inner loops read ([`Panels`]), so nothing is packed per call. The loops
+//! are portable Rust (`portable.rs`), compiled once per instruction set (`x86.rs`, `neon.rs`); a backend chooses
+//! only how many rows and terms it holds in registers at a time.
+
+mod fused;
+mod neon;
+mod panels;
+mod portable;
+#[cfg(test)]
+mod tests;
+mod window;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use std::ops::Range;
+
+pub use fused::kernel_rows;
+pub use panels::{Panels, Rows};
+pub use portable::Elementwise;
+
+use portable::{Job, Scalar};
+use window::Window;
+
+/// Terms per panel: the width of the layout, and the number of lanes of a sum over terms.
+pub const LANES: usize = 32;
+
+/// Slots per partial sum of [`Backend::weighted_sums`].
+pub const CHUNK: usize = 1024;
+
+/// An instruction set to run on. All give the same bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// What the target guarantees; fused multiply-adds may be library calls.
+    Scalar,
+    /// x86 with AVX2 and FMA.
+    Avx2,
+    /// x86 with AVX-512 F, VL, BW and DQ.
+    Avx512,
+    /// 64-bit ARM.
+    Neon,
+}
+
+impl Backend {
+    const ALL: [Backend; 4] = [Backend::Scalar, Backend::Avx2, Backend::Avx512, Backend::Neon];
+
+    /// What this machine can run, slowest first.
+    pub fn available() -> Vec<Backend> {
+        Self::ALL.into_iter().filter(|b| b.runs_here()).collect()
+    }
+
+    /// The name by which `OKL_BACKEND` knows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Backend::Scalar => "scalar",
+            Backend::Avx2 => "avx2",
+            Backend::Avx512 => "avx512",
+            Backend::Neon => "neon",
+        }
+    }
+
+    /// The fastest one this machine can run.
+    pub fn best() -> Backend {
+        let fastest = Self::ALL.into_iter().rev().find(|b| b.runs_here());
+        fastest.unwrap_or(Backend::Scalar)
+    }
+
+    /// The backend named by the environment variable `OKL_BACKEND`, or else [`Backend::best`].
+    ///
+    /// # Errors
+    /// A sentence naming the choices, if the name is unknown or this machine cannot run it.
+    pub fn chosen() -> Result<Backend, String> {
+        match std::env::var("OKL_BACKEND") {
+            Ok(name) => Self::named(&name),
+            Err(std::env::VarError::NotPresent) => Ok(Self::best()),
+            Err(error) => Err(format!("OKL_BACKEND cannot be read: {error}")),
+        }
+    }
+
+    fn named(name: &str) -> Result<Backend, String> {
+        let available = Self::available();
+        if let Some(found) = available.iter().find(|b| b.name() == name) {
+            return Ok(*found);
+        }
+        let names: Vec<_> = available.iter().map(|b| b.name()).collect();
+        let known = Self::ALL.iter().any(|b| b.name() == name);
+        let trouble = if known { "cannot be run on this machine" } else { "is no backend" };
+        Err(format!("OKL_BACKEND={name} {trouble}; this machine runs {}", names.join(", ")))
+    }
+
+    /// Whether this machine has the instructions. Cheap: the standard library remembers the answer.
+    fn runs_here(self) -> bool {
+        match self {
+            Backend::Scalar => true,
+            Backend::Neon => cfg!(target_arch = "aarch64"),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2 => x86::Avx2::runs_here(),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx512 => x86::Avx512::runs_here(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Backend::Avx2 | Backend::Avx512 => false,
+        }
+    }
+
+    /// Runs `job` compiled for this instruction set; one the machine lacks falls back to the same numbers, slower.
+    #[inline]
+    fn run<J: Job>(self, job: J) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx512 if x86::Avx512::runs_here() => x86::Avx512::run(job),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2 if x86::Avx2::runs_here() => x86::Avx2::run(job),
+            Backend::Neon => job.run::<neon::Neon>(),
+            _ => job.run::<Scalar>(),
+        }
+    }
+
+    /// Inner products of every row with every lane of some panels:
+    /// `out[i*stride + (j - 32*panels.start)] = <row i, slot j>`.
+    ///
+    /// # Panics
+    /// If the dimensions differ, a panel does not exist or `out` is too short.
+    pub fn dots(self, rows: Rows<'_>, terms: &Panels, panels: Range<usize>, out: &mut [f32], stride: usize) {
+        let window = Window::new(out, stride, rows.len(), panels.len() * LANES);
+        self.dots_into(rows, terms, panels, window);
+    }
+
+    fn dots_into(self, rows: Rows<'_>, terms: &Panels, panels: Range<usize>, out: Window<'_>) {
+        assert_eq!(rows.dim(), terms.dim(), "rows and terms have the same features");
+        let panels = terms.range(panels);
+        self.run(portable::Dots { rows, panels, out });
+    }
+
+    /// `out[c] = sum over j of k[j] * columns[c][j]`, in f64 and in this order: within a chunk of [`CHUNK`] slots,
+    /// lane `l` accumulates `(k[j] as f64).mul_add(column[j], lane)` from +0 over the slots `j % LANES == l` in
+    /// ascending order; lanes are added by halves (`l` and `l + 16`, then 8, 4, 2, 1); chunk totals are added in
+    /// ascending order to the running total, from +0.
+    ///
+    /// # Panics
+    /// If a column's length is not `k.len()`, that is not a multiple of [`LANES`], or `out` and `columns` differ in length.
+    pub fn weighted_sums(self, k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
+        assert_eq!(k.len() % LANES, 0, "sums run over whole panels");
+        assert_eq!(columns.len(), out.len(), "one sum per column");
+        assert!(columns.iter().all(|c| c.len() == k.len()), "one coefficient per kernel value");
+        self.run(portable::WeightedSums { k, columns, out });
+    }
+
+    /// `|row|²` of every row, the chain of [`square`]; rows together are several times faster than one by one.
+    ///
+    /// # Panics
+    /// If `out` does not have one place per row.
+    pub fn squares(self, rows: Rows<'_>, out: &mut [f32]) {
+        assert_eq!(rows.len(), out.len(), "one square per row");
+        self.run(portable::Squares { rows, out });
+    }
+
+    /// `values[j] = f.at(values[j], others[j])`, compiled for this instruction set.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    #[inline]
+    pub fn map_values(self, others: &[f32], values: &mut [f32], f: impl Elementwise) {
+        assert_eq!(others.len(), values.len(), "one argument of each kind per value");
+        self.run(portable::MapValues { others, values, f });
+    }
+}
+
+/// `|x|²` as one chain of fused multiply-adds: the bits of `<x, x>` in [`Backend::dots`].
+pub fn square(x: &[f32]) -> f32 {
+    let mut out = [0.0];
+    Backend::best().squares(Rows::one(x), &mut out);
+    out[0]
+}

@@ -1,0 +1,31 @@
+//! NEON: part of every 64-bit ARM target, so the portable loops need no dispatch, only tiles that fit 32 registers of
+//! 4 floats. Runs anywhere (in tests too), fast on ARM only.
+
+use super::panels::{Line, Rows};
+use super::portable::{Tiling, sums_by_one, sweep};
+use super::window::Window;
+
+/// 32 registers of 4 floats.
+pub(super) struct Neon;
+
+impl Tiling for Neon {
+    const ROWS: usize = 6;
+
+    /// At least 16 chains of vectors: four multiply-adds start per cycle and each takes four.
+    #[inline(always)]
+    fn tile(count: usize, rows: Rows<'_>, first: usize, panels: &[Vec<Line>], base: usize, out: &mut Window<'_>) {
+        match count {
+            1 => sweep::<1, 2, 32>(rows, first, panels, base, out),
+            2 => sweep::<2, 1, 32>(rows, first, panels, base, out),
+            3 => sweep::<3, 1, 32>(rows, first, panels, base, out),
+            4 => sweep::<4, 1, 16>(rows, first, panels, base, out),
+            5 => sweep::<5, 1, 16>(rows, first, panels, base, out),
+            _ => sweep::<6, 1, 16>(rows, first, panels, base, out),
+        }
+    }
+
+    #[inline(always)]
+    fn sums(k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
+        sums_by_one(k, columns, out);
+    }
+}

@@ -1,0 +1,187 @@
+//! Where rows come from and where terms live.
+//!
+//! A panel holds [`LANES`] terms feature by feature: `panel[k][lane]`. The inner loops read it front to back, and one
+//! feature of all its terms is two cache lines, aligned. Each panel is its own allocation, so growing copies no term.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::LANES;
+
+/// Rows of equal length, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    dim: usize,
+    len: usize,
+    data: &'a [f32],
+}
+
+impl<'a> Rows<'a> {
+    /// Rows of `dim` features; of no features there are no rows.
+    ///
+    /// # Panics
+    /// If `data` is not whole rows.
+    pub fn new(dim: usize, data: &'a [f32]) -> Self {
+        let len = data.len().checked_div(dim).unwrap_or(0);
+        Self::with_len(dim, len, data)
+    }
+
+    /// `len` rows of `dim` features, which may be none.
+    ///
+    /// # Panics
+    /// If `data` does not have `len * dim` values.
+    pub fn with_len(dim: usize, len: usize, data: &'a [f32]) -> Self {
+        assert_eq!(data.len(), len * dim, "rows are whole");
+        Self { dim, len, data }
+    }
+
+    /// One row.
+    pub fn one(row: &'a [f32]) -> Self {
+        Self::with_len(row.len(), 1, row)
+    }
+
+    /// Features per row.
+    pub fn dim(self) -> usize {
+        self.dim
+    }
+
+    /// Number of rows.
+    pub fn len(self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
+    /// Row `i`.
+    #[inline(always)]
+    pub fn row(self, i: usize) -> &'a [f32] {
+        &self.data[i * self.dim..(i + 1) * self.dim]
+    }
+
+    /// Rows `range` alone.
+    pub fn range(self, range: Range<usize>) -> Self {
+        let data = &self.data[range.start * self.dim..range.end * self.dim];
+        Self::with_len(self.dim, range.len(), data)
+    }
+}
+
+/// One feature of the terms of a panel, aligned so that no vector load crosses a cache line.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(super) struct Line(pub(super) [f32; LANES]);
+
+const ZERO: Line = Line([0.0; LANES]);
+
+/// The terms' features in the layout of the inner loops. A slot is a place for one term; a slot never written is zero.
+#[derive(Clone)]
+pub struct Panels {
+    dim: usize,
+    panels: Vec<Vec<Line>>,
+}
+
+impl Panels {
+    /// No slots, for terms of `dim` features.
+    pub fn new(dim: usize) -> Self {
+        Self { dim, panels: Vec::new() }
+    }
+
+    /// Features per term.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Places for terms: a multiple of [`LANES`].
+    pub fn slots(&self) -> usize {
+        self.panels.len() * LANES
+    }
+
+    /// Number of panels.
+    pub fn panels(&self) -> usize {
+        self.panels.len()
+    }
+
+    /// Adds zero panels until there are at least `slots` slots.
+    pub fn reserve(&mut self, slots: usize) {
+        let wanted = slots.div_ceil(LANES).max(self.panels.len());
+        let dim = self.dim;
+        self.panels.resize_with(wanted, || vec![ZERO; dim]);
+    }
+
+    /// Gives back the panels that hold no slot below `slots`; what a kept panel holds stays.
+    pub fn truncate(&mut self, slots: usize) {
+        self.panels.truncate(slots.div_ceil(LANES));
+    }
+
+    /// Writes a term.
+    ///
+    /// # Panics
+    /// If there is no such slot or the term does not have [`Panels::dim`] features.
+    pub fn put(&mut self, slot: usize, term: &[f32]) {
+        self.put_many(&[(slot, term)]);
+    }
+
+    /// Writes terms in the order given. Neighbours in the list that share a panel are written together, each cache
+    /// line once, which is several times faster than one by one.
+    ///
+    /// # Panics
+    /// As [`Panels::put`].
+    pub fn put_many(&mut self, terms: &[(usize, &[f32])]) {
+        assert!(terms.iter().all(|t| t.1.len() == self.dim), "terms have {} features", self.dim);
+        for group in terms.chunk_by(|a, b| a.0 / LANES == b.0 / LANES) {
+            put_group(&mut self.panels[group[0].0 / LANES], group);
+        }
+    }
+
+    /// Reads a term.
+    ///
+    /// # Panics
+    /// As [`Panels::put`].
+    pub fn get(&self, slot: usize, term: &mut [f32]) {
+        assert_eq!(term.len(), self.dim, "terms have {} features", self.dim);
+        let panel = &self.panels[slot / LANES];
+        for (value, line) in term.iter_mut().zip(panel) {
+            *value = line.0[slot % LANES];
+        }
+    }
+
+    /// Grows to `dim` features; the terms so far are zero in the new ones. Fewer than now changes nothing.
+    pub fn widen(&mut self, dim: usize) {
+        self.dim = self.dim.max(dim);
+        for panel in &mut self.panels {
+            panel.reserve_exact(self.dim - panel.len());
+            panel.resize(self.dim, ZERO);
+        }
+    }
+
+    /// Bytes held, spare room included.
+    pub fn bytes(&self) -> usize {
+        let lines: usize = self.panels.iter().map(Vec::capacity).sum();
+        lines * size_of::<Line>() + self.panels.capacity() * size_of::<Vec<Line>>()
+    }
+
+    pub(super) fn range(&self, panels: Range<usize>) -> &[Vec<Line>] {
+        &self.panels[panels]
+    }
+}
+
+impl fmt::Debug for Panels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Panels").field("dim", &self.dim).field("slots", &self.slots()).finish_non_exhaustive()
+    }
+}
+
+/// Terms of one panel, a few features at a time: the lines of these features stay in the first cache meanwhile.
+fn put_group(panel: &mut [Line], terms: &[(usize, &[f32])]) {
+    const FEATURES: usize = 16;
+    for (block, lines) in panel.chunks_mut(FEATURES).enumerate() {
+        for (slot, term) in terms {
+            let lane = slot % LANES;
+            for (line, value) in lines.iter_mut().zip(&term[block * FEATURES..]) {
+                line.0[lane] = *value;
+            }
+        }
+    }
+}

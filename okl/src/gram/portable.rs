@@ -1,0 +1,289 @@
+//! The loops themselves, once, in portable Rust: `x86.rs` and `neon.rs` compile them for their instruction sets.
+//!
+//! Everything here is `inline(always)`: a loop takes the instruction set of the function it ends up in.
+
+use std::array::from_fn;
+
+use super::panels::{Line, Rows};
+use super::window::Window;
+use super::{CHUNK, LANES};
+
+/// Work that can be compiled for any instruction set.
+pub(super) trait Job {
+    /// Does the work with the tiles of `T`.
+    fn run<T: Tiling>(self);
+}
+
+/// How many rows and terms an instruction set holds in registers. Shapes change the speed, never a bit.
+pub(super) trait Tiling {
+    /// Rows of a full tile.
+    const ROWS: usize;
+
+    /// Inner products of rows `first..first + count` with some panels, where `1 <= count <= ROWS`.
+    fn tile(count: usize, rows: Rows<'_>, first: usize, panels: &[Vec<Line>], base: usize, out: &mut Window<'_>);
+
+    /// One total per column.
+    fn sums(k: &[f32], columns: &[&[f64]], out: &mut [f64]);
+}
+
+/// What the target guarantees.
+pub(super) struct Scalar;
+
+impl Tiling for Scalar {
+    const ROWS: usize = 1;
+
+    #[inline(always)]
+    fn tile(_: usize, rows: Rows<'_>, first: usize, panels: &[Vec<Line>], base: usize, out: &mut Window<'_>) {
+        sweep::<1, 1, 8>(rows, first, panels, base, out);
+    }
+
+    #[inline(always)]
+    fn sums(k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
+        sums_by_one(k, columns, out);
+    }
+}
+
+/// Panels visited by all rows before the next ones: with 784 features four of them fill less than half a
+/// second-level cache, and a lone row needs several to keep the multipliers busy.
+const GROUP: usize = 4;
+
+pub(super) struct Dots<'a> {
+    pub(super) rows: Rows<'a>,
+    pub(super) panels: &'a [Vec<Line>],
+    pub(super) out: Window<'a>,
+}
+
+impl Job for Dots<'_> {
+    #[inline(always)]
+    fn run<T: Tiling>(mut self) {
+        for (group, panels) in self.panels.chunks(GROUP).enumerate() {
+            let base = group * GROUP;
+            let full = self.rows.len() / T::ROWS * T::ROWS;
+            for first in (0..full).step_by(T::ROWS) {
+                T::tile(T::ROWS, self.rows, first, panels, base, &mut self.out);
+            }
+            if full < self.rows.len() {
+                T::tile(self.rows.len() - full, self.rows, full, panels, base, &mut self.out);
+            }
+        }
+    }
+}
+
+/// `R` rows against all `panels` (the first of them is number `base` of the output), `P` panels at a time, `W` of
+/// their lanes at a time.
+#[inline(always)]
+pub(super) fn sweep<const R: usize, const P: usize, const W: usize>(
+    rows: Rows<'_>,
+    first: usize,
+    panels: &[Vec<Line>],
+    base: usize,
+    out: &mut Window<'_>,
+) {
+    let (groups, rest) = panels.as_chunks::<P>();
+    let rows: [&[f32]; R] = from_fn(|i| rows.row(first + i));
+    for (g, group) in groups.iter().enumerate() {
+        tile::<R, P, W>(rows, first, group, base + g * P, out);
+    }
+    for (g, panel) in rest.iter().enumerate() {
+        tile::<R, 1, W>(rows, first, std::array::from_ref(panel), base + groups.len() * P + g, out);
+    }
+}
+
+#[inline(always)]
+fn tile<const R: usize, const P: usize, const W: usize>(
+    rows: [&[f32]; R],
+    first: usize,
+    panels: &[Vec<Line>; P],
+    base: usize,
+    out: &mut Window<'_>,
+) {
+    for lane in (0..LANES).step_by(W) {
+        let products = chains::<R, P, W>(rows, panels, lane);
+        for (i, of_row) in products.iter().enumerate() {
+            let row = out.row(first + i);
+            for (p, values) in of_row.iter().enumerate() {
+                let start = (base + p) * LANES + lane;
+                row[start..start + W].copy_from_slice(values);
+            }
+        }
+    }
+}
+
+/// Rule 1 of the module: `R * P * W` chains side by side, each over the features in order.
+#[inline(always)]
+fn chains<const R: usize, const P: usize, const W: usize>(
+    rows: [&[f32]; R],
+    panels: &[Vec<Line>; P],
+    lane: usize,
+) -> [[[f32; W]; P]; R] {
+    let dim = rows[0].len();
+    let rows: [&[f32]; R] = from_fn(|i| &rows[i][..dim]);
+    let panels: [&[Line]; P] = from_fn(|p| &panels[p][..dim]);
+    let mut acc = [[[0.0f32; W]; P]; R];
+    for k in 0..dim {
+        for p in 0..P {
+            let terms: &[f32; W] = lanes(&panels[p][k], lane);
+            for i in 0..R {
+                let x = rows[i][k];
+                for l in 0..W {
+                    acc[i][p][l] = x.mul_add(terms[l], acc[i][p][l]);
+                }
+            }
+        }
+    }
+    acc
+}
+
+#[inline(always)]
+fn lanes<const W: usize>(line: &Line, lane: usize) -> &[f32; W] {
+    &line.0.as_chunks::<W>().0[lane / W]
+}
+
+pub(super) struct Squares<'a> {
+    pub(super) rows: Rows<'a>,
+    pub(super) out: &'a mut [f32],
+}
+
+impl Job for Squares<'_> {
+    #[inline(always)]
+    fn run<T: Tiling>(self) {
+        let rest = squares_by::<8>(self.rows, 0, self.out);
+        let rest = squares_by::<4>(self.rows, rest, self.out);
+        let rest = squares_by::<2>(self.rows, rest, self.out);
+        squares_by::<1>(self.rows, rest, self.out);
+    }
+}
+
+/// Squares from row `first` on, `R` at a time; returns the first row that is left over.
+#[inline(always)]
+fn squares_by<const R: usize>(rows: Rows<'_>, first: usize, out: &mut [f32]) -> usize {
+    let groups = out[first..].as_chunks_mut::<R>().0;
+    for (g, group) in groups.iter_mut().enumerate() {
+        *group = squares(from_fn(|i| rows.row(first + g * R + i)));
+    }
+    first + groups.len() * R
+}
+
+/// Chains of several rows side by side: one alone would wait for each multiply-add to finish.
+#[inline(always)]
+fn squares<const R: usize>(rows: [&[f32]; R]) -> [f32; R] {
+    let dim = rows[0].len();
+    let rows: [&[f32]; R] = from_fn(|i| &rows[i][..dim]);
+    let mut acc = [0.0f32; R];
+    for k in 0..dim {
+        for (acc, row) in acc.iter_mut().zip(rows) {
+            *acc = row[k].mul_add(row[k], *acc);
+        }
+    }
+    acc
+}
+
+pub(super) struct WeightedSums<'a> {
+    pub(super) k: &'a [f32],
+    pub(super) columns: &'a [&'a [f64]],
+    pub(super) out: &'a mut [f64],
+}
+
+impl Job for WeightedSums<'_> {
+    #[inline(always)]
+    fn run<T: Tiling>(self) {
+        T::sums(self.k, self.columns, self.out);
+    }
+}
+
+/// Rule 3 of the module, one column at a time.
+#[inline(always)]
+pub(super) fn sums_by_one(k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
+    for (a, total) in columns.iter().zip(out) {
+        *total = 0.0;
+        for (k, a) in k.chunks(CHUNK).zip(a.chunks(CHUNK)) {
+            *total += tree(&lanes_of_one(k.as_chunks().0, a.as_chunks().0));
+        }
+    }
+}
+
+#[inline(always)]
+fn lanes_of_one(k: &[[f32; LANES]], a: &[[f64; LANES]]) -> [f64; LANES] {
+    let mut acc = [0.0; LANES];
+    for (k, a) in k.iter().zip(a) {
+        accumulate(&mut acc, k, a);
+    }
+    acc
+}
+
+/// The same, four columns at a time, for whom `k` is converted once.
+#[inline(always)]
+pub(super) fn sums_by_four(k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
+    let (fours, columns_rest) = columns.as_chunks::<4>();
+    let (totals, totals_rest) = out.as_chunks_mut::<4>();
+    for (four, totals) in fours.iter().zip(totals) {
+        *totals = [0.0; 4];
+        for start in (0..k.len()).step_by(CHUNK) {
+            let end = k.len().min(start + CHUNK);
+            let lanes = lanes_of_four(k[start..end].as_chunks().0, from_fn(|c| four[c][start..end].as_chunks().0));
+            for (total, lanes) in totals.iter_mut().zip(&lanes) {
+                *total += tree(lanes);
+            }
+        }
+    }
+    sums_by_one(k, columns_rest, totals_rest);
+}
+
+/// Zipped rather than indexed: a bounds check in the loop would keep the sums out of registers.
+#[inline(always)]
+fn lanes_of_four(k: &[[f32; LANES]], [a, b, c, d]: [&[[f64; LANES]]; 4]) -> [[f64; LANES]; 4] {
+    let mut acc = [[0.0; LANES]; 4];
+    for ((((k, a), b), c), d) in k.iter().zip(a).zip(b).zip(c).zip(d) {
+        accumulate(&mut acc[0], k, a);
+        accumulate(&mut acc[1], k, b);
+        accumulate(&mut acc[2], k, c);
+        accumulate(&mut acc[3], k, d);
+    }
+    acc
+}
+
+#[inline(always)]
+fn accumulate(acc: &mut [f64; LANES], k: &[f32; LANES], column: &[f64; LANES]) {
+    for l in 0..LANES {
+        acc[l] = f64::from(k[l]).mul_add(column[l], acc[l]);
+    }
+}
+
+/// Adds lanes by halves: 16, 8, 4, 2, 1. Kept apart, or the optimiser would cut the vectors of the long loop to fit it.
+#[inline(never)]
+fn tree(lanes: &[f64; LANES]) -> f64 {
+    let mut lanes = *lanes;
+    let mut half = LANES / 2;
+    while half > 0 {
+        for l in 0..half {
+            lanes[l] += lanes[l + half];
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+/// A function of two numbers, applied to many pairs by [`Backend::map_values`](super::Backend::map_values).
+///
+/// A trait and not a closure, so that `at` can be `#[inline(always)]`: only inlined it takes the backend's instructions.
+/// It gives the same bits everywhere if it is built of IEEE operations, and vectorises if it has no calls and no branches
+/// but choices between two values.
+pub trait Elementwise: Copy {
+    /// The new value. Implement it `#[inline(always)]`.
+    fn at(self, value: f32, other: f32) -> f32;
+}
+
+pub(super) struct MapValues<'a, F> {
+    pub(super) others: &'a [f32],
+    pub(super) values: &'a mut [f32],
+    pub(super) f: F,
+}
+
+impl<F: Elementwise> Job for MapValues<'_, F> {
+    #[inline(always)]
+    fn run<T: Tiling>(self) {
+        for (value, other) in self.values.iter_mut().zip(self.others) {
+            *value = self.f.at(*value, *other);
+        }
+    }
+}

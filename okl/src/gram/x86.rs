@@ -1,0 +1,104 @@
+//! AVX2 and AVX-512: the portable loops compiled for them, and the tiles that fit their registers.
+#![allow(unsafe_code)]
+
+use std::arch::is_x86_feature_detected;
+
+use super::panels::{Line, Rows};
+use super::portable::{Job, Tiling, sums_by_four, sums_by_one, sweep};
+use super::window::Window;
+
+/// 32 registers of 16 floats.
+pub(super) struct Avx512;
+
+impl Avx512 {
+    #[inline(always)]
+    pub(super) fn runs_here() -> bool {
+        is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && Avx2::runs_here()
+    }
+
+    /// Runs `job` compiled for AVX-512.
+    #[inline(always)]
+    pub(super) fn run(job: impl Job) {
+        assert!(Self::runs_here());
+        // SAFETY: this machine has every instruction set that `avx512` is compiled for.
+        unsafe { avx512(job) }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")]
+fn avx512(job: impl Job) {
+    job.run::<Avx512>();
+}
+
+impl Tiling for Avx512 {
+    const ROWS: usize = 8;
+
+    /// At least 8 chains of vectors, to cover the latency of a multiply-add.
+    #[inline(always)]
+    fn tile(count: usize, rows: Rows<'_>, first: usize, panels: &[Vec<Line>], base: usize, out: &mut Window<'_>) {
+        match count {
+            1 => sweep::<1, 4, 32>(rows, first, panels, base, out),
+            2 => sweep::<2, 2, 32>(rows, first, panels, base, out),
+            3 => sweep::<3, 2, 32>(rows, first, panels, base, out),
+            4 => sweep::<4, 1, 32>(rows, first, panels, base, out),
+            5 => sweep::<5, 1, 32>(rows, first, panels, base, out),
+            6 => sweep::<6, 1, 32>(rows, first, panels, base, out),
+            7 => sweep::<7, 1, 32>(rows, first, panels, base, out),
+            _ => sweep::<8, 1, 32>(rows, first, panels, base, out),
+        }
+    }
+
+    #[inline(always)]
+    fn sums(k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
+        sums_by_four(k, columns, out);
+    }
+}
+
+/// 16 registers of 8 floats.
+pub(super) struct Avx2;
+
+impl Avx2 {
+    #[inline(always)]
+    pub(super) fn runs_here() -> bool {
+        is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+    }
+
+    /// Runs `job` compiled for AVX2.
+    #[inline(always)]
+    pub(super) fn run(job: impl Job) {
+        assert!(Self::runs_here());
+        // SAFETY: this machine has every instruction set that `avx2` is compiled for.
+        unsafe { avx2(job) }
+    }
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn avx2(job: impl Job) {
+    job.run::<Avx2>();
+}
+
+impl Tiling for Avx2 {
+    const ROWS: usize = 6;
+
+    /// Six rows by two vectors leave room for the terms and one feature; fewer rows take wider tiles.
+    #[inline(always)]
+    fn tile(count: usize, rows: Rows<'_>, first: usize, panels: &[Vec<Line>], base: usize, out: &mut Window<'_>) {
+        match count {
+            1 => sweep::<1, 2, 32>(rows, first, panels, base, out),
+            2 => sweep::<2, 1, 32>(rows, first, panels, base, out),
+            3 => sweep::<3, 1, 32>(rows, first, panels, base, out),
+            4 => sweep::<4, 1, 16>(rows, first, panels, base, out),
+            5 => sweep::<5, 1, 16>(rows, first, panels, base, out),
+            _ => sweep::<6, 1, 16>(rows, first, panels, base, out),
+        }
+    }
+
+    #[inline(always)]
+    fn sums(k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
+        sums_by_one(k, columns, out);
+    }
+}

@@ -1,0 +1,490 @@
+//! One learner beside its terms: scales, offset, theta, step size, norms and certificates.
+//!
+//! The unified step (algorithms.md section 0), with SVMD's recursions (3.2) and the proximal form (3.3):
+//!
+//! ```text
+//! z = p + b                                     p = f(x), u = v(x), w the trace of b, q that of theta
+//! xi = dl/dz                                    explicit: at z; implicit: at the step's own end, by the loss's prox
+//! eta: clamp(1 - mu <g, v>) eta,   <g, v> = lambda pi + xi^T (u + w) + dtheta q                       V(16), V(21)
+//! c = 1 - eta lambda omega'/|f|                 implicit: c = 1/(1 + eta lambda)
+//! f <- c f - eta xi k(x, .)        b <- b - eta xi        theta <- Pi(theta - eta dtheta)              N(6), N(8)-(10), V(15)
+//! v <- decay c v - eta lambda f - eta zeta k(x, .)        zeta = xi + decay h (u + w)                  V(17)
+//! ```
+//!
+//! A step is computed whole, checked, and only then taken.
+
+use crate::certificate::{Rate, Regret, RegretStep, Tracker};
+use crate::expansion::{Expansion, Reading, Riders, Term};
+use crate::gram::Backend;
+use crate::loss::{Eval, Loss, Metric};
+use crate::output::{Output, add_scaled, dot};
+use crate::regulariser::Regulariser;
+use crate::step::{LARGEST_SHRINK, Signal, StepSize};
+
+/// How hypotheses are averaged (algorithms.md 3.7).
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Average {
+    /// Not at all.
+    #[default]
+    None,
+    /// The mean of all hypotheses before each update: Theorem N3.
+    Uniform,
+    /// An exponential mean: weight max(rate, 1/t), so that it starts as a uniform one.
+    Exponential {
+        /// The weight of the newest hypothesis.
+        rate: f64,
+    },
+}
+
+impl Average {
+    fn weight(self, t: u64) -> f64 {
+        match self {
+            Average::None => 0.0,
+            Average::Uniform => 1.0 / t as f64,
+            Average::Exponential { rate } => rate.max(1.0 / t as f64),
+        }
+    }
+}
+
+/// What every head of a learner shares: the settings that are not its own.
+#[derive(Clone, Debug)]
+pub struct Rules<R> {
+    /// The regulariser's shape.
+    pub regulariser: R,
+    /// Is an offset b learned?
+    pub offset: bool,
+    /// The proximal step of 3.3 instead of the explicit one.
+    pub implicit: bool,
+    /// May eta lambda exceed one (E13's second reading)?
+    pub allow_overshoot: bool,
+    /// Which hypotheses are averaged.
+    pub average: Average,
+}
+
+/// A head's scalars and coefficients.
+#[derive(Clone, Debug)]
+pub struct Head<S> {
+    pub(crate) step: S,
+    pub(crate) lambda: f64,
+    pub(crate) expansion: Expansion,
+    pub(crate) eta: f64,
+    pub(crate) offset: Vec<f64>,
+    pub(crate) offset_trace: Vec<f64>,
+    pub(crate) offset_mean: Vec<f64>,
+    pub(crate) theta: f64,
+    pub(crate) theta_trace: f64,
+    /// |f|², <f, v>, |v|².
+    pub(crate) norm2: f64,
+    pub(crate) product: f64,
+    pub(crate) trace_norm2: f64,
+    pub(crate) truncation: f64,
+    pub(crate) regret: Regret,
+    pub(crate) rate: Rate,
+    pub(crate) tracker: Option<Tracker>,
+    /// Steps whose eta was cut so that eta lambda stays below one.
+    pub(crate) cut_steps: u64,
+    pub(crate) plan: Plan,
+    /// What a transfer moves from an old term onto the new one.
+    pub(crate) carried: Term,
+}
+
+/// A step that has been computed and not yet taken.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    pub reading: Reading,
+    /// The score z = p + b, and the averaged score.
+    pub z: Vec<f64>,
+    pub mean: Vec<f64>,
+    xi: Vec<f64>,
+    zeta: Vec<f64>,
+    lifted: Vec<f64>,
+    metric: Vec<f64>,
+    /// The coefficients of the new term.
+    pub alpha: Vec<f64>,
+    pub beta: Vec<f64>,
+    eval: Eval,
+    weight: f64,
+    eta: f64,
+    keep: f64,
+    pull: f64,
+    decay: f64,
+    cut: bool,
+    norm2: f64,
+    product: f64,
+    trace_norm2: f64,
+    /// |f|², <f, v>, |v|² before the step.
+    before: [f64; 3],
+    forget_trace: bool,
+}
+
+impl Plan {
+    fn fit(&mut self, d: usize) {
+        if self.z.len() == d {
+            return;
+        }
+        for v in [&mut self.z, &mut self.mean, &mut self.xi, &mut self.zeta, &mut self.lifted, &mut self.metric, &mut self.alpha, &mut self.beta] {
+            v.resize(d, 0.0);
+        }
+    }
+
+    /// Does the step write a term?
+    pub fn appends(&self) -> bool {
+        self.alpha.iter().chain(&self.beta).any(|&a| a != 0.0)
+    }
+
+    /// The loss before the step, times the example's weight.
+    pub fn loss(&self) -> f64 {
+        self.weight * self.eval.loss
+    }
+}
+
+/// The example of a step, as a head sees it.
+pub(crate) struct Example<'a> {
+    pub t: u64,
+    pub y: &'a [f64],
+    pub weight: f64,
+    /// k(x, x), one value per plane.
+    pub values: &'a [f64],
+}
+
+impl<S: StepSize> Head<S> {
+    pub(crate) fn new(step: S, lambda: f64, outputs: usize, average: Average, theta: f64, regret: bool, tracker: Option<Tracker>) -> Self {
+        let riders = Riders { trace: step.trace().is_some(), mean: average != Average::None };
+        let eta = step.start();
+        let zeros = vec![0.0; outputs];
+        Head {
+            step, lambda, eta, expansion: Expansion::new(outputs, riders),
+            offset: zeros.clone(), offset_trace: zeros.clone(), offset_mean: zeros, theta, theta_trace: 0.0,
+            norm2: 0.0, product: 0.0, trace_norm2: 0.0, truncation: 0.0, regret: Regret { holds: regret, ..Regret::default() },
+            rate: Rate::new(theta), tracker, cut_steps: 0, plan: Plan::default(), carried: Term::default(),
+        }
+    }
+
+    /// f over the shared terms.
+    pub fn expansion(&self) -> &Expansion {
+        &self.expansion
+    }
+    /// The regulariser lambda.
+    pub fn lambda(&self) -> f64 {
+        self.lambda
+    }
+    /// The step size of the last step.
+    pub fn eta(&self) -> f64 {
+        self.eta
+    }
+    /// The offset b.
+    pub fn offset(&self) -> &[f64] {
+        &self.offset
+    }
+    /// The adaptive scalar: margin, tube or scale.
+    pub fn theta(&self) -> f64 {
+        self.theta
+    }
+    /// SVMD's trace of the offset: its derivative in ln eta (E16).
+    pub fn offset_trace(&self) -> &[f64] {
+        &self.offset_trace
+    }
+    /// SVMD's trace of theta.
+    pub fn theta_trace(&self) -> f64 {
+        self.theta_trace
+    }
+    /// |f|²: exact until a term is dropped, an upper bound after; exact under smd.
+    pub fn norm2(&self) -> f64 {
+        self.norm2
+    }
+    /// <f, v> of SVMD; 0 without a trace.
+    pub fn trace_product(&self) -> f64 {
+        self.product
+    }
+    /// |v|² of SVMD; 0 without a trace.
+    pub fn trace_norm2(&self) -> f64 {
+        self.trace_norm2
+    }
+    /// A bound on |f_full - f|, f_full being the same updates with nothing dropped (3.6).
+    pub fn truncation_error(&self) -> f64 {
+        self.truncation
+    }
+    /// The regret certificate (E25).
+    pub fn regret(&self) -> &Regret {
+        &self.regret
+    }
+    /// The record behind the rate certificate of theta (3.5).
+    pub fn rate(&self) -> &Rate {
+        &self.rate
+    }
+    /// The threshold of the averaged score, if there is one.
+    pub fn tracker(&self) -> Option<&Tracker> {
+        self.tracker.as_ref()
+    }
+    /// Steps whose eta was cut so that eta lambda stays below one.
+    pub fn cut_steps(&self) -> u64 {
+        self.cut_steps
+    }
+
+    pub(crate) fn add_outputs(&mut self, outputs: usize) {
+        let outputs = outputs.max(self.offset.len());
+        self.expansion.add_outputs(outputs);
+        for v in [&mut self.offset, &mut self.offset_trace, &mut self.offset_mean] {
+            v.resize(outputs.max(v.len()), 0.0);
+        }
+    }
+
+    /// Reads f, v and the mean at a point from its kernel values; fills the scores.
+    pub(crate) fn read<'r>(&mut self, backend: Backend, output: &Output, row: impl Fn(usize) -> &'r [f32]) {
+        let plan = &mut self.plan;
+        plan.fit(self.offset.len());
+        self.expansion.read(backend, output, row, &mut plan.reading);
+        for o in 0..self.offset.len() {
+            plan.z[o] = plan.reading.f[o] + self.offset[o];
+            plan.mean[o] = plan.reading.mean[o] + self.offset_mean[o];
+        }
+    }
+
+    /// The score to report: the averaged one where there is an average.
+    pub(crate) fn score(&self) -> &[f64] {
+        if self.expansion.riders().mean { &self.plan.mean } else { &self.plan.z }
+    }
+
+    /// Computes the step for one example after [`Head::read`]; false if it would leave a state that is not finite.
+    pub(crate) fn plan<L: Loss, R: Regulariser>(&mut self, loss: &L, output: &Output, rules: &Rules<R>, example: &Example<'_>) -> bool {
+        let plan = &mut self.plan;
+        plan.weight = example.weight;
+        plan.eval = loss.eval(&plan.z, example.y, self.theta, &mut plan.xi);
+        plan.xi.iter_mut().for_each(|xi| *xi *= example.weight);
+        plan.decay = self.step.trace().unwrap_or(0.0);
+        let product = self.gradient_trace_product();
+        self.choose_step(rules, example.t, product);
+        match rules.implicit {
+            true => self.implicit_gradient(loss, output, rules.offset, example),
+            false => self.explicit_gradient(loss, example),
+        }
+        self.new_norms(output, example.values);
+        self.is_finite()
+    }
+
+    /// <g, v> = lambda pi + xi^T (u + w) + dtheta q, V(21) with offsets and theta (3.2); leaves u + w in `lifted`.
+    fn gradient_trace_product(&mut self) -> f64 {
+        let plan = &mut self.plan;
+        plan.forget_trace = false;
+        if !self.expansion.riders().trace {
+            return 0.0;
+        }
+        for o in 0..plan.lifted.len() {
+            plan.lifted[o] = plan.reading.trace[o] + self.offset_trace[o];
+        }
+        let of_theta = plan.weight * plan.eval.dtheta * self.theta_trace;
+        let product = self.lambda * self.product + dot(&plan.xi, &plan.lifted) + of_theta;
+        if product.is_finite() {
+            return product;
+        }
+        plan.forget_trace = true;
+        plan.lifted.fill(0.0);
+        0.0
+    }
+
+    fn choose_step<R: Regulariser>(&mut self, rules: &Rules<R>, t: u64, product: f64) {
+        let signal = Signal { t, lambda: self.lambda, last: self.eta, product };
+        let mut eta = self.step.eta(&signal);
+        self.plan.cut = false;
+        if rules.implicit {
+            // 3.3: the proximal shrink needs no eta lambda < 1.
+            self.plan.keep = 1.0 / (1.0 + eta * self.lambda);
+        } else {
+            let square = rules.regulariser.is_square();
+            let pull = if square { self.lambda } else { self.lambda * rules.regulariser.pull(self.norm2.sqrt()) };
+            if square && !rules.allow_overshoot && eta * pull >= 1.0 {
+                eta = LARGEST_SHRINK / pull;
+                self.plan.cut = true;
+            }
+            let keep = 1.0 - eta * pull;
+            self.plan.keep = if square { keep } else { keep.max(0.0) };
+            self.plan.pull = eta * pull;
+        }
+        self.plan.eta = eta;
+    }
+
+    /// alpha = -eta xi, beta = -eta zeta with zeta = xi + decay h (u + w).
+    fn explicit_gradient<L: Loss>(&mut self, loss: &L, example: &Example<'_>) {
+        let plan = &mut self.plan;
+        let eta = plan.eta;
+        plan.alpha.iter_mut().zip(&plan.xi).for_each(|(a, xi)| *a = -eta * xi);
+        if self.expansion.riders().trace {
+            loss.curvature(&plan.z, example.y, self.theta, &plan.lifted, &mut plan.zeta);
+            let bend = plan.decay * plan.weight;
+            plan.zeta.iter_mut().zip(&plan.xi).for_each(|(zeta, xi)| *zeta = xi + bend * *zeta);
+            plan.beta.iter_mut().zip(&plan.zeta).for_each(|(b, zeta)| *b = -eta * zeta);
+        }
+    }
+
+    /// 3.3: xi = dl/dz at z0 - C xi, z0 = c p + b, C = eta (c k J + 1); then alpha = -eta c xi.
+    fn implicit_gradient<L: Loss>(&mut self, loss: &L, output: &Output, offset: bool, example: &Example<'_>) {
+        let plan = &mut self.plan;
+        let (eta, keep, weight) = (plan.eta, plan.keep, plan.weight);
+        let of_offset = if offset { 1.0 } else { 0.0 };
+        let metric = |s: f64| weight * eta * (keep * example.values[0] * s + of_offset);
+        let operator = output.single().map(|j| j.eigen());
+        for o in 0..plan.z.len() {
+            plan.lifted[o] = keep * plan.reading.f[o] + self.offset[o];
+            plan.metric[o] = metric(operator.map_or(1.0, |e| e.values[o].max(0.0)));
+        }
+        let c = Metric { c: &plan.metric, basis: operator.map(|e| e.vectors.as_slice()) };
+        // A loss without a proximal step leaves the explicit gradient standing; a checked configuration never gets here with one.
+        if loss.prox(&plan.lifted, example.y, self.theta, &c, &mut plan.xi) {
+            plan.xi.iter_mut().for_each(|xi| *xi *= weight);
+        }
+        plan.alpha.iter_mut().zip(&plan.xi).for_each(|(a, xi)| *a = -eta * keep * xi);
+    }
+
+    /// N <- c² N + 2 c alpha^T p + alpha^T K alpha, V(25); pi and M by 3.2, which generalises V(22)-(24).
+    fn new_norms(&mut self, output: &Output, values: &[f64]) {
+        let Plan { reading, alpha, keep: c, .. } = &self.plan;
+        let norm2 = c * c * self.norm2 + 2.0 * c * dot(alpha, &reading.f) + output.form(values, alpha, alpha);
+        if self.expansion.riders().trace {
+            (self.plan.product, self.plan.trace_norm2) = self.new_trace_norms(output, values);
+        }
+        self.plan.norm2 = norm2.max(0.0);
+    }
+
+    fn new_trace_norms(&self, output: &Output, values: &[f64]) -> (f64, f64) {
+        let Plan { reading, xi, zeta, eta, keep: c, decay, .. } = &self.plan;
+        let (f, v, shrink) = (&reading.f, &reading.trace, eta * self.lambda);
+        let old = if self.plan.forget_trace { (0.0, 0.0) } else { (self.product, self.trace_norm2) };
+        let (xi_v, zeta_v) = if self.plan.forget_trace { (0.0, 0.0) } else { (dot(xi, v), dot(zeta, v)) };
+        let product = decay * c * c * old.0 - shrink * c * self.norm2 - eta * c * dot(zeta, f) - eta * decay * c * xi_v
+            + eta * shrink * dot(xi, f)
+            + eta * eta * output.form(values, xi, zeta);
+        let norm2 = decay * decay * c * c * old.1 + shrink * shrink * self.norm2 + eta * eta * output.form(values, zeta, zeta)
+            - 2.0 * decay * c * shrink * old.0
+            - 2.0 * decay * c * eta * zeta_v
+            + 2.0 * eta * shrink * dot(zeta, f);
+        (product, norm2.max(0.0))
+    }
+
+    /// 0 times a number is 0 if it is finite and NaN if it is not, so one sum decides. What is kept stays below 1e150, so that
+    /// the sums of the certificates, and norms after a loss, are finite too.
+    fn is_finite(&self) -> bool {
+        const ROOM: f64 = 1e158;
+        let p = &self.plan;
+        let theta = p.weight * p.eval.dtheta * p.eta;
+        let mut sum = 0.0 * (ROOM * (p.keep + p.norm2 + p.eval.loss + theta)) + 0.0 * (ROOM * (p.product + p.trace_norm2 + p.weight));
+        for o in 0..p.z.len() {
+            sum += 0.0 * (ROOM * (p.alpha[o] + p.beta[o])) + 0.0 * (ROOM * (p.z[o] + (self.offset[o] - p.eta * p.xi[o])));
+        }
+        sum == 0.0
+    }
+
+    /// Takes the planned step, up to the new term itself.
+    pub(crate) fn commit<L: Loss, R: Regulariser>(&mut self, loss: &L, output: &Output, rules: &Rules<R>, example: &Example<'_>) {
+        self.certify(output, rules, example);
+        let omega = rules.average.weight(example.t);
+        self.plan.before = [self.norm2, self.product, self.trace_norm2];
+        if self.plan.forget_trace {
+            self.forget_trace();
+            self.plan.before = [self.norm2, 0.0, 0.0];
+        }
+        let plan = &self.plan;
+        self.expansion.shrink(plan.keep, plan.pull, plan.decay, omega);
+        self.truncation *= plan.keep.abs();
+        if rules.offset {
+            for o in 0..self.offset.len() {
+                self.offset_mean[o] += omega * (self.offset[o] - self.offset_mean[o]);
+                self.offset[o] -= plan.eta * plan.xi[o];
+                self.offset_trace[o] = plan.decay * self.offset_trace[o] - plan.eta * plan.zeta[o];
+            }
+        }
+        (self.norm2, self.product, self.trace_norm2) = (plan.norm2, plan.product, plan.trace_norm2);
+        (self.eta, self.cut_steps) = (plan.eta, self.cut_steps + u64::from(plan.cut));
+        self.move_theta(loss);
+    }
+
+    /// theta <- Pi(theta - eta dtheta), E3, E9; where the projection holds it, it does not depend on eta.
+    fn move_theta<L: Loss>(&mut self, loss: &L) {
+        let plan = &self.plan;
+        if let (Some(nu), Some(tracker)) = (loss.nu(), &mut self.tracker) {
+            tracker.step(plan.weight, plan.mean[0], nu);
+        }
+        let Some(range) = loss.theta() else { return };
+        let gradient = plan.weight * plan.eval.dtheta;
+        let free = self.theta - plan.eta * gradient;
+        self.theta = free.max(range.least);
+        self.theta_trace = if free < range.least { 0.0 } else { plan.decay * self.theta_trace - plan.eta * gradient };
+        self.rate.step(plan.weight, plan.eval.outside, plan.eta, self.theta, self.theta - free);
+    }
+
+    fn certify<R: Regulariser>(&mut self, output: &Output, rules: &Rules<R>, example: &Example<'_>) {
+        let plan = &self.plan;
+        self.regret.holds &= plan.keep > 0.0;
+        if self.regret.holds {
+            let offset2 = rules.offset.then(|| dot(&self.offset, &self.offset));
+            let (form, xi2) = (output.form(example.values, &plan.xi, &plan.xi), dot(&plan.xi, &plan.xi));
+            self.regret.step(&RegretStep { eta: plan.eta, lambda: self.lambda, norm2: self.norm2, offset2, form, xi2 });
+        }
+    }
+
+    fn forget_trace(&mut self) {
+        self.expansion.forget_trace();
+        self.offset_trace.fill(0.0);
+        self.theta_trace = 0.0;
+    }
+
+    /// Writes the planned term, plus what a budget moved onto it.
+    pub(crate) fn write(&mut self, slot: usize) {
+        self.expansion.add(slot, &self.plan.alpha, &self.plan.beta);
+    }
+
+    /// N, pi and M of the shrunk f and v alone: what they are while the budget makes room for the new term (3.2).
+    pub(crate) fn without_new_term(&mut self) {
+        let Plan { before: [norm2, product, trace_norm2], keep: c, pull, decay, .. } = self.plan;
+        self.norm2 = c * c * norm2;
+        if self.expansion.riders().trace {
+            self.product = decay * c * c * product - pull * c * norm2;
+            self.trace_norm2 = decay * decay * c * c * trace_norm2 + pull * pull * norm2 - 2.0 * decay * c * pull * product;
+        }
+    }
+
+    /// A part of norm `lost` leaves f: 3.6, law 5. The norm becomes an upper bound unless it was corrected exactly.
+    pub(crate) fn lose(&mut self, lost: f64, exact: bool) {
+        let norm = self.norm2.sqrt();
+        self.truncation += lost;
+        // The regret's price is that of f before the loss; a corrected norm is of f after it, perhaps without its new term.
+        let before = if exact { (norm + lost).max(self.plan.norm2.sqrt()) } else { norm };
+        self.regret.drop(lost, before, self.eta, self.lambda);
+        if !exact {
+            self.norm2 = (norm + lost) * (norm + lost);
+        }
+    }
+
+    /// f and v change by `term` k(x, .) where f(x), v(x) are `at`: N, pi, M exactly (3.2, truncation corrections).
+    pub(crate) fn change_norms(&mut self, output: &Output, values: &[f64], term: &Term, at: &Reading, sign: f64) {
+        let form = |a: &[f64], b: &[f64]| output.form(values, a, b);
+        let (alpha, beta) = (&term.alpha, &term.trace);
+        self.norm2 = (self.norm2 + sign * 2.0 * dot(alpha, &at.f) + form(alpha, alpha)).max(0.0);
+        self.product += sign * (dot(alpha, &at.trace) + dot(beta, &at.f)) + form(alpha, beta);
+        self.trace_norm2 = (self.trace_norm2 + sign * 2.0 * dot(beta, &at.trace) + form(beta, beta)).max(0.0);
+    }
+
+    /// Everything times phi (the Forgetron's shrink).
+    pub(crate) fn scale(&mut self, phi: f64) {
+        self.expansion.scale_all(phi);
+        self.norm2 *= phi * phi;
+        self.product *= phi * phi;
+        self.trace_norm2 *= phi * phi;
+        self.truncation *= phi;
+        self.regret.holds = false;
+    }
+
+    pub(crate) fn term(&self, slot: usize) -> Term {
+        let mut term = Term::default();
+        self.expansion.get(slot, &mut term);
+        term
+    }
+
+    /// Adds `scale` times the coefficients `from` onto `to`.
+    pub(crate) fn carry(from: &Term, scale: f64, to: &mut Term) {
+        to.fit(from.alpha.len());
+        add_scaled(scale, &from.alpha, &mut to.alpha);
+        add_scaled(scale, &from.trace, &mut to.trace);
+        add_scaled(scale, &from.mean, &mut to.mean);
+    }
+}

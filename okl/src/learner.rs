@@ -1,0 +1,521 @@
+//! The learner that a configuration describes: dense rows in, scores out.
+//!
+//! It owns no algorithm. It checks what comes in, names classes, puts features into their frame, warms up, and hands
+//! blocks to the one loop in [`crate::engine`].
+
+use std::sync::Arc;
+
+use crate::batch::{self, Batch, Checked, Classes};
+use crate::budget::{AnyBudget, BudgetRule};
+use crate::certificate::{AlertRate, Tracker};
+use crate::config::{Anchor, Config, Label, Scale, Threshold};
+use crate::engine::{Engine, Labels, Parts, Step, Workspace};
+use crate::error::{Error, ErrorKind, Result};
+use crate::frame::{Frame, median_distance2};
+use crate::gram::{Backend, Rows};
+use crate::head::{Average, Head, Rules};
+use crate::kernel::{AnyKernel, DotKernel};
+use crate::loss::{AnyLoss, Loss, Reads};
+use crate::space::{Dense, Points, Space};
+use crate::step::AnyStep;
+use crate::terms::NO_ID;
+
+/// The loop with the built-in parts.
+pub(crate) type DenseEngine = Engine<Dense<AnyKernel>, AnyLoss, AnyStep, AnyBudget>;
+
+/// Scores of some rows, `outputs` each, row by row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scores {
+    /// Scores per row.
+    pub outputs: usize,
+    /// Row by row.
+    pub values: Vec<f64>,
+}
+
+impl Scores {
+    /// The scores of one row.
+    pub fn row(&self, i: usize) -> &[f64] {
+        &self.values[i * self.outputs..(i + 1) * self.outputs]
+    }
+}
+
+/// An online kernel learner.
+///
+/// ```
+/// use okl::{Batch, Config, Learner};
+/// let config = Config::from_toml("loss = 'hinge'\nkernel = 'gaussian:0.5'\nstep = 'constant:0.5'\nbudget = 'window:100'")?;
+/// let mut learner = Learner::new(config)?;
+/// let x = [0.0f32, 0.0, 1.0, 1.0, 0.1, 0.0, 0.9, 1.0];
+/// let scores = learner.learn(&Batch::new(&x, 2).numbers(&[1.0, -1.0, 1.0, -1.0]))?;
+/// assert_eq!(scores.values[0], 0.0);       // f_1 = 0: every score is known before its target is used
+/// assert!(scores.values[2] > 0.0 && scores.values[3] < 0.0);
+/// # Ok::<(), okl::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Learner {
+    pub(crate) config: Config,
+    pub(crate) engine: DenseEngine,
+    pub(crate) frame: Frame,
+    pub(crate) warm: Option<WarmUp>,
+    pub(crate) classes: Classes,
+    pub(crate) features: usize,
+    /// Is the number of outputs settled (by an operator, or by the first targets)?
+    pub(crate) outputs_known: bool,
+    pub(crate) position: Vec<u8>,
+    threads: usize,
+    pool: Option<Arc<rayon::ThreadPool>>,
+    checked: Checked,
+    rows: FramedRows,
+}
+
+/// The examples so far, while statistics of the data are still provisional.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct WarmUp {
+    pub x: Vec<f32>,
+    pub y: Vec<f64>,
+    pub width: usize,
+    pub weights: Vec<f64>,
+    pub ids: Vec<u64>,
+}
+
+/// Rows in their frame, with squared norms.
+#[derive(Clone, Debug, Default)]
+struct FramedRows {
+    x: Vec<f32>,
+    squares: Vec<f32>,
+}
+
+impl FramedRows {
+    fn fill(&mut self, frame: &Frame, rows: &[f32], features: usize, backend: Backend) -> Points<'_> {
+        frame.apply(rows, &mut self.x);
+        self.squares.resize(rows.len() / features, 0.0);
+        let rows = Rows::new(features, &self.x);
+        backend.squares(rows, &mut self.squares);
+        Points { rows, squares: &self.squares }
+    }
+}
+
+impl Learner {
+    /// Checks the configuration and builds the learner, f = 0.
+    ///
+    /// # Errors
+    /// With the setting and the reason, if the configuration is refused; if `OKL_BACKEND` names a backend this machine lacks.
+    pub fn new(mut config: Config) -> Result<Self> {
+        config.check()?;
+        if matches!(config.threshold, Threshold::Tracker { .. }) && config.average == Average::None {
+            config.average = Average::Exponential { rate: 1e-3 };
+        }
+        config.budget = Some(config.budget());
+        let (features, frame) = match &config.scale {
+            Scale::Fixed { shift, factor } => (shift.len(), Frame { shift: shift.clone(), factor: factor.clone() }),
+            _ => (0, Frame::default()),
+        };
+        let engine = build_engine(&config, features)?;
+        let warm = config.needs_warmup().then(WarmUp::default);
+        let classes = Classes::new(config.classes.as_deref());
+        let outputs_known = config.operator.is_some() || config.loss.reads() != Reads::Vector;
+        Ok(Learner {
+            config, engine, frame, warm, classes, features, outputs_known, position: Vec::new(),
+            threads: 1, pool: None, checked: Checked::default(), rows: FramedRows::default(),
+        })
+    }
+
+    /// Learns the rows in order and returns every row's scores from before its update.
+    ///
+    /// Learning a block is learning its rows one by one, to the last bit.
+    ///
+    /// # Errors
+    /// If anything in the batch is wrong; then nothing has changed.
+    pub fn learn(&mut self, batch: &Batch<'_>) -> Result<Scores> {
+        let mut scores = Scores::default();
+        self.check(batch)?;
+        scores.outputs = self.outputs_after();
+        scores.values.resize(batch.rows() * scores.outputs, 0.0);
+        let outputs = scores.outputs;
+        self.run(batch, |i, step| scores.values[i * outputs..i * outputs + step.scores.len()].copy_from_slice(step.scores));
+        Ok(scores)
+    }
+
+    /// Learns the rows in order; `each` sees what every row left behind.
+    ///
+    /// # Errors
+    /// As [`Learner::learn`].
+    pub fn learn_with(&mut self, batch: &Batch<'_>, each: impl FnMut(usize, &Step<'_>) + Send) -> Result<()> {
+        self.check(batch)?;
+        self.run(batch, each);
+        Ok(())
+    }
+
+    fn check(&mut self, batch: &Batch<'_>) -> Result<()> {
+        let outputs = self.outputs_known.then(|| self.outputs());
+        let mut checked = std::mem::take(&mut self.checked);
+        let result = batch::check(batch, self.config.loss.reads(), self.features, outputs, &self.classes, &mut checked);
+        self.checked = checked;
+        result.and_then(|()| self.check_ids(batch))
+    }
+
+    /// An id names one input while a term or an earlier row of the call carries it.
+    fn check_ids(&mut self, batch: &Batch<'_>) -> Result<()> {
+        let Some(ids) = batch.ids else { return Ok(()) };
+        let mut seen = std::collections::HashMap::new();
+        for (row, &id) in ids.iter().enumerate() {
+            let first = *seen.entry(id).or_insert(row);
+            let same_here = batch.row(first) == batch.row(row);
+            if id == NO_ID || !same_here || !self.term_is(id, batch.row(row)) {
+                return Err(ErrorKind::Id { row, id }.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn term_is(&mut self, id: u64, row: &[f32]) -> bool {
+        // Rows of a warm-up will be learned again: their ids are taken, whatever became of their terms.
+        if let Some(warm) = &self.warm
+            && let Some(i) = warm.ids.iter().position(|&other| other == id)
+        {
+            return &warm.x[i * self.features..(i + 1) * self.features] == row;
+        }
+        let Some(slot) = self.engine.terms.slot_of(id) else { return true };
+        let points = self.rows.fill(&self.frame, row, row.len(), self.engine.terms.space.backend());
+        self.engine.terms.space.is(slot, points, 0)
+    }
+
+    /// The width of the scores once the checked batch is learned.
+    fn outputs_after(&self) -> usize {
+        match self.config.loss.reads() {
+            Reads::Class => (self.classes.names.len() + self.checked.new_classes.len()).max(self.outputs()),
+            Reads::Vector if !self.outputs_known && self.checked.width > 0 => self.checked.width,
+            _ => self.outputs(),
+        }
+    }
+
+    /// The checked batch is learned; from here on nothing can fail.
+    fn run(&mut self, batch: &Batch<'_>, mut each: impl FnMut(usize, &Step<'_>) + Send) {
+        if self.features == 0 {
+            self.widen_to(batch.features);
+        }
+        let checked = std::mem::take(&mut self.checked);
+        self.classes.extend(&checked.new_classes);
+        if !self.outputs_known && checked.width > 0 {
+            self.engine.heads.iter_mut().for_each(|h| h.add_outputs(checked.width));
+            self.outputs_known = true;
+        }
+        match self.pool.clone() {
+            Some(pool) => pool.install(|| self.run_parts(batch, &checked, &mut each)),
+            None => self.run_parts(batch, &checked, &mut each),
+        }
+        self.checked = checked;
+    }
+
+    /// Blocks end where the warm-up recomputes its statistics: at counts of examples.
+    fn run_parts(&mut self, batch: &Batch<'_>, checked: &Checked, each: &mut dyn FnMut(usize, &Step<'_>)) {
+        let mut first = 0;
+        while first < batch.rows() {
+            let last = self.next_stop(first, &checked.known);
+            self.anchor(batch, &checked.known[first..last], first);
+            self.learn_part(batch, checked, first..last, each);
+            if self.warm.is_some() {
+                self.remember(batch, checked, first..last);
+            }
+            first = last;
+        }
+    }
+
+    fn next_stop(&self, first: usize, known: &[bool]) -> usize {
+        let Some(warm) = &self.warm else { return known.len() };
+        let (count, limit) = (warm.weights.len(), self.config.warmup);
+        let stop = (count + 1).next_power_of_two().min(limit) - count;
+        let mut examples = (first..known.len()).filter(|&i| known[i]);
+        examples.nth(stop - 1).map_or(known.len(), |i| i + 1)
+    }
+
+    /// The first example becomes the anchor of translation-invariant kernels.
+    fn anchor(&mut self, batch: &Batch<'_>, known: &[bool], first: usize) {
+        let wanted = self.frame.shift.is_empty() && self.config.anchor == Anchor::First && self.config.scale == Scale::None;
+        let invariant = || self.config.kernels().iter().all(AnyKernel::translation_invariant);
+        if let Some(i) = known.iter().position(|k| *k).filter(|_| wanted && self.engine.t == 0 && invariant()) {
+            self.frame = Frame::anchored(batch.row(first + i));
+        }
+    }
+
+    fn learn_part(&mut self, batch: &Batch<'_>, checked: &Checked, part: std::ops::Range<usize>, each: &mut dyn FnMut(usize, &Step<'_>)) {
+        let d = batch.features;
+        let points = self.rows.fill(&self.frame, &batch.x[part.start * d..part.end * d], d, self.engine.terms.space.backend());
+        let width = checked.width;
+        let labels = Labels {
+            y: if width > 0 { &checked.y[part.start * width..part.end * width] } else { &[] },
+            width,
+            known: Some(&checked.known[part.clone()]),
+            weights: batch.weights.map(|w| &w[part.clone()]),
+            ids: batch.ids.map(|ids| &ids[part.clone()]),
+        };
+        self.engine.learn_block(points, &labels, |i, step| each(part.start + i, step));
+    }
+
+    fn remember(&mut self, batch: &Batch<'_>, checked: &Checked, part: std::ops::Range<usize>) {
+        let Some(warm) = self.warm.as_mut().filter(|_| checked.known[part.clone()].contains(&true)) else { return };
+        warm.width = checked.width;
+        for i in part.filter(|&i| checked.known[i]) {
+            warm.x.extend_from_slice(batch.row(i));
+            warm.y.extend_from_slice(&checked.y[i * checked.width..(i + 1) * checked.width]);
+            warm.weights.push(batch.weights.map_or(1.0, |w| w[i]));
+            warm.ids.push(batch.ids.map_or(NO_ID, |ids| ids[i]));
+        }
+        let count = warm.weights.len();
+        if count > 0 && (count.is_power_of_two() || count == self.config.warmup) {
+            self.relearn();
+        }
+    }
+
+    /// Recomputes the statistics from all examples so far and learns these again, in order; at the end they are frozen.
+    fn relearn(&mut self) {
+        let Some(warm) = self.warm.take() else { return };
+        let count = warm.weights.len();
+        let config = self.replay(&warm, count);
+        match count >= self.config.warmup {
+            true => self.config = config,
+            false => self.warm = Some(warm),
+        }
+    }
+
+    /// After loading: the statistics in force are those of the last recomputation, and follow from the rows alone.
+    pub(crate) fn resume_warmup(&mut self) {
+        let Some(warm) = self.warm.take() else { return };
+        let count = warm.weights.len();
+        if count > 0 {
+            self.replay(&warm, 1 << count.ilog2());
+        }
+        self.warm = Some(warm);
+    }
+
+    /// Learns the examples of a warm-up under the statistics of the first `count` of them; returns the configuration that has them.
+    fn replay(&mut self, warm: &WarmUp, count: usize) -> Config {
+        let (mut config, first) = (self.config.clone(), &warm.x[..count * self.features]);
+        if config.scale == Scale::Standard {
+            self.frame = Frame::standard(first, self.features);
+            config.scale = Scale::Fixed { shift: self.frame.shift.clone(), factor: self.frame.factor.clone() };
+        }
+        let mut framed = FramedRows::default();
+        framed.fill(&self.frame, first, self.features, self.engine.terms.space.backend());
+        let median = median_distance2(&framed.x, self.features);
+        config.rules_mut().into_iter().for_each(|k| k.set_auto(median));
+        self.rebuild(&config);
+        let points = framed.fill(&self.frame, &warm.x, self.features, self.engine.terms.space.backend());
+        let ids = warm.ids.iter().any(|&id| id != NO_ID).then_some(warm.ids.as_slice());
+        let labels = Labels { y: &warm.y, width: warm.width, known: None, weights: Some(&warm.weights), ids };
+        self.engine.learn_block(points, &labels, |_, _| {});
+        config
+    }
+
+    fn rebuild(&mut self, config: &Config) {
+        // A class exists from the row that names it, also when the row is learned again.
+        let outputs = if self.config.loss.reads() == Reads::Class { 0 } else { self.outputs() };
+        self.engine = build_engine(config, self.features).expect("a checked configuration stays valid once its statistics are known");
+        self.engine.terms.space.threads = self.threads;
+        self.engine.heads.iter_mut().for_each(|h| h.add_outputs(outputs));
+    }
+
+    /// Scores of rows without learning, exactly what [`Learner::learn`] would return for a row without a target.
+    ///
+    /// # Errors
+    /// If the rows have another number of features or hold a number that is not finite.
+    pub fn predict(&self, workspace: &mut Workspace, x: &[f32], features: usize) -> Result<Scores> {
+        Batch::new(x, features).check_rows(self.features)?;
+        let outputs = self.outputs();
+        let mut scores = Scores { outputs, values: vec![0.0; x.len() / features * outputs] };
+        if self.features > 0 {
+            let mut framed = FramedRows::default();
+            let points = framed.fill(&self.frame, x, features, self.engine.terms.space.backend());
+            let mut run = || self.engine.predict(workspace, points, |i, z| scores.values[i * outputs..(i + 1) * outputs].copy_from_slice(z));
+            match &self.pool {
+                Some(pool) => pool.install(run),
+                None => run(),
+            }
+        }
+        Ok(scores)
+    }
+
+    /// More features from now on; every row so far is taken to have been zero there.
+    ///
+    /// # Errors
+    /// If there would be fewer.
+    pub fn widen(&mut self, features: usize) -> Result<()> {
+        if features < self.features {
+            return Err(Error::shape("features", format!("at least {}", self.features), features));
+        }
+        self.widen_to(features);
+        Ok(())
+    }
+
+    fn widen_to(&mut self, features: usize) {
+        if let Some(warm) = &mut self.warm && self.features > 0 {
+            let wide = |row: &[f32]| row.iter().copied().chain(std::iter::repeat_n(0.0, features - row.len())).collect::<Vec<_>>();
+            warm.x = warm.x.chunks_exact(self.features).flat_map(wide).collect();
+        }
+        self.frame.widen(features);
+        if let Scale::Fixed { shift, factor } = &mut self.config.scale {
+            (*shift, *factor) = (self.frame.shift.clone(), self.frame.factor.clone());
+        }
+        self.engine.terms.space.widen(features);
+        self.features = features;
+    }
+
+    /// Shares large matrix products among so many threads; no bit depends on it.
+    ///
+    /// # Errors
+    /// If the threads cannot be started.
+    pub fn set_threads(&mut self, threads: usize) -> Result<()> {
+        self.pool = match threads {
+            0 | 1 => None,
+            n => {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build();
+                Some(Arc::new(pool.map_err(|e| Error::config("threads", e.to_string()))?))
+            }
+        };
+        self.threads = threads.max(1);
+        self.engine.terms.space.threads = self.threads;
+        Ok(())
+    }
+
+    fn head(&self) -> &Head<AnyStep> {
+        &self.engine.heads[0]
+    }
+
+    /// The configuration; after the warm-up it holds the values that were found.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+    /// The loop and its state.
+    pub fn engine(&self) -> &Engine<Dense<AnyKernel>, AnyLoss, AnyStep, AnyBudget> {
+        &self.engine
+    }
+    /// The number of features; 0 before the first batch.
+    pub fn features(&self) -> usize {
+        self.features
+    }
+    /// Scores per row.
+    pub fn outputs(&self) -> usize {
+        self.head().offset().len()
+    }
+    /// The classes so far, in order of appearance; outputs are in this order, a sign is the second against the first.
+    pub fn classes(&self) -> &[Label] {
+        &self.classes.names
+    }
+    /// Examples learned.
+    pub fn examples(&self) -> u64 {
+        self.engine.t
+    }
+    /// Steps that would have left a state that is not finite, and were not taken.
+    pub fn skipped(&self) -> u64 {
+        self.engine.skipped
+    }
+    /// Live terms.
+    pub fn terms(&self) -> usize {
+        self.engine.terms.len()
+    }
+    /// The step size of the last step.
+    pub fn eta(&self) -> f64 {
+        self.head().eta
+    }
+    /// The margin, tube or scale that the loss adapts.
+    pub fn theta(&self) -> f64 {
+        self.head().theta
+    }
+    /// The offset b.
+    pub fn offset(&self) -> &[f64] {
+        &self.head().offset
+    }
+    /// |f|²: exact until a term is dropped, an upper bound after; exact under smd.
+    pub fn norm2(&self) -> f64 {
+        self.head().norm2
+    }
+    /// A bound on |f_full - f|, f_full being the same updates with nothing dropped (3.6).
+    pub fn truncation_error(&self) -> f64 {
+        self.head().truncation
+    }
+    /// A bound on the regret against every u with |u| <= `norm`, |b_u| <= `offset` (E25); none where it does not hold.
+    pub fn regret_bound(&self, norm: f64, offset: f64) -> Option<f64> {
+        self.head().regret.bound(norm, offset)
+    }
+    /// The rate of alerts (examples outside) and how far it can be from nu; none for losses without nu.
+    pub fn alert_rate(&self) -> Option<AlertRate> {
+        let nu = self.config.loss.nu()?;
+        match &self.head().tracker {
+            Some(tracker) => tracker.certificate(nu),
+            None => self.head().rate.certificate(nu),
+        }
+    }
+    /// A row is novel iff its score is below this; none for losses that are not about novelty, or while the tracker gathers.
+    pub fn threshold(&self) -> Option<f64> {
+        match (&self.config.loss, &self.head().tracker) {
+            (AnyLoss::Novelty { margin }, _) => Some(*margin),
+            (AnyLoss::NuNovelty { .. }, None) => Some(self.theta()),
+            (AnyLoss::NuNovelty { .. }, Some(tracker)) => tracker.ready().then_some(tracker.threshold),
+            _ => None,
+        }
+    }
+    /// Is the warm-up still under way?
+    pub fn warming_up(&self) -> bool {
+        self.warm.is_some()
+    }
+    /// Bytes held for terms and coefficients.
+    pub fn bytes(&self) -> usize {
+        self.engine.bytes()
+    }
+    /// What whoever replays a stream left here; saved with the model.
+    pub fn position(&self) -> &[u8] {
+        &self.position
+    }
+    /// Leaves a note for whoever replays the stream.
+    pub fn set_position(&mut self, position: impl Into<Vec<u8>>) {
+        self.position = position.into();
+    }
+
+    /// The centres of the live terms in slot order, in the units of the data.
+    pub fn centres(&self) -> Vec<f32> {
+        let mut centres = vec![0.0; self.terms() * self.features];
+        for (slot, row) in self.engine.terms.live().zip(centres.chunks_exact_mut(self.features.max(1))) {
+            self.engine.terms.space.centre(slot, row);
+            self.frame.undo(row);
+        }
+        centres
+    }
+
+    /// alpha of the live terms in slot order, `outputs` each.
+    pub fn coefficients(&self) -> Vec<f64> {
+        let expansion = self.head().expansion();
+        self.engine.terms.live().flat_map(|slot| (0..self.outputs()).map(move |o| expansion.alpha(o, slot))).collect()
+    }
+}
+
+pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngine> {
+    let backend = Backend::chosen().map_err(|reason| Error::config("OKL_BACKEND", reason))?;
+    let output = config.output()?;
+    let outputs = match (&output, config.loss.reads()) {
+        (crate::output::Output::Separable(js), _) => js[0].size(),
+        (_, Reads::Class) => config.classes.as_ref().map_or(0, Vec::len),
+        _ => 1,
+    };
+    let rule = config.budget();
+    let eta_lambda = config.lambda * config.step.largest(config.lambda);
+    let mut engine = Engine::new(Parts {
+        space: Dense::new(config.kernels(), features, backend),
+        loss: config.loss.clone(),
+        budget: AnyBudget::new(rule.clone(), eta_lambda),
+        heads: vec![(config.step.clone(), config.lambda)],
+        output,
+        outputs,
+        theta0: config.theta0,
+        rules: Rules {
+            regulariser: config.regulariser, offset: config.offset, implicit: config.implicit,
+            allow_overshoot: config.allow_overshoot, average: config.average,
+        },
+    });
+    if let Threshold::Tracker { speed } = config.threshold {
+        engine.heads.iter_mut().for_each(|h| h.tracker = Some(Tracker::new(speed, config.warmup)));
+    }
+    if let Some(terms) = rule.capacity().filter(|_| matches!(rule, BudgetRule::Window { .. })) {
+        engine.heads.iter_mut().for_each(|h| h.expansion.reserve(terms.min(1 << 20)));
+    }
+    Ok(engine)
+}

@@ -1,0 +1,396 @@
+//! Losses: `l(z, y, theta)`, its gradient `xi = dl/dz`, its curvature `h = d²l/dz²`, and its proximal step.
+//!
+//! Symbols: `z` the score in R^d, `y` the target, `r = y - z` the residual, `|r|` its Euclidean norm, `m = y z` the
+//! margin of a sign, `theta` the loss's adaptive scalar: the margin `rho`, the tube `epsilon` or the scale `sigma`.
+//! Equation numbers: N (NORMA, Kivinen et al. 2001), V (SVMD, Karatzoglou et al. 2005), O (OLOK, Audiffren and Kadri
+//! 2015), S (Sumitra's note); E is a numbered erratum to them, whose corrected form is what stands here.
+//!
+//! # Boundary conventions
+//!
+//! Said here once, held to by every function below, explicit and proximal alike:
+//!
+//! * hinge, multiclass margin, novelty and structured margin act iff the margin is *strictly* below its threshold: at
+//!   `m = rho` the gradient is 0;
+//! * the perceptron acts iff `m <= 0` (E4: from f = 0 a strict rule would never start);
+//! * "outside" the tube or the scale is strict: `|r| > epsilon`, `|r| > sigma` (E8: at `|r| = sigma` both branches of
+//!   Huber's gradient agree);
+//! * absolute and quantile losses have gradient 0 at `r = 0`;
+//! * ties of an argmax go to the earlier class;
+//! * curvature at a kink is that of the flat side: 0 for the tube and the scale at equality.
+//!
+//! At a kink a proximal step returns the one subgradient that solves its equation, which is the point of taking it.
+//!
+//! # The files
+//!
+//! `margin`: losses of one output. `residual`: losses of `|y - z|`, one output or many, by the same code.
+//! `classes`: one output per class. `structured`: an argmax oracle. `root`: the scalar equations behind the proximal steps.
+
+mod classes;
+mod margin;
+mod residual;
+mod root;
+mod structured;
+
+use serde::{Deserialize, Serialize};
+
+pub use structured::{Oracle, Structured};
+
+/// What a loss says about one example, besides its gradient.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Eval {
+    /// The loss. The nu-losses include their `nu theta` term and may be negative.
+    pub loss: f64,
+    /// The direction `theta` descends along; 0 for a loss without `theta`.
+    pub dtheta: f64,
+    /// Margin error, alert, or outside the tube or scale: what the nu-variables count. False for losses without such a threshold.
+    pub outside: bool,
+}
+
+/// How a loss reads its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// `y[0]` is -1 or +1; one output.
+    Sign,
+    /// `y[0]` is the index of a class; one output per class.
+    Class,
+    /// `y[0]` is a number; one output.
+    Number,
+    /// `y` has one number per output; one output or more.
+    Vector,
+    /// There is no target (novelty); one output, and no offset.
+    Nothing,
+}
+
+/// A loss's adaptive scalar: where it starts, and the lower end of its projection (E9).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Theta {
+    /// The value before the first example.
+    pub start: f64,
+    /// The least value it may take.
+    pub least: f64,
+}
+
+/// The matrix `C = U diag(c) Uᵀ` of a proximal step: the score after the step is `z = z0 - C xi`.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric<'a> {
+    /// The eigenvalues, one per output, none negative.
+    pub c: &'a [f64],
+    /// The eigenvectors: `U` row-major, d x d, one per column. None: the identity.
+    pub basis: Option<&'a [f64]>,
+}
+
+impl Metric<'_> {
+    /// `c` if the matrix is `c I`, to the bit.
+    pub fn multiple(&self) -> Option<f64> {
+        let (&first, rest) = self.c.split_first()?;
+        rest.iter().all(|&c| c == first).then_some(first)
+    }
+}
+
+/// A loss. Pure: what it returns depends on its arguments alone.
+///
+/// Laws: `xi` is the gradient of `loss` in `z` (a subgradient at kinks, by the conventions above); where `convex` says
+/// so, `loss(z') >= loss(z) + <xi, z' - z>` for all `z'`; a loss that has no scale in `theta` ignores it;
+/// after `prox` returned true, `xi` is a (sub)gradient at `z0 - C xi`. `z`, `xi`, `u` and `hu` have one entry per output.
+pub trait Loss: Send + Sync {
+    /// How the target is read.
+    fn reads(&self) -> Reads;
+
+    /// The loss at `z`; writes `xi = dl/dz`.
+    fn eval(&self, z: &[f64], y: &[f64], theta: f64, xi: &mut [f64]) -> Eval;
+
+    /// Writes `h u`, the curvature along `u`. The default is that of a piecewise linear loss: 0.
+    fn curvature(&self, z: &[f64], y: &[f64], theta: f64, u: &[f64], hu: &mut [f64]) {
+        let _ = (z, y, theta, u);
+        hu.fill(0.0);
+    }
+
+    /// The implicit gradient: writes the `xi` that solves `xi = dl/dz (z0 - C xi)`. False, with `xi` untouched: this loss has none.
+    fn prox(&self, z0: &[f64], y: &[f64], theta: f64, metric: &Metric<'_>, xi: &mut [f64]) -> bool {
+        let _ = (z0, y, theta, metric, xi);
+        false
+    }
+
+    /// Does `prox` work for so many outputs, `identity` saying whether the metric is a multiple of the identity?
+    ///
+    /// Not for the perceptron: its proximal step from f = 0 stays at the minimiser 0 and nothing is ever learned. Not for
+    /// max_margin and softmax under a metric that couples the classes: no finite or scalar solution is known there.
+    /// Not for structured outputs: the step would need a quadratic program over the oracle's answers.
+    fn can_prox(&self, outputs: usize, identity: bool) -> bool {
+        let _ = (outputs, identity);
+        false
+    }
+
+    /// The adaptive scalar, if there is one.
+    fn theta(&self) -> Option<Theta> {
+        None
+    }
+
+    /// Is the loss convex in `z` at fixed `theta`?
+    fn convex(&self) -> bool {
+        true
+    }
+
+    /// A bound on the Euclidean norm of `xi`, if there is one.
+    fn lipschitz(&self) -> Option<f64> {
+        None
+    }
+
+    /// The fraction of examples outside that the updates of `theta` settle at, if that is what they do.
+    fn nu(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// How the scale of `nu_huber` follows the residuals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SigmaRule {
+    /// `dtheta = nu - 1{|r| > sigma}`, N(21): a fraction `nu` of the residuals ends up outside. Not a gradient (E7).
+    #[default]
+    Quantile,
+    /// `dtheta = nu - ½ min(1, |r|²/sigma²)`, the gradient of `loss + nu sigma`: settles where the mean of `min(1, |r|²/sigma²)` is `2 nu`.
+    Concomitant,
+}
+
+/// Every loss of the five papers, by the names a configuration uses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum AnyLoss {
+    /// `max(0, margin - y z)`, N(12).
+    Hinge {
+        /// The margin asked for; 1 unless told.
+        #[serde(default = "one")]
+        margin: f64,
+    },
+    /// `max(0, rho - y z) - nu rho` with adaptive `rho >= 0`, N(13)-(14) with the sign of E3.
+    NuHinge {
+        /// The fraction of margin errors; 0.1 unless told.
+        #[serde(default = "tenth")]
+        nu: f64,
+    },
+    /// `max(0, -y z)`, N(15) with E4.
+    Perceptron {},
+    /// `log(1 + exp(-y z))`.
+    Logistic {},
+    /// `max(0, 1 + max_{c != y} z_c - z_y)`, V(8).
+    MaxMargin {},
+    /// `log sum_c exp(z_c) - z_y`.
+    Softmax {},
+    /// `max(0, margin - z)`, V(9).
+    Novelty {
+        /// The score asked for; 1 unless told.
+        #[serde(default = "one")]
+        margin: f64,
+    },
+    /// `max(0, rho - z) - nu rho` with adaptive `rho >= 0`, N(16) with the sign of E3.
+    NuNovelty {
+        /// The fraction of alerts; 0.05 unless told.
+        #[serde(default = "twentieth")]
+        nu: f64,
+    },
+    /// `½ |r|²`, N(17), O Assumption 3, S(1).
+    Squared {},
+    /// `|r|`: epsilon-insensitive with no tube.
+    Absolute {},
+    /// `max(0, |r| - epsilon)`, N section 3.
+    Epsilon {
+        /// Half the width of the tube; 0.1 unless told.
+        #[serde(default = "tenth")]
+        epsilon: f64,
+    },
+    /// `max(0, |r| - epsilon) + nu epsilon` with adaptive `epsilon >= 0`, N(18) with E5.
+    NuEpsilon {
+        /// The fraction outside the tube; 0.1 unless told.
+        #[serde(default = "tenth")]
+        nu: f64,
+    },
+    /// `|r| - sigma/2` where `|r| >= sigma`, else `|r|²/(2 sigma)`, N(19)-(20) with E6.
+    Huber {
+        /// The scale; 1 unless told.
+        #[serde(default = "one")]
+        sigma: f64,
+    },
+    /// Huber's loss with adaptive `sigma >= 1e-6`, N(21) with E6 and E7.
+    NuHuber {
+        /// Quantile: the fraction outside the scale. Concomitant: the price of the scale. 0.1 unless told.
+        #[serde(default = "tenth")]
+        nu: f64,
+        /// How the scale adapts; quantile unless told.
+        #[serde(default)]
+        sigma_rule: SigmaRule,
+    },
+    /// `q r` where `r > 0`, else `(q - 1) r`: the pinball loss.
+    Quantile {
+        /// The quantile asked for; 0.5, the median, unless told.
+        #[serde(default = "half")]
+        q: f64,
+    },
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn half() -> f64 {
+    0.5
+}
+
+fn tenth() -> f64 {
+    0.1
+}
+
+fn twentieth() -> f64 {
+    0.05
+}
+
+/// The least scale of `nu_huber` (E7, E9: N(21) alone drives it to 0 and below).
+const SIGMA_LEAST: f64 = 1e-6;
+
+impl AnyLoss {
+    /// What is wrong with the parameters, in words.
+    pub fn check(&self) -> Result<(), String> {
+        match *self {
+            Self::Hinge { margin } | Self::Novelty { margin } => positive("margin", margin, ""),
+            Self::Epsilon { epsilon } => positive("epsilon", epsilon, " (without a tube the loss is called absolute)"),
+            Self::Huber { sigma } => positive("sigma", sigma, ""),
+            Self::Quantile { q } => inside("q", q, 1.0, ""),
+            Self::NuHuber { nu, sigma_rule: SigmaRule::Concomitant } => {
+                inside("nu", nu, 0.5, " with sigma_rule concomitant, where the mean of min(1, r²/sigma²) settles at 2 nu")
+            }
+            Self::NuHinge { nu } | Self::NuNovelty { nu } | Self::NuEpsilon { nu } | Self::NuHuber { nu, .. } => {
+                inside("nu", nu, 1.0, "")
+            }
+            Self::Perceptron {} | Self::Logistic {} | Self::MaxMargin {} => Ok(()),
+            Self::Softmax {} | Self::Squared {} | Self::Absolute {} => Ok(()),
+        }
+    }
+}
+
+fn positive(name: &str, value: f64, why: &str) -> Result<(), String> {
+    let good = value.is_finite() && value > 0.0;
+    good.then_some(()).ok_or_else(|| format!("{name} must be finite and greater than 0, not {value}{why}"))
+}
+
+fn inside(name: &str, value: f64, end: f64, why: &str) -> Result<(), String> {
+    let good = value > 0.0 && value < end;
+    good.then_some(()).ok_or_else(|| format!("{name} must lie strictly between 0 and {end}, not {value}{why}"))
+}
+
+impl Loss for AnyLoss {
+    fn reads(&self) -> Reads {
+        match self {
+            Self::Hinge { .. } | Self::NuHinge { .. } | Self::Perceptron {} | Self::Logistic {} => Reads::Sign,
+            Self::MaxMargin {} | Self::Softmax {} => Reads::Class,
+            Self::Novelty { .. } | Self::NuNovelty { .. } => Reads::Nothing,
+            Self::Quantile { .. } => Reads::Number,
+            Self::Squared {} | Self::Absolute {} | Self::Epsilon { .. } => Reads::Vector,
+            Self::NuEpsilon { .. } | Self::Huber { .. } | Self::NuHuber { .. } => Reads::Vector,
+        }
+    }
+
+    fn eval(&self, z: &[f64], y: &[f64], theta: f64, xi: &mut [f64]) -> Eval {
+        match *self {
+            Self::Hinge { margin } => margin::hinge(first(z), first(y), margin, xi),
+            Self::NuHinge { nu } => margin::nu_hinge(first(z), first(y), theta, nu, xi),
+            Self::Perceptron {} => margin::perceptron(first(z), first(y), xi),
+            Self::Logistic {} => margin::logistic(first(z), first(y), xi),
+            Self::MaxMargin {} => classes::max_margin(z, class(y), xi),
+            Self::Softmax {} => classes::softmax(z, class(y), xi),
+            // Novelty is the hinge of an example that is always meant to score high.
+            Self::Novelty { margin } => margin::hinge(first(z), 1.0, margin, xi),
+            Self::NuNovelty { nu } => margin::nu_hinge(first(z), 1.0, theta, nu, xi),
+            Self::Squared {} => residual::squared(z, y, xi),
+            Self::Absolute {} => residual::epsilon(z, y, 0.0, xi),
+            Self::Epsilon { epsilon } => residual::epsilon(z, y, epsilon, xi),
+            Self::NuEpsilon { nu } => residual::nu_epsilon(z, y, theta, nu, xi),
+            Self::Huber { sigma } => residual::huber(z, y, sigma, xi),
+            Self::NuHuber { nu, sigma_rule } => residual::nu_huber(z, y, theta, nu, sigma_rule, xi),
+            Self::Quantile { q } => margin::quantile(first(z), first(y), q, xi),
+        }
+    }
+
+    fn curvature(&self, z: &[f64], y: &[f64], theta: f64, u: &[f64], hu: &mut [f64]) {
+        match *self {
+            Self::Logistic {} => margin::logistic_curvature(first(z), u, hu),
+            Self::Softmax {} => classes::softmax_curvature(z, class(y), u, hu),
+            Self::Squared {} => hu.copy_from_slice(u),
+            Self::Absolute {} => residual::epsilon_curvature(z, y, 0.0, u, hu),
+            Self::Epsilon { epsilon } => residual::epsilon_curvature(z, y, epsilon, u, hu),
+            Self::NuEpsilon { .. } => residual::epsilon_curvature(z, y, theta, u, hu),
+            Self::Huber { sigma } => residual::huber_curvature(z, y, sigma, u, hu),
+            Self::NuHuber { .. } => residual::huber_curvature(z, y, theta, u, hu),
+            _ => hu.fill(0.0),
+        }
+    }
+
+    fn prox(&self, z0: &[f64], y: &[f64], theta: f64, metric: &Metric<'_>, xi: &mut [f64]) -> bool {
+        if !self.can_prox(z0.len(), metric.multiple().is_some()) {
+            return false;
+        }
+        let c = first(metric.c);
+        match *self {
+            Self::Hinge { margin } => margin::hinge_prox(first(z0), first(y), margin, c, xi),
+            Self::NuHinge { .. } => margin::hinge_prox(first(z0), first(y), theta, c, xi),
+            Self::Perceptron {} => return false,
+            Self::Logistic {} => margin::logistic_prox(first(z0), first(y), c, xi),
+            Self::MaxMargin {} => classes::max_margin_prox(z0, class(y), c, xi),
+            Self::Softmax {} => classes::softmax_prox(z0, class(y), c, xi),
+            Self::Novelty { margin } => margin::hinge_prox(first(z0), 1.0, margin, c, xi),
+            Self::NuNovelty { .. } => margin::hinge_prox(first(z0), 1.0, theta, c, xi),
+            Self::Squared {} => residual::squared_prox(z0, y, metric, xi),
+            Self::Absolute {} => residual::epsilon_prox(z0, y, 0.0, metric, xi),
+            Self::Epsilon { epsilon } => residual::epsilon_prox(z0, y, epsilon, metric, xi),
+            Self::NuEpsilon { .. } => residual::epsilon_prox(z0, y, theta, metric, xi),
+            Self::Huber { sigma } => residual::huber_prox(z0, y, sigma, metric, xi),
+            Self::NuHuber { .. } => residual::huber_prox(z0, y, theta, metric, xi),
+            Self::Quantile { q } => margin::quantile_prox(first(z0), first(y), q, c, xi),
+        }
+        true
+    }
+
+    fn can_prox(&self, outputs: usize, identity: bool) -> bool {
+        match self.reads() {
+            _ if matches!(self, Self::Perceptron {}) => false,
+            Reads::Vector => true,
+            Reads::Class => identity || outputs <= 1,
+            Reads::Sign | Reads::Number | Reads::Nothing => outputs == 1,
+        }
+    }
+
+    fn theta(&self) -> Option<Theta> {
+        match self {
+            Self::NuHinge { .. } | Self::NuNovelty { .. } | Self::NuEpsilon { .. } => Some(Theta { start: 0.0, least: 0.0 }),
+            Self::NuHuber { .. } => Some(Theta { start: 1.0, least: SIGMA_LEAST }),
+            _ => None,
+        }
+    }
+
+    fn lipschitz(&self) -> Option<f64> {
+        match *self {
+            Self::Squared {} => None,
+            // One class up by at most 1, the others down by as much in sum.
+            Self::MaxMargin {} | Self::Softmax {} => Some(std::f64::consts::SQRT_2),
+            Self::Quantile { q } => Some(q.max(1.0 - q)),
+            _ => Some(1.0),
+        }
+    }
+
+    fn nu(&self) -> Option<f64> {
+        match *self {
+            Self::NuHinge { nu } | Self::NuNovelty { nu } | Self::NuEpsilon { nu } => Some(nu),
+            Self::NuHuber { nu, sigma_rule: SigmaRule::Quantile } => Some(nu),
+            _ => None,
+        }
+    }
+}
+
+/// The only output, or the only number of a target.
+fn first(values: &[f64]) -> f64 {
+    values.first().copied().unwrap_or(0.0)
+}
+
+/// A class index. One that no output answers to is no class: no loss, no update.
+fn class(y: &[f64]) -> usize {
+    first(y) as usize
+}

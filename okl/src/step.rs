@@ -1,0 +1,203 @@
+//! Step sizes eta_t: a schedule of t, or SVMD's own adaptation (V(16), algorithms.md 3.2).
+//!
+//! A policy is a pure function of a [`Signal`]; the one number it remembers, the last step size, lives in the head.
+
+use serde::{Deserialize, Serialize};
+
+/// What a step size may depend on.
+#[derive(Clone, Copy, Debug)]
+pub struct Signal {
+    /// The number of this example, from 1.
+    pub t: u64,
+    /// The regulariser lambda.
+    pub lambda: f64,
+    /// The step size of the example before (at t = 1: the policy's own start).
+    pub last: f64,
+    /// SVMD's <g_t, v_t>, V(21); 0 without a trace.
+    pub product: f64,
+}
+
+/// A policy of step sizes.
+///
+/// Laws: `eta` is pure, positive and finite; it may not depend on the label except through `product`.
+pub trait StepSize: Send + Sync {
+    /// The step size of this example, known before it is used.
+    fn eta(&self, signal: &Signal) -> f64;
+    /// The decay of the gradient trace v, for policies that want <g, v>; none for schedules.
+    fn trace(&self) -> Option<f64> {
+        None
+    }
+    /// The step size before the first example.
+    fn start(&self) -> f64 {
+        0.0
+    }
+}
+
+/// The published setting of an algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// Karatzoglou et al. 2005: mu = 0.1, decay = 1, factor max(1/2, .), no floor; the cap only keeps eta lambda < 1.
+    Svmd2005,
+}
+
+/// The built-in step sizes, by their names in a configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum AnyStep {
+    /// eta.
+    Constant {
+        /// The step size.
+        #[serde(default = "half")]
+        eta: f64,
+    },
+    /// eta t^(-1/2): Theorem O1, the experiment of N section 5.
+    InverseSqrt {
+        /// The first step size.
+        #[serde(default = "half")]
+        eta: f64,
+    },
+    /// B / (X sqrt m): Theorem N1, m known in advance.
+    Theorem1 {
+        /// B: the norm of the comparator.
+        #[serde(default = "one")]
+        bound: f64,
+        /// X: the largest sqrt k(x, x).
+        #[serde(default = "one")]
+        radius: f64,
+        /// m: the number of examples.
+        horizon: u64,
+    },
+    /// 1 / (3 lambda sqrt t): Theorems N2 and N3.
+    Theorem2 {},
+    /// eta sqrt(tau / (tau + t)): V section 5.
+    Decay {
+        /// The step size at t = 0.
+        #[serde(default = "one")]
+        eta: f64,
+        /// The number of examples after which it has fallen to 0.7.
+        #[serde(default = "thousand")]
+        tau: f64,
+    },
+    /// 1 / (lambda (t + t0)): Pegasos, logarithmic regret.
+    Pegasos {
+        /// The delay; at least 1, so that eta lambda <= 1/2.
+        #[serde(default = "one")]
+        t0: f64,
+    },
+    /// eta_t = eta_{t-1} clamp(1 - mu <g, v>, 1/2, 2), kept in [floor, cap]: V(16) with the safeguards of E20.
+    Smd {
+        /// eta_0.
+        #[serde(default = "half")]
+        eta: f64,
+        /// The meta step size.
+        #[serde(default = "mu")]
+        mu: f64,
+        /// The decay of the trace.
+        #[serde(default = "decay")]
+        decay: f64,
+        /// The smallest step size; 1e-6 eta_0 when not given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        floor: Option<f64>,
+        /// The largest step size; 0.5 / lambda when not given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cap: Option<f64>,
+        /// The published setting; replaces mu, decay, floor and cap.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        preset: Option<Preset>,
+    },
+}
+
+fn half() -> f64 {
+    0.5
+}
+fn one() -> f64 {
+    1.0
+}
+fn thousand() -> f64 {
+    1000.0
+}
+fn mu() -> f64 {
+    0.05
+}
+fn decay() -> f64 {
+    0.9
+}
+
+/// The largest eta lambda that still leaves something of f: 1 - 2^-10.
+pub(crate) const LARGEST_SHRINK: f64 = 1.0 - 1.0 / 1024.0;
+
+impl AnyStep {
+    /// Is this a policy whose largest step is known beforehand? Then that step, for the check of eta lambda < 1.
+    pub(crate) fn largest(&self, lambda: f64) -> f64 {
+        let first = Signal { t: 1, lambda, last: self.start(), product: 0.0 };
+        self.eta(&first)
+    }
+
+    /// What is wrong with the parameters, in words.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let positive = |name: &str, v: f64| match v.is_finite() && v > 0.0 {
+            true => Ok(()),
+            false => Err(format!("{name} must be a finite number > 0, found {v}")),
+        };
+        match *self {
+            AnyStep::Constant { eta } | AnyStep::InverseSqrt { eta } => positive("eta", eta),
+            AnyStep::Theorem1 { bound, radius, horizon } => {
+                positive("bound", bound)?;
+                positive("radius", radius)?;
+                positive("horizon", horizon as f64)
+            }
+            AnyStep::Theorem2 {} => Ok(()),
+            AnyStep::Decay { eta, tau } => positive("eta", eta).and(positive("tau", tau)),
+            AnyStep::Pegasos { t0 } if t0 >= 1.0 && t0.is_finite() => Ok(()),
+            AnyStep::Pegasos { t0 } => Err(format!("t0 must be at least 1 so that eta lambda stays below one, found {t0}")),
+            AnyStep::Smd { eta, mu, decay, floor, cap, .. } => {
+                positive("eta", eta)?;
+                positive("mu", mu)?;
+                floor.map_or(Ok(()), |v| positive("floor", v))?;
+                cap.map_or(Ok(()), |v| positive("cap", v))?;
+                match (0.0..=1.0).contains(&decay) {
+                    true => Ok(()),
+                    false => Err(format!("decay must be in [0, 1], found {decay}")),
+                }
+            }
+        }
+    }
+}
+
+impl StepSize for AnyStep {
+    fn eta(&self, s: &Signal) -> f64 {
+        let t = s.t as f64;
+        match *self {
+            AnyStep::Constant { eta } => eta,
+            AnyStep::InverseSqrt { eta } => eta / t.sqrt(),
+            AnyStep::Theorem1 { bound, radius, horizon } => bound / (radius * (horizon as f64).sqrt()),
+            AnyStep::Theorem2 {} => 1.0 / (3.0 * s.lambda * t.sqrt()),
+            AnyStep::Decay { eta, tau } => eta * (tau / (tau + t)).sqrt(),
+            AnyStep::Pegasos { t0 } => 1.0 / (s.lambda * (t + t0)),
+            AnyStep::Smd { preset: Some(Preset::Svmd2005), .. } => {
+                (s.last * (1.0 - 0.1 * s.product).max(0.5)).min(LARGEST_SHRINK / s.lambda)
+            }
+            AnyStep::Smd { eta, mu, floor, cap, preset: None, .. } => {
+                let factor = (1.0 - mu * s.product).clamp(0.5, 2.0);
+                let cap = cap.unwrap_or(0.5 / s.lambda);
+                (s.last * factor).max(floor.unwrap_or(1e-6 * eta)).min(cap)
+            }
+        }
+    }
+
+    fn trace(&self) -> Option<f64> {
+        match *self {
+            AnyStep::Smd { preset: Some(Preset::Svmd2005), .. } => Some(1.0),
+            AnyStep::Smd { decay, .. } => Some(decay),
+            _ => None,
+        }
+    }
+
+    fn start(&self) -> f64 {
+        match *self {
+            AnyStep::Smd { eta, .. } => eta,
+            _ => 0.0,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The set of terms that every head shares: centres in slots, their birthdays and ids, and the holes between them.
+
+use std::collections::HashMap;
+
+use crate::gram::LANES;
+use crate::space::Space;
+
+/// The id of a term without one.
+pub(crate) const NO_ID: u64 = u64::MAX;
+
+/// Centres x_i in numbered slots. Slot order, holes included, is state: sums run in it.
+#[derive(Clone, Debug)]
+pub struct Terms<P> {
+    pub(crate) space: P,
+    /// The example that wrote the slot, counted from 1; 0 marks a hole.
+    pub(crate) births: Vec<u64>,
+    pub(crate) ids: Vec<u64>,
+    pub(crate) holes: Vec<u32>,
+    slot_of: HashMap<u64, u32>,
+}
+
+impl<P: Space> Terms<P> {
+    pub(crate) fn new(space: P) -> Self {
+        Terms { space, births: Vec::new(), ids: Vec::new(), holes: Vec::new(), slot_of: HashMap::new() }
+    }
+
+    /// The number of live terms.
+    pub fn len(&self) -> usize {
+        self.births.len() - self.holes.len()
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Slots in use, holes included.
+    pub fn slots(&self) -> usize {
+        self.births.len()
+    }
+
+    /// Slots in use, rounded up to whole panels: the length of a kernel row.
+    pub(crate) fn row_len(&self) -> usize {
+        self.births.len().next_multiple_of(LANES)
+    }
+
+    /// When the term of a slot was written, if there is one.
+    pub fn birth(&self, slot: usize) -> Option<u64> {
+        self.births.get(slot).copied().filter(|&t| t > 0)
+    }
+
+    /// The live slots in order.
+    pub fn live(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.births.len()).filter(|&slot| self.births[slot] > 0)
+    }
+
+    /// The space that holds the centres.
+    pub fn space(&self) -> &P {
+        &self.space
+    }
+
+    pub(crate) fn slot_of(&self, id: u64) -> Option<usize> {
+        self.slot_of.get(&id).map(|&slot| slot as usize)
+    }
+
+    /// The slot that a new term takes without displacing another: the last hole, or one more.
+    pub(crate) fn fresh(&mut self) -> usize {
+        if let Some(hole) = self.holes.pop() {
+            return hole as usize;
+        }
+        let slot = self.births.len();
+        self.space.reserve(slot + 1);
+        for list in [&mut self.births, &mut self.ids] {
+            if list.len() == list.capacity() {
+                list.reserve_exact(LANES.max(slot / 32));
+            }
+        }
+        self.births.push(0);
+        self.ids.push(NO_ID);
+        slot
+    }
+
+    pub(crate) fn put(&mut self, slot: usize, rows: P::Rows<'_>, i: usize, birth: u64, id: u64) {
+        self.space.put(slot, rows, i);
+        self.births[slot] = birth;
+        self.name(slot, id);
+    }
+
+    /// Gives a slot an id, or takes it away.
+    pub(crate) fn name(&mut self, slot: usize, id: u64) {
+        let old = std::mem::replace(&mut self.ids[slot], id);
+        if old != NO_ID {
+            self.slot_of.remove(&old);
+        }
+        if id != NO_ID {
+            self.slot_of.insert(id, slot as u32);
+        }
+    }
+
+    /// Empties a slot that is about to be written again.
+    pub(crate) fn vacate(&mut self, slot: usize) {
+        self.name(slot, NO_ID);
+        self.births[slot] = 0;
+    }
+
+    /// Empties a slot for good: it becomes a hole.
+    pub(crate) fn remove(&mut self, slot: usize) {
+        self.vacate(slot);
+        self.holes.push(slot as u32);
+    }
+
+    pub(crate) fn restore_ids(&mut self) {
+        let named = self.ids.iter().enumerate().filter(|(_, id)| **id != NO_ID);
+        self.slot_of = named.map(|(slot, id)| (*id, slot as u32)).collect();
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.space.bytes() + (self.births.capacity() + self.ids.capacity()) * size_of::<u64>()
+    }
+}
