@@ -1,13 +1,41 @@
 # Everything this project does, one target each. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help test demo bench doc fmt
+.PHONY: help test lint backends examples demo bench endurance fuzz doc
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-test: ## all that CI runs
+test: lint ## all that CI runs: lint, every test on every backend, the examples, the documentation
 	cargo test --workspace
+	$(MAKE) backends examples
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace
+
+lint: ## formatting and clippy, where the toolchain has them
+	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; else echo "rustfmt is not installed: skipped"; fi
+	@if cargo clippy --version >/dev/null 2>&1; then cargo clippy --workspace --all-targets -- -D warnings; else echo "clippy is not installed: skipped"; fi
+
+backends: ## the engine's tests once more on each slower instruction set of this machine
+	@for backend in $$(cargo run -q --example backends | sed '$$d'); do \
+		echo "OKL_BACKEND=$$backend"; \
+		OKL_BACKEND=$$backend cargo test -q --test exactness --test twins --test snapshots --test equations || exit 1; \
+	done
+
+examples: ## runs every example
+	@for example in drift strings sequences; do cargo run -q --release --example $$example >/dev/null || exit 1; echo "example $$example runs"; done
+
+demo: ## a drifting stream, learned live
+	cargo run --release --example drift
+
+bench: ## the table of ratios of benchmarks/speed.md, then the parts with criterion
+	cargo bench --bench table
+	cargo bench --bench parts
+
+endurance: ## ten million steps of small models; the record is benchmarks/endurance.md
+	OKL_ENDURANCE=10000000 cargo test -p okl --test endurance -- --nocapture
+
+fuzz: ## five minutes of each fuzz target (needs cargo-fuzz)
+	cd fuzz && for target in snapshot config batch; do mkdir -p target/corpus/$$target; RUSTC_BOOTSTRAP=1 cargo fuzz run $$target target/corpus/$$target corpus/$$target -- -max_total_time=300 || exit 1; done
 
 doc: ## the rendered documentation
 	cargo doc --no-deps --workspace

@@ -52,7 +52,9 @@ fn gram(c: &mut Criterion) {
     for columns in [1usize, 10] {
         let (columns, mut out) = (vec![a.as_slice(); columns], vec![0.0; columns]);
         group.throughput(Throughput::Elements((TERMS * columns.len()) as u64));
-        group.bench_function(BenchmarkId::new("weighted_sums", columns.len()), |b| b.iter(|| Backend::best().weighted_sums(&k, &columns, &mut out)));
+        group.bench_function(BenchmarkId::new("weighted_sums", columns.len()), |b| {
+            b.iter(|| Backend::best().weighted_sums(&k, &columns, &mut out))
+        });
     }
     group.finish();
 }
@@ -70,10 +72,13 @@ fn learning(c: &mut Criterion) {
             for _ in 0..8 {
                 learner.learn(&Batch::new(&x, features).numbers(&y)).unwrap();
             }
-            group.bench_function(BenchmarkId::new(step, budget), |b| b.iter(|| learner.learn(&Batch::new(&x, features).numbers(&y)).unwrap()));
+            group.bench_function(BenchmarkId::new(step, budget), |b| {
+                b.iter(|| learner.learn(&Batch::new(&x, features).numbers(&y)).unwrap())
+            });
         }
     }
-    let mut learner = Learner::new(Config::from_toml("loss = 'hinge'\nkernel = 'gaussian:0.05'\nbudget = 'window:1000'").unwrap()).unwrap();
+    let mut learner =
+        Learner::new(Config::from_toml("loss = 'hinge'\nkernel = 'gaussian:0.05'\nbudget = 'window:1000'").unwrap()).unwrap();
     for _ in 0..8 {
         learner.learn(&Batch::new(&x, features).numbers(&y)).unwrap();
     }

@@ -39,14 +39,18 @@ fn data(features: usize) -> Data {
 
 fn learner(data: &Data, terms: usize, margin: f64) -> Learner {
     let gamma = 3.0 / data.features as f64;
-    let text = format!("loss = 'hinge:{margin}'\nkernel = 'gaussian:{gamma}'\nstep = 'constant:0.1'\nlambda = 1e-3\noffset = true\nbudget = 'window:{terms}'");
+    let text = format!(
+        "loss = 'hinge:{margin}'\nkernel = 'gaussian:{gamma}'\nstep = 'constant:0.1'\nlambda = 1e-3\noffset = true\nbudget = 'window:{terms}'"
+    );
     Learner::new(Config::from_toml(&text).unwrap()).unwrap()
 }
 
 /// The fraction of rows appended over one pass of a learner whose window is full.
 fn appended(learner: &mut Learner, data: &Data) -> f64 {
     let mut count = 0;
-    learner.learn_with(&Batch::new(&data.x, data.features).numbers(&data.y), |_, step| count += usize::from(step.slot.is_some())).unwrap();
+    learner
+        .learn_with(&Batch::new(&data.x, data.features).numbers(&data.y), |_, step| count += usize::from(step.slot.is_some()))
+        .unwrap();
     count as f64 / ROWS as f64
 }
 
@@ -104,9 +108,11 @@ fn raw(data: &Data, panels: &Panels, block: usize, out: &mut [f32]) {
 
 fn learn(learner: &mut Learner, data: &Data, block: usize) {
     for (x, y) in data.x.chunks(block * data.features).zip(data.y.chunks(block)) {
-        learner.learn_with(&Batch::new(x, data.features).numbers(y), |_, step| {
-            black_box(step.scores);
-        }).unwrap();
+        learner
+            .learn_with(&Batch::new(x, data.features).numbers(y), |_, step| {
+                black_box(step.scores);
+            })
+            .unwrap();
     }
 }
 
@@ -116,7 +122,22 @@ fn gemm(data: &Data, terms: &[f32], block: usize, out: &mut [f32]) {
         // SAFETY: x is m x d, terms TERMS x d, out at least m x TERMS.
         #[allow(unsafe_code)]
         unsafe {
-            matrixmultiply::sgemm(x.len() / d, d, TERMS, 1.0, x.as_ptr(), d as isize, 1, terms.as_ptr(), 1, d as isize, 0.0, out.as_mut_ptr(), TERMS as isize, 1);
+            matrixmultiply::sgemm(
+                x.len() / d,
+                d,
+                TERMS,
+                1.0,
+                x.as_ptr(),
+                d as isize,
+                1,
+                terms.as_ptr(),
+                1,
+                d as isize,
+                0.0,
+                out.as_mut_ptr(),
+                TERMS as isize,
+                1,
+            );
         }
         black_box(&mut *out);
     }
@@ -152,7 +173,15 @@ fn one_thread(features: usize) {
     let rate = |seconds: f64| flops / seconds / 1e9;
     println!(
         "| {features} | {:.1} | {:.1} | {:.1} | {:.1} | {:.0} | {:.2} | {:.0} | {:.2} | {:.2} |",
-        rate(times[0]), rate(times[1]), rate(times[4]), rate(times[5]) / 16.0, ROWS as f64 / times[2], times[0] / times[2], ROWS as f64 / times[3], times[0] / times[3], fraction,
+        rate(times[0]),
+        rate(times[1]),
+        rate(times[4]),
+        rate(times[5]) / 16.0,
+        ROWS as f64 / times[2],
+        times[0] / times[2],
+        ROWS as f64 / times[3],
+        times[0] / times[3],
+        fraction,
     );
 }
 
@@ -173,17 +202,29 @@ fn two_threads(features: usize, terms: usize) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
     let times = best([
         &mut || raw(&data, &panels, 64, &mut both),
-        &mut || pool.install(|| { rayon::join(|| raw(&first, &panels, 64, &mut left), || raw(&second, &panels, 64, &mut right)); }),
+        &mut || {
+            pool.install(|| {
+                rayon::join(|| raw(&first, &panels, 64, &mut left), || raw(&second, &panels, 64, &mut right));
+            })
+        },
         &mut || learn(&mut one, &data, ROWS),
         &mut || learn(&mut two, &data, ROWS),
     ]);
     let (raw, learned) = (times[0] / times[1], times[2] / times[3]);
-    println!("\nTwo threads, {features} features, {terms} terms: the raw kernel gains {raw:.2}, learning gains {learned:.2}: {:.2} of it.", learned / raw);
+    println!(
+        "\nTwo threads, {features} features, {terms} terms: the raw kernel gains {raw:.2}, learning gains {learned:.2}: {:.2} of it.",
+        learned / raw
+    );
 }
 
 fn main() {
-    println!("Backend {}; {ROWS} rows against a full window of {TERMS} terms; GFLOP/s of inner products and ratios.\n", Backend::best().name());
-    println!("| features | raw, blocks | raw, one row | matrixmultiply | per-term loop | rows/s, blocks | of raw | rows/s, one by one | of raw in blocks | appended |");
+    println!(
+        "Backend {}; {ROWS} rows against a full window of {TERMS} terms; GFLOP/s of inner products and ratios.\n",
+        Backend::best().name()
+    );
+    println!(
+        "| features | raw, blocks | raw, one row | matrixmultiply | per-term loop | rows/s, blocks | of raw | rows/s, one by one | of raw in blocks | appended |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for features in [16, 54, 256, 784] {
         one_thread(features);

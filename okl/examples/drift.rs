@@ -31,7 +31,8 @@ fn moon(t: usize, random: &mut Random) -> ([f32; 2], f64) {
 }
 
 fn learn(name: &str, step: &str, x: &[f32], y: &[f64]) -> okl::Result<f64> {
-    let config = format!("loss = 'hinge'\nkernel = 'gaussian:4'\nstep = '{step}'\nlambda = 1e-4\nbudget = 'merge:100'\noffset = true");
+    let config =
+        format!("loss = 'hinge'\nkernel = 'gaussian:4'\nstep = '{step}'\nlambda = 1e-4\nbudget = 'merge:100'\noffset = true");
     let mut learner = Learner::new(Config::from_toml(&config)?)?;
     println!("\n{name}: {step}");
     println!("{:>10} {:>10} {:>10} {:>8} {:>10}", "average", "since last", "examples", "terms", "step size");
@@ -45,11 +46,21 @@ fn learn(name: &str, step: &str, x: &[f32], y: &[f64]) -> okl::Result<f64> {
         let now = learner.examples();
         if now.ilog2() > before.max(1).ilog2() && now >= 256 || now as usize == EXAMPLES {
             let rate = |count: usize, of: u64| 100.0 * count as f64 / of as f64;
-            println!("{:>9.2}% {:>9.2}% {now:>10} {:>8} {:>10.4}", rate(mistakes, now), rate(since, now - last), learner.terms(), learner.eta());
+            println!(
+                "{:>9.2}% {:>9.2}% {now:>10} {:>8} {:>10.4}",
+                rate(mistakes, now),
+                rate(since, now - last),
+                learner.terms(),
+                learner.eta()
+            );
             (since, last) = (0, now);
         }
     }
-    println!("  |f| <= {:.2}; everything merged away so far is worth at most {:.2} in norm.", learner.norm2().sqrt(), learner.truncation_error());
+    println!(
+        "  |f| <= {:.2}; everything merged away so far is worth at most {:.2} in norm.",
+        learner.norm2().sqrt(),
+        learner.truncation_error()
+    );
     Ok(100.0 * mistakes as f64 / EXAMPLES as f64)
 }
 

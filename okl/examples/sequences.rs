@@ -97,14 +97,24 @@ fn main() {
     let (x, y) = days(4000);
     let squares: Vec<f32> = x.chunks(HOURS).map(square).collect();
     let mut engine = Engine::new(Parts {
-        space: Dense::new(vec![AnyKernel::Sum(vec![AnyKernel::Linear, AnyKernel::Gaussian { gamma: 0.1 }])], HOURS, Backend::best()),
+        space: Dense::new(
+            vec![AnyKernel::Sum(vec![AnyKernel::Linear, AnyKernel::Gaussian { gamma: 0.1 }])],
+            HOURS,
+            Backend::best(),
+        ),
         loss: Structured { oracle: Chain },
         budget: AnyBudget::new(BudgetRule::Transfer { terms: 500 }, 0.0),
         heads: vec![(AnyStep::InverseSqrt { eta: 0.2 }, 1e-4)],
         output: Output::Identity,
         outputs: PARTS,
         theta0: None,
-        rules: Rules { regulariser: AnyRegulariser::Square, offset: true, implicit: false, allow_overshoot: false, average: Average::None },
+        rules: Rules {
+            regulariser: AnyRegulariser::Square,
+            offset: true,
+            implicit: false,
+            allow_overshoot: false,
+            average: Average::None,
+        },
     });
     let mut wrong = [0; 4];
     let points = Points { rows: Rows::new(HOURS, &x), squares: &squares };
@@ -115,6 +125,11 @@ fn main() {
     let rounded = x.iter().zip(&y).filter(|(x, y)| f64::from(x.round().clamp(-1.0, 1.0)) + 1.0 != **y).count();
     println!("rounding each reading on its own: {:.1} % of the hours wrong", 100.0 * rounded as f64 / y.len() as f64);
     for (part, wrong) in wrong.iter().enumerate() {
-        println!("days {:4} to {:4}: {:4.1} % of the hours wrong before the day was learned", 1000 * part, 1000 * part + 999, *wrong as f64 / 80.0);
+        println!(
+            "days {:4} to {:4}: {:4.1} % of the hours wrong before the day was learned",
+            1000 * part,
+            1000 * part + 999,
+            *wrong as f64 / 80.0
+        );
     }
 }

@@ -38,7 +38,8 @@ impl Kernel<String> for Spectrum {
 }
 
 fn words(count: usize) -> (Vec<String>, Vec<f64>) {
-    const SYLLABLES: [[&str; 8]; 2] = [["ka", "lo", "mi", "tu", "na", "re", "so", "vi"], ["str", "ach", "ung", "ber", "elt", "orn", "ist", "kra"]];
+    const SYLLABLES: [[&str; 8]; 2] =
+        [["ka", "lo", "mi", "tu", "na", "re", "so", "vi"], ["str", "ach", "ung", "ber", "elt", "orn", "ist", "kra"]];
     let mut seed = 7u64;
     let mut below = |n: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -63,17 +64,37 @@ fn main() {
         output: Output::Identity,
         outputs: 1,
         theta0: None,
-        rules: Rules { regulariser: AnyRegulariser::Square, offset: true, implicit: false, allow_overshoot: false, average: Average::None },
+        rules: Rules {
+            regulariser: AnyRegulariser::Square,
+            offset: true,
+            implicit: false,
+            allow_overshoot: false,
+            average: Average::None,
+        },
     });
     let mut mistakes = [0; 4];
     engine.learn_block(&x, &Labels { y: &y, width: 1, ..Labels::default() }, |i, step| {
         mistakes[i / 500] += usize::from(step.scores[0] * y[i] <= 0.0);
     });
     for (quarter, mistakes) in mistakes.iter().enumerate() {
-        println!("words {:4} to {:4}: {:4.1} % mistaken before they were learned", 500 * quarter, 500 * quarter + 499, *mistakes as f64 / 5.0);
+        println!(
+            "words {:4} to {:4}: {:4.1} % mistaken before they were learned",
+            500 * quarter,
+            500 * quarter + 499,
+            *mistakes as f64 / 5.0
+        );
     }
-    let mut heaviest: Vec<(f64, &String)> = engine.terms().live().filter_map(|slot| Some((engine.heads()[0].expansion().alpha(0, slot), engine.terms().space().centre(slot)?))).collect();
+    let mut heaviest: Vec<(f64, &String)> = engine
+        .terms()
+        .live()
+        .filter_map(|slot| Some((engine.heads()[0].expansion().alpha(0, slot), engine.terms().space().centre(slot)?)))
+        .collect();
     heaviest.sort_by(|a, b| a.0.total_cmp(&b.0));
     let name = |range: &[(f64, &String)]| range.iter().map(|(_, word)| word.as_str()).collect::<Vec<_>>().join(" ");
-    println!("{} words are kept; most of the one language: {}; of the other: {}", engine.terms().len(), name(&heaviest[..4]), name(&heaviest[heaviest.len() - 4..]));
+    println!(
+        "{} words are kept; most of the one language: {}; of the other: {}",
+        engine.terms().len(),
+        name(&heaviest[..4]),
+        name(&heaviest[heaviest.len() - 4..])
+    );
 }

@@ -103,12 +103,22 @@ impl<'a> Batch<'a> {
         let Some(part) = self.x.chunks(256).position(|part| !good(part)) else { return Ok(()) };
         let at = 256 * part + self.x[256 * part..].iter().position(|v| !good(&[*v])).unwrap_or(0);
         let hint = if self.x[at].is_finite() { " below 1e15; rescale this feature" } else { "" };
-        Err(ErrorKind::NotFinite { row: at / self.features, column: (at % self.features).to_string(), found: self.x[at].into(), hint }.into())
+        Err(ErrorKind::NotFinite {
+            row: at / self.features,
+            column: (at % self.features).to_string(),
+            found: self.x[at].into(),
+            hint,
+        }
+        .into())
     }
 
     fn check_lengths(&self) -> Result<()> {
         let rows = self.rows();
-        let lengths = [("known", self.known.map(<[bool]>::len)), ("weights", self.weights.map(<[f64]>::len)), ("ids", self.ids.map(<[u64]>::len))];
+        let lengths = [
+            ("known", self.known.map(<[bool]>::len)),
+            ("weights", self.weights.map(<[f64]>::len)),
+            ("ids", self.ids.map(<[u64]>::len)),
+        ];
         for (what, len) in lengths {
             if let Some(len) = len.filter(|&len| len != rows) {
                 return Err(Error::shape(what, format!("{rows}, one per row"), len));
@@ -161,7 +171,14 @@ impl Classes {
 }
 
 /// Checks everything about a batch that can be wrong; writes the targets as numbers.
-pub(crate) fn check(batch: &Batch<'_>, reads: Reads, features: usize, outputs: Option<usize>, classes: &Classes, out: &mut Checked) -> Result<()> {
+pub(crate) fn check(
+    batch: &Batch<'_>,
+    reads: Reads,
+    features: usize,
+    outputs: Option<usize>,
+    classes: &Classes,
+    out: &mut Checked,
+) -> Result<()> {
     batch.check_rows(features)?;
     batch.check_lengths()?;
     let rows = batch.rows();
@@ -193,7 +210,13 @@ fn check_numbers(y: &[f64], reads: Reads, rows: usize, outputs: Option<usize>, o
     }
     for (row, y) in y.chunks_exact(width).enumerate().filter(|(row, _)| out.known[*row]) {
         if let Some(column) = y.iter().position(|v| !v.is_finite()) {
-            return Err(ErrorKind::NotFinite { row, column: format!("target {column}"), found: y[column], hint: "; use `known` for a missing target" }.into());
+            return Err(ErrorKind::NotFinite {
+                row,
+                column: format!("target {column}"),
+                found: y[column],
+                hint: "; use `known` for a missing target",
+            }
+            .into());
         }
         if reads == Reads::Sign && y[0].abs() != 1.0 {
             return Err(target_error(row, y[0].to_string(), "-1 or +1, or class labels"));

@@ -1,5 +1,17 @@
 //! Budgets: which term makes room for the next one, and which have grown old or light.
 //!
+//! ```
+//! use okl::budget::{Budget, Room, Sight};
+//!
+//! /// Keeps the first `terms` terms and no others: every later one takes the place of the one before it.
+//! struct Stubborn { terms: usize }
+//! impl Budget for Stubborn {
+//!     fn room(&mut self, sight: &mut dyn Sight) -> Room {
+//!         if sight.terms() < self.terms { Room::Fresh } else { Room::Drop(self.terms - 1) }
+//!     }
+//! }
+//! ```
+//!
 //! A budget decides; the engine carries the decision out for every head and accounts for what is lost (law 5).
 //! Sweeps over all terms happen at counts of examples, never at the edge of a block.
 
@@ -71,6 +83,11 @@ pub trait Sight {
 pub trait Budget: Send + Sync {
     /// Where the term about to be appended goes. Called once per new term, after the step's shrink.
     fn room(&mut self, sight: &mut dyn Sight) -> Room;
+    /// May [`Budget::expired`] name a slot at the end of example `t`? Asked first, because it is cheap.
+    fn looks(&self, t: u64) -> bool {
+        let _ = t;
+        true
+    }
     /// Names the slots to drop at the end of a step.
     fn expired(&mut self, sight: &mut dyn Sight, out: &mut Vec<usize>) {
         let _ = (sight, out);
@@ -137,7 +154,10 @@ impl BudgetRule {
     /// The number of terms that is never exceeded, if there is one.
     pub fn capacity(&self) -> Option<usize> {
         match *self {
-            BudgetRule::Window { terms } | BudgetRule::Transfer { terms } | BudgetRule::Merge { terms } | BudgetRule::Forgetron { terms } => Some(terms),
+            BudgetRule::Window { terms }
+            | BudgetRule::Transfer { terms }
+            | BudgetRule::Merge { terms }
+            | BudgetRule::Forgetron { terms } => Some(terms),
             _ => None,
         }
     }
@@ -150,7 +170,10 @@ impl BudgetRule {
         match *self {
             BudgetRule::Unlimited {} => Ok(()),
             BudgetRule::Merge { terms } if terms < 2 => Err(format!("merging needs at least 2 terms, found {terms}")),
-            BudgetRule::Window { terms } | BudgetRule::Transfer { terms } | BudgetRule::Merge { terms } | BudgetRule::Forgetron { terms } => positive("terms", terms as f64),
+            BudgetRule::Window { terms }
+            | BudgetRule::Transfer { terms }
+            | BudgetRule::Merge { terms }
+            | BudgetRule::Forgetron { terms } => positive("terms", terms as f64),
             BudgetRule::Age { steps } => positive("steps", steps as f64),
             BudgetRule::Olok { exponent } if exponent > 0.0 && exponent < 0.5 => Ok(()),
             BudgetRule::Olok { exponent } => Err(format!("exponent must be in (0, 1/2), found {exponent}")),
@@ -191,8 +214,17 @@ impl AnyBudget {
             _ => 0.0,
         };
         AnyBudget {
-            rule, oldest_slot: 0, oldest_birth: 0, t0, mistakes: 0.0, damage: 0.0,
-            norms2: Vec::new(), products: Vec::new(), row: Vec::new(), guesses: Vec::new(), powers: Default::default(),
+            rule,
+            oldest_slot: 0,
+            oldest_birth: 0,
+            t0,
+            mistakes: 0.0,
+            damage: 0.0,
+            norms2: Vec::new(),
+            products: Vec::new(),
+            row: Vec::new(),
+            guesses: Vec::new(),
+            powers: Default::default(),
         }
     }
 
@@ -342,16 +374,23 @@ impl Budget for AnyBudget {
         }
     }
 
+    fn looks(&self, t: u64) -> bool {
+        match self.rule {
+            BudgetRule::Age { .. } | BudgetRule::Olok { .. } => true,
+            BudgetRule::Weight { .. } | BudgetRule::Certified { .. } => t.is_multiple_of(SWEEP),
+            _ => false,
+        }
+    }
+
     fn expired(&mut self, sight: &mut dyn Sight, out: &mut Vec<usize>) {
-        let sweep = sight.t().is_multiple_of(SWEEP);
         match self.rule {
             BudgetRule::Age { steps } => self.drop_older_than(sight, steps, out),
             BudgetRule::Olok { exponent } => {
                 let age = self.olok_age(sight.t(), exponent);
                 self.drop_older_than(sight, age, out);
             }
-            BudgetRule::Weight { tolerance } if sweep => self.drop_lighter_than(sight, tolerance, out),
-            BudgetRule::Certified { error } if sweep => self.drop_within(sight, error, out),
+            BudgetRule::Weight { tolerance } => self.drop_lighter_than(sight, tolerance, out),
+            BudgetRule::Certified { error } => self.drop_within(sight, error, out),
             _ => {}
         }
     }

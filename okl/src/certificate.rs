@@ -2,6 +2,16 @@
 //!
 //! The truncation certificate (3.6) is one number, [`crate::head::Head::truncation_error`].
 
+//! ```
+//! use okl::{Batch, Config, Learner};
+//! let mut detector = Learner::new(Config::from_toml("loss = 'nu_novelty:0.1'\nkernel = 'gaussian:1'\nstep = 'constant:0.01'\nlambda = 1")?)?;
+//! let x: Vec<f32> = (0..4000).map(|i| (i as f32 * 0.37).sin()).collect();
+//! detector.learn(&Batch::new(&x, 1))?;
+//! let rate = detector.alert_rate().unwrap();
+//! assert!((rate.rate - 0.1).abs() <= rate.bound);
+//! # Ok::<(), okl::Error>(())
+//! ```
+
 use serde::{Deserialize, Serialize};
 
 /// CERT-R of E25: for any u with offset b_u,
@@ -43,11 +53,12 @@ pub(crate) struct RegretStep {
 
 impl Regret {
     pub(crate) fn step(&mut self, s: &RegretStep) {
-        let (inverse, lifted) = (1.0 / s.eta, s.eta / (1.0 - s.eta * s.lambda));
-        let first = self.last_inverse == 0.0;
-        // E25: the first step contributes |u|²/(2 L'_1), f_1 being 0; later ones the growth of 1/L beyond lambda.
-        let growth = if first { 1.0 / lifted } else { inverse - self.last_inverse - s.lambda };
-        self.constant += 0.5 * lifted * s.form;
+        // E25: the first step contributes |u|²/(2 L'_1), 1/L' = 1/L - lambda and f_1 = 0; later ones the growth of 1/L beyond lambda.
+        let inverse = 1.0 / s.eta;
+        let growth = inverse - self.last_inverse - s.lambda;
+        if s.form != 0.0 {
+            self.constant += 0.5 * s.eta / (1.0 - s.eta * s.lambda) * s.form;
+        }
         if growth > 0.0 {
             self.constant += 0.5 * growth * s.norm2;
             self.linear += growth * s.norm2.sqrt();

@@ -8,6 +8,16 @@
 //! budget = { window = { terms = 1000 } }
 //! ```
 //!
+//! ```
+//! use okl::Config;
+//! let long = Config::from_toml("kernel = { gaussian = { gamma = 0.5 } }\nbudget = { window = { terms = 1000 } }")?;
+//! let short = Config::from_json(r#"{"kernel": "gaussian", "gamma": 0.5, "budget": "window:1000"}"#)?;
+//! assert_eq!(long, short);
+//! let refused = Config::from_toml("loss = 'nu_novelty:0.01'\noffset = true")?.check();
+//! assert!(refused.unwrap_err().to_string().starts_with("offset: a novelty loss has no offset"));
+//! # Ok::<(), okl::Error>(())
+//! ```
+//!
 //! [`Config::check`] is the one place of validation: what it lets through can be built and run.
 
 use serde::{Deserialize, Serialize};
@@ -21,273 +31,7 @@ use crate::output::{Operator, Output};
 use crate::regulariser::AnyRegulariser;
 use crate::shorthand;
 use crate::step::AnyStep;
-
-/// A width that is given, or found from the data.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Gamma {
-    /// The median heuristic over the first rows.
-    #[default]
-    Auto,
-    /// This one.
-    Value(f64),
-}
-
-impl Serialize for Gamma {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        match self {
-            Gamma::Auto => to.serialize_str("auto"),
-            Gamma::Value(v) => to.serialize_f64(*v),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Gamma {
-    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Raw {
-            Number(f64),
-            Text(String),
-        }
-        match Raw::deserialize(from)? {
-            Raw::Number(v) => Ok(Gamma::Value(v)),
-            Raw::Text(t) if t == "auto" => Ok(Gamma::Auto),
-            Raw::Text(t) => Err(serde::de::Error::custom(format!("gamma must be a number or \"auto\", found {t:?}"))),
-        }
-    }
-}
-
-/// A kernel as it is described; [`AnyKernel`] is what runs. Formulas there.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-#[allow(missing_docs)]
-pub enum KernelRule {
-    /// <x, y>.
-    Linear {},
-    /// (gamma <x, y> + coef0)^degree.
-    Polynomial {
-        #[serde(default = "three")]
-        degree: u32,
-        #[serde(default = "one")]
-        gamma: f64,
-        #[serde(default = "one")]
-        coef0: f64,
-    },
-    /// exp(-gamma r²).
-    Gaussian {
-        #[serde(default)]
-        gamma: Gamma,
-    },
-    /// exp(-gamma r).
-    Exponential {
-        #[serde(default)]
-        gamma: Gamma,
-    },
-    /// (1 + √3 gamma r) exp(-√3 gamma r).
-    Matern32 {
-        #[serde(default)]
-        gamma: Gamma,
-    },
-    /// (1 + √5 gamma r + 5 gamma² r²/3) exp(-√5 gamma r).
-    Matern52 {
-        #[serde(default)]
-        gamma: Gamma,
-    },
-    /// (1 + gamma r²/alpha)^-alpha.
-    RationalQuadratic {
-        #[serde(default)]
-        gamma: Gamma,
-        #[serde(default = "one")]
-        alpha: f64,
-    },
-    /// weight times a kernel.
-    Scaled { weight: f64, of: Box<KernelRule> },
-    /// The sum of kernels.
-    Sum(Vec<KernelRule>),
-    /// The product of kernels.
-    Product(Vec<KernelRule>),
-}
-
-fn one() -> f64 {
-    1.0
-}
-fn three() -> u32 {
-    3
-}
-
-impl KernelRule {
-    fn each(&mut self, visit: &mut impl FnMut(&mut KernelRule)) {
-        visit(self);
-        match self {
-            KernelRule::Scaled { of, .. } => of.each(visit),
-            KernelRule::Sum(parts) | KernelRule::Product(parts) => parts.iter_mut().for_each(|k| k.each(visit)),
-            _ => {}
-        }
-    }
-
-    fn gamma_mut(&mut self) -> Option<(&mut Gamma, bool)> {
-        match self {
-            KernelRule::Gaussian { gamma } | KernelRule::RationalQuadratic { gamma, .. } => Some((gamma, true)),
-            KernelRule::Exponential { gamma } | KernelRule::Matern32 { gamma } | KernelRule::Matern52 { gamma } => Some((gamma, false)),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn wants_gamma(&self) -> bool {
-        let (mut copy, mut wanted) = (self.clone(), false);
-        copy.each(&mut |k| wanted |= matches!(k.gamma_mut(), Some((Gamma::Auto, _))));
-        wanted
-    }
-
-    /// Sets every automatic width from the median squared distance: 1/(2 m) where the kernel reads r², 1/√m where it reads r.
-    pub(crate) fn set_auto(&mut self, median: f64) {
-        self.each(&mut |k| {
-            if let Some((gamma @ Gamma::Auto, squared)) = k.gamma_mut() {
-                *gamma = Gamma::Value(if squared { 0.5 / median } else { 1.0 / median.sqrt() });
-            }
-        });
-    }
-
-    fn check(&self) -> Result<()> {
-        let refuse = |reason: String| Err(Error::config("kernel", reason));
-        let (mut copy, mut bad) = (self.clone(), None);
-        copy.each(&mut |k| {
-            let positive = |name: &str, v: f64| (!(v.is_finite() && v > 0.0)).then(|| format!("{name} must be a finite number > 0, found {v}"));
-            let found = match k {
-                KernelRule::Polynomial { degree, gamma, coef0 } => positive("degree", f64::from(*degree))
-                    .or(positive("gamma", *gamma))
-                    .or((!(coef0.is_finite() && *coef0 >= 0.0)).then(|| format!("coef0 must be >= 0 for the kernel to be positive semidefinite, found {coef0}"))),
-                KernelRule::RationalQuadratic { alpha, .. } => positive("alpha", *alpha),
-                KernelRule::Scaled { weight, .. } => positive("weight", *weight),
-                KernelRule::Sum(parts) | KernelRule::Product(parts) if parts.is_empty() => Some("a sum or product needs at least one kernel".into()),
-                _ => None,
-            };
-            let width = match k.gamma_mut() {
-                Some((Gamma::Value(v), _)) => positive("gamma", *v),
-                _ => None,
-            };
-            bad = bad.take().or(found).or(width);
-        });
-        bad.map_or(Ok(()), refuse)
-    }
-
-    /// The kernel that runs; an automatic width that is not known yet is 1.
-    pub(crate) fn kernel(&self) -> AnyKernel {
-        let value = |g: &Gamma| if let Gamma::Value(v) = g { *v } else { 1.0 };
-        let all = |parts: &[KernelRule]| parts.iter().map(KernelRule::kernel).collect();
-        match self {
-            KernelRule::Linear {} => AnyKernel::Linear,
-            &KernelRule::Polynomial { degree, gamma, coef0 } => AnyKernel::Polynomial { degree, gamma, coef0 },
-            KernelRule::Gaussian { gamma } => AnyKernel::Gaussian { gamma: value(gamma) },
-            KernelRule::Exponential { gamma } => AnyKernel::Exponential { gamma: value(gamma) },
-            KernelRule::Matern32 { gamma } => AnyKernel::Matern32 { gamma: value(gamma) },
-            KernelRule::Matern52 { gamma } => AnyKernel::Matern52 { gamma: value(gamma) },
-            KernelRule::RationalQuadratic { gamma, alpha } => AnyKernel::RationalQuadratic { gamma: value(gamma), alpha: *alpha },
-            KernelRule::Scaled { weight, of } => AnyKernel::Scaled { weight: *weight, of: Box::new(of.kernel()) },
-            KernelRule::Sum(parts) => AnyKernel::Sum(all(parts)),
-            KernelRule::Product(parts) => AnyKernel::Product(all(parts)),
-        }
-    }
-}
-
-/// One part of a sum of separable operator kernels: k_m(x, x') J_m.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OperatorPart {
-    /// k_m.
-    pub kernel: KernelRule,
-    /// J_m, row by row.
-    pub operator: Vec<f64>,
-}
-
-/// The output operator: one matrix J for the kernel, or a sum of parts with a kernel each (which replaces `kernel`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum OperatorRule {
-    /// J, row by row.
-    Matrix(Vec<f64>),
-    /// sum_m k_m J_m.
-    Sum(Vec<OperatorPart>),
-}
-
-/// The name of a class: a whole number or text.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Label {
-    /// A whole number.
-    Int(i64),
-    /// Text.
-    Text(String),
-}
-
-impl std::fmt::Display for Label {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Label::Int(i) => i.fmt(f),
-            Label::Text(t) => t.fmt(f),
-        }
-    }
-}
-
-impl From<i64> for Label {
-    fn from(i: i64) -> Self {
-        Label::Int(i)
-    }
-}
-
-impl From<&str> for Label {
-    fn from(t: &str) -> Self {
-        Label::Text(t.into())
-    }
-}
-
-/// What decides that an example is novel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Threshold {
-    /// theta itself, N(16).
-    #[default]
-    Norma,
-    /// The averaged score against a quantile that is tracked on its own (algorithms.md 3.5).
-    Tracker {
-        /// How fast the threshold moves, in its logarithm.
-        #[serde(default = "tracker_step")]
-        speed: f64,
-    },
-}
-
-fn tracker_step() -> f64 {
-    0.05
-}
-
-/// What is done to features before the kernel sees them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Scale {
-    /// Nothing.
-    #[default]
-    None,
-    /// (x - mean) / deviation of the first `warmup` examples.
-    Standard,
-    /// (x - shift) * factor: what `standard` becomes once it is frozen.
-    Fixed {
-        /// Subtracted.
-        shift: Vec<f64>,
-        /// Multiplied.
-        factor: Vec<f64>,
-    },
-}
-
-/// What translation-invariant kernels subtract from every row, so that distances keep their digits far from the origin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Anchor {
-    /// The first example.
-    #[default]
-    First,
-    /// Nothing.
-    None,
-}
+pub use crate::words::{Anchor, Gamma, KernelRule, Label, OperatorPart, OperatorRule, Scale, Threshold};
 
 /// A learner's settings. Fields that are not given have the defaults of [`Config::default`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -376,8 +120,11 @@ impl Config {
         let canonical = shorthand::expand(value)?;
         serde_json::from_value(canonical.clone()).map_err(|e| {
             // serde does not say which setting it is: the one that cannot be read alone.
-            let alone = |(key, value): &(&String, &serde_json::Value)| serde_json::from_value::<Config>(serde_json::json!({ *key: value })).is_err();
-            let field = canonical.as_object().and_then(|settings| settings.iter().find(alone)).map_or("configuration", |(key, _)| key);
+            let alone = |(key, value): &(&String, &serde_json::Value)| {
+                serde_json::from_value::<Config>(serde_json::json!({ *key: value })).is_err()
+            };
+            let field =
+                canonical.as_object().and_then(|settings| settings.iter().find(alone)).map_or("configuration", |(key, _)| key);
             Error::config(field, e.to_string())
         })
     }
@@ -434,7 +181,9 @@ impl Config {
         Ok(match &self.operator {
             None => Output::Identity,
             Some(OperatorRule::Matrix(j)) => Output::Separable(vec![Operator::new(j)?]),
-            Some(OperatorRule::Sum(parts)) => Output::Separable(parts.iter().map(|p| Operator::new(&p.operator)).collect::<Result<_>>()?),
+            Some(OperatorRule::Sum(parts)) => {
+                Output::Separable(parts.iter().map(|p| Operator::new(&p.operator)).collect::<Result<_>>()?)
+            }
         })
     }
 
@@ -463,10 +212,14 @@ impl Config {
         if !(self.lambda.is_finite() && self.lambda >= 0.0) {
             return refuse("lambda", format!("must be a finite number >= 0, found {}", self.lambda));
         }
-        if let AnyRegulariser::Power { power } = self.regulariser && !(power.is_finite() && power >= 1.0) {
+        if let AnyRegulariser::Power { power } = self.regulariser
+            && !(power.is_finite() && power >= 1.0)
+        {
             return refuse("regulariser", format!("power must be at least 1 for the regulariser to be convex, found {power}"));
         }
-        if let Average::Exponential { rate } = self.average && !(rate > 0.0 && rate < 1.0) {
+        if let Average::Exponential { rate } = self.average
+            && !(rate > 0.0 && rate < 1.0)
+        {
             return refuse("average", format!("rate must be in (0, 1), found {rate}"));
         }
         if let Some(theta) = self.theta0 {
@@ -502,7 +255,9 @@ impl Config {
             }
             match reads {
                 Reads::Class if classes.len() < 2 => return refuse("classes", "at least two classes are needed"),
-                Reads::Sign if classes.len() != 2 => return refuse("classes", "this loss separates exactly two classes; use max_margin or softmax for more"),
+                Reads::Sign if classes.len() != 2 => {
+                    return refuse("classes", "this loss separates exactly two classes; use max_margin or softmax for more");
+                }
                 Reads::Number | Reads::Vector | Reads::Nothing => return refuse("classes", "this loss does not read classes"),
                 _ => {}
             }
@@ -535,7 +290,12 @@ impl Config {
         }
         let largest = self.step.largest(self.lambda) * self.lambda;
         if square && !self.allow_overshoot && largest >= 1.0 {
-            return refuse("step", format!("eta lambda = {largest} must stay below 1, or nothing of f survives a step: lower eta or lambda, or set allow_overshoot"));
+            return refuse(
+                "step",
+                format!(
+                    "eta lambda = {largest} must stay below 1, or nothing of f survives a step: lower eta or lambda, or set allow_overshoot"
+                ),
+            );
         }
         Ok(())
     }
@@ -552,7 +312,9 @@ impl Config {
         let outputs = output.single().map_or(1, |j| j.size());
         match self.loss.can_prox(outputs, output.single().is_none()) {
             true => Ok(()),
-            false => refuse("this loss has no proximal step here (the perceptron's never leaves f = 0; max_margin and softmax need J = I)"),
+            false => refuse(
+                "this loss has no proximal step here (the perceptron's never leaves f = 0; max_margin and softmax need J = I)",
+            ),
         }
     }
 
@@ -560,15 +322,22 @@ impl Config {
         let refuse = |reason: &str| Err(Error::config("budget", reason));
         let rule = self.budget();
         match rule {
-            BudgetRule::Merge { .. } | BudgetRule::Transfer { .. } if !self.single_kernel() => {
-                refuse("merging and transfer project one term onto another, which a sum of operator kernels does not allow: use window or age")
-            }
+            BudgetRule::Merge { .. } | BudgetRule::Transfer { .. } if !self.single_kernel() => refuse(
+                "merging and transfer project one term onto another, which a sum of operator kernels does not allow: use window or age",
+            ),
             BudgetRule::Merge { .. } if self.kernel.kernel().gaussian_gamma().is_none() => {
                 refuse("merge needs a Gaussian kernel, where a point between two centres can stand for both: use transfer")
             }
             BudgetRule::Forgetron { .. } => {
-                let textbook = self.loss == AnyLoss::Perceptron {} && matches!(self.step, AnyStep::Constant { .. }) && self.lambda == 0.0 && self.operator.is_none();
-                if textbook { Ok(()) } else { refuse("the Forgetron is a perceptron: it needs loss = perceptron, step = constant and lambda = 0") }
+                let textbook = self.loss == AnyLoss::Perceptron {}
+                    && matches!(self.step, AnyStep::Constant { .. })
+                    && self.lambda == 0.0
+                    && self.operator.is_none();
+                if textbook {
+                    Ok(())
+                } else {
+                    refuse("the Forgetron is a perceptron: it needs loss = perceptron, step = constant and lambda = 0")
+                }
             }
             BudgetRule::Olok { .. } if self.lambda == 0.0 || !matches!(self.step, AnyStep::InverseSqrt { .. }) => {
                 refuse("olok's truncation is stated for step = inverse_sqrt and lambda > 0")
@@ -580,7 +349,10 @@ impl Config {
     fn check_novelty(&self) -> Result<()> {
         let novelty = self.loss.reads() == Reads::Nothing;
         if novelty && self.offset {
-            return Err(Error::config("offset", "a novelty loss has no offset: b alone would satisfy it and nothing would be learned (N section 3)"));
+            return Err(Error::config(
+                "offset",
+                "a novelty loss has no offset: b alone would satisfy it and nothing would be learned (N section 3)",
+            ));
         }
         if let Threshold::Tracker { speed } = self.threshold {
             if !matches!(self.loss, AnyLoss::NuNovelty { .. }) {

@@ -10,15 +10,42 @@
 //!     write   the new term
 //! ```
 //!
+//! ```
+//! use okl::budget::{AnyBudget, BudgetRule};
+//! use okl::engine::{Engine, Labels, Parts};
+//! use okl::head::{Average, Rules};
+//! use okl::{kernel::Kernel, loss::AnyLoss, output::Output, regulariser::AnyRegulariser, space::Items, step::AnyStep};
+//!
+//! struct Close;                                            // a kernel over whole numbers
+//! impl Kernel<i64> for Close {
+//!     fn eval(&self, a: &i64, b: &i64) -> f64 { (10 - (a - b).abs()).max(0) as f64 / 10.0 }
+//! }
+//! let mut engine = Engine::new(Parts {
+//!     space: Items::new(Close),
+//!     loss: AnyLoss::Squared {},
+//!     budget: AnyBudget::new(BudgetRule::Unlimited {}, 0.0),
+//!     heads: vec![(AnyStep::Constant { eta: 0.5 }, 0.0)],
+//!     output: Output::Identity,
+//!     outputs: 1,
+//!     theta0: None,
+//!     rules: Rules { regulariser: AnyRegulariser::Square, offset: false, implicit: false, allow_overshoot: false, average: Average::None },
+//! });
+//! let mut scores = Vec::new();
+//! let labels = Labels { y: &[1.0, 1.0, 1.0], width: 1, ..Labels::default() };
+//! engine.learn_block(&[3, 3, 8], &labels, |_, step| scores.push(step.scores[0]));
+//! assert_eq!(scores, [0.0, 0.5, 0.375]);
+//! ```
+//!
 //! A block is cut into tiles whose kernel values come from one matrix product; nothing is decided at a tile's edge.
 
-use crate::budget::{Budget, Room, Sight};
+use crate::budget::{Budget, Room};
 use crate::expansion::{Reading, Term};
-use crate::gram::{Backend, LANES};
+use crate::gram::LANES;
 use crate::head::{Example, Head, Rules};
 use crate::loss::Loss;
-use crate::output::{Output, dot};
+use crate::output::Output;
 use crate::regulariser::{AnyRegulariser, Regulariser};
+use crate::room::scene;
 use crate::space::Space;
 use crate::step::StepSize;
 use crate::terms::{NO_ID, Terms};
@@ -76,18 +103,18 @@ pub struct Engine<P, L, S, B, R = AnyRegulariser> {
     pub(crate) rules: Rules<R>,
     pub(crate) t: u64,
     pub(crate) skipped: u64,
-    tile: Tile,
-    scratch: Scratch,
+    pub(crate) tile: Tile,
+    pub(crate) scratch: Scratch,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Scratch {
-    values: Vec<f64>,
-    term_values: Vec<f64>,
-    row: Vec<f32>,
-    expired: Vec<usize>,
-    reading: Reading,
-    terms: [Term; 3],
+pub(crate) struct Scratch {
+    pub(crate) values: Vec<f64>,
+    pub(crate) term_values: Vec<f64>,
+    pub(crate) row: Vec<f32>,
+    pub(crate) expired: Vec<usize>,
+    pub(crate) reading: Reading,
+    pub(crate) terms: [Term; 3],
 }
 
 /// Room for predictions, so that readers share a learner without writing to it.
@@ -127,8 +154,16 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         let head = |(step, lambda)| Head::new(step, lambda, outputs, rules.average, theta, certified, None);
         let scratch = Scratch { values: vec![0.0; space.planes()], term_values: vec![0.0; space.planes()], ..Scratch::default() };
         Engine {
-            heads: heads.into_iter().map(head).collect(), terms: Terms::new(space), loss, budget, output, rules,
-            t: 0, skipped: 0, tile: Tile::default(), scratch,
+            heads: heads.into_iter().map(head).collect(),
+            terms: Terms::new(space),
+            loss,
+            budget,
+            output,
+            rules,
+            t: 0,
+            skipped: 0,
+            tile: Tile::default(),
+            scratch,
         }
     }
 
@@ -224,174 +259,6 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         Some(slot)
     }
 
-    fn make_room(&mut self, room: Room, r: usize, values: &[f64]) -> usize {
-        match room {
-            Room::Fresh => return self.terms.fresh(),
-            Room::Drop(slot) => self.drop_term(slot),
-            Room::Transfer(slot) => self.give(slot, f64::from(self.tile.row(0, r, slot + 1)[slot]), values[0]),
-            // Only between Gaussian centres is there a point that can stand for both.
-            Room::Merge { from, .. } if self.terms.space.gaussian_gamma().is_none() => self.drop_term(from),
-            Room::Merge { from, into, h } => self.merge(from, into, h),
-            Room::Forget { slot, phi } => {
-                for head in &mut self.heads {
-                    head.scale(phi);
-                    head.plan.alpha.iter_mut().for_each(|a| *a *= phi);
-                }
-                self.drop_term(slot);
-            }
-        }
-        let (Room::Drop(slot) | Room::Transfer(slot) | Room::Merge { from: slot, .. } | Room::Forget { slot, .. }) = room else { unreachable!() };
-        self.terms.vacate(slot);
-        slot
-    }
-
-    fn exact_norms(&self) -> bool {
-        self.heads.iter().any(|h| h.expansion.riders().trace)
-    }
-
-    /// The values of one centre against all terms, kept in the scratch row.
-    fn read_term_row(&mut self, slot: usize) {
-        let slots = self.terms.row_len();
-        self.scratch.row.resize(slots * self.terms.space.planes(), 0.0);
-        self.terms.space.term_row(slot, slots, &mut self.scratch.row);
-    }
-
-    /// N, pi and M as the term (0: f's share, -1 or +1 its sign) at the centre of the scratch row comes or goes.
-    fn correct_norms(&mut self, head: usize, term: usize, sign: f64) {
-        let slots = self.terms.row_len();
-        let Scratch { row, reading, terms, term_values, .. } = &mut self.scratch;
-        let head = &mut self.heads[head];
-        let backend = self.terms.space.backend();
-        head.expansion.read(backend, &self.output, |plane| &row[plane * slots..(plane + 1) * slots], reading);
-        head.change_norms(&self.output, term_values, &terms[term], reading, sign);
-    }
-
-    /// N, pi and M with the new term at `slot`, which no expansion holds yet.
-    fn count_new_term(&mut self, slot: usize, values: &[f64]) {
-        self.read_term_row(slot);
-        self.scratch.term_values.copy_from_slice(values);
-        for h in 0..self.heads.len() {
-            let (term, plan) = (&mut self.scratch.terms[0], &self.heads[h].plan);
-            term.alpha.clone_from(&plan.alpha);
-            term.trace.clone_from(&plan.beta);
-            self.correct_norms(h, 0, 1.0);
-        }
-    }
-
-    /// Drops a term from every head: delta = alpha_i k(x_i, .), |delta|² = alpha^T K_ii alpha (3.6).
-    fn drop_term(&mut self, slot: usize) {
-        let exact = self.exact_norms();
-        self.terms.space.term_self_values(slot, &mut self.scratch.term_values);
-        if exact {
-            self.read_term_row(slot);
-        }
-        for h in 0..self.heads.len() {
-            self.heads[h].expansion.get(slot, &mut self.scratch.terms[0]);
-            let alpha = &self.scratch.terms[0].alpha;
-            let lost = self.output.form(&self.scratch.term_values, alpha, alpha).max(0.0).sqrt();
-            if exact {
-                self.correct_norms(h, 0, -1.0);
-            }
-            self.heads[h].lose(lost, exact);
-            self.heads[h].expansion.clear(slot);
-        }
-    }
-
-    /// First half of a transfer: the term leaves; what of it the new one can carry waits in the plan.
-    fn give(&mut self, slot: usize, shared: f64, own: f64) {
-        let exact = self.exact_norms();
-        self.terms.space.term_self_values(slot, &mut self.scratch.term_values);
-        if exact {
-            self.read_term_row(slot);
-        }
-        for h in 0..self.heads.len() {
-            self.heads[h].expansion.get(slot, &mut self.scratch.terms[0]);
-            if exact {
-                self.correct_norms(h, 0, -1.0);
-            }
-            let Scratch { terms: [gone, carried, _], term_values, .. } = &mut self.scratch;
-            let whole = self.output.form(term_values, &gone.alpha, &gone.alpha);
-            let lost = (whole * (1.0 - shared * shared / (term_values[0] * own)).max(0.0)).max(0.0).sqrt();
-            *carried = Term::default();
-            Head::<S>::carry(gone, shared / own, carried);
-            self.heads[h].lose(lost, exact);
-            self.heads[h].expansion.clear(slot);
-            self.heads[h].carried.clone_from(carried);
-        }
-    }
-
-    /// Second half: the new term carries what it was given.
-    fn receive(&mut self, slot: usize, values: &[f64]) {
-        let exact = self.exact_norms();
-        if exact {
-            self.read_term_row(slot);
-            self.scratch.term_values.copy_from_slice(values);
-        }
-        for h in 0..self.heads.len() {
-            let [sum, carried, _] = &mut self.scratch.terms;
-            carried.clone_from(&self.heads[h].carried);
-            self.heads[h].expansion.get(slot, sum);
-            Head::<S>::carry(carried, 1.0, sum);
-            if exact {
-                self.correct_norms(h, 1, 1.0);
-            }
-            self.heads[h].expansion.set(slot, &self.scratch.terms[0]);
-        }
-    }
-
-    /// Merges two terms: each head projects its two coefficients onto the new centre in its own space.
-    fn merge(&mut self, from: usize, into: usize, h: f64) {
-        let exact = self.exact_norms();
-        self.terms.space.term_self_values(into, &mut self.scratch.term_values);
-        let own = self.scratch.term_values[0];
-        let pairs: Vec<[Term; 2]> = self.heads.iter().map(|head| [from, into].map(|slot| head.term(slot))).collect();
-        if exact {
-            for (which, slot) in [from, into].into_iter().enumerate() {
-                self.read_term_row(slot);
-                for (head, pair) in pairs.iter().enumerate() {
-                    self.scratch.terms[0].clone_from(&pair[which]);
-                    self.correct_norms(head, 0, -1.0);
-                    self.heads[head].expansion.clear(slot);
-                }
-            }
-        }
-        let Some([apart, from_new, into_new]) = self.terms.space.blend(into, from, h) else { return };
-        if exact {
-            self.heads.iter_mut().for_each(|head| head.expansion.clear(into));
-            self.read_term_row(into);
-        }
-        for (head, [a, b]) in pairs.iter().enumerate() {
-            let mut merged = Term::default();
-            Head::<S>::carry(a, from_new / own, &mut merged);
-            Head::<S>::carry(b, into_new / own, &mut merged);
-            let form = |x: &Term, y: &Term| self.output.form(&[1.0], &x.alpha, &y.alpha);
-            let before = own * (form(a, a) + form(b, b)) + 2.0 * apart * form(a, b);
-            let lost = (before - own * form(&merged, &merged)).max(0.0).sqrt();
-            if exact {
-                self.scratch.terms[0].clone_from(&merged);
-                self.correct_norms(head, 0, 1.0);
-            }
-            self.heads[head].lose(lost, exact);
-            self.heads[head].expansion.clear(from);
-            self.heads[head].expansion.set(into, &merged);
-        }
-        self.terms.name(into, NO_ID);
-        self.terms.space.refresh(into, &mut self.tile);
-    }
-
-    fn drop_expired(&mut self, r: usize) {
-        let mut expired = std::mem::take(&mut self.scratch.expired);
-        expired.clear();
-        let values = std::mem::take(&mut self.scratch.values);
-        self.budget.expired(&mut scene(&mut self.terms, &self.heads[0], &self.output, &self.tile, r, self.t, &values), &mut expired);
-        self.scratch.values = values;
-        for &slot in &expired {
-            self.drop_term(slot);
-            self.terms.remove(slot);
-        }
-        self.scratch.expired = expired;
-    }
-
     /// The scores of rows, without learning; many readers may share a learner.
     pub fn predict(&self, workspace: &mut Workspace, rows: P::Rows<'_>, mut each: impl FnMut(usize, &[f64])) {
         let (count, slots, head) = (P::count(rows), self.terms.row_len(), &self.heads[0]);
@@ -438,102 +305,5 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
     /// Bytes held for terms and coefficients.
     pub fn bytes(&self) -> usize {
         self.terms.bytes() + self.heads.iter().map(|h| h.expansion.bytes()).sum::<usize>()
-    }
-}
-
-/// What the budget sees, borrowed from the engine for one decision.
-struct Scene<'a, P, S> {
-    terms: &'a mut Terms<P>,
-    head: &'a Head<S>,
-    output: &'a Output,
-    tile: &'a Tile,
-    r: usize,
-    t: u64,
-    values: &'a [f64],
-    term_values: Vec<f64>,
-}
-
-fn scene<'a, P: Space, S>(terms: &'a mut Terms<P>, head: &'a Head<S>, output: &'a Output, tile: &'a Tile, r: usize, t: u64, values: &'a [f64]) -> Scene<'a, P, S> {
-    Scene { terms, head, output, tile, r, t, values, term_values: Vec::new() }
-}
-
-impl<P: Space, S: StepSize> Scene<'_, P, S> {
-    fn term_values(&mut self, slot: usize) -> &[f64] {
-        self.term_values.resize(self.terms.space.planes(), 0.0);
-        self.terms.space.term_self_values(slot, &mut self.term_values);
-        &self.term_values
-    }
-}
-
-impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
-    fn t(&self) -> u64 {
-        self.t
-    }
-
-    fn terms(&self) -> usize {
-        self.terms.len()
-    }
-
-    fn births(&self) -> &[u64] {
-        &self.terms.births
-    }
-
-    fn norms2(&mut self, out: &mut Vec<f64>) {
-        out.clear();
-        let (mut term, output) = (Term::default(), self.output);
-        for slot in 0..self.terms.slots() {
-            self.head.expansion.get(slot, &mut term);
-            let values = self.term_values(slot);
-            out.push(output.form(values, &term.alpha, &term.alpha).max(0.0));
-        }
-    }
-
-    fn self_value(&mut self, slot: usize) -> f64 {
-        self.term_values(slot)[0]
-    }
-
-    fn products(&mut self, slot: usize, out: &mut Vec<f64>) {
-        out.clear();
-        let (mut one, mut other) = (Term::default(), Term::default());
-        self.head.expansion.get(slot, &mut one);
-        for slot in 0..self.terms.slots() {
-            self.head.expansion.get(slot, &mut other);
-            out.push(self.output.form(&[1.0], &one.alpha, &other.alpha));
-        }
-    }
-
-    fn row(&self) -> &[f32] {
-        self.tile.row(0, self.r, self.terms.row_len())
-    }
-
-    fn own_value(&self) -> f64 {
-        self.values[0]
-    }
-
-    fn term_row(&mut self, slot: usize, out: &mut Vec<f32>) {
-        let slots = self.terms.row_len();
-        out.resize(slots * self.terms.space.planes(), 0.0);
-        self.terms.space.term_row(slot, slots, out);
-        out.truncate(slots);
-    }
-
-    fn value_at(&mut self, slot: usize) -> (f64, f64) {
-        let (mut row, mut reading) = (Vec::new(), Reading::default());
-        self.term_row(slot, &mut row);
-        self.head.expansion.read(self.terms.space.backend(), self.output, |_| &row, &mut reading);
-        let with_new = f64::from(self.row()[slot]) * dot(&self.head.plan.alpha[..1], &[1.0]);
-        (self.head.expansion.alpha(0, slot), reading.f[0] + with_new)
-    }
-
-    fn eta(&self) -> f64 {
-        self.head.eta
-    }
-
-    fn truncation(&self) -> f64 {
-        self.head.truncation
-    }
-
-    fn backend(&self) -> Backend {
-        self.terms.space.backend()
     }
 }

@@ -2,6 +2,15 @@
 //!
 //! Every check runs before any state changes: a call that returns an [`Error`] has changed nothing.
 
+//! ```
+//! use okl::{Batch, Config, ErrorKind, Learner};
+//! let mut learner = Learner::new(Config::default())?;
+//! let error = learner.learn(&Batch::new(&[1.0, f32::NAN], 1).numbers(&[1.0, -1.0])).unwrap_err();
+//! assert!(matches!(error.kind(), ErrorKind::NotFinite { row: 1, .. }));
+//! assert_eq!(learner.examples(), 0);
+//! # Ok::<(), okl::Error>(())
+//! ```
+
 use std::fmt::{self, Display, Formatter};
 
 /// The result of every fallible call.

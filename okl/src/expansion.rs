@@ -79,6 +79,22 @@ impl Term {
         self.trace.resize(outputs, 0.0);
         self.mean.resize(outputs, 0.0);
     }
+
+    /// `scale` times another term.
+    pub fn set_scaled(&mut self, from: &Term, scale: f64) {
+        self.fit(from.alpha.len());
+        for (to, from) in [(&mut self.alpha, &from.alpha), (&mut self.trace, &from.trace), (&mut self.mean, &from.mean)] {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = scale * from);
+        }
+    }
+
+    /// Adds `scale` times another term.
+    pub fn add_scaled(&mut self, from: &Term, scale: f64) {
+        self.fit(from.alpha.len());
+        for (to, from) in [(&mut self.alpha, &from.alpha), (&mut self.trace, &from.trace), (&mut self.mean, &from.mean)] {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to += scale * from);
+        }
+    }
 }
 
 /// f = sum_i K(., x_i) alpha_i and its riders, as coefficients over slots.
@@ -232,7 +248,8 @@ impl Expansion {
     /// f and its riders times `factor`.
     pub(crate) fn scale_all(&mut self, factor: f64) {
         let Scales { f, trace, mean } = self.scales;
-        self.scales = Scales { f: f * factor, trace: (trace.0 * factor, trace.1 * factor), mean: (mean.0 * factor, mean.1 * factor) };
+        self.scales =
+            Scales { f: f * factor, trace: (trace.0 * factor, trace.1 * factor), mean: (mean.0 * factor, mean.1 * factor) };
         self.tidy();
     }
 
@@ -316,6 +333,30 @@ impl Expansion {
             }
             if self.riders.mean {
                 term.mean[o] = mp * self.stored(self.riders.functions() - 1, o, slot) + mq * a;
+            }
+        }
+    }
+
+    /// out[i] = sum_o weights[o] alpha_o of slot i, column by column.
+    pub(crate) fn weighted(&self, weights: &[f64], slots: usize, out: &mut Vec<f64>) {
+        out.clear();
+        out.resize(slots, 0.0);
+        for (o, w) in weights.iter().enumerate() {
+            let (w, column) = (w * self.scales.f, &self.data[o * self.stride..][..slots]);
+            out.iter_mut().zip(column).for_each(|(out, a)| *out += w * a);
+        }
+    }
+
+    /// out[i] = alpha^T J alpha of slot i, column by column; J = I when not given.
+    pub(crate) fn squares(&self, j: Option<&[f64]>, slots: usize, out: &mut Vec<f64>) {
+        out.clear();
+        out.resize(slots, 0.0);
+        let (d, s2) = (self.outputs, self.scales.f * self.scales.f);
+        let column = |o: usize| &self.data[o * self.stride..][..slots];
+        for (o, p) in (0..d * d).map(|i| (i / d, i % d)) {
+            let weight = s2 * j.map_or(f64::from(u8::from(o == p)), |j| j[o * d + p]);
+            if weight != 0.0 {
+                out.iter_mut().zip(column(o)).zip(column(p)).for_each(|((out, a), b)| *out += weight * a * b);
             }
         }
     }

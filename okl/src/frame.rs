@@ -65,8 +65,14 @@ impl Frame {
 pub(crate) fn median_distance2(rows: &[f32], features: usize) -> f64 {
     let count = rows.len() / features;
     let row = |i: usize| &rows[i * features..(i + 1) * features];
-    let distance = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| (f64::from(*a) - f64::from(*b)) * (f64::from(*a) - f64::from(*b))).sum::<f64>();
-    let mut distances: Vec<f64> = (0..count).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| distance(row(i), row(j))).filter(|d| *d > 0.0).collect();
+    let distance = |a: &[f32], b: &[f32]| {
+        a.iter().zip(b).map(|(a, b)| (f64::from(*a) - f64::from(*b)) * (f64::from(*a) - f64::from(*b))).sum::<f64>()
+    };
+    let mut distances: Vec<f64> = (0..count)
+        .flat_map(|i| (0..i).map(move |j| (i, j)))
+        .map(|(i, j)| distance(row(i), row(j)))
+        .filter(|d| *d > 0.0)
+        .collect();
     if distances.is_empty() {
         return 1.0;
     }

@@ -17,7 +17,7 @@ use crate::certificate::{Rate, Regret, RegretStep, Tracker};
 use crate::expansion::{Expansion, Reading, Riders, Term};
 use crate::gram::Backend;
 use crate::loss::{Eval, Loss, Metric};
-use crate::output::{Output, add_scaled, dot};
+use crate::output::{Output, dot};
 use crate::regulariser::Regulariser;
 use crate::step::{LARGEST_SHRINK, Signal, StepSize};
 
@@ -74,6 +74,7 @@ pub struct Head<S> {
     pub(crate) offset_mean: Vec<f64>,
     pub(crate) theta: f64,
     pub(crate) theta_trace: f64,
+    pub(crate) theta_mean: f64,
     /// |f|², <f, v>, |v|².
     pub(crate) norm2: f64,
     pub(crate) product: f64,
@@ -123,7 +124,16 @@ impl Plan {
         if self.z.len() == d {
             return;
         }
-        for v in [&mut self.z, &mut self.mean, &mut self.xi, &mut self.zeta, &mut self.lifted, &mut self.metric, &mut self.alpha, &mut self.beta] {
+        for v in [
+            &mut self.z,
+            &mut self.mean,
+            &mut self.xi,
+            &mut self.zeta,
+            &mut self.lifted,
+            &mut self.metric,
+            &mut self.alpha,
+            &mut self.beta,
+        ] {
             v.resize(d, 0.0);
         }
     }
@@ -149,15 +159,39 @@ pub(crate) struct Example<'a> {
 }
 
 impl<S: StepSize> Head<S> {
-    pub(crate) fn new(step: S, lambda: f64, outputs: usize, average: Average, theta: f64, regret: bool, tracker: Option<Tracker>) -> Self {
+    pub(crate) fn new(
+        step: S,
+        lambda: f64,
+        outputs: usize,
+        average: Average,
+        theta: f64,
+        regret: bool,
+        tracker: Option<Tracker>,
+    ) -> Self {
         let riders = Riders { trace: step.trace().is_some(), mean: average != Average::None };
         let eta = step.start();
         let zeros = vec![0.0; outputs];
         Head {
-            step, lambda, eta, expansion: Expansion::new(outputs, riders),
-            offset: zeros.clone(), offset_trace: zeros.clone(), offset_mean: zeros, theta, theta_trace: 0.0,
-            norm2: 0.0, product: 0.0, trace_norm2: 0.0, truncation: 0.0, regret: Regret { holds: regret, ..Regret::default() },
-            rate: Rate::new(theta), tracker, cut_steps: 0, plan: Plan::default(), carried: Term::default(),
+            step,
+            lambda,
+            eta,
+            expansion: Expansion::new(outputs, riders),
+            offset: zeros.clone(),
+            offset_trace: zeros.clone(),
+            offset_mean: zeros,
+            theta,
+            theta_trace: 0.0,
+            theta_mean: 0.0,
+            norm2: 0.0,
+            product: 0.0,
+            trace_norm2: 0.0,
+            truncation: 0.0,
+            regret: Regret { holds: regret, ..Regret::default() },
+            rate: Rate::new(theta),
+            tracker,
+            cut_steps: 0,
+            plan: Plan::default(),
+            carried: Term::default(),
         }
     }
 
@@ -176,6 +210,10 @@ impl<S: StepSize> Head<S> {
     /// The offset b.
     pub fn offset(&self) -> &[f64] {
         &self.offset
+    }
+    /// The offset that goes with the averaged hypothesis; 0 where nothing is averaged.
+    pub fn offset_mean(&self) -> &[f64] {
+        &self.offset_mean
     }
     /// The adaptive scalar: margin, tube or scale.
     pub fn theta(&self) -> f64 {
@@ -247,7 +285,13 @@ impl<S: StepSize> Head<S> {
     }
 
     /// Computes the step for one example after [`Head::read`]; false if it would leave a state that is not finite.
-    pub(crate) fn plan<L: Loss, R: Regulariser>(&mut self, loss: &L, output: &Output, rules: &Rules<R>, example: &Example<'_>) -> bool {
+    pub(crate) fn plan<L: Loss, R: Regulariser>(
+        &mut self,
+        loss: &L,
+        output: &Output,
+        rules: &Rules<R>,
+        example: &Example<'_>,
+    ) -> bool {
         let plan = &mut self.plan;
         plan.weight = example.weight;
         plan.eval = loss.eval(&plan.z, example.y, self.theta, &mut plan.xi);
@@ -367,7 +411,8 @@ impl<S: StepSize> Head<S> {
         const ROOM: f64 = 1e158;
         let p = &self.plan;
         let theta = p.weight * p.eval.dtheta * p.eta;
-        let mut sum = 0.0 * (ROOM * (p.keep + p.norm2 + p.eval.loss + theta)) + 0.0 * (ROOM * (p.product + p.trace_norm2 + p.weight));
+        let mut sum =
+            0.0 * (ROOM * (p.keep + p.norm2 + p.eval.loss + theta)) + 0.0 * (ROOM * (p.product + p.trace_norm2 + p.weight));
         for o in 0..p.z.len() {
             sum += 0.0 * (ROOM * (p.alpha[o] + p.beta[o])) + 0.0 * (ROOM * (p.z[o] + (self.offset[o] - p.eta * p.xi[o])));
         }
@@ -386,6 +431,7 @@ impl<S: StepSize> Head<S> {
         let plan = &self.plan;
         self.expansion.shrink(plan.keep, plan.pull, plan.decay, omega);
         self.truncation *= plan.keep.abs();
+        self.theta_mean += omega * (self.theta - self.theta_mean);
         if rules.offset {
             for o in 0..self.offset.len() {
                 self.offset_mean[o] += omega * (self.offset[o] - self.offset_mean[o]);
@@ -478,13 +524,5 @@ impl<S: StepSize> Head<S> {
         let mut term = Term::default();
         self.expansion.get(slot, &mut term);
         term
-    }
-
-    /// Adds `scale` times the coefficients `from` onto `to`.
-    pub(crate) fn carry(from: &Term, scale: f64, to: &mut Term) {
-        to.fit(from.alpha.len());
-        add_scaled(scale, &from.alpha, &mut to.alpha);
-        add_scaled(scale, &from.trace, &mut to.trace);
-        add_scaled(scale, &from.mean, &mut to.mean);
     }
 }

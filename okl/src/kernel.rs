@@ -19,6 +19,14 @@
 //! agree. Exponentials and powers are taken to base 2, where rounding off the integer part is exact; the change of base
 //! is folded into the kernel's constant, so it costs neither time nor accuracy.
 
+//! ```
+//! use okl::kernel::{AnyKernel, DotKernel};
+//! let (x, y) = ([1.0f32, 2.0], [1.0f32, 0.0]);
+//! let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+//! let k = AnyKernel::Gaussian { gamma: 0.25 }.eval(dot(&x, &y), dot(&x, &x), dot(&y, &y));
+//! assert!((k - (-1.0f32).exp()).abs() < 1e-6);
+//! ```
+
 use std::f64::consts::LOG2_E;
 
 use crate::gram::{Backend, Elementwise};

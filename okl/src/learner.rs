@@ -115,8 +115,18 @@ impl Learner {
         let classes = Classes::new(config.classes.as_deref());
         let outputs_known = config.operator.is_some() || config.loss.reads() != Reads::Vector;
         Ok(Learner {
-            config, engine, frame, warm, classes, features, outputs_known, position: Vec::new(),
-            threads: 1, pool: None, checked: Checked::default(), rows: FramedRows::default(),
+            config,
+            engine,
+            frame,
+            warm,
+            classes,
+            features,
+            outputs_known,
+            position: Vec::new(),
+            threads: 1,
+            pool: None,
+            checked: Checked::default(),
+            rows: FramedRows::default(),
         })
     }
 
@@ -238,7 +248,13 @@ impl Learner {
         }
     }
 
-    fn learn_part(&mut self, batch: &Batch<'_>, checked: &Checked, part: std::ops::Range<usize>, each: &mut dyn FnMut(usize, &Step<'_>)) {
+    fn learn_part(
+        &mut self,
+        batch: &Batch<'_>,
+        checked: &Checked,
+        part: std::ops::Range<usize>,
+        each: &mut dyn FnMut(usize, &Step<'_>),
+    ) {
         let d = batch.features;
         let points = self.rows.fill(&self.frame, &batch.x[part.start * d..part.end * d], d, self.engine.terms.space.backend());
         let width = checked.width;
@@ -310,7 +326,8 @@ impl Learner {
     fn rebuild(&mut self, config: &Config) {
         // A class exists from the row that names it, also when the row is learned again.
         let outputs = if self.config.loss.reads() == Reads::Class { 0 } else { self.outputs() };
-        self.engine = build_engine(config, self.features).expect("a checked configuration stays valid once its statistics are known");
+        self.engine =
+            build_engine(config, self.features).expect("a checked configuration stays valid once its statistics are known");
         self.engine.terms.space.threads = self.threads;
         self.engine.heads.iter_mut().for_each(|h| h.add_outputs(outputs));
     }
@@ -326,7 +343,9 @@ impl Learner {
         if self.features > 0 {
             let mut framed = FramedRows::default();
             let points = framed.fill(&self.frame, x, features, self.engine.terms.space.backend());
-            let mut run = || self.engine.predict(workspace, points, |i, z| scores.values[i * outputs..(i + 1) * outputs].copy_from_slice(z));
+            let mut run = || {
+                self.engine.predict(workspace, points, |i, z| scores.values[i * outputs..(i + 1) * outputs].copy_from_slice(z))
+            };
             match &self.pool {
                 Some(pool) => pool.install(run),
                 None => run(),
@@ -348,8 +367,11 @@ impl Learner {
     }
 
     fn widen_to(&mut self, features: usize) {
-        if let Some(warm) = &mut self.warm && self.features > 0 {
-            let wide = |row: &[f32]| row.iter().copied().chain(std::iter::repeat_n(0.0, features - row.len())).collect::<Vec<_>>();
+        if let Some(warm) = &mut self.warm
+            && self.features > 0
+        {
+            let wide =
+                |row: &[f32]| row.iter().copied().chain(std::iter::repeat_n(0.0, features - row.len())).collect::<Vec<_>>();
             warm.x = warm.x.chunks_exact(self.features).flat_map(wide).collect();
         }
         self.frame.widen(features);
@@ -438,6 +460,8 @@ impl Learner {
         self.head().regret.bound(norm, offset)
     }
     /// The rate of alerts (examples outside) and how far it can be from nu; none for losses without nu.
+    ///
+    /// It counts what moved the threshold: f_t against theta, or with a tracker the averaged score against its threshold.
     pub fn alert_rate(&self) -> Option<AlertRate> {
         let nu = self.config.loss.nu()?;
         match &self.head().tracker {
@@ -446,9 +470,12 @@ impl Learner {
         }
     }
     /// A row is novel iff its score is below this; none for losses that are not about novelty, or while the tracker gathers.
+    ///
+    /// Where scores are averaged without a tracker, so is theta.
     pub fn threshold(&self) -> Option<f64> {
         match (&self.config.loss, &self.head().tracker) {
             (AnyLoss::Novelty { margin }, _) => Some(*margin),
+            (AnyLoss::NuNovelty { .. }, None) if self.config.average != Average::None => Some(self.head().theta_mean),
             (AnyLoss::NuNovelty { .. }, None) => Some(self.theta()),
             (AnyLoss::NuNovelty { .. }, Some(tracker)) => tracker.ready().then_some(tracker.threshold),
             _ => None,
@@ -486,6 +513,24 @@ impl Learner {
         let expansion = self.head().expansion();
         self.engine.terms.live().flat_map(|slot| (0..self.outputs()).map(move |o| expansion.alpha(o, slot))).collect()
     }
+
+    /// The coefficients of the function that [`Learner::predict`] evaluates: alpha, or those of the average where there is one.
+    pub fn predicting_coefficients(&self) -> Vec<f64> {
+        let expansion = self.head().expansion();
+        let at = |o, slot| expansion.mean(o, slot).unwrap_or_else(|| expansion.alpha(o, slot));
+        self.engine.terms.live().flat_map(|slot| (0..self.outputs()).map(move |o| at(o, slot))).collect()
+    }
+
+    /// The offset that [`Learner::predict`] adds: b, or its average where there is one.
+    pub fn predicting_offset(&self) -> &[f64] {
+        let averaged = self.head().expansion().riders().mean;
+        if averaged { self.head().offset_mean() } else { self.offset() }
+    }
+
+    /// Shift and factor per feature: kernels see (x - shift) * factor. Empty where they see x itself.
+    pub fn frame(&self) -> (&[f64], &[f64]) {
+        (&self.frame.shift, &self.frame.factor)
+    }
 }
 
 pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngine> {
@@ -507,15 +552,18 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
         outputs,
         theta0: config.theta0,
         rules: Rules {
-            regulariser: config.regulariser, offset: config.offset, implicit: config.implicit,
-            allow_overshoot: config.allow_overshoot, average: config.average,
+            regulariser: config.regulariser,
+            offset: config.offset,
+            implicit: config.implicit,
+            allow_overshoot: config.allow_overshoot,
+            average: config.average,
         },
     });
     if let Threshold::Tracker { speed } = config.threshold {
         engine.heads.iter_mut().for_each(|h| h.tracker = Some(Tracker::new(speed, config.warmup)));
     }
     if let Some(terms) = rule.capacity().filter(|_| matches!(rule, BudgetRule::Window { .. })) {
-        engine.heads.iter_mut().for_each(|h| h.expansion.reserve(terms.min(1 << 20)));
+        engine.heads.iter_mut().for_each(|h| h.expansion.reserve(terms.min(1 << 12)));
     }
     Ok(engine)
 }

@@ -75,12 +75,14 @@ pub mod loss;
 pub mod output;
 pub mod regulariser;
 pub mod rls;
+mod room;
 mod shorthand;
 pub mod snapshot;
 pub mod space;
 pub mod step;
 pub mod terms;
 pub mod tile;
+mod words;
 
 pub use batch::{Batch, Targets};
 pub use config::{Config, Label};

@@ -9,6 +9,16 @@
 //!
 //! A kernel on labels is the same thing: kappa(y, y') = J.
 
+//! ```
+//! use okl::output::{Operator, Output};
+//! let j = Operator::new(&[1.0, 0.1, 0.1, 1.0])?;           // two outputs that have something in common
+//! let mut f = [0.0; 2];
+//! Output::Separable(vec![j]).apply_one(&[0.5], &[2.0, 0.0], &mut f);
+//! assert_eq!(f, [1.0, 0.1]);
+//! assert!(Operator::new(&[1.0, 2.0, 2.0, 1.0]).is_err());  // not positive semidefinite
+//! # Ok::<(), okl::Error>(())
+//! ```
+
 use crate::error::{Error, Result};
 use crate::rls::{Eigen, eigen_symmetric};
 
@@ -38,7 +48,10 @@ impl Operator {
         let largest = eigen.values.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
         let least = eigen.values.iter().copied().fold(f64::INFINITY, f64::min);
         if least < -1e-10 * largest {
-            return Err(Error::config("operator", format!("J must be positive semidefinite; its least eigenvalue is {least:.3e}")));
+            return Err(Error::config(
+                "operator",
+                format!("J must be positive semidefinite; its least eigenvalue is {least:.3e}"),
+            ));
         }
         Ok(Operator { size, entries: entries.to_vec(), eigen })
     }

@@ -1,6 +1,12 @@
 //! The regulariser lambda Omega[f], Omega = omega(|f|) (N p.2): its gradient is omega'(|f|) |f|^-1 f, so a step shrinks by
 //! c = 1 - eta lambda omega'(|f|)/|f|; O(1) because |f| is tracked (algorithms.md section 0).
 
+//! ```
+//! use okl::regulariser::{AnyRegulariser, Regulariser};
+//! assert_eq!(AnyRegulariser::Square.pull(3.0), 1.0);       // omega = r²/2
+//! assert_eq!(AnyRegulariser::Norm.pull(4.0), 0.25);        // omega = r
+//! ```
+
 use serde::{Deserialize, Serialize};
 
 /// A function omega of the norm.

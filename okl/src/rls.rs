@@ -9,6 +9,13 @@
 //! With `J = U diag(s) Uᵀ` the columns of `C U` fall apart: `(s_j G + t lambda I) (C U)_j = (Y U)_j`, one Cholesky
 //! factorisation per *distinct* eigenvalue (an equicorrelated J has two, whatever d), t³/3 multiplications and additions each.
 //! All in f64, in an order that does not depend on the number of threads.
+//!
+//! ```
+//! // Two examples, one output: (G + 2 lambda) C = Y.
+//! let c = okl::rls::solve(&[1.0f64, 0.5, 0.5, 1.0], &[1.0, -1.0], &[1.0], 1, 0.25)?;
+//! assert!((c[0] - 1.0).abs() < 1e-12 && (c[1] + 1.0).abs() < 1e-12);
+//! # Ok::<(), okl::rls::RlsError>(())
+//! ```
 
 use rayon::prelude::*;
 use thiserror::Error;

@@ -17,31 +17,62 @@ const GROUPS: [Group; 8] = [
     Group {
         key: "kernel",
         names: &[
-            ("linear", &[]), ("polynomial", &["degree", "gamma", "coef0"]), ("gaussian", &["gamma"]), ("exponential", &["gamma"]),
-            ("matern32", &["gamma"]), ("matern52", &["gamma"]), ("rational_quadratic", &["gamma", "alpha"]),
-            ("scaled", &["weight", "of"]), ("sum", &[]), ("product", &[]),
+            ("linear", &[]),
+            ("polynomial", &["degree", "gamma", "coef0"]),
+            ("gaussian", &["gamma"]),
+            ("exponential", &["gamma"]),
+            ("matern32", &["gamma"]),
+            ("matern52", &["gamma"]),
+            ("rational_quadratic", &["gamma", "alpha"]),
+            ("scaled", &["weight", "of"]),
+            ("sum", &[]),
+            ("product", &[]),
         ],
     },
     Group {
         key: "loss",
         names: &[
-            ("hinge", &["margin"]), ("nu_hinge", &["nu"]), ("perceptron", &[]), ("logistic", &[]), ("max_margin", &[]), ("softmax", &[]),
-            ("novelty", &["margin"]), ("nu_novelty", &["nu"]), ("squared", &[]), ("absolute", &[]), ("epsilon", &["epsilon"]),
-            ("nu_epsilon", &["nu"]), ("huber", &["sigma"]), ("nu_huber", &["nu", "sigma_rule"]), ("quantile", &["q"]),
+            ("hinge", &["margin"]),
+            ("nu_hinge", &["nu"]),
+            ("perceptron", &[]),
+            ("logistic", &[]),
+            ("max_margin", &[]),
+            ("softmax", &[]),
+            ("novelty", &["margin"]),
+            ("nu_novelty", &["nu"]),
+            ("squared", &[]),
+            ("absolute", &[]),
+            ("epsilon", &["epsilon"]),
+            ("nu_epsilon", &["nu"]),
+            ("huber", &["sigma"]),
+            ("nu_huber", &["nu", "sigma_rule"]),
+            ("quantile", &["q"]),
         ],
     },
     Group {
         key: "step",
         names: &[
-            ("constant", &["eta"]), ("inverse_sqrt", &["eta"]), ("theorem1", &["bound", "radius", "horizon"]), ("theorem2", &[]),
-            ("decay", &["eta", "tau"]), ("pegasos", &["t0"]), ("smd", &["eta", "mu", "decay", "floor", "cap", "preset"]),
+            ("constant", &["eta"]),
+            ("inverse_sqrt", &["eta"]),
+            ("theorem1", &["bound", "radius", "horizon"]),
+            ("theorem2", &[]),
+            ("decay", &["eta", "tau"]),
+            ("pegasos", &["t0"]),
+            ("smd", &["eta", "mu", "decay", "floor", "cap", "preset"]),
         ],
     },
     Group {
         key: "budget",
         names: &[
-            ("unlimited", &[]), ("window", &["terms"]), ("age", &["steps"]), ("olok", &["exponent"]), ("weight", &["tolerance"]),
-            ("certified", &["error"]), ("transfer", &["terms"]), ("merge", &["terms"]), ("forgetron", &["terms"]),
+            ("unlimited", &[]),
+            ("window", &["terms"]),
+            ("age", &["steps"]),
+            ("olok", &["exponent"]),
+            ("weight", &["tolerance"]),
+            ("certified", &["error"]),
+            ("transfer", &["terms"]),
+            ("merge", &["terms"]),
+            ("forgetron", &["terms"]),
         ],
     },
     Group { key: "average", names: &[("none", &[]), ("uniform", &[]), ("exponential", &["rate"])] },
@@ -124,9 +155,13 @@ impl Group {
         for item in rest.split(',').filter(|item| !item.is_empty()) {
             let (key, value) = match (item.split_once('='), known) {
                 (Some((key, value)), _) if known.contains(&key) => (key, value),
-                (Some((key, _)), _) => return Err(Error::config(self.key, format!("`{name}` has no parameter {key:?}{}", has(known)))),
+                (Some((key, _)), _) => {
+                    return Err(Error::config(self.key, format!("`{name}` has no parameter {key:?}{}", has(known))));
+                }
                 (None, [key]) => (*key, item),
-                (None, _) => return Err(Error::config(self.key, format!("`{name}` wants key=value, found {item:?}{}", has(known)))),
+                (None, _) => {
+                    return Err(Error::config(self.key, format!("`{name}` wants key=value, found {item:?}{}", has(known))));
+                }
             };
             inner.insert(key.into(), number_or_text(value));
         }

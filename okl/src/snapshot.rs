@@ -14,12 +14,28 @@
 //! | `warm.x`, `warm.y`, `warm.weights`, `warm.ids` | f32, f64, f64, u64 | the examples of a warm-up under way |
 //! | `position` | u8 | for whoever replays the stream |
 
+//! ```
+//! use okl::{Batch, Config, Learner};
+//! let x = [0.0f32, 1.0, 2.0, 3.0];
+//! let y = [1.0, 1.0, -1.0, -1.0];
+//! let mut whole = Learner::new(Config::default())?;
+//! whole.learn(&Batch::new(&x, 1).numbers(&y))?;
+//!
+//! let mut half = Learner::new(Config::default())?;
+//! half.learn(&Batch::new(&x[..2], 1).numbers(&y[..2]))?;
+//! let mut resumed = Learner::from_bytes(&half.to_bytes())?;
+//! resumed.learn(&Batch::new(&x[2..], 1).numbers(&y[2..]))?;
+//! assert_eq!(resumed.to_bytes(), whole.to_bytes());
+//! # Ok::<(), okl::Error>(())
+//! ```
+
 use std::collections::HashMap;
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
 use crate::batch::{Classes, LARGEST};
+use crate::budget::Budget;
 use crate::config::{Config, Label, Scale};
 use crate::error::{Error, Result};
 use crate::expansion::Scales;
@@ -31,7 +47,6 @@ use crate::loss::{Loss, Reads};
 use crate::space::{Points, Space};
 use crate::step::AnyStep;
 use crate::terms::NO_ID;
-use crate::budget::Budget;
 
 /// The version this crate writes; it reads this one and all before it.
 pub const FORMAT: u32 = 1;
@@ -62,11 +77,16 @@ impl Tensor {
         Tensor { name, dtype: Dtype::F32, shape, bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect() }
     }
     fn u64s(name: &'static str, values: &[u64]) -> Self {
-        Tensor { name, dtype: Dtype::U64, shape: vec![values.len()], bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect() }
+        Tensor {
+            name,
+            dtype: Dtype::U64,
+            shape: vec![values.len()],
+            bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        }
     }
 }
 
-/// FNV-1a over names, shapes and bytes, in order of names: it finds damage, not forgery.
+/// FNV-1a over names and bytes, in order of names (what is read is checked against the bytes, not against shapes): it finds damage, not forgery.
 fn checksum<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
@@ -81,12 +101,18 @@ impl Learner {
         let mut tensors = self.tensors();
         tensors.sort_by_key(|t| t.name);
         let mut header = Header {
-            format: FORMAT, checksum: String::new(), config: self.config.clone(), classes: self.classes.names.clone(),
-            warm_width: self.warm.as_ref().map_or(0, |w| w.width), outputs_known: self.outputs_known,
+            format: FORMAT,
+            checksum: String::new(),
+            config: self.config.clone(),
+            classes: self.classes.names.clone(),
+            warm_width: self.warm.as_ref().map_or(0, |w| w.width),
+            outputs_known: self.outputs_known,
         };
         header.checksum = checksum_of(&header, tensors.iter().map(|t| (t.name, t.bytes.as_slice())));
         let text = serde_json::to_string(&header).expect("a header is always representable");
-        let views = tensors.iter().map(|t| (t.name, TensorView::new(t.dtype, t.shape.clone(), &t.bytes).expect("shapes match their bytes")));
+        let views = tensors
+            .iter()
+            .map(|t| (t.name, TensorView::new(t.dtype, t.shape.clone(), &t.bytes).expect("shapes match their bytes")));
         // One entry: a map with several would be written in the order of its hashes.
         safetensors::serialize(views, Some(HashMap::from([("okl".into(), text)]))).expect("names are distinct and short")
     }
@@ -165,13 +191,20 @@ impl<'a> File<'a> {
     fn open(bytes: &'a [u8]) -> Result<Self> {
         let unreadable = |e: safetensors::SafeTensorError| Error::snapshot(format!("not a safetensors file: {e}"));
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(unreadable)?;
-        let text = metadata.metadata().as_ref().and_then(|m| m.get("okl")).ok_or_else(|| Error::snapshot("not written by okl: no `okl` entry"))?;
+        let text = metadata
+            .metadata()
+            .as_ref()
+            .and_then(|m| m.get("okl"))
+            .ok_or_else(|| Error::snapshot("not written by okl: no `okl` entry"))?;
         #[derive(Deserialize)]
         struct Version {
             format: u32,
         }
         let version: Version = serde_json::from_str(text).map_err(|e| Error::snapshot(e.to_string()))?;
-        demand(version.format <= FORMAT, &format!("format {} is newer than this okl, which reads up to {FORMAT}", version.format))?;
+        demand(
+            (1..=FORMAT).contains(&version.format),
+            &format!("format {} is not known to this okl, which reads 1 to {FORMAT}", version.format),
+        )?;
         let header: Header = serde_json::from_str(text).map_err(|e| Error::snapshot(e.to_string()))?;
         let tensors = SafeTensors::deserialize(bytes).map_err(unreadable)?;
         let file = File { header, tensors };
@@ -211,7 +244,9 @@ impl<'a> File<'a> {
     fn restore_shape(&self, learner: &mut Learner) -> Result<()> {
         let counts = self.u64s("counts")?;
         let &[t, skipped, features] = counts.as_slice() else { return Err(Error::snapshot("`counts` has another length")) };
-        let features = usize::try_from(features).ok().filter(|&d| d <= MOST).ok_or_else(|| Error::snapshot("too many features"))?;
+        let features =
+            usize::try_from(features).ok().filter(|&d| d <= MOST).ok_or_else(|| Error::snapshot("too many features"))?;
+        demand(t.max(skipped) < 1 << 60, "too many examples")?;
         let fixed = match &learner.config.scale {
             Scale::Fixed { shift, .. } => Some(shift.len()),
             _ => None,
@@ -257,16 +292,25 @@ impl<'a> File<'a> {
     fn restore_terms(&self, learner: &mut Learner) -> Result<()> {
         let (births, ids, holes, centres) = (self.u64s("births")?, self.u64s("ids")?, self.u64s("holes")?, self.f32s("centres")?);
         let (slots, d, t) = (births.len(), learner.features, learner.engine.t);
-        demand(ids.len() == slots && centres.len() == slots * d && slots < MOST && (d > 0 || slots == 0), "the terms do not fit together")?;
+        demand(
+            ids.len() == slots && centres.len() == slots * d && slots < MOST && (d > 0 || slots == 0),
+            "the terms do not fit together",
+        )?;
         demand(births.iter().all(|&b| b <= t), "a term is younger than the last example")?;
         let mut empty: Vec<u64> = holes.clone();
         empty.sort_unstable();
-        demand(empty.iter().copied().eq((0..slots as u64).filter(|&s| births[s as usize] == 0)), "the holes are not the empty slots")?;
+        demand(
+            empty.iter().copied().eq((0..slots as u64).filter(|&s| births[s as usize] == 0)),
+            "the holes are not the empty slots",
+        )?;
         let named: Vec<u64> = ids.iter().copied().filter(|&id| id != NO_ID).collect();
         let distinct: std::collections::HashSet<_> = named.iter().collect();
         let unnamed_holes = holes.iter().all(|&h| ids[h as usize] == NO_ID);
         demand(distinct.len() == named.len() && unnamed_holes, "an id is given twice")?;
-        demand(learner.config.budget().capacity().is_none_or(|terms| slots <= terms), "there are more terms than the budget allows")?;
+        demand(
+            learner.config.budget().capacity().is_none_or(|terms| slots <= terms),
+            "there are more terms than the budget allows",
+        )?;
         let terms = &mut learner.engine.terms;
         terms.space.reserve(slots);
         for (slot, row) in centres.chunks_exact(d.max(1)).enumerate() {
@@ -285,23 +329,37 @@ impl<'a> File<'a> {
         let head = &mut learner.engine.heads[0];
         let (columns, offsets, scalars) = (self.f64s("head.columns")?, self.f64s("head.offsets")?, self.f64s("head.scalars")?);
         let count = head.offset.len() * head.expansion.riders().functions();
-        demand(columns.len() == count * slots && offsets.len() == 3 * head.offset.len(), "the coefficients do not fit the terms")?;
+        demand(
+            columns.len() == count * slots && offsets.len() == 3 * head.offset.len(),
+            "the coefficients do not fit the terms",
+        )?;
         demand(scalars.len() == SCALARS, "`head.scalars` has another length")?;
         let silent = |h: &u32| columns.chunks_exact(slots.max(1)).all(|c| c[*h as usize] == 0.0);
         demand(holes.iter().all(silent), "an empty slot has a coefficient")?;
+        let counted = (0.0..=learner.engine.t as f64).contains(&scalars[7]);
+        demand([0, 3, 5, 6].iter().all(|&i| scalars[i] >= 0.0) && counted, "a step size, norm or count is not possible")?;
         let scales = head.restore_scalars(&scalars);
         // A term is divided by the scales of the functions that are there; they are kept far from the ends of f64.
         let riders = head.expansion.riders();
         let usable = |used: bool, scale: f64| !used || (1e-100..1e100).contains(&scale.abs());
-        demand(usable(true, scales.f) && usable(riders.trace, scales.trace.0) && usable(riders.mean, scales.mean.0), "a scale is zero or out of range")?;
+        demand(
+            usable(true, scales.f) && usable(riders.trace, scales.trace.0) && usable(riders.mean, scales.mean.0),
+            "a scale is zero or out of range",
+        )?;
         head.expansion.restore(slots, &columns, scales);
-        for (to, from) in [&mut head.offset, &mut head.offset_trace, &mut head.offset_mean].into_iter().zip(offsets.chunks_exact(offsets.len().max(3) / 3)) {
+        for (to, from) in [&mut head.offset, &mut head.offset_trace, &mut head.offset_mean]
+            .into_iter()
+            .zip(offsets.chunks_exact(offsets.len().max(3) / 3))
+        {
             to.copy_from_slice(from);
         }
         let gathered = self.f64s("head.gathered")?;
         match &mut head.tracker {
             Some(tracker) => {
-                demand(gathered.len() < tracker.warmup.max(1) && (tracker.ready() || tracker.threshold == 0.0), "the tracker has gathered too much")?;
+                demand(
+                    gathered.len() < tracker.warmup.max(1) && (tracker.ready() || tracker.threshold == 0.0),
+                    "the tracker has gathered too much",
+                )?;
                 tracker.gathered = gathered;
             }
             None => demand(gathered.is_empty(), "there is no tracker for what was gathered")?,
@@ -320,11 +378,17 @@ impl<'a> File<'a> {
             return Ok(());
         }
         *warm = WarmUp {
-            x: self.f32s("warm.x")?, y: self.f64s("warm.y")?, width: self.header.warm_width,
-            weights: self.f64s("warm.weights")?, ids: self.u64s("warm.ids")?,
+            x: self.f32s("warm.x")?,
+            y: self.f64s("warm.y")?,
+            width: self.header.warm_width,
+            weights: self.f64s("warm.weights")?,
+            ids: self.u64s("warm.ids")?,
         };
         let count = warm.weights.len();
-        let fits = warm.x.len() == count * learner.features && warm.y.len() == count.saturating_mul(warm.width) && warm.ids.len() == count && count < learner.config.warmup;
+        let fits = warm.x.len() == count * learner.features
+            && warm.y.len() == count.saturating_mul(warm.width)
+            && warm.ids.len() == count
+            && count < learner.config.warmup;
         demand(fits, "the examples of the warm-up do not fit together")?;
         demand(warm.weights.iter().all(|w| *w > 0.0), "an example of the warm-up has no weight")?;
         let outputs = learner.engine.heads[0].offset.len();
@@ -349,24 +413,55 @@ impl Head<AnyStep> {
     fn scalars(&self) -> [f64; SCALARS] {
         let Scales { f, trace, mean } = self.expansion.scales;
         let (r, a) = (&self.regret, &self.rate);
-        let (start, threshold, examples, outside) = self.tracker.as_ref().map_or((0.0, 0.0, 0.0, 0.0), |t| (t.start, t.threshold, t.examples, t.outside));
+        let (start, threshold, examples, outside) =
+            self.tracker.as_ref().map_or((0.0, 0.0, 0.0, 0.0), |t| (t.start, t.threshold, t.examples, t.outside));
         [
-            self.eta, self.theta, self.theta_trace, self.norm2, self.product, self.trace_norm2, self.truncation, self.cut_steps as f64,
-            f, trace.0, trace.1, mean.0, mean.1,
-            f64::from(u8::from(r.holds)), r.constant, r.linear, r.square, r.offset_linear, r.offset_square, r.last_inverse,
-            a.examples, a.outside, a.least, a.largest, a.variation, a.last_inverse, a.projected,
-            start, threshold, examples, outside, 0.0,
+            self.eta,
+            self.theta,
+            self.theta_trace,
+            self.norm2,
+            self.product,
+            self.trace_norm2,
+            self.truncation,
+            self.cut_steps as f64,
+            f,
+            trace.0,
+            trace.1,
+            mean.0,
+            mean.1,
+            f64::from(u8::from(r.holds)),
+            r.constant,
+            r.linear,
+            r.square,
+            r.offset_linear,
+            r.offset_square,
+            r.last_inverse,
+            a.examples,
+            a.outside,
+            a.least,
+            a.largest,
+            a.variation,
+            a.last_inverse,
+            a.projected,
+            start,
+            threshold,
+            examples,
+            outside,
+            self.theta_mean,
         ]
     }
 
     fn restore_scalars(&mut self, s: &[f64]) -> Scales {
-        [self.eta, self.theta, self.theta_trace, self.norm2, self.product, self.trace_norm2, self.truncation] = [s[0], s[1], s[2], s[3], s[4], s[5], s[6]];
-        self.cut_steps = s[7] as u64;
+        [self.eta, self.theta, self.theta_trace, self.norm2, self.product, self.trace_norm2, self.truncation] =
+            [s[0], s[1], s[2], s[3], s[4], s[5], s[6]];
+        (self.cut_steps, self.theta_mean) = (s[7] as u64, s[31]);
         let r = &mut self.regret;
         r.holds = s[13] == 1.0;
-        [r.constant, r.linear, r.square, r.offset_linear, r.offset_square, r.last_inverse] = [s[14], s[15], s[16], s[17], s[18], s[19]];
+        [r.constant, r.linear, r.square, r.offset_linear, r.offset_square, r.last_inverse] =
+            [s[14], s[15], s[16], s[17], s[18], s[19]];
         let a = &mut self.rate;
-        [a.examples, a.outside, a.least, a.largest, a.variation, a.last_inverse, a.projected] = [s[20], s[21], s[22], s[23], s[24], s[25], s[26]];
+        [a.examples, a.outside, a.least, a.largest, a.variation, a.last_inverse, a.projected] =
+            [s[20], s[21], s[22], s[23], s[24], s[25], s[26]];
         if let Some(t) = &mut self.tracker {
             [t.start, t.threshold, t.examples, t.outside] = [s[27], s[28], s[29], s[30]];
         }

@@ -1,8 +1,24 @@
 //! Where the centres live and how kernel values against them are had.
 //!
-//! [`Dense`] holds f32 rows in the micro-kernel's panels; [`Items`] holds anything a [`Kernel`] understands;
-//! [`Operators`] holds anything a general [`OperatorKernel`] understands, one plane per entry of the matrix.
+//! [`Dense`] holds f32 rows in the micro-kernel's panels; [`Operators`] holds anything a general [`OperatorKernel`]
+//! understands, one plane per entry of the matrix; [`Items`] is its case of one output, a plain [`Kernel`].
 //! Whatever the space, a value depends on its two points alone: that is what makes blocks exact.
+//!
+//! ```
+//! use okl::space::OperatorKernel;
+//!
+//! /// Two outputs, the second of which is the first seen with a delay: K(a, b) = k J with k = 1 / (1 + |a - b|).
+//! struct Delayed;
+//! impl OperatorKernel<f64> for Delayed {
+//!     fn outputs(&self) -> usize { 2 }
+//!     fn eval(&self, a: &f64, b: &f64, out: &mut [f64]) {
+//!         let k = |shift: f64| 1.0 / (1.0 + (a - b + shift).abs());
+//!         out.copy_from_slice(&[k(0.0), k(1.0), k(-1.0), k(0.0)]);
+//!     }
+//! }
+//! let centres = okl::space::Operators::<f64, _>::of(Delayed);
+//! assert!(centres.centre(0).is_none());
+//! ```
 
 use crate::gram::{self, Backend, LANES, Panels, Rows};
 use crate::kernel::{DotKernel, Kernel};
@@ -85,7 +101,7 @@ pub struct Dense<K> {
 impl<K: DotKernel> Dense<K> {
     /// No centres yet; `kernels` are the planes.
     pub fn new(kernels: Vec<K>, features: usize, backend: Backend) -> Self {
-        let scratch = [vec![0.0; features], vec![0.0; features]];
+        let scratch = [Vec::new(), Vec::new()];
         let invariant = kernels.iter().all(DotKernel::translation_invariant);
         let diagonal = invariant.then(|| kernels.iter().map(|k| k.eval(0.0, 0.0, 0.0).into()).collect());
         Dense { kernels, panels: Panels::new(features), squares: Vec::new(), backend, diagonal, threads: 1, scratch }
@@ -98,6 +114,11 @@ impl<K: DotKernel> Dense<K> {
         }
     }
 
+    /// The kernels, one per plane.
+    pub fn kernels(&self) -> &[K] {
+        &self.kernels
+    }
+
     /// The number of features.
     pub fn features(&self) -> usize {
         self.panels.dim()
@@ -106,14 +127,16 @@ impl<K: DotKernel> Dense<K> {
     /// More features; the centres are zero there.
     pub fn widen(&mut self, features: usize) {
         self.panels.widen(features);
-        self.scratch.iter_mut().for_each(|x| x.resize(features, 0.0));
+        self.scratch.iter_mut().filter(|x| !x.is_empty()).for_each(|x| x.resize(features, 0.0));
     }
 
     /// Values of rows against packed terms.
     fn values(&self, threads: usize, rows: Points<'_>, terms: &Panels, squares: &[f32], out: Values<'_>) {
         let Values { data: out, plane, stride } = out;
         let Points { rows, squares: row_squares } = rows;
-        let run = |out: &mut [&mut [f32]]| gram::kernel_rows(self.backend, threads, &self.kernels, rows, row_squares, terms, squares, out, stride);
+        let run = |out: &mut [&mut [f32]]| {
+            gram::kernel_rows(self.backend, threads, &self.kernels, rows, row_squares, terms, squares, out, stride)
+        };
         match self.kernels.len() {
             1 => run(&mut [out]),
             _ if terms.slots() == 0 => {}
@@ -145,6 +168,7 @@ impl<K: DotKernel> Space for Dense<K> {
     fn reserve(&mut self, slots: usize) {
         self.panels.reserve(slots);
         let slots = self.panels.slots();
+        self.scratch.iter_mut().filter(|_| slots > 0).for_each(|x| x.resize(self.panels.dim(), 0.0));
         if slots > self.squares.len() {
             self.squares.reserve_exact((slots - self.squares.len()).max(self.squares.len() / 32));
             self.squares.resize(slots, 0.0);
@@ -242,92 +266,6 @@ fn distance2(x: &[f32], y: &[f32]) -> f64 {
     x.iter().zip(y).map(|(x, y)| (f64::from(*x) - f64::from(*y)) * (f64::from(*x) - f64::from(*y))).sum()
 }
 
-/// Centres of any type under a user's [`Kernel`]: strings, graphs, sets.
-#[derive(Clone, Debug)]
-pub struct Items<X, K> {
-    kernel: K,
-    items: Vec<Option<X>>,
-}
-
-impl<X, K> Items<X, K> {
-    /// No centres yet.
-    pub fn new(kernel: K) -> Self {
-        Items { kernel, items: Vec::new() }
-    }
-
-    /// The centre of a slot.
-    pub fn centre(&self, slot: usize) -> Option<&X> {
-        self.items.get(slot).and_then(Option::as_ref)
-    }
-}
-
-impl<X: Clone + PartialEq + Send + Sync + 'static, K: Kernel<X> + Send + Sync> Space for Items<X, K> {
-    type Rows<'a> = &'a [X];
-
-    fn count(rows: &[X]) -> usize {
-        rows.len()
-    }
-
-    fn range<'a>(rows: Self::Rows<'a>, from: usize, to: usize) -> Self::Rows<'a> {
-        &rows[from..to]
-    }
-
-    fn planes(&self) -> usize {
-        1
-    }
-
-    fn reserve(&mut self, slots: usize) {
-        let slots = slots.max(self.items.len()).next_multiple_of(LANES);
-        self.items.resize(slots, None);
-    }
-
-    fn put(&mut self, slot: usize, rows: &[X], i: usize) {
-        self.items[slot] = Some(rows[i].clone());
-    }
-
-    fn is(&mut self, slot: usize, rows: &[X], i: usize) -> bool {
-        self.items[slot].as_ref() == Some(&rows[i])
-    }
-
-    fn against_terms(&self, rows: &[X], slots: usize, tile: &mut Tile) {
-        let Values { data: out, stride, .. } = tile.terms_mut();
-        for (r, x) in rows.iter().enumerate() {
-            self.row(x, &mut out[r * stride..r * stride + slots]);
-        }
-    }
-
-    fn among_rows(&self, rows: &[X], tile: &mut Tile) {
-        for r in 0..rows.len() {
-            for i in 0..r {
-                tile.set_own(0, r, i, self.kernel.eval(&rows[r], &rows[i]) as f32);
-            }
-        }
-    }
-
-    fn self_values(&self, rows: &[X], i: usize, out: &mut [f64]) {
-        out[0] = f64::from(self.kernel.eval(&rows[i], &rows[i]) as f32);
-    }
-
-    fn term_self_values(&self, slot: usize, out: &mut [f64]) {
-        out[0] = self.items[slot].as_ref().map_or(0.0, |x| f64::from(self.kernel.eval(x, x) as f32));
-    }
-
-    fn term_row(&mut self, slot: usize, slots: usize, out: &mut [f32]) {
-        match &self.items[slot] {
-            Some(x) => self.row(x, &mut out[..slots]),
-            None => out[..slots].fill(0.0),
-        }
-    }
-}
-
-impl<X, K: Kernel<X>> Items<X, K> {
-    fn row(&self, x: &X, out: &mut [f32]) {
-        for (out, item) in out.iter_mut().zip(&self.items) {
-            *out = item.as_ref().map_or(0.0, |item| self.kernel.eval(x, item) as f32);
-        }
-    }
-}
-
 /// A general operator-valued kernel K(x, x'): for each pair of inputs a matrix over the outputs.
 ///
 /// Law: sum_ij c_i^T K(x_i, x_j) c_j >= 0. K need not be symmetric as a matrix; f(x) = sum_i K(x, x_i) a_i (E12).
@@ -338,6 +276,20 @@ pub trait OperatorKernel<X: ?Sized>: Send + Sync {
     fn eval(&self, a: &X, b: &X, out: &mut [f64]);
 }
 
+/// An ordinary kernel as an operator-valued one with a single output.
+#[derive(Clone, Copy, Debug)]
+pub struct Scalar<K>(pub K);
+
+impl<X: ?Sized, K: Kernel<X> + Send + Sync> OperatorKernel<X> for Scalar<K> {
+    fn outputs(&self) -> usize {
+        1
+    }
+
+    fn eval(&self, a: &X, b: &X, out: &mut [f64]) {
+        out[0] = self.0.eval(a, b);
+    }
+}
+
 /// Centres of any type under a general [`OperatorKernel`].
 #[derive(Clone, Debug)]
 pub struct Operators<X, K> {
@@ -345,19 +297,41 @@ pub struct Operators<X, K> {
     items: Vec<Option<X>>,
 }
 
-impl<X, K> Operators<X, K> {
+/// Centres of any type under a user's [`Kernel`]: strings, graphs, sets.
+pub type Items<X, K> = Operators<X, Scalar<K>>;
+
+impl<X, K> Operators<X, Scalar<K>> {
     /// No centres yet.
     pub fn new(kernel: K) -> Self {
+        Operators::of(Scalar(kernel))
+    }
+}
+
+impl<X, K> Operators<X, K> {
+    /// No centres yet, under an operator-valued kernel.
+    pub fn of(kernel: K) -> Self {
         Operators { kernel, items: Vec::new() }
+    }
+
+    /// The centre of a slot.
+    pub fn centre(&self, slot: usize) -> Option<&X> {
+        self.items.get(slot).and_then(Option::as_ref)
     }
 }
 
 impl<X, K: OperatorKernel<X>> Operators<X, K> {
+    /// Every entry of K(a, b), plane by plane; zeros against an empty slot.
     fn each_entry(&self, a: &X, b: Option<&X>, mut write: impl FnMut(usize, f32)) {
         let d = self.kernel.outputs();
-        let mut matrix = vec![0.0; d * d];
+        let (mut one, mut many) = ([0.0], Vec::new());
+        let matrix = if d == 1 {
+            &mut one[..]
+        } else {
+            many.resize(d * d, 0.0);
+            &mut many[..]
+        };
         if let Some(b) = b {
-            self.kernel.eval(a, b, &mut matrix);
+            self.kernel.eval(a, b, matrix);
         }
         matrix.iter().enumerate().for_each(|(plane, v)| write(plane, *v as f32));
     }

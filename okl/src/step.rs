@@ -2,6 +2,15 @@
 //!
 //! A policy is a pure function of a [`Signal`]; the one number it remembers, the last step size, lives in the head.
 
+//! ```
+//! use okl::step::{AnyStep, Signal, StepSize};
+//! let at = |t, product| Signal { t, lambda: 0.1, last: 0.5, product };
+//! assert_eq!(AnyStep::InverseSqrt { eta: 1.0 }.eta(&at(4, 0.0)), 0.5);
+//! let smd = AnyStep::Smd { eta: 0.5, mu: 0.1, decay: 0.9, floor: None, cap: None, preset: None };
+//! assert!(smd.eta(&at(2, -1.0)) > 0.5);                    // the last steps pointed the same way: go faster
+//! assert!(smd.eta(&at(2, 1.0)) < 0.5);                     // they were too long: go slower
+//! ```
+
 use serde::{Deserialize, Serialize};
 
 /// What a step size may depend on.
@@ -99,7 +108,7 @@ pub enum AnyStep {
         /// The smallest step size; 1e-6 eta_0 when not given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         floor: Option<f64>,
-        /// The largest step size; 0.5 / lambda when not given.
+        /// The largest step size; 0.5 / lambda when not given, 1e6 eta_0 where lambda = 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cap: Option<f64>,
         /// The published setting; replaces mu, decay, floor and cap.
@@ -180,7 +189,7 @@ impl StepSize for AnyStep {
             }
             AnyStep::Smd { eta, mu, floor, cap, preset: None, .. } => {
                 let factor = (1.0 - mu * s.product).clamp(0.5, 2.0);
-                let cap = cap.unwrap_or(0.5 / s.lambda);
+                let cap = cap.unwrap_or(if s.lambda > 0.0 { 0.5 / s.lambda } else { 1e6 * eta });
                 (s.last * factor).max(floor.unwrap_or(1e-6 * eta)).min(cap)
             }
         }

@@ -568,7 +568,9 @@ fn configurations_read_back_by_name() {
         let text = serde_json::to_string(&loss).unwrap();
         assert_eq!(serde_json::from_str::<AnyLoss>(&text).unwrap(), loss);
     }
-    for bad in [r#"{"hinge":{"nu":0.1}}"#, r#"{"hing":{}}"#, r#"{"perceptron":{"margin":1}}"#, r#"{"nu_huber":{"sigma_rule":"mean"}}"#] {
+    for bad in
+        [r#"{"hinge":{"nu":0.1}}"#, r#"{"hing":{}}"#, r#"{"perceptron":{"margin":1}}"#, r#"{"nu_huber":{"sigma_rule":"mean"}}"#]
+    {
         assert!(serde_json::from_str::<AnyLoss>(bad).is_err(), "{bad}");
     }
 }

@@ -12,6 +12,17 @@
 //! Terms live permanently in the layout the inner loops read ([`Panels`]), so nothing is packed per call. The loops
 //! are portable Rust (`portable.rs`), compiled once per instruction set (`x86.rs`, `neon.rs`); a backend chooses
 //! only how many rows and terms it holds in registers at a time.
+//!
+//! ```
+//! use okl::gram::{Backend, Panels, Rows};
+//! let terms = [1.0f32, 2.0, 3.0, 4.0];
+//! let mut panels = Panels::new(2);
+//! panels.reserve(2);
+//! panels.put_many(&[(0, &terms[..2]), (1, &terms[2..])]);
+//! let mut out = vec![0.0; panels.slots()];
+//! Backend::best().dots(Rows::one(&[1.0, -1.0]), &panels, 0..1, &mut out, 32);
+//! assert_eq!(out[..2], [-1.0, -1.0]);
+//! ```
 
 mod fused;
 mod neon;

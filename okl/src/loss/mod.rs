@@ -20,6 +20,15 @@
 //!
 //! At a kink a proximal step returns the one subgradient that solves its equation, which is the point of taking it.
 //!
+//! ```
+//! use okl::loss::{AnyLoss, Loss};
+//! let mut xi = [0.0];
+//! let e = AnyLoss::Hinge { margin: 1.0 }.eval(&[0.25], &[1.0], 0.0, &mut xi);
+//! assert_eq!((e.loss, xi[0]), (0.75, -1.0));               // below the margin: push towards y
+//! let e = AnyLoss::NuNovelty { nu: 0.1 }.eval(&[0.2], &[], 0.5, &mut xi);
+//! assert_eq!((e.outside, e.dtheta), (true, 0.9));          // an alert lowers the threshold by eta (1 - nu)
+//! ```
+//!
 //! # The files
 //!
 //! `margin`: losses of one output. `residual`: losses of `|y - z|`, one output or many, by the same code.

@@ -1,0 +1,439 @@
+//! Random configurations that [`Config::check`] accepts, and streams to learn: what exactness.rs and snapshots.rs run over.
+//!
+//! Every part is drawn on its own; [`accepted`] then changes as little as it can until the configuration is accepted, so
+//! that rare parts (the Forgetron, OLOK, sums of operator kernels) are not rare here.
+#![allow(dead_code)]
+
+use okl::budget::BudgetRule;
+use okl::config::{Anchor, Gamma, KernelRule, OperatorPart, OperatorRule, Scale, Threshold};
+use okl::head::Average;
+use okl::loss::{AnyLoss, Loss, Reads, SigmaRule};
+use okl::regulariser::AnyRegulariser;
+use okl::step::{AnyStep, Preset};
+use okl::{Batch, Config, ErrorKind, Label, Targets};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// splitmix64.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    /// Uniform on [0, 1).
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.unit() * n as f64) as usize
+    }
+
+    pub fn often(&mut self, share: f64) -> bool {
+        self.unit() < share
+    }
+}
+
+/// Targets with an owner.
+#[derive(Clone, Debug)]
+pub enum Answers {
+    None,
+    Numbers(usize, Vec<f64>),
+    Labels(Vec<Label>),
+}
+
+/// Rows to learn, with what is known of them.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    pub features: usize,
+    pub x: Vec<f32>,
+    pub answers: Answers,
+    pub known: Option<Vec<bool>>,
+    pub weights: Option<Vec<f64>>,
+    pub ids: Option<Vec<u64>>,
+}
+
+impl Stream {
+    pub fn rows(&self) -> usize {
+        self.x.len() / self.features
+    }
+
+    pub fn batch(&self, part: std::ops::Range<usize>) -> Batch<'_> {
+        let rows = Batch::new(&self.x[part.start * self.features..part.end * self.features], self.features);
+        let mut batch = rows.targets(match &self.answers {
+            Answers::None => Targets::None,
+            Answers::Numbers(width, y) => Targets::Numbers(&y[part.start * width..part.end * width]),
+            Answers::Labels(labels) => Targets::Labels(&labels[part.clone()]),
+        });
+        if let Some(known) = &self.known {
+            batch = batch.known(&known[part.clone()]);
+        }
+        if let Some(weights) = &self.weights {
+            batch = batch.weights(&weights[part.clone()]);
+        }
+        if let Some(ids) = &self.ids {
+            batch = batch.ids(&ids[part]);
+        }
+        batch
+    }
+
+    /// Has this row neither target nor effect?
+    pub fn silent(&self, i: usize) -> bool {
+        self.known.as_ref().is_some_and(|k| !k[i]) || self.weights.as_ref().is_some_and(|w| w[i] == 0.0)
+    }
+
+    /// The first `features` features of the rows before `rows`.
+    pub fn narrow(&self, features: usize, rows: usize) -> Stream {
+        let x = self.x.chunks_exact(self.features).take(rows).flat_map(|row| row[..features].iter().copied()).collect();
+        Stream { features, x, ..self.clone() }
+    }
+}
+
+/// A configuration, a stream for it, and where it is cut, saved and widened.
+#[derive(Clone)]
+pub struct Case {
+    pub shape: Shape,
+    pub config: Config,
+    pub stream: Stream,
+    pub cuts: Vec<usize>,
+    /// After so many rows: a save and a load.
+    pub saved_at: usize,
+    /// Before row `.1` only the first `.0` features are there.
+    pub widened: Option<(usize, usize)>,
+}
+
+/// Enough to draw the case again, without its numbers.
+impl std::fmt::Debug for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Case { shape, cuts, saved_at, widened, .. } = self;
+        write!(f, "{}\n{shape:?}, cuts {cuts:?}, saved at {saved_at}, widened {widened:?}", self.config.to_json())
+    }
+}
+
+/// What a stream looks like, before it is drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub rows: usize,
+    pub features: usize,
+    pub outputs: usize,
+    pub masked: bool,
+    pub weighted: bool,
+    pub named: bool,
+    pub widened: bool,
+    pub texts: bool,
+    pub seed: u64,
+}
+
+fn leaf() -> impl Strategy<Value = KernelRule> {
+    let gamma = prop_oneof![2 => select(vec![Gamma::Value(0.3), Gamma::Value(1.7)]), 1 => Just(Gamma::Auto)];
+    (gamma, 0..8usize).prop_map(|(gamma, which)| match which {
+        0 => KernelRule::Linear {},
+        1 => KernelRule::Polynomial { degree: 3, gamma: 0.5, coef0: 0.0 },
+        2 => KernelRule::Polynomial { degree: 2, gamma: 0.3, coef0: 1.0 },
+        3 => KernelRule::Gaussian { gamma },
+        4 => KernelRule::Exponential { gamma },
+        5 => KernelRule::Matern32 { gamma },
+        6 => KernelRule::Matern52 { gamma },
+        _ => KernelRule::RationalQuadratic { gamma, alpha: 0.8 },
+    })
+}
+
+fn kernel() -> impl Strategy<Value = KernelRule> {
+    let compound = leaf().prop_recursive(2, 6, 3, |inner| {
+        prop_oneof![
+            inner.clone().prop_map(|k| KernelRule::Scaled { weight: 0.7, of: Box::new(k) }),
+            prop::collection::vec(inner.clone(), 1..3).prop_map(KernelRule::Sum),
+            prop::collection::vec(inner, 1..3).prop_map(KernelRule::Product),
+        ]
+    });
+    prop_oneof![leaf(), compound]
+}
+
+fn loss() -> impl Strategy<Value = AnyLoss> {
+    use AnyLoss::*;
+    select(vec![
+        Hinge { margin: 1.0 },
+        NuHinge { nu: 0.3 },
+        Perceptron {},
+        Logistic {},
+        MaxMargin {},
+        Softmax {},
+        Novelty { margin: 0.8 },
+        NuNovelty { nu: 0.2 },
+        Squared {},
+        Absolute {},
+        Epsilon { epsilon: 0.1 },
+        NuEpsilon { nu: 0.3 },
+        Huber { sigma: 0.5 },
+        NuHuber { nu: 0.3, sigma_rule: SigmaRule::Quantile },
+        NuHuber { nu: 0.2, sigma_rule: SigmaRule::Concomitant },
+        Quantile { q: 0.7 },
+    ])
+}
+
+fn step() -> impl Strategy<Value = AnyStep> {
+    let smd = |floor, cap, preset| AnyStep::Smd { eta: 0.2, mu: 0.05, decay: 0.9, floor, cap, preset };
+    select(vec![
+        AnyStep::Constant { eta: 0.3 },
+        AnyStep::InverseSqrt { eta: 0.5 },
+        AnyStep::Theorem1 { bound: 1.0, radius: 1.5, horizon: 100 },
+        AnyStep::Theorem2 {},
+        AnyStep::Decay { eta: 0.5, tau: 20.0 },
+        AnyStep::Pegasos { t0: 2.0 },
+        smd(None, None, None),
+        smd(Some(0.05), Some(0.4), None),
+        smd(None, None, Some(Preset::Svmd2005)),
+        AnyStep::Constant { eta: 30.0 },
+    ])
+}
+
+fn budget() -> impl Strategy<Value = Option<BudgetRule>> {
+    use BudgetRule::*;
+    (0..10usize, select(vec![2usize, 3, 9, 40])).prop_map(|(which, terms)| match which {
+        0 => None,
+        1 => Some(Unlimited {}),
+        2 => Some(Window { terms }),
+        3 => Some(Age { steps: 3 * terms as u64 }),
+        4 => Some(Olok { exponent: 0.2 }),
+        5 => Some(Weight { tolerance: 0.05 }),
+        6 => Some(Certified { error: 0.4 }),
+        7 => Some(Transfer { terms }),
+        8 => Some(Merge { terms }),
+        _ => Some(Forgetron { terms }),
+    })
+}
+
+/// A positive semidefinite J; the second kind is singular.
+fn matrix(size: usize, singular: bool) -> Vec<f64> {
+    let entry = |i: usize, j: usize| if singular { 0.5 } else { 0.2 + f64::from(u8::from(i == j)) };
+    (0..size).flat_map(|i| (0..size).map(move |j| entry(i, j))).collect()
+}
+
+type Parts = (KernelRule, AnyLoss, AnyStep, Option<BudgetRule>, KernelRule);
+type Settings = (f64, bool, bool, bool, AnyRegulariser, Average, usize);
+type Frames = (usize, usize, bool, bool, usize);
+
+fn parts() -> impl Strategy<Value = (Parts, Settings, Frames)> {
+    let parts = (kernel(), loss(), step(), budget(), kernel());
+    let regulariser = prop_oneof![
+        5 => Just(AnyRegulariser::Square), 1 => Just(AnyRegulariser::Norm), 1 => Just(AnyRegulariser::Power { power: 3.0 }),
+    ];
+    let average =
+        prop_oneof![2 => Just(Average::None), 1 => Just(Average::Uniform), 1 => Just(Average::Exponential { rate: 0.05 })];
+    let settings =
+        (select(vec![0.0, 1e-3, 0.05]), any::<bool>(), any::<bool>(), prop::bool::weighted(0.2), regulariser, average, 0..5usize);
+    let frames = (0..4usize, select(vec![1usize, 3, 8, 21, 64]), any::<bool>(), any::<bool>(), 0..3usize);
+    (parts, settings, frames)
+}
+
+fn shape(rows: std::ops::Range<usize>, features: std::ops::Range<usize>) -> impl Strategy<Value = Shape> {
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    (rows, features, 1..4usize, flags, any::<u64>()).prop_map(|(rows, features, outputs, flags, seed)| {
+        let (masked, weighted, named, widened, texts) = flags;
+        Shape { rows, features, outputs, masked, weighted, named, widened, texts, seed }
+    })
+}
+
+/// A configuration with everything drawn on its own, repaired until it is accepted.
+fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Settings, Frames), shape: &Shape) -> Config {
+    let (lambda, implicit, offset, allow_overshoot, regulariser, average, operator) = settings;
+    let (scale, warmup, anchored, tracked, classes) = frames;
+    let reads = loss.reads();
+    let size = if matches!(reads, Reads::Vector | Reads::Class) { shape.outputs + usize::from(reads == Reads::Class) } else { 1 };
+    let parts = vec![
+        OperatorPart { kernel: kernel.clone(), operator: matrix(size, false) },
+        OperatorPart { kernel: other, operator: matrix(size, true) },
+    ];
+    let given = matches!(reads, Reads::Class | Reads::Sign) && (classes == 0 || (reads == Reads::Class && operator > 2));
+    let names = if reads == Reads::Sign { 2 } else { size };
+    accepted(Config {
+        kernel,
+        step,
+        budget,
+        lambda,
+        implicit,
+        offset,
+        allow_overshoot,
+        regulariser,
+        average,
+        warmup,
+        operator: match operator {
+            3 => Some(OperatorRule::Matrix(matrix(size, classes == 1))),
+            4 => Some(OperatorRule::Sum(parts)),
+            _ => None,
+        },
+        classes: given.then(|| (0..names).rev().map(|c| name(c, shape.texts)).collect()),
+        threshold: if tracked { Threshold::Tracker { speed: 0.1 } } else { Threshold::Norma },
+        theta0: loss.theta().filter(|_| tracked).map(|t| t.start + 0.25),
+        scale: match scale {
+            0 => Scale::Standard,
+            1 => fixed(shape.features),
+            _ => Scale::None,
+        },
+        anchor: if anchored { Anchor::First } else { Anchor::None },
+        loss,
+    })
+}
+
+/// A frame that leaves the last features as they are, so that they may come later.
+fn fixed(features: usize) -> Scale {
+    let early = |i: usize| i < features.div_ceil(2);
+    Scale::Fixed {
+        shift: (0..features).map(|i| if early(i) { 0.1 * i as f64 } else { 0.0 }).collect(),
+        factor: (0..features).map(|i| if early(i) { 0.5 + i as f64 } else { 1.0 }).collect(),
+    }
+}
+
+fn accepted(mut config: Config) -> Config {
+    match config.budget {
+        Some(BudgetRule::Forgetron { .. }) => {
+            (config.loss, config.step, config.lambda) = (AnyLoss::Perceptron {}, AnyStep::Constant { eta: 0.3 }, 0.0);
+            (config.operator, config.implicit, config.classes, config.theta0) = (None, false, None, None);
+            config.threshold = Threshold::Norma;
+        }
+        Some(BudgetRule::Olok { .. }) => (config.step, config.lambda) = (AnyStep::InverseSqrt { eta: 0.5 }, 0.05),
+        Some(BudgetRule::Merge { .. }) => {
+            config.kernel = KernelRule::Scaled { weight: 0.7, of: Box::new(KernelRule::Gaussian { gamma: Gamma::Value(0.4) }) };
+        }
+        _ => {}
+    }
+    for _ in 0..12 {
+        let Err(error) = config.check() else { return config };
+        let ErrorKind::Config { field, .. } = error.kind() else { panic!("{error}") };
+        let smd = matches!(config.step, AnyStep::Smd { .. });
+        match field.as_str() {
+            "step" if smd => {
+                (config.implicit, config.regulariser, config.allow_overshoot) = (false, AnyRegulariser::Square, false)
+            }
+            "step" if config.lambda == 0.0 => config.lambda = 1e-3,
+            "step" => config.step = AnyStep::Constant { eta: 0.3 },
+            "implicit" => config.implicit = false,
+            "offset" => config.offset = false,
+            "threshold" => config.threshold = Threshold::Norma,
+            "operator" => config.operator = None,
+            "budget" => config.budget = Some(BudgetRule::Window { terms: 5 }),
+            _ => panic!("{error}: {}", config.to_json()),
+        }
+    }
+    panic!("not repaired: {}", config.to_json())
+}
+
+fn name(class: usize, text: bool) -> Label {
+    if text { Label::Text(format!("class {class}")) } else { Label::Int(class as i64 * 7 - 3) }
+}
+
+/// Rows that repeat, rows of zeros, rows far from the origin; ids that come back with the same x.
+fn stream(config: &Config, shape: &Shape, widened: Option<(usize, usize)>) -> Stream {
+    let mut random = Random(shape.seed);
+    let (d, rows) = (shape.features, shape.rows);
+    let mut drawn: Vec<Vec<f32>> = Vec::new();
+    let mut ids: Vec<u64> = Vec::new();
+    for i in 0..rows {
+        let back = (i > 0 && random.often(0.2)).then(|| random.below(i));
+        let fresh =
+            |random: &mut Random| (0..d).map(|k| (random.unit() * 2.0 - 1.0 + if k == 0 { 3.0 } else { 0.0 }) as f32).collect();
+        let mut row: Vec<f32> = match back {
+            Some(j) => drawn[j].clone(),
+            None if random.often(0.06) => vec![0.0; d],
+            None => fresh(&mut random),
+        };
+        if let Some((early, at)) = widened.filter(|w| i < w.1) {
+            debug_assert!(i < at);
+            row[early..].fill(0.0);
+        }
+        ids.push(back.filter(|&j| drawn[j] == row && random.often(0.7)).map_or(1000 - i as u64, |j| ids[j]));
+        drawn.push(row);
+    }
+    let known: Vec<bool> = (0..rows).map(|_| random.often(0.8)).collect();
+    let answers = answers(config, shape, &drawn, shape.masked.then_some(&known), &mut random);
+    Stream {
+        features: d,
+        answers,
+        x: drawn.concat(),
+        known: shape.masked.then_some(known),
+        weights: shape.weighted.then(|| (0..rows).map(|_| [0.0, 0.5, 1.0, 1.0, 2.5][random.below(5)]).collect()),
+        ids: shape.named.then_some(ids),
+    }
+}
+
+/// Targets that depend on the row; where a target is not known, nonsense stands in its place.
+fn answers(config: &Config, shape: &Shape, rows: &[Vec<f32>], known: Option<&Vec<bool>>, random: &mut Random) -> Answers {
+    let reads = config.loss.reads();
+    let missing = |i: usize| known.is_some_and(|k| !k[i]);
+    let signal =
+        |row: &[f32], o: usize| row.iter().enumerate().map(|(k, v)| f64::from(*v) * libm::sin((k + o) as f64)).sum::<f64>();
+    let side = |row: &[f32], random: &mut Random| (signal(row, 1) > 0.0) != random.often(0.15);
+    match reads {
+        Reads::Nothing => Answers::None,
+        Reads::Sign if config.classes.is_none() && !shape.texts => {
+            let sign = |(i, row): (usize, &Vec<f32>)| {
+                if missing(i) {
+                    f64::NAN
+                } else if side(row, random) {
+                    1.0
+                } else {
+                    -1.0
+                }
+            };
+            Answers::Numbers(1, rows.iter().enumerate().map(sign).collect())
+        }
+        Reads::Sign | Reads::Class => {
+            let classes = if reads == Reads::Sign { 2 } else { shape.outputs + 1 };
+            let class = |(i, row): (usize, &Vec<f32>)| match missing(i) {
+                true => Label::Text("nobody knows".into()),
+                false if side(row, random) => name(0, shape.texts),
+                false => name(random.below(classes), shape.texts),
+            };
+            Answers::Labels(rows.iter().enumerate().map(class).collect())
+        }
+        Reads::Number | Reads::Vector => {
+            let width = match &config.operator {
+                Some(OperatorRule::Matrix(j)) => (j.len() as f64).sqrt() as usize,
+                Some(OperatorRule::Sum(parts)) => (parts[0].operator.len() as f64).sqrt() as usize,
+                None if reads == Reads::Number => 1,
+                None => shape.outputs,
+            };
+            let mut number =
+                |i: usize, row: &[f32], o: usize| if missing(i) { f64::INFINITY } else { signal(row, o) + 0.1 * random.unit() };
+            let y =
+                rows.iter().enumerate().flat_map(|(i, row)| (0..width).map(|o| number(i, row, o)).collect::<Vec<_>>()).collect();
+            Answers::Numbers(width, y)
+        }
+    }
+}
+
+fn case(rows: std::ops::Range<usize>, features: std::ops::Range<usize>) -> impl Strategy<Value = Case> {
+    (parts(), shape(rows, features), prop::collection::vec(1..90usize, 1..6), 0.0..1.0, 0.0..1.0).prop_map(
+        |(parts, shape, cuts, saved, wide)| {
+            let config = config(parts, &shape);
+            let early = shape.features.div_ceil(2);
+            let widened = (shape.widened && early < shape.features).then_some((early, (wide * shape.rows as f64) as usize));
+            let stream = stream(&config, &shape, widened);
+            Case { saved_at: (saved * (shape.rows + 1) as f64) as usize, shape, config, stream, cuts, widened }
+        },
+    )
+}
+
+/// A few features, up to three tiles of rows.
+pub fn small() -> impl Strategy<Value = Case> {
+    case(1..170, 1..7)
+}
+
+/// Enough features that a tile's matrix product is worth two threads once there are a hundred terms.
+pub fn wide() -> impl Strategy<Value = Case> {
+    case(200..330, 180..260)
+}
+
+/// The same cases on every machine and in every process.
+pub fn fixed_cases(count: usize) -> Vec<Case> {
+    use proptest::strategy::ValueTree;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let draw = |_| small().new_tree(&mut runner).expect("nothing is filtered").current();
+    (0..count).map(draw).collect()
+}

@@ -1,0 +1,608 @@
+//! Law 6: bad input is refused by name and changes nothing; a step that would not leave a finite state is not taken.
+//!
+//! And the configuration: what is refused, with which words, and that every way to write one means the same.
+
+use okl::budget::BudgetRule;
+use okl::config::{Gamma, KernelRule, OperatorRule, Scale};
+use okl::loss::AnyLoss;
+use okl::step::AnyStep;
+use okl::{Batch, Config, Error, ErrorKind, Label, Learner, Targets, Workspace};
+use serde_json::{Value, json};
+
+fn learner(toml: &str) -> Learner {
+    Learner::new(Config::from_toml(toml).unwrap()).unwrap()
+}
+
+fn says(error: &Error, words: &[&str]) {
+    let text = error.to_string();
+    assert!(words.iter().all(|w| text.contains(w)), "{text:?} lacks one of {words:?}");
+}
+
+/// Both ways to learn refuse the batch with these words, and leave every byte of the learner alone.
+fn refused(learner: &mut Learner, batch: &Batch<'_>, words: &[&str]) -> ErrorKind {
+    let before = learner.to_bytes();
+    let error = learner.learn(batch).unwrap_err();
+    let with = learner.learn_with(batch, |_, _| panic!("nothing is learned")).unwrap_err();
+    assert_eq!(with.to_string(), error.to_string());
+    assert_eq!(learner.to_bytes(), before, "{error}");
+    says(&error, words);
+    error.kind().clone()
+}
+
+/// A learner of each kind of target that has seen two examples.
+fn started(toml: &str) -> Learner {
+    let mut learner = learner(toml);
+    let labels = [Label::from("a"), Label::from("b")];
+    let x = [1.0f32, 2.0, 3.0, 4.0];
+    let targets = match toml {
+        _ if toml.contains("max_margin") || toml.contains("named") => Targets::Labels(&labels),
+        _ => Targets::Numbers(&[1.0, -1.0]),
+    };
+    learner.learn(&Batch::new(&x, 2).targets(targets)).unwrap();
+    learner
+}
+
+const HINGE: &str = "loss = 'hinge'\nkernel = 'gaussian:0.5'";
+/// Labels are learned; the comment is for [`started`].
+const NAMED: &str = "loss = 'hinge'\nkernel = 'gaussian:0.5' # named";
+const CLASSES: &str = "loss = 'max_margin'\nkernel = 'gaussian:0.5'";
+const SQUARED: &str = "loss = 'squared'\nkernel = 'gaussian:0.5'\nstep = 'constant:0.1'";
+const QUANTILE: &str = "loss = 'quantile:0.5'\nkernel = 'gaussian:0.5'";
+const NOVELTY: &str = "loss = 'nu_novelty:0.1'\nkernel = 'gaussian:0.5'";
+
+#[test]
+fn features_that_are_not_numbers() {
+    for toml in [HINGE, NAMED, CLASSES, SQUARED, QUANTILE, NOVELTY, "loss = 'hinge'\nscale = 'standard'"] {
+        let mut learner = started(toml);
+        for (bad, words) in [
+            (f32::NAN, &["NaN"][..]),
+            (f32::INFINITY, &["inf"]),
+            (f32::NEG_INFINITY, &["-inf"]),
+            (3e15, &["1e15", "rescale"]),
+            (f32::MIN, &["1e15"]),
+        ] {
+            let x = [0.0, 0.0, 0.0, bad];
+            let kind = refused(&mut learner, &Batch::new(&x, 2), &[&["row 1", "column 1", "finite"], words].concat());
+            assert!(matches!(kind, ErrorKind::NotFinite { row: 1, .. }));
+            let error = learner.predict(&mut Workspace::default(), &x, 2).unwrap_err();
+            says(&error, &["row 1", "column 1"]);
+        }
+    }
+}
+
+#[test]
+fn rows_of_another_shape() {
+    let mut learner = started(HINGE);
+    let shape = |kind| assert!(matches!(kind, ErrorKind::Shape { .. }), "{kind:?}");
+    shape(refused(&mut learner, &Batch::new(&[0.0; 5], 2), &["x", "multiple of 2", "found 5"]));
+    shape(refused(&mut learner, &Batch::new(&[0.0; 6], 3), &["features", "expected 2", "found 3"]));
+    shape(refused(&mut learner, &Batch::new(&[0.0; 6], 0), &["features", "at least 1", "found 0"]));
+    shape(refused(&mut learner, &Batch::new(&[], 0), &["features", "at least 1"]));
+    shape(refused(&mut learner, &Batch::new(&[0.0; 4], 2).known(&[true]), &["known", "expected 2", "found 1"]));
+    shape(refused(&mut learner, &Batch::new(&[0.0; 4], 2).weights(&[1.0; 3]), &["weights", "expected 2", "found 3"]));
+    shape(refused(&mut learner, &Batch::new(&[0.0; 4], 2).ids(&[]), &["ids", "expected 2", "found 0"]));
+    says(&learner.predict(&mut Workspace::default(), &[0.0; 3], 3).unwrap_err(), &["features", "expected 2"]);
+    says(&learner.widen(1).unwrap_err(), &["features", "at least 2", "found 1"]);
+    // A learner that has seen nothing refuses as well, and still has no width.
+    let mut fresh = self::learner(HINGE);
+    refused(&mut fresh, &Batch::new(&[0.0; 5], 2), &["multiple of 2"]);
+    refused(&mut fresh, &Batch::new(&[f32::NAN; 3], 3).numbers(&[1.0]), &["row 0", "column 0"]);
+    assert_eq!(fresh.features(), 0);
+}
+
+/// No rows are no error and no example; nor do they settle how many outputs there are.
+#[test]
+fn an_empty_batch() {
+    for toml in [HINGE, NAMED, CLASSES, SQUARED, QUANTILE, NOVELTY] {
+        let mut learner = started(toml);
+        let before = learner.to_bytes();
+        assert!(learner.learn(&Batch::new(&[], 2)).unwrap().values.is_empty());
+        let none = if toml == CLASSES || toml == NAMED { Targets::Labels(&[]) } else { Targets::Numbers(&[]) };
+        learner.learn(&Batch::new(&[], 2).targets(none).weights(&[]).ids(&[]).known(&[])).unwrap();
+        assert_eq!(learner.to_bytes(), before);
+    }
+    let mut learner = learner(SQUARED);
+    learner.learn(&Batch::new(&[], 1).numbers(&[])).unwrap();
+    assert_eq!(learner.learn(&Batch::new(&[0.0], 1).numbers(&[1.0, 2.0])).unwrap().outputs, 2);
+}
+
+#[test]
+fn targets_that_the_loss_cannot_read() {
+    let x = [0.0f32; 4];
+    let target = |kind| assert!(matches!(kind, ErrorKind::Target { .. }), "{kind:?}");
+    let count = |kind| assert!(matches!(kind, ErrorKind::Shape { .. }), "{kind:?}");
+    let labels = |names: &[&str]| names.iter().map(|n| Label::from(*n)).collect::<Vec<_>>();
+
+    let mut hinge = started(HINGE);
+    count(refused(&mut hinge, &Batch::new(&x, 2).numbers(&[1.0]), &["targets", "2", "found 1"]));
+    count(refused(&mut hinge, &Batch::new(&x, 2).numbers(&[1.0; 4]), &["targets", "1 per row", "found 4"]));
+    target(refused(&mut hinge, &Batch::new(&x, 2).numbers(&[1.0, 0.0]), &["row 1", "target 0", "-1 or +1"]));
+    target(refused(&mut hinge, &Batch::new(&x, 2).numbers(&[2.0, 1.0]), &["row 0", "target 2", "-1 or +1", "labels"]));
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        refused(&mut hinge, &Batch::new(&x, 2).numbers(&[1.0, bad]), &["row 1", "target 0", "finite", "known"]);
+    }
+
+    let mut named = started(NAMED);
+    count(refused(&mut named, &Batch::new(&x, 2).labels(&labels(&["a"])), &["labels", "2", "found 1"]));
+    target(refused(
+        &mut named,
+        &Batch::new(&x, 2).labels(&labels(&["b", "c"])),
+        &["row 1", "target c", "two classes", "max_margin"],
+    ));
+
+    let mut classes = started(CLASSES);
+    target(refused(&mut classes, &Batch::new(&x, 2).numbers(&[0.0, 1.0]), &["numbers", "class labels"]));
+    count(refused(&mut classes, &Batch::new(&x, 2).labels(&labels(&["a"; 3])), &["labels", "2", "found 3"]));
+    let mut given = learner(&format!("{CLASSES}\nclasses = ['a', 'b', 7]"));
+    target(refused(
+        &mut given,
+        &Batch::new(&x, 2).labels(&labels(&["a", "z"])),
+        &["row 1", "target z", "one of the given classes", "a, b, 7"],
+    ));
+    let mut two = learner(&format!("{HINGE}\nclasses = ['no', 'yes']"));
+    target(refused(&mut two, &Batch::new(&x, 2).labels(&labels(&["no", "maybe"])), &["row 1", "maybe", "no, yes"]));
+
+    for toml in [SQUARED, QUANTILE] {
+        let mut regression = started(toml);
+        target(refused(
+            &mut regression,
+            &Batch::new(&x, 2).labels(&labels(&["a", "b"])),
+            &["class labels", "numbers", "regression"],
+        ));
+        count(refused(&mut regression, &Batch::new(&x, 2).numbers(&[1.0; 4]), &["targets", "1 per row", "found 4"]));
+        refused(&mut regression, &Batch::new(&x, 2).numbers(&[1.0, f64::NAN]), &["row 1", "NaN", "finite"]);
+    }
+    let mut pair = learner(&format!("{SQUARED}\noperator = [1.0, 0.5, 0.5, 1.0]"));
+    count(refused(&mut pair, &Batch::new(&x, 2).numbers(&[1.0, 2.0]), &["targets", "2 per row", "found 2"]));
+    refused(&mut pair, &Batch::new(&x, 2).numbers(&[1.0, 2.0, 3.0, f64::INFINITY]), &["row 1", "target 1"]);
+    let mut fresh = learner(SQUARED);
+    count(refused(&mut fresh, &Batch::new(&x, 2).numbers(&[1.0; 3]), &["targets", "found 3"]));
+}
+
+#[test]
+fn weights_that_are_none() {
+    for toml in [HINGE, NOVELTY, SQUARED] {
+        let mut learner = started(toml);
+        for bad in [-1.0, f64::NAN, f64::INFINITY, -1e-300] {
+            let kind = refused(
+                &mut learner,
+                &Batch::new(&[0.0; 4], 2).numbers(&[1.0, 1.0]).weights(&[1.0, bad]),
+                &["row 1", "weight", ">= 0"],
+            );
+            assert!(matches!(kind, ErrorKind::Weight { row: 1, .. }));
+        }
+    }
+}
+
+#[test]
+fn ids_that_name_two_inputs() {
+    let mut learner = learner(HINGE);
+    let (x, y) = ([0.0f32, 0.0, 1.0, 1.0], [1.0, -1.0]);
+    let id = |kind, at| assert!(matches!(kind, ErrorKind::Id { row, .. } if row == at), "{kind:?}");
+    id(refused(&mut learner, &Batch::new(&x, 2).numbers(&y).ids(&[5, 5]), &["row 1", "id 5", "another input"]), 1);
+    learner.learn(&Batch::new(&x, 2).numbers(&y).ids(&[5, 6])).unwrap();
+    id(refused(&mut learner, &Batch::new(&x, 2).numbers(&y).ids(&[6, 7]), &["row 0", "id 6", "another input"]), 0);
+    id(refused(&mut learner, &Batch::new(&x, 2).numbers(&y).ids(&[7, u64::MAX]), &["row 1"]), 1);
+    learner.learn(&Batch::new(&x, 2).numbers(&y).ids(&[5, 6])).unwrap();
+    assert_eq!(learner.terms(), 2);
+}
+
+/// In a warm-up the rows are still held and will be learned again: their ids are taken, whatever became of their terms.
+#[test]
+fn ids_of_a_warm_up() {
+    let mut learner = learner("loss = 'hinge'\nkernel = 'gaussian'\nbudget = 'window:1'\nwarmup = 64");
+    learner.learn(&Batch::new(&[0.0, 1.0], 1).numbers(&[1.0, -1.0]).ids(&[5, 6])).unwrap();
+    refused(&mut learner, &Batch::new(&[9.0], 1).numbers(&[1.0]).ids(&[5]), &["row 0", "id 5", "another input"]);
+    learner.learn(&Batch::new(&[0.0], 1).numbers(&[1.0]).ids(&[5])).unwrap();
+}
+
+/// A square that no number holds: the step is not taken, it is counted, and learning goes on.
+#[test]
+fn a_step_that_would_overflow() {
+    for extra in [
+        "",
+        "\nstep = 'smd:eta=0.1'",
+        "\nimplicit = true\nstep = 'constant:0.1'",
+        "\nbudget = 'merge:2'",
+        "\naverage = 'uniform'",
+        "\noffset = true",
+        "\nscale = 'standard'\nwarmup = 2",
+    ] {
+        let text = format!("loss = 'squared'\nkernel = 'gaussian:0.5'{extra}");
+        let text = if extra.contains("step") { text } else { format!("{text}\nstep = 'constant:0.1'") };
+        let mut learner = learner(&text);
+        learner.learn(&Batch::new(&[0.0, 1.0], 1).numbers(&[1.0, 2.0])).unwrap();
+        let (examples, coefficients, norm2) = (learner.examples(), learner.coefficients(), learner.norm2());
+        let mut losses = Vec::new();
+        learner
+            .learn_with(&Batch::new(&[0.5, 0.6], 1).numbers(&[1e300, -1e300]), |_, step| losses.push((step.loss, step.slot)))
+            .unwrap();
+        assert_eq!((learner.skipped(), learner.examples()), (2, examples), "{text}");
+        assert_eq!((learner.coefficients(), learner.norm2()), (coefficients, norm2));
+        assert!(losses.iter().all(|(loss, slot)| loss.is_some() && slot.is_none()));
+        let scores = learner.learn(&Batch::new(&[0.5, 0.5], 1).numbers(&[1.0, 1.0])).unwrap();
+        assert!(scores.values.iter().all(|z| z.is_finite()) && scores.values[0] != scores.values[1]);
+        assert_eq!((learner.skipped(), learner.examples()), (2, examples + 2));
+        assert_eq!(Learner::from_bytes(&learner.to_bytes()).unwrap().to_bytes(), learner.to_bytes());
+    }
+}
+
+/// (settings, the field that is named, words of the reason)
+type Refusal = (&'static str, &'static str, &'static [&'static str]);
+
+const REFUSALS: &[Refusal] = &[
+    ("loss = 'novelty'\noffset = true", "offset", &["novelty", "nothing would be learned"]),
+    ("loss = 'nu_novelty'\noffset = true", "offset", &["novelty"]),
+    ("step = 'theorem2'\nlambda = 0", "step", &["theorem2", "lambda > 0"]),
+    ("step = 'pegasos'\nlambda = 0", "step", &["pegasos", "lambda > 0"]),
+    ("kernel = 'linear'\nbudget = 'merge:10'", "budget", &["merge", "Gaussian", "transfer"]),
+    ("kernel = 'matern32:1'\nbudget = 'merge:10'", "budget", &["Gaussian"]),
+    ("kernel = { sum = ['gaussian:1', 'gaussian:2'] }\nbudget = 'merge:10'", "budget", &["Gaussian"]),
+    ("budget = 'merge:1'", "budget", &["at least 2", "found 1"]),
+    ("loss = 'nu_hinge:0'", "loss", &["nu", "between 0 and 1"]),
+    ("loss = 'nu_novelty:1'", "loss", &["nu", "between 0 and 1", "not 1"]),
+    ("loss = 'nu_epsilon:-0.5'", "loss", &["nu", "-0.5"]),
+    ("loss = 'nu_huber:nu=1.5'", "loss", &["nu", "1.5"]),
+    ("loss = 'nu_huber:nu=0.7,sigma_rule=concomitant'", "loss", &["nu", "0.5", "concomitant"]),
+    ("loss = 'quantile:1'", "loss", &["q", "between 0 and 1"]),
+    ("loss = 'hinge:0'", "loss", &["margin", "greater than 0"]),
+    ("loss = 'novelty:-1'", "loss", &["margin"]),
+    ("loss = 'epsilon:0'", "loss", &["epsilon", "absolute"]),
+    ("loss = 'huber:0'", "loss", &["sigma"]),
+    ("loss = 'squared'\noperator = [1.0, 2.0, 2.0, 1.0]", "operator", &["positive semidefinite", "eigenvalue", "-1"]),
+    ("loss = 'squared'\noperator = [1.0, 0.5, 0.4, 1.0]", "operator", &["symmetric"]),
+    ("loss = 'squared'\noperator = [1.0, 0.5, 0.4]", "operator", &["square", "3 entries"]),
+    ("loss = 'hinge'\noperator = [1.0, 0.0, 0.0, 1.0]", "operator", &["one output"]),
+    ("loss = 'max_margin'\noperator = [1.0, 0.0, 0.0, 1.0]", "operator", &["classes"]),
+    ("loss = 'max_margin'\nclasses = [1, 2, 3]\noperator = [1.0, 0.0, 0.0, 1.0]", "operator", &["one row and column each"]),
+    (
+        "loss = 'squared'\noperator = [{ kernel = 'linear', operator = [1.0] }, { kernel = 'linear', operator = [1.0, 0.0, 0.0, 1.0] }]",
+        "operator",
+        &["same number of outputs"],
+    ),
+    (
+        "loss = 'squared'\nbudget = 'merge:10'\noperator = [{ kernel = 'gaussian:1', operator = [1.0] }]",
+        "budget",
+        &["sum of operator kernels", "window"],
+    ),
+    (
+        "loss = 'squared'\nbudget = 'transfer:10'\noperator = [{ kernel = 'gaussian:1', operator = [1.0] }]",
+        "budget",
+        &["sum of operator kernels"],
+    ),
+    (
+        "loss = 'squared'\nimplicit = true\noperator = [{ kernel = 'gaussian:1', operator = [1.0] }, { kernel = 'linear', operator = [2.0] }]",
+        "implicit",
+        &["one operator J"],
+    ),
+    ("step = 'constant:10'\nlambda = 0.1", "step", &["eta lambda = 1", "below 1", "allow_overshoot"]),
+    ("step = 'inverse_sqrt:3'\nlambda = 0.5", "step", &["eta lambda = 1.5"]),
+    ("step = 'smd'\nimplicit = true", "step", &["smd", "explicit", "implicit"]),
+    ("step = 'smd'\nregulariser = 'norm'", "step", &["smd", "regulariser"]),
+    ("step = 'smd'\nallow_overshoot = true", "step", &["smd", "allow_overshoot"]),
+    ("implicit = true\nregulariser = 'norm'", "implicit", &["square regulariser"]),
+    ("implicit = true\nloss = 'perceptron'", "implicit", &["perceptron"]),
+    ("implicit = true\nloss = 'softmax'\nclasses = [0, 1]\noperator = [1.0, 0.5, 0.5, 1.0]", "implicit", &["J = I"]),
+    ("loss = 'hinge'\nbudget = 'forgetron:5'\nstep = 'constant:1'\nlambda = 0", "budget", &["perceptron"]),
+    ("loss = 'perceptron'\nbudget = 'forgetron:5'\nstep = 'decay'\nlambda = 0", "budget", &["constant"]),
+    ("loss = 'perceptron'\nbudget = 'forgetron:5'\nstep = 'constant:1'\nlambda = 0.1", "budget", &["lambda = 0"]),
+    ("budget = 'olok:0'", "budget", &["exponent", "(0, 1/2)"]),
+    ("budget = 'olok:0.5'", "budget", &["exponent", "0.5"]),
+    ("budget = 'olok:0.2'\nstep = 'constant'", "budget", &["inverse_sqrt"]),
+    ("budget = 'olok:0.2'\nlambda = 0", "budget", &["lambda > 0"]),
+    ("budget = 'window:0'", "budget", &["terms", "> 0"]),
+    ("budget = 'transfer:0'", "budget", &["terms"]),
+    ("budget = 'forgetron:0'", "budget", &["terms"]),
+    ("budget = 'age:0'", "budget", &["steps"]),
+    ("budget = 'weight:0'", "budget", &["tolerance"]),
+    ("budget = 'certified:-1'", "budget", &["error", "-1"]),
+    ("threshold = 'tracker'\nloss = 'hinge'", "threshold", &["nu_novelty"]),
+    ("threshold = 'tracker'\nloss = 'novelty'", "threshold", &["nu_novelty"]),
+    ("threshold = 'tracker:0'\nloss = 'nu_novelty'", "threshold", &["speed", "> 0"]),
+    ("theta0 = 0.5\nloss = 'hinge'", "theta0", &["no adaptive scalar"]),
+    ("theta0 = -0.5\nloss = 'nu_hinge'", "theta0", &[">= 0", "-0.5"]),
+    ("theta0 = 0.0\nloss = 'nu_huber'", "theta0", &["0.000001"]),
+    ("warmup = 0", "warmup", &["between 1 and", "found 0"]),
+    ("warmup = 100000", "warmup", &["65536", "found 100000"]),
+    ("classes = ['a', 'b', 'a']\nloss = 'softmax'", "classes", &["twice"]),
+    ("classes = ['a']\nloss = 'softmax'", "classes", &["at least two"]),
+    ("classes = ['a', 'b', 'c']\nloss = 'hinge'", "classes", &["exactly two", "max_margin"]),
+    ("classes = ['a', 'b']\nloss = 'squared'", "classes", &["does not read classes"]),
+    ("classes = ['a', 'b']\nloss = 'novelty'", "classes", &["does not read classes"]),
+    ("lambda = -1", "lambda", &[">= 0", "-1"]),
+    ("regulariser = 'power:0.5'", "regulariser", &["power", "at least 1"]),
+    ("average = 'exponential:0'", "average", &["rate", "(0, 1)"]),
+    ("average = 'exponential:1'", "average", &["rate"]),
+    ("kernel = 'gaussian:0'", "kernel", &["gamma", "> 0"]),
+    ("kernel = 'matern52:-1'", "kernel", &["gamma", "-1"]),
+    ("kernel = 'polynomial:degree=0'", "kernel", &["degree"]),
+    ("kernel = 'polynomial:coef0=-1'", "kernel", &["coef0", "positive semidefinite"]),
+    ("kernel = 'polynomial:gamma=0'", "kernel", &["gamma"]),
+    ("kernel = 'rational_quadratic:alpha=0,gamma=1'", "kernel", &["alpha"]),
+    ("kernel = { scaled = { weight = -1, of = 'linear' } }", "kernel", &["weight"]),
+    ("kernel = { sum = [] }", "kernel", &["at least one"]),
+    ("kernel = { product = ['linear', 'gaussian:-3'] }", "kernel", &["gamma", "-3"]),
+    ("step = 'constant:0'", "step", &["eta", "> 0"]),
+    ("step = 'theorem1:horizon=0'", "step", &["horizon"]),
+    ("step = 'theorem1:horizon=10,radius=0'", "step", &["radius"]),
+    ("step = 'decay:eta=1,tau=0'", "step", &["tau"]),
+    ("step = 'pegasos:0.5'", "step", &["t0", "at least 1"]),
+    ("step = 'smd:decay=1.5'", "step", &["decay", "[0, 1]"]),
+    ("step = 'smd:mu=-1'", "step", &["mu"]),
+    ("step = 'smd:floor=0'", "step", &["floor"]),
+    ("step = 'smd:cap=-2'", "step", &["cap"]),
+    ("scale = { fixed = { shift = [1.0], factor = [1.0, 2.0] } }", "scale", &["one length"]),
+    ("scale = { fixed = { shift = [1.0], factor = [0.0] } }", "scale", &["factor", "> 0"]),
+    ("scale = { fixed = { shift = [], factor = [] } }", "scale", &["at least one"]),
+];
+
+/// Read, and refused by the one place of validation, which names the setting and says why; nothing is built.
+#[test]
+fn configurations_that_cannot_work() {
+    for (toml, field, words) in REFUSALS {
+        let config = Config::from_toml(toml).unwrap_or_else(|e| panic!("{toml}: {e}"));
+        let error = config.check().expect_err(toml);
+        let ErrorKind::Config { field: found, .. } = error.kind() else { panic!("{error:?}") };
+        assert_eq!(found, field, "{toml}: {error}");
+        says(&error, &[&[*field], *words].concat());
+        assert_eq!(Learner::new(config).unwrap_err(), error);
+    }
+}
+
+/// Numbers that no text can carry here are refused all the same when they are set in Rust.
+#[test]
+fn settings_that_are_not_finite() {
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let scale = Scale::Fixed { shift: vec![bad], factor: vec![1.0] };
+        let factor = Scale::Fixed { shift: vec![1.0], factor: vec![bad] };
+        let nu = AnyLoss::NuHinge { nu: 0.5 };
+        let settings: [(&str, Config); 9] = [
+            ("lambda", Config { lambda: bad, ..Config::default() }),
+            ("theta0", Config { theta0: Some(bad), loss: nu, ..Config::default() }),
+            ("scale", Config { scale, ..Config::default() }),
+            ("scale", Config { scale: factor, ..Config::default() }),
+            ("operator", Config { operator: Some(OperatorRule::Matrix(vec![bad])), ..Config::default() }),
+            ("step", Config { step: AnyStep::Constant { eta: bad }, ..Config::default() }),
+            ("loss", Config { loss: AnyLoss::NuHinge { nu: bad }, ..Config::default() }),
+            ("kernel", Config { kernel: KernelRule::Gaussian { gamma: Gamma::Value(bad) }, ..Config::default() }),
+            ("budget", Config { budget: Some(BudgetRule::Weight { tolerance: bad }), ..Config::default() }),
+        ];
+        for (field, config) in settings {
+            let error = config.check().expect_err(field);
+            assert!(matches!(error.kind(), ErrorKind::Config { field: found, .. } if found == field), "{error}");
+        }
+    }
+}
+
+/// What is not even read: unknown names, keys, forms. (settings, words of the message)
+const UNREADABLE: &[(&str, &[&str])] = &[
+    ("loss = 'hingee'", &["loss", "hingee", "nu_hinge", "quantile"]),
+    ("kernel = 'rbf'", &["kernel", "rbf", "gaussian"]),
+    ("kernel = 'rbf:0.5'", &["kernel", "rbf", "gaussian"]),
+    ("step = 'adam'", &["step", "adam", "smd"]),
+    ("budget = 'lru:5'", &["budget", "lru", "window"]),
+    ("average = 'ema'", &["average", "ema", "uniform"]),
+    ("threshold = 'quantile'", &["threshold", "quantile", "tracker"]),
+    ("scale = 'minmax'", &["scale", "minmax", "standard"]),
+    ("regulariser = 'l1'", &["regulariser", "l1", "square"]),
+    ("anchor = 'middle'", &["middle", "first"]),
+    ("lamda = 1", &["lamda"]),
+    ("kernel = 'gaussian:width=1'", &["kernel", "width", "gamma"]),
+    ("step = 'decay:eta=1,taw=3'", &["step", "taw", "eta, tau"]),
+    ("step = 'decay:1'", &["step", "key=value", "eta, tau"]),
+    ("loss = 'perceptron:1'", &["loss", "perceptron", "none"]),
+    ("loss = 'squared:x=1'", &["loss", "squared", "none"]),
+    ("kernel = { rbf = { gamma = 1 } }", &["kernel", "rbf"]),
+    ("kernel = { gaussian = { width = 1 } }", &["width"]),
+    ("kernel = { gaussian = { gamma = 1 }, linear = {} }", &["kernel", "one name"]),
+    ("kernel = { gaussian = 5 }", &["kernel", "gaussian", "table"]),
+    ("kernel = 5", &["kernel", "name or a table", "5"]),
+    ("kernel = { sum = ['gaussian:1', 'rbf'] }", &["kernel", "rbf"]),
+    ("kernel = { scaled = { weight = 1, of = 'rbf' } }", &["kernel", "rbf"]),
+    ("kernel = { scaled = { weight = 1 } }", &["of"]),
+    ("kernel = 'gaussian:abc'", &["gamma", "abc", "auto"]),
+    ("budget = 'window'", &["terms"]),
+    ("budget = 'window:many'", &["many"]),
+    ("budget = 'window:-3'", &["-3"]),
+    ("budget = 'window:2.5'", &["2.5"]),
+    ("terms = 5", &["terms", "budget", "not given"]),
+    ("kernel = 'linear'\ngamma = 1", &["gamma", "linear", "none"]),
+    ("loss = 'squared'\nnu = 0.1", &["nu", "squared"]),
+    ("step = 'constant'\ntau = 3", &["tau", "constant", "eta"]),
+    ("operator = [{ kernel = 'rbf', operator = [1.0] }]", &["kernel", "rbf"]),
+    ("operator = 'identity'", &["operator"]),
+    ("implicit = 'yes'", &["implicit", "boolean"]),
+    ("warmup = -1", &["warmup", "-1"]),
+    ("lambda = nan", &["lambda", "finite"]),
+    ("theta0 = inf\nloss = 'nu_hinge'", &["theta0", "finite"]),
+    ("kernel = 'gaussian'\ngamma = inf", &["gamma", "finite"]),
+    ("loss = 'squared'\noperator = [1.0, nan, nan, 1.0]", &["operator", "finite"]),
+    ("scale = { fixed = { shift = [nan], factor = [1.0] } }", &["scale", "finite"]),
+    ("loss = 'hinge'\nloss = 'squared'", &["duplicate"]),
+    ("loss =", &["configuration"]),
+];
+
+#[test]
+fn configurations_that_cannot_be_read() {
+    for (toml, words) in UNREADABLE {
+        let error = Config::from_toml(toml).expect_err(toml);
+        assert!(matches!(error.kind(), ErrorKind::Config { .. }));
+        let text = error.to_string().to_lowercase();
+        assert!(words.iter().all(|w| text.contains(&w.to_lowercase())), "{toml}: {text:?} lacks one of {words:?}");
+    }
+    for json in ["", "[]", "5", "{\"loss\": 3}", "{\"loss\": \"hinge\"", "{\"loss\": {\"hinge\": {\"margin\": \"x\"}}}"] {
+        assert!(matches!(Config::from_json(json).unwrap_err().kind(), ErrorKind::Config { .. }), "{json}");
+    }
+}
+
+/// Text, tables, flat keys, TOML and JSON: one configuration.
+#[test]
+fn every_way_to_write_it() {
+    let same = |forms: &[&str], json: &str| {
+        let canonical = Config::from_json(json).unwrap();
+        for form in forms {
+            assert_eq!(Config::from_toml(form).unwrap_or_else(|e| panic!("{form}: {e}")), canonical, "{form}");
+            let value: Value = serde_json::to_value(toml::from_str::<toml::Value>(form).unwrap()).unwrap();
+            assert_eq!(Config::from_json(&value.to_string()).unwrap(), canonical);
+        }
+        assert_eq!(Config::from_json(&canonical.to_json()).unwrap(), canonical);
+    };
+    same(
+        &[
+            "kernel = 'gaussian:0.5'",
+            "kernel = 'gaussian:gamma=0.5'",
+            "kernel = 'gaussian'\ngamma = 0.5",
+            "kernel = { gaussian = { gamma = 0.5 } }",
+            "[kernel.gaussian]\ngamma = 0.5",
+        ],
+        r#"{"kernel":{"gaussian":{"gamma":0.5}}}"#,
+    );
+    same(
+        &[
+            "kernel = 'gaussian'",
+            "kernel = 'gaussian:auto'",
+            "kernel = { gaussian = {} }",
+            "",
+            "kernel = 'gaussian'\ngamma = 'auto'",
+        ],
+        r#"{"kernel":{"gaussian":{"gamma":"auto"}}}"#,
+    );
+    same(
+        &[
+            "step = 'decay:eta=2,tau=30'",
+            "step = 'decay:tau=30,eta=2'",
+            "step = 'decay'\neta = 2\ntau = 30",
+            "step = 'decay:eta=2'\ntau = 30.0",
+            "step = { decay = { eta = 2, tau = 30 } }",
+        ],
+        r#"{"step":{"decay":{"eta":2.0,"tau":30.0}}}"#,
+    );
+    same(
+        &["budget = 'window:7'", "budget = 'window'\nterms = 7", "budget = { window = { terms = 7 } }"],
+        r#"{"budget":{"window":{"terms":7}}}"#,
+    );
+    same(&["loss = 'perceptron'", "loss = { perceptron = {} }", "loss = 'perceptron:'"], r#"{"loss":{"perceptron":{}}}"#);
+    same(&["average = 'none'", "", "[average.none]"], r#"{"average":"none"}"#);
+    same(&["average = 'exponential:0.1'", "average = 'exponential'\nrate = 0.1"], r#"{"average":{"exponential":{"rate":0.1}}}"#);
+    same(&["threshold = 'tracker'", "threshold = { tracker = {} }"], r#"{"threshold":{"tracker":{"speed":0.05}}}"#);
+    same(&["threshold = 'tracker:0.2'", "threshold = 'tracker'\nspeed = 0.2"], r#"{"threshold":{"tracker":{"speed":0.2}}}"#);
+    same(&["regulariser = 'power:3'", "regulariser = 'power'\npower = 3"], r#"{"regulariser":{"power":{"power":3.0}}}"#);
+    same(
+        &["loss = 'nu_huber:nu=0.2,sigma_rule=concomitant'", "loss = 'nu_huber'\nnu = 0.2\nsigma_rule = 'concomitant'"],
+        r#"{"loss":{"nu_huber":{"nu":0.2,"sigma_rule":"concomitant"}}}"#,
+    );
+    same(&["step = 'smd:preset=svmd2005'", "step = 'smd'\npreset = 'svmd2005'"], r#"{"step":{"smd":{"preset":"svmd2005"}}}"#);
+    same(
+        &["kernel = { sum = ['linear', { scaled = { weight = 2, of = 'gaussian:0.5' } }] }"],
+        r#"{"kernel":{"sum":[{"linear":{}},{"scaled":{"weight":2.0,"of":{"gaussian":{"gamma":0.5}}}}]}}"#,
+    );
+    same(
+        &["operator = [{ kernel = 'matern32:2', operator = [1.0] }]"],
+        r#"{"operator":[{"kernel":{"matern32":{"gamma":2.0}},"operator":[1.0]}]}"#,
+    );
+    same(&["scale = 'standard'", "scale = { standard = {} }"], r#"{"scale":"standard"}"#);
+}
+
+/// One of each variant, through canonical JSON and back, to the last bit.
+#[test]
+fn canonical_json_round_trips() {
+    let gamma = f64::from_bits(0x3fb9_9999_9999_9999);
+    let kernels = json!([
+        {"linear": {}}, {"polynomial": {"degree": 2, "gamma": gamma, "coef0": 0.0}}, {"gaussian": {"gamma": gamma}}, {"gaussian": {"gamma": "auto"}},
+        {"exponential": {"gamma": gamma}}, {"matern32": {"gamma": gamma}}, {"matern52": {"gamma": gamma}}, {"rational_quadratic": {"gamma": gamma, "alpha": gamma}},
+        {"scaled": {"weight": gamma, "of": {"linear": {}}}}, {"sum": [{"linear": {}}, {"gaussian": {"gamma": gamma}}]}, {"product": [{"linear": {}}]},
+    ]);
+    let losses = json!([
+        {"hinge": {"margin": gamma}}, {"nu_hinge": {"nu": gamma}}, {"perceptron": {}}, {"logistic": {}}, {"max_margin": {}}, {"softmax": {}},
+        {"novelty": {"margin": gamma}}, {"nu_novelty": {"nu": gamma}}, {"squared": {}}, {"absolute": {}}, {"epsilon": {"epsilon": gamma}},
+        {"nu_epsilon": {"nu": gamma}}, {"huber": {"sigma": gamma}}, {"nu_huber": {"nu": gamma, "sigma_rule": "concomitant"}},
+        {"nu_huber": {"nu": gamma, "sigma_rule": "quantile"}}, {"quantile": {"q": gamma}},
+    ]);
+    let steps = json!([
+        {"constant": {"eta": gamma}}, {"inverse_sqrt": {"eta": gamma}}, {"theorem1": {"bound": gamma, "radius": gamma, "horizon": 9}}, {"theorem2": {}},
+        {"decay": {"eta": gamma, "tau": gamma}}, {"pegasos": {"t0": 1.5}}, {"smd": {"eta": gamma, "mu": gamma, "decay": gamma}},
+        {"smd": {"eta": gamma, "mu": gamma, "decay": gamma, "floor": gamma, "cap": gamma, "preset": "svmd2005"}},
+    ]);
+    let budgets = json!([
+        {"unlimited": {}}, {"window": {"terms": 3}}, {"age": {"steps": 3}}, {"olok": {"exponent": gamma}}, {"weight": {"tolerance": gamma}},
+        {"certified": {"error": gamma}}, {"transfer": {"terms": 3}}, {"merge": {"terms": 3}}, {"forgetron": {"terms": 3}},
+    ]);
+    let others = [
+        ("average", json!(["none", "uniform", {"exponential": {"rate": gamma}}])),
+        ("threshold", json!(["norma", {"tracker": {"speed": gamma}}])),
+        ("scale", json!(["none", "standard", {"fixed": {"shift": [gamma, -gamma], "factor": [gamma, 1.0]}}])),
+        ("regulariser", json!(["square", "norm", {"power": {"power": 1.0 + gamma}}])),
+        ("anchor", json!(["first", "none"])),
+        ("operator", json!([[1.0, gamma, gamma, 1.0], [{"kernel": {"linear": {}}, "operator": [gamma]}]])),
+        ("classes", json!([[1, "a", -5]])),
+        ("theta0", json!([gamma])),
+        ("lambda", json!([gamma, 5e-324, 1.7976931348623157e308])),
+        ("warmup", json!([17])),
+        ("offset", json!([true, false])),
+        ("implicit", json!([true])),
+        ("allow_overshoot", json!([true])),
+    ];
+    let settings = [("kernel", kernels), ("loss", losses), ("step", steps), ("budget", budgets)].into_iter().chain(others);
+    for (key, values) in settings {
+        for value in values.as_array().unwrap() {
+            let config = Config::from_json(&json!({ key: value }).to_string()).unwrap_or_else(|e| panic!("{key} {value}: {e}"));
+            let text = config.to_json();
+            let again = Config::from_json(&text).unwrap();
+            assert_eq!((&again, again.to_json()), (&config, text.clone()));
+            assert_eq!(&serde_json::from_str::<Value>(&text).unwrap()[key], value, "canonical already");
+        }
+    }
+    let config =
+        Config::from_json(&json!({"kernel": {"gaussian": {"gamma": gamma}}, "step": {"constant": {"eta": gamma}}}).to_string())
+            .unwrap();
+    let KernelRule::Gaussian { gamma: Gamma::Value(read) } = config.kernel else { panic!() };
+    assert_eq!(read.to_bits(), gamma.to_bits());
+    assert_eq!(config.step, AnyStep::Constant { eta: gamma });
+}
+
+/// After a warm-up the configuration holds what was found: a learner built from it needs none.
+#[test]
+fn a_frozen_configuration_round_trips() {
+    let mut learner = learner(
+        "loss = 'hinge'\nkernel = { product = ['gaussian', 'matern32'] }\nscale = 'standard'\nwarmup = 5\nanchor = 'none'",
+    );
+    let x: Vec<f32> = (0..24u16).map(|i| f32::from(i * i % 23) / 7.0).collect();
+    learner.learn(&Batch::new(&x, 2).numbers(&[1.0, -1.0].repeat(6))).unwrap();
+    assert!(!learner.warming_up());
+    let config = Config::from_json(&learner.config().to_json()).unwrap();
+    assert_eq!(&config, learner.config());
+    assert!(matches!(config.scale, Scale::Fixed { .. }) && !config.to_json().contains("auto"));
+    let mut again = Learner::new(config).unwrap();
+    assert!(!again.warming_up());
+    let scores = again.learn(&Batch::new(&x, 2).numbers(&[1.0, -1.0].repeat(6))).unwrap();
+    assert_eq!(again.coefficients(), learner.coefficients().as_slice());
+    assert_eq!(scores.outputs, 1);
+}
+
+/// The errors of one part are not hidden behind another's, and the defaults themselves are accepted.
+#[test]
+fn defaults_are_accepted() {
+    Config::default().check().unwrap();
+    for loss in [
+        "hinge",
+        "nu_hinge",
+        "perceptron",
+        "logistic",
+        "max_margin",
+        "softmax",
+        "novelty",
+        "nu_novelty",
+        "squared",
+        "absolute",
+        "epsilon",
+        "nu_epsilon",
+        "huber",
+        "nu_huber",
+        "quantile",
+    ] {
+        let config = Config::from_toml(&format!("loss = '{loss}'")).unwrap();
+        config.check().unwrap();
+        assert_ne!(config.loss == AnyLoss::Hinge { margin: 1.0 }, loss != "hinge");
+    }
+    assert!(matches!(Config::from_toml("operator = [1.0]").unwrap().operator, Some(OperatorRule::Matrix(_))));
+}

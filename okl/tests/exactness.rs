@@ -1,0 +1,604 @@
+//! Law 1: what a stream leaves behind is a function of the stream and the configuration alone, to the last bit.
+//!
+//! Not of the cuts, the threads, a save and load in between, features that come later, or the instruction set.
+//! `OKL_BACKEND=avx2 cargo test` runs all of this on one backend; [`every_backend`] compares them with each other.
+
+mod cases;
+
+use cases::{Answers, Case, Stream};
+use okl::budget::{AnyBudget, Budget, BudgetRule};
+use okl::config::{KernelRule, OperatorRule, Scale, Threshold};
+use okl::engine::{Engine, Labels, Parts};
+use okl::gram::Backend;
+use okl::head::{Average, Rules};
+use okl::kernel::Kernel;
+use okl::loss::{AnyLoss, Loss, Reads};
+use okl::output::Output;
+use okl::regulariser::AnyRegulariser;
+use okl::space::{Items, OperatorKernel, Operators, Space};
+use okl::step::{AnyStep, StepSize};
+use okl::tile::Tile;
+use okl::{Batch, Learner, Workspace};
+use proptest::prelude::*;
+
+/// Bits, with one NaN: its payload is no part of the law.
+fn bits(v: f64) -> u64 {
+    if v.is_nan() { u64::MAX } else { v.to_bits() }
+}
+
+fn all_bits(values: &[f64]) -> Vec<u64> {
+    values.iter().copied().map(bits).collect()
+}
+
+/// What a row left behind: scores, loss, slot.
+type Row = (Vec<u64>, Option<u64>, Option<usize>);
+
+/// Everything that can be seen of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Trace {
+    rows: Vec<Row>,
+    state: Vec<(&'static str, Vec<u64>)>,
+    texts: Vec<String>,
+    bytes: Vec<u8>,
+}
+
+impl Trace {
+    fn engine<P: Space, L: Loss, S: StepSize, B: Budget>(&mut self, engine: &Engine<P, L, S, B>) {
+        let head = &engine.heads()[0];
+        let terms = engine.terms();
+        let alpha = terms.live().flat_map(|slot| (0..head.offset().len()).map(move |o| bits(head.expansion().alpha(o, slot))));
+        let mean = terms.live().flat_map(|slot| (0..head.offset().len()).filter_map(move |o| head.expansion().mean(o, slot)));
+        self.state.extend([
+            ("alpha", alpha.collect()),
+            ("mean", mean.map(bits).collect()),
+            ("live", terms.live().map(|s| s as u64).collect()),
+            ("births", terms.live().filter_map(|s| terms.birth(s)).collect()),
+            ("offset", all_bits(head.offset())),
+            ("theta, eta", all_bits(&[head.theta(), head.eta()])),
+            ("norms", all_bits(&[head.norm2(), head.trace_product(), head.trace_norm2()])),
+            ("truncation", vec![bits(head.truncation_error())]),
+            (
+                "regret",
+                [(0.0, 0.0), (1.0, 0.5), (3.0, 2.0)]
+                    .into_iter()
+                    .filter_map(|(u, b)| head.regret().bound(u, b))
+                    .map(bits)
+                    .collect(),
+            ),
+            ("counts", vec![engine.examples(), engine.skipped(), head.cut_steps()]),
+        ]);
+    }
+
+    fn learner(&mut self, learner: &Learner) {
+        self.engine(learner.engine());
+        let rate = learner.alert_rate().map_or(vec![], |r| all_bits(&[r.nu, r.rate, r.bound]));
+        let centres = learner.centres().into_iter().map(|v| v.to_bits().into()).collect();
+        self.state.extend([
+            ("alert rate", rate),
+            ("threshold", learner.threshold().map_or(vec![], |t| vec![bits(t)])),
+            ("centres", centres),
+            ("coefficients", all_bits(&learner.coefficients())),
+            ("shape", vec![learner.outputs() as u64, learner.features() as u64, learner.warming_up().into()]),
+        ]);
+        self.texts = vec![learner.config().to_json(), format!("{:?}", learner.classes())];
+        self.bytes = learner.to_bytes();
+    }
+
+    /// The first thing in which two runs differ.
+    fn difference(&self, other: &Trace) -> Option<String> {
+        if let Some(i) = (0..self.rows.len().max(other.rows.len())).find(|&i| self.rows.get(i) != other.rows.get(i)) {
+            return Some(format!("row {i}: {:x?} and {:x?}", self.rows.get(i), other.rows.get(i)));
+        }
+        if let Some((a, b)) = self.state.iter().zip(&other.state).find(|(a, b)| a != b) {
+            return Some(format!("{a:x?} and {b:x?}"));
+        }
+        (self != other)
+            .then(|| format!("{:?} and {:?}, {} bytes and {}", self.texts, other.texts, self.bytes.len(), other.bytes.len()))
+    }
+}
+
+fn learn(learner: &mut Learner, batch: &Batch<'_>, rows: &mut Vec<Row>) {
+    let each = |_: usize, step: &okl::engine::Step<'_>| rows.push((all_bits(step.scores), step.loss.map(bits), step.slot));
+    learner.learn_with(batch, each).unwrap();
+}
+
+/// The ends of the blocks that `cuts`, over and over, make of the rows, and the places where a block must end.
+fn ends(rows: usize, cuts: &[usize], stops: &[usize]) -> Vec<usize> {
+    let mut at = 0;
+    let cut = cuts.iter().cycle().map(|c| {
+        at += c;
+        at
+    });
+    let mut ends: Vec<usize> =
+        cut.take_while(|&e| e < rows).chain(stops.iter().copied()).chain([rows]).filter(|e| *e > 0).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    ends
+}
+
+/// How a run departs from the plain one.
+#[derive(Default)]
+struct Departure {
+    threads: usize,
+    saved: bool,
+    widened: bool,
+}
+
+fn run(case: &Case, cuts: &[usize], how: &Departure) -> Trace {
+    let rows = case.stream.rows();
+    let widened = case.widened.filter(|_| how.widened);
+    let mut config = case.config.clone();
+    if let (Scale::Fixed { shift, factor }, Some((early, _))) = (&mut config.scale, widened) {
+        shift.truncate(early);
+        factor.truncate(early);
+    }
+    let mut learner = Learner::new(config).unwrap();
+    learner.set_threads(how.threads).unwrap();
+    let narrow = widened.map(|(early, at)| case.stream.narrow(early, at));
+    let stops = [widened.map_or(rows, |w| w.1), if how.saved { case.saved_at } else { rows }];
+    let mut trace = Trace::default();
+    let mut from = 0;
+    for to in ends(rows, cuts, &stops) {
+        if widened.is_some_and(|(_, at)| at == from) {
+            learner.widen(case.stream.features).unwrap();
+        }
+        if how.saved && case.saved_at == from {
+            learner = Learner::from_bytes(&learner.to_bytes()).unwrap();
+        }
+        let early = narrow.as_ref().filter(|_| widened.is_some_and(|w| to <= w.1));
+        learn(&mut learner, &early.unwrap_or(&case.stream).batch(from..to), &mut trace.rows);
+        from = to;
+    }
+    if how.saved && case.saved_at == rows {
+        learner = Learner::from_bytes(&learner.to_bytes()).unwrap();
+    }
+    trace.learner(&learner);
+    trace
+}
+
+/// One by one; on the way, what a row is predicted to score is what it scores, and a row without a target changes nothing.
+fn one_by_one(case: &Case) -> Trace {
+    let mut learner = Learner::new(case.config.clone()).unwrap();
+    let (mut workspace, mut trace) = (Workspace::default(), Trace::default());
+    let d = case.stream.features;
+    for i in 0..case.stream.rows() {
+        let x = &case.stream.x[i * d..(i + 1) * d];
+        let predicted = learner.predict(&mut workspace, x, d).unwrap();
+        let mut batch = case.stream.batch(i..i + 1);
+        let silent = i > 0 && case.stream.silent(i);
+        let before = if silent { learner.to_bytes() } else { Vec::new() };
+        if silent && i % 2 == 0 && case.config.loss.reads() != Reads::Nothing {
+            batch = Batch::new(x, d);
+        }
+        learn(&mut learner, &batch, &mut trace.rows);
+        let (scores, ..) = &trace.rows[i];
+        let mut predicted = all_bits(&predicted.values);
+        assert!(predicted.len() <= scores.len());
+        predicted.resize(scores.len(), 0);
+        assert_eq!(&predicted, scores, "predict at row {i} of {}", case.config.to_json());
+        assert!(!silent || before == learner.to_bytes(), "row {i} has no target and changed {}", case.config.to_json());
+    }
+    trace.learner(&learner);
+    trace
+}
+
+/// A [`Learner::learn`] of all rows gives the scores of [`Learner::learn_with`], zeros before a class exists.
+fn check_learn(case: &Case, trace: &Trace) {
+    let mut learner = Learner::new(case.config.clone()).unwrap();
+    let scores = learner.learn(&case.stream.batch(0..case.stream.rows())).unwrap();
+    assert_eq!(learner.to_bytes(), trace.bytes);
+    for (i, (row, ..)) in trace.rows.iter().enumerate() {
+        let found = all_bits(scores.row(i));
+        assert_eq!(&found[..row.len()], row);
+        assert!(found[row.len()..].iter().all(|b| *b == 0));
+    }
+}
+
+fn check(case: &Case) {
+    let expected = one_by_one(case);
+    let all = [case.stream.rows()];
+    let two = Departure { threads: 2, ..Departure::default() };
+    let (saved, widened) =
+        (Departure { saved: true, ..Departure::default() }, Departure { widened: true, ..Departure::default() });
+    let runs: [(&str, &[usize], &Departure); 6] = [
+        ("cut at random", &case.cuts, &Departure::default()),
+        ("in one block", &all, &Departure::default()),
+        ("with two threads", &all, &two),
+        ("saved and loaded", &case.cuts, &saved),
+        ("widened", &case.cuts, &widened),
+        ("all of it", &case.cuts, &Departure { threads: 2, saved: true, widened: true }),
+    ];
+    for (what, cuts, how) in runs {
+        let difference = expected.difference(&run(case, cuts, how));
+        assert!(
+            difference.is_none(),
+            "{what} differs from one by one: {}\n{}",
+            difference.unwrap_or_default(),
+            case.config.to_json()
+        );
+    }
+    check_learn(case, &expected);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn the_cut_does_not_matter(case in cases::small()) {
+        check(&case);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #[test]
+    fn the_cut_does_not_matter_for_wide_rows(case in cases::wide()) {
+        check(&case);
+    }
+}
+
+/// The property above would say nothing of a part that is never drawn.
+#[test]
+fn every_part_is_drawn() {
+    let mut seen = std::collections::BTreeSet::new();
+    for case in cases::fixed_cases(1500) {
+        let (c, s) = (&case.config, &case.stream);
+        let json: serde_json::Value = serde_json::from_str(&c.to_json()).unwrap();
+        for group in ["kernel", "loss", "step", "budget", "average", "threshold", "scale", "regulariser"] {
+            let name = match &json[group] {
+                serde_json::Value::Object(table) => table.keys().next().cloned().unwrap_or_default(),
+                value => value.as_str().unwrap_or("default").to_string(),
+            };
+            seen.insert(format!("{group} {name}"));
+        }
+        let preset = matches!(c.step, AnyStep::Smd { preset: Some(_), .. });
+        let cut = matches!(c.loss.reads(), Reads::Class | Reads::Sign) && matches!(s.answers, Answers::Labels(_));
+        let flags = [
+            ("implicit", c.implicit),
+            ("offset", c.offset),
+            ("preset", preset),
+            ("overshoot", c.allow_overshoot && c.lambda > 0.0),
+            ("classes given", c.classes.is_some()),
+            ("classes discovered", cut && c.classes.is_none()),
+            ("operator J", matches!(c.operator, Some(OperatorRule::Matrix(_)))),
+            ("operator sum", matches!(c.operator, Some(OperatorRule::Sum(_)))),
+            ("gamma auto", c.to_json().contains("auto")),
+            ("theta0", c.theta0.is_some()),
+            ("known", s.known.is_some()),
+            ("weights", s.weights.is_some()),
+            ("ids", s.ids.is_some()),
+            ("widened", case.widened.is_some()),
+            ("anchor none", c.to_json().contains(r#""anchor":"none""#)),
+            ("smd averaged", matches!(c.step, AnyStep::Smd { .. }) && c.average != Average::None),
+            ("tracker", matches!(c.threshold, Threshold::Tracker { .. })),
+            ("nested", matches!(c.kernel, KernelRule::Scaled { .. })),
+        ];
+        seen.extend(flags.iter().filter(|f| f.1).map(|f| f.0.to_string()));
+    }
+    // 10 kernels, 15 losses, 7 steps, 9 budgets and none, 3 averages, 2 thresholds, 3 scales, 3 regularisers, 18 flags.
+    assert_eq!(seen.len(), 10 + 15 + 7 + 10 + 3 + 2 + 3 + 3 + 18, "{seen:#?}");
+}
+
+/// FNV-1a over everything in a trace.
+fn digest(trace: &Trace) -> u64 {
+    format!("{trace:?}").bytes().fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// One line per case: its digest and its configuration.
+fn digests() -> String {
+    let line =
+        |case: &Case| format!("{:016x} {}\n", digest(&run(case, &case.cuts, &Departure::default())), case.config.to_json());
+    cases::fixed_cases(120).iter().map(line).collect()
+}
+
+/// Each backend in a process of its own, because `OKL_BACKEND` speaks for a process: this test, told where to leave its digests.
+#[test]
+fn every_backend() {
+    const LEAVE: &str = "OKL_TEST_DIGESTS";
+    let here = digests();
+    if let Some(path) = std::env::var_os(LEAVE) {
+        return std::fs::write(path, here).unwrap();
+    }
+    for backend in Backend::available() {
+        let path = std::env::temp_dir().join(format!("okl-digests-{}-{}", std::process::id(), backend.name()));
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let output =
+            child.args(["--exact", "every_backend"]).env("OKL_BACKEND", backend.name()).env(LEAVE, &path).output().unwrap();
+        assert!(output.status.success(), "{backend:?}: {}", String::from_utf8_lossy(&output.stdout));
+        let there = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let differ: Vec<_> = here.lines().zip(there.lines()).filter(|(a, b)| a != b).collect();
+        assert!(differ.is_empty() && here.lines().count() == there.lines().count(), "{backend:?} differs: {differ:#?}");
+    }
+}
+
+/// A term's weight and its repetition are part of the stream: a comparison that cannot see them sees nothing.
+#[test]
+fn other_streams_leave_other_states() {
+    let mut told_apart = 0;
+    let cases = cases::fixed_cases(40);
+    for case in &cases {
+        let mut weights = case.stream.weights.clone().unwrap_or_else(|| vec![1.0; case.stream.rows()]);
+        let once = run(case, &case.cuts, &Departure::default());
+        let Some(i) = (0..case.stream.rows()).rev().find(|&i| !case.stream.silent(i)) else { continue };
+        weights[i] *= 2.0;
+        let heavier = Case { stream: Stream { weights: Some(weights), ..case.stream.clone() }, ..case.clone() };
+        told_apart += usize::from(once.difference(&run(&heavier, &case.cuts, &Departure::default())).is_some());
+        let mut learner = Learner::new(case.config.clone()).unwrap();
+        let (mut rows, t) = (Vec::new(), case.stream.rows());
+        learn(&mut learner, &case.stream.batch(0..t), &mut rows);
+        let before = learner.examples();
+        assert_eq!(learner.to_bytes(), once.bytes);
+        learn(&mut learner, &case.stream.batch(i..i + 1), &mut rows);
+        let twice = before == learner.examples() || learner.to_bytes() != once.bytes;
+        assert!(twice, "the last example again left the same state: {}", case.config.to_json());
+    }
+    // The last example may have been outside of every loss; most are not.
+    assert!(told_apart > cases.len() / 3, "{told_apart} of {}", cases.len());
+}
+
+/// A kernel over anyone's own rows, whose sum over features may run backwards.
+struct Sums {
+    backwards: bool,
+}
+
+impl Kernel<Vec<f32>> for Sums {
+    fn eval(&self, a: &Vec<f32>, b: &Vec<f32>) -> f64 {
+        let square = |i: usize| (a[i] - b[i]) * (a[i] - b[i]);
+        let order = 0..a.len();
+        let r2: f32 = if self.backwards { order.rev().map(square).sum() } else { order.map(square).sum() };
+        libm::exp(-0.3 * f64::from(r2))
+    }
+}
+
+/// A space that has a second path: what a single row is worth against the terms comes from `single`.
+struct SecondPath {
+    blocks: Items<Vec<f32>, Sums>,
+    single: Items<Vec<f32>, Sums>,
+}
+
+impl Space for SecondPath {
+    type Rows<'a> = &'a [Vec<f32>];
+
+    fn count(rows: &[Vec<f32>]) -> usize {
+        rows.len()
+    }
+    fn range<'a>(rows: Self::Rows<'a>, from: usize, to: usize) -> Self::Rows<'a> {
+        &rows[from..to]
+    }
+    fn planes(&self) -> usize {
+        1
+    }
+    fn reserve(&mut self, slots: usize) {
+        self.blocks.reserve(slots);
+        self.single.reserve(slots);
+    }
+    fn put(&mut self, slot: usize, rows: &[Vec<f32>], i: usize) {
+        self.blocks.put(slot, rows, i);
+        self.single.put(slot, rows, i);
+    }
+    fn is(&mut self, slot: usize, rows: &[Vec<f32>], i: usize) -> bool {
+        self.blocks.is(slot, rows, i)
+    }
+    fn against_terms(&self, rows: &[Vec<f32>], slots: usize, tile: &mut Tile) {
+        let space = if rows.len() == 1 { &self.single } else { &self.blocks };
+        space.against_terms(rows, slots, tile);
+    }
+    fn among_rows(&self, rows: &[Vec<f32>], tile: &mut Tile) {
+        self.blocks.among_rows(rows, tile);
+    }
+    fn self_values(&self, rows: &[Vec<f32>], i: usize, out: &mut [f64]) {
+        self.blocks.self_values(rows, i, out);
+    }
+    fn term_self_values(&self, slot: usize, out: &mut [f64]) {
+        self.blocks.term_self_values(slot, out);
+    }
+    fn term_row(&mut self, slot: usize, slots: usize, out: &mut [f32]) {
+        self.blocks.term_row(slot, slots, out);
+    }
+}
+
+/// Rows and signs for spaces of one's own.
+fn own_rows() -> (Vec<Vec<f32>>, Vec<f64>) {
+    let mut random = cases::Random(5);
+    let rows: Vec<Vec<f32>> = (0..150).map(|_| (0..9).map(|_| random.unit() as f32).collect()).collect();
+    let y = rows.iter().map(|x| if x[0] > x[1] { 1.0 } else { -1.0 }).collect();
+    (rows, y)
+}
+
+/// What a space learns of these rows in blocks of `cut`.
+fn learned<P: for<'a> Space<Rows<'a> = &'a [Vec<f32>]>>(
+    space: P,
+    output: Output,
+    loss: AnyLoss,
+    outputs: usize,
+    cut: usize,
+) -> Trace {
+    let (rows, y) = own_rows();
+    let y: Vec<f64> = y.into_iter().flat_map(|y| vec![y; outputs]).collect();
+    let budget = AnyBudget::new(BudgetRule::Window { terms: 60 }, 0.0);
+    let rules = Rules {
+        regulariser: AnyRegulariser::Square,
+        offset: true,
+        implicit: false,
+        allow_overshoot: false,
+        average: Average::Uniform,
+    };
+    let heads = vec![(AnyStep::Constant { eta: 0.3 }, 0.01)];
+    let mut engine = Engine::new(Parts { space, loss, budget, heads, output, outputs, theta0: None, rules });
+    let mut trace = Trace::default();
+    for (rows, y) in rows.chunks(cut).zip(y.chunks(cut * outputs)) {
+        let labels = Labels { y, width: outputs, ..Labels::default() };
+        engine.learn_block(rows, &labels, |_, step| trace.rows.push((all_bits(step.scores), step.loss.map(bits), step.slot)));
+    }
+    trace.engine(&engine);
+    trace
+}
+
+/// The control: a space that sums single rows in another order is caught by the same comparison, and an honest one passes.
+#[test]
+fn another_summation_for_single_rows_is_caught() {
+    let run = |backwards: bool, cut: usize| {
+        let space = SecondPath { blocks: Items::new(Sums { backwards: false }), single: Items::new(Sums { backwards }) };
+        learned(space, Output::Identity, AnyLoss::Logistic {}, 1, cut)
+    };
+    for cut in [7, 64, 150] {
+        assert_eq!(run(false, 1).difference(&run(false, cut)), None);
+        assert!(run(true, 1).difference(&run(true, cut)).is_some());
+    }
+}
+
+/// A general operator-valued kernel, not symmetric as a matrix: the cut does not matter there either.
+struct Rotating;
+
+impl OperatorKernel<Vec<f32>> for Rotating {
+    fn outputs(&self) -> usize {
+        2
+    }
+    fn eval(&self, a: &Vec<f32>, b: &Vec<f32>, out: &mut [f64]) {
+        let (k, turn) = (Sums { backwards: false }.eval(a, b), f64::from(a[2] - b[2]));
+        out.copy_from_slice(&[k * libm::cos(turn), -k * libm::sin(turn), k * libm::sin(turn), k * libm::cos(turn)]);
+    }
+}
+
+#[test]
+fn the_cut_does_not_matter_for_operators() {
+    let run = |cut: usize| learned(Operators::of(Rotating), Output::Full, AnyLoss::Huber { sigma: 0.5 }, 2, cut);
+    for cut in [7, 64, 150] {
+        assert_eq!(run(1).difference(&run(cut)), None);
+    }
+}
+
+fn learner(toml: &str) -> Learner {
+    Learner::new(okl::Config::from_toml(toml).unwrap()).unwrap()
+}
+
+/// A class that comes back has an index below the number of outputs: these stay.
+#[test]
+fn a_class_that_comes_back_keeps_the_others() {
+    let mut learner = learner("loss = 'softmax'\nkernel = 'linear'\nclasses = ['a', 'b', 'c']");
+    let scores = learner.learn(&Batch::new(&[1.0, 2.0], 1).labels(&["b".into(), "a".into()])).unwrap();
+    assert_eq!((learner.outputs(), scores.outputs, learner.coefficients().len()), (3, 3, 6));
+}
+
+/// Several planes of kernel values: none before the first term, and a workspace that is larger than they need.
+#[test]
+fn a_sum_of_operator_kernels_predicts_and_learns_blocks() {
+    let sum = "[{ kernel = 'linear', operator = [1.0] }, { kernel = 'gaussian:0.5', operator = [0.5] }]";
+    let mut learner = learner(&format!("loss = 'squared'\noperator = {sum}\nstep = 'constant:0.1'"));
+    learner.learn(&Batch::new(&[0.5; 90], 1)).unwrap();
+    assert_eq!(learner.predict(&mut Workspace::default(), &[1.0], 1).unwrap().values, [0.0]);
+    learner.learn(&Batch::new(&[0.5; 40], 1).numbers(&[1.0; 40])).unwrap();
+    assert_eq!(learner.terms(), 40);
+}
+
+/// A batch without targets has no width; the examples of the warm-up keep theirs.
+#[test]
+fn a_batch_without_targets_leaves_the_warm_up_alone() {
+    let mut learner = learner("loss = 'hinge'\nscale = 'standard'");
+    learner.learn(&Batch::new(&[1.0, 2.0], 1).numbers(&[1.0, -1.0])).unwrap();
+    let before = learner.to_bytes();
+    learner.learn(&Batch::new(&[3.0], 1)).unwrap();
+    assert_eq!(learner.to_bytes(), before);
+}
+
+/// In a warm-up, too, a class exists from the row that names it: what is learned again after a load does not know it earlier.
+#[test]
+fn a_class_that_comes_late_in_a_warm_up_survives_a_save() {
+    let mut learner = learner("loss = 'softmax'\nkernel = 'gaussian'\nwarmup = 64");
+    let labels = ["a", "b", "a", "b", "b", "late"].map(Into::into);
+    learner.learn(&Batch::new(&[0.0, 1.0, 0.1, 1.1, 1.2, 3.0], 1).labels(&labels)).unwrap();
+    assert_eq!(Learner::from_bytes(&learner.to_bytes()).unwrap().coefficients(), learner.coefficients());
+}
+
+/// The zero row is the zero function under a linear kernel: nothing can be projected onto it.
+#[test]
+fn a_transfer_onto_the_zero_row_stays_finite() {
+    let mut learner = learner("loss = 'squared'\nkernel = 'linear'\nbudget = 'transfer:1'\nstep = 'constant:0.1'");
+    learner.learn(&Batch::new(&[1.0, 0.0, 2.0], 1).numbers(&[1.0, 1.0, 1.0])).unwrap();
+    assert!(learner.coefficients().iter().all(|a| a.is_finite()));
+    assert!(learner.truncation_error() > 0.0);
+}
+
+/// So is every row under a kernel whose weight is nothing in single precision: nothing can be merged.
+#[test]
+fn a_merge_of_zero_functions_stays_finite() {
+    let kernel = "{ scaled = { weight = 1e-30, of = { scaled = { weight = 1e-30, of = 'gaussian:1' } } } }";
+    let mut learner = learner(&format!("loss = 'squared'\nkernel = {kernel}\nbudget = 'merge:2'\nstep = 'constant:0.1'"));
+    learner.learn(&Batch::new(&[1.0, 0.0, 2.0, 3.0], 1).numbers(&[1.0; 4])).unwrap();
+    assert!(learner.coefficients().iter().all(|a| a.is_finite()));
+}
+
+/// The Forgetron's spent damage may be negative: a term that f overshoots is dropped at a gain.
+#[test]
+fn a_forgetron_with_negative_damage_survives_a_save() {
+    for seed in 0..20 {
+        let mut learner =
+            learner("loss = 'perceptron'\nkernel = 'linear'\nbudget = 'forgetron:2'\nstep = 'constant:0.3'\nlambda = 0");
+        let mut random = cases::Random(seed);
+        for _ in 0..100 {
+            let x = [random.unit() as f32 * 2.0 + 2.0, random.unit() as f32 * 2.0 - 1.0];
+            let y = if (x[1] > 0.0) != random.often(0.15) { 1.0 } else { -1.0 };
+            learner.learn(&Batch::new(&x, 2).numbers(&[y])).unwrap();
+        }
+        survives_a_save(&learner);
+    }
+}
+
+fn survives_a_save(learner: &Learner) {
+    assert_eq!(Learner::from_bytes(&learner.to_bytes()).unwrap().to_bytes(), learner.to_bytes());
+}
+
+/// Steps that are too large drive f away; what is left is finite all the same, certificates included, and can be saved.
+#[test]
+fn what_diverges_survives_a_save() {
+    let mut learner = learner("loss = 'squared'\nkernel = 'linear'\nstep = 'theorem2'\nbudget = 'unlimited'");
+    for i in 0..400u32 {
+        let x = [1.0 + (i % 7) as f32, (i % 5) as f32];
+        learner.learn(&Batch::new(&x, 2).numbers(&[f64::from(i % 3)])).unwrap();
+        survives_a_save(&learner);
+    }
+    assert!(learner.skipped() > 0 && learner.norm2() > 1e60);
+}
+
+/// Weights multiply: the sums of the certificates and the tracker's threshold have to bear the largest.
+#[test]
+fn enormous_weights_survive_a_save() {
+    for loss in ["'nu_novelty:0.5'\nthreshold = 'tracker:0.05'", "'nu_novelty:0.5'", "'nu_epsilon:0.5'", "'nu_hinge:0.5'"] {
+        for weight in [1e6, 1e100, 1e200, 1e308] {
+            let mut learner = learner(&format!("loss = {loss}\nkernel = 'gaussian:1'\nwarmup = 2"));
+            for i in 0..40usize {
+                let weight = if i < 5 { 1.0 } else { weight };
+                let y = [if loss.contains("hinge") { 1.0 } else { 0.0 }];
+                learner.learn(&Batch::new(&[[0.0, 5.0][i % 2]], 1).weights(&[weight]).numbers(&y)).unwrap();
+                survives_a_save(&learner);
+            }
+        }
+    }
+}
+
+/// alpha^T J alpha of a singular J may round to less than nothing; the certificates do not take its root.
+#[test]
+fn a_transfer_under_a_singular_operator_stays_finite() {
+    let tenths: Vec<String> = (0..9).map(|_| "0.1".to_string()).collect();
+    for seed in 0..40 {
+        let mut learner = learner(&format!(
+            "loss = 'softmax'\nkernel = 'gaussian:1'\nbudget = 'transfer:2'\nclasses = [0, 1, 2]\nstep = 'constant:300'\noperator = [{}]",
+            tenths.join(",")
+        ));
+        let mut random = cases::Random(seed);
+        for _ in 0..60 {
+            let x = [random.unit() as f32 * 4.0];
+            learner.learn(&Batch::new(&x, 1).labels(&[okl::Label::Int(random.below(3) as i64)])).unwrap();
+            assert!(learner.truncation_error() >= 0.0, "{}", learner.truncation_error());
+        }
+    }
+}
+
+/// Orthogonal rows share nothing: the new term receives nothing, and keeps what is its own.
+#[test]
+fn a_transfer_between_orthogonal_rows_is_a_drop() {
+    let mut learner = learner("loss = 'squared'\nkernel = 'linear'\nbudget = 'transfer:1'\nstep = 'constant:0.1'\nlambda = 0");
+    learner.learn(&Batch::new(&[1.0, 0.0, 0.0, 1.0], 2).numbers(&[1.0, 1.0])).unwrap();
+    assert_eq!((learner.coefficients(), learner.centres()), (vec![0.1], vec![0.0, 1.0]));
+    assert_eq!(learner.truncation_error(), 0.1);
+}

@@ -1,0 +1,435 @@
+//! Law 7: model files load, resume to the same bits, and survive neither damage nor malice.
+//!
+//! `tests/golden/*.okl` are files of format 1, each beside the scores (bits in hexadecimal) to which it resumes.
+//! They are written by `OKL_BLESS=1 cargo test --test snapshots golden` and read by everyone else: a change that
+//! needs a blessing breaks the models people have.
+
+mod cases;
+
+use std::path::PathBuf;
+
+use cases::Random;
+use okl::{Batch, Config, ErrorKind, Label, Learner};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+
+/// A stream that will never change: rows, signs, names, weights and ids by count.
+struct Fixed {
+    random: Random,
+    count: u64,
+}
+
+impl Fixed {
+    fn new() -> Self {
+        Fixed { random: Random(2026), count: 0 }
+    }
+
+    /// Learns the next rows; returns the bits of their scores, a line each.
+    fn learn(&mut self, learner: &mut Learner, rows: usize) -> String {
+        let mut lines = String::new();
+        for _ in 0..rows {
+            self.count += 1;
+            let x = [0; 3].map(|_| (self.random.unit() * 2.0 - 1.0) as f32);
+            let class = usize::from(x[0] > 0.0) + usize::from(x[1] > 0.3 && self.count > 3);
+            let (names, weights, ids) =
+                ([Label::from(["left", "right", "top"][class])], [0.5 + self.random.unit()], [self.count * 3]);
+            let y = [if x[0] * x[1] > 0.0 { 1.0 } else { -1.0 }];
+            let batch = Batch::new(&x, 3).weights(&weights).ids(&ids);
+            let named = learner.config().to_json().contains("softmax");
+            let scores = learner.learn(&if named { batch.labels(&names) } else { batch.numbers(&y) }).unwrap();
+            let bits: Vec<String> = scores.values.iter().map(|z| format!("{:016x}", z.to_bits())).collect();
+            lines += &(bits.join(" ") + "\n");
+        }
+        lines
+    }
+}
+
+/// (name, settings, rows learned before the save)
+const GOLDEN: [(&str, &str, usize); 3] = [
+    (
+        "binary",
+        "loss = 'hinge'\nkernel = 'gaussian:0.5'\nstep = 'inverse_sqrt:0.5'\nlambda = 0.01\nbudget = 'window:8'\noffset = true",
+        40,
+    ),
+    (
+        "warming",
+        "loss = 'softmax'\nkernel = 'gaussian'\nscale = 'standard'\nstep = 'smd:eta=0.3'\nwarmup = 32\nbudget = 'merge:12'",
+        20,
+    ),
+    (
+        "tracker",
+        "loss = 'nu_novelty:0.1'\nkernel = 'matern52:0.7'\nthreshold = 'tracker'\naverage = 'exponential:0.05'\nwarmup = 10\nbudget = 'age:25'",
+        60,
+    ),
+];
+
+fn trained(which: usize) -> (Learner, Fixed) {
+    let (_, settings, rows) = GOLDEN[which];
+    let (mut learner, mut stream) = (Learner::new(Config::from_toml(settings).unwrap()).unwrap(), Fixed::new());
+    stream.learn(&mut learner, rows);
+    learner.set_position(format!("row {rows}"));
+    (learner, stream)
+}
+
+#[test]
+fn golden_files_resume_to_the_same_bits() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let bless = std::env::var_os("OKL_BLESS").is_some_and(|v| v == "1");
+    for (which, (name, _, rows)) in GOLDEN.into_iter().enumerate() {
+        let (model, scores) = (folder.join(name).with_extension("okl"), folder.join(name).with_extension("scores"));
+        if bless {
+            let (mut learner, mut stream) = trained(which);
+            std::fs::write(&model, learner.to_bytes()).unwrap();
+            std::fs::write(&scores, stream.learn(&mut learner, 40)).unwrap();
+        }
+        let bytes = std::fs::read(&model).unwrap();
+        let mut learner = Learner::from_bytes(&bytes).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(learner.to_bytes() == bytes, "{name} is written otherwise than it was");
+        assert_eq!(learner.position(), format!("row {rows}").as_bytes());
+        assert_eq!((learner.warming_up(), learner.config().warmup), [(false, 256), (true, 32), (false, 10)][which]);
+        let mut stream = Fixed::new();
+        let skipped = Config::from_toml("loss = 'softmax'").unwrap();
+        stream.learn(&mut Learner::new(skipped).unwrap(), rows);
+        assert_eq!(stream.learn(&mut learner, 40), std::fs::read_to_string(&scores).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn every_kind_of_learner_survives() {
+    for case in cases::fixed_cases(400) {
+        let mut learner = Learner::new(case.config.clone()).unwrap();
+        learner.set_position(vec![0, 255, 7]);
+        for part in [0..case.saved_at, case.saved_at..case.stream.rows()] {
+            learner.learn(&case.stream.batch(part)).unwrap();
+            let bytes = learner.to_bytes();
+            let loaded = Learner::from_bytes(&bytes).unwrap_or_else(|e| panic!("{e}: {case:?}"));
+            assert!(loaded.to_bytes() == bytes, "{case:?}");
+            assert_eq!(
+                (loaded.position(), loaded.classes(), loaded.config()),
+                (&[0, 255, 7][..], learner.classes(), learner.config())
+            );
+            learner = loaded;
+        }
+    }
+}
+
+fn reason(bytes: &[u8]) -> Result<Learner, String> {
+    Learner::from_bytes(bytes).map_err(|error| match error.kind() {
+        ErrorKind::Snapshot(reason) => reason.clone(),
+        other => panic!("not an error of model files: {other:?}"),
+    })
+}
+
+#[test]
+fn cut_off_files_are_refused() {
+    for which in 0..GOLDEN.len() {
+        let bytes = trained(which).0.to_bytes();
+        for end in 0..bytes.len() {
+            assert!(reason(&bytes[..end]).is_err(), "the first {end} of {} bytes", bytes.len());
+        }
+        assert!(reason(&[&bytes[..], &[0]].concat()).is_err());
+    }
+}
+
+/// A flipped bit is found; or it changed nothing but how the header is written (1e-3 and 1E-3), and the state is the same.
+#[test]
+fn damaged_files_are_refused() {
+    for (which, (name, ..)) in GOLDEN.into_iter().enumerate() {
+        let bytes = trained(which).0.to_bytes();
+        let harmless = (0..bytes.len() * 8).filter(|bit| {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            let loaded = reason(&damaged);
+            assert!(loaded.as_ref().map_or(true, |l| l.to_bytes() == bytes), "bit {bit} of {name}");
+            loaded.is_ok()
+        });
+        assert!(harmless.count() < 16);
+    }
+}
+
+/// The header as it is written; see snapshot.rs.
+#[derive(Clone, Serialize, Deserialize)]
+struct Header {
+    format: u32,
+    checksum: String,
+    config: Config,
+    classes: Vec<Label>,
+    warm_width: usize,
+    outputs_known: bool,
+}
+
+/// A model file taken apart, to be put together again with a checksum that is right.
+#[derive(Clone)]
+struct Parts {
+    header: Header,
+    tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
+}
+
+impl Parts {
+    fn of(learner: &Learner) -> Parts {
+        let bytes = learner.to_bytes();
+        let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
+        let header = serde_json::from_str(&metadata.metadata().as_ref().unwrap()["okl"]).unwrap();
+        let file = SafeTensors::deserialize(&bytes).unwrap();
+        let tensor = |(name, view): (String, TensorView<'_>)| (name, view.dtype(), view.shape().to_vec(), view.data().to_vec());
+        let mut tensors: Vec<_> = file.tensors().into_iter().map(tensor).collect();
+        tensors.sort_by(|a, b| a.0.cmp(&b.0));
+        Parts { header, tensors }
+    }
+
+    fn checksum(&self) -> String {
+        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        let text = serde_json::to_string(&Header { checksum: String::new(), ..self.header.clone() }).unwrap();
+        let mut parts = vec![text.as_bytes()];
+        self.tensors.iter().for_each(|t| parts.extend([t.0.as_bytes(), &t.3]));
+        let hash = parts.iter().fold(0xcbf2_9ce4_8422_2325, |hash, part| part.iter().fold(mix(hash, &(part.len() as u8)), mix));
+        format!("{hash:016x}")
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let header = Header { checksum: self.checksum(), ..self.header.clone() };
+        let text = serde_json::to_string(&header).unwrap();
+        let views = self.tensors.iter().map(|t| (t.0.as_str(), TensorView::new(t.1, t.2.clone(), &t.3).unwrap()));
+        safetensors::serialize(views, Some([("okl".to_string(), text)].into())).unwrap()
+    }
+
+    fn at(&mut self, name: &str) -> &mut (String, Dtype, Vec<usize>, Vec<u8>) {
+        self.tensors.iter_mut().find(|t| t.0 == name).unwrap_or_else(|| panic!("no {name}"))
+    }
+
+    fn len(&mut self, name: &str) -> usize {
+        let tensor = self.at(name);
+        tensor.3.len() / (tensor.1.bitsize() / 8)
+    }
+
+    /// Number `i` of a tensor of eight bytes each.
+    fn word(&mut self, name: &str, i: usize) -> u64 {
+        u64::from_le_bytes(self.at(name).3[8 * i..8 * i + 8].try_into().unwrap())
+    }
+
+    fn put(&mut self, name: &str, i: usize, value: u64) {
+        self.at(name).3[8 * i..8 * i + 8].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn put_f64(&mut self, name: &str, i: usize, value: f64) {
+        self.put(name, i, value.to_bits());
+    }
+
+    /// A tensor cut or filled with zeros to `len` numbers, in one dimension.
+    fn resize(&mut self, name: &str, len: usize) {
+        let tensor = self.at(name);
+        tensor.3.resize(len * tensor.1.bitsize() / 8, 0);
+        tensor.2 = vec![len];
+    }
+}
+
+fn learner(settings: &str) -> Learner {
+    Learner::new(Config::from_toml(settings).unwrap()).unwrap()
+}
+
+/// A learner with holes, ids, several classes, an average and an offset.
+fn rich() -> Learner {
+    let mut learner = learner(
+        "loss = 'softmax'\nkernel = 'linear'\nbudget = 'age:12'\naverage = 'uniform'\noffset = true\nstep = 'constant:0.1'",
+    );
+    Fixed::new().learn(&mut learner, 30);
+    for _ in 0..4 {
+        learner.learn(&Batch::new(&[0.9; 3], 3).labels(&["right".into()]).ids(&[1000])).unwrap();
+    }
+    learner
+}
+
+/// Takes a file apart, changes it, and expects these words when it is read.
+fn refused(learner: &Learner, words: &str, change: impl FnOnce(&mut Parts)) {
+    let mut parts = Parts::of(learner);
+    assert_eq!(parts.bytes(), learner.to_bytes(), "nothing is lost on the way");
+    change(&mut parts);
+    match reason(&parts.bytes()) {
+        Ok(_) => panic!("accepted; expected {words:?}"),
+        Err(reason) => assert!(reason.contains(words), "{reason:?} lacks {words:?}"),
+    }
+}
+
+#[test]
+fn missing_and_mistyped_tensors_are_refused() {
+    for which in 0..GOLDEN.len() {
+        let learner = trained(which).0;
+        for (name, dtype, ..) in Parts::of(&learner).tensors {
+            refused(&learner, &format!("`{name}` is missing"), |p| p.tensors.retain(|t| t.0 != name));
+            let other = if dtype == Dtype::U8 { Dtype::I8 } else { Dtype::U8 };
+            refused(&learner, &format!("`{name}` has another type"), |p| {
+                let tensor = p.at(&name);
+                (tensor.1, tensor.2) = (other, vec![tensor.3.len()]);
+            });
+            if matches!(dtype, Dtype::F64 | Dtype::F32) && Parts::of(&learner).len(&name) > 0 {
+                refused(&learner, &format!("`{name}` is not finite"), |p| {
+                    let bytes = &mut p.at(&name).3;
+                    let last = bytes.len() - 2;
+                    bytes[last..].copy_from_slice(&[0xff, 0x7f]);
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn states_that_cannot_be_are_refused() {
+    let rich = rich();
+    let mut parts = Parts::of(&rich);
+    let (slots, holes, t) = (parts.len("births"), parts.len("holes"), parts.word("counts", 0));
+    assert!(holes > 1 && slots > holes + 2, "{slots} slots, {holes} holes");
+    let hole = parts.word("holes", 0) as usize;
+    let live: Vec<usize> = (0..slots).filter(|&s| parts.word("births", s) > 0).collect();
+    let cut = |name: &'static str, by: usize| {
+        move |p: &mut Parts| {
+            let len = p.len(name);
+            p.resize(name, len - by);
+        }
+    };
+
+    refused(&rich, "`counts`", cut("counts", 1));
+    refused(&rich, "too many features", |p| p.put("counts", 2, 1 << 40));
+    refused(&rich, "too many", |p| p.put("counts", 0, u64::MAX));
+    refused(&rich, "too many", |p| p.put("counts", 1, u64::MAX));
+    refused(&rich, "do not fit together", |p| p.put("counts", 2, 4));
+    refused(&rich, "do not fit together", |p| p.put("counts", 2, 0));
+    refused(&rich, "do not fit together", cut("ids", 1));
+    refused(&rich, "do not fit together", cut("centres", 1));
+    refused(&rich, "do not fit together", cut("births", 1));
+    refused(&rich, "younger", |p| p.put("births", live[0], t + 1));
+    refused(&rich, "holes", |p| p.put("births", live[0], 0));
+    refused(&rich, "holes", |p| p.put("births", hole, 1));
+    refused(&rich, "holes", |p| p.put("holes", 0, live[0] as u64));
+    refused(&rich, "holes", |p| p.put("holes", 0, u64::MAX));
+    refused(&rich, "holes", |p| {
+        let second = p.word("holes", 1);
+        p.put("holes", 0, second);
+    });
+    refused(&rich, "holes", cut("holes", 1));
+    refused(&rich, "id is given twice", |p| {
+        let other = p.word("ids", live[1]);
+        p.put("ids", live[0], other);
+    });
+    refused(&rich, "id is given twice", |p| p.put("ids", hole, 123));
+    refused(&rich, "`centres` is not finite", |p| p.at("centres").3[..4].copy_from_slice(&1e20f32.to_le_bytes()));
+    refused(&rich, "coefficients do not fit", cut("head.columns", 1));
+    refused(&rich, "empty slot has a coefficient", |p| p.put_f64("head.columns", hole, 0.5));
+    refused(&rich, "`head.scalars`", cut("head.scalars", 1));
+    for (scale, value) in [(8, 0.0), (8, 1e-200), (11, 0.0), (11, 1e300)] {
+        refused(&rich, "a scale is zero", |p| p.put_f64("head.scalars", scale, value));
+    }
+    for (scalar, value) in [(0, -1.0), (3, -1.0), (6, -1e-3), (7, -1.0), (7, 1e19)] {
+        refused(&rich, "not possible", |p| p.put_f64("head.scalars", scalar, value));
+    }
+    refused(&rich, "coefficients do not fit", cut("head.offsets", 3));
+    refused(&rich, "coefficients do not fit", cut("head.offsets", 1));
+    refused(&rich, "number of outputs", |p| p.resize("head.offsets", 3 << 14));
+    refused(&rich, "no tracker", |p| p.resize("head.gathered", 1));
+    refused(&rich, "budget", cut("budget", 1));
+    refused(&rich, "budget", |p| p.put_f64("budget", 0, -1.0));
+    refused(&rich, "budget", |p| p.put_f64("budget", 0, 1e300));
+    refused(&rich, "frame", |p| p.resize("frame", 5));
+    refused(&rich, "factor", |p| p.resize("frame", 6));
+    refused(&rich, "named twice", |p| p.header.classes[1] = p.header.classes[0].clone());
+    refused(&rich, "number of outputs", |p| _ = p.header.classes.pop());
+
+    let window = trained(0).0;
+    refused(&window, "budget", |p| p.put_f64("budget", 0, 8.0));
+    refused(&window, "more terms than the budget", |p| {
+        p.header.config.budget = Some(okl::budget::BudgetRule::Window { terms: 5 })
+    });
+    let tracker = trained(2).0;
+    refused(&tracker, "gathered too much", |p| p.resize("head.gathered", 10));
+}
+
+#[test]
+fn impossible_warm_ups_are_refused() {
+    let warming = trained(1).0;
+    assert!(warming.warming_up());
+    for tensor in ["warm.x", "warm.y", "warm.weights", "warm.ids"] {
+        refused(&warming, "do not fit together", |p| {
+            let len = p.len(tensor);
+            p.resize(tensor, len - 1);
+        });
+    }
+    refused(&warming, "do not fit together", |p| p.header.warm_width = 2);
+    refused(&warming, "do not fit together", |p| p.header.warm_width = usize::MAX);
+    refused(&warming, "do not fit together", |p| p.header.config.warmup = 5);
+    refused(&warming, "no weight", |p| p.put_f64("warm.weights", 2, 0.0));
+    refused(&warming, "no weight", |p| p.put_f64("warm.weights", 2, -1.0));
+    for y in [-1.0, 0.5, 3.0, 1e300] {
+        refused(&warming, "targets of the warm-up", |p| p.put_f64("warm.y", 1, y));
+    }
+}
+
+#[test]
+fn other_formats_and_configurations_are_refused() {
+    let window = trained(0).0;
+    for format in [0, 2, u32::MAX] {
+        refused(&window, "format", |p| p.header.format = format);
+    }
+    refused(&window, "lambda", |p| p.header.config.lambda = -1.0);
+    refused(&window, "step", |p| p.header.config.step = okl::step::AnyStep::Constant { eta: 1e9 });
+    refused(&window, "operator", |p| {
+        p.header.config.operator = Some(okl::config::OperatorRule::Matrix(vec![1.0, 2.0, 2.0, 1.0]))
+    });
+    refused(&window, "coefficients do not fit", |p| p.header.config.average = okl::head::Average::Uniform);
+    refused(&window, "classes", |p| p.header.config.classes = Some(vec![Label::from(1), Label::from(2)]));
+    refused(&window, "scale has another number", |p| {
+        p.header.config.scale = okl::config::Scale::Fixed { shift: vec![0.0], factor: vec![1.0] }
+    });
+    refused(&window, "`warm.x` is missing", |p| {
+        p.header.config.kernel = okl::config::KernelRule::Gaussian { gamma: okl::config::Gamma::Auto }
+    });
+
+    let bytes = window.to_bytes();
+    let text = |from: &str, to: &str| {
+        assert_eq!(from.len(), to.len());
+        let at = bytes.windows(from.len()).position(|w| w == from.as_bytes()).unwrap_or_else(|| panic!("no {from}"));
+        let mut changed = bytes.clone();
+        changed[at..at + to.len()].copy_from_slice(to.as_bytes());
+        reason(&changed).expect_err(to)
+    };
+    text("\"okl\"", "\"olk\"");
+    text("lambda", "lamdba");
+    text("checksum", "checksun");
+    text("[8,3]", "[9,3]");
+    text("[8,3]", "[3,9]");
+    text("\"U64\"", "\"X64\"");
+    text("data_offsets", "data_offsetz");
+    for nothing in [&b""[..], b"okl", &[0; 8], &[0xff; 64], &(u64::MAX - 7).to_le_bytes(), b"\x02\0\0\0\0\0\0\0{}"] {
+        assert!(reason(nothing).is_err());
+    }
+}
+
+/// The most this process has ever had mapped, in bytes; 0 where nobody says.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|l| l.starts_with("VmPeak:")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+/// What a small file claims is not believed: no memory is taken for it.
+#[test]
+fn claims_take_no_memory() {
+    let before = peak();
+    let empty = {
+        let mut learner = learner("loss = 'softmax'\nkernel = 'linear'\nbudget = 'window:10'");
+        learner.learn(&Batch::new(&[0.0; 3], 3)).unwrap();
+        learner
+    };
+    let mut parts = Parts::of(&empty);
+    parts.put("counts", 2, 1 << 28);
+    _ = reason(&parts.bytes());
+    let mut parts = Parts::of(&empty);
+    parts.header.config.budget = Some(okl::budget::BudgetRule::Window { terms: usize::MAX / 2 });
+    parts.header.classes = (0..2000).map(Label::from).collect();
+    parts.resize("head.offsets", 6000);
+    _ = reason(&parts.bytes());
+    parts.header.config.classes = Some(parts.header.classes.clone());
+    _ = reason(&parts.bytes());
+    let mut header = (1u64 << 50).to_le_bytes().to_vec();
+    header.extend_from_slice(&empty.to_bytes()[8..]);
+    assert!(reason(&header).is_err());
+    assert!(peak() - before < 512 << 20, "{} MiB", (peak() - before) >> 20);
+}
