@@ -250,6 +250,8 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         }
         self.heads.iter_mut().for_each(|head| {
             head.expansion.reserve(slot + 1);
+            // An unused slot may hold -0 where the scale was negative; a term starts from +0 whatever happened there before.
+            head.expansion.clear(slot);
             head.write(slot)
         });
         self.tile.appended(slot, r);
