@@ -603,22 +603,24 @@ fn a_transfer_between_orthogonal_rows_is_a_drop() {
     assert_eq!(learner.truncation_error(), 0.1);
 }
 
-/// eta lambda = 1.5: the scale alternates in sign, and writing it out leaves -0 in slots that no term has used yet.
+/// eta lambda > 1: the scale alternates in sign, and writing it out leaves -0 in slots that no term has used yet.
 #[test]
 fn a_negative_scale_leaves_nothing_in_unused_slots() {
-    let text = "loss = 'max_margin'\nkernel = 'linear'\nstep = 'constant:30'\nlambda = 0.05\nallow_overshoot = true\naverage = 'uniform'\nbudget = 'unlimited'";
     let rows: Vec<f32> = (0..60).map(|i| ((i * 7) % 11) as f32 - 5.0).collect();
     let labels: Vec<Label> = (0..60).map(|i| Label::Int((i * i) % 3)).collect();
     let learn = |learner: &mut Learner, range: std::ops::Range<usize>| {
         learner.learn(&Batch::new(&rows[range.clone()], 1).labels(&labels[range])).unwrap();
     };
-    let mut whole = Learner::new(Config::from_toml(text).unwrap()).unwrap();
-    learn(&mut whole, 0..60);
-    for stop in 1..60 {
-        let mut half = Learner::new(Config::from_toml(text).unwrap()).unwrap();
+    for (eta, stop) in (22..50).step_by(4).flat_map(|eta| (1..60).map(move |stop| (eta, stop))) {
+        let text = format!(
+            "loss = 'max_margin'\nkernel = 'linear'\nstep = 'constant:{eta}'\nlambda = 0.05\nallow_overshoot = true\naverage = 'uniform'\nbudget = 'unlimited'\nclasses = [0, 1, 2]"
+        );
+        let mut whole = Learner::new(Config::from_toml(&text).unwrap()).unwrap();
+        let mut half = whole.clone();
+        learn(&mut whole, 0..60);
         learn(&mut half, 0..stop);
         let mut resumed = Learner::from_bytes(&half.to_bytes()).unwrap();
         learn(&mut resumed, stop..60);
-        assert!(resumed.to_bytes() == whole.to_bytes(), "saved and loaded after {stop} rows");
+        assert!(resumed.to_bytes() == whole.to_bytes(), "eta {eta}, saved and loaded after {stop} rows");
     }
 }
