@@ -42,7 +42,7 @@ use crate::budget::{Budget, Room};
 use crate::expansion::{Reading, Term};
 use crate::gram::LANES;
 use crate::head::{Example, Head, Rules};
-use crate::loss::Loss;
+use crate::loss::{Loss, Reads};
 use crate::output::Output;
 use crate::regulariser::{AnyRegulariser, Regulariser};
 use crate::room::scene;
@@ -82,7 +82,7 @@ impl<'a> Labels<'a> {
 }
 
 /// What one row left behind.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Step<'a> {
     /// The scores before the update (of the averaged hypothesis, where there is one).
     pub scores: &'a [f64],
@@ -90,6 +90,10 @@ pub struct Step<'a> {
     pub loss: Option<f64>,
     /// The slot written, if one was.
     pub slot: Option<usize>,
+    /// Was the example outside: an alert, a margin error, beyond the tube? None where nothing decides that (yet).
+    pub outside: Option<bool>,
+    /// What a novelty score was held against, before the update.
+    pub threshold: Option<f64>,
 }
 
 /// A learner of any parts: a space of centres `P`, a loss `L`, step sizes `S`, a budget `B` and a regulariser `R`.
@@ -177,8 +181,8 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             let tile = P::range(rows, first, last);
             self.begin_tile(tile);
             for r in 0..last - first {
-                let (loss, slot) = self.step(tile, r, labels.target(first + r), labels.id(first + r));
-                each(first + r, &Step { scores: self.heads[0].score(), loss, slot });
+                let left = self.step(tile, r, labels.target(first + r), labels.id(first + r));
+                each(first + r, &Step { scores: self.heads[0].score(), ..left });
             }
         }
     }
@@ -194,8 +198,9 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         }
     }
 
-    fn step(&mut self, rows: P::Rows<'_>, r: usize, target: Option<(&[f64], f64)>, id: u64) -> (Option<f64>, Option<usize>) {
-        if let Some((&[class], _)) = target.filter(|_| self.loss.reads() == crate::loss::Reads::Class) {
+    /// One row; what it left behind, but for the scores, which the leading head holds.
+    fn step(&mut self, rows: P::Rows<'_>, r: usize, target: Option<(&[f64], f64)>, id: u64) -> Step<'static> {
+        if let Some((&[class], _)) = target.filter(|_| self.loss.reads() == Reads::Class) {
             self.heads.iter_mut().for_each(|h| h.add_outputs(class as usize + 1));
         }
         self.tile.patch(r);
@@ -203,10 +208,11 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         for head in &mut self.heads {
             head.read(backend, &self.output, |plane| tile.row(plane, r, slots));
         }
-        let Some((y, weight)) = target else { return (None, None) };
+        let Some((y, weight)) = target else { return Step::default() };
         self.terms.space.self_values(rows, r, &mut self.scratch.values);
         let values = std::mem::take(&mut self.scratch.values);
         let example = Example { t: self.t + 1, y, weight, values: &values };
+        let threshold = self.heads[0].threshold(&self.loss);
         let taken = self.take(&example);
         let slot = if taken { self.append(rows, r, id, &values) } else { None };
         self.scratch.values = values;
@@ -215,7 +221,8 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         } else {
             self.skipped += 1;
         }
-        (Some(self.heads[0].plan.loss()), slot)
+        let head = &self.heads[0];
+        Step { scores: &[], loss: Some(head.plan.loss()), slot, outside: head.outside(&self.loss, threshold), threshold }
     }
 
     /// Plans the step for every head, and takes it if it leaves every state finite.

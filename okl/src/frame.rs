@@ -28,7 +28,11 @@ impl Frame {
             let spread = frame.factor.iter_mut().zip(&frame.shift).zip(row);
             spread.for_each(|((v, m), &x)| *v += (f64::from(x) - m) * (f64::from(x) - m) / count);
         }
-        frame.factor.iter_mut().for_each(|v| *v = if *v > 0.0 { 1.0 / v.sqrt() } else { 1.0 });
+        for (factor, mean) in frame.factor.iter_mut().zip(&frame.shift) {
+            // Below the resolution of an f32 the spread is rounding in the mean: a constant.
+            let varies = *factor > (1e-7 * mean) * (1e-7 * mean);
+            *factor = if varies { 1.0 / factor.sqrt() } else { 1.0 };
+        }
         frame
     }
 
@@ -78,4 +82,34 @@ pub(crate) fn median_distance2(rows: &[f32], features: usize) -> f64 {
     }
     let middle = distances.len() / 2;
     *distances.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_constant_feature_keeps_its_unit() {
+        let rows: Vec<f32> = (0..100).flat_map(|i| [0.003467, i as f32]).collect();
+        let frame = Frame::standard(&rows, 2);
+        assert_eq!(frame.factor[0], 1.0);
+        let variance = (0..100).map(|i| (i as f64 - 49.5).powi(2)).sum::<f64>() / 100.0;
+        assert!((frame.factor[1] - 1.0 / variance.sqrt()).abs() < 1e-12 && (frame.shift[1] - 49.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn undo_undoes() {
+        let frame = Frame { shift: vec![1.0, -2.0], factor: vec![0.5, 4.0] };
+        let mut framed = Vec::new();
+        frame.apply(&[3.0, -1.5], &mut framed);
+        assert_eq!(framed, [1.0, 2.0]);
+        frame.undo(&mut framed);
+        assert_eq!(framed, [3.0, -1.5]);
+    }
+
+    #[test]
+    fn median_of_distances_between_rows_that_differ() {
+        assert_eq!(median_distance2(&[0.0, 0.0, 3.0], 1), 9.0);
+        assert_eq!(median_distance2(&[2.0, 2.0], 1), 1.0);
+    }
 }

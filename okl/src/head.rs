@@ -16,7 +16,7 @@
 use crate::certificate::{Rate, Regret, RegretStep, Tracker};
 use crate::expansion::{Expansion, Reading, Riders, Term};
 use crate::gram::Backend;
-use crate::loss::{Eval, Loss, Metric};
+use crate::loss::{Eval, Loss, Metric, Reads};
 use crate::output::{Output, dot};
 use crate::regulariser::Regulariser;
 use crate::step::{LARGEST_SHRINK, Signal, StepSize};
@@ -282,6 +282,22 @@ impl<S: StepSize> Head<S> {
     /// The score to report: the averaged one where there is an average.
     pub(crate) fn score(&self) -> &[f64] {
         if self.expansion.riders().mean { &self.plan.mean } else { &self.plan.z }
+    }
+
+    /// What a novelty score is held against: the tracker's threshold once it is there, or theta where it is one.
+    pub(crate) fn threshold<L: Loss>(&self, loss: &L) -> Option<f64> {
+        match &self.tracker {
+            Some(tracker) => tracker.ready().then_some(tracker.threshold),
+            None => loss.theta().filter(|_| loss.reads() == Reads::Nothing).map(|_| self.theta),
+        }
+    }
+
+    /// Was the planned example outside? By the tracker where there is one, else by the loss, if it knows of an outside.
+    pub(crate) fn outside<L: Loss>(&self, loss: &L, threshold: Option<f64>) -> Option<bool> {
+        match &self.tracker {
+            Some(_) => threshold.map(|th| self.plan.mean[0] < th),
+            None => (loss.nu().is_some() || loss.reads() == Reads::Nothing).then_some(self.plan.eval.outside),
+        }
     }
 
     /// Computes the step for one example after [`Head::read`]; false if it would leave a state that is not finite.

@@ -1,4 +1,4 @@
-//! The regulariser lambda Omega[f], Omega = omega(|f|) (N p.2): its gradient is omega'(|f|) |f|^-1 f, so a step shrinks by
+//! The regulariser lambda Omega(f), Omega = omega(|f|) (N p.2): its gradient is omega'(|f|) |f|^-1 f, so a step shrinks by
 //! c = 1 - eta lambda omega'(|f|)/|f|; O(1) because |f| is tracked (algorithms.md section 0).
 
 //! ```

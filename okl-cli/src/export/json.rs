@@ -1,0 +1,89 @@
+//! JSON that can be read by people and evaluated by anyone: one setting or one term per line.
+//!
+//! | key | what |
+//! |---|---|
+//! | `format`, `version` | `"okl model"`, 1 |
+//! | `about` | the formula and what the scores decide, in words |
+//! | `config` | the configuration |
+//! | `classes` | in the order of the outputs; for a loss that reads a sign, the second is + |
+//! | `features`, `outputs` | their numbers |
+//! | `frame` | `shift` and `factor` per feature, or null |
+//! | `parts` | kernel and operator (matrix, or null for the identity), one unless operator kernels are summed |
+//! | `centres` | one row per term, in the frame |
+//! | `coefficients` | one row per term, one number per output; the average's where there is one |
+//! | `offset` | one number per output |
+//! | `threshold` | for novelty: a row is novel iff its score is below; else null |
+
+use okl::config::{Gamma, KernelRule};
+use okl::kernel::AnyKernel;
+use okl::loss::Reads;
+use serde_json::{Value, json};
+
+use super::{Model, Part};
+
+const SCORES: &str = "scores(x) = offset + sum over parts m and terms i of kernel_m(u, centres_i) operator_m coefficients_i, \
+    with u = (x - frame.shift) * frame.factor, or u = x where frame is null, and no operator where it is null";
+
+pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
+    let learner = model.learner;
+    let about = json!({ "scores": SCORES, "decision": decision(model.reads()) });
+    let frame = model.framed().then(|| json!({ "shift": model.shift, "factor": model.factor }));
+    let parts: Vec<Value> = model.parts.iter().map(|part| describe(part, model.outputs)).collect();
+    let entries = [
+        ("format", "\"okl model\"".into()),
+        ("version", "1".into()),
+        ("about", line(&about)),
+        ("config", learner.config().to_json()),
+        ("classes", line(&json!(learner.classes()))),
+        ("features", model.features.to_string()),
+        ("outputs", model.outputs.to_string()),
+        ("frame", line(&json!(frame))),
+        ("parts", lines(parts.into_iter())),
+        ("centres", lines(model.centres().map(|c| json!(c)))),
+        ("coefficients", lines(model.coefficients.chunks_exact(model.outputs).map(|a| json!(a)))),
+        ("offset", line(&json!(model.offset))),
+        ("threshold", line(&json!(learner.threshold()))),
+    ];
+    let entries: Vec<String> = entries.iter().map(|(key, value)| format!("  \"{key}\": {value}")).collect();
+    format!("{{\n{}\n}}\n", entries.join(",\n")).into_bytes()
+}
+
+fn line(value: &Value) -> String {
+    value.to_string()
+}
+
+fn lines(values: impl Iterator<Item = Value>) -> String {
+    let values: Vec<String> = values.map(|value| format!("    {value}")).collect();
+    if values.is_empty() { "[]".into() } else { format!("[\n{}\n  ]", values.join(",\n")) }
+}
+
+fn decision(reads: Reads) -> &'static str {
+    match reads {
+        Reads::Sign => "the second class (+1 without classes) where the score is above 0, else the first (-1)",
+        Reads::Class => "the class with the largest score, the earlier one of equals",
+        Reads::Number | Reads::Vector => "the scores are the predicted numbers",
+        Reads::Nothing => "novel where the score is below the threshold",
+    }
+}
+
+fn describe(part: &Part<'_>, outputs: usize) -> Value {
+    let operator: Option<Vec<&[f64]>> = part.operator.map(|j| j.chunks_exact(outputs).collect());
+    json!({ "kernel": rule(part.kernel), "operator": operator })
+}
+
+/// The kernel by the names of the configuration.
+fn rule(kernel: &AnyKernel) -> KernelRule {
+    let rules = |of: &[AnyKernel]| of.iter().map(rule).collect();
+    match *kernel {
+        AnyKernel::Linear => KernelRule::Linear {},
+        AnyKernel::Polynomial { degree, gamma, coef0 } => KernelRule::Polynomial { degree, gamma, coef0 },
+        AnyKernel::Gaussian { gamma } => KernelRule::Gaussian { gamma: Gamma::Value(gamma) },
+        AnyKernel::Exponential { gamma } => KernelRule::Exponential { gamma: Gamma::Value(gamma) },
+        AnyKernel::Matern32 { gamma } => KernelRule::Matern32 { gamma: Gamma::Value(gamma) },
+        AnyKernel::Matern52 { gamma } => KernelRule::Matern52 { gamma: Gamma::Value(gamma) },
+        AnyKernel::RationalQuadratic { gamma, alpha } => KernelRule::RationalQuadratic { gamma: Gamma::Value(gamma), alpha },
+        AnyKernel::Scaled { weight, ref of } => KernelRule::Scaled { weight, of: Box::new(rule(of)) },
+        AnyKernel::Sum(ref of) => KernelRule::Sum(rules(of)),
+        AnyKernel::Product(ref of) => KernelRule::Product(rules(of)),
+    }
+}

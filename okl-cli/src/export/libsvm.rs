@@ -1,0 +1,208 @@
+//! LIBSVM's model text: `decision(x) = sum_i coef_i k(x, sv_i) - rho`, in the units of the data, which LIBSVM's programs
+//! read. What the frame does to a row is moved into the model where the kernel allows it:
+//!
+//! | kernel | support vector | besides | possible if |
+//! |---|---|---|---|
+//! | linear | factor c | rho += sum_i coef_i <shift factor, c_i> | always |
+//! | polynomial | factor c | | shift = 0 |
+//! | gaussian | c / factor + shift | gamma factor² | all factors are equal |
+//!
+//! LIBSVM answers the first label where the decision is above 0: that is the learner's second class, whose sign is +1.
+
+use std::fmt::Write;
+
+use anyhow::{Result, bail};
+use okl::Label;
+use okl::kernel::AnyKernel;
+use okl::loss::Reads;
+
+use super::Model;
+
+/// A model that LIBSVM can express.
+struct Machine {
+    kernel: AnyKernel,
+    kind: Kind,
+    rho: f64,
+    /// Coefficient and support vector.
+    terms: Vec<(f64, Vec<f64>)>,
+}
+
+enum Kind {
+    /// The label where the decision is above 0, and the other one.
+    Classes([i32; 2]),
+    Numbers,
+    Novelty,
+}
+
+pub(super) fn write(model: &Model<'_>) -> Result<Vec<u8>> {
+    let machine = machine(model)?;
+    let mut text = String::new();
+    machine.write(&mut text).expect("text can always be appended");
+    Ok(text.into_bytes())
+}
+
+fn machine(model: &Model<'_>) -> Result<Machine> {
+    let (kind, threshold) = kind(model)?;
+    let [part] = model.parts.as_slice() else {
+        bail!("LIBSVM has no sums of operator kernels: export to onnx");
+    };
+    let (kernel, weight) = unscaled(part.kernel);
+    let coefficients: Vec<f64> = part.weights(model).iter().map(|a| weight * a).collect();
+    let Placed { kernel, vectors, constant } = place(model, kernel, &coefficients)?;
+    let rho = threshold - model.offset[0] - constant;
+    let mut terms: Vec<_> = coefficients.into_iter().zip(vectors).collect();
+    // LIBSVM lists the vectors of the first label, whose coefficients are positive, first.
+    terms.sort_by_key(|(a, _)| *a <= 0.0);
+    Ok(Machine { kernel, kind, rho, terms })
+}
+
+/// What the decision is about, and what the score is compared with.
+fn kind(model: &Model<'_>) -> Result<(Kind, f64)> {
+    match model.reads() {
+        Reads::Class => bail!("LIBSVM separates several classes pair by pair, this model by one score each: export to onnx"),
+        _ if model.outputs != 1 => bail!("LIBSVM's models have one output, this one has {}: export to onnx", model.outputs),
+        Reads::Sign => Ok((Kind::Classes(labels(model.learner.classes())?), 0.0)),
+        Reads::Number | Reads::Vector => Ok((Kind::Numbers, 0.0)),
+        Reads::Nothing => match model.learner.threshold() {
+            Some(threshold) => Ok((Kind::Novelty, threshold)),
+            None => bail!("the threshold is still being gathered: learn more examples first, or export to onnx"),
+        },
+    }
+}
+
+/// The labels in LIBSVM's order.
+fn labels(classes: &[Label]) -> Result<[i32; 2]> {
+    match classes {
+        [] => Ok([1, -1]),
+        [only] => bail!("the model has seen one class only, {only}: there is nothing to separate"),
+        [first, second, ..] => Ok([whole(second)?, whole(first)?]),
+    }
+}
+
+fn whole(label: &Label) -> Result<i32> {
+    let number = match label {
+        Label::Int(i) => i32::try_from(*i).ok(),
+        Label::Text(text) => text.parse().ok(),
+    };
+    match number {
+        Some(number) => Ok(number),
+        None => {
+            bail!("LIBSVM's labels are whole numbers of 32 bits, found {label}: export to onnx or json, or number the classes")
+        }
+    }
+}
+
+/// The kernel inside factors, and their product.
+fn unscaled(kernel: &AnyKernel) -> (&AnyKernel, f64) {
+    match kernel {
+        AnyKernel::Scaled { weight, of } => {
+            let (kernel, inner) = unscaled(of);
+            (kernel, weight * inner)
+        }
+        AnyKernel::Sum(of) | AnyKernel::Product(of) if of.len() == 1 => unscaled(&of[0]),
+        _ => (kernel, 1.0),
+    }
+}
+
+/// Kernel and support vectors in the units of the data, and what they add to every score.
+struct Placed {
+    kernel: AnyKernel,
+    vectors: Vec<Vec<f64>>,
+    constant: f64,
+}
+
+fn place(model: &Model<'_>, kernel: &AnyKernel, coefficients: &[f64]) -> Result<Placed> {
+    let shifted = model.shift.iter().any(|m| *m != 0.0);
+    match kernel {
+        AnyKernel::Linear => Ok(Placed { constant: constant(model, coefficients), ..stretched(model, kernel) }),
+        AnyKernel::Polynomial { .. } if shifted => {
+            bail!(
+                "features are shifted before the polynomial kernel sees them, which LIBSVM cannot express: export to onnx, or learn with scale = none"
+            )
+        }
+        AnyKernel::Polynomial { .. } => Ok(stretched(model, kernel)),
+        AnyKernel::Gaussian { gamma } => moved(model, *gamma),
+        other => {
+            bail!("LIBSVM has the linear, polynomial and gaussian kernels only, this model's is {}: export to onnx", name(other))
+        }
+    }
+}
+
+/// <(x - shift) factor, c> = <x, factor c> - <shift factor, c>.
+fn stretched(model: &Model<'_>, kernel: &AnyKernel) -> Placed {
+    let factor = |j: usize| model.factor.get(j).copied().unwrap_or(1.0);
+    let stretch = |c: &[f32]| c.iter().enumerate().map(|(j, c)| f64::from(*c) * factor(j)).collect();
+    Placed { kernel: kernel.clone(), vectors: model.centres().map(stretch).collect(), constant: 0.0 }
+}
+
+fn constant(model: &Model<'_>, coefficients: &[f64]) -> f64 {
+    let origin = |c: &[f32]| c.iter().zip(model.shift).zip(model.factor).map(|((c, m), f)| f64::from(*c) * m * f).sum::<f64>();
+    -model.centres().zip(coefficients).map(|(c, a)| a * origin(c)).sum::<f64>()
+}
+
+/// |(x - shift) f - c|² = f² |x - (c / f + shift)|² for one factor f.
+fn moved(model: &Model<'_>, gamma: f64) -> Result<Placed> {
+    let factor = model.factor.first().copied().unwrap_or(1.0);
+    if model.factor.iter().any(|f| *f != factor) {
+        bail!(
+            "every feature has its own scale, where LIBSVM's rbf kernel has one gamma for all: export to onnx, or learn with scale = none on features of one scale"
+        );
+    }
+    let shift = |j: usize| model.shift.get(j).copied().unwrap_or(0.0);
+    let back = |c: &[f32]| c.iter().enumerate().map(|(j, c)| f64::from(*c) / factor + shift(j)).collect();
+    let kernel = AnyKernel::Gaussian { gamma: gamma * factor * factor };
+    Ok(Placed { kernel, vectors: model.centres().map(back).collect(), constant: 0.0 })
+}
+
+fn name(kernel: &AnyKernel) -> &'static str {
+    match kernel {
+        AnyKernel::Linear => "linear",
+        AnyKernel::Polynomial { .. } => "polynomial",
+        AnyKernel::Gaussian { .. } => "gaussian",
+        AnyKernel::Exponential { .. } => "exponential",
+        AnyKernel::Matern32 { .. } => "matern32",
+        AnyKernel::Matern52 { .. } => "matern52",
+        AnyKernel::RationalQuadratic { .. } => "rational_quadratic",
+        AnyKernel::Scaled { of, .. } => name(of),
+        AnyKernel::Sum(_) => "a sum",
+        AnyKernel::Product(_) => "a product",
+    }
+}
+
+impl Machine {
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        let kind = match self.kind {
+            Kind::Classes(_) => "c_svc",
+            Kind::Numbers => "epsilon_svr",
+            Kind::Novelty => "one_class",
+        };
+        writeln!(text, "svm_type {kind}")?;
+        self.write_kernel(text)?;
+        writeln!(text, "nr_class 2\ntotal_sv {}\nrho {:?}", self.terms.len(), self.rho)?;
+        if let Kind::Classes([above, below]) = self.kind {
+            let positive = self.terms.iter().filter(|(a, _)| *a > 0.0).count();
+            writeln!(text, "label {above} {below}\nnr_sv {positive} {}", self.terms.len() - positive)?;
+        }
+        writeln!(text, "SV")?;
+        self.terms.iter().try_for_each(|(a, vector)| write_vector(text, *a, vector))
+    }
+
+    fn write_kernel(&self, text: &mut String) -> std::fmt::Result {
+        match self.kernel {
+            AnyKernel::Polynomial { degree, gamma, coef0 } => {
+                writeln!(text, "kernel_type polynomial\ndegree {degree}\ngamma {gamma:?}\ncoef0 {coef0:?}")
+            }
+            AnyKernel::Gaussian { gamma } => writeln!(text, "kernel_type rbf\ngamma {gamma:?}"),
+            _ => writeln!(text, "kernel_type linear"),
+        }
+    }
+}
+
+/// Coefficient, then `index:value` from 1 on for what is not zero.
+fn write_vector(text: &mut String, coefficient: f64, vector: &[f64]) -> std::fmt::Result {
+    write!(text, "{coefficient:?} ")?;
+    for (j, value) in vector.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+        write!(text, "{}:{value:?} ", j + 1)?;
+    }
+    writeln!(text)
+}

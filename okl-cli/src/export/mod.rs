@@ -1,0 +1,147 @@
+//! Models for other programs. What is exported is the function that `okl predict` evaluates: with an average configured,
+//! the averaged one. Over a frame (shift, factor), terms c_i and parts m (one, unless operator kernels are summed),
+//!
+//! ```text
+//! u = (x - shift) * factor                               u = x without a frame
+//! scores(x) = b + sum_m J_m sum_i k_m(u, c_i) a_i        J = I without an operator
+//! ```
+//!
+//! Other programs compute it in double precision, where the learner's inner products are single: scores differ by at most
+//! 1e-5 max(1, |score|) on features of moderate size. The learner's r² carries an error of about 1e-7 |u|²: where gamma |u|²
+//! is in the hundreds (raw features, a large gamma), or where large terms cancel, it is the learner that is further off.
+
+mod json;
+mod libsvm;
+mod onnx;
+mod protobuf;
+
+use std::str::FromStr;
+
+use anyhow::{Result, bail};
+use okl::Learner;
+use okl::config::OperatorRule;
+use okl::kernel::AnyKernel;
+use okl::loss::{Loss, Reads};
+
+/// What a model can be written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// LIBSVM's model text: one output; linear, polynomial and gaussian kernels.
+    Libsvm,
+    /// An ONNX graph of plain operators in double precision: every model.
+    Onnx,
+    /// JSON that says what it means: every model.
+    Json,
+}
+
+impl FromStr for To {
+    type Err = anyhow::Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Ok(match name {
+            "libsvm" => To::Libsvm,
+            "onnx" => To::Onnx,
+            "json" => To::Json,
+            _ => bail!("unknown format {name:?}; choose one of libsvm, onnx, json"),
+        })
+    }
+}
+
+/// The bytes of a file that holds the model.
+///
+/// # Errors
+/// If the format cannot express the model; the message says what can.
+pub fn export(learner: &Learner, to: To) -> Result<Vec<u8>> {
+    if learner.features() == 0 || learner.outputs() == 0 {
+        bail!("the model has not seen data yet: there is nothing to export");
+    }
+    let model = Model::of(learner);
+    match to {
+        To::Libsvm => libsvm::write(&model),
+        To::Onnx => onnx::write(&model),
+        To::Json => Ok(json::write(&model)),
+    }
+}
+
+/// The predicting function as every format sees it; symbols at the head of this file.
+struct Model<'a> {
+    learner: &'a Learner,
+    features: usize,
+    outputs: usize,
+    shift: &'a [f64],
+    factor: &'a [f64],
+    parts: Vec<Part<'a>>,
+    /// c_i, in the frame, `features` each.
+    centres: Vec<f32>,
+    /// a_i, `outputs` each.
+    coefficients: Vec<f64>,
+    offset: &'a [f64],
+}
+
+/// k_m J_m.
+struct Part<'a> {
+    kernel: &'a AnyKernel,
+    /// J_m row by row; none for the identity.
+    operator: Option<&'a [f64]>,
+}
+
+impl<'a> Model<'a> {
+    fn of(learner: &'a Learner) -> Self {
+        let (shift, factor) = learner.frame();
+        Model {
+            learner,
+            shift,
+            factor,
+            features: learner.features(),
+            outputs: learner.outputs(),
+            parts: parts(learner),
+            centres: framed_centres(learner),
+            coefficients: learner.predicting_coefficients(),
+            offset: learner.predicting_offset(),
+        }
+    }
+
+    fn reads(&self) -> Reads {
+        self.learner.config().loss.reads()
+    }
+
+    /// Is there anything to do before the kernels see a row?
+    fn framed(&self) -> bool {
+        !self.shift.is_empty()
+    }
+
+    fn centres(&self) -> impl Iterator<Item = &[f32]> {
+        self.centres.chunks_exact(self.features)
+    }
+}
+
+impl Part<'_> {
+    /// J a_i, term by term.
+    fn weights(&self, model: &Model<'_>) -> Vec<f64> {
+        let Some(operator) = self.operator else { return model.coefficients.clone() };
+        let product = |row: &[f64], a: &[f64]| row.iter().zip(a).map(|(j, a)| j * a).sum::<f64>();
+        let terms = model.coefficients.chunks_exact(model.outputs);
+        terms.flat_map(|a| operator.chunks_exact(model.outputs).map(move |row| product(row, a))).collect()
+    }
+}
+
+/// The kernels are those in force: while a warm-up is under way, the configuration does not know their widths yet.
+fn parts(learner: &Learner) -> Vec<Part<'_>> {
+    let kernels = learner.engine().terms().space().kernels().iter();
+    match &learner.config().operator {
+        None => kernels.map(|kernel| Part { kernel, operator: None }).collect(),
+        Some(OperatorRule::Matrix(j)) => kernels.map(|kernel| Part { kernel, operator: Some(j.as_slice()) }).collect(),
+        Some(OperatorRule::Sum(sum)) => {
+            kernels.zip(sum).map(|(kernel, part)| Part { kernel, operator: Some(part.operator.as_slice()) }).collect()
+        }
+    }
+}
+
+fn framed_centres(learner: &Learner) -> Vec<f32> {
+    let terms = learner.engine().terms();
+    let mut centres = vec![0.0; terms.len() * learner.features()];
+    for (slot, row) in terms.live().zip(centres.chunks_exact_mut(learner.features())) {
+        terms.space().centre(slot, row);
+    }
+    centres
+}

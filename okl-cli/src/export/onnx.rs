@@ -1,0 +1,363 @@
+//! ONNX: the model as a graph of plain operators in double precision, which any runtime can run.
+//!
+//! | name | type | what |
+//! |---|---|---|
+//! | `x` | float (rows, features) | input, as the learner reads it |
+//! | `scores` | double (rows, outputs) | what `okl predict` returns |
+//! | `label` | int64 (rows) | with classes: an index into them, the earlier one of equals; for a sign, 1 where the score is above 0 |
+//! | `novel` | bool (rows) | with a threshold: is the score below it? |
+//!
+//! With U the rows in their frame, C the centres, W_m = A J_m the coefficients behind the operator,
+//!
+//! ```text
+//! D = U Cᵀ            R² = max(0, |u|² + |c|² - 2 D)            scores = b + sum_m k_m(D, R²) W_m
+//! ```
+//!
+//! Metadata: `okl.config` and `okl.classes` as JSON, `okl.threshold` for novelty.
+
+use anyhow::{Result, bail};
+use okl::batch::LARGEST;
+use okl::kernel::AnyKernel;
+use okl::loss::Reads;
+
+use super::Model;
+use super::protobuf::Message;
+
+/// Old enough for every runtime of the last years, new enough for double precision throughout.
+const IR_VERSION: u64 = 8;
+const OPSET: u64 = 17;
+
+/// Protobuf's own limit on the size of a message.
+const MOST_BYTES: usize = i32::MAX as usize;
+
+/// Types of elements, as `TensorProto.DataType` numbers them.
+const FLOAT: u64 = 1;
+const INT64: u64 = 7;
+const BOOL: u64 = 9;
+const DOUBLE: u64 = 11;
+
+pub(super) fn write(model: &Model<'_>) -> Result<Vec<u8>> {
+    let bytes = 4 * model.centres.len() + 8 * model.coefficients.len() * model.parts.len();
+    if bytes > MOST_BYTES / 2 {
+        bail!("the model has {bytes} bytes of numbers, and an ONNX file holds at most 2 GB: learn with a smaller budget");
+    }
+    let mut graph = Graph::default();
+    graph.declare_input("x", FLOAT, &[Dim::Rows, Dim::Count(model.features)]);
+    let rows = framed(&mut graph, model);
+    scores(&mut graph, model, &rows);
+    decide(&mut graph, model);
+    Ok(finish(&graph, model).0)
+}
+
+/// ModelProto.
+fn finish(graph: &Graph, model: &Model<'_>) -> Message {
+    let opset = Message::default().text(1, "").number(2, OPSET);
+    Message::default()
+        .number(1, IR_VERSION)
+        .text(2, "okl")
+        .text(3, env!("CARGO_PKG_VERSION"))
+        .number(5, 1)
+        .message(7, &graph.message())
+        .message(8, &opset)
+        .messages(14, &metadata(model))
+}
+
+fn metadata(model: &Model<'_>) -> Vec<Message> {
+    let entry = |key: &str, value: String| Message::default().text(1, key).text(2, &value);
+    let learner = model.learner;
+    let mut entries = vec![entry("okl.config", learner.config().to_json())];
+    if !learner.classes().is_empty() {
+        entries.push(entry("okl.classes", serde_json::json!(learner.classes()).to_string()));
+    }
+    entries.extend(learner.threshold().map(|threshold| entry("okl.threshold", format!("{threshold:?}"))));
+    entries
+}
+
+/// The rows as the kernels see them: rounded to single precision where the learner does, in double precision.
+fn framed(graph: &mut Graph, model: &Model<'_>) -> String {
+    let x = graph.cast("x", DOUBLE);
+    if !model.framed() {
+        return x;
+    }
+    let shift = graph.doubles("shift", &[1, model.features], model.shift);
+    let factor = graph.doubles("factor", &[1, model.features], model.factor);
+    let (least, most) = (graph.scalar(-f64::from(LARGEST)), graph.scalar(LARGEST.into()));
+    let x = graph.node("Sub", &[&x, &shift]);
+    let x = graph.node("Mul", &[&x, &factor]);
+    let x = graph.node("Clip", &[&x, &least, &most]);
+    let x = graph.cast(&x, FLOAT);
+    graph.cast(&x, DOUBLE)
+}
+
+fn scores(graph: &mut Graph, model: &Model<'_>, rows: &str) {
+    // Without terms, one of weight 0 stands in: runtimes differ on empty tensors.
+    let terms = (model.centres.len() / model.features).max(1);
+    let pairs = pairs(graph, model, rows, terms);
+    let mut total = graph.doubles("offset", &[1, model.outputs], model.offset);
+    for (m, part) in model.parts.iter().enumerate() {
+        let mut weights = part.weights(model);
+        weights.resize(terms * model.outputs, 0.0);
+        let weights = graph.doubles(&format!("weights_{m}"), &[terms, model.outputs], &weights);
+        let values = kernel(graph, part.kernel, &pairs);
+        let sums = graph.node("MatMul", &[&values, &weights]);
+        total = graph.node("Add", &[&total, &sums]);
+    }
+    graph.name_output("scores", &total, DOUBLE, &[Dim::Rows, Dim::Count(model.outputs)]);
+}
+
+/// What kernels are functions of: every row against every centre.
+struct Pairs {
+    dots: String,
+    /// Squared distances, where a kernel reads them.
+    distances: String,
+}
+
+fn pairs(graph: &mut Graph, model: &Model<'_>, rows: &str, terms: usize) -> Pairs {
+    let mut centres = model.centres.clone();
+    centres.resize(terms * model.features, 0.0);
+    let name = graph.floats("centres", &[terms, model.features], &centres);
+    let c = graph.cast(&name, DOUBLE);
+    let transposed = graph.node("Transpose", &[&c]);
+    let dots = graph.node("MatMul", &[rows, &transposed]);
+    let wanted = model.parts.iter().any(|part| reads_distance(part.kernel));
+    let distances = if wanted { distances(graph, rows, &dots, &centres, model.features) } else { String::new() };
+    Pairs { dots, distances }
+}
+
+fn distances(graph: &mut Graph, rows: &str, dots: &str, centres: &[f32], features: usize) -> String {
+    let square = |c: &[f32]| c.iter().map(|c| f64::from(*c) * f64::from(*c)).sum::<f64>();
+    let squares: Vec<f64> = centres.chunks_exact(features).map(square).collect();
+    let cc = graph.doubles("centre_squares", &[1, squares.len()], &squares);
+    let axis = graph.axis();
+    let xx = graph.node("Mul", &[rows, rows]);
+    let xx = graph.node("ReduceSum", &[&xx, &axis]);
+    let both = graph.node("Add", &[&xx, &cc]);
+    let twice = graph.times(2.0, dots);
+    let distances = graph.node("Sub", &[&both, &twice]);
+    let zero = graph.scalar(0.0);
+    graph.node("Max", &[&distances, &zero])
+}
+
+fn reads_distance(kernel: &AnyKernel) -> bool {
+    match kernel {
+        AnyKernel::Linear | AnyKernel::Polynomial { .. } => false,
+        AnyKernel::Scaled { of, .. } => reads_distance(of),
+        AnyKernel::Sum(of) | AnyKernel::Product(of) => of.iter().any(reads_distance),
+        _ => true,
+    }
+}
+
+/// The kernel's values; formulas in `okl::kernel`.
+fn kernel(graph: &mut Graph, of: &AnyKernel, pairs: &Pairs) -> String {
+    let r2 = &pairs.distances;
+    match *of {
+        AnyKernel::Linear => pairs.dots.clone(),
+        AnyKernel::Polynomial { degree, gamma, coef0 } => {
+            let base = graph.times(gamma, &pairs.dots);
+            let base = graph.plus(coef0, &base);
+            graph.power(&base, f64::from(degree))
+        }
+        AnyKernel::Gaussian { gamma } => {
+            let exponent = graph.times(-gamma, r2);
+            graph.node("Exp", &[&exponent])
+        }
+        AnyKernel::Exponential { gamma } => {
+            let s = scaled_distance(graph, r2, gamma);
+            decay(graph, &s)
+        }
+        AnyKernel::Matern32 { gamma } => matern(graph, r2, gamma * 3f64.sqrt(), false),
+        AnyKernel::Matern52 { gamma } => matern(graph, r2, gamma * 5f64.sqrt(), true),
+        AnyKernel::RationalQuadratic { gamma, alpha } => {
+            let base = graph.times(gamma / alpha, r2);
+            let base = graph.plus(1.0, &base);
+            graph.power(&base, -alpha)
+        }
+        AnyKernel::Scaled { weight, ref of } => {
+            let values = kernel(graph, of, pairs);
+            graph.times(weight, &values)
+        }
+        AnyKernel::Sum(ref of) => fold(graph, "Add", of, pairs),
+        AnyKernel::Product(ref of) => fold(graph, "Mul", of, pairs),
+    }
+}
+
+fn scaled_distance(graph: &mut Graph, r2: &str, scale: f64) -> String {
+    let r = graph.node("Sqrt", &[r2]);
+    graph.times(scale, &r)
+}
+
+/// exp(-s)
+fn decay(graph: &mut Graph, s: &str) -> String {
+    let exponent = graph.node("Neg", &[s]);
+    graph.node("Exp", &[&exponent])
+}
+
+/// (1 + s) exp(-s), or (1 + s + s²/3) exp(-s).
+fn matern(graph: &mut Graph, r2: &str, scale: f64, smoother: bool) -> String {
+    let s = scaled_distance(graph, r2, scale);
+    let mut polynomial = graph.plus(1.0, &s);
+    if smoother {
+        let square = graph.node("Mul", &[&s, &s]);
+        let third = graph.times(1.0 / 3.0, &square);
+        polynomial = graph.node("Add", &[&polynomial, &third]);
+    }
+    let decay = decay(graph, &s);
+    graph.node("Mul", &[&polynomial, &decay])
+}
+
+/// A checked configuration has no empty sums and products.
+fn fold(graph: &mut Graph, operator: &str, of: &[AnyKernel], pairs: &Pairs) -> String {
+    let values: Vec<String> = of.iter().map(|k| kernel(graph, k, pairs)).collect();
+    let mut values = values.into_iter();
+    let first = values.next().unwrap_or_else(|| graph.scalar(if operator == "Add" { 0.0 } else { 1.0 }));
+    values.fold(first, |total, value| graph.node(operator, &[&total, &value]))
+}
+
+/// `label` or `novel`, where the scores decide something.
+fn decide(graph: &mut Graph, model: &Model<'_>) {
+    match (model.reads(), model.learner.threshold()) {
+        (Reads::Class, _) => {
+            let label = graph.node_with("ArgMax", &["scores"], &[("axis", 1), ("keepdims", 0)]);
+            graph.name_output("label", &label, INT64, &[Dim::Rows]);
+        }
+        (Reads::Sign, _) => {
+            let positive = compare(graph, "Greater", 0.0);
+            let label = graph.cast(&positive, INT64);
+            graph.name_output("label", &label, INT64, &[Dim::Rows]);
+        }
+        (_, Some(threshold)) => {
+            let novel = compare(graph, "Less", threshold);
+            graph.name_output("novel", &novel, BOOL, &[Dim::Rows]);
+        }
+        _ => {}
+    }
+}
+
+/// The one score of each row against a number.
+fn compare(graph: &mut Graph, operator: &str, with: f64) -> String {
+    let with = graph.scalar(with);
+    let answers = graph.node(operator, &["scores", &with]);
+    let axis = graph.axis();
+    graph.node("Squeeze", &[&answers, &axis])
+}
+
+/// The size of an axis.
+enum Dim {
+    Rows,
+    Count(usize),
+}
+
+/// A graph under construction: every call adds a node or a constant and returns the name of its value.
+#[derive(Default)]
+struct Graph {
+    nodes: Vec<Message>,
+    constants: Vec<Message>,
+    inputs: Vec<Message>,
+    outputs: Vec<Message>,
+    values: usize,
+}
+
+impl Graph {
+    fn fresh(&mut self, what: &str) -> String {
+        self.values += 1;
+        format!("{}_{}", what.to_lowercase(), self.values)
+    }
+
+    fn node(&mut self, operator: &str, inputs: &[&str]) -> String {
+        self.node_with(operator, inputs, &[])
+    }
+
+    fn node_with(&mut self, operator: &str, inputs: &[&str], attributes: &[(&str, u64)]) -> String {
+        let output = self.fresh(operator);
+        self.push(operator, inputs, attributes, &output);
+        output
+    }
+
+    /// NodeProto.
+    fn push(&mut self, operator: &str, inputs: &[&str], attributes: &[(&str, u64)], output: &str) {
+        const INT: u64 = 2;
+        let attribute = |(name, value): &(&str, u64)| Message::default().text(1, name).number(3, *value).number(20, INT);
+        let attributes: Vec<Message> = attributes.iter().map(attribute).collect();
+        let node = inputs.iter().fold(Message::default(), |node, input| node.text(1, input));
+        self.nodes.push(node.text(2, output).text(3, output).text(4, operator).messages(5, &attributes));
+    }
+
+    fn cast(&mut self, value: &str, to: u64) -> String {
+        self.node_with("Cast", &[value], &[("to", to)])
+    }
+
+    fn times(&mut self, factor: f64, value: &str) -> String {
+        let factor = self.scalar(factor);
+        self.node("Mul", &[&factor, value])
+    }
+
+    fn plus(&mut self, constant: f64, value: &str) -> String {
+        let constant = self.scalar(constant);
+        self.node("Add", &[&constant, value])
+    }
+
+    fn power(&mut self, value: &str, exponent: f64) -> String {
+        let exponent = self.scalar(exponent);
+        self.node("Pow", &[value, &exponent])
+    }
+
+    fn scalar(&mut self, value: f64) -> String {
+        let name = self.fresh("constant");
+        self.doubles(&name, &[], &[value])
+    }
+
+    /// The second axis, as some operators want it.
+    fn axis(&mut self) -> String {
+        let name = self.fresh("axis");
+        self.tensor(&name, INT64, &[1], &1i64.to_le_bytes())
+    }
+
+    fn doubles(&mut self, name: &str, shape: &[usize], values: &[f64]) -> String {
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        self.tensor(name, DOUBLE, shape, &bytes)
+    }
+
+    fn floats(&mut self, name: &str, shape: &[usize], values: &[f32]) -> String {
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        self.tensor(name, FLOAT, shape, &bytes)
+    }
+
+    /// TensorProto.
+    fn tensor(&mut self, name: &str, of: u64, shape: &[usize], bytes: &[u8]) -> String {
+        let tensor = shape.iter().fold(Message::default(), |tensor, size| tensor.number(1, *size as u64));
+        self.constants.push(tensor.number(2, of).text(8, name).bytes(9, bytes));
+        name.into()
+    }
+
+    fn declare_input(&mut self, name: &str, of: u64, shape: &[Dim]) {
+        self.inputs.push(value_info(name, of, shape));
+    }
+
+    /// Gives a value the name under which it leaves the graph.
+    fn name_output(&mut self, name: &str, value: &str, of: u64, shape: &[Dim]) {
+        self.push("Identity", &[value], &[], name);
+        self.outputs.push(value_info(name, of, shape));
+    }
+
+    /// GraphProto.
+    fn message(&self) -> Message {
+        Message::default()
+            .messages(1, &self.nodes)
+            .text(2, "okl")
+            .messages(5, &self.constants)
+            .messages(11, &self.inputs)
+            .messages(12, &self.outputs)
+    }
+}
+
+/// ValueInfoProto of a tensor.
+fn value_info(name: &str, of: u64, shape: &[Dim]) -> Message {
+    let dim = |dim: &Dim| match dim {
+        Dim::Rows => Message::default().text(2, "rows"),
+        Dim::Count(n) => Message::default().number(1, *n as u64),
+    };
+    let dims: Vec<Message> = shape.iter().map(dim).collect();
+    let tensor = Message::default().number(1, of).message(2, &Message::default().messages(1, &dims));
+    let kind = Message::default().message(1, &tensor);
+    Message::default().text(1, name).message(2, &kind)
+}

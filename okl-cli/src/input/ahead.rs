@@ -1,0 +1,58 @@
+//! Parsing on a thread of its own, a few chunks ahead of whoever learns.
+
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use super::error::{InputError, Trouble};
+use super::{Chunk, Reader, Schema};
+
+/// Chunks in order, parsed ahead; an error is the last item.
+pub struct ReadAhead {
+    chunks: Receiver<Result<Chunk, InputError>>,
+    thread: Option<JoinHandle<()>>,
+    schema: Schema,
+}
+
+/// Starts a thread that parses up to `depth` chunks ahead of the caller. It ends when the input does or the iterator is dropped.
+///
+/// # Errors
+/// If the system cannot start a thread.
+pub fn read_ahead(mut reader: Reader, depth: usize) -> Result<ReadAhead, InputError> {
+    let file = reader.file().to_string();
+    let schema = reader.schema().clone();
+    let (send, chunks) = sync_channel(depth.max(1));
+    let work = move || {
+        while let Some(chunk) = reader.next().transpose() {
+            let failed = chunk.is_err();
+            if send.send(chunk).is_err() || failed {
+                return;
+            }
+        }
+    };
+    let thread = thread::Builder::new().name("okl-read".into()).spawn(work);
+    let thread = thread.map_err(|e| InputError::new(Trouble::Io, &file, format!("cannot start a thread to read it: {e}")))?;
+    Ok(ReadAhead { chunks, thread: Some(thread), schema })
+}
+
+impl ReadAhead {
+    /// The schema as of the chunk that was returned last, whatever has been parsed since.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+}
+
+impl Iterator for ReadAhead {
+    type Item = Result<Chunk, InputError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Ok(item) = self.chunks.recv() else {
+            // The end; or a panic over there, which must not look like one.
+            self.thread.take()?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            return None;
+        };
+        if let Ok(chunk) = &item {
+            self.schema.advance(chunk);
+        }
+        Some(item)
+    }
+}

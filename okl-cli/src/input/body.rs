@@ -1,0 +1,218 @@
+//! An input record by record, whatever its format.
+
+use std::fs::File;
+use std::io::Read;
+
+use super::chunk::Builder;
+use super::columns::Columns;
+use super::csv::{self, Csv};
+use super::error::{self, InputError, Parsed, Trouble};
+use super::jsonl::{self, Jsonl};
+use super::libsvm::{self, Libsvm};
+use super::lines::{LONGEST_LINE, Lines, NoLine};
+use super::source::Source;
+use super::vw::{self, Vw};
+use super::{Format, Options, sniff};
+
+pub(super) enum Body {
+    Text(Box<Text>),
+    #[cfg(feature = "parquet")]
+    Parquet(Box<super::parquet::Table>),
+}
+
+enum Parser {
+    Csv(Csv),
+    Libsvm(Libsvm),
+    Jsonl(Jsonl, bool),
+    Vw(Vw),
+}
+
+/// Lines and the parser of one line.
+pub(super) struct Text {
+    lines: Lines,
+    record: (usize, usize),
+    parser: Parser,
+}
+
+impl Body {
+    /// Takes the next record; its line (or row), from 1, or nothing at the end.
+    pub fn advance(&mut self, file: &str) -> Result<Option<u64>, InputError> {
+        match self {
+            Body::Text(text) => text.advance(file),
+            #[cfg(feature = "parquet")]
+            Body::Parquet(table) => table.advance(file),
+        }
+    }
+
+    /// Puts the record's cells where they belong; `false` if there are none.
+    pub fn parse(&mut self, columns: &mut Columns, out: &mut Builder) -> Parsed<bool> {
+        match self {
+            Body::Text(text) => text.parse(columns, out),
+            #[cfg(feature = "parquet")]
+            Body::Parquet(table) => table.parse(columns, out),
+        }
+    }
+
+    /// The next record will be this one again.
+    pub fn again(&mut self) {
+        match self {
+            Body::Text(text) => text.lines.again(text.record),
+            #[cfg(feature = "parquet")]
+            Body::Parquet(table) => table.again(),
+        }
+    }
+
+    /// What there is instead of rows.
+    pub fn no_rows(&self) -> &'static str {
+        match self {
+            Body::Text(text) if matches!(&text.parser, Parser::Csv(Csv { header: true, .. })) => "a header and no rows",
+            _ => "no rows; there is nothing to read",
+        }
+    }
+
+    pub fn would_wait(&self) -> bool {
+        match self {
+            Body::Text(text) => text.lines.would_wait(),
+            #[cfg(feature = "parquet")]
+            Body::Parquet(_) => false,
+        }
+    }
+}
+
+impl Text {
+    /// # Errors
+    /// If it is empty or not text.
+    pub fn new(file: &str, source: Source) -> Result<Self, InputError> {
+        let mut text = Text { lines: Lines::new(source), record: (0, 0), parser: Parser::Jsonl(Jsonl::default(), false) };
+        let head = text.head(file)?;
+        let data = |text: &str| InputError::new(Trouble::Data, file, text);
+        if head.starts_with(b"PAR1") {
+            return Err(data("Parquet cannot be read from a stream or compressed as a whole; give the plain file by name"));
+        }
+        if let Some(what) = sniff::not_text(head) {
+            return Err(data(what));
+        }
+        if head.starts_with(b"\xef\xbb\xbf") {
+            text.lines.drop_front(3);
+        }
+        if text.head(file)?.trim_ascii().is_empty() {
+            return Err(data("empty; there is nothing to read"));
+        }
+        Ok(text)
+    }
+
+    /// The first lines.
+    pub fn head(&mut self, file: &str) -> Result<&[u8], InputError> {
+        self.lines.peek().map_err(|e| no_line(file, 1, e))
+    }
+
+    /// Chooses the parser and learns what it needs from the first lines.
+    pub fn parser(mut self, file: &str, format: Format, options: &mut Options) -> Result<(Body, Columns), InputError> {
+        let head = self.lines.peek().map_err(|e| no_line(file, 1, e))?;
+        let (parser, columns) = parser(head, format, options).map_err(|text| InputError::new(Trouble::Usage, file, text))?;
+        self.parser = parser;
+        if matches!(&self.parser, Parser::Csv(Csv { header: true, .. })) {
+            self.skip_header(file)?;
+        }
+        Ok((Body::Text(Box::new(self)), columns))
+    }
+
+    /// Passes over the first record that is not blank.
+    fn skip_header(&mut self, file: &str) -> Result<(), InputError> {
+        while self.advance(file)?.is_some() && self.lines.bytes(self.record).trim_ascii().is_empty() {}
+        Ok(())
+    }
+
+    fn advance(&mut self, file: &str) -> Result<Option<u64>, InputError> {
+        let next = match &self.parser {
+            Parser::Csv(csv) => self.lines.next(|line, inside| csv::open_quote(line, csv.delimiter, inside)),
+            _ => self.lines.next(|_, _| false),
+        };
+        let record = next.map_err(|e| no_line(file, self.lines.first, e))?;
+        self.record = record.unwrap_or((0, 0));
+        Ok(record.map(|_| self.lines.first))
+    }
+
+    fn parse(&mut self, columns: &mut Columns, out: &mut Builder) -> Parsed<bool> {
+        let record = self.lines.bytes(self.record);
+        match &mut self.parser {
+            Parser::Csv(csv) => csv.row(record, columns, out),
+            Parser::Libsvm(libsvm) => libsvm.row(record, columns, out),
+            Parser::Jsonl(jsonl, _) => jsonl.row(record, columns, out),
+            Parser::Vw(vw) => vw.row(record, columns, out),
+        }
+    }
+
+    /// Has every target that is needed been named by some row?
+    pub fn saw_targets(&self, columns: &Columns) -> bool {
+        match &self.parser {
+            Parser::Jsonl(jsonl, true) => jsonl.saw_targets(columns),
+            _ => true,
+        }
+    }
+}
+
+fn parser(head: &[u8], format: Format, options: &mut Options) -> Result<(Parser, Columns), String> {
+    let labelled = options.want_target || !options.targets.is_empty();
+    match format {
+        Format::Csv => {
+            let mut columns = Columns::new(options, csv::SHAPE);
+            Ok((Parser::Csv(Csv::new(head, options, &mut columns)?), columns))
+        }
+        Format::Libsvm => {
+            name_labels(options, if labelled { libsvm::labels(head) } else { 0 });
+            Ok((Parser::Libsvm(Libsvm::new(options)?), Columns::new(options, libsvm::SHAPE)))
+        }
+        Format::Vw => {
+            name_labels(options, usize::from(labelled));
+            Ok((Parser::Vw(Vw::new(options)?), Columns::new(options, vw::SHAPE)))
+        }
+        Format::Jsonl if options.want_target && options.targets.is_empty() => {
+            Err("which key is the target? Say --target NAME".into())
+        }
+        Format::Jsonl => {
+            Ok((Parser::Jsonl(Jsonl::default(), options.want_target), Columns::new(options, jsonl::shape(options.sparse))))
+        }
+        Format::Parquet => Err("not a Parquet file".into()),
+    }
+}
+
+/// Labels that stand in front have no names but these.
+fn name_labels(options: &mut Options, width: usize) {
+    if options.targets.is_empty() && options.schema.is_none() {
+        options.targets = match width {
+            1 => vec!["label".into()],
+            _ => (1..=width).map(|i| format!("label{i}")).collect(),
+        };
+    }
+}
+
+fn no_line(file: &str, line: u64, why: NoLine) -> InputError {
+    match why {
+        NoLine::Io(e) => InputError::io(file, &e),
+        NoLine::TooLong => InputError::at(
+            file,
+            line,
+            *error::row(format!("longer than {} MiB; is this text with line ends?", LONGEST_LINE >> 20)),
+        ),
+        NoLine::Open => InputError::at(file, line, *error::row("a quote (\") is opened here and not closed; close or double it")),
+    }
+}
+
+pub(super) fn is_parquet(path: &str) -> bool {
+    let mut magic = [0; 4];
+    File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok() && &magic == b"PAR1"
+}
+
+#[cfg(feature = "parquet")]
+pub(super) fn open_parquet(file: &str, options: &mut Options) -> Result<(Body, Columns), InputError> {
+    let mut columns = Columns::new(options, csv::SHAPE);
+    let table = super::parquet::Table::open(file, options, &mut columns)?;
+    Ok((Body::Parquet(Box::new(table)), columns))
+}
+
+#[cfg(not(feature = "parquet"))]
+pub(super) fn open_parquet(file: &str, _: &mut Options) -> Result<(Body, Columns), InputError> {
+    let text = "this okl was built without Parquet; build it with the feature `parquet`, or convert the file to CSV";
+    Err(InputError::new(Trouble::Usage, file, text))
+}

@@ -1,0 +1,121 @@
+//! One cell to its place: a number is a feature's value, a text is a level, and the first good row decides which.
+
+use std::collections::HashMap;
+
+use super::chunk::{Builder, LARGEST};
+use super::columns::{Column, Columns, MOST_FEATURES, MOST_LEVELS, Role};
+use super::error::{self, Parsed};
+use super::number::{Value, shown};
+use super::schema::{Feature, Features};
+
+impl Columns {
+    /// Puts one cell where it belongs.
+    pub fn cell(&mut self, column: u32, value: Value<'_>, raw: &[u8], out: &mut Builder) -> Parsed {
+        match self.list[column as usize].role {
+            Role::Ignored => Ok(()),
+            Role::Target(t) => out.target(t, value, &self.list[column as usize].name),
+            Role::Weight => out.weight(value, &self.list[column as usize].name),
+            Role::Id => out.id(raw, &self.list[column as usize].name),
+            Role::Number(f) => self.number(column, f, value, out),
+            Role::Category(c) => self.category(column, c, value, raw, out),
+            Role::Undecided => self.decide(column, value, raw, out),
+        }
+    }
+
+    fn number(&mut self, column: u32, feature: u32, value: Value<'_>, out: &mut Builder) -> Parsed {
+        let number = match value {
+            Value::Number(v) => v,
+            Value::Int(v) => v as f64,
+            Value::Bool(v) => f64::from(u8::from(v)),
+            Value::Missing => return Err(self.missing(column)),
+            Value::Text(text) => return Err(self.text_refused(column, text)),
+        };
+        if number.abs() <= LARGEST {
+            out.put(feature, number);
+            return Ok(());
+        }
+        Err(self.too_large(column, number))
+    }
+
+    pub fn too_large(&self, column: u32, number: f64) -> Box<error::Fault> {
+        let name = &self.list[column as usize].name;
+        let what = if number.is_finite() { "a number below 1e15; rescale this column" } else { "a finite number" };
+        error::cell(name, format!("found {number:e}, expected {what}"))
+    }
+
+    pub fn missing(&self, column: u32) -> Box<error::Fault> {
+        let name = &self.list[column as usize].name;
+        error::cell(name, "the value is missing; fill it in, or skip such rows with --on-bad-row skip")
+    }
+
+    fn text_refused(&self, column: u32, text: &[u8]) -> Box<error::Fault> {
+        let name = &self.list[column as usize].name;
+        let text = format!("found {}, expected a number; use --one-hot, --ignore {name} or encode it", shown(text));
+        if self.started() { error::cell(name, text) } else { error::stop(name, text) }
+    }
+
+    fn decide(&mut self, column: u32, value: Value<'_>, raw: &[u8], out: &mut Builder) -> Parsed {
+        match value {
+            Value::Missing => Err(self.missing(column)),
+            Value::Text(text) if !self.schema.one_hot => Err(self.text_refused(column, text)),
+            Value::Text(_) => {
+                self.list[column as usize].role = Role::Category(self.categories.len() as u32);
+                self.categories.push(HashMap::new());
+                self.cell(column, value, raw, out)
+            }
+            _ => {
+                self.make_number(column)?;
+                self.cell(column, value, raw, out)
+            }
+        }
+    }
+
+    /// Makes a column of numbers the next feature.
+    pub fn make_number(&mut self, column: u32) -> Parsed {
+        let feature = self.add_feature(column, None)?;
+        self.list[column as usize].role = Role::Number(feature);
+        Ok(())
+    }
+
+    fn category(&mut self, column: u32, category: u32, value: Value<'_>, raw: &[u8], out: &mut Builder) -> Parsed {
+        if value == Value::Missing {
+            return Err(self.missing(column));
+        }
+        if let Some(feature) = self.categories[category as usize].get(raw) {
+            out.put(*feature, 1.0);
+            return Ok(());
+        }
+        if self.categories[category as usize].len() >= MOST_LEVELS {
+            let name = &self.list[column as usize].name;
+            return Err(error::stop(
+                name,
+                format!("more than {MOST_LEVELS} different texts; use --ignore {name}, or --id {name} if it is an id"),
+            ));
+        }
+        let Ok(level) = std::str::from_utf8(raw) else {
+            return Err(error::cell(
+                &self.list[column as usize].name,
+                format!("found {}, which is not UTF-8; convert the file", shown(raw)),
+            ));
+        };
+        let feature = self.add_feature(column, Some(level.into()))?;
+        self.categories[category as usize].insert(raw.into(), feature);
+        out.put(feature, 1.0);
+        Ok(())
+    }
+
+    fn add_feature(&mut self, column: u32, level: Option<String>) -> Parsed<u32> {
+        let Column { name, required, .. } = &self.list[column as usize];
+        let at = self.schema.len();
+        if at >= MOST_FEATURES {
+            return Err(error::stop(
+                name,
+                format!("more than {MOST_FEATURES} features; choose some with --features, or hash them"),
+            ));
+        }
+        if let Features::Named(list) = &mut self.schema.features {
+            list.push(Feature { column: name.clone(), level, optional: !required });
+        }
+        Ok(at as u32)
+    }
+}

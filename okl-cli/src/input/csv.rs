@@ -1,0 +1,185 @@
+//! Tables of delimited text (RFC 4180 quotes, any of `, ; tab |`): a row of plain numbers is parsed in one pass over its bytes.
+
+use super::Options;
+use super::chunk::{Builder, LARGEST};
+use super::columns::{Columns, MOST_FEATURES, Role, Shape};
+use super::error::{self, Parsed};
+use super::number::{classify, scan};
+use super::plan::assign;
+use super::sniff;
+
+pub(super) const SHAPE: Shape = Shape { sparse: false, open: false, indexed: false };
+
+/// What the first lines say.
+pub(super) struct Csv {
+    pub delimiter: u8,
+    pub header: bool,
+    /// The column of [`Columns`] behind each field.
+    plan: Vec<u32>,
+}
+
+impl Csv {
+    /// Reads the header, or numbers the columns from 1, and finds a role for each.
+    ///
+    /// # Errors
+    /// A message about the options or the header.
+    pub fn new(head: &[u8], options: &Options, columns: &mut Columns) -> Result<Csv, String> {
+        let delimiter = sniff::delimiter(head);
+        let first = head.split(|b| *b == b'\n').find(|l| !l.trim_ascii().is_empty()).unwrap_or(&[]);
+        if first.iter().filter(|b| **b == delimiter).count() >= MOST_FEATURES {
+            return Err(format!("more than {MOST_FEATURES} columns; choose some of them"));
+        }
+        let records = sniff::records(head, delimiter);
+        let asked: Vec<String> = columns.list.iter().map(|c| c.name.clone()).chain(options.features.iter().cloned()).collect();
+        let header = options.header.unwrap_or_else(|| sniff::has_header(&records, &asked));
+        let Some(first) = records.first() else { return Err("empty; there is nothing to read".into()) };
+        let numbered = |i: usize| (i + 1).to_string();
+        let name = |(i, n): (usize, &String)| if header && !n.is_empty() { n.clone() } else { numbered(i) };
+        let names: Vec<String> = first.iter().enumerate().map(name).collect();
+        Ok(Csv { delimiter, header, plan: plan(names, header, options, columns)? })
+    }
+
+    /// Puts one record's cells where they belong; `false` if it is empty.
+    pub fn row(&self, record: &[u8], columns: &mut Columns, out: &mut Builder) -> Parsed<bool> {
+        if record.is_empty() || record.trim_ascii().is_empty() && self.plan.len() > 1 && !record.contains(&self.delimiter) {
+            return Ok(false);
+        }
+        out.begin(columns.features());
+        if record.contains(&b'"') {
+            self.quoted(record, columns, out)?
+        } else {
+            self.plain(record, columns, out)?
+        }
+        Ok(true)
+    }
+
+    fn plain(&self, record: &[u8], columns: &mut Columns, out: &mut Builder) -> Parsed {
+        let (mut rest, last) = (record, self.plan.len() - 1);
+        for (i, &column) in self.plan.iter().enumerate() {
+            let end = match (columns.list[column as usize].role, scan(rest)) {
+                (Role::Number(feature), Some((value, n))) if n == rest.len() || rest[n] == self.delimiter => {
+                    if value.abs() > LARGEST {
+                        return Err(columns.too_large(column, value));
+                    }
+                    out.put(feature, value);
+                    n
+                }
+                _ => self.other(rest, column, columns, out)?,
+            };
+            if (end == rest.len()) != (i == last) {
+                return Err(self.ragged(record));
+            }
+            rest = rest.get(end + 1..).unwrap_or(&[]);
+        }
+        Ok(())
+    }
+
+    /// A field that is not simply a number; returns where it ends. What a ragged row has in its last field is not looked at.
+    fn other(&self, rest: &[u8], column: u32, columns: &mut Columns, out: &mut Builder) -> Parsed<usize> {
+        let end = rest.iter().position(|b| *b == self.delimiter).unwrap_or(rest.len());
+        let field = rest[..end].trim_ascii();
+        columns.cell(column, classify(field), field, out)?;
+        Ok(end)
+    }
+
+    fn quoted(&self, record: &[u8], columns: &mut Columns, out: &mut Builder) -> Parsed {
+        let (mut i, mut result) = (0, Ok(()));
+        split(record, self.delimiter, |field| {
+            let field = field.trim_ascii();
+            if let (Ok(()), Some(&column)) = (&result, self.plan.get(i)) {
+                result = columns.cell(column, classify(field), field, out);
+            }
+            i += 1;
+        });
+        if i == self.plan.len() { result } else { Err(self.ragged(record)) }
+    }
+
+    fn ragged(&self, record: &[u8]) -> Box<error::Fault> {
+        let mut found = 0;
+        split(record, self.delimiter, |_| found += 1);
+        let delimiter = char::from(self.delimiter).escape_debug();
+        error::row(format!("found {found} columns, expected {} as in the first row (delimiter '{delimiter}')", self.plan.len()))
+    }
+}
+
+/// The column behind each field of the file.
+fn plan(names: Vec<String>, header: bool, options: &Options, columns: &mut Columns) -> Result<Vec<u32>, String> {
+    no_duplicates(&names)?;
+    let names = if header { names } else { by_position(names, options) };
+    assign(&names, options, columns)
+}
+
+fn no_duplicates(names: &[String]) -> Result<(), String> {
+    let mut seen = std::collections::HashMap::new();
+    for (i, name) in names.iter().enumerate() {
+        if let Some(before) = seen.insert(name, i) {
+            return Err(format!("columns {} and {} are both named '{name}'; rename one", before + 1, i + 1));
+        }
+    }
+    Ok(())
+}
+
+/// Without a header, a table that has exactly a model's feature columns has them in the model's order.
+fn by_position(names: Vec<String>, options: &Options) -> Vec<String> {
+    let Some(schema) = &options.schema else { return names };
+    let mut columns: Vec<String> = schema.named().into_iter().map(|f| f.column).collect();
+    let mut seen = std::collections::HashSet::new();
+    columns.retain(|name| seen.insert(name.clone()));
+    if columns.len() == names.len() { columns } else { names }
+}
+
+/// Is a quoted field still open at the end of this line? `inside`: it was at its beginning.
+pub(super) fn open_quote(line: &[u8], delimiter: u8, inside: bool) -> bool {
+    if !line.contains(&b'"') {
+        return inside;
+    }
+    let (mut inside, mut at_start) = (inside, !inside);
+    for &byte in line {
+        match byte {
+            b'"' if inside => inside = false,
+            // A quote after a quoted part is an escaped one, or reopens it: either way it is quoted again.
+            b'"' => inside = at_start,
+            _ if inside => continue,
+            _ => {}
+        }
+        at_start = !inside && (byte == delimiter || byte == b'"');
+    }
+    inside
+}
+
+/// Calls `each` with every field of a record, without its quotes.
+pub(super) fn split(record: &[u8], delimiter: u8, mut each: impl FnMut(&[u8])) {
+    let (mut rest, mut clean) = (record, Vec::new());
+    loop {
+        let end;
+        if rest.first() == Some(&b'"') {
+            clean.clear();
+            end = unquote(rest, delimiter, &mut clean);
+            each(&clean);
+        } else {
+            end = rest.iter().position(|b| *b == delimiter).unwrap_or(rest.len());
+            each(&rest[..end]);
+        }
+        match rest.get(end + 1..) {
+            Some(more) if end < rest.len() => rest = more,
+            _ => return,
+        }
+    }
+}
+
+/// Copies a field that begins with a quote; returns where it ends.
+fn unquote(field: &[u8], delimiter: u8, into: &mut Vec<u8>) -> usize {
+    let (mut at, mut inside) = (1, true);
+    while at < field.len() && (inside || field[at] != delimiter) {
+        match (field[at], field.get(at + 1)) {
+            (b'"', Some(b'"')) if inside => {
+                into.push(b'"');
+                at += 1;
+            }
+            (b'"', _) if inside => inside = false,
+            (byte, _) => into.push(byte),
+        }
+        at += 1;
+    }
+    at
+}

@@ -1,0 +1,114 @@
+//! What is wrong with an input: the file, the row, the column, what was found and what to do.
+
+use std::fmt::{self, Display, Formatter};
+use std::io;
+
+/// Which sort of trouble, for exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Trouble {
+    /// The file cannot be opened or read.
+    Io,
+    /// The options do not fit the file: an unknown column, no target, a text column.
+    Usage,
+    /// The contents are wrong.
+    Data,
+}
+
+/// One or two lines that name file, row (line of the file, from 1), column, what was found and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputError(Box<Parts>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Parts {
+    trouble: Trouble,
+    file: String,
+    line: Option<u64>,
+    column: Option<String>,
+    text: String,
+}
+
+impl InputError {
+    pub(super) fn new(trouble: Trouble, file: &str, text: impl Into<String>) -> Self {
+        InputError(Box::new(Parts { trouble, file: shown_file(file), line: None, column: None, text: text.into() }))
+    }
+
+    pub(super) fn io(file: &str, error: &io::Error) -> Self {
+        let text = match error.kind() {
+            io::ErrorKind::NotFound => "no such file".into(),
+            io::ErrorKind::UnexpectedEof => "ends in the middle of its compressed data; copy or compress it again".into(),
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
+                format!("damaged compressed data ({error}); copy or compress it again")
+            }
+            _ => error.to_string(),
+        };
+        Self::new(Trouble::Io, file, text)
+    }
+
+    pub(super) fn at(file: &str, line: u64, fault: Fault) -> Self {
+        let trouble = if fault.fatal { Trouble::Usage } else { Trouble::Data };
+        let line = (line > 0).then_some(line);
+        InputError(Box::new(Parts { trouble, file: shown_file(file), line, column: fault.column, text: fault.text }))
+    }
+
+    /// Which sort of trouble.
+    pub fn trouble(&self) -> Trouble {
+        self.0.trouble
+    }
+
+    /// The line of the input, from 1.
+    pub fn line(&self) -> Option<u64> {
+        self.0.line
+    }
+
+    /// The column's name.
+    pub fn column(&self) -> Option<&str> {
+        self.0.column.as_deref()
+    }
+}
+
+fn shown_file(file: &str) -> String {
+    if file == "-" { "standard input".into() } else { file.into() }
+}
+
+impl Display for InputError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.file)?;
+        if let Some(line) = self.0.line {
+            write!(f, ", row {line}")?;
+        }
+        if let Some(column) = &self.0.column {
+            write!(f, ", column '{column}'")?;
+        }
+        write!(f, ": {}", self.0.text)
+    }
+}
+
+impl std::error::Error for InputError {}
+
+/// What is wrong with one row, before anyone has said which.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub column: Option<String>,
+    pub text: String,
+    /// Skipping this row would not help.
+    pub fatal: bool,
+}
+
+/// The result of parsing one row.
+pub(super) type Parsed<T = ()> = Result<T, Box<Fault>>;
+
+/// A fault of the whole row.
+pub(super) fn row(text: impl Into<String>) -> Box<Fault> {
+    Box::new(Fault { column: None, text: text.into(), fatal: false })
+}
+
+/// A fault of one cell.
+pub(super) fn cell(column: &str, text: impl Into<String>) -> Box<Fault> {
+    Box::new(Fault { column: Some(column.into()), text: text.into(), fatal: false })
+}
+
+/// A fault of one cell that skipping its row would not cure.
+pub(super) fn stop(column: &str, text: impl Into<String>) -> Box<Fault> {
+    Box::new(Fault { column: Some(column.into()), text: text.into(), fatal: true })
+}

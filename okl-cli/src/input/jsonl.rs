@@ -1,0 +1,219 @@
+//! JSON lines: one object per line, names to numbers, truth values (0 and 1) or text.
+//!
+//! Nested objects and arrays are flattened: `{"a": {"b": [1, 2]}}` has the columns `a.b.0` and `a.b.1`; a line that is an
+//! array has the columns 1, 2, ... A key of the first row is required in every row (`null` is missing), unless the data
+//! are said to be sparse; a key that appears later is a new feature, 0 wherever it is absent.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::chunk::Builder;
+use super::columns::{Columns, Role, Shape};
+use super::error::{self, Fault, Parsed};
+use super::number::{Value, shown};
+
+pub(super) fn shape(sparse: bool) -> Shape {
+    Shape { sparse, open: true, indexed: false }
+}
+
+#[derive(Default)]
+pub(super) struct Jsonl {
+    path: String,
+    previous: u32,
+    /// The row in which each column was seen last.
+    seen: Vec<u64>,
+    row: u64,
+    fault: Option<Box<Fault>>,
+}
+
+impl Jsonl {
+    /// Puts one line's cells where they belong; `false` if it is empty.
+    pub fn row(&mut self, line: &[u8], columns: &mut Columns, out: &mut Builder) -> Parsed<bool> {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return Ok(false);
+        }
+        if !matches!(line[0], b'{' | b'[') {
+            return Err(error::row(format!("found {}, expected a JSON object like {{\"name\": 1.5}}", shown(line))));
+        }
+        out.begin(columns.features());
+        self.row += 1;
+        self.path.clear();
+        let mut json = serde_json::Deserializer::from_slice(line);
+        let cell = Cell { state: self, columns, out };
+        let read = cell.deserialize(&mut json).and_then(|()| json.end());
+        match (self.fault.take(), read) {
+            (Some(fault), _) => Err(fault),
+            (None, Err(e)) => Err(error::row(format!("not JSON: {}", short(&e)))),
+            (None, Ok(())) => self.complete(columns).map(|()| true),
+        }
+    }
+
+    /// Has a row had a target's key, be it empty?
+    pub fn saw_targets(&self, columns: &Columns) -> bool {
+        let seen = |i: usize| self.seen.get(i).is_some_and(|row| *row > 0);
+        columns.list.iter().enumerate().all(|(i, c)| !matches!(c.role, Role::Target(_)) || seen(i))
+    }
+
+    fn complete(&mut self, columns: &Columns) -> Parsed {
+        let absent = |(i, _): &(usize, _)| self.seen.get(*i) != Some(&self.row);
+        let is_feature = |role: Role| matches!(role, Role::Number(_) | Role::Category(_) | Role::Undecided);
+        let mut required = columns.list.iter().enumerate().filter(|(_, c)| c.required && is_feature(c.role));
+        match required.find(absent) {
+            Some((i, _)) => Err(columns.missing(i as u32)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// serde_json's message, whose line is always 1 here.
+fn short(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(t, _)| t);
+    format!("{text} at byte {}", error.column())
+}
+
+/// Whatever stands at the current path.
+struct Cell<'a> {
+    state: &'a mut Jsonl,
+    columns: &'a mut Columns,
+    out: &'a mut Builder,
+}
+
+impl Cell<'_> {
+    fn put<E: de::Error>(self, value: Value<'_>) -> Result<(), E> {
+        let state = self.state;
+        let column = self.columns.find(state.path.as_bytes(), state.previous);
+        state.previous = column;
+        let result = state
+            .first_time(column)
+            .and_then(|()| self.columns.cell(column, value, &raw(value, self.columns.list[column as usize].role), self.out));
+        result.map_err(|fault| {
+            state.fault = Some(fault);
+            E::custom("")
+        })
+    }
+
+    /// The same again, for what is inside.
+    fn inner(&mut self) -> Cell<'_> {
+        Cell { state: self.state, columns: self.columns, out: self.out }
+    }
+}
+
+impl Jsonl {
+    fn first_time(&mut self, column: u32) -> Parsed {
+        let at = column as usize;
+        if column > 0 && self.seen.get(at) == Some(&self.row) {
+            return Err(error::cell(&self.path, "the key comes twice in this row; keep one"));
+        }
+        if self.seen.len() <= at {
+            self.seen.resize(at + 1, 0);
+        }
+        self.seen[at] = self.row;
+        Ok(())
+    }
+}
+
+/// The text of a value, where it matters.
+fn raw<'a>(value: Value<'a>, role: Role) -> std::borrow::Cow<'a, [u8]> {
+    match value {
+        Value::Text(text) => text.into(),
+        _ if !matches!(role, Role::Id | Role::Category(_)) => b""[..].into(),
+        Value::Int(v) => v.to_string().into_bytes().into(),
+        Value::Number(v) => v.to_string().into_bytes().into(),
+        Value::Bool(v) => v.to_string().into_bytes().into(),
+        Value::Missing => b""[..].into(),
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Cell<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Cell<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number, text, an object or an array")
+    }
+
+    fn visit_f64<E: de::Error>(self, v: f64) -> Result<(), E> {
+        self.put(Value::Number(v))
+    }
+
+    fn visit_i64<E: de::Error>(self, v: i64) -> Result<(), E> {
+        self.put(Value::Int(v.into()))
+    }
+
+    fn visit_u64<E: de::Error>(self, v: u64) -> Result<(), E> {
+        self.put(Value::Int(v.into()))
+    }
+
+    fn visit_bool<E: de::Error>(self, v: bool) -> Result<(), E> {
+        self.put(Value::Bool(v))
+    }
+
+    fn visit_str<E: de::Error>(self, v: &str) -> Result<(), E> {
+        self.put(if v.is_empty() { Value::Missing } else { Value::Text(v.as_bytes()) })
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+        self.put(Value::Missing)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        let length = self.state.path.len();
+        let first = usize::from(length == 0);
+        for i in first.. {
+            self.state.path.push_str(if length > 0 { "." } else { "" });
+            self.state.path.push_str(&i.to_string());
+            let more = list.next_element_seed(self.inner())?;
+            self.state.path.truncate(length);
+            if more.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        let length = self.state.path.len();
+        while map.next_key_seed(Key(&mut self.state.path))?.is_some() {
+            map.next_value_seed(self.inner())?;
+            self.state.path.truncate(length);
+        }
+        Ok(())
+    }
+}
+
+/// A key, appended to the path.
+struct Key<'a>(&'a mut String);
+
+impl<'de> DeserializeSeed<'de> for Key<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: de::Error>(self, key: &str) -> Result<(), E> {
+        if !self.0.is_empty() {
+            self.0.push('.');
+        }
+        self.0.push_str(key);
+        Ok(())
+    }
+}

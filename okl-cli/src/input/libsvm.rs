@@ -1,0 +1,155 @@
+//! LIBSVM and SVMlight text: `label[,label] [qid:n] index:value ... [# comment]`, indices from 1 and ascending.
+
+use super::Options;
+use super::chunk::{Builder, LARGEST};
+use super::columns::{Columns, MOST_FEATURES, Shape};
+use super::error::{self, Parsed};
+use super::number::{classify, scan, shown};
+
+pub(super) const SHAPE: Shape = Shape { sparse: true, open: true, indexed: true };
+
+pub(super) struct Libsvm {
+    /// Targets per row; 0: labels are not read.
+    width: usize,
+    /// Is index i + 1 kept? Beyond its end: `rest`.
+    keep: Vec<bool>,
+    rest: bool,
+}
+
+/// How many labels the first row has.
+pub(super) fn labels(head: &[u8]) -> usize {
+    let lines = head.split(|b| *b == b'\n').map(|l| l.split(|b| *b == b'#').next().unwrap_or(l).trim_ascii());
+    let first = lines.into_iter().find(|l| !l.is_empty()).unwrap_or(&[]);
+    word(first).iter().filter(|b| **b == b',').count() + 1
+}
+
+fn word(line: &[u8]) -> &[u8] {
+    let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
+    &line[..end]
+}
+
+impl Libsvm {
+    /// # Errors
+    /// If columns are asked for that this format does not have.
+    pub fn new(options: &Options) -> Result<Self, String> {
+        if let Some(name) = options.id.as_ref().or(options.weight.as_ref()) {
+            return Err(format!("no column '{name}': LIBSVM text has labels and numbered features only"));
+        }
+        let remembered = options.schema.as_ref().map(|s| (&s.chosen, &s.ignored));
+        let (chosen, ignored) = remembered.unwrap_or((&options.features, &options.ignore));
+        let (mut keep, rest) = (Vec::new(), chosen.is_empty());
+        for (name, kept) in chosen.iter().map(|n| (n, true)).chain(ignored.iter().map(|n| (n, false))) {
+            let index = name.parse().ok().filter(|i| (1..=MOST_FEATURES).contains(i));
+            let Some(index) = index else {
+                // A model of another format may remember names; they cannot occur here.
+                if remembered.is_some() {
+                    continue;
+                }
+                return Err(format!("no column '{name}': the features of LIBSVM text are numbers from 1"));
+            };
+            keep.resize(keep.len().max(index), rest);
+            keep[index - 1] = kept;
+        }
+        Ok(Libsvm { width: options.targets.len(), keep, rest })
+    }
+
+    /// Puts one line's cells where they belong; `false` if it is empty.
+    pub fn row(&self, line: &[u8], columns: &mut Columns, out: &mut Builder) -> Parsed<bool> {
+        let code = if line.contains(&b'#') { line.split(|b| *b == b'#').next().unwrap_or(line) } else { line };
+        let mut rest = code.trim_ascii();
+        if rest.is_empty() {
+            return Ok(false);
+        }
+        out.begin(columns.features());
+        let label = word(rest);
+        if !label.contains(&b':') {
+            self.label(label, out)?;
+            rest = rest[label.len()..].trim_ascii_start();
+        }
+        let mut last = 0;
+        while !rest.is_empty() {
+            let used = self.pair(rest, &mut last, out)?;
+            rest = rest[used..].trim_ascii_start();
+        }
+        columns.reach(last.max(1))?;
+        Ok(true)
+    }
+
+    fn label(&self, text: &[u8], out: &mut Builder) -> Parsed {
+        if self.width == 0 {
+            return Ok(());
+        }
+        let found = text.split(|b| *b == b',').count();
+        if found != self.width {
+            return Err(error::cell(
+                "label",
+                format!("found {found} labels {}, expected {} as in the first row", shown(text), self.width),
+            ));
+        }
+        for (i, part) in text.split(|b| *b == b',').enumerate() {
+            out.target(i as u32, classify(part), "label")?;
+        }
+        Ok(())
+    }
+
+    /// One `index:value`; returns the bytes it takes.
+    fn pair(&self, text: &[u8], last: &mut usize, out: &mut Builder) -> Parsed<usize> {
+        let (index, colon) = digits(text);
+        if colon == 0 || text.get(colon) != Some(&b':') {
+            return odd(text);
+        }
+        let Some((value, used)) = scan(&text[colon + 1..]) else { return odd(text) };
+        let end = colon + 1 + used;
+        if text.get(end).is_some_and(|b| !b.is_ascii_whitespace()) {
+            return odd(text);
+        }
+        if value.abs() > LARGEST {
+            return Err(error::cell(&index.to_string(), format!("found {value:e}, expected a number below 1e15")));
+        }
+        if index <= *last {
+            return Err(out_of_order(index, *last));
+        }
+        *last = index;
+        if self.keep.get(index - 1).copied().unwrap_or(self.rest) {
+            out.put((index - 1).min(u32::MAX as usize) as u32, value);
+        }
+        Ok(end)
+    }
+}
+
+#[inline]
+fn digits(text: &[u8]) -> (usize, usize) {
+    let (mut value, mut at) = (0usize, 0);
+    while let Some(digit) = text.get(at).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
+        value = value.saturating_mul(10).saturating_add(digit.into());
+        at += 1;
+    }
+    (value, at)
+}
+
+/// What is not `index:number`: a query id, which is passed over, or an error.
+fn odd(text: &[u8]) -> Parsed<usize> {
+    let word = word(text);
+    let Some(colon) = word.iter().position(|b| *b == b':') else {
+        return Err(error::row(format!("found {}, expected index:value", shown(word))));
+    };
+    let (index, value) = (&word[..colon], &word[colon + 1..]);
+    match index {
+        b"qid" => Ok(word.len()),
+        _ if index.is_empty() || !index.iter().all(u8::is_ascii_digit) => {
+            Err(error::row(format!("found {}, expected index:value with an index from 1", shown(word))))
+        }
+        _ => Err(error::cell(&String::from_utf8_lossy(index), format!("found {}, expected a finite number", shown(value)))),
+    }
+}
+
+fn out_of_order(index: usize, last: usize) -> Box<error::Fault> {
+    error::cell(
+        &index.to_string(),
+        match index {
+            0 => "found index 0, but LIBSVM counts from 1; write the file with zero_based=False".into(),
+            _ if index == last => format!("index {index} comes twice; keep one"),
+            _ => format!("index {index} comes after {last}; sort each row by index"),
+        },
+    )
+}

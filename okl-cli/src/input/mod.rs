@@ -1,0 +1,300 @@
+//! Tables and streams in: CSV, LIBSVM, JSON lines, VW text and Parquet, plain or compressed, as chunks of dense rows.
+//!
+//! ```text
+//! bytes (source) -> lines (lines) -> cells (csv, libsvm, jsonl, vw; parquet has its own) -> roles (columns) -> rows (chunk)
+//! ```
+//!
+//! Memory does not depend on the length of the input: a line has at most [`LONGEST_LINE`] bytes, there are at most
+//! [`MOST_FEATURES`] features, and a chunk ends early rather than grow beyond 16 MiB. What a row contributes (new features,
+//! new levels) is kept or taken back with the row, and nothing is decided by where a chunk ends: the rows are a function of
+//! the input and the options alone. The type of a text or number column is decided by the first good row.
+
+mod ahead;
+mod body;
+mod cells;
+mod chunk;
+mod columns;
+mod csv;
+mod error;
+mod jsonl;
+mod libsvm;
+mod lines;
+mod number;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod plan;
+mod schema;
+mod sniff;
+mod source;
+mod vw;
+
+use std::io::Read;
+
+pub use ahead::{ReadAhead, read_ahead};
+pub use chunk::{Chunk, LARGEST, Targets};
+pub use columns::{MOST_FEATURES, MOST_LEVELS};
+pub use error::{InputError, Trouble};
+pub use lines::LONGEST_LINE;
+pub use schema::{Feature, Features, Schema};
+
+use body::Body;
+use chunk::Builder;
+use columns::Columns;
+use source::Source;
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Delimited text.
+    Csv,
+    /// LIBSVM or SVMlight text.
+    Libsvm,
+    /// One JSON object per line.
+    Jsonl,
+    /// Vowpal Wabbit text.
+    Vw,
+    /// Apache Parquet; a file, not a stream.
+    Parquet,
+}
+
+/// What to read, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Found from the name and the first bytes if not given.
+    pub format: Option<Format>,
+    /// The first row of a CSV file is a header; found from the first two rows if not given.
+    pub header: Option<bool>,
+    /// The target columns, by name (by number from 1 without a header). LIBSVM and VW have their labels in front.
+    pub targets: Vec<String>,
+    /// Columns to leave out.
+    pub ignore: Vec<String>,
+    /// If not empty: the only columns to take as features.
+    pub features: Vec<String>,
+    /// The column of ids (`tag` in VW).
+    pub id: Option<String>,
+    /// The column of weights. VW has its importance in front.
+    pub weight: Option<String>,
+    /// Text columns become one feature per level.
+    pub one_hot: bool,
+    /// JSON lines: what is absent is 0, instead of an error.
+    pub sparse: bool,
+    /// Rows that cannot be read are left out and counted, instead of being an error.
+    pub skip_bad_rows: bool,
+    /// Targets are needed: a file that has no target column is an error. If not, they are read where there are any.
+    pub want_target: bool,
+    /// What a model remembers: the same columns are read, in the same order.
+    pub schema: Option<Schema>,
+    /// Rows up to this line have been consumed already (see [`Chunk::lines`]) and are passed over.
+    pub after_line: u64,
+    /// At most so many rows per chunk.
+    pub chunk_rows: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            format: None,
+            header: None,
+            targets: Vec::new(),
+            ignore: Vec::new(),
+            features: Vec::new(),
+            id: None,
+            weight: None,
+            one_hot: false,
+            sparse: false,
+            skip_bad_rows: false,
+            want_target: true,
+            schema: None,
+            after_line: 0,
+            chunk_rows: 1024,
+        }
+    }
+}
+
+/// Reads an input chunk by chunk.
+pub struct Reader {
+    file: String,
+    format: Format,
+    body: Body,
+    columns: Columns,
+    builder: Builder,
+    chunk_rows: usize,
+    skip_bad_rows: bool,
+    after_line: u64,
+    /// Good rows so far, bad rows so far, and the last one was the end.
+    rows: u64,
+    bad: u64,
+    done: bool,
+}
+
+impl Reader {
+    /// Opens a file, or standard input for `-`.
+    ///
+    /// # Errors
+    /// If it cannot be read, is empty, or does not fit the options.
+    pub fn open(path: &str, options: Options) -> Result<Reader, InputError> {
+        let format = options.format.or_else(|| sniff::from_name(path));
+        if path != "-" && (format == Some(Format::Parquet) || body::is_parquet(path)) {
+            return Self::with(path, Format::Parquet, options, body::open_parquet);
+        }
+        let source = Source::open(path).map_err(|e| InputError::io(path, &e))?;
+        Self::text(path, source, format, options)
+    }
+
+    /// Reads from anything, under a name for messages; a row that has arrived is not held back while waiting for more.
+    ///
+    /// # Errors
+    /// As [`Reader::open`].
+    pub fn stream(name: &str, bytes: impl Read + Send + 'static, options: Options) -> Result<Reader, InputError> {
+        let source = Source::live(bytes).map_err(|e| InputError::io(name, &e))?;
+        let format = options.format;
+        Self::text(name, source, format, options)
+    }
+
+    fn text(file: &str, source: Source, format: Option<Format>, options: Options) -> Result<Reader, InputError> {
+        let mut text = body::Text::new(file, source)?;
+        let format = match format {
+            Some(format) => format,
+            None => sniff::from_content(text.head(file)?),
+        };
+        Self::with(file, format, options, |file, options| text.parser(file, format, options))
+    }
+
+    fn with(
+        file: &str,
+        format: Format,
+        mut options: Options,
+        open: impl FnOnce(&str, &mut Options) -> Result<(Body, Columns), InputError>,
+    ) -> Result<Reader, InputError> {
+        plan::agree(&mut options).map_err(|text| InputError::new(Trouble::Usage, file, text))?;
+        let (body, columns) = open(file, &mut options)?;
+        let growing = columns.schema().one_hot || !matches!(format, Format::Csv | Format::Parquet);
+        Ok(Reader {
+            file: file.into(),
+            format,
+            body,
+            builder: Builder::new(columns.schema().targets.len(), growing, options.id.is_some()),
+            columns,
+            chunk_rows: options.chunk_rows.max(1),
+            skip_bad_rows: options.skip_bad_rows,
+            after_line: options.after_line,
+            rows: 0,
+            bad: 0,
+            done: false,
+        })
+    }
+
+    /// The next rows, or nothing at the end. Only the last chunk may be without rows, if bad ones were skipped since the one before.
+    ///
+    /// # Errors
+    /// With file, row and column; nothing comes after an error.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<Chunk>, InputError> {
+        if self.done {
+            return Ok(None);
+        }
+        let result = self.read();
+        self.done |= result.is_err();
+        result
+    }
+
+    /// What is known of the columns so far.
+    pub fn schema(&self) -> &Schema {
+        self.columns.schema()
+    }
+
+    /// How the input is written.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The name of the input.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    fn read(&mut self) -> Result<Option<Chunk>, InputError> {
+        while self.builder.rows() < self.chunk_rows && !(self.builder.rows() > 0 && self.body.would_wait()) {
+            let Some(line) = self.body.advance(&self.file)? else { return self.end() };
+            if line <= self.after_line {
+                continue;
+            }
+            let parsed = self.body.parse(&mut self.columns, &mut self.builder);
+            if parsed.is_ok() && self.builder.is_full(self.columns.features()) {
+                self.roll_back();
+                self.body.again();
+                break;
+            }
+            match parsed.and_then(|there| self.commit(there, line)) {
+                Ok(true) => self.columns.keep(),
+                Ok(false) => continue,
+                Err(fault) => self.refuse(line, *fault)?,
+            }
+            self.check_targets(self.rows + self.builder.rows() as u64 == TARGET_BY)?;
+        }
+        Ok(Some(self.hand_out()))
+    }
+
+    /// Keeps the row, if there is one. A learner needs a feature: rows that come before any has been named are bad.
+    fn commit(&mut self, there: bool, line: u64) -> error::Parsed<bool> {
+        if there && self.columns.features() == 0 {
+            return Err(error::row("found no feature, in this row or before; expected at least one"));
+        }
+        if there { self.builder.commit(line).map(|()| true) } else { Ok(false) }
+    }
+
+    fn refuse(&mut self, line: u64, fault: error::Fault) -> Result<(), InputError> {
+        self.roll_back();
+        let skip = self.skip_bad_rows && !fault.fatal;
+        let why = InputError::at(&self.file, line, fault);
+        if !skip {
+            return Err(why);
+        }
+        self.bad += 1;
+        self.builder.skip(why);
+        Ok(())
+    }
+
+    fn roll_back(&mut self) {
+        self.builder.roll_back();
+        self.columns.roll_back();
+    }
+
+    fn hand_out(&mut self) -> Chunk {
+        self.rows += self.builder.rows() as u64;
+        let features = self.columns.features();
+        self.builder.finish(features, self.columns.hand_out(features))
+    }
+
+    fn end(&mut self) -> Result<Option<Chunk>, InputError> {
+        self.done = true;
+        self.check_targets(true)?;
+        let rest = self.hand_out();
+        match (self.rows, self.after_line, &rest.first_skipped) {
+            (0, 0, Some(first)) => {
+                let text = format!("none of its {} rows can be read; the first: {first}", self.bad);
+                Err(InputError::new(Trouble::Data, &self.file, text))
+            }
+            (0, 0, None) => Err(InputError::new(Trouble::Data, &self.file, self.body.no_rows())),
+            _ => Ok((rest.rows > 0 || rest.skipped > 0).then_some(rest)),
+        }
+    }
+
+    /// A key that is never there is a misspelt one: says so after some rows.
+    fn check_targets(&self, now: bool) -> Result<(), InputError> {
+        match &self.body {
+            Body::Text(text) if now && self.after_line == 0 && !text.saw_targets(&self.columns) => {
+                let names = plan::listed(self.columns.schema().names());
+                let text = format!(
+                    "no row so far has the target '{}'; the other keys are {names}",
+                    self.columns.schema().targets.join(",")
+                );
+                Err(InputError::new(Trouble::Usage, &self.file, text))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A target's key must have appeared by this row.
+const TARGET_BY: u64 = 1000;

@@ -1,0 +1,109 @@
+//! Numbers out of bytes: a fast exact path for what tables contain, the standard library for the rest.
+//!
+//! A decimal with a mantissa of at most 2^53 and a power of ten of at most 22 is one exact multiplication or division
+//! (Clinger 1990); everything else goes through `str::parse`. Both are correctly rounded, so they agree to the last bit.
+
+/// What a cell holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Value<'a> {
+    Missing,
+    Number(f64),
+    Int(i128),
+    Bool(bool),
+    Text(&'a [u8]),
+}
+
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21,
+    1e22,
+];
+
+/// The number at the start of `bytes` and how many bytes it takes.
+#[inline]
+pub(super) fn scan(bytes: &[u8]) -> Option<(f64, usize)> {
+    let negative = bytes.first() == Some(&b'-');
+    let start = usize::from(negative || bytes.first() == Some(&b'+'));
+    let (mut mantissa, mut at) = digits(bytes, start, 0);
+    let mut count = at - start;
+    let mut power = 0i32;
+    if bytes.get(at) == Some(&b'.') {
+        let (with, end) = digits(bytes, at + 1, mantissa);
+        let fraction = end - at - 1;
+        count += fraction;
+        if count == 0 {
+            return None;
+        }
+        (mantissa, at, power) = (with, end, -(fraction.min(1 << 20) as i32));
+    }
+    if count == 0 {
+        return None;
+    }
+    if let Some(&(b'e' | b'E')) = bytes.get(at) {
+        (power, at) = exponent(bytes, at, power);
+    }
+    if count <= 18 && mantissa <= 1 << 53 && power.unsigned_abs() <= 22 {
+        let scale = POWERS[power.unsigned_abs() as usize];
+        let size = if power < 0 { mantissa as f64 / scale } else { mantissa as f64 * scale };
+        return Some((if negative { -size } else { size }, at));
+    }
+    let text = std::str::from_utf8(&bytes[..at]).ok()?;
+    Some((text.parse().ok()?, at))
+}
+
+/// Appends decimal digits to a mantissa; it may wrap, which only more than 18 digits can cause.
+#[inline]
+fn digits(bytes: &[u8], mut at: usize, mut mantissa: u64) -> (u64, usize) {
+    while let Some(digit) = bytes.get(at).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
+        mantissa = mantissa.wrapping_mul(10).wrapping_add(digit.into());
+        at += 1;
+    }
+    (mantissa, at)
+}
+
+/// The exponent at `at`, which is an `e`, added to `power`; without digits after it the number ends before the `e`.
+fn exponent(bytes: &[u8], at: usize, power: i32) -> (i32, usize) {
+    let sign = bytes.get(at + 1).copied();
+    let start = at + 1 + usize::from(matches!(sign, Some(b'-' | b'+')));
+    let (size, end) = digits(bytes, start, 0);
+    if end == start {
+        return (power, at);
+    }
+    // Far beyond the fast path already: the standard library reads the text itself.
+    let size = if end - start > 6 { 1 << 20 } else { size as i32 };
+    (if sign == Some(b'-') { power - size } else { power + size }, end)
+}
+
+/// What a text field holds. Missing: nothing, `?`, and NA, N/A, NaN, null in any case.
+pub(super) fn classify(field: &[u8]) -> Value<'_> {
+    let field = field.trim_ascii();
+    if let Some((value, used)) = scan(field)
+        && used == field.len()
+    {
+        return Value::Number(value);
+    }
+    let is = |words: &[&str]| words.iter().any(|w| field.eq_ignore_ascii_case(w.as_bytes()));
+    if is(&["", "?", "na", "n/a", "nan", "-nan", "null"]) {
+        Value::Missing
+    } else if is(&["inf", "+inf", "infinity", "+infinity"]) {
+        Value::Number(f64::INFINITY)
+    } else if is(&["-inf", "-infinity"]) {
+        Value::Number(f64::NEG_INFINITY)
+    } else if is(&["true", "false"]) {
+        Value::Bool(field.len() == 4)
+    } else {
+        Value::Text(field)
+    }
+}
+
+/// A whole number as itself, any other text by its 64-bit FNV-1a hash.
+pub(super) fn id(text: &[u8]) -> u64 {
+    let whole = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok());
+    whole.unwrap_or_else(|| text.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3)))
+}
+
+/// A piece of the input for a message: printable, and short.
+pub(super) fn shown(text: &[u8]) -> String {
+    let clean: String =
+        String::from_utf8_lossy(&text[..text.len().min(160)]).chars().flat_map(char::escape_debug).take(40).collect();
+    if text.len() > 40 { format!("'{clean}...'") } else { format!("'{clean}'") }
+}

@@ -1,0 +1,68 @@
+//! Names that were asked for against names that are there, for formats with a header.
+
+use super::Options;
+use super::columns::{Columns, Role};
+use super::schema::Schema;
+
+/// Names for a message, not too many.
+pub(super) fn listed(names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(12);
+    let shown = names.into_iter().take(12).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+/// A model's targets are the targets.
+///
+/// # Errors
+/// If others were asked for.
+pub(super) fn agree(options: &mut Options) -> Result<(), String> {
+    let Some(Schema { targets, .. }) = &options.schema else { return Ok(()) };
+    if !options.targets.is_empty() && options.targets != *targets {
+        return Err(format!("--target {} is not what the model learned: {}", options.targets.join(","), targets.join(",")));
+    }
+    options.targets.clone_from(targets);
+    Ok(())
+}
+
+/// Gives every column of a header its role; returns the column of [`Columns`] behind each.
+///
+/// # Errors
+/// A message that names what is missing and what is there.
+pub(super) fn assign(names: &[String], options: &Options, columns: &mut Columns) -> Result<Vec<u32>, String> {
+    demand(names, options, columns)?;
+    let mut plan = Vec::with_capacity(names.len());
+    for name in names {
+        let known = columns.at(name);
+        let new = known.is_none() && options.schema.is_none() && (options.features.is_empty() || options.features.contains(name));
+        let column = if new { columns.add_feature_column(name) } else { known.unwrap_or(0) };
+        if new && !options.one_hot {
+            columns.make_number(column).map_err(|fault| fault.text)?;
+        }
+        plan.push(column);
+    }
+    columns.seal();
+    let is_feature = |c: &&u32| matches!(columns.list[**c as usize].role, Role::Undecided | Role::Number(_) | Role::Category(_));
+    if !plan.iter().any(|c| is_feature(&c)) {
+        return Err(format!("no column is left for a feature; the columns are {}", listed(names.to_vec())));
+    }
+    Ok(plan)
+}
+
+fn demand(names: &[String], options: &Options, columns: &Columns) -> Result<(), String> {
+    let missing = |name: &&String| !names.contains(name);
+    let there = || listed(names.to_vec());
+    let targets = if options.want_target { options.targets.as_slice() } else { &[] };
+    if options.want_target && targets.is_empty() {
+        return Err(format!("which column is the target? Say --target NAME; the columns are {}", there()));
+    }
+    let chosen = if options.schema.is_some() { [].iter() } else { options.ignore.iter() };
+    let fresh = if options.schema.is_some() { [].iter() } else { options.features.iter() };
+    let asked = targets.iter().chain(chosen).chain(fresh).chain(&options.id).chain(&options.weight);
+    if let Some(name) = asked.into_iter().find(missing) {
+        return Err(format!("no column '{name}'; the columns are {}", there()));
+    }
+    match columns.list.iter().find(|c| c.required && missing(&&c.name)) {
+        Some(c) => Err(format!("column '{}' is missing, and the model was learned with it; the columns are {}", c.name, there())),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,98 @@
+//! What a model remembers of its input, so that `predict` and `--resume` read the same columns in the same order.
+
+use serde::{Deserialize, Serialize};
+
+use super::chunk::Chunk;
+
+/// One feature: a column of numbers, or one level of a column of text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Feature {
+    /// The column's name.
+    pub column: String,
+    /// The text that makes this feature 1, for a column that is one-hot encoded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+    /// A row without this column has 0 here; otherwise it is an error.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
+}
+
+/// The features in order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Features {
+    /// So many, without names: 1, 2, ...
+    Indexed(usize),
+    /// By name.
+    Named(Vec<Feature>),
+}
+
+/// What a model remembers of its input; independent of the format, stored as JSON in the model file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schema {
+    /// The features in order.
+    pub features: Features,
+    /// The targets' names.
+    pub targets: Vec<String>,
+    /// Columns that are neither features nor targets: ignored ones, ids, weights.
+    #[serde(default)]
+    pub ignored: Vec<String>,
+    /// If not empty: only these columns are features.
+    #[serde(default)]
+    pub chosen: Vec<String>,
+    /// What is absent from a row is 0: such data are scaled, not centred.
+    pub sparse: bool,
+    /// May features be added when names appear that are not known yet?
+    pub open: bool,
+    /// May text columns be one-hot encoded, and levels be added?
+    pub one_hot: bool,
+}
+
+impl Schema {
+    /// The number of features so far.
+    pub fn len(&self) -> usize {
+        match &self.features {
+            Features::Indexed(n) => *n,
+            Features::Named(list) => list.len(),
+        }
+    }
+
+    /// Is there no feature yet?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The name of a feature: its column, `column=level` when one-hot encoded, its number from 1 when it has no name.
+    pub fn name(&self, feature: usize) -> String {
+        let named = match &self.features {
+            Features::Indexed(_) => None,
+            Features::Named(list) => list.get(feature),
+        };
+        match named {
+            None => (feature + 1).to_string(),
+            Some(Feature { column, level: None, .. }) => column.clone(),
+            Some(Feature { column, level: Some(level), .. }) => format!("{column}={level}"),
+        }
+    }
+
+    /// All features' names in order.
+    pub fn names(&self) -> Vec<String> {
+        (0..self.len()).map(|i| self.name(i)).collect()
+    }
+
+    /// Learns what a chunk has added: afterwards this is the schema as it was when that chunk had been read.
+    pub fn advance(&mut self, chunk: &Chunk) {
+        match &mut self.features {
+            Features::Indexed(n) => *n = chunk.features,
+            Features::Named(list) => list.extend_from_slice(&chunk.added),
+        }
+    }
+
+    /// The features by name, with numbers as names where there are none.
+    pub(super) fn named(&self) -> Vec<Feature> {
+        match &self.features {
+            Features::Named(list) => list.clone(),
+            Features::Indexed(n) => (1..=*n).map(|i| Feature { column: i.to_string(), level: None, optional: true }).collect(),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What a file is, from its name and its first lines.
+
+use super::Format;
+use super::csv::{open_quote, split};
+use super::number::{Value, classify, scan};
+
+/// From the name, without `.gz` or `.zst`; the content decides where the name does not.
+pub(super) fn from_name(path: &str) -> Option<Format> {
+    let path = path.strip_suffix(".gz").or_else(|| path.strip_suffix(".zst")).unwrap_or(path);
+    match path.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
+        "csv" | "tsv" | "tab" => Some(Format::Csv),
+        "libsvm" | "svm" | "svmlight" => Some(Format::Libsvm),
+        "jsonl" | "ndjson" | "json" => Some(Format::Jsonl),
+        "vw" => Some(Format::Vw),
+        "parquet" | "pq" => Some(Format::Parquet),
+        _ => None,
+    }
+}
+
+/// From the first lines.
+pub(super) fn from_content(head: &[u8]) -> Format {
+    let line = head.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).find(|l| !l.is_empty() && l[0] != b'#').unwrap_or(&[]);
+    if matches!(line.first(), Some(b'{' | b'[')) {
+        Format::Jsonl
+    } else if is_vw(line) {
+        Format::Vw
+    } else if is_libsvm(line) {
+        Format::Libsvm
+    } else {
+        Format::Csv
+    }
+}
+
+/// A bar that is followed or preceded by a space, or by a namespace and a space: bars between columns are not.
+fn is_vw(line: &[u8]) -> bool {
+    let Some(bar) = line.iter().position(|b| *b == b'|') else { return false };
+    let (before, after) = (&line[..bar], &line[bar + 1..]);
+    let namespace = after.iter().position(|b| b" |,;\t".contains(b));
+    let spaced = before.is_empty() || before.ends_with(b" ") || namespace.is_some_and(|n| after[n] == b' ');
+    spaced
+        && !before.contains(&b',')
+        && before.split(|b| *b == b' ').next().is_some_and(|t| t.is_empty() || t[0] == b'\'' || scan(t).is_some())
+}
+
+/// The first or second word is `index:number`, and no delimiter of tables comes before it.
+fn is_libsvm(line: &[u8]) -> bool {
+    let pair = |word: &[u8]| {
+        let colon = word.iter().position(|b| *b == b':');
+        let index = colon.map(|c| (&word[..c], &word[c + 1..]));
+        index.is_some_and(|(i, v)| {
+            let whole = |t: &[u8]| scan(t).is_some_and(|(_, n)| n == t.len());
+            (i == b"qid" || (!i.is_empty() && i.iter().all(u8::is_ascii_digit))) && whole(v)
+        })
+    };
+    line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).take(2).any(pair)
+}
+
+/// Is this not text at all? Then says what it looks like.
+pub(super) fn not_text(head: &[u8]) -> Option<&'static str> {
+    if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+        return Some("UTF-16 text; convert it to UTF-8 (iconv -f utf-16 -t utf-8)");
+    }
+    let odd = |b: &u8| *b < 0x20 && !b"\t\n\r\x0c".contains(b);
+    head[..head.len().min(4096)]
+        .iter()
+        .any(odd)
+        .then_some("binary data, not a table; give a CSV, LIBSVM, JSON lines, VW or Parquet file")
+}
+
+/// The delimiter that the first two lines have equally often, outside quotes, and most.
+pub(super) fn delimiter(head: &[u8]) -> u8 {
+    let mut lines = head.split(|b| *b == b'\n').filter(|l| !l.trim_ascii().is_empty());
+    let (first, second) = (lines.next().unwrap_or(&[]), lines.next());
+    let count = |line: &[u8], delimiter: u8| {
+        let mut quoted = false;
+        let outside = |b: &&u8| {
+            quoted ^= **b == b'"';
+            !quoted && **b == delimiter
+        };
+        line.iter().filter(outside).count()
+    };
+    let score = |d: u8| {
+        let n = count(first, d);
+        (second.is_none_or(|s| count(s, d) == n), n)
+    };
+    // The last of equal ones wins, so the comma comes last.
+    let best = b"|\t;,".iter().copied().filter(|d| count(first, *d) > 0).max_by_key(|d| score(*d));
+    best.unwrap_or(b',')
+}
+
+/// The first records of a head, at most two, in fields.
+pub(super) fn records(head: &[u8], delimiter: u8) -> Vec<Vec<String>> {
+    let (mut records, mut from, mut line, mut inside) = (Vec::new(), 0, 0, false);
+    for end in head.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i).chain([head.len()]) {
+        inside = open_quote(&head[line..end], delimiter, inside);
+        line = end + 1;
+        if inside {
+            continue;
+        }
+        let record = head[from..end].strip_suffix(b"\r").unwrap_or(&head[from..end]);
+        from = end + 1;
+        if !record.trim_ascii().is_empty() {
+            records.push(fields(record, delimiter));
+        }
+        if records.len() == 2 || from > head.len() {
+            break;
+        }
+    }
+    records
+}
+
+fn fields(record: &[u8], delimiter: u8) -> Vec<String> {
+    let mut fields = Vec::new();
+    split(record, delimiter, |field| fields.push(String::from_utf8_lossy(field.trim_ascii()).into_owned()));
+    fields
+}
+
+/// Is the first record a header? Yes if it has a name that was asked for, or text above a number, or nothing but text.
+pub(super) fn has_header(records: &[Vec<String>], asked: &[String]) -> bool {
+    let [first, rest @ ..] = records else { return false };
+    if first.iter().any(|name| asked.contains(name) && is_text(name)) {
+        return true;
+    }
+    let above = |second: &Vec<String>| first.iter().zip(second).any(|(a, b)| is_text(a) && !is_text(b));
+    rest.first().is_some_and(above) || first.iter().all(|name| is_text(name))
+}
+
+fn is_text(field: &str) -> bool {
+    matches!(classify(field.as_bytes()), Value::Text(_))
+}

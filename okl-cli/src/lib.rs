@@ -1,0 +1,19 @@
+//! The command line of okl: reading streams, learning them, showing what was learned.
+//!
+//! The library crate `okl` owns the algorithms; this one owns input and output. It is a library of its own so that its
+//! parts can be tested; the binary `okl` is `main.rs`.
+
+pub mod args;
+pub mod demo;
+pub mod export;
+pub mod input;
+pub mod learn;
+pub mod metrics;
+pub mod predict;
+pub mod predictions;
+pub mod report;
+pub mod run;
+pub mod settings;
+pub mod store;
+pub mod table;
+pub mod words;

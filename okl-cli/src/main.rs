@@ -1,0 +1,72 @@
+//! `okl`: online kernel learning on streams, from the command line.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+
+use clap::{CommandFactory, Parser};
+use okl_cli::args::{Cli, Command, Export, ExportTo};
+use okl_cli::{demo, export, input, learn, predict, run, store, words};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    // A second Ctrl-C stops at once.
+    let _ = ctrlc::set_handler(|| {
+        if run::INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    match execute(&cli) {
+        Ok(code) => code,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("okl: {error:#}");
+            ExitCode::from(if is_usage(&error) { 2 } else { 1 })
+        }
+    }
+}
+
+fn execute(cli: &Cli) -> anyhow::Result<ExitCode> {
+    match &cli.command {
+        Command::Demo(args) => demo::demo(args)?,
+        Command::Learn(args) => {
+            if learn::learn(args)? {
+                return Ok(ExitCode::from(130));
+            }
+        }
+        Command::Predict(args) => predict::predict(args)?,
+        Command::Inspect(args) => words::inspect(args)?,
+        Command::Export(args) => export_model(args)?,
+        Command::Completions { shell } => clap_complete::generate(*shell, &mut Cli::command(), "okl", &mut io::stdout()),
+        Command::Man => clap_mangen::Man::new(Cli::command()).render(&mut io::stdout())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn export_model(args: &Export) -> anyhow::Result<()> {
+    let (learner, _) = store::load(&args.model)?;
+    let to = match args.to {
+        ExportTo::Libsvm => export::To::Libsvm,
+        ExportTo::Onnx => export::To::Onnx,
+        ExportTo::Json => export::To::Json,
+    };
+    let bytes = export::export(&learner, to)?;
+    match args.output.as_str() {
+        "-" => Ok(io::stdout().write_all(&bytes)?),
+        path => store::write_atomically(path.as_ref(), &bytes),
+    }
+}
+
+/// A wrong setting is the command's fault, not the data's.
+fn is_usage(error: &anyhow::Error) -> bool {
+    let of_config = |e: &okl::Error| matches!(e.kind(), okl::ErrorKind::Config { .. });
+    let of_input = |e: &input::InputError| e.trouble() == input::Trouble::Usage;
+    error.chain().any(|e| {
+        e.downcast_ref::<okl::Error>().is_some_and(of_config) || e.downcast_ref::<input::InputError>().is_some_and(of_input)
+    })
+}
+
+/// Whoever reads our output has seen enough.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
+}

@@ -1,0 +1,123 @@
+//! Classes that may appear at any time: what was said against what was so.
+
+use super::histogram::{Histogram, auc};
+use super::summary::{Auc, ClassFigures, ClassSummary, Confusion};
+use super::window::Mean;
+
+/// Classes with a row and a column of their own in the confusion matrix; later ones share the last.
+pub const MOST_CLASSES: usize = 50;
+const OTHER: usize = MOST_CLASSES;
+const SIDE: usize = MOST_CLASSES + 1;
+
+/// Counts over classes, numbered in the order in which they appeared.
+#[derive(Clone, Debug)]
+pub(super) struct ClassCounts {
+    /// Classes that exist: given in advance or seen.
+    known: usize,
+    /// `counts[truth][said]`, by weight.
+    counts: Vec<f64>,
+    /// The weight of rows before any class was known.
+    unsaid: f64,
+    right: Mean,
+    last: Option<usize>,
+    no_change: Mean,
+    /// Scores of the first and of the second class, while there are two.
+    scores: [Histogram; 2],
+}
+
+impl ClassCounts {
+    pub fn new(known: usize) -> Self {
+        let (right, no_change) = (Mean::default(), Mean::default());
+        ClassCounts {
+            known,
+            counts: vec![0.0; SIDE * SIDE],
+            unsaid: 0.0,
+            right,
+            last: None,
+            no_change,
+            scores: Default::default(),
+        }
+    }
+
+    /// What the scores say, among the classes that exist; ties go to the earlier class. One score is the second class against the first.
+    pub fn said(&self, scores: &[f64]) -> Option<usize> {
+        match scores {
+            _ if self.known == 0 => None,
+            [z] if self.known == 2 => Some(usize::from(*z > 0.0)),
+            _ => Some((1..scores.len().min(self.known)).fold(0, |best, i| if scores[i] > scores[best] { i } else { best })),
+        }
+    }
+
+    /// One example; returns its error, 0 or 1. A class that this very row brings could not have been said.
+    pub fn add(&mut self, scores: &[f64], class: usize, weight: f64) -> f64 {
+        let said = self.said(scores);
+        let wrong = f64::from(u8::from(said != Some(class)));
+        // Where nothing could be said, the last column keeps the row's sum whole.
+        self.counts[class.min(OTHER) * SIDE + said.unwrap_or(OTHER).min(OTHER)] += weight;
+        self.unsaid += if said.is_none() { weight } else { 0.0 };
+        self.right.add(1.0 - wrong, weight);
+        if let Some(last) = self.last.replace(class) {
+            self.no_change.add(f64::from(u8::from(last != class)), weight);
+        }
+        if class < 2 {
+            self.scores[class].add(second_against_first(scores), weight);
+        }
+        self.known = self.known.max(class + 1);
+        wrong
+    }
+
+    pub fn no_change(&self) -> Option<f64> {
+        self.no_change.value()
+    }
+
+    fn auc(&self) -> Option<Auc> {
+        let [first, second] = &self.scores;
+        auc(first, second).filter(|_| self.known == 2).map(|(value, error)| Auc { value, error })
+    }
+
+    pub fn summary(&self, names: &[String]) -> ClassSummary {
+        let per_class: Vec<ClassFigures> = (0..self.known.min(MOST_CLASSES)).map(|i| self.figures(i, name(names, i))).collect();
+        let met: Vec<f64> = per_class.iter().filter_map(|c| c.f1).collect();
+        let largest = per_class.iter().map(|c| c.examples).fold(0.0, f64::max);
+        ClassSummary {
+            accuracy: self.right.value(),
+            macro_f1: (!met.is_empty()).then(|| met.iter().sum::<f64>() / met.len() as f64),
+            auc: self.auc(),
+            majority_error: (self.right.weight() > 0.0).then(|| 1.0 - largest / self.right.weight()),
+            known: self.known,
+            per_class,
+            confusion: self.confusion(names),
+        }
+    }
+
+    fn figures(&self, class: usize, name: String) -> ClassFigures {
+        let examples: f64 = self.counts[class * SIDE..(class + 1) * SIDE].iter().sum();
+        let said: f64 = self.counts.iter().skip(class).step_by(SIDE).sum();
+        let hits = self.counts[class * SIDE + class];
+        let share = |of: f64| (of > 0.0).then(|| hits / of);
+        ClassFigures { name, examples, precision: share(said), recall: share(examples), f1: share(0.5 * (said + examples)) }
+    }
+
+    fn confusion(&self, names: &[String]) -> Confusion {
+        let mut places: Vec<usize> = (0..self.known.min(MOST_CLASSES)).collect();
+        let mut names: Vec<String> = places.iter().map(|&i| name(names, i)).collect();
+        if self.known > MOST_CLASSES {
+            places.push(OTHER);
+            names.push("other".into());
+        }
+        let row = |&truth: &usize| places.iter().map(|said| self.counts[truth * SIDE + said]).collect();
+        Confusion { counts: places.iter().map(row).collect(), names, unsaid: self.unsaid }
+    }
+}
+
+fn name(names: &[String], class: usize) -> String {
+    names.get(class).cloned().unwrap_or_else(|| format!("class {class}"))
+}
+
+fn second_against_first(scores: &[f64]) -> f64 {
+    match scores {
+        [] => 0.0,
+        [z] => *z,
+        [first, second, ..] => second - first,
+    }
+}

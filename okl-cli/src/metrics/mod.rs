@@ -1,0 +1,236 @@
+//! Running metrics of a stream: every row is judged by the score it got before it was learned (progressive validation).
+//!
+//! Memory does not grow with the stream: sums, a window of 1,000 rows, a confusion matrix of at most 51 x 51, and
+//! histograms in bins of constant relative width (164 kB each: two for the area under the ROC curve, one per output).
+//!
+//! Streams are autocorrelated, so an error says little alone: beside it stands the no-change predictor's, which repeats
+//! the last target. Weights multiply everything that is counted; a row of weight 0 is a row without a target.
+
+mod classes;
+mod histogram;
+mod numbers;
+mod summary;
+mod window;
+
+use serde::{Deserialize, Serialize};
+
+pub use classes::MOST_CLASSES;
+pub use summary::{ClassFigures, ClassSummary, Confusion, OutputSummary, Residuals, Summary, bound, count, figure, percent};
+pub use window::WINDOW;
+
+use classes::ClassCounts;
+use numbers::OutputCounts;
+use window::{Mean, Window};
+
+/// What a stream is learned for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// A class per row.
+    Classes,
+    /// One or more numbers per row.
+    Numbers,
+    /// No target: what is unlike the rest?
+    Novelty,
+}
+
+/// What a row should have been.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Target<'a> {
+    /// Not known.
+    None,
+    /// The class, numbered in order of appearance.
+    Class(usize),
+    /// One number per output.
+    Numbers(&'a [f64]),
+}
+
+/// One row, its scores from before the update, and what came of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'a> {
+    /// One per output; one alone is the second class against the first.
+    pub scores: &'a [f64],
+    /// What it should have been.
+    pub target: Target<'a>,
+    /// The loss times the weight, as [`okl::Step`] has it; none for a row that was only predicted.
+    pub loss: Option<f64>,
+    /// How much the row counts; 1 as a rule.
+    pub weight: f64,
+    /// Was it outside? None where nothing decides that (yet).
+    pub alert: Option<bool>,
+}
+
+#[derive(Clone, Debug)]
+enum Detail {
+    Classes(Box<ClassCounts>),
+    Numbers(Vec<OutputCounts>),
+    Novelty,
+}
+
+/// The running metrics of one task.
+///
+/// ```text
+/// let mut metrics = Metrics::new(Task::Classes, 0);                // no class is known in advance
+/// learner.learn_with(&batch, |i, step| metrics.add(&Observed {
+///     scores: step.scores, target: Target::Class(y[i]), loss: step.loss, weight: 1.0, alert: None,
+/// }))?;
+/// println!("{}", metrics.summary(&names));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    detail: Detail,
+    rows: u64,
+    examples: u64,
+    loss: [Mean; 2],
+    error: [Mean; 2],
+    window: Window,
+    alerts: Mean,
+    alert_window: Window,
+}
+
+impl Metrics {
+    /// For a task with so many outputs, or classes known in advance; 0 where the stream is to tell.
+    pub fn new(task: Task, outputs: usize) -> Self {
+        let detail = match task {
+            Task::Classes => Detail::Classes(Box::new(ClassCounts::new(outputs))),
+            Task::Numbers => Detail::Numbers(vec![OutputCounts::default(); outputs]),
+            Task::Novelty => Detail::Novelty,
+        };
+        let (loss, error, window, alert_window) = Default::default();
+        Metrics { detail, rows: 0, examples: 0, loss, error, window, alerts: Mean::default(), alert_window }
+    }
+
+    /// One row.
+    pub fn add(&mut self, row: &Observed<'_>) {
+        self.rows += 1;
+        if row.weight <= 0.0 {
+            return;
+        }
+        if let Some(loss) = row.loss {
+            self.loss.iter_mut().for_each(|mean| mean.add_product(loss, row.weight));
+        }
+        if let Some(alert) = row.alert {
+            self.alerts.add(f64::from(u8::from(alert)), row.weight);
+            self.alert_window.add(f64::from(u8::from(alert)), row.weight);
+        }
+        self.examples += u64::from(self.add_target(row));
+    }
+
+    /// Was it an example?
+    fn add_target(&mut self, row: &Observed<'_>) -> bool {
+        let error = match (&mut self.detail, row.target) {
+            (Detail::Classes(classes), Target::Class(class)) => Some(classes.add(row.scores, class, row.weight)),
+            (Detail::Numbers(outputs), Target::Numbers(y)) if !y.is_empty() => {
+                Some(add_numbers(outputs, row.scores, y, row.weight))
+            }
+            (Detail::Novelty, _) => row.alert.map(|alert| f64::from(u8::from(alert))),
+            _ => None,
+        };
+        if let Some(error) = error {
+            self.error.iter_mut().for_each(|mean| mean.add(error, row.weight));
+            self.window.add(error, row.weight);
+        }
+        error.is_some() || (matches!(self.detail, Detail::Novelty) && row.loss.is_some())
+    }
+
+    /// What it is about.
+    pub fn task(&self) -> Task {
+        match self.detail {
+            Detail::Classes(_) => Task::Classes,
+            Detail::Numbers(_) => Task::Numbers,
+            Detail::Novelty => Task::Novelty,
+        }
+    }
+    /// Rows, with a target or not.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+    /// Rows with a target; for novelty, rows that were learned or judged.
+    pub fn examples(&self) -> u64 {
+        self.examples
+    }
+    /// The mean loss.
+    pub fn average_loss(&self) -> Option<f64> {
+        self.loss[0].value()
+    }
+    /// The mean loss since the last [`Metrics::mark`].
+    pub fn loss_since(&self) -> Option<f64> {
+        self.loss[1].value()
+    }
+    /// The share of mistakes, the mean absolute error (over all outputs), or the share of alerts.
+    pub fn error(&self) -> Option<f64> {
+        self.error[0].value()
+    }
+    /// [`Metrics::error`] since the last [`Metrics::mark`].
+    pub fn error_since(&self) -> Option<f64> {
+        self.error[1].value()
+    }
+    /// [`Metrics::error`] over the last 1,000 examples.
+    pub fn windowed_error(&self) -> Option<f64> {
+        self.window.value()
+    }
+    /// The error of whoever repeats the last target; none for novelty.
+    pub fn no_change_error(&self) -> Option<f64> {
+        match &self.detail {
+            Detail::Classes(classes) => classes.no_change(),
+            Detail::Numbers(outputs) => mean(outputs.iter().map(OutputCounts::no_change)),
+            Detail::Novelty => None,
+        }
+    }
+    /// The share of rows outside, of those for which it was decided.
+    pub fn alert_rate(&self) -> Option<f64> {
+        self.alerts.value()
+    }
+    /// The same over the last 1,000.
+    pub fn windowed_alert_rate(&self) -> Option<f64> {
+        self.alert_window.value()
+    }
+    /// The class that scores name, among those that exist; what [`Metrics::add`] holds against the target.
+    pub fn said(&self, scores: &[f64]) -> Option<usize> {
+        match &self.detail {
+            Detail::Classes(classes) => classes.said(scores),
+            _ => None,
+        }
+    }
+
+    /// From here on it is "since last".
+    pub fn mark(&mut self) {
+        (self.loss[1], self.error[1]) = Default::default();
+    }
+
+    /// All of it; `names` are the classes' or the outputs', in order.
+    pub fn summary(&self, names: &[String]) -> Summary {
+        let output = |(i, o): (usize, &OutputCounts)| o.summary(names.get(i).cloned().unwrap_or_else(|| format!("output {i}")));
+        let (classes, outputs) = match &self.detail {
+            Detail::Classes(classes) => (Some(classes.summary(names)), Vec::new()),
+            Detail::Numbers(outputs) => (None, outputs.iter().enumerate().map(output).collect()),
+            Detail::Novelty => (None, Vec::new()),
+        };
+        Summary {
+            task: self.task(),
+            rows: self.rows,
+            examples: self.examples,
+            average_loss: self.average_loss(),
+            error: self.error(),
+            windowed_error: self.windowed_error(),
+            no_change_error: self.no_change_error(),
+            alert_rate: self.alert_rate(),
+            classes,
+            outputs,
+        }
+    }
+}
+
+/// The mean absolute error over the outputs. A score that is not there yet is 0.
+fn add_numbers(outputs: &mut Vec<OutputCounts>, scores: &[f64], y: &[f64], weight: f64) -> f64 {
+    outputs.resize(outputs.len().max(y.len()), OutputCounts::default());
+    let score = |i: usize| scores.get(i).copied().unwrap_or(0.0);
+    let total: f64 = outputs.iter_mut().zip(y).enumerate().map(|(i, (output, &y))| output.add(score(i), y, weight)).sum();
+    total / y.len() as f64
+}
+
+fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let mut mean = Mean::default();
+    values.flatten().for_each(|value| mean.add(value, 1.0));
+    mean.value()
+}

@@ -1,0 +1,255 @@
+//! What is left of a run in figures: for machines by serde, for people in lines of at most 80 columns.
+
+use std::fmt::{Display, Formatter, Result, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Task, WINDOW};
+
+/// The columns of a line.
+const COLUMNS: usize = 80;
+/// Classes or outputs that are listed one by one.
+const LISTED: usize = 12;
+
+/// Everything [`super::Metrics`] knows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// What it is about.
+    pub task: Task,
+    /// Rows, with a target or not.
+    pub rows: u64,
+    /// Rows with a target; for novelty, rows that were learned or judged.
+    pub examples: u64,
+    /// The mean loss.
+    pub average_loss: Option<f64>,
+    /// Share of mistakes, mean absolute error, or share of alerts.
+    pub error: Option<f64>,
+    /// The same over the last 1,000.
+    pub windowed_error: Option<f64>,
+    /// The error of whoever repeats the last target.
+    pub no_change_error: Option<f64>,
+    /// The share of rows outside.
+    pub alert_rate: Option<f64>,
+    /// For classes.
+    pub classes: Option<ClassSummary>,
+    /// For numbers, one each.
+    pub outputs: Vec<OutputSummary>,
+}
+
+/// The area under the ROC curve, second class above first.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Auc {
+    /// From a histogram.
+    pub value: f64,
+    /// The exact one is at most this far away.
+    pub error: f64,
+}
+
+/// Figures over classes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassSummary {
+    /// The share said right.
+    pub accuracy: Option<f64>,
+    /// The mean F1 over the classes that were met or said, of the first 50.
+    pub macro_f1: Option<f64>,
+    /// With two classes.
+    pub auc: Option<Auc>,
+    /// The error of whoever knew the most frequent class in advance and always said it.
+    pub majority_error: Option<f64>,
+    /// Classes that exist.
+    pub known: usize,
+    /// The first 50.
+    pub per_class: Vec<ClassFigures>,
+    /// What was said against what was so.
+    pub confusion: Confusion,
+}
+
+/// Figures of one class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassFigures {
+    /// Its name.
+    pub name: String,
+    /// Examples, by weight.
+    pub examples: f64,
+    /// Of those said to be it, the share that were; none if none were said.
+    pub precision: Option<f64>,
+    /// Of those that were, the share said so; none if none were.
+    pub recall: Option<f64>,
+    /// The harmonic mean of the two; none if it was neither met nor said.
+    pub f1: Option<f64>,
+}
+
+/// A confusion matrix. A 51st name, `other`, stands for all classes after the first 50.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Confusion {
+    /// Of rows and columns.
+    pub names: Vec<String>,
+    /// `counts[truth][said]`, by weight.
+    pub counts: Vec<Vec<f64>>,
+    /// Rows that came before any class was known, by weight: mistakes that are in no column (or in that of `other`).
+    pub unsaid: f64,
+}
+
+/// Figures of one output.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutputSummary {
+    /// Its name.
+    pub name: String,
+    /// Root mean squared error.
+    pub rmse: Option<f64>,
+    /// Mean absolute error.
+    pub mae: Option<f64>,
+    /// The mean of target minus score.
+    pub bias: Option<f64>,
+    /// 1 - squared error / variance of the target; none for a constant target.
+    pub r2: Option<f64>,
+    /// The mean absolute change from target to target.
+    pub no_change_mae: Option<f64>,
+    /// Target minus score, in bars; none if all were 0.
+    pub residuals: Option<Residuals>,
+}
+
+/// A histogram of residuals in equal bars over [-reach, reach].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Residuals {
+    /// The end of the last bar.
+    pub reach: f64,
+    /// By weight.
+    pub counts: Vec<f64>,
+    /// Beyond the bars, by weight.
+    pub outside: f64,
+    /// To about one part in a hundred.
+    pub median: f64,
+}
+
+/// A number with four significant digits, in the shortest form people read.
+pub fn figure(value: f64) -> String {
+    let magnitude = value.abs();
+    if value == 0.0 || !value.is_finite() {
+        return if value == 0.0 { "0".into() } else { value.to_string() };
+    }
+    if !(1e-4..1e7).contains(&magnitude) {
+        return format!("{value:.3e}");
+    }
+    let digits = (3 - magnitude.log10().floor() as i32).max(0) as usize;
+    if magnitude >= 1000.0 { grouped(&format!("{value:.0}")) } else { format!("{value:.digits$}") }
+}
+
+/// A small bound on an error, rounded up to one digit.
+pub fn bound(error: f64) -> String {
+    if error <= 0.0 {
+        return "0".into();
+    }
+    let place = error.log10().floor();
+    let up = (error / 10f64.powf(place)).ceil() * 10f64.powf(place);
+    if place < -6.0 { format!("{up:.0e}") } else { format!("{up:.*}", -place.min(0.0) as usize) }
+}
+
+/// A share as a percentage.
+pub fn percent(share: f64) -> String {
+    let value = 100.0 * share;
+    let digits = match value.abs() {
+        v if v == 0.0 || v == 100.0 => 0,
+        v if v < 0.1 => 3,
+        v if v < 99.995 => 2,
+        _ => 1,
+    };
+    format!("{value:.digits$} %")
+}
+
+/// A count with separators; weights may make it a fraction.
+pub fn count(value: f64) -> String {
+    if value.fract() == 0.0 { grouped(&format!("{value:.0}")) } else { grouped(&format!("{value:.1}")) }
+}
+
+fn grouped(text: &str) -> String {
+    let whole = text.find('.').unwrap_or(text.len());
+    let mut out = String::new();
+    for (i, c) in text[..whole].chars().enumerate() {
+        if i > 0 && (whole - i).is_multiple_of(3) && !out.ends_with('-') {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out + &text[whole..]
+}
+
+/// At most so many columns, and nothing that a terminal would obey.
+fn cut(name: &str, columns: usize) -> String {
+    let clean = |c: char| if c.is_control() { '?' } else { c };
+    let long = name.chars().count() > columns;
+    let kept: String = name.chars().take(if long { columns - 1 } else { columns }).map(clean).collect();
+    if long { kept + "…" } else { kept }
+}
+
+fn or_dash(value: Option<f64>, show: fn(f64) -> String) -> String {
+    value.map_or("-".into(), show)
+}
+
+fn line(f: &mut Formatter<'_>, name: &str, value: &str, note: &str) -> Result {
+    let text = format!("{name:<16}{value:<12}{note}");
+    writeln!(f, "{}", cut(text.trim_end(), COLUMNS))
+}
+
+impl Display for Summary {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let without = self.rows - self.examples;
+        let note = if without > 0 { format!("and {} rows without a target", count(without as f64)) } else { String::new() };
+        line(f, "examples", &count(self.examples as f64), &note)?;
+        line(f, "average loss", &or_dash(self.average_loss, figure), "")?;
+        match self.task {
+            Task::Classes => self.class_lines(f),
+            Task::Numbers => self.output_lines(f),
+            Task::Novelty => {
+                let last = format!("{} over the last {}", or_dash(self.windowed_error, percent), count(WINDOW as f64));
+                line(f, "alert rate", &or_dash(self.alert_rate, percent), &last)
+            }
+        }
+    }
+}
+
+impl Summary {
+    fn class_lines(&self, f: &mut Formatter<'_>) -> Result {
+        let Some(classes) = &self.classes else { return Ok(()) };
+        let last = format!("{} over the last {}", or_dash(self.windowed_error, percent), count(WINDOW as f64));
+        line(f, "error", &or_dash(self.error, percent), &last)?;
+        line(f, "  no change", &or_dash(self.no_change_error, percent), "by repeating the last label")?;
+        line(f, "  majority", &or_dash(classes.majority_error, percent), "by always saying the most frequent class")?;
+        line(f, "accuracy", &or_dash(classes.accuracy, percent), "")?;
+        line(f, "macro F1", &or_dash(classes.macro_f1, figure), "")?;
+        if let Some(auc) = classes.auc {
+            line(f, "AUC", &figure(auc.value), &format!("the exact one is within {}", bound(auc.error)))?;
+        }
+        writeln!(f, "{:<32}{:>12}{:>12}{:>12}{:>12}", "class", "examples", "precision", "recall", "F1")?;
+        for class in classes.per_class.iter().take(LISTED) {
+            class.line(f)?;
+        }
+        more(f, classes.known, "classes")
+    }
+
+    fn output_lines(&self, f: &mut Formatter<'_>) -> Result {
+        let last = format!("mean absolute; {} over the last {}", or_dash(self.windowed_error, figure), count(WINDOW as f64));
+        line(f, "error", &or_dash(self.error, figure), &last)?;
+        line(f, "  no change", &or_dash(self.no_change_error, figure), "by repeating the last target")?;
+        writeln!(f, "{:<32}{:>12}{:>12}{:>12}{:>12}", "output", "RMSE", "MAE", "bias", "R²")?;
+        for o in self.outputs.iter().take(LISTED) {
+            write!(f, "  {:<30}", cut(&o.name, 29))?;
+            let mut cells = String::new();
+            [o.rmse, o.mae, o.bias, o.r2].iter().try_for_each(|v| write!(cells, "{:>12}", or_dash(*v, figure)))?;
+            writeln!(f, "{cells}")?;
+        }
+        more(f, self.outputs.len(), "outputs")
+    }
+}
+
+impl ClassFigures {
+    fn line(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "  {:<30}{:>12}", cut(&self.name, 29), count(self.examples))?;
+        [self.precision, self.recall].iter().try_for_each(|v| write!(f, "{:>12}", or_dash(*v, percent)))?;
+        writeln!(f, "{:>12}", or_dash(self.f1, figure))
+    }
+}
+
+fn more(f: &mut Formatter<'_>, all: usize, what: &str) -> Result {
+    if all > LISTED { writeln!(f, "  and {} more {what}", all - LISTED) } else { Ok(()) }
+}

@@ -1,0 +1,60 @@
+//! Weighted means: of everything, and of the last thousand.
+
+/// Rows that a windowed figure looks back.
+pub const WINDOW: usize = 1000;
+
+/// A weighted mean.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mean {
+    sum: f64,
+    weight: f64,
+}
+
+impl Mean {
+    /// One value.
+    pub fn add(&mut self, value: f64, weight: f64) {
+        self.add_product(value * weight, weight);
+    }
+
+    /// One value that has been multiplied by its weight.
+    pub fn add_product(&mut self, product: f64, weight: f64) {
+        self.sum += product;
+        self.weight += weight;
+    }
+
+    /// The mean; none of nothing, or where the sum has overflowed.
+    pub fn value(&self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.sum / self.weight).filter(|mean| mean.is_finite())
+    }
+
+    /// The weight of everything.
+    pub fn weight(&self) -> f64 {
+        self.weight
+    }
+}
+
+/// The last [`WINDOW`] values and their weights.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    values: Vec<(f64, f64)>,
+    next: usize,
+}
+
+impl Window {
+    /// One value; the oldest goes.
+    pub fn add(&mut self, value: f64, weight: f64) {
+        if self.values.len() < WINDOW {
+            self.values.push((value, weight));
+            return;
+        }
+        self.values[self.next] = (value, weight);
+        self.next = (self.next + 1) % WINDOW;
+    }
+
+    /// The mean of what is there, summed afresh: a running sum would drift over a long stream.
+    pub fn value(&self) -> Option<f64> {
+        let mut mean = Mean::default();
+        self.values.iter().for_each(|&(value, weight)| mean.add(value, weight));
+        mean.value()
+    }
+}

@@ -1,0 +1,111 @@
+//! The charts of what can be certified: theta and the alert rate against nu, and what the budget has cost.
+
+use super::Report;
+use super::axis::{Axis, Unit};
+use super::chart::Chart;
+use super::curves::{Course, Values, examples_axis, heights, line, series, there, without_the_start};
+use super::text::{self, escape};
+
+/// Theta, what decides, and the alert rate against nu; empty where the loss adapts no theta.
+pub(super) fn alert_charts(report: &Report<'_>) -> Vec<Chart> {
+    let h = report.history;
+    let (theta, threshold) = (series(h, |p| p.theta), series(h, |p| p.threshold));
+    let mut charts = Vec::new();
+    if there(&theta) || there(&threshold) {
+        charts.push(theta_chart(report, theta, threshold));
+    }
+    let rate = series(h, |p| p.alert_rate);
+    if there(&rate) {
+        charts.push(rate_chart(report, rate));
+    }
+    charts
+}
+
+fn theta_chart(report: &Report<'_>, theta: Values, threshold: Values) -> Chart {
+    let same = theta.iter().zip(&threshold).all(|(a, b)| a.1 == b.1 || !b.1.is_finite());
+    let mut lines = Vec::new();
+    if there(&theta) {
+        lines.push(line(report.theta_name(), if same { "a" } else { "b" }, theta));
+    }
+    if there(&threshold) && !same {
+        lines.push(line("threshold", "a", threshold));
+    }
+    let course = lines
+        .last()
+        .and_then(|l| Course::of(&l.points).map(|c| format!("The {} went {}.", l.name, c.words(Unit::Plain))))
+        .unwrap_or_default();
+    let strongest: Values = report.alerts.map_or(Vec::new(), |a| a.strongest().iter().map(|a| (a.row as f64, a.score)).collect());
+    let y = Axis::straight(heights(&lines).chain(strongest.iter().map(|p| p.1)), Unit::Plain);
+    let dots = (!strongest.is_empty()).then(|| (format!("score of an alert ({} strongest)", strongest.len()), strongest));
+    let note = if dots.is_some() { " Each dot is a row that was novel: the lower, the stranger." } else { "" };
+    Chart {
+        title: "Theta",
+        measures: if lines.len() > 1 { "the loss' own margin, and what decides" } else { "what the loss adapts" },
+        caption: course + note,
+        x: examples_axis(report.history),
+        y,
+        lines,
+        dots,
+        wide: false,
+    }
+}
+
+fn rate_chart(report: &Report<'_>, rate: Values) -> Chart {
+    let h = report.history;
+    let last = Course::of(&rate).map_or(0.0, |c| c.last);
+    let mut lines = Vec::new();
+    if let Some(nu) = report.nu() {
+        lines.push(line("nu: the rate asked for", "c", rate.iter().map(|p| (p.0, nu)).collect()));
+    }
+    let windowed = series(h, |p| p.windowed_alert_rate);
+    if there(&windowed) {
+        lines.push(line("last 1,000", "b", windowed));
+    }
+    lines.push(line("all so far", "a", rate));
+    let asked = report.nu().map_or(String::new(), |nu| format!(" {} was asked for.", text::percent(nu)));
+    let (y, above) = without_the_start(&lines, h, Unit::Percent);
+    let above = above.map_or(String::new(), |at| format!(" Up to example {} a line lies above the frame.", text::count(at)));
+    let caption = format!("{} of the examples were outside.{asked}{above}", text::percent(last));
+    Chart {
+        title: "Alert rate",
+        measures: "share of examples outside",
+        x: examples_axis(h),
+        y,
+        lines,
+        dots: None,
+        caption,
+        wide: false,
+    }
+}
+
+/// The truncation certificate; none while nothing was dropped.
+pub(super) fn truncation(report: &Report<'_>) -> Option<Chart> {
+    let latest = report.history.latest().filter(|p| p.truncation > 0.0)?;
+    let lines = vec![
+        line("norm |f|", "c", series(report.history, |p| Some(p.norm))),
+        line("truncation error", "a", series(report.history, |p| Some(p.truncation))),
+    ];
+    let ratio = latest.truncation / latest.norm;
+    let share = match latest.norm {
+        n if n <= 0.0 => String::new(),
+        _ if ratio > 1.0 => format!(", {ratio:.1} times |f| itself"),
+        _ => format!(", {} of |f|", text::percent(ratio)),
+    };
+    let caption = format!(
+        "Everything the budget ({}) has dropped or merged away is worth at most {} in norm{share}: no score with k(x, x) = 1 differs by more from that of the same updates with nothing dropped.",
+        escape(&report.part("budget").unwrap_or_default()),
+        text::figure(latest.truncation)
+    );
+    let positive: Vec<f64> = heights(&lines).filter(|v| *v > 0.0).collect();
+    let y = Axis::fitting(positive.iter().copied(), Unit::Plain);
+    Some(Chart {
+        title: "Truncation error",
+        measures: "bound on |f without a budget − f|",
+        x: examples_axis(report.history),
+        y,
+        lines,
+        dots: None,
+        caption,
+        wide: false,
+    })
+}

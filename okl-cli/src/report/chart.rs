@@ -1,0 +1,146 @@
+//! Charts by hand: an SVG that stretches to any width, with its lettering in HTML so that it stays readable on a phone.
+//!
+//! The drawing lives in a box of 1000 x 1000 that is stretched (`preserveAspectRatio="none"`); strokes do not scale. A dot is a
+//! line of no length with round ends, which stays round.
+
+use std::fmt::Write;
+
+use super::axis::{Axis, Tick, Unit};
+use super::text::escape;
+
+/// One line of a chart.
+pub struct Line {
+    /// In the legend; escaped here.
+    pub name: String,
+    /// One of the colours and dashes of the style sheet: `a`, `b`, `c` (dashed).
+    pub look: &'static str,
+    /// From left to right; a value that is not finite leaves a gap.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Lines, and perhaps dots, over examples.
+pub struct Chart {
+    /// Above it.
+    pub title: &'static str,
+    /// What the vertical axis measures, in words.
+    pub measures: &'static str,
+    /// The lines, the most important last.
+    pub lines: Vec<Line>,
+    /// Single points, and what they are.
+    pub dots: Option<(String, Vec<(f64, f64)>)>,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// Below it: what one sees, in words. HTML.
+    pub caption: String,
+    /// Over the whole width of the page?
+    pub wide: bool,
+}
+
+/// The side of the drawing.
+const SIDE: f64 = 1000.0;
+
+/// A coordinate, with the digits that a screen can show.
+fn coordinate(share: f64) -> String {
+    let text = format!("{:.1}", (SIDE * share).clamp(-9.0 * SIDE, 9.0 * SIDE));
+    text.strip_suffix(".0").map_or(text.clone(), String::from)
+}
+
+impl Chart {
+    /// The chart as a `figure`.
+    pub fn html(&self) -> String {
+        let class = if self.wide { "chart wide" } else { "chart" };
+        let scale = if self.y.log { ", logarithmic" } else { "" };
+        format!(
+            "<figure class=\"{class}\"><h3>{}</h3><p class=\"measures\">{}{scale}</p>{}{}<figcaption>{}</figcaption></figure>\n",
+            self.title,
+            self.measures,
+            self.legend(),
+            self.plot(),
+            self.caption
+        )
+    }
+
+    fn legend(&self) -> String {
+        let line = |look: &str, name: &str| format!("<li><i class=\"key {look}\"></i>{}</li>", escape(name));
+        let mut items: Vec<String> = self.lines.iter().rev().map(|l| line(l.look, &l.name)).collect();
+        items.extend(self.dots.iter().map(|(name, _)| line("dot", name)));
+        if items.len() < 2 { String::new() } else { format!("<ul class=\"legend\">{}</ul>", items.concat()) }
+    }
+
+    fn plot(&self) -> String {
+        let lines: String = self.lines.iter().map(|l| self.path(l)).collect();
+        let dots = self.dots.as_ref().map_or(String::new(), |(_, dots)| self.dots(dots));
+        let names: Vec<String> = self.lines.iter().map(|l| escape(&l.name)).collect();
+        let (x, y) = (&self.x, &self.y);
+        let unit = match y.unit {
+            Unit::Percent => "%",
+            Unit::Count => "n",
+            Unit::Plain => "",
+        };
+        let outside =
+            self.lines.iter().flat_map(|l| &l.points).any(|p| !(-1e-6..=1.000_001).contains(&y.place(p.1)) && p.1.is_finite());
+        let data = format!(
+            "data-clip=\"{}\" data-x=\"{} {}\" data-y=\"{} {} {}\" data-unit=\"{unit}\" data-names=\"{}\"",
+            u8::from(outside),
+            x.low,
+            x.high,
+            y.low,
+            y.high,
+            u8::from(y.log),
+            names.join("|")
+        );
+        frame(
+            &format!("{lines}{dots}"),
+            &x.ticks(8),
+            &y.ticks(if y.log { 6 } else { 5 }),
+            "examples",
+            &data,
+            &format!("{}: {}", self.title, self.measures),
+        )
+    }
+
+    fn path(&self, line: &Line) -> String {
+        let (mut d, mut pen_down) = (String::new(), false);
+        for &(x, y) in &line.points {
+            let drawable = y.is_finite() && (!self.y.log || y > 0.0);
+            if drawable {
+                let _ = write!(
+                    d,
+                    "{}{} {}",
+                    if pen_down { "L" } else { "M" },
+                    coordinate(self.x.place(x)),
+                    coordinate(1.0 - self.y.place(y))
+                );
+            }
+            pen_down = drawable;
+        }
+        format!("<path class=\"line {}\" d=\"{d}\"/>", line.look)
+    }
+
+    fn dots(&self, dots: &[(f64, f64)]) -> String {
+        let at = |&(x, y): &(f64, f64)| format!("M{} {}h0", coordinate(self.x.place(x)), coordinate(1.0 - self.y.place(y)));
+        format!("<path class=\"dots\" d=\"{}\"/>", dots.iter().map(at).collect::<String>())
+    }
+}
+
+/// A drawing between its axes.
+pub fn frame(drawing: &str, x: &[Tick], y: &[Tick], x_name: &str, data: &str, label: &str) -> String {
+    let mut grid = String::new();
+    y.iter().for_each(|(at, _)| grid += &format!("M0 {}H1000", coordinate(1.0 - at)));
+    x.iter().for_each(|(at, _)| grid += &format!("M{} 0V1000", coordinate(*at)));
+    // On a narrow screen every second of many labels goes; the one at 0 stays.
+    let many = x.len() > 4;
+    let x_label = |(i, (at, text)): (usize, &Tick)| {
+        let class = if many && i % 2 == 1 { "tick x alt" } else { "tick x" };
+        format!("<span class=\"{class}\" style=\"left:{:.2}%\">{text}</span>", 100.0 * at)
+    };
+    let y_label = |(at, text): &Tick| format!("<span class=\"tick y\" style=\"top:{:.2}%\">{text}</span>", 100.0 * (1.0 - at));
+    format!(
+        "<div class=\"frame\"><div class=\"plot\" {data}><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\"><path class=\"rules\" d=\"{grid}\"/>{drawing}</svg>{}{}</div><p class=\"axis\">{x_name}</p></div>",
+        escape(label),
+        y.iter().map(y_label).collect::<String>(),
+        x.iter().enumerate().map(x_label).collect::<String>()
+    )
+}

@@ -1,0 +1,240 @@
+//! The charts of error and model over time, and what one sees in them, in words.
+
+use super::Report;
+use super::axis::{Axis, Unit};
+use super::chart::{Chart, Line};
+use super::history::{History, Point};
+use super::text;
+use crate::metrics::{Task, WINDOW};
+
+/// Examples and a value.
+pub(super) type Values = Vec<(f64, f64)>;
+
+/// Fewer speeds make no curve.
+const FEWEST_SPEEDS: usize = 4;
+
+pub(super) fn series(history: &History, value: impl Fn(&Point) -> Option<f64>) -> Values {
+    history.points().map(|p| (p.examples as f64, value(p).unwrap_or(f64::NAN))).collect()
+}
+
+pub(super) fn there(values: &Values) -> bool {
+    values.iter().any(|v| v.1.is_finite())
+}
+
+pub(super) fn line(name: impl Into<String>, look: &'static str, points: Values) -> Line {
+    Line { name: name.into(), look, points }
+}
+
+pub(super) fn examples_axis(history: &History) -> Axis {
+    Axis::exact(0.0, history.latest().map_or(1.0, |p| p.examples as f64), Unit::Count)
+}
+
+pub(super) fn heights(lines: &[Line]) -> impl Iterator<Item = f64> + Clone {
+    lines.iter().flat_map(|l| l.points.iter().map(|p| p.1))
+}
+
+/// The first, the last and the extreme values of a line.
+pub(super) struct Course {
+    first: f64,
+    pub last: f64,
+    most: (f64, f64),
+    least: (f64, f64),
+}
+
+impl Course {
+    pub fn of(values: &Values) -> Option<Self> {
+        let finite: Values = values.iter().copied().filter(|v| v.1.is_finite()).collect();
+        let most = finite.iter().copied().fold(*finite.first()?, |a, b| if b.1 > a.1 { b } else { a });
+        let least = finite.iter().copied().fold(most, |a, b| if b.1 < a.1 { b } else { a });
+        Some(Course { first: finite[0].1, last: finite[finite.len() - 1].1, most, least })
+    }
+
+    /// "It went from .. to ..", with the peak where it is neither.
+    pub fn words(&self, unit: Unit) -> String {
+        let show = |v: f64| unit.show(v);
+        let mut words = format!("from {} to {}", show(self.first), show(self.last));
+        let much = 0.25 * (self.most.1 - self.least.1);
+        if self.most.1 - self.first.max(self.last) > much {
+            words += &format!(", and up to {} near example {}", show(self.most.1), text::count(self.most.0));
+        }
+        if self.first.min(self.last) - self.least.1 > much {
+            words += &format!(", and down to {} near example {}", show(self.least.1), text::count(self.least.0));
+        }
+        words
+    }
+}
+
+/// The error of the run: overall, over a window, and of the no-change predictor; for novelty the loss.
+pub(super) fn progress(report: &Report<'_>) -> Chart {
+    let history = report.history;
+    if report.summary.task == Task::Novelty {
+        return loss(history);
+    }
+    let percent = report.summary.task == Task::Classes;
+    let unit = if percent { Unit::Percent } else { Unit::Plain };
+    let mut lines = Vec::new();
+    for ((name, rival), look) in report.rivals.iter().zip(["d", "e", "f"]) {
+        lines.push(line(format!("{name}, last 1,000"), look, series(rival, |p| p.windowed_error)));
+    }
+    lines.push(line("all so far", "b", series(history, |p| p.error)));
+    lines.push(line("last 1,000", "a", series(history, |p| p.windowed_error)));
+    // A line far above the others would flatten them: then only the words have it.
+    let own = without_the_start(&lines, history, unit).0.high;
+    let beside = report.summary.no_change_error.is_some_and(|e| e <= 3.0 * own);
+    if beside {
+        lines.insert(0, line("repeating the last target (no change)", "c", series(history, |p| p.no_change_error)));
+    }
+    let (y, above) = without_the_start(&lines, history, unit);
+    Chart {
+        title: "Error before learning",
+        measures: if percent { "share of examples mistaken" } else { "mean absolute error, in the units of the target" },
+        caption: error_caption(report, unit, beside, above),
+        x: examples_axis(history),
+        y,
+        lines,
+        dots: None,
+        wide: true,
+    }
+}
+
+/// A young model's errors would flatten all that follows: the axis fits what comes after the first fiftieth. Also where lines leave it.
+pub(super) fn without_the_start(lines: &[Line], history: &History, unit: Unit) -> (Axis, Option<f64>) {
+    let settled = history.latest().map_or(0.0, |p| p.examples as f64 / 50.0).max(30.0);
+    let later = lines.iter().flat_map(|l| l.points.iter()).filter(|p| p.0 >= settled).map(|p| p.1);
+    let later: Vec<f64> = if later.clone().any(f64::is_finite) { later.collect() } else { heights(lines).collect() };
+    let axis = Axis::straight(later.into_iter(), unit);
+    let high = axis.high * (1.0 + 1e-9);
+    let above = lines
+        .iter()
+        .flat_map(|l| l.points.iter())
+        .filter(|p| p.1 > high)
+        .map(|p| p.0)
+        .fold(None, |a: Option<f64>, b| Some(a.unwrap_or(b).max(b)));
+    (axis, above)
+}
+
+fn error_caption(report: &Report<'_>, unit: Unit, beside: bool, above: Option<f64>) -> String {
+    let (s, show) = (report.summary, |v| unit.show(v));
+    let mut words = match s.task {
+        Task::Classes => format!("{} of all examples were mistaken before they were learned", text::or_none(s.error, show)),
+        _ => format!("Before they were learned, examples were missed by {} on average", text::or_none(s.error, show)),
+    };
+    words += &format!(
+        "; {} over the last {}.",
+        text::or_none(s.windowed_error, show),
+        text::count((s.examples as usize).min(WINDOW) as f64)
+    );
+    let late: Values = series(report.history, |p| p.windowed_error).into_iter().filter(|v| v.0 >= 2.0 * WINDOW as f64).collect();
+    if let Some(course) = Course::of(&late).filter(|c| c.most.1 > 1.5 * c.last.max(c.first)) {
+        words += &format!(
+            " The windowed error rose to {} near example {}: the stream changed there, or the model lost hold of it.",
+            show(course.most.1),
+            text::count(course.most.0)
+        );
+    }
+    if let Some(no_change) = s.no_change_error {
+        let where_it_is = if s.error.is_some_and(|e| e >= no_change) {
+            "the model as a whole is no better than that"
+        } else if beside {
+            "only what lies below that dashed line is learned from the features"
+        } else {
+            "far above this frame"
+        };
+        words += &format!(" Repeating the last target would err by {}: {where_it_is}.", show(no_change));
+    }
+    above.map_or(words.clone(), |at| format!("{words} Up to example {} a line lies above the frame.", text::count(at)))
+}
+
+fn loss(history: &History) -> Chart {
+    let lines = vec![line("average loss", "a", series(history, |p| p.loss))];
+    let (y, above) = without_the_start(&lines, history, Unit::Plain);
+    let words = Course::of(&lines[0].points).map_or("No loss was recorded.".into(), |c| {
+        format!("The mean loss of all examples so far went {}. It is the loss that is minimised, nu included, and can be negative; the alert rate below is what one acts on.", c.words(Unit::Plain))
+    });
+    let caption = above.map_or(words.clone(), |at| format!("{words} Up to example {} it lies above the frame.", text::count(at)));
+    Chart {
+        title: "Loss before learning",
+        measures: "average loss",
+        x: examples_axis(history),
+        y,
+        lines,
+        dots: None,
+        caption,
+        wide: true,
+    }
+}
+
+/// One line on an axis that fits it.
+fn single(
+    history: &History,
+    title: &'static str,
+    measures: &'static str,
+    axis: fn(&Values) -> Axis,
+    value: impl Fn(&Point) -> f64,
+    words: impl Fn(&str) -> String,
+) -> Chart {
+    let lines = vec![line(title, "a", series(history, |p| Some(value(p))))];
+    let y = axis(&lines[0].points);
+    let course = Course::of(&lines[0].points).map_or("nowhere".into(), |c| c.words(y.unit));
+    Chart { title, measures, x: examples_axis(history), y, lines, dots: None, caption: words(&course), wide: false }
+}
+
+/// Step size, terms, norm and speed.
+pub(super) fn model(report: &Report<'_>) -> Vec<Chart> {
+    let h = report.history;
+    let adaptive = report.part("step").is_some_and(|s| s == "smd");
+    let eta_note = if adaptive {
+        "It is adapted to the stream (SVMD): it rises where larger steps would have helped."
+    } else {
+        "It follows its schedule, whatever the stream does."
+    };
+    let fitting = |values: &Values| Axis::fitting(values.iter().map(|v| v.1), Unit::Plain);
+    let mut charts = vec![
+        single(h, "Step size", "eta", fitting, |p| p.eta, |course| format!("The step size went {course}. {eta_note}")),
+        single(
+            h,
+            "Terms",
+            "terms kept in memory",
+            |v| Axis::straight(v.iter().map(|v| v.1), Unit::Count),
+            |p| p.terms as f64,
+            |course| format!("The number of terms went {course}. Memory and time per example are proportional to it."),
+        ),
+        single(
+            h,
+            "Norm",
+            "|f|: exact, or a bound once terms were dropped",
+            |v| Axis::straight(v.iter().map(|v| v.1), Unit::Plain),
+            |p| p.norm,
+            |course| {
+                format!(
+                    "The norm of the function went {course}. A score can change by at most this times the distance of two inputs in feature space."
+                )
+            },
+        ),
+    ];
+    // Timing every point would time the clock: there are fewer speeds than points.
+    let speeds: Values = series(h, |p| p.speed).into_iter().filter(|v| v.1.is_finite()).collect();
+    if speeds.len() >= FEWEST_SPEEDS {
+        let lines = vec![line("speed", "a", speeds)];
+        let course = Course::of(&lines[0].points).map_or(String::new(), |c| {
+            format!(
+                "Between {} and {} examples per second, {} at the end; reading, learning and bookkeeping together.",
+                text::speed(c.least.1),
+                text::speed(c.most.1),
+                text::speed(c.last)
+            )
+        });
+        let y = Axis::straight(heights(&lines), Unit::Count);
+        charts.push(Chart {
+            title: "Speed",
+            measures: "examples per second",
+            x: examples_axis(h),
+            y,
+            lines,
+            dots: None,
+            caption: course,
+            wide: false,
+        });
+    }
+    charts
+}

@@ -1,0 +1,241 @@
+//! Decision regions over two features: scores on a grid, as rectangles of equal colour merged into one path per colour.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::axis::{Axis, Unit, range};
+use super::chart::frame;
+use super::text;
+
+/// Cells of the grid along each side.
+pub const GRID: usize = 120;
+/// Samples that are kept.
+pub const MOST_SAMPLES: usize = 400;
+/// Shades of a colour, from pale to full.
+const SHADES: usize = 6;
+/// Colours of the style sheet; further classes share them.
+const COLOURS: usize = 8;
+
+/// A row of two features, and its class, target, or whether it raised an alert (1 or 0).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// The two features.
+    pub at: [f32; 2],
+    /// What was known of it.
+    pub value: f64,
+}
+
+/// The last 400 rows of a stream, to be drawn over the regions.
+#[derive(Clone, Debug, Default)]
+pub struct Samples(VecDeque<Sample>);
+
+impl Samples {
+    /// One row; the oldest goes.
+    pub fn push(&mut self, at: [f32; 2], value: f64) {
+        if self.0.len() == MOST_SAMPLES {
+            self.0.pop_front();
+        }
+        self.0.push_back(Sample { at, value });
+    }
+
+    /// The extent of a feature, with a margin.
+    fn extent(&self, feature: usize) -> Axis {
+        let (low, high) = range(self.0.iter().map(|s| f64::from(s.at[feature])));
+        let margin = 0.08 * (high - low).max(1e-6 * low.abs().max(1.0));
+        Axis::exact(low - margin, high + margin, Unit::Plain)
+    }
+}
+
+/// How scores are to be read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reading {
+    /// As classes of these names; one score is the second against the first.
+    Classes(Vec<String>),
+    /// As a number of this name: the first score.
+    Numbers(String),
+    /// As novel below this threshold.
+    Novelty(f64),
+}
+
+/// A colour and a shade of it.
+type Look = (usize, usize);
+
+/// What a learner says over the plane of two features.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    names: [String; 2],
+    axes: [Axis; 2],
+    reading: Reading,
+    /// From the lower left, row by row.
+    cells: Vec<Look>,
+    samples: Vec<(Sample, Look)>,
+    /// The smallest and the largest number shown.
+    span: (f64, f64),
+}
+
+impl Decision {
+    /// Evaluates `score` on a grid over the samples' extent: it gets all 14,400 rows of two features at once and returns
+    /// their scores row by row. None without samples, or if there are not the same number of scores for each row.
+    pub fn evaluate<E>(
+        names: [String; 2],
+        samples: &Samples,
+        reading: Reading,
+        score: impl FnOnce(&[f32]) -> Result<Vec<f64>, E>,
+    ) -> Result<Option<Self>, E> {
+        let axes = [samples.extent(0), samples.extent(1)];
+        let scores = score(&rows(&axes))?;
+        let outputs = scores.len() / (GRID * GRID);
+        if samples.0.is_empty() || outputs == 0 || scores.len() != outputs * GRID * GRID {
+            return Ok(None);
+        }
+        let values: Vec<(usize, f64)> = scores.chunks_exact(outputs).map(|z| read(&reading, z)).collect();
+        let targets = samples.0.iter().map(|s| s.value).filter(|_| matches!(reading, Reading::Numbers(_)));
+        let span = range(values.iter().map(|v| v.1).chain(targets));
+        let look = |(colour, value): (usize, f64)| (colour % COLOURS, shade(&reading, span, value));
+        let sample = |s: &Sample| {
+            (*s, if let Reading::Numbers(_) = reading { look((0, s.value)) } else { (s.value as usize % COLOURS, SHADES - 1) })
+        };
+        let cells = values.into_iter().map(look).collect();
+        Ok(Some(Decision { names, axes, cells, samples: samples.0.iter().map(sample).collect(), span, reading }))
+    }
+
+    /// As a figure with its legend and what one sees.
+    pub fn html(&self) -> String {
+        let [x, y] = &self.axes;
+        let drawing =
+            format!("<g class=\"cells\" transform=\"scale({:.6})\">{}</g>{}", 1000.0 / GRID as f64, self.paths(), self.dots());
+        let label = format!("decision regions over {} and {}", self.names[0], self.names[1]);
+        let plot = frame(&drawing, &x.ticks(6), &y.ticks(6), &text::short(&self.names[0], 40), "", &label);
+        format!(
+            "<figure class=\"chart regions\"><p class=\"measures\">↑ {}</p>{plot}</figure><div class=\"beside\"><ul class=\"legend\">{}</ul><p>{}</p></div>",
+            text::short(&self.names[1], 40),
+            self.legend(),
+            self.caption()
+        )
+    }
+
+    fn paths(&self) -> String {
+        let path = |(look, d): (Look, String)| format!("<path class=\"{}\" d=\"{d}\"/>", self.class(look));
+        merge(&self.cells).into_iter().map(path).collect()
+    }
+
+    /// The style of a look; numbers have a wider range of shades.
+    fn class(&self, (colour, shade): Look) -> String {
+        let ramp = if self.is_number() { 'n' } else { 's' };
+        format!("c{colour} {ramp}{shade}")
+    }
+
+    fn is_number(&self) -> bool {
+        matches!(self.reading, Reading::Numbers(_))
+    }
+
+    /// One path per look: a halo below, the dots above. Classes also differ by their shape; numbers are shaded as their
+    /// surroundings should be, in a ring.
+    fn dots(&self) -> String {
+        let mut paths: BTreeMap<Look, String> = BTreeMap::new();
+        for (sample, look) in &self.samples {
+            let place = |i: usize| 1000.0 * self.axes[i].place(f64::from(sample.at[i]));
+            *paths.entry(*look).or_default() += &format!("M{:.0} {:.0}h0", place(0), 1000.0 - place(1));
+        }
+        let below = if self.is_number() { "ring" } else { "halo" };
+        let draw = |(look, d): (&Look, &String)| {
+            let shape = if look.0 % 2 == 1 { "square" } else { "round" };
+            let above = self.class(*look);
+            format!("<path class=\"{below} {shape}\" d=\"{d}\"/><path class=\"sample {above} {shape}\" d=\"{d}\"/>")
+        };
+        paths.iter().map(draw).collect()
+    }
+
+    fn legend(&self) -> String {
+        let key =
+            |look: Look, name: &str| format!("<li><i class=\"swatch {}\"></i>{}</li>", self.class(look), text::short(name, 40));
+        match &self.reading {
+            Reading::Classes(names) => {
+                names.iter().take(24).enumerate().map(|(i, name)| key((i % COLOURS, SHADES - 1), name)).collect()
+            }
+            Reading::Novelty(_) => key((0, SHADES - 1), "usual") + &key((1, SHADES - 1), "novel: below the threshold"),
+            Reading::Numbers(name) => {
+                let value = |shade: usize| self.span.0 + (self.span.1 - self.span.0) * (shade as f64 + 0.5) / SHADES as f64;
+                (0..SHADES).map(|s| key((0, s), &format!("{} about {}", name, text::figure(value(s))))).collect()
+            }
+        }
+    }
+
+    fn caption(&self) -> String {
+        let last = format!("the last {} rows of the stream are drawn over it", text::count(self.samples.len() as f64));
+        match &self.reading {
+            Reading::Classes(_) => format!(
+                "What the model says at the end of the run, everywhere in the plane of the two features; {last}, each in the colour of its own label. The paler the colour, the smaller the margin. A point that stands in a region of another colour is one the final model would mistake."
+            ),
+            Reading::Numbers(_) => format!(
+                "The score at the end of the run over the plane of the two features; {last}, shaded by their targets on the same scale. Where a point stands out from its surroundings the model is off."
+            ),
+            Reading::Novelty(threshold) => format!(
+                "What the model takes for usual at the end of the run; {last}, those that raised an alert when they came as squares. The border is where the score equals the threshold, {}.",
+                text::figure(*threshold)
+            ),
+        }
+    }
+}
+
+/// The middle of every cell.
+fn rows(axes: &[Axis; 2]) -> Vec<f32> {
+    let middle = |axis: &Axis, i: usize| (axis.low + (axis.high - axis.low) * (i as f64 + 0.5) / GRID as f64) as f32;
+    (0..GRID * GRID).flat_map(|cell| [middle(&axes[0], cell % GRID), middle(&axes[1], cell / GRID)]).collect()
+}
+
+/// A colour, and how sure (or large) the score is.
+fn read(reading: &Reading, z: &[f64]) -> (usize, f64) {
+    match reading {
+        Reading::Numbers(_) => (0, z[0]),
+        Reading::Novelty(threshold) => (usize::from(z[0] < *threshold), (z[0] - threshold).abs()),
+        Reading::Classes(_) if z.len() == 1 => (usize::from(z[0] > 0.0), z[0].abs()),
+        Reading::Classes(_) => {
+            let best = (1..z.len()).fold(0, |best, i| if z[i] > z[best] { i } else { best });
+            let second = (0..z.len()).filter(|i| *i != best).map(|i| z[i]).fold(f64::MIN, f64::max);
+            (best, z[best] - second)
+        }
+    }
+}
+
+/// Numbers are shaded by their place, certainty by its root, which tells small margins apart.
+fn shade(reading: &Reading, (low, high): (f64, f64), value: f64) -> usize {
+    let share = match reading {
+        Reading::Numbers(_) => (value - low) / (high - low).max(f64::MIN_POSITIVE),
+        _ => (value / high.max(f64::MIN_POSITIVE)).sqrt(),
+    };
+    ((share * SHADES as f64) as usize).min(SHADES - 1)
+}
+
+/// Runs of equal cells in a row, continued downwards while the next row has the same run; one path per look.
+fn merge(cells: &[Look]) -> BTreeMap<Look, String> {
+    let mut paths: BTreeMap<Look, String> = BTreeMap::new();
+    let mut open: Vec<(Run, usize)> = Vec::new();
+    for line in 0..=GRID {
+        // SVG counts rows from the top.
+        let runs = if line < GRID { runs(&cells[(GRID - 1 - line) * GRID..(GRID - line) * GRID]) } else { Vec::new() };
+        let mut next: Vec<(Run, usize)> = Vec::new();
+        for run in &runs {
+            let since = open.iter().find(|(other, _)| other == run).map_or(line, |(_, since)| *since);
+            next.push((*run, since));
+        }
+        for ((from, to, look), since) in open.iter().filter(|(run, _)| !runs.contains(run)) {
+            *paths.entry(*look).or_default() += &format!("M{from} {since}H{to}V{line}H{from}z");
+        }
+        open = next;
+    }
+    paths
+}
+
+/// From, to, look.
+type Run = (usize, usize, Look);
+
+fn runs(row: &[Look]) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (i, look) in row.iter().enumerate() {
+        match runs.last_mut() {
+            Some(run) if run.2 == *look => run.1 = i + 1,
+            _ => runs.push((i, i + 1, *look)),
+        }
+    }
+    runs
+}

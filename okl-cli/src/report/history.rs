@@ -1,0 +1,129 @@
+//! A record of a run that does not grow with it: at most 600 points, dense where the run was young.
+
+use okl::Learner;
+use serde::{Deserialize, Serialize};
+
+use crate::metrics::Metrics;
+
+/// Points that are kept.
+pub const MOST_POINTS: usize = 600;
+/// Early points are so much apart, as a share of the examples before them.
+const EARLY: u64 = 8;
+
+/// The state of a run after so many examples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Examples so far.
+    pub examples: u64,
+    /// The mean loss so far.
+    pub loss: Option<f64>,
+    /// The error so far.
+    pub error: Option<f64>,
+    /// The error over the last 1,000.
+    pub windowed_error: Option<f64>,
+    /// The error of repeating the last target.
+    pub no_change_error: Option<f64>,
+    /// The step size.
+    pub eta: f64,
+    /// Live terms.
+    pub terms: usize,
+    /// |f|, or a bound on it.
+    pub norm: f64,
+    /// What the loss adapts.
+    pub theta: Option<f64>,
+    /// What decides novelty.
+    pub threshold: Option<f64>,
+    /// The share outside so far.
+    pub alert_rate: Option<f64>,
+    /// The share outside of the last 1,000.
+    pub windowed_alert_rate: Option<f64>,
+    /// The truncation certificate.
+    pub truncation: f64,
+    /// Examples per second since the last point that has one; none where too little time has passed to tell (50 ms is enough).
+    pub speed: Option<f64>,
+}
+
+impl Point {
+    /// What the learner and the metrics say now; theta only where the loss adapts it.
+    pub fn now(learner: &Learner, metrics: &Metrics, speed: Option<f64>) -> Self {
+        let certified = learner.alert_rate();
+        Point {
+            examples: metrics.examples(),
+            loss: metrics.average_loss(),
+            error: metrics.error(),
+            windowed_error: metrics.windowed_error(),
+            no_change_error: metrics.no_change_error(),
+            eta: learner.eta(),
+            terms: learner.terms(),
+            norm: learner.norm2().max(0.0).sqrt(),
+            theta: certified.map(|_| learner.theta()),
+            threshold: learner.threshold(),
+            alert_rate: metrics.alert_rate().or(certified.map(|a| a.rate)),
+            windowed_alert_rate: metrics.windowed_alert_rate(),
+            truncation: learner.truncation_error(),
+            speed,
+        }
+    }
+}
+
+/// The points of a run. The first and the latest are always among them.
+///
+/// Points stand `stride` apart, and closer at the beginning: an eighth of what came before. When there is no more room the
+/// stride doubles and what is then too close goes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct History {
+    points: Vec<Point>,
+    /// The latest, where it is too close to the one before to be kept.
+    latest: Option<Point>,
+    stride: u64,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        History { points: Vec::new(), latest: None, stride: 1 }
+    }
+}
+
+impl History {
+    /// Would a point at so many examples be kept? Saves making one that is not.
+    pub fn due(&self, examples: u64) -> bool {
+        self.points.last().is_none_or(|last| far_enough(last.examples, examples, self.stride))
+    }
+
+    /// The state now. Always recorded as the latest, and kept where it is due.
+    pub fn record(&mut self, point: Point) {
+        if !self.due(point.examples) {
+            self.latest = Some(point);
+            return;
+        }
+        self.latest = None;
+        self.points.push(point);
+        while self.points.len() >= MOST_POINTS {
+            self.thin();
+        }
+    }
+
+    fn thin(&mut self) {
+        self.stride = self.stride.saturating_mul(2);
+        let (mut last, stride) = (None, self.stride);
+        self.points.retain(|point| {
+            let keep = last.is_none_or(|last| far_enough(last, point.examples, stride));
+            last = if keep { Some(point.examples) } else { last };
+            keep
+        });
+    }
+
+    /// All points, in order.
+    pub fn points(&self) -> impl DoubleEndedIterator<Item = &Point> + Clone {
+        self.points.iter().chain(&self.latest)
+    }
+
+    /// The latest point.
+    pub fn latest(&self) -> Option<&Point> {
+        self.points().next_back()
+    }
+}
+
+fn far_enough(last: u64, now: u64, stride: u64) -> bool {
+    now.saturating_sub(last) >= stride.min(last / EARLY).max(1)
+}

@@ -1,0 +1,111 @@
+//! The report of a run: one HTML file with its drawings inside, which needs no network and no JavaScript.
+//!
+//! ```text
+//! let mut history = History::default();
+//! // after every block:
+//! if history.due(metrics.examples()) { history.record(Point::now(&learner, &metrics, speed)); }
+//! // at the end:
+//! history.record(Point::now(&learner, &metrics, speed));
+//! let report = Report { certificates: &words, ..Report::new("elec2.csv", &command, &summary, &history, &learner.config().to_json()) };
+//! report::write(&mut file, &report)?;
+//! ```
+
+pub mod alerts;
+mod axis;
+mod certified;
+mod chart;
+mod curves;
+pub mod decision;
+pub mod history;
+mod page;
+mod tables;
+mod text;
+
+use std::io;
+
+pub use alerts::{Alert, Alerts};
+pub use decision::{Decision, Reading, Samples};
+pub use history::{History, Point};
+
+use crate::metrics::Summary;
+
+/// What a report is made of. All text is escaped when it is written.
+#[derive(Clone, Copy)]
+pub struct Report<'a> {
+    /// At the top.
+    pub title: &'a str,
+    /// A sentence before the first figures; may be empty.
+    pub lead: &'a str,
+    /// What was typed.
+    pub command: &'a str,
+    /// The figures.
+    pub summary: &'a Summary,
+    /// The course of the run.
+    pub history: &'a History,
+    /// [`okl::Config::to_json`] at the end of the run; nu and the names of loss, step and budget are read from it.
+    pub config_json: &'a str,
+    /// Certificates in words.
+    pub certificates: &'a [String],
+    /// Other runs over the same stream, drawn beside this one's error; at most three.
+    pub rivals: &'a [(String, &'a History)],
+    /// For streams of two features.
+    pub decision: Option<&'a Decision>,
+    /// For novelty.
+    pub alerts: Option<&'a Alerts>,
+    /// Names and values worth knowing to reproduce it: file, rows, version, seconds.
+    pub facts: &'a [(String, String)],
+}
+
+impl<'a> Report<'a> {
+    /// With nothing optional.
+    pub fn new(title: &'a str, command: &'a str, summary: &'a Summary, history: &'a History, config_json: &'a str) -> Self {
+        Report {
+            title,
+            lead: "",
+            command,
+            summary,
+            history,
+            config_json,
+            certificates: &[],
+            rivals: &[],
+            decision: None,
+            alerts: None,
+            facts: &[],
+        }
+    }
+
+    fn setting(&self, name: &str) -> Option<serde_json::Value> {
+        serde_json::from_str::<serde_json::Value>(self.config_json).ok()?.get_mut(name).map(serde_json::Value::take)
+    }
+
+    /// The name of the loss, step or budget: the one key of its object.
+    fn part(&self, name: &str) -> Option<String> {
+        match self.setting(name)? {
+            serde_json::Value::Object(part) => part.keys().next().cloned(),
+            serde_json::Value::String(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// The rate of alerts that the loss was asked for.
+    fn nu(&self) -> Option<f64> {
+        self.setting("loss")?.as_object()?.values().next()?.get("nu")?.as_f64()
+    }
+
+    /// What theta is for this loss.
+    fn theta_name(&self) -> &'static str {
+        match self.part("loss").as_deref() {
+            Some("nu_epsilon") => "tube epsilon",
+            Some("nu_huber") => "scale sigma",
+            _ => "margin rho",
+        }
+    }
+}
+
+/// Writes the report as one HTML file.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write(to: &mut impl io::Write, report: &Report<'_>) -> io::Result<()> {
+    to.write_all(page::html(report).as_bytes())
+}

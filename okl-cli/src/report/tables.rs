@@ -1,0 +1,205 @@
+//! Tables: the confusion matrix, figures per class and per output, residuals, the configuration.
+
+use serde_json::Value;
+
+use super::axis::{Axis, Unit};
+use super::chart::frame;
+use super::text::{self, escape, short};
+use crate::metrics::{ClassSummary, Confusion, OutputSummary, Residuals};
+
+/// Outputs whose residuals are drawn.
+const MOST_OUTPUTS: usize = 6;
+/// Numbers of a list that are written out.
+const MOST_NUMBERS: usize = 8;
+
+fn table(caption: &str, head: &[&str], rows: &str) -> String {
+    let head: String = head.iter().map(|h| format!("<th scope=\"col\">{h}</th>")).collect();
+    format!(
+        "<figure><div class=\"scroll\"><table class=\"figures\"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div><figcaption>{caption}</figcaption></figure>"
+    )
+}
+
+fn row(name: &str, cells: &[String]) -> String {
+    let cells: String = cells.iter().map(|c| format!("<td>{c}</td>")).collect();
+    format!("<tr><th scope=\"row\">{}</th>{cells}</tr>", short(name, 28))
+}
+
+fn or_dash(value: Option<f64>, show: fn(f64) -> String) -> String {
+    value.map_or("–".into(), show)
+}
+
+/// What was said against what was so; every row is shaded by its shares, so that rare classes show as well as frequent ones.
+pub(super) fn confusion(classes: &ClassSummary) -> String {
+    let Confusion { names, counts, .. } = &classes.confusion;
+    let head: String = names.iter().map(|n| format!("<th scope=\"col\"><span>{}</span></th>", short(n, 14))).collect();
+    let rows: String = names.iter().zip(counts).enumerate().map(|(i, (name, row))| confusion_row(i, name, row)).collect();
+    let crowd = if names.len() > 12 { " many" } else { "" };
+    format!(
+        "<figure><div class=\"scroll\"><table class=\"confusion{crowd}\"><thead><tr><th scope=\"col\" class=\"corner\">was ↓ said →</th>{head}</tr></thead><tbody>{rows}</tbody></table></div><figcaption>{}</figcaption></figure>",
+        confusion_caption(classes)
+    )
+}
+
+fn confusion_row(i: usize, name: &str, counts: &[f64]) -> String {
+    let total: f64 = counts.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let cell = |(j, &n): (usize, &f64)| {
+        let (class, share) = (if i == j { "hit" } else { "miss" }, n / total);
+        // Mistakes are rare: the root makes a twentieth visible.
+        let strength = if i == j { 100.0 * share } else { 100.0 * share.sqrt() };
+        let text = if n > 0.0 { text::count(n) } else { String::new() };
+        format!("<td class=\"{class}\" style=\"--p:{strength:.0}%\" title=\"{}\">{text}</td>", text::percent(share))
+    };
+    let cells: String = counts.iter().enumerate().map(cell).collect();
+    format!("<tr><th scope=\"row\">{}</th>{cells}</tr>", short(name, 20))
+}
+
+fn confusion_caption(classes: &ClassSummary) -> String {
+    let Confusion { names, counts, unsaid } = &classes.confusion;
+    let misses = counts
+        .iter()
+        .enumerate()
+        .flat_map(|(i, row)| row.iter().enumerate().map(move |(j, n)| (i, j, *n)))
+        .filter(|(i, j, n)| i != j && *n > 0.0);
+    let worst = misses.max_by(|a, b| a.2.total_cmp(&b.2));
+    let words = worst.map_or("Nothing was mistaken.".into(), |(i, j, n)| {
+        format!(
+            "The most frequent mistake: {} examples of <b>{}</b> were taken for <b>{}</b>.",
+            text::count(n),
+            short(&names[i], 28),
+            short(&names[j], 28)
+        )
+    });
+    let none = match () {
+        () if names.len() > crate::metrics::MOST_CLASSES => " <b>other</b>: all classes after the first 50.",
+        () if *unsaid > 0.0 => {
+            " The very first example is in no column: no class was known when it came. It counts as a mistake."
+        }
+        () => "",
+    };
+    format!(
+        "Every example by the class it had and the class that was said before it was learned; cells are shaded by their share of the row. {words}{none}"
+    )
+}
+
+/// Precision, recall and F1 of each class.
+pub(super) fn classes(classes: &ClassSummary) -> String {
+    let line = |c: &crate::metrics::ClassFigures| {
+        row(
+            &c.name,
+            &[
+                text::count(c.examples),
+                or_dash(c.precision, text::percent),
+                or_dash(c.recall, text::percent),
+                or_dash(c.f1, text::figure),
+            ],
+        )
+    };
+    let rows: String = classes.per_class.iter().map(line).collect();
+    let more = if classes.known > classes.per_class.len() {
+        format!(" The first {} of {} classes.", classes.per_class.len(), classes.known)
+    } else {
+        String::new()
+    };
+    table(
+        &format!(
+            "Precision: of those said to be of the class, the share that were. Recall: of those that were, the share said so.{more}"
+        ),
+        &["class", "examples", "precision", "recall", "F1"],
+        &rows,
+    )
+}
+
+/// RMSE, MAE, bias and R² of each output.
+pub(super) fn outputs(outputs: &[OutputSummary]) -> String {
+    let line =
+        |o: &OutputSummary| row(&o.name, &[o.rmse, o.mae, o.no_change_mae, o.bias, o.r2].map(|v| or_dash(v, text::figure)));
+    let rows: String = outputs.iter().map(line).collect();
+    table(
+        "Before learning. No change: the mean absolute change from one target to the next. Bias: the mean of target minus score. R²: 1 would be perfect, 0 is what the targets' own mean reaches.",
+        &["output", "RMSE", "MAE", "no change", "bias", "R²"],
+        &rows,
+    )
+}
+
+/// The residuals of the first outputs.
+pub(super) fn residuals(outputs: &[OutputSummary]) -> String {
+    outputs.iter().take(MOST_OUTPUTS).filter_map(|o| o.residuals.as_ref().map(|r| residual_chart(&o.name, r))).collect()
+}
+
+fn residual_chart(name: &str, r: &Residuals) -> String {
+    let total = r.counts.iter().sum::<f64>() + r.outside;
+    let (bars, width) = (r.counts.len() as f64, 1000.0 / r.counts.len() as f64);
+    let x = Axis::exact(-r.reach, r.reach, Unit::Plain);
+    let y = Axis::straight(r.counts.iter().map(|n| n / total), Unit::Percent);
+    let bar = |(i, n): (usize, &f64)| {
+        format!("M{:.1} 1000V{:.1}h{:.1}V1000z", width * i as f64, 1000.0 * (1.0 - y.place(n / total)), width)
+    };
+    let path: String = r.counts.iter().enumerate().filter(|(_, n)| **n > 0.0).map(bar).collect();
+    let drawing = format!("<path class=\"bars\" d=\"{path}\"/><path class=\"line c\" d=\"M500 0V1000\"/>");
+    let plot = frame(&drawing, &x.ticks(6), &y.ticks(5), "target minus score", "", &format!("residuals of {name}"));
+    let middle: f64 =
+        r.counts.iter().enumerate().filter(|(i, _)| (*i as f64 + 0.5 - bars / 2.0).abs() <= bars / 8.0).map(|(_, n)| n).sum();
+    let caption = format!(
+        "Half of the residuals lie on each side of {}. {} lie within the middle quarter of the axis, {} beyond its ends.",
+        text::figure(r.median),
+        text::percent(middle / total),
+        text::percent(r.outside / total)
+    );
+    format!(
+        "<figure class=\"chart\"><h3>Residuals of {}</h3><p class=\"measures\">share of examples per bar</p>{plot}<figcaption>{caption}</figcaption></figure>",
+        short(name, 40)
+    )
+}
+
+/// The settings as a table, one line each; what is not valid JSON is shown as it is.
+pub(super) fn config(json: &str) -> String {
+    let Ok(Value::Object(settings)) = serde_json::from_str(json) else { return format!("<pre>{}</pre>", escape(json)) };
+    let line = |(key, value): (&String, &Value)| {
+        format!("<tr><th scope=\"row\">{}</th><td>{}</td></tr>", escape(key), escape(&setting(value)))
+    };
+    let rows: String = settings.iter().map(line).collect();
+    format!(
+        "<div class=\"scroll\"><table class=\"settings\"><tbody>{rows}</tbody></table></div><details><summary>as JSON, for --config</summary><pre>{}</pre></details>",
+        escape(&one_per_line(&settings))
+    )
+}
+
+/// JSON with one setting per line: long lists stay on theirs.
+fn one_per_line(settings: &serde_json::Map<String, Value>) -> String {
+    let lines: Vec<String> = settings.iter().map(|(key, value)| format!("  {}: {value}", Value::from(key.as_str()))).collect();
+    format!("{{\n{}\n}}", lines.join(",\n"))
+}
+
+/// A setting in the words of the command line: `decay: eta = 1, tau = 1000`.
+fn setting(value: &Value) -> String {
+    match value {
+        Value::Object(parts) if parts.len() == 1 => {
+            let (name, inner) = parts.iter().next().unwrap_or_else(|| unreachable!("it has one entry"));
+            let inner = setting(inner);
+            if inner.is_empty() {
+                name.clone()
+            } else if parts[name].is_object() {
+                format!("{name}: {inner}")
+            } else {
+                format!("{name} = {inner}")
+            }
+        }
+        Value::Object(parts) => parts.iter().map(|(k, v)| format!("{k} = {}", setting(v))).collect::<Vec<_>>().join(", "),
+        Value::Array(list) if list.len() > MOST_NUMBERS => format!("{} values: {}, …", list.len(), joined(&list[..3])),
+        Value::Array(list) => joined(list),
+        Value::String(text) => text.clone(),
+        Value::Number(n) => n.as_f64().map_or(n.to_string(), number),
+        Value::Bool(yes) => if *yes { "yes" } else { "no" }.into(),
+        Value::Null => "none".into(),
+    }
+}
+
+/// As it was typed, where that is short.
+fn number(value: f64) -> String {
+    let exact = value.to_string();
+    if exact.len() <= 8 { exact } else { text::figure(value) }
+}
+
+fn joined(list: &[Value]) -> String {
+    list.iter().map(setting).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,510 @@
+//! Exported models against the learner they come from: every built-in kernel under every kind of model.
+//!
+//! LIBSVM text and JSON are evaluated here, by evaluators that share nothing with the writers. ONNX graphs and LIBSVM
+//! text are also run by onnxruntime and LIBSVM themselves (`export_check.py`), if `OKL_PYTHON` names a Python that has
+//! `onnxruntime`, `libsvm-official` and `numpy`.
+
+#[path = "../src/export/mod.rs"]
+mod export;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use export::{To, export};
+use okl::loss::{Loss, Reads};
+use okl::{Batch, Config, Label, Learner, Targets, Workspace};
+use serde_json::{Value, json};
+
+const FEATURES: usize = 4;
+const LEARNED: usize = 240;
+const ASKED: usize = 80;
+
+/// splitmix64, on [-1, 1).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((x ^ (x >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+}
+
+/// (name, kernel, does it depend on differences only?)
+const KERNELS: [(&str, &str, bool); 10] = [
+    ("linear", "'linear'", false),
+    ("polynomial", "'polynomial:degree=3,gamma=0.5,coef0=1'", false),
+    ("gaussian", "'gaussian:0.7'", true),
+    ("exponential", "'exponential:0.7'", true),
+    ("matern32", "'matern32:0.7'", true),
+    ("matern52", "'matern52:0.7'", true),
+    ("rational_quadratic", "'rational_quadratic:gamma=0.7,alpha=1.5'", true),
+    ("scaled", "{ scaled = { weight = 2.5, of = { scaled = { weight = 0.5, of = 'gaussian:0.7' } } } }", true),
+    ("sum", "{ sum = ['linear', 'gaussian:0.7', { scaled = { weight = 0.3, of = 'matern52:0.4' } }] }", false),
+    ("product", "{ product = ['exponential:0.2', { sum = ['gaussian:0.7', 'polynomial:degree=2,gamma=0.2,coef0=0'] }] }", false),
+];
+
+/// (name, settings besides the kernel)
+const KINDS: [(&str, &str); 10] = [
+    ("hinge", "loss = 'hinge'\noffset = true\nbudget = 'age:200'"),
+    ("signs", "loss = 'logistic'\nbudget = 'window:200'"),
+    ("squared", "loss = 'squared'\noffset = true\nstep = 'constant:0.1'\nimplicit = true\nbudget = 'window:60'"),
+    ("max_margin", "loss = 'max_margin'\noffset = true\nbudget = 'window:80'"),
+    (
+        "vector",
+        "loss = 'squared'\noffset = true\nstep = 'constant:0.1'\nimplicit = true\noperator = [1.0, 0.3, 0.3, 0.5]\nbudget = 'window:60'",
+    ),
+    ("novelty", "loss = 'nu_novelty:0.3'\nlambda = 0.01\nbudget = 'window:60'"),
+    ("average", "loss = 'hinge'\noffset = true\naverage = 'uniform'\nbudget = 'window:200'"),
+    (
+        "standard",
+        "loss = 'squared'\noffset = true\nstep = 'constant:0.05'\nimplicit = true\nscale = 'standard'\nwarmup = 64\nbudget = 'window:60'",
+    ),
+    ("anchor", "loss = 'hinge'\noffset = true\nbudget = 'transfer:120'"),
+    (
+        "warming",
+        "loss = 'squared'\nstep = 'constant:0.05'\nimplicit = true\nscale = 'standard'\nwarmup = 1000\nbudget = 'window:60'",
+    ),
+];
+
+/// A trained model and what it says of some rows.
+struct Case {
+    name: String,
+    learner: Learner,
+    x: Vec<f32>,
+    scores: Vec<f64>,
+}
+
+impl Case {
+    fn new(name: String, learner: Learner, x: Vec<f32>) -> Self {
+        let scores = learner.predict(&mut Workspace::default(), &x, learner.features()).unwrap().values;
+        Case { name, learner, x, scores }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (&[f32], &[f64])> {
+        self.x.chunks_exact(self.learner.features()).zip(self.scores.chunks_exact(self.learner.outputs()))
+    }
+
+    fn reads(&self) -> Reads {
+        self.learner.config().loss.reads()
+    }
+}
+
+/// Rows around `centre`; features have different scales where the frame is to be seen.
+fn rows(random: &mut Random, count: usize, centre: f64, spread: bool) -> Vec<f32> {
+    let scale = |j: usize| if spread { [1.0, 10.0, 0.1, 3.0][j % 4] } else { 1.0 };
+    (0..count * FEATURES).map(|i| (scale(i % FEATURES) * (centre + random.next())) as f32).collect()
+}
+
+/// Two questions about each row: right of the mean? both last features on the same side of theirs?
+fn sides(x: &[f32]) -> Vec<(bool, bool)> {
+    let count = (x.len() / FEATURES) as f32;
+    let mean = |j: usize| x.iter().skip(j).step_by(FEATURES).sum::<f32>() / count;
+    let means = [mean(0), mean(2), mean(3)];
+    x.chunks_exact(FEATURES).map(|row| (row[0] > means[0], (row[2] > means[1]) == (row[3] > means[2]))).collect()
+}
+
+fn trained(settings: &str, x: &[f32]) -> Learner {
+    let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
+    let sides = sides(x).into_iter();
+    let number = |b: bool| if b { 1.0 } else { -1.0 };
+    let two = learner.outputs() == 2;
+    let numbers: Vec<f64> =
+        sides.clone().flat_map(|(a, b)| [number(a), number(b)].into_iter().take(1 + usize::from(two))).collect();
+    let pairs: Vec<Label> = sides.clone().map(|(a, _)| Label::Int(if a { 7 } else { 3 })).collect();
+    let fours: Vec<Label> =
+        sides.map(|(a, b)| Label::from(["north", "east", "south", "west"][usize::from(a) + 2 * usize::from(b)])).collect();
+    let targets = match learner.config().loss.reads() {
+        Reads::Nothing => Targets::None,
+        Reads::Class => Targets::Labels(&fours),
+        Reads::Sign if !settings.contains("logistic") => Targets::Labels(&pairs),
+        _ => Targets::Numbers(&numbers),
+    };
+    learner.learn(&Batch::new(x, FEATURES).targets(targets)).unwrap();
+    learner
+}
+
+fn case(name: String, settings: &str, centre: f64, spread: bool) -> Case {
+    let mut random = Random(name.bytes().fold(7, |h: u64, b| h.wrapping_mul(31) + u64::from(b)));
+    let x = rows(&mut random, LEARNED, centre, spread);
+    let learner = trained(settings, &x);
+    assert!(learner.terms() > 5, "{name} has {} terms", learner.terms());
+    // New rows, and some that the learner knows: their distance to a centre is 0.
+    let mut asked = rows(&mut random, ASKED, centre, spread);
+    asked.extend_from_slice(&x[x.len() - 8 * FEATURES..]);
+    let case = Case::new(name, learner, asked);
+    let decisions: Vec<_> = case.rows().map(|(_, z)| decision(&case, z)).collect();
+    let varied = decisions.iter().any(|d| d != &decisions[0]);
+    assert!(varied || matches!(case.reads(), Reads::Vector | Reads::Number), "{} decides nothing", case.name);
+    case
+}
+
+fn cases() -> Vec<Case> {
+    let mut all = Vec::new();
+    for (kernel, rule, invariant) in KERNELS {
+        for (kind, settings) in KINDS {
+            let far = if kind == "anchor" && invariant { 100.0 } else { 0.0 };
+            let spread = kind == "standard" || kind == "warming";
+            // Scales of features, where they differ, are found from the data, and some widths with them.
+            let rule = if kind == "warming" { rule.replace("gaussian:0.7", "gaussian") } else { rule.into() };
+            all.push(case(format!("{kernel}-{kind}"), &format!("{settings}\nkernel = {rule}"), far, spread));
+        }
+    }
+    all.extend(special_cases());
+    all
+}
+
+/// What the table does not reach.
+fn special_cases() -> Vec<Case> {
+    let parts =
+        "[{ kernel = 'gaussian:0.7', operator = [1.0, 0.3, 0.3, 0.5] }, { kernel = 'linear', operator = [0.2, 0.0, 0.0, 0.1] }]";
+    let fixed = |shift: &str, factor: &str| format!("scale = {{ fixed = {{ shift = [{shift}], factor = [{factor}] }} }}");
+    let hinge = "loss = 'hinge'\noffset = true\nbudget = 'window:200'";
+    let of = |name: &str, settings: String| case(name.into(), &settings, 0.0, false);
+    vec![
+        of("operator-sum", format!("loss = 'squared'\nstep = 'constant:0.1'\nbudget = 'window:60'\noperator = {parts}")),
+        of("one-output-operator", "loss = 'squared'\nkernel = 'gaussian:0.7'\noperator = [0.6]\nstep = 'constant:0.1'".into()),
+        of(
+            "merged",
+            "loss = 'nu_hinge'\nkernel = 'gaussian:0.7'\nbudget = 'merge:30'\naverage = 'exponential:0.01'\noffset = true".into(),
+        ),
+        of("smd", "loss = 'softmax'\nkernel = 'gaussian:0.7'\nstep = 'smd:eta=0.1'\nbudget = 'window:60'".into()),
+        of(
+            "tracker",
+            "loss = 'nu_novelty:0.1'\nkernel = 'gaussian:0.7'\nthreshold = 'tracker'\nwarmup = 50\nbudget = 'window:60'".into(),
+        ),
+        of(
+            "averaged-novelty",
+            "loss = 'nu_novelty:0.1'\nkernel = 'gaussian:0.7'\naverage = 'uniform'\nbudget = 'window:60'".into(),
+        ),
+        of("equal-factors", format!("{hinge}\nkernel = 'gaussian:0.7'\n{}", fixed("0.1, 0.2, 0.3, 0.4", "1.5, 1.5, 1.5, 1.5"))),
+        of(
+            "stretched-polynomial",
+            format!("{hinge}\nkernel = 'polynomial'\n{}", fixed("0.0, 0.0, 0.0, 0.0", "0.5, 1.0, 0.7, 0.2")),
+        ),
+        of("power", format!("{hinge}\nkernel = 'polynomial:degree=7,gamma=0.2,coef0=1'")),
+        untaught("untaught-hinge", "loss = 'hinge'\nkernel = 'gaussian:0.7'"),
+        untaught("untaught-classes", "loss = 'softmax'\nkernel = 'linear'\nclasses = ['a', 'b', 'c']"),
+    ]
+}
+
+/// A model that has seen rows and no target: no terms, all scores 0, all classes tied.
+fn untaught(name: &str, settings: &str) -> Case {
+    let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
+    let x = rows(&mut Random(3), 5, 0.0, false);
+    let batch = Batch::new(&x, FEATURES).known(&[false; 5]);
+    let (signs, names) = ([1.0; 5], [const { Label::Int(0) }; 5]);
+    let named = learner.config().loss.reads() == Reads::Class;
+    learner.learn(&if named { batch.labels(&names) } else { batch.numbers(&signs) }).unwrap();
+    assert_eq!((learner.terms(), learner.features()), (0, FEATURES));
+    Case::new(name.into(), learner, x)
+}
+
+fn close(name: &str, found: f64, expected: f64) {
+    let error = (found - expected).abs();
+    assert!(error <= 1e-5 * expected.abs().max(1.0), "{name}: {found} for {expected}, {error:e} off");
+}
+
+// ---------------------------------------------------------------------------------------------------------- LIBSVM
+
+/// A model text as LIBSVM's documentation describes it.
+#[derive(Default)]
+struct Svm {
+    kind: String,
+    kernel: String,
+    degree: f64,
+    gamma: f64,
+    coef0: f64,
+    rho: f64,
+    labels: Vec<i64>,
+    counts: Vec<usize>,
+    vectors: Vec<(f64, Vec<f64>)>,
+}
+
+impl Svm {
+    fn parse(text: &str) -> Self {
+        let (head, body) = text.split_once("SV\n").unwrap();
+        let mut svm = Svm::default();
+        head.lines().for_each(|line| svm.setting(line));
+        svm.vectors = body.lines().map(vector).collect();
+        assert!(head.contains(&format!("\ntotal_sv {}\n", svm.vectors.len())));
+        assert!(head.contains("\nnr_class 2\n"));
+        svm
+    }
+
+    fn setting(&mut self, line: &str) {
+        let (key, value) = line.split_once(' ').unwrap();
+        let number = || value.parse::<f64>().unwrap();
+        match key {
+            "svm_type" => self.kind = value.into(),
+            "kernel_type" => self.kernel = value.into(),
+            "degree" => self.degree = number(),
+            "gamma" => self.gamma = number(),
+            "coef0" => self.coef0 = number(),
+            "rho" => self.rho = number(),
+            "label" => self.labels = value.split(' ').map(|v| v.parse().unwrap()).collect(),
+            "nr_sv" => self.counts = value.split(' ').map(|v| v.parse().unwrap()).collect(),
+            "nr_class" | "total_sv" => {}
+            other => panic!("unknown setting {other}"),
+        }
+    }
+
+    fn value(&self, x: &[f32], sv: &[f64]) -> f64 {
+        let pairs = || x.iter().map(|v| f64::from(*v)).zip(sv);
+        let dot: f64 = pairs().map(|(a, b)| a * b).sum();
+        match self.kernel.as_str() {
+            "linear" => dot,
+            "polynomial" => (self.gamma * dot + self.coef0).powf(self.degree),
+            "rbf" => (-self.gamma * pairs().map(|(a, b)| (a - b) * (a - b)).sum::<f64>()).exp(),
+            other => panic!("unknown kernel {other}"),
+        }
+    }
+
+    fn decision(&self, x: &[f32]) -> f64 {
+        self.vectors.iter().map(|(a, sv)| a * self.value(x, sv)).sum::<f64>() - self.rho
+    }
+}
+
+fn vector(line: &str) -> (f64, Vec<f64>) {
+    let mut parts = line.split_whitespace();
+    let coefficient = parts.next().unwrap().parse().unwrap();
+    let mut values = vec![0.0; FEATURES];
+    for part in parts {
+        let (index, value) = part.split_once(':').unwrap();
+        values[index.parse::<usize>().unwrap() - 1] = value.parse().unwrap();
+    }
+    (coefficient, values)
+}
+
+/// Which models LIBSVM can express.
+fn expressible(name: &str) -> bool {
+    let [kernel, kind] = name.splitn(2, '-').collect::<Vec<_>>().try_into().unwrap_or(["", ""]);
+    match (kernel, kind) {
+        (_, "max_margin" | "vector") => false,
+        ("linear", _) => true,
+        ("polynomial" | "gaussian" | "scaled", kind) => kind != "standard" && kind != "warming",
+        _ => matches!(
+            name,
+            "one-output-operator"
+                | "merged"
+                | "tracker"
+                | "averaged-novelty"
+                | "equal-factors"
+                | "stretched-polynomial"
+                | "power"
+                | "untaught-hinge"
+        ),
+    }
+}
+
+#[test]
+fn libsvm_text_computes_the_scores() {
+    for case in cases() {
+        let text = match export(&case.learner, To::Libsvm) {
+            Ok(text) => String::from_utf8(text).unwrap(),
+            Err(reason) => {
+                assert!(!expressible(&case.name), "{}: {reason}", case.name);
+                assert!(reason.to_string().contains("onnx"), "{}: {reason}", case.name);
+                continue;
+            }
+        };
+        assert!(expressible(&case.name), "{} was not refused", case.name);
+        let svm = Svm::parse(&text);
+        let threshold = case.learner.threshold().unwrap_or(0.0);
+        for (x, z) in case.rows() {
+            close(&case.name, svm.decision(x) + threshold, z[0]);
+        }
+        check_svm_head(&case, &svm);
+    }
+}
+
+fn check_svm_head(case: &Case, svm: &Svm) {
+    let expected = match case.reads() {
+        Reads::Sign => "c_svc",
+        Reads::Nothing => "one_class",
+        _ => "epsilon_svr",
+    };
+    assert_eq!(svm.kind, expected, "{}", case.name);
+    if case.reads() == Reads::Sign {
+        assert_eq!(svm.labels, svm_labels(&case.learner), "{}", case.name);
+        let positive = svm.vectors.iter().take_while(|(a, _)| *a > 0.0).count();
+        assert_eq!(svm.counts, [positive, svm.vectors.len() - positive], "{}", case.name);
+    }
+}
+
+/// The label where the score is above 0, and the other one.
+fn svm_labels(learner: &Learner) -> [i64; 2] {
+    match learner.classes() {
+        [Label::Int(first), Label::Int(second)] => [*second, *first],
+        _ => [1, -1],
+    }
+}
+
+#[test]
+fn what_libsvm_cannot_say_is_refused_with_a_reason() {
+    let reason = |learner: &Learner| export(learner, To::Libsvm).unwrap_err().to_string();
+    let find = |name: &str| cases().into_iter().find(|c| c.name == name).unwrap().learner;
+    assert!(reason(&find("gaussian-standard")).contains("own scale"));
+    assert!(reason(&find("polynomial-standard")).contains("shifted"));
+    assert!(reason(&find("matern32-hinge")).contains("this model's is matern32"));
+    assert!(reason(&find("sum-hinge")).contains("a sum"));
+    assert!(reason(&find("gaussian-max_margin")).contains("several classes"));
+    assert!(reason(&find("gaussian-vector")).contains("this one has 2"));
+    let x = [0.0, 1.0, 1.0, 0.0f32];
+    let learned = |settings: &str, batch: Batch<'_>| {
+        let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
+        learner.learn(&batch).unwrap();
+        learner
+    };
+    let names = |a: &str, b: &str| [Label::from(a), Label::from(b)];
+    let hinge = "loss = 'hinge'\nkernel = 'linear'";
+    assert!(reason(&learned(hinge, Batch::new(&x, 2).labels(&names("cat", "dog")))).contains("found dog"));
+    assert!(reason(&learned(hinge, Batch::new(&x, 2).labels(&names("cat", "cat")))).contains("one class only"));
+    assert!(export(&learned(hinge, Batch::new(&x, 2).labels(&names("-1", "+1"))), To::Libsvm).is_ok());
+    let gathering = "loss = 'nu_novelty'\nkernel = 'gaussian:1'\nthreshold = 'tracker'";
+    assert!(reason(&learned(gathering, Batch::new(&x, 2))).contains("gathered"));
+}
+
+#[test]
+fn a_model_without_data_is_refused() {
+    let learner = Learner::new(Config::from_toml("loss = 'max_margin'").unwrap()).unwrap();
+    for to in [To::Libsvm, To::Onnx, To::Json] {
+        assert!(export(&learner, to).unwrap_err().to_string().contains("not seen data"));
+    }
+}
+
+#[test]
+fn formats_have_names() {
+    assert_eq!("libsvm".parse::<To>().unwrap(), To::Libsvm);
+    assert_eq!("onnx".parse::<To>().unwrap(), To::Onnx);
+    assert_eq!("json".parse::<To>().unwrap(), To::Json);
+    assert!("pmml".parse::<To>().unwrap_err().to_string().contains("libsvm, onnx, json"));
+}
+
+// ------------------------------------------------------------------------------------------------------------ JSON
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+}
+
+/// A kernel by the formulas of the documentation.
+fn kernel_value(rule: &Value, u: &[f64], c: &[f64]) -> f64 {
+    let (name, with) = rule.as_object().unwrap().iter().next().unwrap();
+    let number = |key: &str| with[key].as_f64().unwrap();
+    let dot: f64 = u.iter().zip(c).map(|(a, b)| a * b).sum();
+    let r2: f64 = u.iter().zip(c).map(|(a, b)| (a - b) * (a - b)).sum();
+    let parts = || with.as_array().unwrap().iter().map(|k| kernel_value(k, u, c));
+    match name.as_str() {
+        "linear" => dot,
+        "polynomial" => (number("gamma") * dot + number("coef0")).powf(number("degree")),
+        "gaussian" => (-number("gamma") * r2).exp(),
+        "exponential" => (-number("gamma") * r2.sqrt()).exp(),
+        "matern32" => {
+            let s = 3f64.sqrt() * number("gamma") * r2.sqrt();
+            (1.0 + s) * (-s).exp()
+        }
+        "matern52" => {
+            let s = 5f64.sqrt() * number("gamma") * r2.sqrt();
+            (1.0 + s + s * s / 3.0) * (-s).exp()
+        }
+        "rational_quadratic" => (1.0 + number("gamma") * r2 / number("alpha")).powf(-number("alpha")),
+        "scaled" => number("weight") * kernel_value(&with["of"], u, c),
+        "sum" => parts().sum(),
+        "product" => parts().product(),
+        other => panic!("unknown kernel {other}"),
+    }
+}
+
+fn json_scores(model: &Value, x: &[f32]) -> Vec<f64> {
+    let mut u: Vec<f64> = x.iter().map(|v| f64::from(*v)).collect();
+    if !model["frame"].is_null() {
+        let (shift, factor) = (numbers(&model["frame"]["shift"]), numbers(&model["frame"]["factor"]));
+        u.iter_mut().zip(shift.iter().zip(&factor)).for_each(|(u, (m, f))| *u = (*u - m) * f);
+    }
+    let mut scores = numbers(&model["offset"]);
+    let terms = model["centres"].as_array().unwrap().iter().zip(model["coefficients"].as_array().unwrap());
+    for (c, a) in terms {
+        let (c, a) = (numbers(c), numbers(a));
+        for part in model["parts"].as_array().unwrap() {
+            let k = kernel_value(&part["kernel"], &u, &c);
+            for (o, score) in scores.iter_mut().enumerate() {
+                let weight = match part["operator"].as_array() {
+                    None => a[o],
+                    Some(j) => numbers(&j[o]).iter().zip(&a).map(|(j, a)| j * a).sum(),
+                };
+                *score += k * weight;
+            }
+        }
+    }
+    scores
+}
+
+#[test]
+fn json_computes_the_scores() {
+    for case in cases() {
+        let model: Value = serde_json::from_slice(&export(&case.learner, To::Json).unwrap()).unwrap();
+        assert_eq!((&model["format"], &model["version"]), (&json!("okl model"), &json!(1)));
+        assert_eq!(model["features"], json!(case.learner.features()));
+        assert_eq!(model["outputs"], json!(case.learner.outputs()));
+        assert_eq!(model["classes"], json!(case.learner.classes()));
+        assert_eq!(model["threshold"].as_f64().is_some(), case.learner.threshold().is_some());
+        assert_eq!(&Config::from_value(model["config"].clone()).unwrap(), case.learner.config());
+        for (x, z) in case.rows() {
+            json_scores(&model, x).iter().zip(z).for_each(|(found, z)| close(&case.name, *found, *z));
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------------- onnxruntime and LIBSVM
+
+/// What the scores of a row decide, as an index: a class, a sign, novel or not.
+fn decision(case: &Case, z: &[f64]) -> Option<usize> {
+    match case.reads() {
+        Reads::Class => Some((0..z.len()).rev().fold(0, |best, i| if z[i] >= z[best] { i } else { best })),
+        Reads::Sign => Some(usize::from(z[0] > 0.0)),
+        Reads::Nothing => case.learner.threshold().map(|threshold| usize::from(z[0] < threshold)),
+        _ => None,
+    }
+}
+
+/// Writes the models, the rows and what is expected of them; returns the case's line of the list.
+fn write_case(folder: &Path, case: &Case) -> Value {
+    let file = |kind: &str| folder.join(format!("{}.{kind}", case.name));
+    fs::write(file("onnx"), export(&case.learner, To::Onnx).unwrap()).unwrap();
+    let libsvm = export(&case.learner, To::Libsvm).ok();
+    if let Some(text) = &libsvm {
+        fs::write(file("libsvm"), text).unwrap();
+    }
+    fs::write(file("x"), case.x.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>()).unwrap();
+    fs::write(file("scores"), case.scores.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>()).unwrap();
+    let decisions: Option<Vec<usize>> = case.rows().map(|(_, z)| decision(case, z)).collect();
+    json!({
+        "name": case.name, "features": case.learner.features(), "outputs": case.learner.outputs(), "decisions": decisions,
+        "threshold": case.learner.threshold(), "libsvm": libsvm.is_some(), "reads": format!("{:?}", case.reads()),
+        "labels": svm_labels(&case.learner), "classes": case.learner.classes(), "config": case.learner.config(),
+    })
+}
+
+/// Is 0 where the scores of `cases` are those of onnxruntime and LIBSVM.
+fn run_python(python: &Path, folder: &Path) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/export_check.py");
+    let output = Command::new(python).arg(script).arg(folder).output().expect("OKL_PYTHON names a Python that runs");
+    print!("{}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn onnxruntime_and_libsvm_compute_the_scores() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("export");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let list: Vec<Value> = cases().iter().map(|case| write_case(&folder, case)).collect();
+    fs::write(folder.join("cases.json"), Value::from(list).to_string()).unwrap();
+    match std::env::var_os("OKL_PYTHON") {
+        Some(python) => run_python(Path::new(&python), &folder),
+        None => println!("skipped: OKL_PYTHON does not name a Python with onnxruntime, libsvm-official and numpy"),
+    }
+}

@@ -1,0 +1,17 @@
+//! The input side of `okl`: every format, plain and compressed; what is refused and how; that nothing panics.
+
+use okl_cli::input;
+
+#[path = "input/errors.rs"]
+mod errors;
+#[path = "input/formats.rs"]
+mod formats;
+#[path = "input/fuzz.rs"]
+mod fuzz;
+#[cfg(feature = "parquet")]
+#[path = "input/parquet.rs"]
+mod parquet_tables;
+#[path = "input/properties.rs"]
+mod properties;
+#[path = "input/support.rs"]
+mod support;

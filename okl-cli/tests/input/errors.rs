@@ -1,0 +1,187 @@
+//! What is refused, with the file, the row, the column, what was found and what to do.
+
+use crate::input::{Format, LONGEST_LINE, Options, Reader, Trouble};
+use crate::support::{Temp, gzip, read, read_stream, refusal, target};
+
+fn skip(options: Options) -> Options {
+    Options { skip_bad_rows: true, ..options }
+}
+
+#[test]
+fn tables_that_are_none() {
+    assert_eq!(refusal("t.csv", "", target("y")), "t.csv: empty; there is nothing to read");
+    assert_eq!(refusal("t.csv", "\n \n", target("y")), "t.csv: empty; there is nothing to read");
+    assert_eq!(refusal("t.csv", "a,y\n", target("y")), "t.csv: a header and no rows");
+    assert_eq!(refusal("t.svm", "# nothing\n", Options::default()), "t.svm: no rows; there is nothing to read");
+    let garbage: Vec<u8> = (0..5000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    for name in ["t.csv", "t.svm", "t.jsonl", "t.vw", "t"] {
+        assert!(refusal(name, &garbage, target("y")).contains("binary data"));
+    }
+    assert!(refusal("t.csv", [0xff, 0xfe, b'a', 0, b'\n', 0], target("y")).contains("UTF-16"));
+    assert!(refusal("t.csv.gz", &gzip(b"a,y\n1,2\n")[..15], target("y")).contains("ends in the middle"));
+    assert!(refusal("t.csv.gz", [0x1f, 0x8b, 9, 9, 9, 9, 9, 9, 9, 9, 9], target("y")).contains("damaged"));
+    let none = Reader::open("/no/such/file.csv", target("y")).err().unwrap();
+    assert_eq!((none.to_string().as_str(), none.trouble()), ("/no/such/file.csv: no such file", Trouble::Io));
+}
+
+#[test]
+fn a_line_without_end() {
+    for start in ["1,2,", "{\"a\":", "1 1:", "1 | a:", "a,y\n1,2\n1,"] {
+        let mut text = start.as_bytes().to_vec();
+        text.resize(2 * LONGEST_LINE, b'1');
+        let row = start.matches('\n').count() + 1;
+        let message = read_stream(text, target(if start.starts_with("1,") { "1" } else { "y" })).unwrap_err().to_string();
+        assert_eq!(message, format!("standard input, row {row}: longer than 16 MiB; is this text with line ends?"));
+    }
+    for rows in [10, 5_000_000] {
+        let text = format!("a,y\n1,2\n\"3,4\n{}", "5,6\n".repeat(rows));
+        let why = "t.csv, row 3: a quote (\") is opened here and not closed; close or double it";
+        assert_eq!(refusal("t.csv", text, target("y")), why);
+    }
+    let text = format!("a,y\n1,{}\n", "x".repeat(3 << 20));
+    assert_eq!(read("t.csv", text, target("y")).unwrap().x, [[1.0]]);
+}
+
+#[test]
+fn ragged_rows() {
+    assert_eq!(
+        refusal("t.csv", "a,b,y\n1,2,3\n1,2\n", target("y")),
+        "t.csv, row 3: found 2 columns, expected 3 as in the first row (delimiter ',')"
+    );
+    assert!(refusal("t.csv", "a,b,y\n1,2,3\n1,2,3,\n", target("y")).contains("found 4 columns, expected 3"));
+    assert!(refusal("t.csv", "a,b,y\n1,2,3\n\"1\",2,3,4\n", target("y")).contains("found 4 columns, expected 3"));
+    let all = read("t.csv", "a,b,y\n1,2,3\n1,2\n4,5,6\n", skip(target("y"))).unwrap();
+    assert_eq!((all.lines, all.skipped), (vec![2, 4], 1));
+}
+
+#[test]
+fn names() {
+    assert_eq!(refusal("t.csv", "a,b,a\n1,2,3\n", target("b")), "t.csv: columns 1 and 3 are both named 'a'; rename one");
+    assert_eq!(refusal("t.csv", "a,b\n1,2\n", target("z")), "t.csv: no column 'z'; the columns are a, b");
+    assert_eq!(
+        refusal("t.csv", "a,b\n1,2\n", Options::default()),
+        "t.csv: which column is the target? Say --target NAME; the columns are a, b"
+    );
+    assert!(refusal("t.csv", "a,b\n1,2\n", Options { ignore: vec!["q".into()], ..target("b") }).contains("no column 'q'"));
+    assert!(refusal("t.csv", "a,b\n1,2\n", Options { ignore: vec!["a".into()], ..target("b") }).contains("no column is left"));
+    assert!(refusal("t.jsonl", "{\"a\":1}\n", target("y")).contains("no row so far has the target 'y'; the other keys are a"));
+    assert!(refusal("t.jsonl", "{\"a\":1}\n", Options::default()).contains("which key is the target?"));
+    let schema = read("t.csv", "a,b,y\n1,2,3\n", target("y")).unwrap().schema;
+    let with = Options { schema: Some(schema), want_target: false, ..Options::default() };
+    let message = "t.csv: column 'b' is missing, and the model was learned with it; the columns are a, c";
+    assert_eq!(refusal("t.csv", "a,c\n1,2\n", with.clone()), message);
+    assert!(refusal("t.jsonl", "{\"a\":1}\n", with.clone()).starts_with("t.jsonl, row 1, column 'b': the value is missing"));
+    assert!(
+        refusal("t.csv", "a,b\n1,2\n", Options { targets: vec!["q".into()], ..with }).contains("not what the model learned: y")
+    );
+}
+
+#[test]
+fn text_where_numbers_belong() {
+    let text = "a,city,y\n1,Paris,1\n";
+    let message = "t.csv, row 2, column 'city': found 'Paris', expected a number; use --one-hot, --ignore city or encode it";
+    assert_eq!(refusal("t.csv", text, target("y")), message);
+    // Nothing can be learned from a column of text: skipping rows would skip them all.
+    assert_eq!(refusal("t.csv", text, skip(target("y"))), message);
+    assert!(refusal("t.jsonl", "{\"c\":\"Paris\",\"y\":1}\n", target("y")).contains("column 'c': found 'Paris'"));
+    assert!(refusal("t.vw", "1 | a:x\n", Options::default()).contains("row 1, column 'a': found 'x', expected a finite number"));
+    assert!(refusal("t.svm", "1 1:x\n", Options::default()).contains("row 1, column '1': found 'x', expected a finite number"));
+    let all = read("t.csv", "a,y\n1,1\noops,1\n3,1\n", skip(target("y"))).unwrap();
+    assert_eq!((all.x, all.skipped), (vec![vec![1.0], vec![3.0]], 1));
+}
+
+#[test]
+fn missing_features() {
+    for missing in ["", " ", "NA", "NaN", "?", "null", "n/a"] {
+        let text = format!("a,b,y\n1,2,1\n3,{missing},1\n5,6,1\n");
+        assert!(
+            refusal("t.csv", &text, target("y"))
+                .starts_with("t.csv, row 3, column 'b': the value is missing; fill it in, or skip")
+        );
+        let all = read("t.csv", &text, skip(target("y"))).unwrap();
+        assert_eq!((all.x.len(), all.skipped, all.lines), (2, 1, vec![2, 4]));
+    }
+    assert!(
+        refusal("t.jsonl", "{\"a\":1,\"y\":1}\n{\"y\":1}\n", target("y")).contains("row 2, column 'a': the value is missing")
+    );
+    assert!(refusal("t.jsonl", "{\"a\":null,\"y\":1}\n", target("y")).contains("row 1, column 'a': the value is missing"));
+    let file = Temp::new("t.csv", "a,y\n1,1\n?,1\n");
+    let mut reader = Reader::open(file.path(), Options { chunk_rows: 1, ..skip(target("y")) }).unwrap();
+    assert_eq!(reader.next().unwrap().unwrap().skipped, 0);
+    let last = reader.next().unwrap().unwrap();
+    assert_eq!((last.rows, last.skipped, last.first_skipped.unwrap().line()), (0, 1, Some(3)));
+    assert!(refusal("t.csv", "a,y\n?,1\nNA,2\n", skip(target("y"))).contains("none of its 2 rows can be read; the first: "));
+}
+
+#[test]
+fn a_bad_row_leaves_nothing_behind() {
+    let all = read("t.vw", "1 | a\n1 | new:1 b:x\n1 | c\n", skip(Options::default())).unwrap();
+    assert_eq!((all.names, all.skipped), (vec!["a".to_string(), "c".into()], 1));
+    let all = read("t.svm", "1 1:1\n1 9:1 8:1\n1 2:1\n", skip(Options::default())).unwrap();
+    assert_eq!(all.names, ["1", "2"]);
+    let one_hot = Options { one_hot: true, ..target("y") };
+    let all = read("t.csv", "c,v,y\nbad,?,1\n7,u,z\n8,v,z\n", skip(one_hot)).unwrap();
+    assert_eq!((all.names, all.lines), (vec!["c".to_string(), "v=u".into(), "v=v".into()], vec![3, 4]));
+    // A text target in a row that is taken back does not make the others text.
+    let all = read("t.csv", "y,a\n1,1\nno,?\n2,2\n", skip(target("y"))).unwrap();
+    assert_eq!(all.numbers, Some(vec![1.0, 2.0]));
+}
+
+#[test]
+fn numbers_that_are_none() {
+    for bad in ["inf", "-Infinity", "1e999", "1e16", "-1e15000"] {
+        assert!(
+            refusal("t.csv", format!("a,b,y\n1,2,1\n3,{bad},1\n"), target("y")).starts_with("t.csv, row 3, column 'b': found "),
+            "{bad}"
+        );
+    }
+    assert!(
+        refusal("t.csv", "a,y\n1,2\n1,inf\n", target("y")).contains("row 3, column 'y': found inf, expected a finite target")
+    );
+    assert!(refusal("t.svm", "1 1:1e300\n", Options::default()).contains("row 1, column '1'"));
+    assert!(refusal("t.svm", "1 1:nan\n", Options::default()).contains("column '1': found 'nan', expected a finite number"));
+    assert!(refusal("t.vw", "1 | a:1e300\n", Options::default()).contains("row 1, column 'a'"));
+    assert!(refusal("t.jsonl", "{\"a\":1e999,\"y\":1}\n", target("y")).contains("row 1: not JSON: number out of range"));
+    let weight = Options { weight: Some("w".into()), ..target("y") };
+    assert!(refusal("t.csv", "a,w,y\n1,-2,1\n", weight).contains("column 'w': found -2, expected a weight"));
+}
+
+#[test]
+fn libsvm_indices() {
+    let of = |text: &str| refusal("t.svm", text, Options::default());
+    assert!(of("1 0:1\n").contains("column '0': found index 0, but LIBSVM counts from 1"));
+    assert!(of("1 2:1 2:1\n").contains("index 2 comes twice"));
+    assert!(of("1 2:1 1:1\n").contains("index 1 comes after 2; sort each row"));
+    assert!(of("1 1:1\n1 99999999999999999999999:1\n").contains("indices beyond 1048576 are not taken"));
+    assert!(of("1 1:1\n1,2 1:1\n").contains("row 2, column 'label': found 2 labels '1,2', expected 1"));
+    assert!(of("1 1:1\n1 x\n").contains("row 2: found 'x', expected index:value"));
+}
+
+#[test]
+fn json_that_is_none() {
+    let of = |text: &str| refusal("t.jsonl", text, target("y"));
+    assert!(of("{\"a\":1,\"y\":1}\n{\"a\":1,\n").contains("row 2: not JSON: EOF while parsing"));
+    assert!(of("{\"a\":1,\"y\":1}\n5\n").contains("row 2: found '5', expected a JSON object"));
+    assert!(of("{\"a\":1,\"a\":2,\"y\":1}\n").contains("column 'a': the key comes twice"));
+    assert!(of(&format!("{{\"a\":{}\n", "[".repeat(100_000))).contains("recursion limit"));
+}
+
+#[test]
+fn rows_without_features() {
+    let message = "t.vw, row 1: found no feature, in this row or before; expected at least one";
+    assert_eq!(refusal("t.vw", "1 |\n1 | a\n1 |\n", Options::default()), message);
+    let all = read("t.vw", "1 |\n1 | a\n1 |\n", skip(Options::default())).unwrap();
+    assert_eq!((all.x, all.lines), (vec![vec![1.0], vec![0.0]], vec![2, 3]));
+    assert_eq!(
+        read("t.svm", "1\n1 2:1\n", Options { format: Some(Format::Libsvm), ..Options::default() }).unwrap().x,
+        [[0.0, 0.0], [0.0, 1.0]]
+    );
+}
+
+#[test]
+fn too_much() {
+    let levels: String = std::iter::once("c,y\n".to_string()).chain((0..10_001).map(|i| format!("l{i},1\n"))).collect();
+    let message = refusal("t.csv", levels, Options { one_hot: true, chunk_rows: 100, ..target("y") });
+    assert!(message.contains("row 10002, column 'c': more than 10000 different texts; use --ignore c, or --id c"), "{message}");
+    assert!(refusal("t.csv", format!("{}\n", "1,".repeat(2 << 20)), target("1")).contains("more than 1048576 columns"));
+}

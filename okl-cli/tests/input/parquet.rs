@@ -1,0 +1,150 @@
+//! Parquet files, written with the format's own column writers.
+
+use std::sync::Arc;
+
+use okl::Label;
+use parquet::basic::Compression;
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, FloatType, Int32Type, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use proptest::prelude::*;
+
+use crate::fuzz::{Random, mutate, rounds};
+use crate::input::{Format, Options, Reader};
+use crate::support::{Temp, read, read_stream, refusal, target};
+
+/// One row group of a column.
+enum Column<'a> {
+    Bools(&'a [bool]),
+    Ints(&'a [i32]),
+    Longs(&'a [i64]),
+    Floats(&'a [f32]),
+    Doubles(&'a [f64]),
+    /// Values that are there, and which are.
+    Some(&'a [f64], &'a [i16]),
+    Texts(&'a [&'a str]),
+}
+
+fn write(schema: &str, compression: Compression, groups: &[Vec<Column<'_>>]) -> Vec<u8> {
+    let schema = Arc::new(parse_message_type(&format!("message m {{ {schema} }}")).unwrap());
+    let properties = Arc::new(WriterProperties::builder().set_compression(compression).build());
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, properties).unwrap();
+    for columns in groups {
+        let mut group = file.next_row_group().unwrap();
+        for column in columns {
+            let mut out = group.next_column().unwrap().unwrap();
+            match column {
+                Column::Bools(v) => out.typed::<BoolType>().write_batch(v, None, None),
+                Column::Ints(v) => out.typed::<Int32Type>().write_batch(v, None, None),
+                Column::Longs(v) => out.typed::<Int64Type>().write_batch(v, None, None),
+                Column::Floats(v) => out.typed::<FloatType>().write_batch(v, None, None),
+                Column::Doubles(v) => out.typed::<DoubleType>().write_batch(v, None, None),
+                Column::Some(v, there) => out.typed::<DoubleType>().write_batch(v, Some(there), None),
+                Column::Texts(v) => {
+                    let texts: Vec<ByteArray> = v.iter().map(|t| ByteArray::from(*t)).collect();
+                    out.typed::<ByteArrayType>().write_batch(&texts, None, None)
+                }
+            }
+            .unwrap();
+            out.close().unwrap();
+        }
+        group.close().unwrap();
+    }
+    file.into_inner().unwrap()
+}
+
+const SCHEMA: &str =
+    "required boolean flag; required int32 i; required int64 id; required float f; required binary c (UTF8); optional double y;";
+
+fn sample() -> Vec<u8> {
+    let group = |a: &'static [bool], y: &'static [f64], there: &'static [i16]| {
+        let texts = Column::Texts(&["u", "v"]);
+        vec![
+            Column::Bools(a),
+            Column::Ints(&[1, -2]),
+            Column::Longs(&[i64::MAX, 7]),
+            Column::Floats(&[0.5, 2.0]),
+            texts,
+            Column::Some(y, there),
+        ]
+    };
+    write(SCHEMA, Compression::SNAPPY, &[group(&[true, false], &[3.0, 4.0], &[1, 1]), group(&[false, false], &[5.0], &[0, 1])])
+}
+
+#[test]
+fn every_type_and_several_row_groups() {
+    for name in ["t.parquet", "t"] {
+        for chunk_rows in [1, 3, 100] {
+            let options = Options { id: Some("id".into()), one_hot: true, chunk_rows, ..target("y") };
+            let all = read(name, sample(), options).unwrap();
+            assert_eq!(all.names, ["flag", "i", "f", "c=u", "c=v"]);
+            assert_eq!(all.x, [[1., 1., 0.5, 1., 0.], [0., -2., 2., 0., 1.], [0., 1., 0.5, 1., 0.], [0., -2., 2., 0., 1.]]);
+            assert_eq!((all.numbers, all.known), (Some(vec![3.0, 4.0, 0.0, 5.0]), vec![true, true, false, true]));
+            assert_eq!((all.ids, all.lines), (vec![i64::MAX as u64, 7, i64::MAX as u64, 7], vec![1, 2, 3, 4]));
+        }
+    }
+    let all = read("t.parquet", sample(), Options { features: vec!["i".into()], ..target("c") }).unwrap();
+    assert_eq!(
+        (all.x, all.labels[..2].to_vec()),
+        (vec![vec![1.0], vec![-2.0], vec![1.0], vec![-2.0]], vec![Label::from("u"), "v".into()])
+    );
+}
+
+#[test]
+fn what_is_refused() {
+    let text = "t.parquet, row 1, column 'c': found 'u', expected a number; use --one-hot, --ignore c or encode it";
+    assert_eq!(refusal("t.parquet", sample(), Options { ignore: vec!["id".into()], ..target("y") }), text);
+    let missing = Options { features: vec!["y".into()], ..target("i") };
+    assert!(refusal("t.parquet", sample(), missing).starts_with("t.parquet, row 3, column 'y': the value is missing"));
+    assert!(refusal("t.parquet", "a,b\n1,2\n", target("b")).contains("not a Parquet file"));
+    let stream = read_stream(sample(), target("y")).unwrap_err().to_string();
+    assert!(stream.contains("cannot be read from a stream"), "{stream}");
+    let infinite = write(
+        "required double a; required double y;",
+        Compression::UNCOMPRESSED,
+        &[vec![Column::Doubles(&[1.0, f64::INFINITY]), Column::Doubles(&[1.0, 2.0])]],
+    );
+    assert!(refusal("t.parquet", &infinite, target("y")).contains("row 2, column 'a': found inf, expected a finite number"));
+    let all = read("t.parquet", infinite, Options { skip_bad_rows: true, ..target("y") }).unwrap();
+    assert_eq!((all.x, all.skipped), (vec![vec![1.0]], 1));
+}
+
+#[test]
+fn a_schema_reads_csv_and_parquet_alike() {
+    let schema = read("t.csv", "f,i,y\n1,2,3\n", target("y")).unwrap().schema;
+    let all = read("t.parquet", sample(), Options { schema: Some(schema), ..Options::default() }).unwrap();
+    assert_eq!(all.x[1], [2.0, -2.0]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 50, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn tables_come_back(
+        groups in prop::collection::vec(prop::collection::vec((-1e6f32..1e6, any::<f32>().prop_filter("taken", |v| v.abs() < 1e15)), 1..2500), 1..3),
+        chunk_rows in 1usize..3000,
+        which in 0usize..4,
+    ) {
+        let compression = [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(Default::default()), Compression::LZ4_RAW][which];
+        let columns: Vec<(Vec<f32>, Vec<f64>)> = groups.iter().map(|g| g.iter().map(|(x, y)| (*x, f64::from(*y))).unzip()).collect();
+        let written: Vec<Vec<Column<'_>>> = columns.iter().map(|(x, y)| vec![Column::Floats(x), Column::Doubles(y)]).collect();
+        let bytes = write("required float a; required double y;", compression, &written);
+        let all = read("t.parquet", bytes, Options { chunk_rows, ..target("y") }).unwrap();
+        let (x, y): (Vec<Vec<f32>>, Vec<f64>) = groups.iter().flatten().map(|(x, y)| (vec![*x], f64::from(*y))).unzip();
+        prop_assert_eq!((all.x, all.numbers), (x, Some(y)));
+    }
+}
+
+#[test]
+fn nothing_panics() {
+    let (seed, mut random) = (sample(), Random(7));
+    for _ in 0..rounds(3000) {
+        let file = Temp::new("t.parquet", mutate(&seed, &mut random));
+        let options =
+            Options { one_hot: true, skip_bad_rows: random.below(2) == 0, format: Some(Format::Parquet), ..target("y") };
+        if let Ok(mut reader) = Reader::open(file.path(), options) {
+            while let Ok(Some(_)) = reader.next() {}
+        }
+    }
+}
