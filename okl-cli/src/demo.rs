@@ -13,7 +13,7 @@ use crate::metrics::percent;
 use crate::report::{self, Report};
 use crate::run::{Run, interrupted};
 use crate::store::{self, Position};
-use crate::table::Table;
+use crate::table::{self, Table};
 use crate::words;
 
 const ROWS: usize = 20_000;
@@ -119,11 +119,11 @@ pub fn demo(args: &Demo) -> anyhow::Result<()> {
     say("\n   The same with a fixed schedule (eta = sqrt(100 / (100 + t))):");
     let scheduled = learn(csv, Some("moon"), &settings("decay:eta=1,tau=100"), args.quiet)?;
     let error = |run: &Run| percent(run.metrics.error().unwrap_or(0.0));
-    println!(
-        "Mistakes: {} with SVMD, {} with the schedule,\nwhich had become too small when the moons jumped.",
+    table::say(&format!(
+        "Mistakes: {} with SVMD, {} with the schedule,\nwhich had become too small when the moons jumped.\n",
         error(&adapted),
         error(&scheduled)
-    );
+    ))?;
 
     say(
         "\n2. Six sensors on a daily cycle that drifts; one row in a hundred has one\n   reading off by 1.5. An alert rate of 1 % was asked for; nobody says which\n   rows are odd.\n",
@@ -137,21 +137,21 @@ pub fn demo(args: &Demo) -> anyhow::Result<()> {
     )?;
     let alerts = detector.alerts.strongest();
     let right = alerts.iter().filter(|a| novel.contains(&a.row)).count();
-    println!(
-        "Alerts: {} in {} rows ({}); of the {} strongest,\n{right} were injected. The five strongest:",
+    table::say(&format!(
+        "Alerts: {} in {} rows ({}); of the {} strongest,\n{right} were injected. The five strongest:\n",
         detector.alerts.total(),
         ROWS,
         percent(detector.alerts.total() as f64 / ROWS as f64),
         alerts.len()
-    );
+    ))?;
     for alert in alerts.iter().take(5) {
-        println!(
-            "   row {:>6}  score {:.4} below {:.4}{}",
+        table::say(&format!(
+            "   row {:>6}  score {:.4} below {:.4}{}\n",
             alert.row,
             alert.score,
             alert.threshold,
             if novel.contains(&alert.row) { "  (injected)" } else { "" }
-        );
+        ))?;
     }
 
     let (model, page) = (args.out.join("demo.okl"), args.out.join("report.html"));
@@ -166,11 +166,11 @@ pub fn demo(args: &Demo) -> anyhow::Result<()> {
     let mut bytes = Vec::new();
     report::write(&mut bytes, &report)?;
     store::write_atomically(&page, &bytes)?;
-    println!(
-        "\nLeft behind: {} (try `okl inspect {}`)\nand {} (open it in a browser).",
+    table::say(&format!(
+        "\nLeft behind: {} (try `okl inspect {}`)\nand {} (open it in a browser).\n",
         model.display(),
         model.display(),
         page.display()
-    );
+    ))?;
     Ok(())
 }

@@ -17,7 +17,7 @@ use crate::report::{self, Report};
 use crate::run::{Run, interrupted};
 use crate::settings::{self, Look};
 use crate::store::{self, Position};
-use crate::table::Table;
+use crate::table::{Table, say};
 use crate::words;
 
 impl From<InputFormat> for Format {
@@ -238,12 +238,8 @@ impl State<'_> {
             summary = self.test(run, test, schema)?;
         }
         if self.args.show.json {
-            println!(
-                "{}",
-                serde_json::to_string_pretty(
-                    &serde_json::json!({ "summary": summary, "certificates": certificates, "config": run.learner.config() })
-                )?
-            );
+            let all = serde_json::json!({ "summary": summary, "certificates": certificates, "config": run.learner.config() });
+            say(&(serde_json::to_string_pretty(&all)? + "\n"))?;
         } else if !self.args.show.quiet {
             eprintln!("\n{summary}");
             certificates.iter().for_each(|line| eprintln!("{line}"));

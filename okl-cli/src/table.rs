@@ -1,9 +1,19 @@
-//! The progress table, in the habits of Vowpal Wabbit: a line at every power of two.
+//! What is said while a command runs: the progress table, in the habits of Vowpal Wabbit, a line at every power of two.
 
 use std::io::Write;
 
 use crate::metrics::Task;
 use crate::run::Run;
+
+/// Writes to standard output; a closed pipe is an error that the caller knows how to take, not a panic.
+///
+/// # Errors
+/// Those of standard output.
+pub fn say(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
 
 /// Writes the table to standard error, unless it is to be quiet.
 pub struct Table {

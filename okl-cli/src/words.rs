@@ -5,7 +5,8 @@ use serde_json::json;
 
 use crate::args::Inspect;
 use crate::metrics::{figure, percent};
-use crate::store;
+use crate::store::{self, Position};
+use crate::table::say;
 
 /// What is certain about a run, a line each.
 pub fn certificates(learner: &Learner) -> Vec<String> {
@@ -37,33 +38,41 @@ pub fn certificates(learner: &Learner) -> Vec<String> {
 /// `okl inspect`.
 pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
     let (learner, position) = store::load(&args.model)?;
-    let names = position.schema.as_ref().map(|s| s.names());
-    if args.json {
-        let all = json!({
-            "config": learner.config(), "examples": learner.examples(), "rows": position.rows, "terms": learner.terms(), "features": learner.features(),
-            "feature_names": names, "outputs": learner.outputs(), "classes": learner.classes(), "eta": learner.eta(), "theta": learner.theta(),
-            "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate(),
-            "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(&learner),
-        });
-        println!("{}", serde_json::to_string_pretty(&all)?);
-        return Ok(());
-    }
-    println!("{}", args.model.display());
-    println!("  examples   {}", learner.examples());
-    println!("  terms      {} of {} features, {} bytes", learner.terms(), learner.features(), learner.bytes());
-    if let Some(names) = names.filter(|n| !n.is_empty()) {
-        let shown: Vec<&str> = names.iter().take(8).map(String::as_str).collect();
-        println!("  features   {}{}", shown.join(", "), if names.len() > 8 { ", ..." } else { "" });
+    let names = position.schema.as_ref().map(|s| s.names()).unwrap_or_default();
+    let text = match args.json {
+        true => serde_json::to_string_pretty(&as_json(&learner, &position, &names))? + "\n",
+        false => format!("{}\n{}", args.model.display(), in_words(&learner, &names)),
+    };
+    Ok(say(&text)?)
+}
+
+fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_json::Value {
+    json!({
+        "config": learner.config(), "examples": learner.examples(), "rows": position.rows, "terms": learner.terms(), "features": learner.features(),
+        "feature_names": names, "outputs": learner.outputs(), "classes": learner.classes(), "eta": learner.eta(), "theta": learner.theta(),
+        "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate(),
+        "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner),
+    })
+}
+
+fn in_words(learner: &Learner, names: &[String]) -> String {
+    let mut lines = vec![
+        format!("examples   {}", learner.examples()),
+        format!("terms      {} of {} features, {} bytes", learner.terms(), learner.features(), learner.bytes()),
+    ];
+    let list = |names: Vec<String>, most: usize| {
+        let more = if names.len() > most { ", ..." } else { "" };
+        names.into_iter().take(most).collect::<Vec<_>>().join(", ") + more
+    };
+    if !names.is_empty() {
+        lines.push(format!("features   {}", list(names.to_vec(), 8)));
     }
     if !learner.classes().is_empty() {
-        let classes: Vec<String> = learner.classes().iter().take(20).map(ToString::to_string).collect();
-        println!("  classes    {}", classes.join(", "));
+        lines.push(format!("classes    {}", list(learner.classes().iter().map(ToString::to_string).collect(), 20)));
     }
-    println!("  step size  {}", figure(learner.eta()));
-    if let Some(threshold) = learner.threshold() {
-        println!("  threshold  {}", figure(threshold));
-    }
-    println!("  settings   {}", learner.config().to_json());
-    certificates(&learner).iter().for_each(|line| println!("  {line}"));
-    Ok(())
+    lines.push(format!("step size  {}", figure(learner.eta())));
+    lines.extend(learner.threshold().map(|threshold| format!("threshold  {}", figure(threshold))));
+    lines.push(format!("settings   {}", learner.config().to_json()));
+    lines.extend(certificates(learner));
+    lines.iter().map(|line| format!("  {line}\n")).collect()
 }

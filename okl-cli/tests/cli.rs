@@ -240,10 +240,17 @@ fn a_closed_pipe_is_not_an_error() {
     let folder = Folder::new("pipe");
     let (data, model) = (folder.write("ring.csv", &ring(20_000)), folder.path("m.okl"));
     succeed(&["learn", &data, "--target", "where", "--quiet", "-o", &model]);
-    let mut child = okl(&["predict", &model, &data]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    for args in [
+        vec!["predict", &model, &data],
+        vec!["inspect", &model],
+        vec!["inspect", &model, "--json"],
+        vec!["learn", &data, "--target", "where", "--json", "--quiet"],
+    ] {
+        let mut child = okl(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]
