@@ -484,10 +484,11 @@ impl<S: StepSize> Head<S> {
         }
     }
 
-    fn forget_trace(&mut self) {
+    /// v = 0, and with it everything that follows v (3.2: after a drift signal, or an inner product that is not finite).
+    pub(crate) fn forget_trace(&mut self) {
         self.expansion.forget_trace();
         self.offset_trace.fill(0.0);
-        self.theta_trace = 0.0;
+        (self.theta_trace, self.product, self.trace_norm2) = (0.0, 0.0, 0.0);
     }
 
     /// Writes the planned term, plus what a budget moved onto it.

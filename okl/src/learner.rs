@@ -399,6 +399,11 @@ impl Learner {
         Ok(())
     }
 
+    /// Tells SVMD that the stream has changed: its trace, which remembers how past steps would have had to be, starts anew.
+    pub fn reset_trace(&mut self) {
+        self.engine.heads.iter_mut().for_each(Head::forget_trace);
+    }
+
     fn head(&self) -> &Head<AnyStep> {
         &self.engine.heads[0]
     }
