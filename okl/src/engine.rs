@@ -45,7 +45,6 @@ use crate::head::{Example, Head, Rules};
 use crate::loss::{Loss, Reads};
 use crate::output::Output;
 use crate::regulariser::{AnyRegulariser, Regulariser};
-use crate::room::scene;
 use crate::space::Space;
 use crate::step::StepSize;
 use crate::terms::{NO_ID, Terms};
@@ -245,7 +244,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             self.heads.iter_mut().for_each(|head| head.write(slot));
             return Some(slot);
         }
-        let room = self.budget.room(&mut scene(&mut self.terms, &self.heads[0], &self.output, &self.tile, r, self.t, values));
+        let room = self.consult(r, values, |budget, sight| budget.room(sight));
         let exact = room != Room::Fresh && self.exact_norms();
         if exact {
             self.heads.iter_mut().for_each(Head::without_new_term);

@@ -17,6 +17,12 @@ use crate::terms::{NO_ID, Terms};
 use crate::tile::Tile;
 
 impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, B, R> {
+    /// Lets the budget see the leading head and row `r` of the tile, and decide.
+    pub(crate) fn consult<T>(&mut self, r: usize, values: &[f64], ask: impl FnOnce(&mut B, &mut dyn Sight) -> T) -> T {
+        let Engine { terms, heads, output, tile, budget, t, .. } = self;
+        ask(budget, &mut Scene { terms, head: &heads[0], output, tile, r, t: *t, values, term_values: Vec::new() })
+    }
+
     pub(crate) fn make_room(&mut self, room: Room, r: usize, values: &[f64]) -> usize {
         match room {
             Room::Fresh => return self.terms.fresh(),
@@ -165,8 +171,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         let mut expired = std::mem::take(&mut self.scratch.expired);
         expired.clear();
         let values = std::mem::take(&mut self.scratch.values);
-        self.budget
-            .expired(&mut scene(&mut self.terms, &self.heads[0], &self.output, &self.tile, r, self.t, &values), &mut expired);
+        self.consult(r, &values, |budget, sight| budget.expired(sight, &mut expired));
         self.scratch.values = values;
         for &slot in &expired {
             self.leave(slot, 0.0, 1.0);
@@ -177,7 +182,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
 }
 
 /// What the budget sees, borrowed from the engine for one decision.
-pub(crate) struct Scene<'a, P, S> {
+struct Scene<'a, P, S> {
     terms: &'a mut Terms<P>,
     head: &'a Head<S>,
     output: &'a Output,
@@ -186,18 +191,6 @@ pub(crate) struct Scene<'a, P, S> {
     t: u64,
     values: &'a [f64],
     term_values: Vec<f64>,
-}
-
-pub(crate) fn scene<'a, P: Space, S>(
-    terms: &'a mut Terms<P>,
-    head: &'a Head<S>,
-    output: &'a Output,
-    tile: &'a Tile,
-    r: usize,
-    t: u64,
-    values: &'a [f64],
-) -> Scene<'a, P, S> {
-    Scene { terms, head, output, tile, r, t, values, term_values: Vec::new() }
 }
 
 impl<P: Space, S: StepSize> Scene<'_, P, S> {
