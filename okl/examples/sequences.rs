@@ -7,7 +7,7 @@
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::{Engine, Labels, Parts};
 use okl::gram::{Backend, Rows, square};
-use okl::head::{Average, Rules};
+use okl::head::Rules;
 use okl::kernel::AnyKernel;
 use okl::loss::{Oracle, Structured};
 use okl::output::Output;
@@ -108,13 +108,7 @@ fn main() {
         output: Output::Identity,
         outputs: PARTS,
         theta0: None,
-        rules: Rules {
-            regulariser: AnyRegulariser::Square,
-            offset: true,
-            implicit: false,
-            allow_overshoot: false,
-            average: Average::None,
-        },
+        rules: Rules::<AnyRegulariser> { offset: true, ..Rules::default() },
     });
     let mut wrong = [0; 4];
     let points = Points { rows: Rows::new(HOURS, &x), squares: &squares };

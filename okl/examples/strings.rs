@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::{Engine, Labels, Parts};
-use okl::head::{Average, Rules};
+use okl::head::Rules;
 use okl::kernel::Kernel;
 use okl::loss::AnyLoss;
 use okl::output::Output;
@@ -64,13 +64,7 @@ fn main() {
         output: Output::Identity,
         outputs: 1,
         theta0: None,
-        rules: Rules {
-            regulariser: AnyRegulariser::Square,
-            offset: true,
-            implicit: false,
-            allow_overshoot: false,
-            average: Average::None,
-        },
+        rules: Rules::<AnyRegulariser> { offset: true, ..Rules::default() },
     });
     let mut mistakes = [0; 4];
     engine.learn_block(&x, &Labels { y: &y, width: 1, ..Labels::default() }, |i, step| {

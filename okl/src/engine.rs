@@ -13,7 +13,7 @@
 //! ```
 //! use okl::budget::{AnyBudget, BudgetRule};
 //! use okl::engine::{Engine, Labels, Parts};
-//! use okl::head::{Average, Rules};
+//! use okl::head::Rules;
 //! use okl::{kernel::Kernel, loss::AnyLoss, output::Output, regulariser::AnyRegulariser, space::Items, step::AnyStep};
 //!
 //! struct Close;                                            // a kernel over whole numbers
@@ -28,7 +28,7 @@
 //!     output: Output::Identity,
 //!     outputs: 1,
 //!     theta0: None,
-//!     rules: Rules { regulariser: AnyRegulariser::Square, offset: false, implicit: false, allow_overshoot: false, average: Average::None },
+//!     rules: Rules::<AnyRegulariser>::default(),
 //! });
 //! let mut scores = Vec::new();
 //! let labels = Labels { y: &[1.0, 1.0, 1.0], width: 1, ..Labels::default() };

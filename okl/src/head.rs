@@ -47,8 +47,8 @@ impl Average {
     }
 }
 
-/// What every head of a learner shares: the settings that are not its own.
-#[derive(Clone, Debug)]
+/// What every head of a learner shares: the settings that are not its own. By default the explicit step, no offset, no average.
+#[derive(Clone, Debug, Default)]
 pub struct Rules<R> {
     /// The regulariser's shape.
     pub regulariser: R,
