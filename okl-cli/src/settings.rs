@@ -98,6 +98,7 @@ pub fn choose(mut table: Map<String, Value>, look: &Look) -> anyhow::Result<(Con
     choose(&mut table, "kernel", json!(kernel), why);
     if look.sparse {
         choose(&mut table, "anchor", json!("none"), "absent features stay zero");
+        choose(&mut table, "scale", json!("standard"), "columns in units of their entries' size, not centred");
     } else {
         choose(&mut table, "scale", json!("standard"), "columns in units of their deviation");
     }

@@ -185,6 +185,12 @@ fn special_cases() -> Vec<Case> {
             "stretched-polynomial",
             format!("{hinge}\nkernel = 'polynomial'\n{}", fixed("0.0, 0.0, 0.0, 0.0", "0.5, 1.0, 0.7, 0.2")),
         ),
+        of(
+            "cut-off",
+            format!(
+                "{hinge}\nkernel = 'gaussian:0.7'\nscale = {{ fixed = {{ shift = [0.1, 0.2, 0.3, 0.4], factor = [1.5, 1.5, 1.5, 1.5], limit = 0.5 }} }}"
+            ),
+        ),
         of("power", format!("{hinge}\nkernel = 'polynomial:degree=7,gamma=0.2,coef0=1'")),
         untaught("untaught-hinge", "loss = 'hinge'\nkernel = 'gaussian:0.7'"),
         untaught("untaught-classes", "loss = 'softmax'\nkernel = 'linear'\nclasses = ['a', 'b', 'c']"),
@@ -348,6 +354,7 @@ fn what_libsvm_cannot_say_is_refused_with_a_reason() {
     let reason = |learner: &Learner| export(learner, To::Libsvm).unwrap_err().to_string();
     let find = |name: &str| cases().into_iter().find(|c| c.name == name).unwrap().learner;
     assert!(reason(&find("gaussian-standard")).contains("own scale"));
+    assert!(reason(&find("cut-off")).contains("cut off at 0.5"));
     assert!(reason(&find("polynomial-standard")).contains("shifted"));
     assert!(reason(&find("matern32-hinge")).contains("this model's is matern32"));
     assert!(reason(&find("sum-hinge")).contains("a sum"));
@@ -422,7 +429,8 @@ fn json_scores(model: &Value, x: &[f32]) -> Vec<f64> {
     let mut u: Vec<f64> = x.iter().map(|v| f64::from(*v)).collect();
     if !model["frame"].is_null() {
         let (shift, factor) = (numbers(&model["frame"]["shift"]), numbers(&model["frame"]["factor"]));
-        u.iter_mut().zip(shift.iter().zip(&factor)).for_each(|(u, (m, f))| *u = (*u - m) * f);
+        let limit = model["frame"]["limit"].as_f64().unwrap();
+        u.iter_mut().zip(shift.iter().zip(&factor)).for_each(|(u, (m, f))| *u = ((*u - m) * f).clamp(-limit, limit));
     }
     let mut scores = numbers(&model["offset"]);
     let terms = model["centres"].as_array().unwrap().iter().zip(model["coefficients"].as_array().unwrap());

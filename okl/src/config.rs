@@ -22,6 +22,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::batch::LARGEST;
 use crate::budget::BudgetRule;
 use crate::error::{Error, Result};
 use crate::head::Average;
@@ -234,7 +235,10 @@ impl Config {
         if self.warmup == 0 || self.warmup > 1 << 16 {
             return refuse("warmup", format!("must be between 1 and 65536 examples, found {}", self.warmup));
         }
-        if let Scale::Fixed { shift, factor } = &self.scale {
+        if let Scale::Fixed { shift, factor, limit } = &self.scale {
+            if limit.is_some_and(|l| !(l > 0.0 && l <= LARGEST.into())) {
+                return refuse("scale", "the limit of a fixed scale must be a number > 0".into());
+            }
             if shift.len() != factor.len() || shift.iter().chain(factor).any(|v| !v.is_finite()) {
                 return refuse("scale", "fixed shift and factor must be finite and of one length".into());
             }

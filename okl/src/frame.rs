@@ -1,26 +1,36 @@
 //! The frame that features are put into before the kernel sees them: (x - shift) * factor, frozen once it is known.
 //!
-//! `scale = standard` shifts by the mean and divides by the deviation of the first examples; otherwise translation-invariant
-//! kernels shift by the first example (the anchor), which keeps the digits of distances far from the origin (3.10.4).
+//! `scale = standard` shifts by the mean and divides by the deviation of the first examples; what lies further out than
+//! [`FAR`] deviations is cut off there under translation-invariant kernels, so that a column which wanders away (a date, a
+//! counter) becomes a constant instead of making every row new. With `anchor = none` zeros mean absence and stay zero: a
+//! column's unit is then the root mean square of its other entries.
+//!
+//! Otherwise translation-invariant kernels shift by the first example (the anchor), which keeps the digits of distances far
+//! from the origin (3.10.4).
 
 use crate::batch::LARGEST;
+
+/// Where `scale = standard` cuts off, in deviations: far beyond where a bounded column goes, near enough for a kernel to see.
+pub(crate) const FAR: f64 = 8.0;
 
 /// A shift and a factor per feature; empty where nothing is to be done.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Frame {
     pub shift: Vec<f64>,
     pub factor: Vec<f64>,
+    /// The largest size of a feature in the frame.
+    pub limit: Option<f64>,
 }
 
 impl Frame {
     pub fn anchored(first: &[f32]) -> Self {
-        Frame { shift: first.iter().map(|&v| v.into()).collect(), factor: vec![1.0; first.len()] }
+        Frame { shift: first.iter().map(|&v| v.into()).collect(), factor: vec![1.0; first.len()], limit: None }
     }
 
     /// Mean and inverse deviation of rows; a feature that does not vary keeps its unit.
     pub fn standard(rows: &[f32], features: usize) -> Self {
         let count = (rows.len() / features) as f64;
-        let mut frame = Frame { shift: vec![0.0; features], factor: vec![0.0; features] };
+        let mut frame = Frame { shift: vec![0.0; features], factor: vec![0.0; features], limit: None };
         for row in rows.chunks_exact(features) {
             frame.shift.iter_mut().zip(row).for_each(|(m, &x)| *m += f64::from(x) / count);
         }
@@ -34,6 +44,21 @@ impl Frame {
             *factor = if varies { 1.0 / factor.sqrt() } else { 1.0 };
         }
         frame
+    }
+
+    /// Nothing is shifted, and the entries that are not zero have root mean square 1.
+    pub fn sparse(rows: &[f32], features: usize) -> Self {
+        let unit = |feature: usize| {
+            let present = || rows.iter().skip(feature).step_by(features).map(|&x| f64::from(x)).filter(|x| *x != 0.0);
+            let count = present().count();
+            if count > 0 { 1.0 / (present().map(|x| x * x).sum::<f64>() / count as f64).sqrt() } else { 1.0 }
+        };
+        Frame { shift: vec![0.0; features], factor: (0..features).map(unit).collect(), limit: None }
+    }
+
+    /// Cut off at so many units.
+    pub fn limited(self, limit: Option<f64>) -> Self {
+        Frame { limit, ..self }
     }
 
     /// More features; they have been zero so far.
@@ -51,9 +76,10 @@ impl Frame {
             out.extend_from_slice(rows);
             return;
         }
+        let limit = self.limit.map_or(LARGEST, |limit| limit as f32);
         for row in rows.chunks_exact(self.shift.len()) {
             let scaled = row.iter().zip(&self.shift).zip(&self.factor);
-            out.extend(scaled.map(|((&x, m), f)| (((f64::from(x) - m) * f) as f32).clamp(-LARGEST, LARGEST)));
+            out.extend(scaled.map(|((&x, m), f)| (((f64::from(x) - m) * f) as f32).clamp(-limit, limit)));
         }
     }
 
@@ -98,8 +124,22 @@ mod tests {
     }
 
     #[test]
+    fn absent_entries_stay_zero_and_do_not_count() {
+        let frame = Frame::sparse(&[0.0, 3.0, 0.0, 0.0, -4.0, 0.0, 0.0, 0.0, 0.0], 3);
+        assert_eq!((frame.shift, frame.factor), (vec![0.0; 3], vec![1.0, 1.0 / 12.5f64.sqrt(), 1.0]));
+    }
+
+    #[test]
+    fn what_is_far_out_is_cut_off() {
+        let frame = Frame { shift: vec![1.0], factor: vec![2.0], limit: Some(3.0) };
+        let mut framed = Vec::new();
+        frame.apply(&[1.5, 100.0, -100.0], &mut framed);
+        assert_eq!(framed, [1.0, 3.0, -3.0]);
+    }
+
+    #[test]
     fn undo_undoes() {
-        let frame = Frame { shift: vec![1.0, -2.0], factor: vec![0.5, 4.0] };
+        let frame = Frame { shift: vec![1.0, -2.0], factor: vec![0.5, 4.0], limit: None };
         let mut framed = Vec::new();
         frame.apply(&[3.0, -1.5], &mut framed);
         assert_eq!(framed, [1.0, 2.0]);

@@ -11,7 +11,7 @@ use crate::certificate::{AlertRate, Tracker};
 use crate::config::{Anchor, Config, Label, Scale, Threshold};
 use crate::engine::{Engine, Labels, Parts, Step, Workspace};
 use crate::error::{Error, ErrorKind, Result};
-use crate::frame::{Frame, median_distance2};
+use crate::frame::{FAR, Frame, median_distance2};
 use crate::gram::{Backend, Rows};
 use crate::head::{Average, Head, Rules};
 use crate::kernel::{AnyKernel, DotKernel};
@@ -107,7 +107,9 @@ impl Learner {
         }
         config.budget = Some(config.budget());
         let (features, frame) = match &config.scale {
-            Scale::Fixed { shift, factor } => (shift.len(), Frame { shift: shift.clone(), factor: factor.clone() }),
+            Scale::Fixed { shift, factor, limit } => {
+                (shift.len(), Frame { shift: shift.clone(), factor: factor.clone(), limit: *limit })
+            }
             _ => (0, Frame::default()),
         };
         let engine = build_engine(&config, features)?;
@@ -242,10 +244,13 @@ impl Learner {
     /// The first example becomes the anchor of translation-invariant kernels.
     fn anchor(&mut self, batch: &Batch<'_>, known: &[bool], first: usize) {
         let wanted = self.frame.shift.is_empty() && self.config.anchor == Anchor::First && self.config.scale == Scale::None;
-        let invariant = || self.config.kernels().iter().all(AnyKernel::translation_invariant);
-        if let Some(i) = known.iter().position(|k| *k).filter(|_| wanted && self.engine.t == 0 && invariant()) {
+        if let Some(i) = known.iter().position(|k| *k).filter(|_| wanted && self.engine.t == 0 && self.translation_invariant()) {
             self.frame = Frame::anchored(batch.row(first + i));
         }
+    }
+
+    fn translation_invariant(&self) -> bool {
+        self.config.kernels().iter().all(AnyKernel::translation_invariant)
     }
 
     fn learn_part(
@@ -308,8 +313,9 @@ impl Learner {
     fn replay(&mut self, warm: &WarmUp, count: usize) -> Config {
         let (mut config, first) = (self.config.clone(), &warm.x[..count * self.features]);
         if config.scale == Scale::Standard {
-            self.frame = Frame::standard(first, self.features);
-            config.scale = Scale::Fixed { shift: self.frame.shift.clone(), factor: self.frame.factor.clone() };
+            self.frame = self.standard_frame(first);
+            let Frame { shift, factor, limit } = self.frame.clone();
+            config.scale = Scale::Fixed { shift, factor, limit };
         }
         let mut framed = FramedRows::default();
         framed.fill(&self.frame, first, self.features, self.engine.terms.space.backend());
@@ -321,6 +327,15 @@ impl Learner {
         let labels = Labels { y: &warm.y, width: warm.width, known: None, weights: Some(&warm.weights), ids };
         self.engine.learn_block(points, &labels, |_, _| {});
         config
+    }
+
+    /// `scale = standard` as these rows have it.
+    fn standard_frame(&self, rows: &[f32]) -> Frame {
+        let frame = match self.config.anchor {
+            Anchor::First => Frame::standard(rows, self.features),
+            Anchor::None => Frame::sparse(rows, self.features),
+        };
+        frame.limited(self.translation_invariant().then_some(FAR))
     }
 
     fn rebuild(&mut self, config: &Config) {
@@ -375,7 +390,7 @@ impl Learner {
             warm.x = warm.x.chunks_exact(self.features).flat_map(wide).collect();
         }
         self.frame.widen(features);
-        if let Scale::Fixed { shift, factor } = &mut self.config.scale {
+        if let Scale::Fixed { shift, factor, .. } = &mut self.config.scale {
             (*shift, *factor) = (self.frame.shift.clone(), self.frame.factor.clone());
         }
         self.engine.terms.space.widen(features);
@@ -535,6 +550,11 @@ impl Learner {
     /// Shift and factor per feature: kernels see (x - shift) * factor. Empty where they see x itself.
     pub fn frame(&self) -> (&[f64], &[f64]) {
         (&self.frame.shift, &self.frame.factor)
+    }
+
+    /// Where features in the frame are cut off, if they are.
+    pub fn limit(&self) -> Option<f64> {
+        self.frame.limit
     }
 }
 

@@ -260,7 +260,8 @@ impl<'a> File<'a> {
         if features > 0 {
             learner.widen(features)?;
         }
-        learner.frame = Frame { shift: shift.to_vec(), factor: factor.to_vec() };
+        let limit = if let Scale::Fixed { limit, .. } = &learner.config.scale { *limit } else { None };
+        learner.frame = Frame { shift: shift.to_vec(), factor: factor.to_vec(), limit };
         learner.outputs_known |= self.header.outputs_known;
         self.restore_classes(learner)
     }

@@ -257,7 +257,8 @@ pub enum Scale {
     /// Nothing.
     #[default]
     None,
-    /// (x - mean) / deviation of the first `warmup` examples.
+    /// (x - mean) / deviation of the first `warmup` examples, cut off at 8 deviations for translation-invariant kernels.
+    /// With `anchor = none` nothing is subtracted, and the deviation is that of the entries which are not zero, from zero.
     Standard,
     /// (x - shift) * factor: what `standard` becomes once it is frozen.
     Fixed {
@@ -265,6 +266,9 @@ pub enum Scale {
         shift: Vec<f64>,
         /// Multiplied.
         factor: Vec<f64>,
+        /// The largest size of the result; what is larger is cut off.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<f64>,
     },
 }
 

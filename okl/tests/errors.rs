@@ -353,8 +353,8 @@ fn configurations_that_cannot_work() {
 #[test]
 fn settings_that_are_not_finite() {
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let scale = Scale::Fixed { shift: vec![bad], factor: vec![1.0] };
-        let factor = Scale::Fixed { shift: vec![1.0], factor: vec![bad] };
+        let scale = Scale::Fixed { shift: vec![bad], factor: vec![1.0], limit: None };
+        let factor = Scale::Fixed { shift: vec![1.0], factor: vec![bad], limit: None };
         let nu = AnyLoss::NuHinge { nu: 0.5 };
         let settings: [(&str, Config); 9] = [
             ("lambda", Config { lambda: bad, ..Config::default() }),

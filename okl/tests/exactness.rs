@@ -128,7 +128,7 @@ fn run(case: &Case, cuts: &[usize], how: &Departure) -> Trace {
     let rows = case.stream.rows();
     let widened = case.widened.filter(|_| how.widened);
     let mut config = case.config.clone();
-    if let (Scale::Fixed { shift, factor }, Some((early, _))) = (&mut config.scale, widened) {
+    if let (Scale::Fixed { shift, factor, .. }, Some((early, _))) = (&mut config.scale, widened) {
         shift.truncate(early);
         factor.truncate(early);
     }

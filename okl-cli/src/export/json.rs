@@ -7,7 +7,7 @@
 //! | `config` | the configuration |
 //! | `classes` | in the order of the outputs; for a loss that reads a sign, the second is + |
 //! | `features`, `outputs` | their numbers |
-//! | `frame` | `shift` and `factor` per feature, or null |
+//! | `frame` | `shift` and `factor` per feature and the `limit` of the result, or null |
 //! | `parts` | kernel and operator (matrix, or null for the identity), one unless operator kernels are summed |
 //! | `centres` | one row per term, in the frame |
 //! | `coefficients` | one row per term, one number per output; the average's where there is one |
@@ -22,12 +22,12 @@ use serde_json::{Value, json};
 use super::{Model, Part};
 
 const SCORES: &str = "scores(x) = offset + sum over parts m and terms i of kernel_m(u, centres_i) operator_m coefficients_i, \
-    with u = (x - frame.shift) * frame.factor, or u = x where frame is null, and no operator where it is null";
+    with u = (x - frame.shift) * frame.factor, cut off at -limit and limit, or u = x where frame is null, and no operator where it is null";
 
 pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     let learner = model.learner;
     let about = json!({ "scores": SCORES, "decision": decision(model.reads()) });
-    let frame = model.framed().then(|| json!({ "shift": model.shift, "factor": model.factor }));
+    let frame = model.framed().then(|| json!({ "shift": model.shift, "factor": model.factor, "limit": model.limit }));
     let parts: Vec<Value> = model.parts.iter().map(|part| describe(part, model.outputs)).collect();
     let entries = [
         ("format", "\"okl model\"".into()),

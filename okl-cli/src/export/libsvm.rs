@@ -13,6 +13,7 @@ use std::fmt::Write;
 
 use anyhow::{Result, bail};
 use okl::Label;
+use okl::batch::LARGEST;
 use okl::kernel::AnyKernel;
 use okl::loss::Reads;
 
@@ -49,6 +50,9 @@ fn machine(model: &Model<'_>) -> Result<Machine> {
     let (kernel, weight) = unscaled(part.kernel);
     let coefficients: Vec<f64> = part.weights(model).iter().map(|a| weight * a).collect();
     let Placed { kernel, vectors, constant } = place(model, kernel, &coefficients)?;
+    if model.limit < LARGEST.into() {
+        bail!("features are cut off at {} units, which LIBSVM's kernels do not do: export to onnx", model.limit);
+    }
     let rho = threshold - model.offset[0] - constant;
     let mut terms: Vec<_> = coefficients.into_iter().zip(vectors).collect();
     // LIBSVM lists the vectors of the first label, whose coefficients are positive, first.

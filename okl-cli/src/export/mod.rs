@@ -2,7 +2,7 @@
 //! the averaged one. Over a frame (shift, factor), terms c_i and parts m (one, unless operator kernels are summed),
 //!
 //! ```text
-//! u = (x - shift) * factor                               u = x without a frame
+//! u = (x - shift) * factor, cut off at +-limit           u = x without a frame
 //! scores(x) = b + sum_m J_m sum_i k_m(u, c_i) a_i        J = I without an operator
 //! ```
 //!
@@ -19,6 +19,7 @@ use std::str::FromStr;
 
 use anyhow::{Result, bail};
 use okl::Learner;
+use okl::batch::LARGEST;
 use okl::config::OperatorRule;
 use okl::kernel::AnyKernel;
 use okl::loss::{Loss, Reads};
@@ -70,6 +71,8 @@ struct Model<'a> {
     outputs: usize,
     shift: &'a [f64],
     factor: &'a [f64],
+    /// The largest size of a feature in the frame.
+    limit: f64,
     parts: Vec<Part<'a>>,
     /// c_i, in the frame, `features` each.
     centres: Vec<f32>,
@@ -92,6 +95,7 @@ impl<'a> Model<'a> {
             learner,
             shift,
             factor,
+            limit: learner.limit().unwrap_or(LARGEST.into()),
             features: learner.features(),
             outputs: learner.outputs(),
             parts: parts(learner),

@@ -16,7 +16,6 @@
 //! Metadata: `okl.config` and `okl.classes` as JSON, `okl.threshold` for novelty.
 
 use anyhow::{Result, bail};
-use okl::batch::LARGEST;
 use okl::kernel::AnyKernel;
 use okl::loss::Reads;
 
@@ -81,7 +80,7 @@ fn framed(graph: &mut Graph, model: &Model<'_>) -> String {
     }
     let shift = graph.doubles("shift", &[1, model.features], model.shift);
     let factor = graph.doubles("factor", &[1, model.features], model.factor);
-    let (least, most) = (graph.scalar(-f64::from(LARGEST)), graph.scalar(LARGEST.into()));
+    let (least, most) = (graph.scalar(-model.limit), graph.scalar(model.limit));
     let x = graph.node("Sub", &[&x, &shift]);
     let x = graph.node("Mul", &[&x, &factor]);
     let x = graph.node("Clip", &[&x, &least, &most]);

@@ -287,6 +287,7 @@ fn fixed(features: usize) -> Scale {
     Scale::Fixed {
         shift: (0..features).map(|i| if early(i) { 0.1 * i as f64 } else { 0.0 }).collect(),
         factor: (0..features).map(|i| if early(i) { 0.5 + i as f64 } else { 1.0 }).collect(),
+        limit: features.is_multiple_of(2).then_some(0.75),
     }
 }
 
