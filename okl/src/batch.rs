@@ -1,6 +1,8 @@
 //! What goes into a learner: rows, targets, weights, ids; checked whole before anything changes (law 6).
 
 use std::collections::HashMap;
+use std::fmt::Debug;
+use std::ops::Range;
 
 use crate::config::Label;
 use crate::error::{Error, ErrorKind, Result};
@@ -8,6 +10,44 @@ use crate::loss::Reads;
 
 /// The largest feature that is taken: its square, summed over many features, still fits single precision.
 pub const LARGEST: f32 = 1e15;
+
+/// Rows are checked, read and learned so many at a time. No bit depends on it.
+pub(crate) const BLOCK: usize = 256;
+
+/// Rows that are read when their turn comes, a block at a time: of another type, or not one after the other in memory.
+///
+/// ```
+/// use okl::{Batch, Config, Learner, batch::RowSource};
+///
+/// #[derive(Debug)]
+/// struct Doubles<'a>(&'a [f64]);                          // rows of two
+/// impl RowSource for Doubles<'_> {
+///     fn rows(&self) -> usize { self.0.len() / 2 }
+///     fn features(&self) -> usize { 2 }
+///     fn read(&self, rows: std::ops::Range<usize>, to: &mut Vec<f32>) {
+///         to.extend(self.0[2 * rows.start..2 * rows.end].iter().map(|&v| v as f32));
+///     }
+/// }
+/// let mut learner = Learner::new(Config::default())?;
+/// learner.learn(&Batch::read_from(&Doubles(&[0.0, 1.0, 1.0, 0.0])).numbers(&[1.0, -1.0]))?;
+/// assert_eq!(learner.examples(), 2);
+/// # Ok::<(), okl::Error>(())
+/// ```
+pub trait RowSource: Debug + Sync {
+    /// The number of rows.
+    fn rows(&self) -> usize;
+    /// Numbers per row.
+    fn features(&self) -> usize;
+    /// Appends the rows of a range, one after the other. The same range always gives the same numbers.
+    fn read(&self, rows: Range<usize>, to: &mut Vec<f32>);
+}
+
+/// Where the rows of a batch come from.
+#[derive(Clone, Copy, Debug)]
+enum Rows<'a> {
+    Here(&'a [f32]),
+    From(&'a dyn RowSource),
+}
 
 /// The targets of a batch.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,7 +71,7 @@ pub enum Targets<'a> {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
-    pub(crate) x: &'a [f32],
+    rows: Rows<'a>,
     pub(crate) features: usize,
     pub(crate) targets: Targets<'a>,
     pub(crate) known: Option<&'a [bool]>,
@@ -42,7 +82,12 @@ pub struct Batch<'a> {
 impl<'a> Batch<'a> {
     /// Rows of `features` numbers each, one after the other.
     pub fn new(x: &'a [f32], features: usize) -> Self {
-        Batch { x, features, targets: Targets::None, known: None, weights: None, ids: None }
+        Batch { rows: Rows::Here(x), features, targets: Targets::None, known: None, weights: None, ids: None }
+    }
+
+    /// Rows that are read block by block.
+    pub fn read_from(source: &'a dyn RowSource) -> Self {
+        Batch { rows: Rows::From(source), ..Batch::new(&[], source.features()) }
     }
 
     /// With targets.
@@ -77,11 +122,22 @@ impl<'a> Batch<'a> {
 
     /// The number of rows.
     pub fn rows(&self) -> usize {
-        self.x.len().checked_div(self.features).unwrap_or(0)
+        match self.rows {
+            Rows::Here(x) => x.len().checked_div(self.features).unwrap_or(0),
+            Rows::From(source) => source.rows(),
+        }
     }
 
-    pub(crate) fn row(&self, i: usize) -> &'a [f32] {
-        &self.x[i * self.features..(i + 1) * self.features]
+    /// The rows of a range, one after the other: where they are, or read into `buffer`.
+    pub(crate) fn block<'b>(&'b self, rows: Range<usize>, buffer: &'b mut Vec<f32>) -> &'b [f32] {
+        match self.rows {
+            Rows::Here(x) => &x[rows.start * self.features..rows.end * self.features],
+            Rows::From(source) => {
+                buffer.clear();
+                source.read(rows, buffer);
+                buffer
+            }
+        }
     }
 
     fn is_example(&self, i: usize) -> bool {
@@ -92,24 +148,19 @@ impl<'a> Batch<'a> {
         if self.features == 0 {
             return Err(Error::shape("features", "at least 1", 0));
         }
-        if !self.x.len().is_multiple_of(self.features) {
-            return Err(Error::shape("x", format!("a multiple of {} features", self.features), self.x.len()));
+        if let Rows::Here(x) = self.rows
+            && !x.len().is_multiple_of(self.features)
+        {
+            return Err(Error::shape("x", format!("a multiple of {} features", self.features), x.len()));
         }
         if features != 0 && self.features != features {
             return Err(Error::shape("features", features, self.features));
         }
-        // Without a way out of the inner loop it runs on whole vectors; NaN compares as false.
-        let good = |part: &[f32]| part.iter().fold(true, |good, v| good & (v.abs() <= LARGEST));
-        let Some(part) = self.x.chunks(256).position(|part| !good(part)) else { return Ok(()) };
-        let at = 256 * part + self.x[256 * part..].iter().position(|v| !good(&[*v])).unwrap_or(0);
-        let hint = if self.x[at].is_finite() { " below 1e15; rescale this feature" } else { "" };
-        Err(ErrorKind::NotFinite {
-            row: at / self.features,
-            column: (at % self.features).to_string(),
-            found: self.x[at].into(),
-            hint,
-        }
-        .into())
+        let mut buffer = Vec::new();
+        (0..self.rows()).step_by(BLOCK).try_for_each(|first| {
+            let last = self.rows().min(first + BLOCK);
+            check_finite(self.block(first..last, &mut buffer), first, self.features)
+        })
     }
 
     fn check_lengths(&self) -> Result<()> {
@@ -132,14 +183,24 @@ impl<'a> Batch<'a> {
     }
 }
 
+fn check_finite(x: &[f32], first: usize, features: usize) -> Result<()> {
+    // Without a way out of the inner loop it runs on whole vectors; NaN compares as false.
+    let good = |part: &[f32]| part.iter().fold(true, |good, v| good & (v.abs() <= LARGEST));
+    let Some(part) = x.chunks(256).position(|part| !good(part)) else { return Ok(()) };
+    let at = 256 * part + x[256 * part..].iter().position(|v| !good(&[*v])).unwrap_or(0);
+    let hint = if x[at].is_finite() { " below 1e15; rescale this feature" } else { "" };
+    let (row, column) = (first + at / features, (at % features).to_string());
+    Err(ErrorKind::NotFinite { row, column, found: x[at].into(), hint }.into())
+}
+
 /// The targets of a batch as the loop reads them: numbers, row by row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Checked {
     pub y: Vec<f64>,
     pub width: usize,
     pub known: Vec<bool>,
-    /// Classes named for the first time, in order.
-    pub new_classes: Vec<Label>,
+    /// Classes named for the first time, in order, each with the row that names it.
+    pub new_classes: Vec<(usize, Label)>,
 }
 
 /// The names of classes, in order of appearance.
@@ -158,7 +219,7 @@ impl Classes {
         classes
     }
 
-    pub fn extend(&mut self, names: &[Label]) {
+    pub fn extend<'a>(&mut self, names: impl IntoIterator<Item = &'a Label>) {
         for name in names {
             self.index.insert(name.clone(), self.names.len());
             self.names.push(name.clone());
@@ -239,7 +300,7 @@ fn check_labels(labels: &[Label], reads: Reads, rows: usize, classes: &Classes, 
             continue;
         }
         let old = classes.names.len();
-        let new = || out.new_classes.iter().position(|c| c == label).map(|i| old + i);
+        let new = || out.new_classes.iter().position(|(_, c)| c == label).map(|i| old + i);
         let index = match classes.index(label).or_else(new) {
             Some(index) => index,
             None if classes.fixed => {
@@ -247,7 +308,7 @@ fn check_labels(labels: &[Label], reads: Reads, rows: usize, classes: &Classes, 
                 return Err(target_error(row, label.to_string(), format!("one of the given classes: {}", names.join(", "))));
             }
             None => {
-                out.new_classes.push(label.clone());
+                out.new_classes.push((row, label.clone()));
                 old + out.new_classes.len() - 1
             }
         };

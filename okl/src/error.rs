@@ -35,7 +35,7 @@ pub enum ErrorKind {
         found: usize,
     },
     /// A feature or target is NaN, infinite, or too large for single precision.
-    #[error("row {row}, column {column}: found {found}, expected a finite number{hint}")]
+    #[error("row {row}, column {column}: found {found:e}, expected a finite number{hint}")]
     NotFinite {
         /// The row of the call.
         row: usize,

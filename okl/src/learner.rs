@@ -3,9 +3,10 @@
 //! It owns no algorithm. It checks what comes in, names classes, puts features into their frame, warms up, and hands
 //! blocks to the one loop in [`crate::engine`].
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::batch::{self, Batch, Checked, Classes};
+use crate::batch::{self, BLOCK, Batch, Checked, Classes};
 use crate::budget::{AnyBudget, BudgetRule};
 use crate::certificate::{AlertRate, Tracker};
 use crate::config::{Anchor, Config, Label, Scale, Threshold};
@@ -78,6 +79,35 @@ pub(crate) struct WarmUp {
     pub ids: Vec<u64>,
 }
 
+/// Consecutive rows of a checked batch.
+struct Part<'a> {
+    batch: &'a Batch<'a>,
+    checked: &'a Checked,
+    rows: Range<usize>,
+    /// Their features, one row after the other.
+    x: &'a [f32],
+}
+
+impl<'a> Part<'a> {
+    fn known(&self) -> &'a [bool] {
+        &self.checked.known[self.rows.clone()]
+    }
+
+    /// The targets, `width` numbers each.
+    fn y(&self) -> &'a [f64] {
+        let width = self.checked.width;
+        if width > 0 { &self.checked.y[self.rows.start * width..self.rows.end * width] } else { &[] }
+    }
+
+    fn weights(&self) -> Option<&'a [f64]> {
+        self.batch.weights.map(|w| &w[self.rows.clone()])
+    }
+
+    fn ids(&self) -> Option<&'a [u64]> {
+        self.batch.ids.map(|ids| &ids[self.rows.clone()])
+    }
+}
+
 /// Rows in their frame, with squared norms.
 #[derive(Clone, Debug, Default)]
 struct FramedRows {
@@ -144,7 +174,10 @@ impl Learner {
         scores.outputs = self.outputs_after();
         scores.values.resize(batch.rows() * scores.outputs, 0.0);
         let outputs = scores.outputs;
-        self.run(batch, |i, step| scores.values[i * outputs..i * outputs + step.scores.len()].copy_from_slice(step.scores));
+        let each = |i: usize, step: &Step<'_>| {
+            scores.values[i * outputs..i * outputs + step.scores.len()].copy_from_slice(step.scores);
+        };
+        self.run(batch, each, || true);
         Ok(scores)
     }
 
@@ -153,9 +186,23 @@ impl Learner {
     /// # Errors
     /// As [`Learner::learn`].
     pub fn learn_with(&mut self, batch: &Batch<'_>, each: impl FnMut(usize, &Step<'_>) + Send) -> Result<()> {
+        self.learn_while(batch, each, || true).map(|_| ())
+    }
+
+    /// Learns the rows in order as long as `go_on`, which is asked between blocks of 256 rows, says so.
+    ///
+    /// Returns how many rows were learned: the learner is what these rows alone would have made of it.
+    ///
+    /// # Errors
+    /// As [`Learner::learn`]: the whole batch is checked first.
+    pub fn learn_while(
+        &mut self,
+        batch: &Batch<'_>,
+        each: impl FnMut(usize, &Step<'_>) + Send,
+        go_on: impl FnMut() -> bool,
+    ) -> Result<usize> {
         self.check(batch)?;
-        self.run(batch, each);
-        Ok(())
+        Ok(self.run(batch, each, go_on))
     }
 
     fn check(&mut self, batch: &Batch<'_>) -> Result<()> {
@@ -170,10 +217,12 @@ impl Learner {
     fn check_ids(&mut self, batch: &Batch<'_>) -> Result<()> {
         let Some(ids) = batch.ids else { return Ok(()) };
         let mut seen = std::collections::HashMap::new();
+        let (mut here, mut there) = (Vec::new(), Vec::new());
         for (row, &id) in ids.iter().enumerate() {
             let first = *seen.entry(id).or_insert(row);
-            let same_here = batch.row(first) == batch.row(row);
-            if id == NO_ID || !same_here || !self.term_is(id, batch.row(row)) {
+            let x = batch.block(row..row + 1, &mut here);
+            let same_here = first == row || batch.block(first..first + 1, &mut there) == x;
+            if id == NO_ID || !same_here || !self.term_is(id, x) {
                 return Err(ErrorKind::Id { row, id }.into());
             }
         }
@@ -201,33 +250,49 @@ impl Learner {
         }
     }
 
-    /// The checked batch is learned; from here on nothing can fail.
-    fn run(&mut self, batch: &Batch<'_>, mut each: impl FnMut(usize, &Step<'_>) + Send) {
+    /// The checked batch is learned, block by block; from here on nothing can fail. Returns how many rows were.
+    fn run(
+        &mut self,
+        batch: &Batch<'_>,
+        mut each: impl FnMut(usize, &Step<'_>) + Send,
+        mut go_on: impl FnMut() -> bool,
+    ) -> usize {
         if self.features == 0 {
             self.widen_to(batch.features);
         }
         let checked = std::mem::take(&mut self.checked);
-        self.classes.extend(&checked.new_classes);
         if !self.outputs_known && checked.width > 0 {
             self.engine.heads.iter_mut().for_each(|h| h.add_outputs(checked.width));
             self.outputs_known = true;
         }
-        match self.pool.clone() {
-            Some(pool) => pool.install(|| self.run_parts(batch, &checked, &mut each)),
-            None => self.run_parts(batch, &checked, &mut each),
+        let (pool, mut buffer, mut learned) = (self.pool.clone(), Vec::new(), 0);
+        while learned < batch.rows() && (learned == 0 || go_on()) {
+            let rows = learned..batch.rows().min(learned + BLOCK);
+            let x = batch.block(rows.clone(), &mut buffer);
+            let block = Part { batch, checked: &checked, rows, x };
+            match &pool {
+                Some(pool) => pool.install(|| self.run_block(&block, &mut each)),
+                None => self.run_block(&block, &mut each),
+            }
+            learned = block.rows.end;
         }
         self.checked = checked;
+        learned
     }
 
-    /// Blocks end where the warm-up recomputes its statistics: at counts of examples.
-    fn run_parts(&mut self, batch: &Batch<'_>, checked: &Checked, each: &mut dyn FnMut(usize, &Step<'_>)) {
-        let mut first = 0;
-        while first < batch.rows() {
-            let last = self.next_stop(first, &checked.known);
-            self.anchor(batch, &checked.known[first..last], first);
-            self.learn_part(batch, checked, first..last, each);
+    /// Parts of a block end where the warm-up recomputes its statistics: at counts of examples.
+    fn run_block(&mut self, block: &Part<'_>, each: &mut dyn FnMut(usize, &Step<'_>)) {
+        let named_here = |(row, _): &&(usize, Label)| block.rows.contains(row);
+        self.classes.extend(block.checked.new_classes.iter().filter(named_here).map(|(_, name)| name));
+        let (d, mut first) = (block.batch.features, block.rows.start);
+        while first < block.rows.end {
+            let last = self.next_stop(first, &block.checked.known[..block.rows.end]);
+            let x = &block.x[(first - block.rows.start) * d..(last - block.rows.start) * d];
+            let part = Part { rows: first..last, x, ..*block };
+            self.anchor(&part);
+            self.learn_part(&part, each);
             if self.warm.is_some() {
-                self.remember(batch, checked, first..last);
+                self.remember(&part);
             }
             first = last;
         }
@@ -242,10 +307,11 @@ impl Learner {
     }
 
     /// The first example becomes the anchor of translation-invariant kernels.
-    fn anchor(&mut self, batch: &Batch<'_>, known: &[bool], first: usize) {
+    fn anchor(&mut self, part: &Part<'_>) {
         let wanted = self.frame.shift.is_empty() && self.config.anchor == Anchor::First && self.config.scale == Scale::None;
-        if let Some(i) = known.iter().position(|k| *k).filter(|_| wanted && self.engine.t == 0 && self.translation_invariant()) {
-            self.frame = Frame::anchored(batch.row(first + i));
+        let first = part.known().iter().position(|k| *k);
+        if let Some(i) = first.filter(|_| wanted && self.engine.t == 0 && self.translation_invariant()) {
+            self.frame = Frame::anchored(&part.x[i * self.features..(i + 1) * self.features]);
         }
     }
 
@@ -253,34 +319,22 @@ impl Learner {
         self.config.kernels().iter().all(AnyKernel::translation_invariant)
     }
 
-    fn learn_part(
-        &mut self,
-        batch: &Batch<'_>,
-        checked: &Checked,
-        part: std::ops::Range<usize>,
-        each: &mut dyn FnMut(usize, &Step<'_>),
-    ) {
-        let d = batch.features;
-        let points = self.rows.fill(&self.frame, &batch.x[part.start * d..part.end * d], d, self.engine.terms.space.backend());
-        let width = checked.width;
-        let labels = Labels {
-            y: if width > 0 { &checked.y[part.start * width..part.end * width] } else { &[] },
-            width,
-            known: Some(&checked.known[part.clone()]),
-            weights: batch.weights.map(|w| &w[part.clone()]),
-            ids: batch.ids.map(|ids| &ids[part.clone()]),
-        };
-        self.engine.learn_block(points, &labels, |i, step| each(part.start + i, step));
+    fn learn_part(&mut self, part: &Part<'_>, each: &mut dyn FnMut(usize, &Step<'_>)) {
+        let points = self.rows.fill(&self.frame, part.x, self.features, self.engine.terms.space.backend());
+        let width = part.checked.width;
+        let labels = Labels { y: part.y(), width, known: Some(part.known()), weights: part.weights(), ids: part.ids() };
+        self.engine.learn_block(points, &labels, |i, step| each(part.rows.start + i, step));
     }
 
-    fn remember(&mut self, batch: &Batch<'_>, checked: &Checked, part: std::ops::Range<usize>) {
-        let Some(warm) = self.warm.as_mut().filter(|_| checked.known[part.clone()].contains(&true)) else { return };
-        warm.width = checked.width;
-        for i in part.filter(|&i| checked.known[i]) {
-            warm.x.extend_from_slice(batch.row(i));
-            warm.y.extend_from_slice(&checked.y[i * checked.width..(i + 1) * checked.width]);
-            warm.weights.push(batch.weights.map_or(1.0, |w| w[i]));
-            warm.ids.push(batch.ids.map_or(NO_ID, |ids| ids[i]));
+    fn remember(&mut self, part: &Part<'_>) {
+        let Some(warm) = self.warm.as_mut().filter(|_| part.known().contains(&true)) else { return };
+        let (d, width) = (self.features, part.checked.width);
+        warm.width = width;
+        for i in (0..part.rows.len()).filter(|&i| part.known()[i]) {
+            warm.x.extend_from_slice(&part.x[i * d..(i + 1) * d]);
+            warm.y.extend_from_slice(&part.y()[i * width..(i + 1) * width]);
+            warm.weights.push(part.weights().map_or(1.0, |w| w[i]));
+            warm.ids.push(part.ids().map_or(NO_ID, |ids| ids[i]));
         }
         let count = warm.weights.len();
         if count > 0 && (count.is_power_of_two() || count == self.config.warmup) {

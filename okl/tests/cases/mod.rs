@@ -431,6 +431,11 @@ pub fn wide() -> impl Strategy<Value = Case> {
     case(200..330, 180..260)
 }
 
+/// Streams of several blocks.
+pub fn long() -> impl Strategy<Value = Case> {
+    case(300..900, 1..5)
+}
+
 /// The same cases on every machine and in every process.
 pub fn fixed_cases(count: usize) -> Vec<Case> {
     use proptest::strategy::ValueTree;
