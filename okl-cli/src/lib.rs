@@ -3,6 +3,9 @@
 //! The library crate `okl` owns the algorithms; this one owns input and output. It is a library of its own so that its
 //! parts can be tested; the binary `okl` is `main.rs`.
 
+// Both panic when nobody reads them any more; `table::say` and `table::note` do not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod args;
 pub mod demo;
 pub mod export;
@@ -11,9 +14,13 @@ pub mod learn;
 pub mod metrics;
 pub mod predict;
 pub mod predictions;
+pub mod random;
 pub mod report;
+pub mod reproduce;
 pub mod run;
 pub mod settings;
 pub mod store;
 pub mod table;
+pub mod usage;
+pub mod watch;
 pub mod words;

@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 
 use clap::{CommandFactory, Parser};
 use okl_cli::args::{Cli, Command, Export, ExportTo};
-use okl_cli::{demo, export, input, learn, predict, run, store, words};
+use okl_cli::table::note;
+use okl_cli::usage::{Usage, usage};
+use okl_cli::{demo, export, input, learn, predict, reproduce, run, store, words};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -20,27 +22,47 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("okl: {error:#}");
+            note(format_args!("okl: {error:#}"));
             ExitCode::from(if is_usage(&error) { 2 } else { 1 })
         }
     }
 }
 
 fn execute(cli: &Cli) -> anyhow::Result<ExitCode> {
-    match &cli.command {
+    let stopped = match &cli.command {
         Command::Demo(args) => demo::demo(args)?,
-        Command::Learn(args) => {
-            if learn::learn(args)? {
-                return Ok(ExitCode::from(130));
-            }
-        }
+        Command::Learn(args) => learn::learn(args)?,
         Command::Predict(args) => predict::predict(args)?,
-        Command::Inspect(args) => words::inspect(args)?,
-        Command::Export(args) => export_model(args)?,
-        Command::Completions { shell } => clap_complete::generate(*shell, &mut Cli::command(), "okl", &mut io::stdout()),
-        Command::Man => clap_mangen::Man::new(Cli::command()).render(&mut io::stdout())?,
+        Command::Inspect(args) => words::inspect(args).map(|()| false)?,
+        Command::Export(args) => export_model(args).map(|()| false)?,
+        Command::Reproduce(args) => reproduce::reproduce(args)?,
+        Command::Completions { shell } => print(completions(*shell)).map(|()| false)?,
+        Command::Man { command } => print(manual(command.as_deref())?).map(|()| false)?,
+    };
+    Ok(if stopped { ExitCode::from(130) } else { ExitCode::SUCCESS })
+}
+
+fn print(bytes: Vec<u8>) -> anyhow::Result<()> {
+    Ok(io::stdout().write_all(&bytes)?)
+}
+
+fn completions(shell: clap_complete::Shell) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "okl", &mut bytes);
+    bytes
+}
+
+/// The page of okl, or of one of its commands.
+fn manual(command: Option<&str>) -> anyhow::Result<Vec<u8>> {
+    let mut page = Cli::command();
+    page.build();
+    if let Some(name) = command {
+        let found = page.find_subcommand(name).cloned();
+        page = found.ok_or_else(|| usage(format!("man: no command '{name}'; `okl --help` lists them")))?;
     }
-    Ok(ExitCode::SUCCESS)
+    let mut bytes = Vec::new();
+    clap_mangen::Man::new(page).render(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn export_model(args: &Export) -> anyhow::Result<()> {
@@ -62,7 +84,9 @@ fn is_usage(error: &anyhow::Error) -> bool {
     let of_config = |e: &okl::Error| matches!(e.kind(), okl::ErrorKind::Config { .. });
     let of_input = |e: &input::InputError| e.trouble() == input::Trouble::Usage;
     error.chain().any(|e| {
-        e.downcast_ref::<okl::Error>().is_some_and(of_config) || e.downcast_ref::<input::InputError>().is_some_and(of_input)
+        e.is::<Usage>()
+            || e.downcast_ref::<okl::Error>().is_some_and(of_config)
+            || e.downcast_ref::<input::InputError>().is_some_and(of_input)
     })
 }
 

@@ -2,15 +2,28 @@
 
 use std::borrow::Cow;
 
-use okl::{Step, Workspace};
+use okl::{Label, Learner, Step, Workspace};
 
-use crate::args::{BadRow, Predict};
+use crate::args::{BadRow, InputFormat, Predict};
 use crate::input::{Chunk, Format, Options, Reader, read_ahead};
 use crate::learn::task_of;
 use crate::metrics::Task;
-use crate::predictions::Predictions;
-use crate::run::Seen;
+use crate::predictions::{self, Predictions};
+use crate::run::interrupted;
 use crate::store;
+use crate::watch::Seen;
+
+impl From<InputFormat> for Format {
+    fn from(format: InputFormat) -> Format {
+        match format {
+            InputFormat::Csv => Format::Csv,
+            InputFormat::Libsvm => Format::Libsvm,
+            InputFormat::Jsonl => Format::Jsonl,
+            InputFormat::Vw => Format::Vw,
+            InputFormat::Parquet => Format::Parquet,
+        }
+    }
+}
 
 /// A chunk's rows with as many features as the model has: features it has never seen mean nothing to it.
 pub fn fitted(chunk: &Chunk, features: usize) -> Cow<'_, [f32]> {
@@ -26,35 +39,47 @@ pub fn fitted(chunk: &Chunk, features: usize) -> Cow<'_, [f32]> {
     }
 }
 
-/// Runs the command.
-pub fn predict(args: &Predict) -> anyhow::Result<()> {
+/// The class that scores stand for; ties go to the earlier.
+fn said<'a>(learner: &'a Learner, scores: &[f64]) -> Option<(usize, &'a Label)> {
+    let class = match scores {
+        [z] => usize::from(*z > 0.0),
+        z => (0..z.len()).fold(0, |best, i| if z[i] > z[best] { i } else { best }),
+    };
+    Some((class, learner.classes().get(class)?))
+}
+
+/// Runs the command; true if it was interrupted.
+///
+/// # Errors
+/// One or two lines that say where and what to do.
+pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     let (mut learner, position) = store::load(&args.model)?;
     learner.set_threads(args.threads)?;
     let task = task_of(learner.config());
+    let columns = predictions::columns(&learner, position.schema.as_ref());
     let options = Options {
         format: args.format.map(Format::from),
         schema: position.schema,
         want_target: false,
-        skip_bad_rows: args.on_bad_row == BadRow::Skip,
+        skip_bad_rows: args.on_bad_row == Some(BadRow::Skip),
         ..Options::default()
     };
-    let mut out = Predictions::create(&args.output, task)?;
+    let mut chunks = read_ahead(Reader::open(&args.data, options)?, 4)?;
+    let mut out = Predictions::create(&args.output, args.predictions_format, task, &columns)?;
     let mut workspace = Workspace::default();
-    for chunk in read_ahead(Reader::open(&args.data, options)?, 4)? {
-        let chunk = chunk?;
+    while let Some(chunk) = chunks.next_unless(interrupted).transpose()? {
         let features = if learner.features() == 0 { chunk.features } else { learner.features() };
         let scores = learner.predict(&mut workspace, &fitted(&chunk, features), features)?;
         for (row, &line) in chunk.lines.iter().enumerate() {
+            chunk.bad_before(row).try_for_each(|line| out.write_skipped(line))?;
             let z = scores.row(row);
             let threshold = learner.threshold();
             let step = Step { scores: z, outside: threshold.map(|th| z[0] < th), threshold, ..Step::default() };
-            let class = match z {
-                _ if task != Task::Classes => None,
-                [z] => learner.classes().get(usize::from(*z > 0.0)),
-                z => learner.classes().get((0..z.len()).fold(0, |best, i| if z[i] > z[best] { i } else { best })),
-            };
+            let class = said(&learner, z).filter(|_| task == Task::Classes);
             out.write(&Seen { line, step: &step, class })?;
         }
+        chunk.bad_before(chunk.rows).try_for_each(|line| out.write_skipped(line))?;
+        out.flush()?;
     }
-    out.finish()
+    Ok(interrupted())
 }

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use okl::{Batch, Label, Learner, Step, Targets};
 
 use crate::input::Chunk;
-use crate::metrics::{Metrics, Observed, Target, Task};
+use crate::metrics::{Metrics, Observed, Summary, Target, Task};
 use crate::report::{Alert, Alerts, Decision, History, Point, Reading, Samples};
+use crate::watch::{Refused, Seen, Watch, numbers_only};
 
 /// Set by Ctrl-C: the block is finished, the model is written.
 pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -19,15 +20,8 @@ pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// What a row left behind, for whoever writes predictions.
-pub struct Seen<'a> {
-    /// The input line.
-    pub line: u64,
-    /// Scores, loss, threshold.
-    pub step: &'a Step<'a>,
-    /// The class the scores stand for, if the task is about classes.
-    pub class: Option<&'a Label>,
-}
+/// Rows that are learned at a time: few enough for Ctrl-C to be heard at once.
+const BLOCK: u64 = 256;
 
 /// A learner and everything that is measured while it learns.
 pub struct Run {
@@ -41,14 +35,38 @@ pub struct Run {
     pub alerts: Alerts,
     /// The last rows of a stream of two features.
     pub samples: Samples,
-    /// Rows consumed, bad ones included.
-    pub rows: u64,
-    /// Bad rows skipped.
-    pub skipped: u64,
     classes: Vec<Label>,
     index: HashMap<Label, usize>,
+    left: Left,
     started: Instant,
+    learning: Duration,
     last: (Instant, u64),
+}
+
+/// What the rows of a block left behind.
+#[derive(Default)]
+struct Left {
+    /// Row by row; a class that appears within the block makes rows longer.
+    scores: Vec<f64>,
+    /// Where each row's scores end, and the rest of it.
+    rows: Vec<(usize, Step<'static>)>,
+}
+
+impl Left {
+    fn clear(&mut self) {
+        self.scores.clear();
+        self.rows.clear();
+    }
+
+    fn push(&mut self, step: &Step<'_>) {
+        self.scores.extend_from_slice(step.scores);
+        self.rows.push((self.scores.len(), Step { scores: &[], ..*step }));
+    }
+
+    fn steps(&self) -> impl Iterator<Item = Step<'_>> {
+        let mut from = 0;
+        self.rows.iter().map(move |(end, step)| Step { scores: &self.scores[std::mem::replace(&mut from, *end)..*end], ..*step })
+    }
 }
 
 impl Run {
@@ -64,13 +82,18 @@ impl Run {
             history: History::default(),
             alerts: Alerts::default(),
             samples: Samples::default(),
-            rows: 0,
-            skipped: 0,
             classes,
             index,
+            left: Left::default(),
             started: now,
+            learning: Duration::ZERO,
             last: (now, 0),
         }
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> u64 {
+        self.metrics.rows()
     }
 
     /// Seconds since the beginning.
@@ -78,53 +101,63 @@ impl Run {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// The names of the classes, as text.
-    pub fn names(&self) -> Vec<String> {
+    /// Seconds of these that the learner took.
+    pub fn learn_seconds(&self) -> f64 {
+        self.learning.as_secs_f64()
+    }
+
+    /// The figures; `targets` are the outputs' names, where they are numbers.
+    pub fn summary(&self, targets: &[String]) -> Summary {
+        match self.metrics.task() {
+            Task::Numbers => self.metrics.summary(targets),
+            _ => self.metrics.summary(&self.class_names()),
+        }
+    }
+
+    fn class_names(&self) -> Vec<String> {
         self.classes.iter().map(Label::to_string).collect()
     }
 
-    /// Learns a chunk, or as much of it as there is time for before an interruption; returns how many rows. `pause` is called wherever a line of the table is due, between two blocks.
+    /// Learns a chunk, or as much of it as there is time for before an interruption; returns how many rows.
     ///
     /// # Errors
-    /// If the learner refuses the chunk; `line` in the message is the input's.
-    pub fn learn(
-        &mut self,
-        chunk: &Chunk,
-        mut seen: impl FnMut(&Seen<'_>),
-        mut pause: impl FnMut(&Run),
-    ) -> anyhow::Result<usize> {
+    /// [`Refused`], if the learner refuses a row: the blocks before it have been learned; and what the watcher says.
+    pub fn learn(&mut self, chunk: &Chunk, watch: &mut impl Watch) -> anyhow::Result<usize> {
         if self.learner.features() > 0 && chunk.features > self.learner.features() {
             self.learner.widen(chunk.features)?;
         }
-        let labels = self.labels(chunk);
+        let labels = self.labels(chunk)?;
         let mut first = 0;
         while first < chunk.rows && !interrupted() {
-            let last = chunk.rows.min(first + self.until_pause());
-            self.learn_part(chunk, &labels, first..last, &mut seen)?;
-            self.rows += (last - first) as u64;
+            let last = chunk.rows.min(first + self.until_pause(watch));
+            self.learn_block(chunk, &labels, first..last)?;
+            self.observe(chunk, &labels, first..last, watch)?;
             first = last;
             if self.history.due(self.metrics.examples()) {
                 self.record();
             }
-            if self.rows.is_power_of_two() {
-                pause(self);
-                self.metrics.mark();
+            if self.rows().is_power_of_two() || self.rows() == watch.next_pause(self.rows() - 1) {
+                watch.pause(self, chunk, first)?;
             }
         }
-        self.rows += chunk.skipped;
-        self.skipped += chunk.skipped;
+        if first == chunk.rows {
+            chunk.bad_before(first).try_for_each(|line| watch.skipped(line))?;
+        }
         Ok(first)
     }
 
-    /// Rows until the next line of the table, in blocks that keep Ctrl-C responsive.
-    fn until_pause(&self) -> usize {
-        let next = (self.rows + 1).next_power_of_two();
-        ((next - self.rows) as usize).clamp(1, 256)
+    /// Rows until the next pause, but no more than a block.
+    fn until_pause(&self, watch: &impl Watch) -> usize {
+        let next = (self.rows() + 1).next_power_of_two().min(watch.next_pause(self.rows()));
+        (next - self.rows()).min(BLOCK) as usize
     }
 
-    fn labels(&mut self, chunk: &Chunk) -> Vec<Label> {
-        if self.metrics.task() != Task::Classes || chunk.targets.width == 0 {
-            return Vec::new();
+    /// The class of each row, where the task is about classes.
+    fn labels(&mut self, chunk: &Chunk) -> Result<Vec<Label>, Refused> {
+        match self.metrics.task() {
+            Task::Classes if chunk.targets.width > 0 => {}
+            Task::Numbers => return numbers_only(chunk).map(|()| Vec::new()),
+            _ => return Ok(Vec::new()),
         }
         let labels = chunk.targets.labels();
         for (label, _) in labels.iter().zip(&chunk.known).filter(|(_, known)| **known) {
@@ -133,63 +166,42 @@ impl Run {
                 self.classes.push(label.clone());
             }
         }
-        labels
+        Ok(labels)
     }
 
-    fn learn_part(
-        &mut self,
-        chunk: &Chunk,
-        labels: &[Label],
-        part: Range<usize>,
-        seen: &mut impl FnMut(&Seen<'_>),
-    ) -> anyhow::Result<()> {
-        let (d, width, task) = (chunk.features, chunk.targets.width, self.metrics.task());
-        let weights = chunk.weights.as_ref().map(|w| &w[part.clone()]);
-        let numbers = chunk.targets.numbers().filter(|_| task == Task::Numbers && width > 0);
-        let targets = match task {
-            Task::Classes if !labels.is_empty() => Targets::Labels(&labels[part.clone()]),
-            Task::Numbers if numbers.is_some() => Targets::Numbers(&numbers.unwrap_or(&[])[part.start * width..part.end * width]),
-            _ => Targets::None,
-        };
-        let mut batch = Batch::new(&chunk.x[part.start * d..part.end * d], d).targets(targets);
-        if task != Task::Novelty {
-            batch = batch.known(&chunk.known[part.clone()]);
-        }
-        if let Some(weights) = weights {
-            batch = batch.weights(weights);
-        }
-        if let Some(ids) = &chunk.ids {
-            batch = batch.ids(&ids[part.clone()]);
-        }
-        let Run { learner, metrics, alerts, samples, classes, index, .. } = self;
-        let mut scored = Vec::with_capacity(part.len());
-        learner.learn_with(&batch, |i, step| scored.push((i, step.scores.to_vec(), step.loss, step.outside, step.threshold)))?;
-        for (i, scores, loss, outside, threshold) in &scored {
-            let row = part.start + i;
+    fn learn_block(&mut self, chunk: &Chunk, labels: &[Label], rows: Range<usize>) -> Result<(), Refused> {
+        let batch = batch(chunk, labels, rows.clone(), self.metrics.task());
+        let Run { learner, left, .. } = self;
+        left.clear();
+        let begun = Instant::now();
+        learner.learn_with(&batch, |_, step| left.push(step)).map_err(|error| Refused::new(error.kind(), chunk, rows.start))?;
+        self.learning += begun.elapsed();
+        Ok(())
+    }
+
+    /// Counts what a block left behind and shows it to whoever watches.
+    fn observe(&mut self, chunk: &Chunk, labels: &[Label], rows: Range<usize>, watch: &mut impl Watch) -> anyhow::Result<()> {
+        let (d, task) = (chunk.features, self.metrics.task());
+        let Run { metrics, alerts, samples, classes, index, left, .. } = self;
+        for (row, step) in rows.zip(left.steps()) {
+            chunk.bad_before(row).try_for_each(|line| watch.skipped(line))?;
+            let class = metrics.said(step.scores).and_then(|c| Some((c, classes.get(c)?)));
+            watch.seen(&Seen { line: chunk.lines[row], step: &step, class })?;
             let target = match task {
-                Task::Classes if chunk.known[row] && !labels.is_empty() => Target::Class(index[&labels[row]]),
-                Task::Numbers if chunk.known[row] && numbers.is_some() => {
-                    Target::Numbers(&numbers.unwrap_or(&[])[row * width..(row + 1) * width])
-                }
+                Task::Classes if chunk.known[row] => labels.get(row).map_or(Target::None, |label| Target::Class(index[label])),
+                Task::Numbers if chunk.known[row] => chunk.targets.row(row).map_or(Target::None, Target::Numbers),
                 _ => Target::None,
             };
-            let weight = weights.map_or(1.0, |w| w[*i]);
-            let alert = outside.filter(|_| task == Task::Novelty);
-            metrics.add(&Observed { scores, target, loss: *loss, weight, alert });
+            let weight = chunk.weights.as_ref().map_or(1.0, |w| w[row]);
+            let alert = step.outside.filter(|_| task == Task::Novelty);
+            metrics.add(&Observed { scores: step.scores, target, loss: step.loss, weight, alert });
             if alert == Some(true) {
-                alerts.push(Alert { row: chunk.lines[row], score: scores[0], threshold: threshold.unwrap_or(0.0) });
+                let (line, examples) = (chunk.lines[row], metrics.examples());
+                alerts.push(Alert { line, examples, score: step.scores[0], threshold: step.threshold.unwrap_or(0.0) });
             }
             if let &[a, b] = &chunk.x[row * d..(row + 1) * d] {
-                let value = match target {
-                    Target::Class(class) => class as f64,
-                    Target::Numbers(y) => y[0],
-                    Target::None => f64::from(u8::from(alert == Some(true))),
-                };
-                samples.push([a, b], value);
+                samples.push([a, b], sample_value(target, alert));
             }
-            let class = metrics.said(scores).and_then(|c| classes.get(c));
-            let step = Step { scores, loss: *loss, slot: None, outside: *outside, threshold: *threshold };
-            seen(&Seen { line: chunk.lines[row], step: &step, class: class.filter(|_| task == Task::Classes) });
         }
         Ok(())
     }
@@ -201,7 +213,7 @@ impl Run {
     pub fn decision(&self, names: &[String], target: &str) -> anyhow::Result<Option<Decision>> {
         let [a, b] = names else { return Ok(None) };
         let reading = match self.metrics.task() {
-            Task::Classes => Reading::Classes(self.names()),
+            Task::Classes => Reading::Classes(self.class_names()),
             Task::Numbers => Reading::Numbers(target.into()),
             Task::Novelty => Reading::Novelty(self.learner.threshold().unwrap_or(0.0)),
         };
@@ -217,6 +229,38 @@ impl Run {
         let seconds = (now - then).as_secs_f64();
         let speed = (seconds > 0.05 && examples > before).then(|| (examples - before) as f64 / seconds);
         self.history.record(Point::now(&self.learner, &self.metrics, speed));
-        self.last = (now, examples);
+        if speed.is_some() {
+            self.last = (now, examples);
+        }
+    }
+}
+
+/// Some rows of a chunk as a learner takes them; `labels` are those of the whole chunk, where the task is about classes.
+pub fn batch<'a>(chunk: &'a Chunk, labels: &'a [Label], rows: Range<usize>, task: Task) -> Batch<'a> {
+    let (d, width) = (chunk.features, chunk.targets.width);
+    let targets = match chunk.targets.numbers() {
+        Some(numbers) if task == Task::Numbers && width > 0 => Targets::Numbers(&numbers[rows.start * width..rows.end * width]),
+        _ if !labels.is_empty() => Targets::Labels(&labels[rows.clone()]),
+        _ => Targets::None,
+    };
+    let mut batch = Batch::new(&chunk.x[rows.start * d..rows.end * d], d).targets(targets);
+    if task != Task::Novelty {
+        batch = batch.known(&chunk.known[rows.clone()]);
+    }
+    if let Some(weights) = &chunk.weights {
+        batch = batch.weights(&weights[rows.clone()]);
+    }
+    match &chunk.ids {
+        Some(ids) => batch.ids(&ids[rows]),
+        None => batch,
+    }
+}
+
+/// What a row of two features is drawn as.
+fn sample_value(target: Target<'_>, alert: Option<bool>) -> f64 {
+    match target {
+        Target::Class(class) => class as f64,
+        Target::Numbers(y) => y[0],
+        Target::None => f64::from(u8::from(alert == Some(true))),
     }
 }

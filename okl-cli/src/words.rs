@@ -1,12 +1,19 @@
 //! A model in words.
 
 use okl::Learner;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::Inspect;
-use crate::metrics::{figure, percent};
+use crate::metrics::{count, figure, percent};
 use crate::store::{self, Position};
 use crate::table::say;
+
+/// The columns of a line, less the two by which everything is indented.
+const COLUMNS: usize = 78;
+/// The columns of a name before its value.
+const NAMES: usize = 18;
+/// A longer list is only counted.
+const LISTED: usize = 4;
 
 /// What is certain about a run, a line each.
 pub fn certificates(learner: &Learner) -> Vec<String> {
@@ -56,23 +63,66 @@ fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_js
 }
 
 fn in_words(learner: &Learner, names: &[String]) -> String {
-    let mut lines = vec![
-        format!("examples   {}", learner.examples()),
-        format!("terms      {} of {} features, {} bytes", learner.terms(), learner.features(), learner.bytes()),
-    ];
-    let list = |names: Vec<String>, most: usize| {
+    let list = |names: &[String], most: usize| {
         let more = if names.len() > most { ", ..." } else { "" };
-        names.into_iter().take(most).collect::<Vec<_>>().join(", ") + more
+        names[..names.len().min(most)].join(", ") + more
     };
-    if !names.is_empty() {
-        lines.push(format!("features   {}", list(names.to_vec(), 8)));
+    let classes: Vec<String> = learner.classes().iter().map(ToString::to_string).collect();
+    let mut lines = vec![
+        ("examples", count(learner.examples() as f64)),
+        ("terms", format!("{} of {} features, {} bytes", learner.terms(), learner.features(), count(learner.bytes() as f64))),
+        ("features", list(names, 8)),
+        ("classes", list(&classes, 20)),
+        ("step size", figure(learner.eta())),
+        ("threshold", learner.threshold().map_or(String::new(), figure)),
+    ];
+    lines.retain(|(_, value)| !value.is_empty());
+    let settings = serde_json::to_value(learner.config()).unwrap_or_default();
+    let settings = settings.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    let settings = settings.map(|(name, value)| named(&format!("  {name}"), &shorthand(value)));
+    let lines = lines.iter().map(|(name, value)| named(name, value));
+    let certificates = certificates(learner);
+    let certificates = certificates.iter().map(|line| wrapped(line, "  "));
+    lines.chain(["settings".into()]).chain(settings).chain(certificates).map(|line| format!("  {line}\n")).collect()
+}
+
+fn named(name: &str, value: &str) -> String {
+    wrapped(&format!("{name:<NAMES$}{value}"), &" ".repeat(NAMES + 2))
+}
+
+/// A setting as it is typed: `name:key=value,...`.
+fn shorthand(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(list) if list.len() > LISTED => format!("({} values)", list.len()),
+        Value::Array(list) => list.iter().map(shorthand).collect::<Vec<_>>().join(","),
+        Value::Object(part) => part.iter().map(|(name, of)| part_of(name, of)).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
     }
-    if !learner.classes().is_empty() {
-        lines.push(format!("classes    {}", list(learner.classes().iter().map(ToString::to_string).collect(), 20)));
+}
+
+fn part_of(name: &str, of: &Value) -> String {
+    match of {
+        Value::Object(keys) if keys.is_empty() => name.into(),
+        Value::Object(keys) => {
+            let keys: Vec<String> = keys.iter().map(|(key, value)| format!("{key}={}", shorthand(value))).collect();
+            format!("{name}:{}", keys.join(","))
+        }
+        other => format!("{name}={}", shorthand(other)),
     }
-    lines.push(format!("step size  {}", figure(learner.eta())));
-    lines.extend(learner.threshold().map(|threshold| format!("threshold  {}", figure(threshold))));
-    lines.push(format!("settings   {}", learner.config().to_json()));
-    lines.extend(certificates(learner));
-    lines.iter().map(|line| format!("  {line}\n")).collect()
+}
+
+/// A line broken after spaces and commas, so that it fits a terminal; what follows the first break is indented.
+pub fn wrapped(line: &str, indent: &str) -> String {
+    let (mut out, mut column) = (String::new(), 0);
+    for word in line.split_inclusive([' ', ',']) {
+        if column > 0 && column + word.trim_end().chars().count() > COLUMNS {
+            out.truncate(out.trim_end().len());
+            out += &format!("\n{indent}");
+            column = indent.chars().count();
+        }
+        out += word;
+        column += word.chars().count();
+    }
+    out
 }

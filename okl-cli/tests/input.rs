@@ -2,6 +2,9 @@
 
 use okl_cli::input;
 
+#[path = "../../fuzz/src/input.rs"]
+#[allow(missing_docs)]
+mod bodies;
 #[path = "input/errors.rs"]
 mod errors;
 #[path = "input/formats.rs"]

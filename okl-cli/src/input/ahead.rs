@@ -1,7 +1,8 @@
 //! Parsing on a thread of its own, a few chunks ahead of whoever learns.
 
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use super::error::{InputError, Trouble};
 use super::{Chunk, Reader, Schema};
@@ -34,10 +35,33 @@ pub fn read_ahead(mut reader: Reader, depth: usize) -> Result<ReadAhead, InputEr
     Ok(ReadAhead { chunks, thread: Some(thread), schema })
 }
 
+/// How often someone who waits for input is asked whether he still wants it.
+const PATIENCE: Duration = Duration::from_millis(50);
+
 impl ReadAhead {
     /// The schema as of the chunk that was returned last, whatever has been parsed since.
     pub fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    /// The next chunk, or nothing at the end or once `stop` says so, be the input a stream on which nothing comes.
+    pub fn next_unless(&mut self, stop: impl Fn() -> bool) -> Option<Result<Chunk, InputError>> {
+        let item = loop {
+            match self.chunks.recv_timeout(PATIENCE) {
+                Ok(item) => break item,
+                Err(RecvTimeoutError::Timeout) if stop() => return None,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    // The end; or a panic over there, which must not look like one.
+                    self.thread.take()?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                    return None;
+                }
+            }
+        };
+        if let Ok(chunk) = &item {
+            self.schema.advance(chunk);
+        }
+        Some(item)
     }
 }
 
@@ -45,14 +69,6 @@ impl Iterator for ReadAhead {
     type Item = Result<Chunk, InputError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let Ok(item) = self.chunks.recv() else {
-            // The end; or a panic over there, which must not look like one.
-            self.thread.take()?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            return None;
-        };
-        if let Ok(chunk) = &item {
-            self.schema.advance(chunk);
-        }
-        Some(item)
+        self.next_unless(|| false)
     }
 }

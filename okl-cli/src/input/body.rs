@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 
-use super::chunk::Builder;
+use super::builder::Builder;
 use super::columns::Columns;
 use super::csv::{self, Csv};
 use super::error::{self, InputError, Parsed, Trouble};

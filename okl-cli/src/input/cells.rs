@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::chunk::{Builder, LARGEST};
+use super::builder::Builder;
+use super::chunk::LARGEST;
 use super::columns::{Column, Columns, MOST_FEATURES, MOST_LEVELS, Role};
 use super::error::{self, Parsed};
 use super::number::{Value, shown};

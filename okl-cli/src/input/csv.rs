@@ -1,10 +1,11 @@
 //! Tables of delimited text (RFC 4180 quotes, any of `, ; tab |`): a row of plain numbers is parsed in one pass over its bytes.
 
 use super::Options;
-use super::chunk::{Builder, LARGEST};
+use super::builder::Builder;
+use super::chunk::LARGEST;
 use super::columns::{Columns, MOST_FEATURES, Role, Shape};
 use super::error::{self, Parsed};
-use super::number::{classify, scan};
+use super::number::{classify, scan, short};
 use super::plan::assign;
 use super::sniff;
 
@@ -54,24 +55,45 @@ impl Csv {
     }
 
     fn plain(&self, record: &[u8], columns: &mut Columns, out: &mut Builder) -> Parsed {
-        let (mut rest, last) = (record, self.plan.len() - 1);
-        for (i, &column) in self.plan.iter().enumerate() {
-            let end = match (columns.list[column as usize].role, scan(rest)) {
-                (Role::Number(feature), Some((value, n))) if n == rest.len() || rest[n] == self.delimiter => {
-                    if value.abs() > LARGEST {
-                        return Err(columns.too_large(column, value));
-                    }
-                    out.put(feature, value);
-                    n
-                }
-                _ => self.other(rest, column, columns, out)?,
-            };
+        let (mut at, mut i, last) = (0, 0, self.plan.len() - 1);
+        while i <= last {
+            let (taken, bytes) = self.numbers(&self.plan[i..last], &record[at..], columns, out);
+            (i, at) = (i + taken, at + bytes);
+            let rest = &record[at..];
+            let end = self.field(rest, self.plan[i], columns, out)?;
             if (end == rest.len()) != (i == last) {
                 return Err(self.ragged(record));
             }
-            rest = rest.get(end + 1..).unwrap_or(&[]);
+            (i, at) = (i + 1, record.len().min(at + end + 1));
         }
         Ok(())
+    }
+
+    /// Takes short plain numbers as long as there are any; returns how many, and their bytes.
+    fn numbers(&self, plan: &[u32], record: &[u8], columns: &Columns, out: &mut Builder) -> (usize, usize) {
+        let (mut at, row) = (0, out.row_mut());
+        for (i, column) in plan.iter().enumerate() {
+            let Role::Number(feature) = columns.list[*column as usize].role else { return (i, at) };
+            let number = short(&record[at..], self.delimiter);
+            let (Some((value, end)), Some(place)) = (number, row.get_mut(feature as usize)) else { return (i, at) };
+            *place = value as f32;
+            at += end + 1;
+        }
+        (plan.len(), at)
+    }
+
+    /// Any field; returns where it ends.
+    fn field(&self, rest: &[u8], column: u32, columns: &mut Columns, out: &mut Builder) -> Parsed<usize> {
+        match (columns.list[column as usize].role, scan(rest)) {
+            (Role::Number(feature), Some((value, end))) if end == rest.len() || rest[end] == self.delimiter => {
+                if value.abs() > LARGEST {
+                    return Err(columns.too_large(column, value));
+                }
+                out.put(feature, value);
+                Ok(end)
+            }
+            _ => self.other(rest, column, columns, out),
+        }
     }
 
     /// A field that is not simply a number; returns where it ends. What a ragged row has in its last field is not looked at.

@@ -30,7 +30,8 @@ struct Parts {
 
 impl InputError {
     pub(super) fn new(trouble: Trouble, file: &str, text: impl Into<String>) -> Self {
-        InputError(Box::new(Parts { trouble, file: shown_file(file), line: None, column: None, text: text.into() }))
+        let text = printable(&text.into(), LONGEST_TEXT);
+        InputError(Box::new(Parts { trouble, file: shown_file(file), line: None, column: None, text }))
     }
 
     pub(super) fn io(file: &str, error: &io::Error) -> Self {
@@ -47,8 +48,14 @@ impl InputError {
 
     pub(super) fn at(file: &str, line: u64, fault: Fault) -> Self {
         let trouble = if fault.fatal { Trouble::Usage } else { Trouble::Data };
-        let line = (line > 0).then_some(line);
-        InputError(Box::new(Parts { trouble, file: shown_file(file), line, column: fault.column, text: fault.text }))
+        let (line, text) = ((line > 0).then_some(line), printable(&fault.text, LONGEST_TEXT));
+        let column = fault.column.map(|name| printable(&name, LONGEST_NAME));
+        InputError(Box::new(Parts { trouble, file: shown_file(file), line, column, text }))
+    }
+
+    /// What a learner has against a row.
+    pub fn of_row(file: &str, line: u64, column: Option<&str>, text: String) -> Self {
+        Self::at(file, line, Fault { column: column.map(str::to_owned), text, fatal: false })
     }
 
     /// Which sort of trouble.
@@ -67,8 +74,20 @@ impl InputError {
     }
 }
 
+/// What a message says at most, beside file, row and column.
+const LONGEST_TEXT: usize = 500;
+/// What is shown of a column's name.
+const LONGEST_NAME: usize = 80;
+
+/// Nothing that a terminal would obey, and not too much of it.
+fn printable(text: &str, most: usize) -> String {
+    let clean = |c: char| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() };
+    let shown: String = text.chars().take(most).map(clean).collect();
+    if text.chars().nth(most).is_some() { shown + "..." } else { shown }
+}
+
 fn shown_file(file: &str) -> String {
-    if file == "-" { "standard input".into() } else { file.into() }
+    if file == "-" { "standard input".into() } else { printable(file, usize::MAX) }
 }
 
 impl Display for InputError {

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::chunk::Builder;
+use super::builder::Builder;
 use super::columns::{Columns, Role, Shape};
 use super::error::{self, Fault, Parsed};
 use super::number::{Value, shown};

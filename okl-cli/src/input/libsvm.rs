@@ -1,7 +1,8 @@
 //! LIBSVM and SVMlight text: `label[,label] [qid:n] index:value ... [# comment]`, indices from 1 and ascending.
 
 use super::Options;
-use super::chunk::{Builder, LARGEST};
+use super::builder::Builder;
+use super::chunk::LARGEST;
 use super::columns::{Columns, MOST_FEATURES, Shape};
 use super::error::{self, Parsed};
 use super::number::{classify, scan, shown};

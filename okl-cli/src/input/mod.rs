@@ -11,6 +11,7 @@
 
 mod ahead;
 mod body;
+mod builder;
 mod cells;
 mod chunk;
 mod columns;
@@ -27,23 +28,28 @@ mod schema;
 mod sniff;
 mod source;
 mod vw;
+mod whole;
 
 use std::io::Read;
 
+use serde::{Deserialize, Serialize};
+
 pub use ahead::{ReadAhead, read_ahead};
-pub use chunk::{Chunk, LARGEST, Targets};
+pub use chunk::{Bad, Chunk, LARGEST, Targets};
 pub use columns::{MOST_FEATURES, MOST_LEVELS};
 pub use error::{InputError, Trouble};
 pub use lines::LONGEST_LINE;
 pub use schema::{Feature, Features, Schema};
+pub use whole::Whole;
 
 use body::Body;
-use chunk::Builder;
+use builder::Builder;
 use columns::Columns;
 use source::Source;
 
 /// How a file is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Format {
     /// Delimited text.
     Csv,
@@ -121,9 +127,11 @@ pub struct Reader {
     chunk_rows: usize,
     skip_bad_rows: bool,
     after_line: u64,
-    /// Good rows so far, bad rows so far, and the last one was the end.
+    /// Chunks and good rows handed out, bad rows met and the first of them; the last chunk was the end.
+    chunks: u32,
     rows: u64,
     bad: u64,
+    first_bad: Option<InputError>,
     done: bool,
 }
 
@@ -141,7 +149,17 @@ impl Reader {
         Self::text(path, source, format, options)
     }
 
-    /// Reads from anything, under a name for messages; a row that has arrived is not held back while waiting for more.
+    /// Reads from what is all there already, under a name for messages.
+    ///
+    /// # Errors
+    /// As [`Reader::open`].
+    pub fn of(name: &str, bytes: impl Read + Send + 'static, options: Options) -> Result<Reader, InputError> {
+        let source = Source::new(bytes).map_err(|e| InputError::io(name, &e))?;
+        let format = options.format;
+        Self::text(name, source, format, options)
+    }
+
+    /// Reads from a stream whose writer may be slow: a row that has arrived is not held back while waiting for more.
     ///
     /// # Errors
     /// As [`Reader::open`].
@@ -178,13 +196,15 @@ impl Reader {
             chunk_rows: options.chunk_rows.max(1),
             skip_bad_rows: options.skip_bad_rows,
             after_line: options.after_line,
+            chunks: 0,
             rows: 0,
             bad: 0,
+            first_bad: None,
             done: false,
         })
     }
 
-    /// The next rows, or nothing at the end. Only the last chunk may be without rows, if bad ones were skipped since the one before.
+    /// The next rows, or nothing at the end. A chunk without rows has bad ones that were skipped.
     ///
     /// # Errors
     /// With file, row and column; nothing comes after an error.
@@ -213,8 +233,14 @@ impl Reader {
         &self.file
     }
 
+    /// The first chunks are small, so that learning begins while the next are parsed.
+    fn is_enough(&self) -> bool {
+        let enough = (FIRST_ROWS << self.chunks.min(16)).min(self.chunk_rows);
+        self.builder.lines() >= enough || (self.builder.lines() > 0 && self.body.would_wait())
+    }
+
     fn read(&mut self) -> Result<Option<Chunk>, InputError> {
-        while self.builder.rows() < self.chunk_rows && !(self.builder.rows() > 0 && self.body.would_wait()) {
+        while !self.is_enough() {
             let Some(line) = self.body.advance(&self.file)? else { return self.end() };
             if line <= self.after_line {
                 continue;
@@ -251,7 +277,8 @@ impl Reader {
             return Err(why);
         }
         self.bad += 1;
-        self.builder.skip(why);
+        self.first_bad.get_or_insert_with(|| why.clone());
+        self.builder.skip(line, why);
         Ok(())
     }
 
@@ -261,6 +288,7 @@ impl Reader {
     }
 
     fn hand_out(&mut self) -> Chunk {
+        self.chunks = self.chunks.saturating_add(1);
         self.rows += self.builder.rows() as u64;
         let features = self.columns.features();
         self.builder.finish(features, self.columns.hand_out(features))
@@ -270,13 +298,13 @@ impl Reader {
         self.done = true;
         self.check_targets(true)?;
         let rest = self.hand_out();
-        match (self.rows, self.after_line, &rest.first_skipped) {
+        match (self.rows, self.after_line, &self.first_bad) {
             (0, 0, Some(first)) => {
                 let text = format!("none of its {} rows can be read; the first: {first}", self.bad);
                 Err(InputError::new(Trouble::Data, &self.file, text))
             }
             (0, 0, None) => Err(InputError::new(Trouble::Data, &self.file, self.body.no_rows())),
-            _ => Ok((rest.rows > 0 || rest.skipped > 0).then_some(rest)),
+            _ => Ok((rest.rows > 0 || !rest.bad.is_empty()).then_some(rest)),
         }
     }
 
@@ -295,6 +323,9 @@ impl Reader {
         }
     }
 }
+
+/// Rows of the first chunk; each of the next has twice as many.
+const FIRST_ROWS: usize = 64;
 
 /// A target's key must have appeared by this row.
 const TARGET_BY: u64 = 1000;

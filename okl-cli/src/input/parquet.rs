@@ -14,7 +14,7 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::schema::types::ColumnDescriptor;
 
-use super::chunk::Builder;
+use super::builder::Builder;
 use super::columns::{Columns, Role};
 use super::error::{InputError, Parsed, Trouble};
 use super::number::Value;

@@ -4,7 +4,7 @@
 //! `namespace^name`, and names become columns in order of appearance. Nothing is hashed.
 
 use super::Options;
-use super::chunk::Builder;
+use super::builder::Builder;
 use super::columns::{Columns, Role, Shape};
 use super::error::{self, Parsed};
 use super::number::{Value, classify, scan, shown};

@@ -196,12 +196,14 @@ impl Display for Summary {
         let without = self.rows - self.examples;
         let note = if without > 0 { format!("and {} rows without a target", count(without as f64)) } else { String::new() };
         line(f, "examples", &count(self.examples as f64), &note)?;
-        line(f, "average loss", &or_dash(self.average_loss, figure), "")?;
+        if let Some(loss) = self.average_loss {
+            line(f, "average loss", &figure(loss), "")?;
+        }
         match self.task {
             Task::Classes => self.class_lines(f),
             Task::Numbers => self.output_lines(f),
             Task::Novelty => {
-                let last = format!("{} over the last {}", or_dash(self.windowed_error, percent), count(WINDOW as f64));
+                let last = self.of_last(percent);
                 line(f, "alert rate", &or_dash(self.alert_rate, percent), &last)
             }
         }
@@ -209,9 +211,13 @@ impl Display for Summary {
 }
 
 impl Summary {
+    fn of_last(&self, show: fn(f64) -> String) -> String {
+        format!("{} over the last {}", or_dash(self.windowed_error, show), count(self.examples.min(WINDOW as u64) as f64))
+    }
+
     fn class_lines(&self, f: &mut Formatter<'_>) -> Result {
         let Some(classes) = &self.classes else { return Ok(()) };
-        let last = format!("{} over the last {}", or_dash(self.windowed_error, percent), count(WINDOW as f64));
+        let last = self.of_last(percent);
         line(f, "error", &or_dash(self.error, percent), &last)?;
         line(f, "  no change", &or_dash(self.no_change_error, percent), "by repeating the last label")?;
         line(f, "  majority", &or_dash(classes.majority_error, percent), "by always saying the most frequent class")?;
@@ -228,7 +234,7 @@ impl Summary {
     }
 
     fn output_lines(&self, f: &mut Formatter<'_>) -> Result {
-        let last = format!("mean absolute; {} over the last {}", or_dash(self.windowed_error, figure), count(WINDOW as f64));
+        let last = format!("mean absolute; {}", self.of_last(figure));
         line(f, "error", &or_dash(self.error, figure), &last)?;
         line(f, "  no change", &or_dash(self.no_change_error, figure), "by repeating the last target")?;
         writeln!(f, "{:<32}{:>12}{:>12}{:>12}{:>12}", "output", "RMSE", "MAE", "bias", "R²")?;

@@ -10,8 +10,10 @@ use super::text;
 /// A row that was outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alert {
-    /// Counted from 1.
-    pub row: u64,
+    /// Its input line.
+    pub line: u64,
+    /// The examples before it: where it stands on the axis of a chart.
+    pub examples: u64,
     /// Its score before it was learned.
     pub score: f64,
     /// What the score was below.
@@ -50,7 +52,7 @@ impl Alerts {
     /// At most 200, the deepest below their threshold first.
     pub fn strongest(&self) -> Vec<Alert> {
         let mut alerts = self.kept.clone();
-        alerts.sort_by(|a, b| b.depth().total_cmp(&a.depth()).then(a.row.cmp(&b.row)));
+        alerts.sort_by(|a, b| b.depth().total_cmp(&a.depth()).then(a.examples.cmp(&b.examples)));
         alerts.truncate(MOST_ALERTS);
         alerts
     }
@@ -61,7 +63,7 @@ impl Alerts {
             let cells = [text::figure(a.score), text::figure(a.threshold), text::percent(a.depth())];
             format!(
                 "<tr><th scope=\"row\">{}</th>{}</tr>",
-                text::count(a.row as f64),
+                text::count(a.line as f64),
                 cells.map(|c| format!("<td>{c}</td>")).concat()
             )
         };
@@ -76,7 +78,7 @@ impl Alerts {
             ),
         };
         format!(
-            "<figure><div class=\"scroll\"><table class=\"figures alerts\"><thead><tr><th>row</th><th>score</th><th>threshold</th><th>below it by</th></tr></thead><tbody>{rows}</tbody></table></div><figcaption>{caption}</figcaption></figure>"
+            "<figure><div class=\"scroll\"><table class=\"figures alerts\"><thead><tr><th>line</th><th>score</th><th>threshold</th><th>below it by</th></tr></thead><tbody>{rows}</tbody></table></div><figcaption>{caption}</figcaption></figure>"
         )
     }
 }

@@ -66,6 +66,13 @@ impl Axis {
         if !(low > 0.0 && high / low > LOG_RATIO) {
             return Axis::straight(values, unit);
         }
+        Axis::logarithmic(values, unit)
+    }
+
+    /// Logarithmic over the positive values; others lie below it.
+    pub fn logarithmic(values: impl Iterator<Item = f64>, unit: Unit) -> Self {
+        let (low, high) = range(values.filter(|v| *v > 0.0));
+        let (low, high) = if low > 0.0 { (low, high) } else { (0.1, 1.0) };
         Axis { low: low / 1.1, high: high * 1.1, log: true, unit }
     }
 

@@ -34,20 +34,13 @@ fn theta_chart(report: &Report<'_>, theta: Values, threshold: Values) -> Chart {
         .last()
         .and_then(|l| Course::of(&l.points).map(|c| format!("The {} went {}.", l.name, c.words(Unit::Plain))))
         .unwrap_or_default();
-    let strongest: Values = report.alerts.map_or(Vec::new(), |a| a.strongest().iter().map(|a| (a.row as f64, a.score)).collect());
+    let strongest: Values =
+        report.alerts.map_or(Vec::new(), |a| a.strongest().iter().map(|a| (a.examples as f64, a.score)).collect());
     let y = Axis::straight(heights(&lines).chain(strongest.iter().map(|p| p.1)), Unit::Plain);
     let dots = (!strongest.is_empty()).then(|| (format!("score of an alert ({} strongest)", strongest.len()), strongest));
     let note = if dots.is_some() { " Each dot is a row that was novel: the lower, the stranger." } else { "" };
-    Chart {
-        title: "Theta",
-        measures: if lines.len() > 1 { "the loss' own margin, and what decides" } else { "what the loss adapts" },
-        caption: course + note,
-        x: examples_axis(report.history),
-        y,
-        lines,
-        dots,
-        wide: false,
-    }
+    let measures = if lines.len() > 1 { "the loss' own margin, and what decides" } else { "what the loss adapts" };
+    Chart { caption: course + note, dots, ..Chart::new("Theta", measures, examples_axis(report.history), y, lines) }
 }
 
 fn rate_chart(report: &Report<'_>, rate: Values) -> Chart {
@@ -66,16 +59,7 @@ fn rate_chart(report: &Report<'_>, rate: Values) -> Chart {
     let (y, above) = without_the_start(&lines, h, Unit::Percent);
     let above = above.map_or(String::new(), |at| format!(" Up to example {} a line lies above the frame.", text::count(at)));
     let caption = format!("{} of the examples were outside.{asked}{above}", text::percent(last));
-    Chart {
-        title: "Alert rate",
-        measures: "share of examples outside",
-        x: examples_axis(h),
-        y,
-        lines,
-        dots: None,
-        caption,
-        wide: false,
-    }
+    Chart { caption, ..Chart::new("Alert rate", "share of examples outside", examples_axis(h), y, lines) }
 }
 
 /// The truncation certificate; none while nothing was dropped.
@@ -98,14 +82,6 @@ pub(super) fn truncation(report: &Report<'_>) -> Option<Chart> {
     );
     let positive: Vec<f64> = heights(&lines).filter(|v| *v > 0.0).collect();
     let y = Axis::fitting(positive.iter().copied(), Unit::Plain);
-    Some(Chart {
-        title: "Truncation error",
-        measures: "bound on |f without a budget − f|",
-        x: examples_axis(report.history),
-        y,
-        lines,
-        dots: None,
-        caption,
-        wide: false,
-    })
+    let measures = "bound on |f without a budget − f|";
+    Some(Chart { caption, ..Chart::new("Truncation error", measures, examples_axis(report.history), y, lines) })
 }

@@ -3,6 +3,7 @@
 //! The drawing lives in a box of 1000 x 1000 that is stretched (`preserveAspectRatio="none"`); strokes do not scale. A dot is a
 //! line of no length with round ends, which stays round.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::axis::{Axis, Tick, Unit};
@@ -12,18 +13,34 @@ use super::text::escape;
 pub struct Line {
     /// In the legend; escaped here.
     pub name: String,
-    /// One of the colours and dashes of the style sheet: `a`, `b`, `c` (dashed).
+    /// One of the colours of the style sheet: `a` to `h`, of which `c` is grey and dashed; `a dashed` is possible, too.
     pub look: &'static str,
     /// From left to right; a value that is not finite leaves a gap.
     pub points: Vec<(f64, f64)>,
+    /// A band around it: x, the lower and the upper value. May be empty.
+    pub band: Vec<(f64, f64, f64)>,
 }
 
-/// Lines, and perhaps dots, over examples.
+impl Line {
+    /// Without a band.
+    pub fn new(name: impl Into<String>, look: &'static str, points: Vec<(f64, f64)>) -> Self {
+        Line { name: name.into(), look, points, band: Vec::new() }
+    }
+
+    /// Within a band.
+    pub fn within(self, band: Vec<(f64, f64, f64)>) -> Self {
+        Line { band, ..self }
+    }
+}
+
+/// Lines, and perhaps dots, over examples or something else.
 pub struct Chart {
     /// Above it.
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     /// What the vertical axis measures, in words.
-    pub measures: &'static str,
+    pub measures: Cow<'static, str>,
+    /// What the horizontal axis measures.
+    pub over: &'static str,
     /// The lines, the most important last.
     pub lines: Vec<Line>,
     /// Single points, and what they are.
@@ -48,14 +65,26 @@ fn coordinate(share: f64) -> String {
 }
 
 impl Chart {
+    /// Half the page wide, over examples, without dots and caption.
+    pub fn new(
+        title: impl Into<Cow<'static, str>>,
+        measures: impl Into<Cow<'static, str>>,
+        x: Axis,
+        y: Axis,
+        lines: Vec<Line>,
+    ) -> Self {
+        let (title, measures) = (title.into(), measures.into());
+        Chart { title, measures, over: "examples", lines, dots: None, x, y, caption: String::new(), wide: false }
+    }
+
     /// The chart as a `figure`.
     pub fn html(&self) -> String {
         let class = if self.wide { "chart wide" } else { "chart" };
         let scale = if self.y.log { ", logarithmic" } else { "" };
         format!(
             "<figure class=\"{class}\"><h3>{}</h3><p class=\"measures\">{}{scale}</p>{}{}<figcaption>{}</figcaption></figure>\n",
-            self.title,
-            self.measures,
+            escape(&self.title),
+            escape(&self.measures),
             self.legend(),
             self.plot(),
             self.caption
@@ -70,6 +99,7 @@ impl Chart {
     }
 
     fn plot(&self) -> String {
+        let bands: String = self.lines.iter().filter(|l| !l.band.is_empty()).map(|l| self.band(l)).collect();
         let lines: String = self.lines.iter().map(|l| self.path(l)).collect();
         let dots = self.dots.as_ref().map_or(String::new(), |(_, dots)| self.dots(dots));
         let names: Vec<String> = self.lines.iter().map(|l| escape(&l.name)).collect();
@@ -79,23 +109,25 @@ impl Chart {
             Unit::Count => "n",
             Unit::Plain => "",
         };
-        let outside =
-            self.lines.iter().flat_map(|l| &l.points).any(|p| !(-1e-6..=1.000_001).contains(&y.place(p.1)) && p.1.is_finite());
+        let values = |l: &Line| l.points.iter().map(|p| p.1).chain(l.band.iter().flat_map(|b| [b.1, b.2])).collect::<Vec<_>>();
+        let outside = self.lines.iter().flat_map(values).any(|v| !(-1e-6..=1.000_001).contains(&y.place(v)) && v.is_finite());
         let data = format!(
-            "data-clip=\"{}\" data-x=\"{} {}\" data-y=\"{} {} {}\" data-unit=\"{unit}\" data-names=\"{}\"",
+            "data-clip=\"{}\" data-over=\"{}\" data-x=\"{} {} {}\" data-y=\"{} {} {}\" data-unit=\"{unit}\" data-names=\"{}\"",
             u8::from(outside),
+            self.over,
             x.low,
             x.high,
+            u8::from(x.log),
             y.low,
             y.high,
             u8::from(y.log),
             names.join("|")
         );
         frame(
-            &format!("{lines}{dots}"),
+            &format!("{bands}{lines}{dots}"),
             &x.ticks(8),
             &y.ticks(if y.log { 6 } else { 5 }),
-            "examples",
+            self.over,
             &data,
             &format!("{}: {}", self.title, self.measures),
         )
@@ -104,23 +136,30 @@ impl Chart {
     fn path(&self, line: &Line) -> String {
         let (mut d, mut pen_down) = (String::new(), false);
         for &(x, y) in &line.points {
-            let drawable = y.is_finite() && (!self.y.log || y > 0.0);
+            let drawable = y.is_finite() && (!self.y.log || y > 0.0) && (!self.x.log || x > 0.0);
             if drawable {
-                let _ = write!(
-                    d,
-                    "{}{} {}",
-                    if pen_down { "L" } else { "M" },
-                    coordinate(self.x.place(x)),
-                    coordinate(1.0 - self.y.place(y))
-                );
+                let _ = write!(d, "{}{}", if pen_down { "L" } else { "M" }, self.at(x, y));
             }
             pen_down = drawable;
         }
         format!("<path class=\"line {}\" d=\"{d}\"/>", line.look)
     }
 
+    fn at(&self, x: f64, y: f64) -> String {
+        format!("{} {}", coordinate(self.x.place(x)), coordinate(1.0 - self.y.place(y)))
+    }
+
+    /// The lower edge from left to right, the upper one back.
+    fn band(&self, line: &Line) -> String {
+        let drawable = |p: &&(f64, f64, f64)| p.1.is_finite() && p.2.is_finite() && (!self.x.log || p.0 > 0.0);
+        let there: Vec<_> = line.band.iter().filter(drawable).collect();
+        let lower = there.iter().map(|p| self.at(p.0, p.1));
+        let upper = there.iter().rev().map(|p| self.at(p.0, p.2));
+        format!("<path class=\"band {}\" d=\"M{}Z\"/>", line.look, lower.chain(upper).collect::<Vec<_>>().join("L"))
+    }
+
     fn dots(&self, dots: &[(f64, f64)]) -> String {
-        let at = |&(x, y): &(f64, f64)| format!("M{} {}h0", coordinate(self.x.place(x)), coordinate(1.0 - self.y.place(y)));
+        let at = |&(x, y): &(f64, f64)| format!("M{}h0", self.at(x, y));
         format!("<path class=\"dots\" d=\"{}\"/>", dots.iter().map(at).collect::<String>())
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn there(values: &Values) -> bool {
 }
 
 pub(super) fn line(name: impl Into<String>, look: &'static str, points: Values) -> Line {
-    Line { name: name.into(), look, points }
+    Line::new(name, look, points)
 }
 
 pub(super) fn examples_axis(history: &History) -> Axis {
@@ -85,15 +85,11 @@ pub(super) fn progress(report: &Report<'_>) -> Chart {
         lines.insert(0, line("repeating the last target (no change)", "c", series(history, |p| p.no_change_error)));
     }
     let (y, above) = without_the_start(&lines, history, unit);
+    let measures = if percent { "share of examples mistaken" } else { "mean absolute error, in the units of the target" };
     Chart {
-        title: "Error before learning",
-        measures: if percent { "share of examples mistaken" } else { "mean absolute error, in the units of the target" },
         caption: error_caption(report, unit, beside, above),
-        x: examples_axis(history),
-        y,
-        lines,
-        dots: None,
         wide: true,
+        ..Chart::new("Error before learning", measures, examples_axis(history), y, lines)
     }
 }
 
@@ -152,16 +148,7 @@ fn loss(history: &History) -> Chart {
         format!("The mean loss of all examples so far went {}. It is the loss that is minimised, nu included, and can be negative; the alert rate below is what one acts on.", c.words(Unit::Plain))
     });
     let caption = above.map_or(words.clone(), |at| format!("{words} Up to example {} it lies above the frame.", text::count(at)));
-    Chart {
-        title: "Loss before learning",
-        measures: "average loss",
-        x: examples_axis(history),
-        y,
-        lines,
-        dots: None,
-        caption,
-        wide: true,
-    }
+    Chart { caption, wide: true, ..Chart::new("Loss before learning", "average loss", examples_axis(history), y, lines) }
 }
 
 /// One line on an axis that fits it.
@@ -176,7 +163,7 @@ fn single(
     let lines = vec![line(title, "a", series(history, |p| Some(value(p))))];
     let y = axis(&lines[0].points);
     let course = Course::of(&lines[0].points).map_or("nowhere".into(), |c| c.words(y.unit));
-    Chart { title, measures, x: examples_axis(history), y, lines, dots: None, caption: words(&course), wide: false }
+    Chart { caption: words(&course), ..Chart::new(title, measures, examples_axis(history), y, lines) }
 }
 
 /// Step size, terms, norm and speed.
@@ -225,16 +212,7 @@ pub(super) fn model(report: &Report<'_>) -> Vec<Chart> {
             )
         });
         let y = Axis::straight(heights(&lines), Unit::Count);
-        charts.push(Chart {
-            title: "Speed",
-            measures: "examples per second",
-            x: examples_axis(h),
-            y,
-            lines,
-            dots: None,
-            caption: course,
-            wide: false,
-        });
+        charts.push(Chart { caption: course, ..Chart::new("Speed", "examples per second", examples_axis(h), y, lines) });
     }
     charts
 }

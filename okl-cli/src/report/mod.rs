@@ -11,15 +11,15 @@
 //! ```
 
 pub mod alerts;
-mod axis;
+pub mod axis;
 mod certified;
-mod chart;
+pub mod chart;
 mod curves;
 pub mod decision;
 pub mod history;
-mod page;
+pub(crate) mod page;
 mod tables;
-mod text;
+pub(crate) mod text;
 
 use std::io;
 

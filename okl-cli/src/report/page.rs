@@ -9,11 +9,14 @@ const SCRIPT: &str = include_str!("script.js");
 
 /// The whole document.
 pub(super) fn html(report: &Report<'_>) -> String {
-    let title = escape(report.title);
+    document(report.title, &lead(report), &sections(report), "")
+}
+
+/// A document in the style of all reports. The lead and the sections are HTML; `style` comes after the common style sheet.
+pub(crate) fn document(title: &str, lead: &str, sections: &str, style: &str) -> String {
+    let title = escape(title);
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title><style>{STYLE}</style></head>\n<body><main>\n<header><h1>{title}</h1><p class=\"lead\">{}</p></header>\n{}</main>\n<script>{SCRIPT}</script></body></html>\n",
-        lead(report),
-        sections(report)
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title><style>{STYLE}{style}</style></head>\n<body><main>\n<header><h1>{title}</h1><p class=\"lead\">{lead}</p></header>\n{sections}</main>\n<script>{SCRIPT}</script></body></html>\n"
     )
 }
 
@@ -43,11 +46,11 @@ fn sections(report: &Report<'_>) -> String {
     parts.concat()
 }
 
-fn section(id: &str, title: &str, body: String) -> String {
+pub(crate) fn section(id: &str, title: &str, body: String) -> String {
     if body.is_empty() { body } else { format!("<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n") }
 }
 
-fn grid(parts: impl Iterator<Item = String>) -> String {
+pub(crate) fn grid(parts: impl Iterator<Item = String>) -> String {
     format!("<div class=\"grid\">{}</div>", parts.collect::<String>())
 }
 
@@ -83,7 +86,7 @@ fn window(report: &Report<'_>) -> String {
     text::count(report.summary.examples.min(WINDOW as u64) as f64)
 }
 
-fn tile(value: String, name: &str, note: &str) -> String {
+pub(crate) fn tile(value: String, name: &str, note: &str) -> String {
     format!("<li><b>{value}</b><span>{name}</span><small>{note}</small></li>")
 }
 
@@ -259,7 +262,7 @@ fn reproduce(report: &Report<'_>, missing: &[&str]) -> String {
 }
 
 /// One option per line, as a shell reads it; a command with quotes or of several lines stays as it is.
-fn wrapped(command: &str) -> String {
+pub(crate) fn wrapped(command: &str) -> String {
     if command.len() <= 60 || command.contains(['"', '\'', '\\', '\n']) {
         command.into()
     } else {

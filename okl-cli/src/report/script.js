@@ -1,14 +1,16 @@
 
 // Values under the pointer. Everything can be read without it.
 document.querySelectorAll('.plot[data-x]').forEach(function (plot) {
-  var x = plot.dataset.x.split(' ').map(Number), y = plot.dataset.y.split(' ').map(Number), unit = plot.dataset.unit;
+  var x = plot.dataset.x.split(' ').map(Number), y = plot.dataset.y.split(' ').map(Number), unit = plot.dataset.unit, over = plot.dataset.over;
   var names = plot.dataset.names.split('|'), lines = Array.from(plot.querySelectorAll('.line'), function (path) {
     return (path.getAttribute('d').match(/-?[\d.]+ -?[\d.]+/g) || []).map(function (p) { return p.split(' ').map(Number); });
   });
+  function along(axis, s) { return axis[2] ? axis[0] * Math.pow(axis[1] / axis[0], s) : axis[0] + (axis[1] - axis[0]) * s; }
+  function plain(r) { return String(Number(r.toPrecision(4))); }
   function value(v) {
-    var s = 1 - v / 1000, r = y[2] ? y[0] * Math.pow(y[1] / y[0], s) : y[0] + (y[1] - y[0]) * s;
+    var r = along(y, 1 - v / 1000);
     if (unit === '%') return (100 * r).toFixed(2) + ' %';
-    return unit === 'n' ? Math.round(r).toLocaleString('en') : String(Number(r.toPrecision(4)));
+    return unit === 'n' ? Math.round(r).toLocaleString('en') : plain(r);
   }
   var mark = document.createElement('div'), note = document.createElement('span');
   mark.className = 'hover'; mark.hidden = true; mark.appendChild(note); plot.appendChild(mark);
@@ -21,7 +23,8 @@ document.querySelectorAll('.plot[data-x]').forEach(function (plot) {
     }).filter(Boolean).reverse();
     if (near === null) return;
     mark.hidden = false; mark.style.left = near / 10 + '%'; mark.className = near > 550 ? 'hover left' : 'hover';
-    note.textContent = ['example ' + Math.round(x[0] + (x[1] - x[0]) * near / 1000).toLocaleString('en')].concat(rows).join('\n');
+    var where = along(x, near / 1000);
+    note.textContent = [over === 'examples' ? 'example ' + Math.round(where).toLocaleString('en') : over + ' ' + plain(where)].concat(rows).join('\n');
   });
   plot.addEventListener('pointerleave', function () { mark.hidden = true; });
 });

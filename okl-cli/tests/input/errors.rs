@@ -1,6 +1,6 @@
 //! What is refused, with the file, the row, the column, what was found and what to do.
 
-use crate::input::{Format, LONGEST_LINE, Options, Reader, Trouble};
+use crate::input::{Bad, Format, LONGEST_LINE, Options, Reader, Trouble};
 use crate::support::{Temp, gzip, read, read_stream, refusal, target};
 
 fn skip(options: Options) -> Options {
@@ -51,7 +51,7 @@ fn ragged_rows() {
     assert!(refusal("t.csv", "a,b,y\n1,2,3\n1,2,3,\n", target("y")).contains("found 4 columns, expected 3"));
     assert!(refusal("t.csv", "a,b,y\n1,2,3\n\"1\",2,3,4\n", target("y")).contains("found 4 columns, expected 3"));
     let all = read("t.csv", "a,b,y\n1,2,3\n1,2\n4,5,6\n", skip(target("y"))).unwrap();
-    assert_eq!((all.lines, all.skipped), (vec![2, 4], 1));
+    assert_eq!((all.lines, all.bad), (vec![2, 4], vec![(1, 3)]));
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn text_where_numbers_belong() {
     assert!(refusal("t.vw", "1 | a:x\n", Options::default()).contains("row 1, column 'a': found 'x', expected a finite number"));
     assert!(refusal("t.svm", "1 1:x\n", Options::default()).contains("row 1, column '1': found 'x', expected a finite number"));
     let all = read("t.csv", "a,y\n1,1\noops,1\n3,1\n", skip(target("y"))).unwrap();
-    assert_eq!((all.x, all.skipped), (vec![vec![1.0], vec![3.0]], 1));
+    assert_eq!((all.x, all.bad), (vec![vec![1.0], vec![3.0]], vec![(1, 3)]));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn missing_features() {
                 .starts_with("t.csv, row 3, column 'b': the value is missing; fill it in, or skip")
         );
         let all = read("t.csv", &text, skip(target("y"))).unwrap();
-        assert_eq!((all.x.len(), all.skipped, all.lines), (2, 1, vec![2, 4]));
+        assert_eq!((all.x.len(), all.bad, all.lines), (2, vec![(1, 3)], vec![2, 4]));
     }
     assert!(
         refusal("t.jsonl", "{\"a\":1,\"y\":1}\n{\"y\":1}\n", target("y")).contains("row 2, column 'a': the value is missing")
@@ -107,16 +107,16 @@ fn missing_features() {
     assert!(refusal("t.jsonl", "{\"a\":null,\"y\":1}\n", target("y")).contains("row 1, column 'a': the value is missing"));
     let file = Temp::new("t.csv", "a,y\n1,1\n?,1\n");
     let mut reader = Reader::open(file.path(), Options { chunk_rows: 1, ..skip(target("y")) }).unwrap();
-    assert_eq!(reader.next().unwrap().unwrap().skipped, 0);
+    assert_eq!(reader.next().unwrap().unwrap().bad, []);
     let last = reader.next().unwrap().unwrap();
-    assert_eq!((last.rows, last.skipped, last.first_skipped.unwrap().line()), (0, 1, Some(3)));
+    assert_eq!((last.rows, last.bad, last.first_bad.unwrap().line()), (0, vec![Bad { before: 0, line: 3 }], Some(3)));
     assert!(refusal("t.csv", "a,y\n?,1\nNA,2\n", skip(target("y"))).contains("none of its 2 rows can be read; the first: "));
 }
 
 #[test]
 fn a_bad_row_leaves_nothing_behind() {
     let all = read("t.vw", "1 | a\n1 | new:1 b:x\n1 | c\n", skip(Options::default())).unwrap();
-    assert_eq!((all.names, all.skipped), (vec!["a".to_string(), "c".into()], 1));
+    assert_eq!((all.names, all.bad), (vec!["a".to_string(), "c".into()], vec![(1, 2)]));
     let all = read("t.svm", "1 1:1\n1 9:1 8:1\n1 2:1\n", skip(Options::default())).unwrap();
     assert_eq!(all.names, ["1", "2"]);
     let one_hot = Options { one_hot: true, ..target("y") };

@@ -1,16 +1,20 @@
-//! Thousands of damaged text files (Parquet files are damaged where they are written), the same ones every time: errors or rows, never a panic, and the cut does not matter.
+//! The fuzz targets of `/fuzz` that read files, on any machine: over their corpus, and over thousands of mutations of it, the
+//! same ones every time.
+//!
+//! What a fuzzer finds is put into `fuzz/corpus/TARGET/` and stays found.
 
 use std::io::Cursor;
 use std::path::Path;
 
-use crate::input::{Format, InputError, Options, Reader, Schema};
-use crate::support::{All, gzip, read_stream, target, zstandard};
+use crate::bodies;
+use crate::input::{Options, Reader};
+use crate::support::{gzip, target, zstandard};
 
 /// xorshift64*
-pub struct Random(pub u64);
+struct Random(u64);
 
 impl Random {
-    pub fn below(&mut self, n: usize) -> usize {
+    fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -18,39 +22,16 @@ impl Random {
     }
 }
 
-const TOKENS: [&str; 24] = [
-    "\"",
-    "\n",
-    "\r\n",
-    ",",
-    ";",
-    "|",
-    ":",
-    "#",
-    "'",
-    "{",
-    "}",
-    "[",
-    "null",
-    "NaN",
-    "inf",
-    "1e400",
-    "-",
-    ".",
-    "e",
-    "99999999999",
-    "\u{feff}",
-    "\0",
-    "\t",
-    "é",
-];
+const TOKENS: &str = "\" \n \r\n , ; | : # ' { } [ null NaN inf 1e400 - . e 99999999999 \u{feff} \0 \t é";
 
 /// How many mutations; `OKL_FUZZ_ROUNDS` asks for more.
-pub fn rounds(usual: usize) -> usize {
+fn rounds(usual: usize) -> usize {
     std::env::var("OKL_FUZZ_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
 
-pub fn mutate(seed: &[u8], random: &mut Random) -> Vec<u8> {
+/// Some bytes changed, removed, repeated or put in.
+fn mutate(seed: &[u8], random: &mut Random) -> Vec<u8> {
+    let tokens: Vec<&str> = TOKENS.split(' ').collect();
     let mut bytes = seed.to_vec();
     for _ in 0..=random.below(4) {
         let at = random.below(bytes.len() + 1);
@@ -64,71 +45,71 @@ pub fn mutate(seed: &[u8], random: &mut Random) -> Vec<u8> {
                 let to = random.below(bytes.len() + 1);
                 drop(bytes.splice(to..to, piece));
             }
-            _ => drop(bytes.splice(at..at, TOKENS[random.below(TOKENS.len())].bytes())),
+            _ => drop(bytes.splice(at..at, tokens[random.below(tokens.len())].bytes())),
         }
     }
     bytes
 }
 
-fn seeds() -> Vec<(String, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs");
-    let mut seeds: Vec<_> = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()).collect();
-    seeds.sort();
-    seeds.into_iter().map(|p| (p.file_name().unwrap().to_str().unwrap().to_string(), std::fs::read(&p).unwrap())).collect()
+fn corpus(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(!files.is_empty(), "the seed corpus of {target} is there");
+    files.into_iter().map(|path| std::fs::read(path).unwrap()).collect()
 }
 
-fn options(random: &mut Random) -> Options {
-    let formats = [None, Some(Format::Csv), Some(Format::Libsvm), Some(Format::Jsonl), Some(Format::Vw)];
-    let y = |name: &str| target(name).targets;
-    Options {
-        format: formats[random.below(9).saturating_sub(4)],
-        targets: [y("y"), y("y,a"), vec![], y("1")][random.below(6).saturating_sub(2)].clone(),
-        id: (random.below(6) == 0).then(|| "id".into()),
-        one_hot: random.below(2) == 0,
-        sparse: random.below(4) == 0,
-        skip_bad_rows: random.below(2) == 0,
-        want_target: random.below(3) > 0,
-        ..Options::default()
+fn exercise(target: &str, body: fn(&[u8]), mutations: usize) {
+    let (seeds, mut random) = (corpus(target), Random(0x006f_6b6c));
+    seeds.iter().for_each(|seed| body(seed));
+    for i in 0..rounds(mutations) {
+        let bytes = mutate(&seeds[i % seeds.len()], &mut random);
+        if std::panic::catch_unwind(|| body(&bytes)).is_err() {
+            let path = std::env::temp_dir().join(format!("okl-fuzz-{target}-{i}"));
+            std::fs::write(&path, &bytes).unwrap();
+            panic!("mutation {i} of {target} is left in {}", path.display());
+        }
     }
 }
 
 #[test]
-fn nothing_panics_and_the_cut_does_not_matter() {
-    let seeds = seeds();
-    assert!(seeds.len() >= 8, "the seed corpus is there");
-    let mut random = Random(0x006f_6b6c);
-    let mut good = 0;
-    for round in 0..rounds(6000) {
-        let (name, seed) = &seeds[round % seeds.len()];
-        let text = mutate(seed, &mut random);
-        let options = options(&mut random);
-        let bytes = match random.below(8) {
-            0 => mutate(&gzip(&text), &mut random),
-            1 => mutate(&zstandard(&text), &mut random),
-            _ => text,
-        };
-        let cut = Options { chunk_rows: 1 + random.below(5), ..options.clone() };
-        let (one, two) = (read_stream(bytes.clone(), options).ok(), read_stream(bytes.clone(), cut.clone()).ok());
-        assert_eq!(one, two, "{name} {round}");
-        good += usize::from(one.is_some());
-        if let Some(all) = one {
-            let first = continues(&bytes, &cut, &all).unwrap_or_else(|e| panic!("{name} {round}: {e}"));
-            assert!(first, "{name} {round}: reading on differs from reading at once");
-        }
-    }
-    assert!(good > rounds(6000) / 12, "some of them can still be read: {good}");
+fn csv() {
+    exercise("csv", bodies::csv, 6000);
 }
 
-/// Is what a model remembers after the first chunk enough to read on as if nothing had happened?
-fn continues(bytes: &[u8], options: &Options, all: &All) -> Result<bool, InputError> {
-    let mut reader = Reader::stream("-", Cursor::new(bytes.to_vec()), options.clone())?;
-    let Some(first) = reader.next()? else { return Ok(false) };
-    let after_line = first.lines.last().copied().unwrap_or(0);
-    let schema: Schema = serde_json::from_str(&serde_json::to_string(reader.schema()).unwrap()).unwrap();
-    let rest = read_stream(bytes, Options { schema: Some(schema), targets: vec![], after_line, ..options.clone() })?;
-    let from = first.rows;
-    let same_numbers =
-        all.numbers.is_none() || rest.numbers.as_deref() == all.numbers.as_ref().map(|n| &n[from * all.schema.targets.len()..]);
-    let same_labels = rest.labels == all.labels[if all.labels.is_empty() { 0 } else { from }..];
-    Ok(rest.x == all.x[from..] && rest.lines == all.lines[from..] && rest.names == all.names && same_numbers && same_labels)
+#[test]
+fn libsvm() {
+    exercise("libsvm", bodies::libsvm, 6000);
+}
+
+#[test]
+fn jsonl() {
+    exercise("jsonl", bodies::jsonl, 6000);
+}
+
+#[test]
+fn vw() {
+    exercise("vw", bodies::vw, 6000);
+}
+
+#[test]
+#[cfg(feature = "parquet")]
+fn parquet() {
+    exercise("parquet", bodies::parquet, 3000);
+}
+
+#[test]
+fn numbers() {
+    exercise("number", bodies::number, 10_000);
+}
+
+#[test]
+fn compressed_files() {
+    let (seeds, mut random) = (corpus("csv"), Random(99));
+    for i in 0..rounds(2000) {
+        let seed = &seeds[i % seeds.len()][2..];
+        let bytes = mutate(&if i % 2 == 0 { gzip(seed) } else { zstandard(seed) }, &mut random);
+        let options = Options { skip_bad_rows: i % 3 == 0, one_hot: true, ..target("y") };
+        bodies::check(&options, |options| Reader::of("file", Cursor::new(bytes.clone()), options));
+    }
 }

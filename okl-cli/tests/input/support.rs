@@ -4,9 +4,8 @@ use std::io::{Cursor, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use okl::Label;
-
-use crate::input::{Chunk, InputError, Options, Reader, Schema};
+pub use crate::bodies::{All, drain};
+use crate::input::{InputError, Options, Reader};
 
 /// A file of its own that goes when it is dropped.
 pub struct Temp(pub PathBuf);
@@ -40,73 +39,6 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 pub fn zstandard(bytes: &[u8]) -> Vec<u8> {
     zstd::stream::encode_all(bytes, 1).unwrap()
-}
-
-/// Everything an input holds.
-#[derive(Clone, Debug, PartialEq)]
-pub struct All {
-    pub x: Vec<Vec<f32>>,
-    pub names: Vec<String>,
-    pub numbers: Option<Vec<f64>>,
-    pub labels: Vec<Label>,
-    pub known: Vec<bool>,
-    pub weights: Vec<f64>,
-    pub ids: Vec<u64>,
-    pub lines: Vec<u64>,
-    pub skipped: u64,
-    pub schema: Schema,
-}
-
-impl All {
-    fn new(schema: Schema) -> All {
-        let numbers = Some(Vec::new());
-        All {
-            x: vec![],
-            names: vec![],
-            numbers,
-            labels: vec![],
-            known: vec![],
-            weights: vec![],
-            ids: vec![],
-            lines: vec![],
-            skipped: 0,
-            schema,
-        }
-    }
-
-    fn add(&mut self, chunk: &Chunk) {
-        assert_eq!((chunk.x.len(), chunk.known.len(), chunk.lines.len()), (chunk.rows * chunk.features, chunk.rows, chunk.rows));
-        assert!(chunk.features >= self.x.last().map_or(0, Vec::len), "features never go away");
-        self.x.extend(chunk.x.chunks_exact(chunk.features.max(1)).map(<[f32]>::to_vec));
-        self.labels.extend(chunk.targets.labels());
-        self.numbers = self.numbers.take().zip(chunk.targets.numbers()).map(|(mut all, more)| {
-            all.extend_from_slice(more);
-            all
-        });
-        self.known.extend_from_slice(&chunk.known);
-        self.weights.extend(chunk.weights.clone().unwrap_or_else(|| vec![1.0; chunk.rows]));
-        self.ids.extend(chunk.ids.iter().flatten());
-        self.lines.extend_from_slice(&chunk.lines);
-        self.skipped += chunk.skipped;
-    }
-
-    /// Rows as wide as the last one.
-    fn finish(mut self, schema: &Schema) -> All {
-        self.x.iter_mut().for_each(|row| row.resize(schema.len(), 0.0));
-        (self.names, self.schema) = (schema.names(), schema.clone());
-        self
-    }
-}
-
-pub fn drain(mut reader: Reader) -> Result<All, InputError> {
-    let mut all = All::new(reader.schema().clone());
-    let mut followed = reader.schema().clone();
-    while let Some(chunk) = reader.next()? {
-        followed.advance(&chunk);
-        assert_eq!(&followed, reader.schema(), "a schema follows its chunks");
-        all.add(&chunk);
-    }
-    Ok(all.finish(reader.schema()))
 }
 
 /// All of a file with that name and content.

@@ -1,0 +1,7 @@
+//! See `input::csv`.
+#![no_main]
+
+#[path = "../src/input.rs"]
+mod input;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| input::csv(data));

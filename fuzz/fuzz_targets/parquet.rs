@@ -1,0 +1,7 @@
+//! See `input::parquet`.
+#![no_main]
+
+#[path = "../src/input.rs"]
+mod input;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| input::parquet(data));

@@ -1,0 +1,279 @@
+//! What people type: commands, flags and their help. The names are a contract.
+
+mod settings;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use settings::{Flat, Settings, Task};
+
+/// Stands below every help text and in every manual page.
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 the data or a file is wrong; 2 the command or a setting is wrong; \
+                          130 interrupted, the block finished and the model written.";
+
+/// Online kernel learning: exact, one example at a time, in bounded memory.
+#[derive(Parser, Debug)]
+#[command(name = "okl", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Learn two embedded drifting streams live; leaves a model and a report behind
+    #[command(after_help = EXIT_CODES)]
+    Demo(Demo),
+    /// Learn a stream: every row is predicted before it is learned
+    #[command(after_help = EXIT_CODES)]
+    Learn(Box<Learn>),
+    /// Scores for the rows of a file, one line per row
+    #[command(after_help = EXIT_CODES)]
+    Predict(Predict),
+    /// What a model is and has seen, in words
+    #[command(after_help = EXIT_CODES)]
+    Inspect(Inspect),
+    /// A model in another program's format
+    #[command(after_help = EXIT_CODES)]
+    Export(Export),
+    /// An experiment of the papers, as one HTML page beside what the paper reports; without a name: which there are
+    #[command(after_help = EXIT_CODES)]
+    Reproduce(Reproduce),
+    /// Shell completions on standard output
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// A manual page on standard output, as in `okl man learn | man -l -`
+    Man {
+        /// Of this command; of okl itself when not given
+        command: Option<String>,
+    },
+}
+
+/// `okl demo`.
+#[derive(Args, Debug)]
+pub struct Demo {
+    /// Where the model and the report go
+    #[arg(long, default_value = ".")]
+    pub out: PathBuf,
+    /// Only the summary
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InputFormat {
+    /// Comma, semicolon, tab or bar separated, with or without a header
+    Csv,
+    /// LIBSVM / SVMlight: label index:value ...
+    Libsvm,
+    /// JSON lines
+    Jsonl,
+    /// Vowpal Wabbit text with numeric features
+    Vw,
+    /// Parquet
+    Parquet,
+}
+
+/// How predictions are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// A table with a header
+    Csv,
+    /// JSON lines, with all scores
+    Jsonl,
+}
+
+/// Which columns mean what.
+#[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Columns")]
+pub struct Columns {
+    /// How the file is written; found from its name and first bytes when not given
+    #[arg(long, value_enum)]
+    pub format: Option<InputFormat>,
+    /// The column to predict, or several separated by commas
+    #[arg(long, value_delimiter = ',')]
+    pub target: Vec<String>,
+    /// Columns to leave out
+    #[arg(long, value_delimiter = ',')]
+    pub ignore: Vec<String>,
+    /// The columns to use; all others are left out
+    #[arg(long, value_delimiter = ',')]
+    pub features: Vec<String>,
+    /// A column of ids: a revisit of the same row adds onto its term
+    #[arg(long)]
+    pub id: Option<String>,
+    /// A column of example weights
+    #[arg(long)]
+    pub weight: Option<String>,
+    /// Text columns become one 0/1 feature per value
+    #[arg(long)]
+    pub one_hot: bool,
+    /// What to do with a row that cannot be read; no line may be longer than 16 MiB either way
+    #[arg(long, value_enum)]
+    pub on_bad_row: Option<BadRow>,
+}
+
+/// What to do with a row that cannot be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum BadRow {
+    /// Stop and say which (the default)
+    #[default]
+    Error,
+    /// Leave it out and count it; predictions have a line without a score for it
+    Skip,
+}
+
+/// How the stream is gone through.
+#[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Stream")]
+pub struct Stream {
+    /// Go over the data so many times (once when not given); rows without an id are known again by their line and add onto their terms
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    pub passes: Option<u64>,
+    /// Every pass in a new random order, the same for the same SEED on every machine; the file is held in memory
+    #[arg(long, value_name = "SEED")]
+    pub shuffle: Option<u64>,
+    /// Go on with this model: the data are new
+    #[arg(long, value_name = "MODEL")]
+    pub resume: Option<PathBuf>,
+    /// With --resume: the same data again; passes over the rows that the model has consumed, and goes on as if it had never stopped
+    #[arg(long, requires = "resume")]
+    pub r#continue: bool,
+    /// Write the model every so many rows, atomically; needs -o
+    #[arg(long, value_name = "ROWS", requires = "output", value_parser = clap::value_parser!(u64).range(1..))]
+    pub checkpoint_every: Option<u64>,
+    /// A held-out file, scored at the end
+    #[arg(long, value_name = "FILE")]
+    pub test: Option<String>,
+    /// Threads for the matrix product; no bit depends on it
+    #[arg(long, default_value_t = 1)]
+    pub threads: usize,
+}
+
+/// How results are shown.
+#[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Output")]
+pub struct Show {
+    /// Scores of every row from before it was learned, one line per row with its line in the data; - is standard output.
+    /// Of several passes the last is written; shuffled rows come in the order drawn
+    #[arg(long, value_name = "FILE")]
+    pub predictions: Option<String>,
+    /// How predictions are written: JSON lines if the name ends in .jsonl, CSV otherwise, when not given
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub predictions_format: Option<OutputFormat>,
+    /// A self-contained HTML report
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// The summary as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Nothing but errors
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// `okl learn`.
+#[derive(Args, Debug)]
+pub struct Learn {
+    /// The data; - is standard input
+    pub data: String,
+    /// Where the model goes
+    #[arg(short, long, value_name = "MODEL")]
+    pub output: Option<PathBuf>,
+    /// Which columns mean what
+    #[command(flatten)]
+    pub columns: Columns,
+    /// How the stream is gone through
+    #[command(flatten)]
+    pub stream: Stream,
+    /// What is shown
+    #[command(flatten)]
+    pub show: Show,
+    /// The learner
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+/// `okl predict`.
+#[derive(Args, Debug)]
+pub struct Predict {
+    /// The model
+    pub model: PathBuf,
+    /// The data; - is standard input
+    pub data: String,
+    /// How the file is written; found when not given
+    #[arg(long, value_enum)]
+    pub format: Option<InputFormat>,
+    /// What to do with a row that cannot be read
+    #[arg(long, value_enum)]
+    pub on_bad_row: Option<BadRow>,
+    /// Where the scores go; - is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub output: String,
+    /// How they are written: JSON lines if the name ends in .jsonl, CSV otherwise, when not given
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub predictions_format: Option<OutputFormat>,
+    /// Threads; no bit depends on it
+    #[arg(long, default_value_t = 1)]
+    pub threads: usize,
+}
+
+/// `okl reproduce`.
+#[derive(Args, Debug)]
+pub struct Reproduce {
+    /// The experiment; a list of all without it
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(crate::reproduce::names()))]
+    pub name: Option<String>,
+    /// The folder of the public data sets
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Where the page goes; NAME.html when not given
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// From which all random numbers follow
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Do what takes longer than minutes, too
+    #[arg(long)]
+    pub full: bool,
+}
+
+/// `okl inspect`.
+#[derive(Args, Debug)]
+pub struct Inspect {
+    /// The model
+    pub model: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A format to export to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportTo {
+    /// LIBSVM model text
+    Libsvm,
+    /// ONNX, plain operators in double precision
+    Onnx,
+    /// JSON
+    Json,
+}
+
+/// `okl export`.
+#[derive(Args, Debug)]
+pub struct Export {
+    /// The model
+    pub model: PathBuf,
+    /// The format
+    #[arg(long, value_enum)]
+    pub to: ExportTo,
+    /// Where it goes; - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: String,
+}

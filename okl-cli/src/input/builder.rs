@@ -1,0 +1,202 @@
+//! A chunk in the making: a row is put in cell by cell, then committed or rolled back.
+
+use std::collections::HashMap;
+
+use super::chunk::{Bad, Chunk};
+use super::error::{self, InputError, Parsed};
+use super::number::{self, Value, shown};
+use super::schema::Feature;
+
+/// A chunk ends before it has more numbers than this (16 MiB), however many rows were asked for.
+const MOST_CELLS: usize = 4 << 20;
+
+/// The rows so far, and the one in the making.
+#[derive(Debug, Default)]
+pub(super) struct Builder {
+    chunk: Chunk,
+    /// May the number of features grow? Then cells are kept as entries until the chunk is done.
+    growing: bool,
+    entries: Vec<(u32, f32)>,
+    /// Where each row's entries end.
+    ends: Vec<usize>,
+    words: HashMap<Vec<u8>, u32>,
+    word_bytes: usize,
+    /// Of the row in the making: targets given, its weight and id.
+    given: usize,
+    weight: Option<f64>,
+    id: Option<u64>,
+    wants_id: bool,
+}
+
+impl Builder {
+    pub fn new(width: usize, growing: bool, wants_id: bool) -> Self {
+        let mut builder = Builder { growing, wants_id, ..Builder::default() };
+        builder.chunk.targets.width = width;
+        builder
+    }
+
+    pub fn rows(&self) -> usize {
+        self.chunk.rows
+    }
+
+    /// Good rows and bad ones.
+    pub fn lines(&self) -> usize {
+        self.chunk.rows + self.chunk.bad.len()
+    }
+
+    /// Makes room for a row of so many features.
+    pub fn begin(&mut self, features: usize) {
+        self.chunk.targets.values.resize((self.chunk.rows + 1) * self.chunk.targets.width, 0.0);
+        if !self.growing {
+            self.chunk.features = features;
+            self.chunk.x.resize((self.chunk.rows + 1) * features, 0.0);
+        }
+        (self.given, self.weight, self.id) = (0, None, None);
+    }
+
+    /// One feature of the row; several values of one feature add up.
+    #[inline]
+    pub fn put(&mut self, feature: u32, value: f64) {
+        if self.growing {
+            self.entries.push((feature, value as f32));
+        } else {
+            self.chunk.x[self.chunk.rows * self.chunk.features + feature as usize] = value as f32;
+        }
+    }
+
+    /// The features of the row, where their number is known.
+    pub fn row_mut(&mut self) -> &mut [f32] {
+        if self.growing { &mut [] } else { &mut self.chunk.x[self.chunk.rows * self.chunk.features..] }
+    }
+
+    /// One target of the row.
+    pub fn target(&mut self, index: u32, value: Value<'_>, column: &str) -> Parsed {
+        let number = match value {
+            Value::Missing => return Ok(()),
+            Value::Number(v) => v,
+            Value::Int(v) => v as f64,
+            Value::Bool(v) => return self.text_target(index, if v { b"true" } else { b"false" }),
+            Value::Text(text) => return self.text_target(index, text),
+        };
+        if !number.is_finite() {
+            return Err(error::cell(column, format!("found {number}, expected a finite target, or nothing to predict only")));
+        }
+        let at = self.chunk.rows * self.chunk.targets.width + index as usize;
+        self.chunk.targets.values[at] = number;
+        self.given += 1;
+        Ok(())
+    }
+
+    fn text_target(&mut self, index: u32, text: &[u8]) -> Parsed {
+        let targets = &mut self.chunk.targets;
+        let word = self.words.get(text).copied().unwrap_or_else(|| {
+            targets.words.push(String::from_utf8_lossy(text).into_owned());
+            self.word_bytes += text.len();
+            self.words.insert(text.to_vec(), targets.words.len() as u32);
+            targets.words.len() as u32
+        });
+        targets.texts.resize(targets.values.len(), 0);
+        targets.texts[self.chunk.rows * targets.width + index as usize] = word;
+        self.given += 1;
+        Ok(())
+    }
+
+    pub fn weight(&mut self, value: Value<'_>, column: &str) -> Parsed {
+        let found = match value {
+            Value::Number(v) if v.is_finite() && v >= 0.0 => {
+                self.weight = Some(v);
+                return Ok(());
+            }
+            Value::Int(v) if v >= 0 => {
+                self.weight = Some(v as f64);
+                return Ok(());
+            }
+            Value::Missing => "nothing".into(),
+            Value::Text(t) => shown(t),
+            Value::Number(v) => v.to_string(),
+            Value::Int(v) => v.to_string(),
+            Value::Bool(v) => v.to_string(),
+        };
+        Err(error::cell(column, format!("found {found}, expected a weight: a finite number >= 0")))
+    }
+
+    pub fn id(&mut self, text: &[u8], column: &str) -> Parsed {
+        if text.is_empty() {
+            return Err(error::cell(column, "found nothing, expected an id"));
+        }
+        self.id = Some(number::id(text));
+        Ok(())
+    }
+
+    /// Takes back the row in the making.
+    pub fn roll_back(&mut self) {
+        let rows = self.chunk.rows;
+        self.chunk.x.truncate(rows * self.chunk.features);
+        let targets = &mut self.chunk.targets;
+        targets.values.truncate(rows * targets.width);
+        targets.texts.truncate(rows * targets.width);
+        self.entries.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+
+    /// The row in the making was a bad one.
+    pub fn skip(&mut self, line: u64, why: InputError) {
+        self.chunk.bad.push(Bad { before: self.chunk.rows, line });
+        self.chunk.first_bad.get_or_insert(why);
+    }
+
+    /// Keeps the row in the making.
+    pub fn commit(&mut self, line: u64) -> Parsed {
+        if self.wants_id && self.id.is_none() {
+            return Err(error::row("the row has no id"));
+        }
+        if let Some(weight) = self.weight {
+            self.chunk.weights.get_or_insert_with(Vec::new).resize(self.chunk.rows, 1.0);
+            self.chunk.weights.iter_mut().for_each(|w| w.push(weight));
+        }
+        if let Some(id) = self.id {
+            self.chunk.ids.get_or_insert_with(Vec::new).push(id);
+        }
+        let width = self.chunk.targets.width;
+        self.chunk.known.push(width > 0 && self.given == width);
+        self.chunk.lines.push(line);
+        self.ends.push(self.entries.len());
+        self.chunk.rows += 1;
+        Ok(())
+    }
+
+    /// Would one more row of so many features be too much?
+    pub fn is_full(&self, features: usize) -> bool {
+        let cells = (self.chunk.rows + 1).saturating_mul(features);
+        self.chunk.rows > 0 && (cells > MOST_CELLS || self.entries.len() > MOST_CELLS || self.word_bytes > 4 * MOST_CELLS)
+    }
+
+    /// The chunk, with so many features; the builder starts again.
+    pub fn finish(&mut self, features: usize, added: Vec<Feature>) -> Chunk {
+        let fresh = Builder::new(self.chunk.targets.width, self.growing, self.wants_id);
+        let mut done = std::mem::replace(self, fresh);
+        let chunk = &mut done.chunk;
+        (chunk.features, chunk.added) = (features, added);
+        // A text whose row was taken back does not count.
+        let text = chunk.targets.texts.iter().any(|t| *t > 0);
+        chunk.targets.texts.resize(if text { chunk.targets.values.len() } else { 0 }, 0);
+        if let Some(weights) = &mut chunk.weights {
+            weights.resize(chunk.rows, 1.0);
+        }
+        if done.growing {
+            chunk.x = expand(&done.entries, &done.ends, features);
+        }
+        done.chunk
+    }
+}
+
+fn expand(entries: &[(u32, f32)], ends: &[usize], features: usize) -> Vec<f32> {
+    let mut x = vec![0.0f32; ends.len() * features];
+    let mut from = 0;
+    for (row, &end) in x.chunks_exact_mut(features.max(1)).zip(ends) {
+        for &(feature, value) in &entries[from..end] {
+            row[feature as usize] += value;
+        }
+        from = end;
+    }
+    x
+}

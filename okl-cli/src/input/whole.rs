@@ -1,0 +1,86 @@
+//! A whole input in memory, for those who take its rows in an order of their own.
+
+use std::collections::HashMap;
+
+use super::chunk::{Bad, Chunk, Targets};
+use super::error::InputError;
+
+/// All rows of an input that ends.
+#[derive(Debug, Default)]
+pub struct Whole {
+    chunks: Vec<Chunk>,
+    /// The chunk of each row and its place there.
+    places: Vec<(u32, u32)>,
+    features: usize,
+}
+
+impl Whole {
+    /// Reads all there is.
+    ///
+    /// # Errors
+    /// Those of the chunks.
+    pub fn read(chunks: impl Iterator<Item = Result<Chunk, InputError>>) -> Result<Whole, InputError> {
+        let mut whole = Whole::default();
+        for chunk in chunks {
+            whole.add(chunk?);
+        }
+        Ok(whole)
+    }
+
+    fn add(&mut self, mut chunk: Chunk) {
+        chunk.x.shrink_to_fit();
+        self.features = self.features.max(chunk.features);
+        self.places.extend((0..chunk.rows).map(|row| (self.chunks.len() as u32, row as u32)));
+        self.chunks.push(chunk);
+    }
+
+    /// How many good rows there are.
+    pub fn rows(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The bad rows, all before the first good one, and why the first of them was bad.
+    pub fn bad(&self) -> (Vec<Bad>, Option<InputError>) {
+        let lines = self.chunks.iter().flat_map(|c| &c.bad).map(|bad| Bad { before: 0, ..*bad });
+        (lines.collect(), self.chunks.iter().find_map(|c| c.first_bad.clone()))
+    }
+
+    /// Some of the good rows, in any order, as wide as the widest.
+    pub fn gather(&self, rows: &[u32]) -> Chunk {
+        let mut out = Chunk { rows: rows.len(), features: self.features, ..Chunk::default() };
+        let from =
+            || rows.iter().map(|row| self.places[*row as usize]).map(|(chunk, at)| (&self.chunks[chunk as usize], at as usize));
+        for (chunk, at) in from() {
+            out.x.extend_from_slice(&chunk.x[at * chunk.features..(at + 1) * chunk.features]);
+            out.x.resize(out.x.len() + self.features - chunk.features, 0.0);
+            out.known.push(chunk.known[at]);
+            out.lines.push(chunk.lines[at]);
+        }
+        if self.chunks.iter().any(|c| c.weights.is_some()) {
+            out.weights = Some(from().map(|(chunk, at)| chunk.weights.as_ref().map_or(1.0, |w| w[at])).collect());
+        }
+        out.ids = from().map(|(chunk, at)| chunk.ids.as_ref().map(|ids| ids[at])).collect();
+        out.targets = gather_targets(from());
+        out
+    }
+}
+
+fn gather_targets<'a>(rows: impl Iterator<Item = (&'a Chunk, usize)>) -> Targets {
+    let (mut out, mut words) = (Targets::default(), HashMap::new());
+    for (Chunk { targets, .. }, row) in rows {
+        out.width = targets.width;
+        for at in row * targets.width..(row + 1) * targets.width {
+            out.values.push(targets.values[at]);
+            let Some(text) = targets.text(at) else { continue };
+            let word = *words.entry(text).or_insert_with(|| {
+                out.words.push(text.to_owned());
+                out.words.len() as u32
+            });
+            out.texts.resize(out.values.len(), 0);
+            out.texts[out.values.len() - 1] = word;
+        }
+    }
+    let text = !out.texts.is_empty();
+    out.texts.resize(if text { out.values.len() } else { 0 }, 0);
+    out
+}

@@ -1,0 +1,123 @@
+//! Before the first row is learned: what there is to learn, and with what.
+
+use std::collections::HashSet;
+
+use okl::config::Config;
+use okl::loss::{Loss, Reads};
+use okl::{Label, Learner};
+use serde_json::{Map, Value};
+
+use super::course::Course;
+use crate::args::{Learn, Task as TaskName};
+use crate::input::Chunk;
+use crate::metrics::Task;
+use crate::settings::{self, Look};
+use crate::store::{self, Position};
+use crate::table::note;
+use crate::usage::usage;
+use crate::words::wrapped;
+
+/// Rows that are looked at before a loss is chosen.
+const LOOK: usize = 1024;
+
+/// What a configured loss is for.
+pub fn task_of(config: &Config) -> Task {
+    match config.loss.reads() {
+        Reads::Sign | Reads::Class => Task::Classes,
+        Reads::Number | Reads::Vector => Task::Numbers,
+        Reads::Nothing => Task::Novelty,
+    }
+}
+
+/// Opens the data, and loads the model to go on with or builds a learner: what was not given is chosen by the first rows and
+/// said. Nothing if Ctrl-C came before them.
+///
+/// # Errors
+/// If data or model cannot be read, or the command contradicts itself or them.
+pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Course)>> {
+    check_flags(args)?;
+    let table = settings::given(&args.settings)?;
+    let open =
+        |model: Option<Position>, task| Course::open(&args.data, &args.columns, &args.stream, model, task == Some(Task::Novelty));
+    if let Some(path) = &args.stream.resume {
+        let (learner, position) = store::load(path)?;
+        if let Some(name) = table.keys().next() {
+            return Err(usage(format!("--{name}: the model that is resumed brings its settings; leave this one out")));
+        }
+        let task = task_of(learner.config());
+        return Ok(Some((learner, open(Some(position), Some(task))?)));
+    }
+    let known = match args.settings.task {
+        _ if table.contains_key("loss") => Some(task_of(&Config::from_value(Value::Object(table.clone()))?)),
+        Some(TaskName::Novelty) => Some(Task::Novelty),
+        Some(TaskName::Numbers) => Some(Task::Numbers),
+        _ => None,
+    };
+    let mut course = open(None, known)?;
+    Ok(build(args, table, known, &mut course)?.map(|learner| (learner, course)))
+}
+
+fn check_flags(args: &Learn) -> anyhow::Result<()> {
+    if args.show.json && args.show.predictions.as_deref() == Some("-") {
+        return Err(usage("--json and --predictions - both write to standard output; give the predictions a file"));
+    }
+    args.output.iter().chain(&args.show.report).try_for_each(|path| store::check_writable(path))
+}
+
+/// What the targets of the first rows are like.
+#[derive(Default)]
+struct Targets {
+    values: HashSet<Label>,
+    text: bool,
+    several: bool,
+}
+
+impl Targets {
+    /// Of the first [`LOOK`] rows, however they were cut into chunks.
+    fn of(chunks: &[Chunk]) -> Self {
+        let (mut seen, mut left) = (Targets::default(), LOOK);
+        for chunk in chunks {
+            let labels = chunk.targets.labels();
+            let known = labels.into_iter().zip(&chunk.known).take(left).filter(|(_, known)| **known);
+            seen.values.extend(known.map(|(label, _)| label));
+            seen.text |= chunk.targets.first_text().is_some_and(|(row, ..)| row < left);
+            seen.several |= chunk.targets.width > 1;
+            left -= left.min(chunk.rows);
+        }
+        seen
+    }
+
+    /// Text or two values are classes, everything else is numbers.
+    fn guess(&self) -> TaskName {
+        match !self.several && (self.text || self.values.len() <= 2) {
+            true => TaskName::Classes,
+            false => TaskName::Numbers,
+        }
+    }
+}
+
+/// Looks at the first rows, chooses what was not given, says so, and builds the learner.
+fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, course: &mut Course) -> anyhow::Result<Option<Learner>> {
+    let first = course.look(if known.is_some() { 1 } else { LOOK })?;
+    if first.is_empty() {
+        return Ok(None);
+    }
+    let targets = if known.is_none() { Targets::of(first) } else { Targets::default() };
+    let named = known.map(|task| match task {
+        Task::Classes => TaskName::Classes,
+        Task::Numbers => TaskName::Numbers,
+        Task::Novelty => TaskName::Novelty,
+    });
+    let task = named.or(args.settings.task).unwrap_or_else(|| targets.guess());
+    let schema = course.schema();
+    if task == TaskName::Classes && schema.targets.len() > 1 {
+        return Err(usage(format!("--target {}: classes are learned one target at a time", schema.targets.join(","))));
+    }
+    let look = Look { task, classes: targets.values.len(), sparse: schema.sparse };
+    let (config, said) = settings::choose(table, &look)?;
+    if !args.show.quiet && !said.is_empty() {
+        note("chosen, because not given:");
+        said.iter().for_each(|line| note(wrapped(&format!("  {line}"), "    ")));
+    }
+    Ok(Some(Learner::new(config)?))
+}

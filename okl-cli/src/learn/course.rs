@@ -1,0 +1,245 @@
+//! The rows in the order in which they are learned: pass after pass, as the file has them or in orders drawn at random.
+
+use std::collections::VecDeque;
+
+use anyhow::bail;
+
+use crate::args::{BadRow, Columns, Stream};
+use crate::input::{Chunk, Format, Options, ReadAhead, Reader, Schema, Whole, read_ahead};
+use crate::random;
+use crate::run::interrupted;
+use crate::store::{Position, Way};
+use crate::usage::usage;
+
+/// Chunks that are parsed ahead of the learner.
+const AHEAD: usize = 4;
+/// Rows of a chunk that is taken out of a shuffled file.
+const DRAWN: usize = 1024;
+/// Ids of rows that have none of their own: no small number, so that they keep clear of ids that people give.
+const OWN_IDS: u64 = 1 << 63;
+
+/// The rows of the data, pass after pass.
+pub struct Course {
+    data: String,
+    options: Options,
+    rows: Rows,
+    position: Position,
+    /// The pass in which this run began.
+    began: u64,
+    looked: VecDeque<Chunk>,
+    /// Rows of this pass before the chunk that was handed out last, and in it.
+    before: u64,
+    handed: u64,
+}
+
+enum Rows {
+    Streamed(ReadAhead),
+    Shuffled { whole: Whole, schema: Schema, order: Vec<u32>, next: usize },
+}
+
+impl Course {
+    /// Opens the data; with `model`, the position of a model to go on with. `novelty`: there is no target.
+    ///
+    /// # Errors
+    /// If the data cannot be opened, or flags contradict each other or what the model remembers.
+    pub fn open(data: &str, columns: &Columns, stream: &Stream, model: Option<Position>, novelty: bool) -> anyhow::Result<Self> {
+        let position = position(columns, stream, model)?;
+        let (way, same) = (&position.way, stream.r#continue);
+        if data == "-" && (way.passes > 1 || way.shuffle.is_some()) {
+            let flag = if way.shuffle.is_some() { "--shuffle" } else { "--passes" };
+            return Err(usage(format!("{flag}: standard input can be read once and may never end; give a file")));
+        }
+        let options = Options {
+            format: way.format,
+            targets: columns.target.clone(),
+            ignore: columns.ignore.clone(),
+            features: columns.features.clone(),
+            id: way.id.clone(),
+            weight: way.weight.clone(),
+            one_hot: columns.one_hot,
+            skip_bad_rows: way.skip_bad_rows,
+            want_target: !novelty,
+            schema: position.schema.clone(),
+            after_line: if same && way.shuffle.is_none() { position.rows } else { 0 },
+            ..Options::default()
+        };
+        let chunks = read_ahead(Reader::open(data, options.clone())?, AHEAD)?;
+        let mut course = Course {
+            data: data.into(),
+            options,
+            rows: Rows::Streamed(chunks),
+            began: position.pass,
+            position,
+            looked: VecDeque::new(),
+            before: 0,
+            handed: 0,
+        };
+        if course.position.way.shuffle.is_some() {
+            course.shuffle()?;
+        }
+        Ok(course)
+    }
+
+    /// Reads everything, and draws the order of the pass.
+    fn shuffle(&mut self) -> anyhow::Result<()> {
+        let Rows::Streamed(chunks) = &mut self.rows else { return Ok(()) };
+        let whole = Whole::read(chunks.by_ref())?;
+        let (schema, rows) = (chunks.schema().clone(), whole.rows() as u64);
+        if let Some(before) = self.position.shuffled.replace(rows).filter(|before| *before != rows) {
+            bail!("{}: has {rows} rows, but the model drew from {before}; --continue needs the same file", self.data);
+        }
+        self.before = self.position.rows;
+        self.rows = Rows::Shuffled { whole, schema, order: Vec::new(), next: self.position.rows as usize };
+        self.draw();
+        Ok(())
+    }
+
+    fn draw(&mut self) {
+        if let (Rows::Shuffled { whole, order, .. }, Some(seed)) = (&mut self.rows, self.position.way.shuffle) {
+            *order = random::order(whole.rows(), seed, self.position.pass);
+        }
+    }
+
+    /// The first rows, at least so many unless the pass has fewer; they will be handed out all the same.
+    ///
+    /// # Errors
+    /// Those of the reader.
+    pub fn look(&mut self, rows: usize) -> anyhow::Result<&[Chunk]> {
+        while self.looked.iter().map(|c| c.rows).sum::<usize>() < rows {
+            let Some(chunk) = self.read()? else { break };
+            self.looked.push_back(chunk);
+        }
+        Ok(self.looked.make_contiguous())
+    }
+
+    /// The next rows; nothing after the last pass, or when interrupted.
+    ///
+    /// # Errors
+    /// Those of the reader.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> anyhow::Result<Option<Chunk>> {
+        loop {
+            let chunk = match self.looked.pop_front() {
+                Some(chunk) => Some(chunk),
+                None => self.read()?,
+            };
+            if let Some(chunk) = chunk {
+                self.before += self.handed;
+                self.handed = chunk.rows as u64;
+                return Ok(Some(chunk));
+            }
+            if interrupted() || self.is_last_pass() {
+                return Ok(None);
+            }
+            self.begin_pass()?;
+        }
+    }
+
+    /// Is this the first time over the data?
+    pub fn is_first_pass(&self) -> bool {
+        self.position.pass == self.began
+    }
+
+    /// Is this the last time over the data?
+    pub fn is_last_pass(&self) -> bool {
+        self.position.pass + 1 >= self.position.way.passes
+    }
+
+    /// The schema as of the chunk that was read last.
+    pub fn schema(&self) -> &Schema {
+        match &self.rows {
+            Rows::Streamed(chunks) => chunks.schema(),
+            Rows::Shuffled { schema, .. } => schema,
+        }
+    }
+
+    /// How the data are gone through.
+    pub fn way(&self) -> &Way {
+        &self.position.way
+    }
+
+    /// So many rows of the chunk that was handed out last have been learned.
+    pub fn advance(&mut self, chunk: &Chunk, learned: usize) {
+        if let Some(&line) = chunk.lines[..learned].last() {
+            let shuffled = matches!(self.rows, Rows::Shuffled { .. });
+            self.position.rows = if shuffled { self.before + learned as u64 } else { line };
+            self.position.lines = chunk.lines[..learned].iter().copied().fold(self.position.lines, u64::max);
+        }
+    }
+
+    /// How far the learner has come, for whoever goes on. Before the first row the columns are not known for certain.
+    pub fn position(&self) -> Position {
+        let mut position = self.position.clone();
+        if position.lines > 0 {
+            position.schema = Some(self.schema().clone());
+        }
+        position
+    }
+
+    /// The next rows of this pass.
+    fn read(&mut self) -> anyhow::Result<Option<Chunk>> {
+        let chunk = match &mut self.rows {
+            Rows::Streamed(chunks) => chunks.next_unless(interrupted).transpose()?,
+            Rows::Shuffled { whole, order, next, .. } => {
+                let from = std::mem::replace(next, order.len().min(*next + DRAWN));
+                let mut chunk = whole.gather(&order[from.min(*next)..*next]);
+                if from == 0 {
+                    (chunk.bad, chunk.first_bad) = whole.bad();
+                }
+                (chunk.rows > 0).then_some(chunk)
+            }
+        };
+        Ok(chunk.map(|chunk| self.with_ids(chunk)))
+    }
+
+    /// Rows that come again must be known again.
+    fn with_ids(&self, mut chunk: Chunk) -> Chunk {
+        if self.position.way.passes > 1 && chunk.ids.is_none() {
+            chunk.ids = Some(chunk.lines.iter().map(|line| OWN_IDS | (self.position.ids + line)).collect());
+        }
+        chunk
+    }
+
+    fn begin_pass(&mut self) -> anyhow::Result<()> {
+        (self.position.pass, self.position.rows, self.before, self.handed) = (self.position.pass + 1, 0, 0, 0);
+        if let Rows::Shuffled { next, .. } = &mut self.rows {
+            *next = 0;
+            self.draw();
+            return Ok(());
+        }
+        let options = Options { schema: Some(self.schema().clone()), after_line: 0, ..self.options.clone() };
+        self.rows = Rows::Streamed(read_ahead(Reader::open(&self.data, options)?, AHEAD)?);
+        Ok(())
+    }
+}
+
+/// Where to begin: at the front of new data, or where the model stopped in the same.
+fn position(columns: &Columns, stream: &Stream, model: Option<Position>) -> anyhow::Result<Position> {
+    let given = Way {
+        passes: stream.passes.unwrap_or(1),
+        shuffle: stream.shuffle,
+        format: columns.format.map(Format::from),
+        id: columns.id.clone(),
+        weight: columns.weight.clone(),
+        skip_bad_rows: columns.on_bad_row == Some(BadRow::Skip),
+    };
+    let Some(model) = model else { return Ok(Position { way: given, ..Position::default() }) };
+    if !stream.r#continue {
+        let ids = model.ids + model.lines;
+        return Ok(Position { way: given, ids, schema: model.schema, ..Position::default() });
+    }
+    let old = model.way.clone();
+    if given.shuffle.is_some() && given.shuffle != old.shuffle {
+        let had = old.shuffle.map_or("no --shuffle".into(), |seed| format!("--shuffle {seed}"));
+        return Err(usage(format!("--shuffle: the model was learned with {had}; leave it out to go on as before")));
+    }
+    let way = Way {
+        passes: stream.passes.unwrap_or(old.passes),
+        shuffle: old.shuffle,
+        format: given.format.or(old.format),
+        id: given.id.or(old.id),
+        weight: given.weight.or(old.weight),
+        skip_bad_rows: columns.on_bad_row.map_or(old.skip_bad_rows, |rule| rule == BadRow::Skip),
+    };
+    Ok(Position { way, ..model })
+}

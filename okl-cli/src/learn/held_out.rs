@@ -1,0 +1,54 @@
+//! A held-out file, scored with the model as it stands.
+
+use okl::{Label, Learner, Workspace};
+
+use crate::input::{Options, Reader, Schema, read_ahead};
+use crate::metrics::{Metrics, Observed, Summary, Target, Task};
+use crate::predict::fitted;
+use crate::store::Way;
+use crate::watch::numbers_only;
+
+/// Scores every row of the file, which is written and read as the one that was learned. A class that the model has never seen counts as a mistake.
+///
+/// # Errors
+/// Those of the file.
+pub fn score(learner: &Learner, task: Task, path: &str, schema: &Schema, way: &Way) -> anyhow::Result<Summary> {
+    let mut classes: Vec<Label> = learner.classes().to_vec();
+    let mut metrics = Metrics::new(task, if task == Task::Classes { classes.len() } else { 0 });
+    let options = Options {
+        schema: Some(schema.clone()),
+        want_target: task != Task::Novelty,
+        weight: way.weight.clone(),
+        skip_bad_rows: way.skip_bad_rows,
+        ..Options::default()
+    };
+    let mut workspace = Workspace::default();
+    for chunk in read_ahead(Reader::open(path, options)?, 4)? {
+        let chunk = chunk?;
+        if task == Task::Numbers {
+            numbers_only(&chunk).map_err(|refused| refused.of(path, schema))?;
+        }
+        let scores = learner.predict(&mut workspace, &fitted(&chunk, learner.features()), learner.features())?;
+        let labels = if task == Task::Classes { chunk.targets.labels() } else { Vec::new() };
+        for row in 0..chunk.rows {
+            let target = match task {
+                Task::Classes if chunk.known[row] => Target::Class(place(&labels[row], &mut classes)),
+                Task::Numbers if chunk.known[row] => chunk.targets.row(row).map_or(Target::None, Target::Numbers),
+                _ => Target::None,
+            };
+            let weight = chunk.weights.as_ref().map_or(1.0, |w| w[row]);
+            let alert = learner.threshold().filter(|_| task == Task::Novelty).map(|threshold| scores.row(row)[0] < threshold);
+            metrics.add(&Observed { scores: scores.row(row), target, loss: None, weight, alert });
+        }
+    }
+    let names = if task == Task::Classes { classes.iter().map(Label::to_string).collect() } else { schema.targets.clone() };
+    Ok(metrics.summary(&names))
+}
+
+/// The number of a class; a new one comes last.
+fn place(label: &Label, classes: &mut Vec<Label>) -> usize {
+    classes.iter().position(|c| c == label).unwrap_or_else(|| {
+        classes.push(label.clone());
+        classes.len() - 1
+    })
+}

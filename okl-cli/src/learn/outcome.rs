@@ -1,0 +1,124 @@
+//! After the last row: the model, the figures, the report.
+
+use serde_json::json;
+
+use super::{Session, held_out};
+use crate::metrics::{Summary, Task, count, percent};
+use crate::report::{self, Report};
+use crate::run::{Run, interrupted};
+use crate::store;
+use crate::table::{note, say};
+use crate::words;
+
+/// What is left of a run in figures and words.
+struct Outcome {
+    summary: Summary,
+    held_out: Option<Summary>,
+    certificates: Vec<String>,
+}
+
+impl Session<'_> {
+    /// Writes and says what is left.
+    pub(super) fn finish(&mut self, run: &mut Run) -> anyhow::Result<()> {
+        run.record();
+        if run.rows() > 0 && !run.rows().is_power_of_two() {
+            self.bar.suspend(|| self.table.line(run));
+        }
+        self.bar.finish_and_clear();
+        self.save(run)?;
+        let (schema, way) = (self.course.schema(), self.course.way());
+        let test = self.args.stream.test.as_deref();
+        let outcome = Outcome {
+            summary: run.summary(&schema.targets),
+            held_out: test.map(|path| held_out::score(&run.learner, run.metrics.task(), path, schema, way)).transpose()?,
+            certificates: words::certificates(&run.learner),
+        };
+        if self.args.show.json {
+            self.print_json(run, &outcome)?;
+        } else if !self.args.show.quiet {
+            self.print(run, &outcome);
+        }
+        if interrupted() && !self.args.show.quiet {
+            let model = if self.args.output.is_some() { "the model is written" } else { "no model was asked for (-o)" };
+            note(format_args!("interrupted: the block was finished, {model}"));
+        }
+        self.write_report(run, &outcome)
+    }
+
+    fn print_json(&self, run: &Run, outcome: &Outcome) -> anyhow::Result<()> {
+        let mut all = json!({
+            "summary": outcome.summary,
+            "certificates": outcome.certificates,
+            "config": run.learner.config(),
+            "skipped_rows": self.skipped,
+            "wall_seconds": self.started.elapsed().as_secs_f64(),
+            "learn_seconds": run.learn_seconds(),
+        });
+        if let Some(held_out) = &outcome.held_out {
+            all["held_out"] = json!(held_out);
+        }
+        Ok(say(&(serde_json::to_string_pretty(&all)? + "\n"))?)
+    }
+
+    fn print(&self, run: &Run, outcome: &Outcome) {
+        if run.rows() == 0 {
+            note(format_args!("{}: no rows after those that the model has consumed", self.args.data));
+        } else if let (Some(held_out), Some(file)) = (&outcome.held_out, &self.args.stream.test) {
+            note(format_args!("\nprogressive, every row before it was learned:\n{}", outcome.summary));
+            note(format_args!("held out, {file}:\n{held_out}"));
+        } else {
+            note(format_args!("\n{}", outcome.summary));
+        }
+        if outcome.summary.classes.as_ref().is_some_and(|c| c.known == 1) {
+            note("the target has only one value: there is nothing to tell apart yet (say --task numbers if it is a number)");
+        }
+        outcome.certificates.iter().for_each(|line| note(words::wrapped(line, "  ")));
+        if self.skipped > 0 {
+            note(format_args!("{} rows could not be read and were skipped", count(self.skipped as f64)));
+        }
+    }
+
+    fn write_report(&self, run: &Run, outcome: &Outcome) -> anyhow::Result<()> {
+        let Some(path) = &self.args.show.report else { return Ok(()) };
+        let schema = self.course.schema();
+        let command = std::env::args().collect::<Vec<_>>().join(" ");
+        let config = run.learner.config().to_json();
+        let facts = self.facts(run, outcome);
+        let decision = run.decision(&schema.names(), schema.targets.first().map_or("target", String::as_str))?;
+        let report = Report {
+            certificates: &outcome.certificates,
+            decision: decision.as_ref(),
+            alerts: (run.metrics.task() == Task::Novelty).then_some(&run.alerts),
+            facts: &facts,
+            ..Report::new(&self.args.data, &command, &outcome.summary, &run.history, &config)
+        };
+        let mut bytes = Vec::new();
+        report::write(&mut bytes, &report)?;
+        store::write_atomically(path, &bytes)
+    }
+
+    fn facts(&self, run: &Run, outcome: &Outcome) -> Vec<(String, String)> {
+        let way = self.course.way();
+        let mut facts = vec![("rows", count(run.rows() as f64))];
+        if self.skipped > 0 {
+            facts.push(("rows skipped", count(self.skipped as f64)));
+        }
+        if way.passes > 1 {
+            facts.push(("passes", way.passes.to_string()));
+        }
+        facts.extend(way.shuffle.map(|seed| ("shuffled with seed", seed.to_string())));
+        if let (Some(held_out), Some(file)) = (&outcome.held_out, &self.args.stream.test) {
+            let error = held_out.error.map_or(
+                "none".into(),
+                match held_out.task {
+                    Task::Numbers => crate::metrics::figure as fn(f64) -> String,
+                    _ => percent,
+                },
+            );
+            facts.push(("held out", format!("{file}: error {error} over {} examples", count(held_out.examples as f64))));
+        }
+        facts.push(("seconds", format!("{:.2}", self.started.elapsed().as_secs_f64())));
+        facts.push(("okl", env!("CARGO_PKG_VERSION").into()));
+        facts.into_iter().map(|(name, value)| (name.into(), value)).collect()
+    }
+}

@@ -1,0 +1,263 @@
+//! `okl reproduce`: the experiments of the papers, each as one self-contained page beside what the paper reports.
+//!
+//! An experiment is a function from a [`Context`] to a [`Page`]. It takes its data, its size, its random numbers and its
+//! clock from the context, so that one seed gives one page (times excepted) and a smoke test runs the same code on
+//! generated data in a moment.
+
+pub mod data;
+pub mod image;
+pub mod norma_losses;
+pub mod norma_novelty;
+pub mod olok;
+pub mod page;
+mod stand_in;
+pub mod stats;
+pub mod svmd;
+
+use std::fmt::{self, Display, Formatter};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::args::Reproduce;
+use crate::random::Random;
+use crate::run::interrupted;
+use crate::store;
+use crate::table::{note, say};
+use data::{Data, DataSet};
+use page::Page;
+
+/// One experiment.
+pub struct Experiment {
+    /// What people type.
+    pub name: &'static str,
+    /// What it shows, in one line.
+    pub about: &'static str,
+    /// The data sets it reads; none if it generates its data.
+    pub wants: &'static [&'static DataSet],
+    /// Runs it.
+    pub run: fn(&Context) -> anyhow::Result<Page>,
+}
+
+/// All experiments, in the order of the papers.
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "norma-novelty",
+        about: "NORMA, section 5: badly written digits found in one pass over USPS without labels",
+        wants: &[&data::USPS],
+        run: norma_novelty::run,
+    },
+    Experiment {
+        name: "norma-losses",
+        about: "NORMA, sections 3 and 4: every loss on a stream where it is the right one; bounds against what happens",
+        wants: &[],
+        run: norma_losses::run,
+    },
+    Experiment {
+        name: "svmd",
+        about: "SVMD, section 5: a step size that adapts itself, on digits that change halfway; over lambda, with safeguards",
+        wants: &[&data::USPS],
+        run: svmd::run,
+    },
+    Experiment {
+        name: "olok",
+        about: "OLOK, section 3: several outputs at once, online against the batch solution, in error and time",
+        wants: &[&data::WINE, &data::PARKINSON],
+        run: olok::run,
+    },
+];
+
+/// The names of all experiments.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    EXPERIMENTS.iter().map(|e| e.name)
+}
+
+/// The experiment of that name.
+pub fn find(name: &str) -> Option<&'static Experiment> {
+    EXPERIMENTS.iter().find(|e| e.name == name)
+}
+
+/// How much is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// The same code on little generated data, for tests.
+    Smoke,
+    /// Minutes at most.
+    Usual,
+    /// What takes longer as well (`--full`).
+    Full,
+}
+
+/// Where an experiment takes everything from that is not its own.
+pub struct Context {
+    /// How much is done.
+    pub size: Size,
+    /// From which all random numbers follow.
+    pub seed: u64,
+    folder: Option<PathBuf>,
+    bar: ProgressBar,
+}
+
+impl Context {
+    /// Data from files; `folder` may be missing for experiments that generate theirs.
+    pub fn new(folder: Option<PathBuf>, size: Size, seed: u64) -> Self {
+        Context { size, seed, folder, bar: ProgressBar::hidden() }
+    }
+
+    /// Little generated data of the same shape, for tests. The clock stands still: every duration is one second.
+    pub fn smoke(seed: u64) -> Self {
+        Context::new(None, Size::Smoke, seed)
+    }
+
+    /// Is this a smoke test?
+    pub fn is_smoke(&self) -> bool {
+        self.size == Size::Smoke
+    }
+
+    /// The usual value, or the one for a smoke test.
+    pub fn sized<T>(&self, usual: T, smoke: T) -> T {
+        if self.is_smoke() { smoke } else { usual }
+    }
+
+    /// A data set, from its files or (in a smoke test) generated in its shape.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn load(&self, set: &DataSet) -> anyhow::Result<Data> {
+        match &self.folder {
+            _ if self.is_smoke() => Ok(set.stand_in(&mut self.random(set.name))),
+            folder => set.load(folder.as_deref().unwrap_or(".".as_ref())),
+        }
+    }
+
+    /// Random numbers that depend on the seed and this name alone: asking for others elsewhere changes nothing here.
+    pub fn random(&self, name: &str) -> Random {
+        Random::new(self.named_seed(name))
+    }
+
+    /// The order of the rows in shuffle number `pass` (from 0).
+    pub fn order(&self, rows: usize, pass: u64) -> Vec<usize> {
+        crate::random::order(rows, self.seed, pass).into_iter().map(|row| row as usize).collect()
+    }
+
+    /// The seed, mixed with the name by FNV-1a.
+    fn named_seed(&self, name: &str) -> u64 {
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        name.bytes().fold(Random::new(self.seed).bits(), mix)
+    }
+
+    /// Says how many steps there will be on the progress bar.
+    pub fn steps(&self, steps: usize) {
+        self.bar.set_length(steps as u64);
+    }
+
+    /// A step of the progress bar begins; what it is, in words.
+    ///
+    /// # Errors
+    /// After Ctrl-C: then the experiment ends here, and writes nothing.
+    pub fn step(&self, what: impl Into<String>) -> anyhow::Result<()> {
+        if interrupted() {
+            return Err(Interrupted.into());
+        }
+        // What was under way, if anything was, is done now.
+        self.bar.inc(u64::from(!self.bar.message().is_empty()));
+        self.bar.set_message(what.into());
+        Ok(())
+    }
+
+    /// Runs something and says how many seconds it took.
+    pub fn time<T>(&self, work: impl FnOnce() -> T) -> (T, f64) {
+        let start = Instant::now();
+        let result = work();
+        (result, self.sized(start.elapsed().as_secs_f64().max(1e-9), 1.0))
+    }
+}
+
+/// Ctrl-C was pressed.
+#[derive(Debug)]
+struct Interrupted;
+
+impl Display for Interrupted {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("interrupted: nothing was written")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// Runs the command; true if it was interrupted.
+///
+/// # Errors
+/// If data are missing or wrong, or the page cannot be written.
+pub fn reproduce(args: &Reproduce) -> anyhow::Result<bool> {
+    let Some(experiment) = args.name.as_deref().and_then(find) else {
+        say(&list())?;
+        return Ok(false);
+    };
+    data::check_there(experiment, args.data.as_deref())?;
+    let size = if args.full { Size::Full } else { Size::Usual };
+    let mut context = Context::new(args.data.clone(), size, args.seed);
+    if std::io::stderr().is_terminal() {
+        context.bar = bar();
+    }
+    let outcome = (experiment.run)(&context);
+    context.bar.finish_and_clear();
+    let page = match outcome {
+        Err(error) if error.is::<Interrupted>() => {
+            note(format_args!("{error}"));
+            return Ok(true);
+        }
+        other => other?,
+    };
+    let out = args.out.clone().unwrap_or_else(|| format!("{}.html", experiment.name).into());
+    store::write_atomically(&out, page.html(&footer(args, experiment)).as_bytes())?;
+    say(&format!("{}\nThe page: {} (open it in a browser).\n", page.plain(), out.display()))?;
+    Ok(false)
+}
+
+fn list() -> String {
+    let wants = |e: &Experiment| match e.wants {
+        [] => "generated data".into(),
+        sets => sets.iter().map(|s| s.name).collect::<Vec<_>>().join(", "),
+    };
+    let line = |e: &Experiment| format!("  {:<15}{}\n{:17}reads: {}\n", e.name, e.about, "", wants(e));
+    format!(
+        "Experiments of the papers, each written as one HTML page:\n\n{}\nokl reproduce NAME --data DIR\n",
+        EXPERIMENTS.iter().map(line).collect::<String>()
+    )
+}
+
+fn bar() -> ProgressBar {
+    let style =
+        ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(0).with_style(style);
+    bar.enable_steady_tick(std::time::Duration::from_millis(200));
+    bar
+}
+
+/// What one needs to know to run it again.
+fn footer(args: &Reproduce, experiment: &Experiment) -> page::Footer {
+    let data = if experiment.wants.is_empty() { "" } else { " --data DIR" };
+    let full = if args.full { " --full" } else { "" };
+    page::Footer {
+        command: format!("okl reproduce {}{data} --seed {}{full}", experiment.name, args.seed),
+        facts: vec![
+            ("version".into(), format!("okl {}", env!("CARGO_PKG_VERSION"))),
+            ("seed".into(), args.seed.to_string()),
+            ("machine".into(), machine()),
+        ],
+        sources: experiment.wants.iter().map(|set| format!("{}: {}", set.name, set.origin)).collect(),
+    }
+}
+
+/// Processor, cores, instruction set and operating system, as far as the system tells.
+fn machine() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':')).map(|(_, name)| name.trim());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let backend = okl::gram::Backend::chosen().map_or("none", okl::gram::Backend::name);
+    let processor = model.unwrap_or(std::env::consts::ARCH);
+    format!("{processor}, {cores} cores, {backend}, {}", std::env::consts::OS)
+}

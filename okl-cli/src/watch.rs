@@ -1,0 +1,104 @@
+//! Between a run and whoever watches it: what a row left behind, when to pause, what was refused.
+
+use std::fmt::{self, Display, Formatter};
+
+use okl::{ErrorKind, Label, Step};
+
+use crate::input::{Chunk, InputError, Schema};
+use crate::run::Run;
+
+/// What a row left behind, for whoever writes predictions.
+pub struct Seen<'a> {
+    /// The input line.
+    pub line: u64,
+    /// Scores, loss, threshold.
+    pub step: &'a Step<'a>,
+    /// The class that the scores stand for, if the task is about classes.
+    pub class: Option<(usize, &'a Label)>,
+}
+
+/// Whoever watches a run.
+pub trait Watch {
+    /// A row was scored, and learned if it has a target.
+    ///
+    /// # Errors
+    /// End the run.
+    fn seen(&mut self, _row: &Seen<'_>) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    /// The row on this line could not be read and was skipped.
+    ///
+    /// # Errors
+    /// End the run.
+    fn skipped(&mut self, _line: u64) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    /// After how many rows [`Watch::pause`] is wanted next, beside every power of two.
+    fn next_pause(&self, _rows: u64) -> u64 {
+        u64::MAX
+    }
+
+    /// Between two blocks, when `learned` rows of the chunk have been learned.
+    ///
+    /// # Errors
+    /// End the run.
+    fn pause(&mut self, run: &mut Run, chunk: &Chunk, learned: usize) -> anyhow::Result<()>;
+}
+
+/// The learner refused a row.
+#[derive(Debug)]
+pub struct Refused {
+    /// The row's input line.
+    pub line: u64,
+    /// Why.
+    pub kind: ErrorKind,
+}
+
+impl Refused {
+    /// In terms of the input's lines; `first` is the chunk's row that was the first of the call.
+    pub fn new(kind: &ErrorKind, chunk: &Chunk, first: usize) -> Self {
+        let row = match kind {
+            ErrorKind::NotFinite { row, .. }
+            | ErrorKind::Target { row, .. }
+            | ErrorKind::Weight { row, .. }
+            | ErrorKind::Id { row, .. } => *row,
+            _ => 0,
+        };
+        Refused { line: chunk.lines.get(first + row).copied().unwrap_or(0), kind: kind.clone() }
+    }
+
+    /// With the names of the file and its columns.
+    pub fn of(&self, file: &str, schema: &Schema) -> InputError {
+        let target = schema.targets.first().map(String::as_str);
+        match &self.kind {
+            ErrorKind::Target { found, expected, .. } => {
+                InputError::of_row(file, self.line, target, format!("found {found}, expected {expected}"))
+            }
+            ErrorKind::Id { id, .. } => {
+                let text = format!("id {id} already names another row; give every row an id of its own");
+                InputError::of_row(file, self.line, None, text)
+            }
+            other => InputError::of_row(file, self.line, None, other.to_string()),
+        }
+    }
+}
+
+/// Numbers are learned from numbers: refuses the first target of a chunk that is text.
+///
+/// # Errors
+/// If there is one.
+pub fn numbers_only(chunk: &Chunk) -> Result<(), Refused> {
+    let Some((row, _, text)) = chunk.targets.first_text() else { return Ok(()) };
+    let expected = "a number; for classes use a loss such as max_margin".into();
+    Err(Refused::new(&ErrorKind::Target { row, found: format!("'{text}'"), expected }, chunk, 0))
+}
+
+impl Display for Refused {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.kind)
+    }
+}
+
+impl std::error::Error for Refused {}

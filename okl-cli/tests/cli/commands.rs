@@ -1,0 +1,153 @@
+//! Every command line of the contract, and the commands beside `learn`.
+
+use std::fs;
+
+use crate::support::{Folder, fail, json, numbers, okl, ring, succeed, succeed_with};
+
+#[test]
+fn demo_needs_nothing_and_leaves_a_model_and_a_report() {
+    let folder = Folder::new("demo");
+    let (out, err) = succeed(&["demo", "--out", &folder.path("")]);
+    assert!(out.contains("Mistakes:") && out.contains("Alerts:") && err.contains("avg loss"), "{out}{err}");
+    let own = |line: &&str| !line.contains(&folder.path(""));
+    assert!(
+        out.lines().chain(err.lines()).filter(own).all(|line| line.chars().count() <= 80),
+        "a terminal has 80 columns: {out}{err}"
+    );
+    let report = folder.read("report.html");
+    assert!(report.contains("<svg") && report.contains("a fixed schedule"));
+    let (words, _) = succeed(&["inspect", &folder.path("demo.okl")]);
+    // The first row names the only class so far: there is nothing to learn from it yet.
+    assert!(words.contains("19,999") && words.contains("100 of 2 features"), "{words}");
+    let quiet = okl(&["demo", "--quiet", "--out", &folder.path("q")]).output().unwrap();
+    assert!(quiet.status.success() && quiet.stderr.is_empty() && String::from_utf8(quiet.stdout).unwrap() != out);
+}
+
+#[test]
+fn a_file_with_nothing_else_gives_a_sensible_model() {
+    let folder = Folder::new("plain");
+    let (data, model) = (folder.write("ring.csv", ring(1500)), folder.path("m.okl"));
+    let (_, err) = succeed(&["learn", &data, "--target", "where", "-o", &model]);
+    assert!(err.contains("loss = hinge: the target has two values") && err.contains("scale = standard"), "{err}");
+    let (scores, _) = succeed(&["predict", &model, &data]);
+    let mut lines = scores.lines();
+    assert_eq!(lines.next(), Some("line,class,score"));
+    let right =
+        lines.zip(ring(1500).lines().skip(1)).filter(|(said, row)| said.split(',').nth(1) == row.split(',').nth(2)).count();
+    assert!(right > 1470, "{right} of 1500");
+}
+
+#[test]
+fn classes_with_everything_said() {
+    let folder = Folder::new("said");
+    let data = folder.write("t.csv.gz", crate::support::gzip(&three_classes()));
+    let settings = "--target label --loss max_margin --kernel gaussian --gamma 0.0078 --lambda 1e-4 --step decay:eta=1,tau=1000 --budget merge:2000";
+    let args: Vec<&str> = ["learn", &data].into_iter().chain(settings.split(' ')).collect();
+    let config = &json(&args)["config"];
+    assert_eq!(config["kernel"]["gaussian"]["gamma"], 0.0078);
+    assert_eq!(config["step"]["decay"]["tau"], 1000.0);
+    assert_eq!(config["budget"]["merge"]["terms"], 2000);
+    assert_eq!((&config["loss"], config["lambda"].as_f64()), (&serde_json::json!({"max_margin": {}}), Some(1e-4)));
+}
+
+fn three_classes() -> String {
+    let mut text = String::from("a,b,label\n");
+    (0..600).for_each(|i| text += &format!("{},{},{}\n", i % 3, (i * 7) % 11, ["x", "y", "z"][i % 3]));
+    text
+}
+
+#[test]
+fn a_stream_on_standard_input_with_settings_from_a_file_and_flags() {
+    let folder = Folder::new("settings");
+    let config = folder.write("okl.toml", "loss = 'squared'\nkernel = 'gaussian'\ngamma = 0.5\nbudget = 'window:50'\n");
+    let rows: String = (0..200).map(|i| format!("{{\"a\": {}, \"y\": {}}}\n", i % 7, (i % 7) * 2)).collect();
+    let args = ["learn", "-", "--format", "jsonl", "--target", "y", "--config", &config, "--json"];
+    let (out, _) = succeed_with(&[&args[..], &["--eta", "0.25", "--step", "constant"]].concat(), rows.as_bytes());
+    let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(value["config"]["step"]["constant"]["eta"], 0.25);
+    assert_eq!(value["config"]["budget"]["window"]["terms"], 50);
+    assert_eq!(value["summary"]["examples"], 200);
+}
+
+#[test]
+fn novelty_with_its_alerts() {
+    let folder = Folder::new("novelty");
+    let traffic: String = std::iter::once("a,b\n".to_owned())
+        .chain((0..3000).map(|i| format!("{},{}\n", (i as f64 * 0.1).sin(), (i as f64 * 0.1).cos())))
+        .collect();
+    let data = folder.write("traffic.csv", traffic);
+    let (_, err) =
+        succeed(&["learn", &data, "--loss", "nu_novelty", "--nu", "0.01", "--predictions", &folder.path("alerts.csv")]);
+    assert!(err.contains("alert rate"), "{err}");
+    let alerts = folder.read("alerts.csv");
+    assert!(alerts.starts_with("line,alert,threshold,score\n") && alerts.lines().count() == 3001);
+}
+
+#[test]
+fn several_outputs_with_an_operator() {
+    let folder = Folder::new("outputs");
+    let data = folder.write("outputs.csv", numbers(500));
+    let args = ["learn", &data, "--target", "u,v", "--operator", "1,0.1,0.1,1", "--step", "inverse_sqrt:eta=0.1"];
+    let outputs = json(&args)["summary"]["outputs"].clone();
+    assert_eq!((outputs[0]["name"].as_str(), outputs[1]["name"].as_str()), (Some("u"), Some("v")));
+    assert!(outputs.as_array().unwrap().iter().all(|o| o["rmse"].is_number() && o["mae"].is_number() && o["r2"].is_number()));
+}
+
+#[test]
+fn a_model_is_exported_in_every_format() {
+    let folder = Folder::new("export");
+    let (data, model) = (folder.write("n.csv", numbers(200)), folder.path("m.okl"));
+    succeed(&[
+        "learn", &data, "--target", "u", "--ignore", "v", "--scale", "none", "--kernel", "gaussian", "--gamma", "2", "--quiet",
+        "-o", &model,
+    ]);
+    for to in ["libsvm", "onnx", "json"] {
+        let file = folder.path(to);
+        succeed(&["export", &model, "--to", to, "-o", &file]);
+        assert!(fs::metadata(&file).unwrap().len() > 1000, "{to}");
+    }
+    assert_eq!(succeed(&["export", &model, "--to", "json", "-o", "-"]).0, folder.read("json"));
+}
+
+#[test]
+fn a_live_stream_chooses_by_its_first_rows_however_slowly_they_come() {
+    // Two values would be classes, if one did not wait for the third.
+    let rows: String = std::iter::once("a,y\n".into()).chain((0..300).map(|i| format!("{i},{}\n", i / 10))).collect();
+    let args = ["learn", "-", "--target", "y", "--json"];
+    let (fast, _) = succeed_with(&args, rows.as_bytes());
+    let mut child = okl(&args)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for part in rows.as_bytes().chunks(200) {
+        std::io::Write::write_all(&mut stdin, part).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    drop(stdin);
+    let slow = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    let parts = |text: &str| {
+        let value: serde_json::Value = serde_json::from_str(text).unwrap();
+        (value["summary"].clone(), value["config"].clone())
+    };
+    assert_eq!(parts(&fast), parts(&slow));
+    assert_eq!(parts(&fast).0["task"], "numbers");
+}
+
+#[test]
+fn completions_and_manual_are_generated() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(succeed(&["completions", shell]).0.contains("checkpoint-every"), "{shell}");
+    }
+    assert!(succeed(&["man"]).0.contains(".TH okl"));
+    let page = succeed(&["man", "learn"]).0;
+    for word in ["shuffle", "checkpoint\\-every", "on\\-bad\\-row", "Exit codes", "130"] {
+        assert!(page.contains(word), "{word}: {page}");
+    }
+    fail(&["man", "lern"], 2, &["lern"]);
+    for command in ["learn", "predict", "inspect", "export", "demo"] {
+        assert!(succeed(&[command, "--help"]).0.contains("Exit codes: 0 done; 1 "), "{command}");
+    }
+}

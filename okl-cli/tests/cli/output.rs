@@ -1,0 +1,127 @@
+//! What is shown: the table, the summary, the bar on a terminal only, colours, silence; and nobody who reads it.
+
+use std::process::{Command, Stdio};
+
+use crate::support::{Folder, json, numbers, okl, ring, succeed};
+
+#[test]
+fn a_row_at_every_power_of_two_and_at_the_end() {
+    let folder = Folder::new("rows");
+    let data = folder.write("ring.csv", ring(1000));
+    let (out, err) = succeed(&["learn", &data, "--target", "where"]);
+    assert!(out.is_empty(), "standard output is for what was asked for: {out}");
+    let header = err.lines().position(|l| l.contains("avg loss")).unwrap();
+    let columns: Vec<&str> = err.lines().nth(header).unwrap().split("  ").map(str::trim).filter(|c| !c.is_empty()).collect();
+    assert_eq!(columns.join(" "), "avg loss since last examples error % terms step rows/s");
+    let rows = err.lines().skip(header + 1).take_while(|l| !l.is_empty());
+    let examples: Vec<u64> = rows.map(|l| l.split_whitespace().nth(2).unwrap().parse().unwrap()).collect();
+    assert_eq!(examples, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000]);
+}
+
+#[test]
+fn a_summary_with_what_people_ask_for() {
+    let folder = Folder::new("summary");
+    let (classes, outputs) = (folder.write("ring.csv", ring(600)), folder.write("n.csv", numbers(600)));
+    let summary = |args: &[&str]| succeed(&[&["learn"], args].concat()).1;
+    let all = |text: &str, words: &[&str]| words.iter().for_each(|word| assert!(text.contains(word), "{word}: {text}"));
+    all(
+        &summary(&[&classes, "--target", "where"]),
+        &["accuracy", "macro F1", "AUC", "no change", "Regret", "Nothing was dropped"],
+    );
+    all(&summary(&[&classes, "--target", "where", "--budget", "window:20"]), &["was dropped or merged is worth at most"]);
+    all(&summary(&[&outputs, "--target", "u,v"]), &["RMSE", "MAE", "R²", "  u ", "  v "]);
+    all(&summary(&[&outputs, "--task", "novelty"]), &["alert rate", "Outside:", "asked for"]);
+    let out = json(&["learn", &classes, "--target", "where"]);
+    assert!(out["learn_seconds"].as_f64() <= out["wall_seconds"].as_f64() && out["certificates"].is_array());
+}
+
+#[test]
+fn everything_fits_80_columns() {
+    let folder = Folder::new("columns");
+    let (ring, numbers) = (folder.write("ring.csv", ring(700)), folder.write("n.csv", numbers(700)));
+    let model = folder.path("m.okl");
+    let fits = |text: &str| {
+        let wide = text.lines().find(|line| line.chars().count() > 80 && !line.contains(&folder.path("")));
+        assert!(wide.is_none(), "{wide:?}");
+    };
+    for args in [
+        vec![ring.as_str(), "--target", "where", "--test", &ring],
+        vec![&ring, "--target", "where", "--loss", "nu_hinge", "--nu", "0.1", "--step", "smd"],
+        vec![&numbers, "--target", "u,v", "--operator", "1,0.1,0.1,1", "--step", "inverse_sqrt:eta=0.1"],
+        vec![&numbers, "--task", "novelty"],
+    ] {
+        fits(&succeed(&[&["learn", "-o", &model], &args[..]].concat()).1);
+        fits(&succeed(&["inspect", &model]).0);
+    }
+}
+
+#[test]
+fn quiet_is_silent() {
+    let folder = Folder::new("quiet");
+    let data = folder.write("ring.csv", format!("{}oops,1,inside\n", ring(300)));
+    let args = ["learn", &data, "--target", "where", "--on-bad-row", "skip", "--quiet", "-o", &folder.path("m.okl")];
+    assert_eq!(succeed(&args), (String::new(), String::new()));
+}
+
+/// Runs a command on a terminal of its own; nothing where there is no `script`.
+fn on_a_terminal(command: &str, colour: bool) -> Option<String> {
+    let mut script = Command::new("script");
+    script.args(["-qec", command, "/dev/null"]).env("TERM", "xterm").stdin(Stdio::null());
+    if colour {
+        script.env_remove("NO_COLOR")
+    } else {
+        script.env("NO_COLOR", "1")
+    };
+    let output = script.output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn the_bar_is_for_terminals_and_colours_can_be_turned_off() {
+    let folder = Folder::new("terminal");
+    let data = folder.write("ring.csv", ring(200_000));
+    let okl = env!("CARGO_BIN_EXE_okl");
+    let learn = format!("{okl} learn {data} --target where");
+    let (Some(shown), Some(plain)) = (on_a_terminal(&learn, true), on_a_terminal(&learn, false)) else {
+        eprintln!("no `script` here: the bar is left out");
+        return;
+    };
+    for text in [&shown, &plain] {
+        assert!(text.contains(" rows, ") && text.contains("/s, "), "a bar on a terminal: {text}");
+    }
+    let coloured = |text: &str| text.contains("\u{1b}[1") || text.contains("\u{1b}[3");
+    assert!(!coloured(&plain), "NO_COLOR: {plain:?}");
+    assert!(!on_a_terminal(&format!("{learn} --quiet"), true).unwrap().contains(" rows, "));
+    let help = format!("{okl} learn --help");
+    assert!(coloured(&on_a_terminal(&help, true).unwrap()) && !coloured(&on_a_terminal(&help, false).unwrap()));
+    let (_, err) = succeed(&["learn", &data, "--target", "where"]);
+    assert!(!err.contains(" rows, ") && !err.contains('\u{1b}'), "no bar in a file: {err}");
+}
+
+#[test]
+fn a_closed_pipe_is_not_an_error() {
+    let folder = Folder::new("pipe");
+    let (data, model) = (folder.write("ring.csv", ring(20_000)), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "where", "--quiet", "-o", &model]);
+    for args in [
+        vec!["predict", &model, &data],
+        vec!["predict", &model, &data, "--predictions-format", "jsonl"],
+        vec!["inspect", &model],
+        vec!["inspect", &model, "--json"],
+        vec!["learn", &data, "--target", "where", "--json", "--quiet"],
+        vec!["learn", &data, "--target", "where", "--predictions", "-", "--quiet"],
+        vec!["export", &model, "--to", "json", "-o", "-"],
+        vec!["completions", "bash"],
+        vec!["man", "learn"],
+    ] {
+        let mut child = okl(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    // Who closes the table has seen enough of it, not of the model.
+    std::fs::remove_file(&model).unwrap();
+    let mut child = okl(&["learn", &data, "--target", "where", "-o", &model]).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stderr.take());
+    assert!(child.wait().unwrap().success() && std::path::Path::new(&model).exists());
+}

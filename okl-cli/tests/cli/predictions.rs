@@ -1,0 +1,123 @@
+//! Predictions: one line per input line, in both formats, to files and to standard output.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::{Folder, fail, late_classes, numbers, okl, ring, succeed};
+
+fn rows(jsonl: &str) -> Vec<Value> {
+    jsonl.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn they_are_from_before_learning_and_the_same_in_both_formats() {
+    let folder = Folder::new("predictions");
+    let data = folder.write("ring.csv", ring(300));
+    let args = ["learn", &data, "--target", "where", "--quiet", "--predictions"];
+    let to = |name: &str| succeed(&[&args[..], &[name]].concat()).0;
+    to(&folder.path("p.csv"));
+    to(&folder.path("p.jsonl"));
+    let (csv, jsonl) = (folder.read("p.csv"), folder.read("p.jsonl"));
+    let said = |format| succeed(&[&args[..], &["-", "--predictions-format", format]].concat()).0;
+    assert_eq!((to("-"), said("csv"), said("jsonl")), (csv.clone(), csv.clone(), jsonl.clone()));
+    assert_eq!(csv.lines().count(), 301);
+    assert_eq!(csv.lines().nth(1).unwrap(), "2,,0", "f_1 = 0, and no class is known yet");
+    for ((row, line), cells) in rows(&jsonl).iter().zip(2..).zip(csv.lines().skip(1)) {
+        let cells: Vec<&str> = cells.split(',').collect();
+        assert_eq!((row["line"].as_u64(), cells[0].parse().ok()), (Some(line), Some(line)));
+        assert_eq!(row["scores"][0].as_f64(), cells[2].parse().ok());
+        assert_eq!(row.get("class").map_or("", |c| c.as_str().unwrap()), cells[1]);
+    }
+}
+
+#[test]
+fn a_line_for_every_line_also_where_rows_are_bad() {
+    let folder = Folder::new("bad-lines");
+    let data = folder.write("t.csv", "a,b,u,v\n?,1,1,1\n1,2,1,1\n1,2\n?,2,1,1\n2,3,2,2\n2,,2,2\n");
+    let model = folder.path("m.okl");
+    let args = ["--on-bad-row", "skip", "--predictions", "-"];
+    let (csv, err) = succeed(&[&["learn", &data, "--target", "u,v", "--task", "numbers", "-o", &model], &args[..]].concat());
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.iter().map(|l| l.split(',').next().unwrap()).collect::<Vec<_>>(), ["line", "2", "3", "4", "5", "6", "7"]);
+    assert!(lines.iter().all(|line| line.matches(',').count() == 2), "a table: {csv}");
+    assert_eq!([lines[1], lines[3], lines[4], lines[6]], ["2,,", "4,,", "5,,", "7,,"]);
+    assert!(err.contains("skipped: ") && err.contains("4 rows could not be read and were skipped"), "{err}");
+    let (jsonl, _) = succeed(&["predict", &model, &data, "--on-bad-row", "skip", "--predictions-format", "jsonl"]);
+    let rows = rows(&jsonl);
+    assert!(rows.iter().map(|row| row["line"].as_u64().unwrap()).eq(2..8));
+    let scored: Vec<bool> = rows.iter().map(|row| row["scores"].is_array()).collect();
+    assert_eq!(scored, [false, true, false, false, true, false]);
+}
+
+#[test]
+fn a_table_stays_a_table_while_classes_are_discovered() {
+    let folder = Folder::new("table");
+    let (data, model) = (folder.write("s.jsonl", late_classes(400)), folder.path("m.okl"));
+    let (csv, _) = succeed(&["learn", &data, "--target", "class", "--quiet", "-o", &model, "--predictions", "-"]);
+    assert!(csv.starts_with("line,class,score\n1,,0\n"), "{}", &csv[..80]);
+    assert!(csv.lines().all(|line| line.matches(',').count() == 2));
+    // Once the classes are known, each has a column; the score is that of the class said.
+    let (csv, _) = succeed(&["predict", &model, &data]);
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let names = lines.next().unwrap();
+    assert_eq!(names[..3], ["line", "class", "score"]);
+    for row in lines {
+        let said = names.iter().position(|name| *name == format!("score_{}", row[1])).unwrap();
+        let best = row[3..].iter().map(|z| z.parse::<f64>().unwrap()).fold(f64::MIN, f64::max);
+        assert_eq!((row[2], row[2].parse::<f64>().unwrap()), (row[said], best));
+    }
+}
+
+#[test]
+fn names_of_outputs_are_columns() {
+    let folder = Folder::new("names");
+    let data = folder.write("n.csv", numbers(60).replacen(",u,v", ",u,\"v \"\"w\"\"\"", 1));
+    let (csv, _) = succeed(&["learn", &data, "--target", "u,v \"w\"", "--quiet", "--predictions", "-"]);
+    assert!(csv.starts_with("line,score_u,\"score_v \"\"w\"\"\"\n2,0,0\n"), "{}", &csv[..60]);
+}
+
+#[test]
+fn the_last_of_several_passes_is_written() {
+    let folder = Folder::new("last-pass");
+    let data = folder.write("n.csv", numbers(120));
+    let args = ["learn", &data, "--target", "u", "--ignore", "v", "--quiet"];
+    let model = folder.path("one.okl");
+    succeed(&[&args[..], &["--passes", "2", "--predictions", &folder.path("two.csv")]].concat());
+    assert_eq!(folder.read("two.csv").lines().count(), 121);
+    // Its first score is that of a model which has seen everything once.
+    succeed(&[&args[..], &["-o", &model]].concat());
+    let (once, _) = succeed(&["predict", &model, &data]);
+    assert_eq!(folder.read("two.csv").lines().nth(1), once.lines().nth(1));
+}
+
+#[test]
+fn scores_come_out_as_soon_as_rows_go_in() {
+    let folder = Folder::new("soon");
+    let (data, model) = (folder.write("ring.csv", ring(200)), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "where", "--quiet", "-o", &model]);
+    for args in [
+        vec!["predict", &model, "-"],
+        vec!["learn", "-", "--target", "where", "--loss", "hinge", "--quiet", "--predictions", "-"],
+    ] {
+        let mut child = okl(&args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        stdin.write_all(b"x,y,where\n0,0,inside\n").unwrap();
+        // Neither waits for more, nor for the end.
+        assert_eq!(lines.next().unwrap().unwrap(), "line,class,score");
+        assert!(lines.next().unwrap().unwrap().starts_with("2,"));
+        stdin.write_all(b"0,2,outside\n").unwrap();
+        assert!(lines.next().unwrap().unwrap().starts_with("3,"));
+        drop(stdin);
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn standard_output_is_for_one_thing() {
+    let folder = Folder::new("both");
+    let data = folder.write("ring.csv", ring(20));
+    fail(&["learn", &data, "--target", "where", "--json", "--predictions", "-"], 2, &["--json", "--predictions", "file"]);
+}

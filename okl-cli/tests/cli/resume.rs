@@ -1,0 +1,212 @@
+//! Stopping and going on: more data, the same data, checkpoints, kill -9, Ctrl-C.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{Folder, fail, gzip, late_classes, numbers, okl, ring, succeed};
+
+fn bytes(path: &str) -> Vec<u8> {
+    fs::read(path).unwrap()
+}
+
+/// What a model is, without what it remembers of files: the scores it gives.
+fn scores(model: &str, data: &str) -> String {
+    succeed(&["predict", model, data]).0
+}
+
+#[test]
+fn more_data_and_the_same_data() {
+    let folder = Folder::new("resume");
+    let text = ring(1200);
+    let half: String = text.lines().take(601).map(|l| format!("{l}\n")).collect();
+    let rest: String = text.lines().take(1).chain(text.lines().skip(601)).map(|l| format!("{l}\n")).collect();
+    let (whole, half, rest) = (folder.write("whole.csv", &text), folder.write("half.csv", half), folder.write("rest.csv", rest));
+    let [a, b, c, d] = ["a.okl", "b.okl", "c.okl", "d.okl"].map(|n| folder.path(n));
+    succeed(&["learn", &whole, "--target", "where", "--quiet", "-o", &a]);
+    succeed(&["learn", &half, "--target", "where", "--quiet", "-o", &b]);
+    succeed(&["learn", "--resume", &b, &rest, "--quiet", "-o", &c]);
+    assert_eq!(scores(&a, &whole), scores(&c, &whole), "more.csv is new data");
+    succeed(&["learn", "--resume", &b, "--continue", &whole, "--quiet", "-o", &d]);
+    assert_eq!(bytes(&a), bytes(&d), "the same stream goes on where the model stopped");
+    let (_, err) = succeed(&["learn", "--resume", &a, "--continue", &whole, "-o", &d]);
+    assert!(err.contains("no rows after those that the model has consumed") && bytes(&a) == bytes(&d), "{err}");
+}
+
+/// A stream, its flags, and every how many rows it is saved.
+struct Case {
+    name: &'static str,
+    data: String,
+    flags: Vec<&'static str>,
+    every: &'static str,
+}
+
+fn cases(folder: &Folder) -> Vec<Case> {
+    let weighted: String = ring(20_000)
+        .lines()
+        .enumerate()
+        .map(|(i, l)| format!("{l},{}\n", if i == 0 { "w".into() } else { (i % 3).to_string() }))
+        .collect();
+    let flags = |text: &'static str| text.split(' ').collect::<Vec<_>>();
+    vec![
+        Case {
+            name: "csv",
+            data: folder.write("ring.csv", ring(60_000)),
+            flags: flags("--target where --budget merge:200 --kernel gaussian"),
+            every: "1000",
+        },
+        Case {
+            name: "gzip, and the warm-up not done at the first checkpoints",
+            data: folder.write("ring.csv.gz", gzip(&ring(30_000))),
+            flags: flags("--target where --warmup 5000 --budget window:100"),
+            every: "300",
+        },
+        Case {
+            name: "classes and features that appear late, step sizes that adapt",
+            data: folder.write("late.jsonl", late_classes(20_000)),
+            flags: flags("--target class --loss max_margin --step smd --budget merge:150"),
+            every: "500",
+        },
+        Case {
+            name: "weights, and bad rows that are skipped",
+            data: folder.write("weighted.csv", weighted.replacen("\n", "\n?,1,inside,1\n", 1)),
+            flags: flags("--target where --weight w --on-bad-row skip --budget merge:100"),
+            every: "700",
+        },
+        Case {
+            name: "several passes, each in an order of its own",
+            data: folder.write("numbers.csv", numbers(5_000)),
+            flags: flags("--target u,v --shuffle 5 --passes 4 --budget merge:200"),
+            every: "900",
+        },
+        Case {
+            name: "several passes in the file's order",
+            data: folder.write("numbers.csv", numbers(5_000)),
+            flags: flags("--target u,v --passes 4 --budget merge:200"),
+            every: "900",
+        },
+    ]
+}
+
+#[test]
+fn killed_at_any_moment_the_last_checkpoint_goes_on_to_the_same_bits() {
+    let folder = Folder::new("kill");
+    let (whole, model, end) = (folder.path("whole.okl"), folder.path("m.okl"), folder.path("end.okl"));
+    for Case { name, data, flags, every } in cases(&folder) {
+        succeed(&[&["learn", &data, "--quiet", "-o", &whole][..], &flags].concat());
+        let mut cut_short = 0;
+        for wait in [0, 2, 5, 15, 40] {
+            drop(fs::remove_file(&model));
+            let args = [&["learn", &data, "--quiet", "-o", &model, "--checkpoint-every", every][..], &flags].concat();
+            let mut child = okl(&args).spawn().unwrap();
+            // Once the first checkpoint is there, a little longer, then no mercy.
+            while !Path::new(&model).exists() && child.try_wait().unwrap().is_none() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(Duration::from_millis(wait));
+            child.kill().unwrap();
+            cut_short += usize::from(!child.wait().unwrap().success());
+            succeed(&["learn", "--resume", &model, "--continue", &data, "--quiet", "-o", &end]);
+            assert!(bytes(&whole) == bytes(&end), "{name}: killed after {wait} ms");
+        }
+        assert!(cut_short > 0, "{name}: every run was done before it was killed");
+    }
+}
+
+#[test]
+fn checkpoints_are_as_frequent_as_asked_for_and_leave_nothing_else() {
+    let folder = Folder::new("checkpoints");
+    let (data, model) = (folder.write("ring.csv", ring(2000)), folder.path("m.okl"));
+    // A stream that stops in the middle: what is there then is the last checkpoint.
+    let mut child =
+        okl(&["learn", "-", "--target", "where", "--loss", "hinge", "--quiet", "-o", &model, "--checkpoint-every", "7"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let rows: String = ring(100).lines().map(|l| format!("{l}\n")).collect();
+    std::io::Write::write_all(&mut stdin, rows.as_bytes()).unwrap();
+    let consumed = |path: &str| {
+        let value: serde_json::Value = serde_json::from_str(&succeed(&["inspect", path, "--json"]).0).unwrap();
+        value["rows"].as_u64().unwrap()
+    };
+    // 98 rows after the header: line 99.
+    while !Path::new(&model).exists() || consumed(&model) < 99 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(consumed(&model), 99);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    succeed(&["learn", &data, "--target", "where", "--quiet", "-o", &model, "--checkpoint-every", "1"]);
+    assert!(!Path::new(&format!("{model}.part")).exists());
+    let none = ["learn", &data, "--target", "where", "--checkpoint-every", "5"];
+    assert_eq!(okl(&none).output().unwrap().status.code(), Some(2), "a checkpoint needs a place");
+    assert_eq!(okl(&["learn", &data, "-o", &model, "--checkpoint-every", "0"]).output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn what_contradicts_the_model_is_refused() {
+    let folder = Folder::new("contradict");
+    let (data, shorter) = (folder.write("ring.csv", ring(300)), folder.write("shorter.csv", ring(200)));
+    let (model, shuffled) = (folder.path("m.okl"), folder.path("s.okl"));
+    succeed(&["learn", &data, "--target", "where", "--quiet", "-o", &model]);
+    succeed(&["learn", &data, "--target", "where", "--quiet", "--shuffle", "4", "-o", &shuffled]);
+    fail(&["learn", "--resume", &model, &data, "--lambda", "0.1"], 2, &["--lambda", "settings"]);
+    fail(&["learn", "--resume", &model, &data, "--target", "x"], 2, &["--target x", "where"]);
+    fail(&["learn", "--resume", &model, "--continue", &data, "--shuffle", "4"], 2, &["--shuffle", "no --shuffle"]);
+    fail(&["learn", "--resume", &shuffled, "--continue", &data, "--shuffle", "5"], 2, &["--shuffle 4"]);
+    fail(&["learn", "--resume", &shuffled, "--continue", &shorter], 1, &["200 rows", "300", "same file"]);
+    fail(&["learn", "--resume", &folder.path("none.okl"), &data], 1, &["none.okl", "cannot be read"]);
+    assert_eq!(okl(&["learn", "--continue", &data]).output().unwrap().status.code(), Some(2));
+}
+
+/// Ctrl-C, as a terminal sends it.
+fn interrupt(pid: u32) {
+    assert!(Command::new("kill").args(["-INT", &pid.to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn ctrl_c_finishes_the_block_writes_the_model_and_says_so() {
+    let folder = Folder::new("interrupt");
+    let (data, model, end, whole) =
+        (folder.write("ring.csv", ring(400_000)), folder.path("m.okl"), folder.path("end.okl"), folder.path("whole.okl"));
+    let args = ["learn", &data, "--target", "where", "--budget", "merge:300", "-o", &model];
+    let mut child = okl(&args).stderr(Stdio::piped()).spawn().unwrap();
+    let mut table = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    // It is under way once the table has begun.
+    while !said.contains("avg loss") {
+        assert!(std::io::BufRead::read_line(&mut table, &mut said).unwrap() > 0, "{said}");
+    }
+    interrupt(child.id());
+    std::io::Read::read_to_string(&mut table, &mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    assert!(said.contains("interrupted: the block was finished, the model is written"), "{said}");
+    succeed(&["learn", "--resume", &model, "--continue", &data, "--quiet", "-o", &end]);
+    succeed(&["learn", &data, "--target", "where", "--budget", "merge:300", "--quiet", "-o", &whole]);
+    assert!(bytes(&end) == bytes(&whole));
+}
+
+#[test]
+fn ctrl_c_is_heard_while_nothing_comes() {
+    let folder = Folder::new("silence");
+    let model = folder.path("m.okl");
+    let mut child = okl(&["learn", "-", "--target", "y", "--loss", "squared", "-o", &model])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, b"a,y\n1,1\n2,2\n").unwrap();
+    let mut table = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("avg loss") {
+        std::io::BufRead::read_line(&mut table, &mut said).unwrap();
+    }
+    // The writer is still there, and silent.
+    interrupt(child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(Path::new(&model).exists());
+    drop(stdin);
+}

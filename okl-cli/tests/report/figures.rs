@@ -1,0 +1,271 @@
+//! Metrics against naive recomputation over stored predictions.
+
+use okl_cli::metrics::{self, MOST_CLASSES, Metrics, Observed, Summary, Target, Task, WINDOW};
+
+use crate::support::{HOSTILE, Random, names};
+
+fn close(a: f64, b: f64) {
+    assert!((a - b).abs() <= 1e-12 * a.abs().max(b.abs()).max(1.0), "{a} is not {b}");
+}
+
+fn mean(values: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let (sum, weight) = values.fold((0.0, 0.0), |(s, w), (value, weight)| (s + value * weight, w + weight));
+    sum / weight
+}
+
+/// Scores, class, weight.
+type Row = (Vec<f64>, usize, f64);
+
+/// A stream of classes in order of appearance, sticky enough for the no-change predictor to be right at times.
+fn class_stream(classes: usize, rows: usize, seed: u64) -> Vec<Row> {
+    let (mut random, mut seen, mut last) = (Random(seed), 0, 0);
+    let mut out = Vec::new();
+    for _ in 0..rows {
+        let class = if random.next() < 0.4 { last } else { random.below((seen + 1).min(classes)) };
+        (seen, last) = (seen.max(class + 1), class);
+        let mut scores: Vec<f64> = (0..seen).map(|_| random.signed()).collect();
+        scores[class] += 0.5;
+        out.push((scores, class, 0.5 + random.next()));
+    }
+    out
+}
+
+fn of_classes(rows: &[Row], known: usize) -> Metrics {
+    let mut metrics = Metrics::new(Task::Classes, known);
+    for (scores, class, weight) in rows {
+        let loss = Some(weight * scores.iter().sum::<f64>().abs());
+        metrics.add(&Observed { scores, target: Target::Class(*class), loss, weight: *weight, alert: None });
+    }
+    metrics
+}
+
+/// What the scores say among the classes of the rows before.
+fn naive_said(rows: &[Row], i: usize) -> Option<usize> {
+    let known = rows[..i].iter().map(|r| r.1 + 1).max()?;
+    let scores = &rows[i].0[..known.min(rows[i].0.len())];
+    let best = scores.iter().copied().fold(f64::MIN, f64::max);
+    scores.iter().position(|s| *s == best)
+}
+
+#[test]
+fn errors_of_classes_are_the_naive_ones() {
+    let rows = class_stream(5, 4000, 11);
+    let metrics = of_classes(&rows, 0);
+    let wrong: Vec<(f64, f64)> =
+        (0..rows.len()).map(|i| (f64::from(u8::from(naive_said(&rows, i) != Some(rows[i].1))), rows[i].2)).collect();
+    close(metrics.error().unwrap(), mean(wrong.iter().copied()));
+    close(metrics.windowed_error().unwrap(), mean(wrong[rows.len() - WINDOW..].iter().copied()));
+    let changes = rows.windows(2).map(|w| (f64::from(u8::from(w[0].1 != w[1].1)), w[1].2));
+    close(metrics.no_change_error().unwrap(), mean(changes));
+    close(metrics.average_loss().unwrap(), mean(rows.iter().map(|r| (r.0.iter().sum::<f64>().abs(), r.2))));
+    assert_eq!(metrics.examples(), 4000);
+}
+
+#[test]
+fn confusion_and_f1_are_the_naive_ones() {
+    let rows = class_stream(5, 3000, 12);
+    let summary = of_classes(&rows, 0).summary(&names(5)).classes.unwrap();
+    let said: Vec<Option<usize>> = (0..rows.len()).map(|i| naive_said(&rows, i)).collect();
+    let weight = |pick: &dyn Fn(usize, Option<usize>) -> bool| -> f64 {
+        rows.iter().zip(&said).filter(|(r, s)| pick(r.1, **s)).map(|(r, _)| r.2).sum()
+    };
+    let mut total = 0.0;
+    for class in 0..5 {
+        for other in 0..5 {
+            close(summary.confusion.counts[class][other], weight(&|y, s| y == class && s == Some(other)));
+        }
+        let hits = weight(&|y, s| y == class && s == Some(class));
+        let (met, told) = (weight(&|y, _| y == class), weight(&|_, s| s == Some(class)));
+        let figures = &summary.per_class[class];
+        close(figures.recall.unwrap(), hits / met);
+        close(figures.precision.unwrap(), hits / told);
+        close(figures.f1.unwrap(), 2.0 * hits / (met + told));
+        total += figures.f1.unwrap() / 5.0;
+    }
+    close(summary.macro_f1.unwrap(), total);
+    assert_eq!(summary.confusion.unsaid, rows[0].2);
+    assert!(summary.auc.is_none());
+}
+
+#[test]
+fn a_class_cannot_be_said_before_it_exists_and_ties_go_to_the_earlier() {
+    let mut metrics = Metrics::new(Task::Classes, 0);
+    let mut add = |scores: &[f64], class| {
+        metrics.add(&Observed { scores, target: Target::Class(class), loss: None, weight: 1.0, alert: None });
+        metrics.error().unwrap()
+    };
+    assert_eq!(add(&[0.0], 0), 1.0);
+    assert_eq!(add(&[0.0, 9.0], 1), 1.0);
+    assert_eq!(add(&[0.0, 0.0], 0), 2.0 / 3.0);
+    assert_eq!(add(&[0.0], 0), 0.5);
+    let mut given = Metrics::new(Task::Classes, 2);
+    given.add(&Observed { scores: &[0.1], target: Target::Class(1), loss: None, weight: 1.0, alert: None });
+    assert_eq!(given.error(), Some(0.0));
+}
+
+#[test]
+fn classes_after_the_fiftieth_are_other() {
+    let rows = class_stream(70, 20_000, 13);
+    let summary = of_classes(&rows, 0).summary(&[]).classes.unwrap();
+    assert_eq!((summary.known, summary.per_class.len()), (70, MOST_CLASSES));
+    assert_eq!(summary.confusion.names.len(), MOST_CLASSES + 1);
+    assert_eq!(summary.confusion.names[MOST_CLASSES], "other");
+    close(summary.confusion.counts.iter().flatten().sum(), rows.iter().map(|r| r.2).sum());
+}
+
+/// Over all pairs, ties half.
+fn exact_auc(rows: &[(f64, usize, f64)]) -> f64 {
+    let (mut sum, mut pairs) = (0.0, 0.0);
+    for p in rows.iter().filter(|r| r.1 == 1) {
+        for n in rows.iter().filter(|r| r.1 == 0) {
+            let order = if p.0 > n.0 {
+                1.0
+            } else if p.0 == n.0 {
+                0.5
+            } else {
+                0.0
+            };
+            (sum, pairs) = (sum + order * p.2 * n.2, pairs + p.2 * n.2);
+        }
+    }
+    sum / pairs
+}
+
+#[test]
+fn the_area_is_within_its_stated_error() {
+    type Shape = fn(f64) -> f64;
+    let shapes: [(&str, Shape); 5] = [
+        ("plain", |z| z),
+        ("tiny", |z| 1e-7 * z),
+        ("huge", |z| 1e9 * z),
+        ("coarse, with ties at 0", |z| (2.0 * z).trunc()),
+        ("crowded far from 0", |z| 1000.0 + z),
+    ];
+    for (name, shape) in shapes {
+        let mut random = Random(99);
+        let mut metrics = Metrics::new(Task::Classes, 2);
+        let mut rows = Vec::new();
+        for _ in 0..3000 {
+            let class = random.below(2);
+            let row = (shape(random.signed() + 0.7 * class as f64), class, 0.5 + random.next());
+            metrics.add(&Observed { scores: &[row.0], target: Target::Class(class), loss: None, weight: row.2, alert: None });
+            rows.push(row);
+        }
+        let auc = metrics.summary(&[]).classes.unwrap().auc.unwrap();
+        let exact = exact_auc(&rows);
+        assert!((auc.value - exact).abs() <= auc.error + 1e-12, "{name}: {} is not {exact} within {}", auc.value, auc.error);
+        assert!(
+            name.starts_with("crowded") || name.starts_with("coarse") || auc.error < 2e-3,
+            "{name}: an error of {}",
+            auc.error
+        );
+    }
+}
+
+#[test]
+fn figures_of_numbers_are_the_naive_ones() {
+    let mut random = Random(5);
+    let mut metrics = Metrics::new(Task::Numbers, 2);
+    let mut rows: Vec<([f64; 2], [f64; 2], f64)> = Vec::new();
+    let mut level = 0.0;
+    for _ in 0..5000 {
+        level += 0.1 * random.signed();
+        let y = [level + 3.0, 10.0 * random.signed()];
+        let row = ([y[0] + 0.2 * random.signed(), 0.5 * y[1]], y, 0.5 + random.next());
+        metrics.add(&Observed { scores: &row.0, target: Target::Numbers(&row.1), loss: None, weight: row.2, alert: None });
+        rows.push(row);
+    }
+    let summary = metrics.summary(&["level".into()]);
+    assert_eq!(summary.outputs[1].name, "output 1");
+    for (o, output) in summary.outputs.iter().enumerate() {
+        let of = |f: &dyn Fn(f64, f64) -> f64| mean(rows.iter().map(|(z, y, w)| (f(z[o], y[o]), *w)));
+        let (centre, squared) = (of(&|_, y| y), of(&|z, y| (y - z).powi(2)));
+        close(output.rmse.unwrap(), squared.sqrt());
+        close(output.mae.unwrap(), of(&|z, y| (y - z).abs()));
+        close(output.bias.unwrap(), of(&|z, y| y - z));
+        close(output.r2.unwrap(), 1.0 - squared / of(&|_, y| (y - centre).powi(2)));
+        close(output.no_change_mae.unwrap(), mean(rows.windows(2).map(|w| ((w[1].1[o] - w[0].1[o]).abs(), w[1].2))));
+    }
+    let absolute = |r: &([f64; 2], [f64; 2], f64)| (((r.1[0] - r.0[0]).abs() + (r.1[1] - r.0[1]).abs()) / 2.0, r.2);
+    close(summary.error.unwrap(), mean(rows.iter().map(absolute)));
+    close(summary.windowed_error.unwrap(), mean(rows[4000..].iter().map(absolute)));
+}
+
+#[test]
+fn residual_bars_hold_everything_and_an_early_outlier_does_not_flatten_them() {
+    let mut random = Random(6);
+    let mut metrics = Metrics::new(Task::Numbers, 1);
+    let add = |metrics: &mut Metrics, y: f64| {
+        metrics.add(&Observed { scores: &[0.0], target: Target::Numbers(&[y]), loss: None, weight: 1.0, alert: None })
+    };
+    add(&mut metrics, 1e6);
+    (0..10_000).for_each(|_| add(&mut metrics, 2.0 * random.next() - 1.0));
+    let residuals = metrics.summary(&[]).outputs[0].residuals.clone().unwrap();
+    close(residuals.counts.iter().sum::<f64>() + residuals.outside, 10_001.0);
+    assert!((0.95..1.02).contains(&residuals.reach) && residuals.outside < 110.0, "{residuals:?}");
+    let even = 10_000.0 / residuals.counts.len() as f64;
+    assert!(
+        residuals.counts.iter().all(|n| (n - even).abs() < 6.0 * even.sqrt()),
+        "uniform residuals make even bars: {residuals:?}"
+    );
+}
+
+#[test]
+fn alerts_are_counted_once_they_are_decided() {
+    let mut metrics = Metrics::new(Task::Novelty, 1);
+    for i in 0..5000 {
+        let alert = (i >= 1000).then_some(i % 40 == 0);
+        metrics.add(&Observed { scores: &[0.0], target: Target::None, loss: Some(0.1), weight: 1.0, alert });
+    }
+    close(metrics.alert_rate().unwrap(), 0.025);
+    close(metrics.windowed_alert_rate().unwrap(), 0.025);
+    assert_eq!((metrics.rows(), metrics.examples(), metrics.no_change_error()), (5000, 5000, None));
+}
+
+#[test]
+fn since_last_begins_at_the_mark_and_rows_without_a_target_count_for_nothing() {
+    let mut metrics = Metrics::new(Task::Numbers, 0);
+    let add = |metrics: &mut Metrics, y: f64, weight: f64| {
+        metrics.add(&Observed { scores: &[], target: Target::Numbers(&[y]), loss: Some(weight * y * y), weight, alert: None });
+    };
+    assert_eq!(metrics.error(), None);
+    add(&mut metrics, 1.0, 1.0);
+    metrics.mark();
+    assert_eq!((metrics.loss_since(), metrics.error_since()), (None, None));
+    add(&mut metrics, 3.0, 2.0);
+    add(&mut metrics, 1e9, 0.0);
+    metrics.add(&Observed { scores: &[5.0], target: Target::None, loss: None, weight: 1.0, alert: None });
+    assert_eq!((metrics.loss_since(), metrics.error_since()), (Some(9.0), Some(3.0)));
+    close(metrics.average_loss().unwrap(), 19.0 / 3.0);
+    assert_eq!((metrics.rows(), metrics.examples()), (4, 2));
+}
+
+#[test]
+fn summary_lines_fit_a_terminal_and_obey_no_label() {
+    let mut all = names(30);
+    (all[0], all[1]) = (HOSTILE.repeat(20), "名".repeat(60));
+    let classes = of_classes(&class_stream(30, 2000, 3), 0).summary(&all);
+    let mut numbers = Metrics::new(Task::Numbers, 1);
+    numbers.add(&Observed { scores: &[-1e300], target: Target::Numbers(&[1e-300]), loss: Some(1e300), weight: 1.0, alert: None });
+    for summary in
+        [classes, numbers.summary(&all), Metrics::new(Task::Novelty, 1).summary(&[]), Metrics::new(Task::Classes, 0).summary(&[])]
+    {
+        let text = summary.to_string();
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+        let json = serde_json::to_string(&summary).unwrap();
+        assert_eq!(serde_json::from_str::<Summary>(&json).unwrap().to_string(), text);
+    }
+}
+
+#[test]
+fn numbers_are_written_for_people() {
+    let show = |v: f64| metrics::figure(v);
+    assert_eq!(
+        [show(0.0), show(1.0), show(1234.4), show(-0.01234), show(2.5e-7)],
+        ["0", "1.000", "1,234", "-0.01234", "2.500e-7"]
+    );
+    assert_eq!([metrics::count(1234567.0), metrics::count(-1000.0), metrics::count(12.25)], ["1,234,567", "-1,000", "12.2"]);
+    assert_eq!([metrics::percent(0.0), metrics::percent(0.12345), metrics::percent(1.0)], ["0 %", "12.35 %", "100 %"]);
+    assert_eq!([metrics::bound(0.000431), metrics::bound(0.0), metrics::bound(2e-9)], ["0.0005", "0", "2e-9"]);
+}
