@@ -1,14 +1,14 @@
 # Everything this project does, one target each. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint backends examples demo bench endurance fuzz doc
+.PHONY: help test lint backends examples python wheel demo bench endurance fuzz doc
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 test: lint .venv/ready ## all that CI runs: lint, every test on every backend, the examples, the documentation
 	OKL_PYTHON=$(CURDIR)/.venv/bin/python cargo test --workspace
-	$(MAKE) backends examples
+	$(MAKE) backends examples python
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace
 
 .venv/ready: # the peers that exported models are checked with; LIBSVM's wheel may need a C++ compiler, onnxruntime's does not
@@ -16,6 +16,19 @@ test: lint .venv/ready ## all that CI runs: lint, every test on every backend, t
 	.venv/bin/pip install --quiet --disable-pip-version-check onnxruntime numpy
 	.venv/bin/pip install --quiet --disable-pip-version-check libsvm-official || echo "LIBSVM could not be built: its check is left out"
 	touch $@
+
+.venv/packages: .venv/ready pyproject.toml # what the Python package works with, and what it is tested with
+	.venv/bin/pip install --quiet --disable-pip-version-check "scikit-learn>=1.9" "river>=0.26.1" matplotlib pandas polars pytest hypothesis mypy
+	touch $@
+
+wheel: .venv/ready ## the Python package as a wheel, in target/wheels
+	rm -f target/wheels/okl-*.whl
+	.venv/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir target/wheels .
+
+python: wheel .venv/packages ## the Python package, installed from its wheel and tested together with the command line
+	.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels/okl-*.whl
+	cargo build --quiet --package okl-cli --profile test
+	OKL_BIN=$${CARGO_TARGET_DIR:-target}/debug/okl .venv/bin/python -m pytest --quiet
 
 lint: ## formatting and clippy, where the toolchain has them
 	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; else echo "rustfmt is not installed: skipped"; fi
@@ -41,7 +54,7 @@ endurance: ## ten million steps of small models; the record is benchmarks/endura
 	OKL_ENDURANCE=10000000 cargo test -p okl --test endurance -- --nocapture
 
 fuzz: ## five minutes of each fuzz target (needs cargo-fuzz)
-	cd fuzz && for target in snapshot config batch; do mkdir -p target/corpus/$$target; RUSTC_BOOTSTRAP=1 cargo fuzz run $$target target/corpus/$$target corpus/$$target -- -max_total_time=300 || exit 1; done
+	cd fuzz && for target in $(notdir $(basename $(wildcard fuzz/fuzz_targets/*.rs))); do mkdir -p target/corpus/$$target; RUSTC_BOOTSTRAP=1 cargo fuzz run $$target target/corpus/$$target corpus/$$target -- -max_total_time=300 || exit 1; done
 
 doc: ## the rendered documentation
 	cargo doc --no-deps --workspace

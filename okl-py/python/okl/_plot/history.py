@@ -1,0 +1,110 @@
+"""A stream as it is learned, written down."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from okl._okl import Learner
+from okl._plot.models import errors, learner_of
+
+
+class Record(NamedTuple):
+    """Where a model stood after some rows."""
+
+    rows: int
+    error: float
+    """Mean error so far, of predictions made before each row was learned; nan where there are no targets."""
+    recent_error: float
+    """The same since the record before."""
+    eta: float
+    terms: int
+    alert_rate: float
+    """The share of rows outside, as the certificate counts them; nan where there is none."""
+    recent_alert_rate: float
+    """The share since the record before."""
+    bound: float
+    """The certificate: `alert_rate` is no further from nu."""
+
+
+class History:
+    """Learns a stream with a model and records its course.
+
+    Learning in pieces changes nothing of what is learned.
+
+    Parameters
+    ----------
+    model : okl.Learner, KernelClassifier, KernelRegressor or NoveltyDetector
+        It learns what `learn` is given.
+    every : int, default=100
+        Rows between two records.
+
+    Attributes
+    ----------
+    records : list of Record
+        ``pandas.DataFrame(history.records)`` is a table of them.
+    """
+
+    def __init__(self, model: Any, every: int = 100) -> None:
+        if every < 1:
+            raise ValueError(f"every must be at least 1 row, found {every}")
+        self.model = model
+        self.every = every
+        self.records: list[Record] = []
+        self._rows = 0
+        self._errors: list[np.ndarray] = []
+        self._alerts: list[np.ndarray] = []
+        self._error_sum, self._error_count = 0.0, 0
+
+    def learn(self, X: ArrayLike, y: ArrayLike | None = None, **more: Any) -> Self:
+        """Learns rows in their order and records where the model stands after every `every` of them.
+
+        Parameters
+        ----------
+        X, y
+            As the model takes them.
+        **more
+            What else the model takes: arrays with an entry per row (`weights`, `sample_weight`, ...), or
+            `classes`.
+        """
+        first, count = 0, len(X)  # type: ignore[arg-type]
+        while first < count:
+            last = min(count, first + self.every - self._rows % self.every)
+            rest = {key: value if key == "classes" else value[first:last] for key, value in more.items()}
+            self._learn_part(X[first:last], None if y is None else y[first:last], rest)  # type: ignore[index]
+            first = last
+        return self
+
+    def _learn_part(self, X: Any, y: Any, more: dict[str, Any]) -> None:
+        learns = self.model.learn_report if isinstance(self.model, Learner) else self.model._learn_report
+        report = learns(X, y, **more)
+        self._rows += len(X)
+        self._errors.append(errors(self.model, report, y))
+        self._alerts.append(report["outside"])
+        if self._rows % self.every == 0:
+            self._record()
+
+    def _record(self) -> None:
+        learner, errors = learner_of(self.model), np.concatenate(self._errors)
+        counted = errors[~np.isnan(errors)]
+        self._error_sum, self._error_count = self._error_sum + counted.sum(), self._error_count + len(counted)
+        rate = learner.alert_rate
+        self.records.append(
+            Record(
+                rows=self._rows,
+                error=self._error_sum / self._error_count if self._error_count else np.nan,
+                recent_error=counted.mean() if len(counted) else np.nan,
+                eta=learner.eta,
+                terms=learner.terms,
+                alert_rate=np.nan if rate is None else rate.rate,
+                recent_alert_rate=np.nan if rate is None else np.concatenate(self._alerts).mean(),
+                bound=np.nan if rate is None else rate.bound,
+            )
+        )
+        self._errors, self._alerts = [], []
+
+    def column(self, name: str) -> np.ndarray:
+        """One field of all records."""
+        return np.array([getattr(record, name) for record in self.records])

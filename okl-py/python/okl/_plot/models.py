@@ -1,0 +1,89 @@
+"""What a picture has to know of a model, be it a learner, an estimator or a pipeline."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from okl._okl import Learner
+
+SIGNS = ("hinge", "nu_hinge", "perceptron", "logistic")
+CLASSES = ("max_margin", "softmax")
+NOVELTY = ("novelty", "nu_novelty")
+
+
+def learner_of(model: Any) -> Learner:
+    return model if isinstance(model, Learner) else model.learner_
+
+
+def loss_of(model: Any) -> str:
+    return next(iter(learner_of(model).config["loss"]))
+
+
+def nu_of(model: Any) -> float:
+    """The share of alerts that was asked for; nan where there is none."""
+    rate = learner_of(model).alert_rate
+    return np.nan if rate is None else rate.nu
+
+
+def errors(model: Any, report: dict[str, np.ndarray], y: Any) -> np.ndarray:
+    """The error of every row: 1 for a wrong class, the mean absolute residual, nan without a target."""
+    if "wrong" in report:
+        return report["wrong"].astype(float)
+    if "residual" in report:
+        return np.abs(report["residual"]).mean(axis=1)
+    loss, scores, count = loss_of(model), report["scores"], len(report["loss"])
+    if y is None or loss in NOVELTY:
+        return np.full(count, np.nan)
+    if loss in SIGNS or loss in CLASSES:
+        of_row = predicted_classes(model, scores) != np.asarray(y)
+    else:
+        of_row = np.abs(np.asarray(y, dtype=float) - scores).reshape(count, -1).mean(axis=1)
+    return np.where(np.isnan(report["loss"]), np.nan, of_row)
+
+
+def predicted_classes(learner: Learner, scores: np.ndarray) -> np.ndarray:
+    """The labels that the scores of a learner stand for."""
+    names = np.array(learner.classes or [-1, 1], dtype=object)
+    return names[scores.argmax(axis=1) if scores.ndim == 2 else np.minimum(scores > 0, len(names) - 1)]
+
+
+class View(NamedTuple):
+    """What a model says of some rows."""
+
+    kind: str
+    """classes, novelty or numbers."""
+    values: np.ndarray
+    """The number of the class, the score against its threshold, or the prediction of the first output."""
+    decision: np.ndarray | None = None
+    """The score of the second class against the first, if there are two."""
+    names: tuple[Any, ...] = ()
+    """The classes."""
+
+
+def view(model: Any, X: Any) -> View:
+    """What the model says of rows."""
+    if isinstance(model, Learner):
+        return view_of_learner(model, model.predict(X))
+    if hasattr(model, "classes_"):
+        two = len(model.classes_) == 2
+        codes = np.searchsorted(model.classes_, model.predict(X))
+        return View(
+            "classes", codes, model.decision_function(X) if two else None, tuple(model.classes_.tolist())
+        )
+    if hasattr(model, "decision_function"):
+        return View("novelty", model.decision_function(X))
+    return View("numbers", model.predict(X).reshape(len(X), -1)[:, 0])
+
+
+def view_of_learner(learner: Learner, scores: np.ndarray) -> View:
+    loss = loss_of(learner)
+    if loss in NOVELTY:
+        return View("novelty", scores - (learner.threshold or 0.0))
+    if loss in SIGNS:
+        return View("classes", (scores > 0).astype(int), scores, tuple(learner.classes) or (-1, 1))
+    if loss in CLASSES:
+        decision = scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else None
+        return View("classes", scores.argmax(axis=1), decision, tuple(learner.classes))
+    return View("numbers", scores.reshape(len(scores), -1)[:, 0])

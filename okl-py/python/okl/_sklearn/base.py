@@ -1,0 +1,251 @@
+"""What the estimators share: from parameters to a learner, passes over a set, attributes of a model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from copy import copy
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_random_state, check_scalar
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from okl._okl import Learner
+from okl._sklearn import words
+
+ROWS_AT_ONCE = 8192
+"""Rows that are gathered for one call of the learner; what is learned does not depend on it."""
+
+AVERAGED = 1000
+"""Examples over which ``average=True`` averages. A mean over more would outlive the terms it is made of."""
+
+
+class KernelEstimator(BaseEstimator):
+    """An estimator around one `okl.Learner`, its attribute `learner_`."""
+
+    loss: Any
+    kernel: Any
+    gamma: Any
+    degree: Any
+    coef0: Any
+    alpha: Any
+    learning_rate: Any
+    eta0: Any
+    average: Any
+    budget: Any
+    scale: Any
+    max_iter: Any
+    tol: Any
+    n_iter_no_change: Any
+    shuffle: Any
+    random_state: Any
+    n_jobs: Any
+    warm_start: Any
+    learner_params: Any
+
+    learner_: Learner
+    n_iter_: int
+
+    _prefers_proximal = True
+    """Is the step proximal where the engine has one? That is stable for every kernel, better on most data."""
+
+    _enough_examples = 100_000
+    """How many examples ``max_iter="auto"`` learns: passes over a small set, one over a large one."""
+
+    def _loss(self) -> words.Setting:
+        raise NotImplementedError
+
+    def _task(self) -> dict[str, Any]:
+        """Settings that belong to the task rather than to a parameter."""
+        return {}
+
+    def _config(self, rows: np.ndarray, window: int) -> dict[str, Any]:
+        """What the parameters say, in the engine's words, for data that begin with `rows`."""
+        alpha = float(check_scalar(self.alpha, "alpha", Real, min_val=0))
+        scale = "none" if self.scale is None else self.scale
+        by_name = (self.kernel, self.gamma, self.degree, self.coef0)
+        config = {
+            "kernel": words.kernel(*by_name, rows, scale == "standard"),
+            "loss": self._loss(),
+            "step": words.step(
+                self.learning_rate, self.eta0, alpha, words.kernel_size(*by_name, rows.shape[1])
+            ),
+            "lambda": alpha,
+            "average": words.average(self.average, window),
+            "scale": scale,
+            **self._task(),
+            **words.settings(self.learner_params),
+        }
+        if self._prefers_proximal and "implicit" not in config:
+            config["implicit"] = accepted({**config, "implicit": True})
+        if "budget" not in config:
+            deciding = {"kernel", "operator", "loss", "classes"}
+            parts = {key: value for key, value in config.items() if key in deciding}
+            config["budget"] = words.budget(self.budget, Learner(parts).config["budget"])
+        return config
+
+    def _stream_config(self, rows: np.ndarray) -> dict[str, Any]:
+        """The configuration for a stream that begins with `rows`."""
+        return self._config(rows, AVERAGED)
+
+    def _set_config(self, rows: np.ndarray) -> dict[str, Any]:
+        """The configuration for a fixed set, whose scale is that of all rows and whose warm-up it can end."""
+        window = min(len(rows), AVERAGED)
+        config = self._config(rows, window)
+        undecided = words.is_word(self.average, "auto") and "average" not in words.settings(
+            self.learner_params
+        )
+        if undecided and keeps_means(config, len(rows)):
+            config["average"] = words.average(True, window)
+        config["warmup"] = min(config.get("warmup", 256), len(rows))
+        if config["scale"] == "standard":
+            config["scale"] = {"fixed": standard_scale(rows)}
+        return config
+
+    def _threaded(self, learner: Learner) -> Learner:
+        """The learner with as many threads as `n_jobs` says now; a pickle knows nothing of threads."""
+        threads = words.threads(self.n_jobs)
+        if learner.threads != threads:
+            learner.threads = threads
+        return learner
+
+    def _most_passes(self, set_size: int) -> int:
+        if words.is_word(self.max_iter, "auto"):
+            return min(math.ceil(self._enough_examples / set_size), 100)
+        return check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
+
+    def _passes(
+        self, learner: Learner, rows: np.ndarray, y: np.ndarray | None, weights: np.ndarray | None
+    ) -> Iterator[float]:
+        """Learns all rows again and again, `max_iter` times at most; yields the mean loss of each pass.
+
+        A row that comes back adds onto its own term, so that passes do not cost memory.
+        """
+        most_passes, random = self._most_passes(len(rows)), check_random_state(self.random_state)
+        first_id = getattr(self, "_next_id", 0) if self.warm_start else 0
+        examples = len(rows) if weights is None else weights.sum()
+        self.learner_, self._next_id = self._threaded(learner), first_id + len(rows)
+        for passes in range(1, most_passes + 1):
+            self.n_iter_ = passes
+            order = random.permutation(len(rows)) if self.shuffle else np.arange(len(rows))
+            loss = 0.0
+            for part in np.split(order, range(ROWS_AT_ONCE, len(order), ROWS_AT_ONCE)):
+                report = learner.learn_report(
+                    rows[part],
+                    None if y is None else y[part],
+                    weights=None if weights is None else weights[part],
+                    ids=first_id + part,
+                )
+                loss += np.nansum(report["loss"])
+            yield loss / examples
+
+    def _pass_until_still(
+        self, learner: Learner, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None
+    ) -> None:
+        """Passes until `n_iter_no_change` in a row did not lower the loss by `tol`; the best one counts.
+
+        A full budget can lose more in a pass than is learned in it.
+        """
+        tol = None if self.tol is None else check_scalar(self.tol, "tol", Real, min_val=0)
+        patience = check_scalar(self.n_iter_no_change, "n_iter_no_change", Integral, min_val=1)
+        least, idle, best = np.inf, 0, learner
+        for loss in self._passes(learner, rows, y, weights):
+            idle = 0 if tol is None or loss <= least - tol else idle + 1
+            if loss <= least:
+                least, best = loss, copy(learner)
+            if idle >= patience:
+                break
+        self.learner_ = best
+
+    def _learn_stream(
+        self, rows: np.ndarray, y: np.ndarray | None, weights: np.ndarray | None
+    ) -> dict[str, Any]:
+        """Learns rows in their order; what each of them left behind."""
+        learner = getattr(self, "learner_", None) or Learner(self._stream_config(rows))
+        try:
+            report = self._threaded(learner).learn_report(rows, y, weights=weights)
+        except KeyboardInterrupt:
+            self.learner_ = learner  # it has learned the first rows
+            raise
+        self.learner_ = learner
+        return report
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "learner_")
+
+    def _continues(self) -> bool:
+        """Does this call of fit go on from the model of the last one?"""
+        return self.warm_start and hasattr(self, "learner_")
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        rows = validate_data(self, X, reset=False, dtype=np.float32, order="C")
+        return self._threaded(self.learner_).predict(rows)
+
+    @property
+    def support_vectors_(self) -> np.ndarray:
+        """The centres of the terms, in the units of the data: (terms, features)."""
+        check_is_fitted(self)
+        return self.learner_.centres
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """The coefficients of the terms in the function that predicts: (outputs, terms)."""
+        check_is_fitted(self)
+        return self.learner_.predicting_coefficients.T
+
+
+def keeps_means(config: dict[str, Any], set_size: int) -> bool:
+    """Do terms last, so that the mean of past hypotheses is known? What is carried over is not."""
+    ((rule, parameters),) = Learner(config).config["budget"].items()
+    return rule in ("unlimited", "merge") or set_size <= parameters.get("terms", 0)
+
+
+def accepted(config: dict[str, Any]) -> bool:
+    """Does the engine take this configuration?"""
+    try:
+        Learner(config)
+    except ValueError:
+        return False
+    return True
+
+
+def standard_scale(rows: np.ndarray) -> dict[str, list[float]]:
+    """Mean and inverse deviation of every column; a column that does not vary keeps its unit."""
+    mean = rows.mean(axis=0, dtype=np.float64)
+    deviation = rows.std(axis=0, dtype=np.float64)
+    # Below the resolution of single precision the spread is rounding in the mean.
+    varies = deviation > 1e-7 * np.abs(mean)
+    factor = np.divide(1.0, deviation, out=np.ones_like(deviation), where=varies)
+    return {"shift": mean.tolist(), "factor": factor.tolist()}
+
+
+def check_weights(sample_weight: Any, rows: int, some: bool = False) -> np.ndarray | None:
+    """Example weights as an array, `some` of them above zero if asked for; None, weight 1 for all, stays."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(rows, sample_weight)
+    weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if weights.shape != (rows,):
+        raise ValueError(
+            f"sample_weight must have one weight per row, shape ({rows},), found shape {weights.shape}"
+        )
+    if weights.min() < 0:
+        raise ValueError(
+            f"sample_weight must not be negative, found {weights.min()} in row {weights.argmin()}"
+        )
+    if some and not weights.any():
+        raise ValueError("sample_weight is zero for every row: at least one weight must not be zero")
+    return weights
+
+
+def without_zeros(weights: np.ndarray | None, *arrays: np.ndarray) -> tuple[Any, ...]:
+    """The weights and arrays without the rows of weight 0, of which nothing is learned."""
+    if weights is None or weights.all():
+        return weights, *arrays
+    kept = weights > 0
+    return weights[kept], *(array[kept] for array in arrays)

@@ -1,0 +1,360 @@
+"""A classifier."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_expit, log_softmax
+from sklearn.base import ClassifierMixin
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils import check_scalar
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from okl._okl import Learner
+from okl._sklearn import words
+from okl._sklearn.base import KernelEstimator, check_weights, without_zeros
+
+LOSSES = {"log_loss": "logistic"}
+"""okl's names of scikit-learn's losses."""
+
+FOR_MANY_CLASSES = {"hinge": "max_margin", "logistic": "softmax"}
+"""What a loss of two classes becomes with more of them."""
+
+PROBABILISTIC = ("log_loss", "logistic", "softmax")
+
+
+def _gives_probabilities(estimator: KernelClassifier) -> bool:
+    if estimator.loss in PROBABILISTIC:
+        return True
+    raise AttributeError(f"probabilities need loss='log_loss', found loss={estimator.loss!r}")
+
+
+class KernelClassifier(ClassifierMixin, KernelEstimator):
+    """Kernel classifier that learns one example at a time, in bounded memory.
+
+    `fit` learns a fixed set in several passes; `partial_fit` learns a stream, and leaves the same model
+    behind, to the last bit, however the stream is cut into calls.
+
+    Parameters
+    ----------
+    loss : str or dict, default="hinge"
+        "hinge" (its form for several classes, max_margin, with more than two), "log_loss" (softmax with more
+        than two; gives probabilities), "perceptron" or "nu_hinge" (two classes), or any spelling of the
+        engine, as "hinge:0.5".
+    kernel : str or dict, default="rbf"
+        "rbf" exp(-gamma r²), "linear", "poly" (gamma <x, x'> + coef0)^degree, "laplacian" exp(-gamma r) with
+        the Euclidean distance r, "matern32", "matern52", "rational_quadratic", or any spelling of the engine,
+        as ``{"sum": ["linear", "gaussian:0.5"]}``.
+    gamma : float, "auto" or "scale", default="auto"
+        "auto": 1 / (2 m), with m the median squared distance between the first `warmup` (256) rows (1 /
+        sqrt(m) for kernels of r, 1 / n_features for "poly"). "scale": 1 / (n_features X.var()) of the rows
+        that the kernel sees in the first call, as scikit-learn has it (its square root for kernels of r).
+    degree : int, default=3
+        The degree of "poly".
+    coef0 : float, default=1.0
+        The constant of "poly".
+    alpha : float, default=1e-4
+        The weight of the squared norm: the engine's lambda.
+    nu : float, default=0.1
+        The share of margin errors that "nu_hinge" settles at.
+    fit_intercept : bool, default=True
+        Is an offset learned?
+    learning_rate : str or dict, default="decay"
+        "decay": eta0 sqrt(tau / (tau + t)) with tau = 1000. "invscaling" or "inverse_sqrt": eta0 / sqrt(t).
+        "constant": eta0. "optimal": 1 / (alpha (t + t0)), with t0 such that it starts at eta0. "adaptive" or
+        "smd": the engine's own adaptation, from eta0. Or any spelling of the engine, as
+        "decay:eta=0.5,tau=300".
+    eta0 : float, default=1.0
+        The first step size, for kernels with k(x, x) = 1; for "linear" and "poly" it is divided by k(x, x) of
+        a row whose columns have variance 1.
+    average : "auto", bool, str or dict, default="auto"
+        Does the mean of the hypotheses of the last 1000 examples predict, or the last one? "auto": the last
+        one in `partial_fit`, as a mean would lag behind a stream that changes; the mean in `fit`, if the
+        terms it is made of last: with a Gaussian kernel, without a limit, or with no more rows than terms. Or
+        a spelling of the engine, as "exponential:0.01" or "uniform".
+    budget : int, None, str or dict, default=1000
+        The most terms the model may have; the lightest are merged (Gaussian kernel) or carried over to new
+        ones. None: no limit. Or any rule of the engine, as "window:500".
+    scale : "standard" or None, default="standard"
+        "standard": columns are put into units of their deviation, as the first `warmup` rows show it (all
+        rows in `fit`). None: as they come.
+    max_iter : int or "auto", default="auto"
+        The most passes of `fit` over its rows. "auto": as many as make 100,000 examples, between 1 and 100.
+        `partial_fit` makes one.
+    tol : float or None, default=1e-3
+        `fit` ends when `n_iter_no_change` passes in a row have not lowered the mean loss by `tol`; None:
+        after all passes. The model is that of the pass with the lowest loss.
+    n_iter_no_change : int, default=5
+        See `tol`.
+    shuffle : bool, default=True
+        Does `fit` take the rows in a new random order in every pass?
+    random_state : int, RandomState instance or None, default=None
+        The source of these orders.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes. "balanced" needs all labels and so `fit`.
+    n_jobs : int or None, default=None
+        Threads for large matrix products. No bit depends on it.
+    warm_start : bool, default=False
+        Does `fit` go on from the model of the last call? Scale, width and classes stay what they were.
+    learner_params : dict or None, default=None
+        More settings of `okl.Learner`, which win over all others: ``{"implicit": False}`` for the explicit
+        step, ``{"tau": 300}``, ``{"warmup": 500}``, ...
+
+    Attributes
+    ----------
+    learner_ : okl.Learner
+        The model, with its certificates; `learner_.save(path)` writes a file that the command line reads.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    support_vectors_ : ndarray of shape (n_terms, n_features)
+        The centres of the terms, in the units of the data.
+    dual_coef_ : ndarray of shape (1, n_terms) or (n_classes, n_terms)
+        Their coefficients in the scores.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        The offset of the scores.
+    n_iter_ : int
+        The passes of the last `fit`.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    Steps are proximal where the loss has such a step (all but "perceptron", and not with "adaptive" learning
+    rates): stable for every kernel and step size. The engine's regret certificate is one of explicit steps.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from okl import KernelClassifier
+    >>> X, y = make_moons(400, noise=0.2, random_state=0)
+    >>> model = KernelClassifier(random_state=0).fit(X[:300], y[:300])
+    >>> bool(model.score(X[300:], y[300:]) > 0.9)
+    True
+    >>> stream = KernelClassifier().partial_fit(X[:100], y[:100], classes=[0, 1])
+    >>> stream.partial_fit(X[100:], y[100:]).learner_.examples
+    400
+    """
+
+    def __init__(
+        self,
+        loss: words.Setting = "hinge",
+        *,
+        kernel: words.Setting = "rbf",
+        gamma: float | str = "auto",
+        degree: int = 3,
+        coef0: float = 1.0,
+        alpha: float = 1e-4,
+        nu: float = 0.1,
+        fit_intercept: bool = True,
+        learning_rate: words.Setting = "decay",
+        eta0: float = 1.0,
+        average: bool | words.Setting = "auto",
+        budget: int | words.Setting | None = 1000,
+        scale: words.Setting | None = "standard",
+        max_iter: int | str = "auto",
+        tol: float | None = 1e-3,
+        n_iter_no_change: int = 5,
+        shuffle: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        learner_params: dict[str, Any] | None = None,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.alpha = alpha
+        self.nu = nu
+        self.fit_intercept = fit_intercept
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.average = average
+        self.budget = budget
+        self.scale = scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.learner_params = learner_params
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learns a fixed set of rows, in up to `max_iter` passes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of any type that sorts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the examples; they multiply `class_weight`.
+
+        Returns
+        -------
+        self
+        """
+        going_on = self._continues()
+        rows, labels = self._examples(X, y, reset=not going_on)
+        if not going_on:
+            self.classes_ = np.unique(labels)
+            self._check_classes()
+        codes = self._codes(labels)
+        weights = self._weights(codes, check_weights(sample_weight, len(rows), some=True))
+        weights, rows, codes = without_zeros(weights, rows, codes)
+        learner = self.learner_ if going_on else Learner(self._set_config(rows))
+        self._pass_until_still(learner, rows, self._names()[codes], weights)
+        return self
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learns rows in their order, as a stream; its cut into calls does not change a bit of the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,), default=None
+            All labels that will ever come. Required in the first call, and the same or left out in later
+            ones.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        self._learn_report(X, y, classes=classes, sample_weight=sample_weight)
+        return self
+
+    def _learn_report(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> dict[str, np.ndarray]:
+        first = not hasattr(self, "learner_")
+        rows, labels = self._examples(X, y, reset=first)
+        self._take_classes(classes, first)
+        codes = self._codes(labels)
+        weights = self._weights(codes, check_weights(sample_weight, len(rows)), streaming=True)
+        report = self._learn_stream(rows, self._names()[codes], weights)
+        return {**report, "wrong": self._predicted(self._decision(report["scores"])) != codes}
+
+    def _examples(self, X: Any, y: Any, reset: bool) -> tuple[np.ndarray, np.ndarray]:
+        rows, labels = validate_data(self, X, y, reset=reset, dtype=np.float32, order="C")
+        check_classification_targets(labels)
+        return rows, labels
+
+    def _take_classes(self, classes: Any, first: bool) -> None:
+        if first and classes is None:
+            raise ValueError(
+                "classes must be passed on the first call to partial_fit: all labels that will ever come"
+            )
+        if classes is None:
+            return
+        classes = np.unique(column_or_1d(np.asarray(classes)))
+        if first:
+            self.classes_ = classes
+            self._check_classes()
+        elif not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"classes={classes!r} is not the same as on the first call to partial_fit: {self.classes_!r}"
+            )
+
+    def _check_classes(self) -> None:
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {len(self.classes_)} class"
+            )
+
+    def _codes(self, y: np.ndarray) -> np.ndarray:
+        """The place of every label among `classes_`."""
+        encoder = LabelEncoder()
+        encoder.classes_ = self.classes_
+        return encoder.transform(y)
+
+    def _names(self) -> np.ndarray:
+        """The classes as the learner and its files name them: whole numbers and text, others by number."""
+        names = self.classes_.tolist()
+        named = all(type(name) is int for name in names) or all(isinstance(name, str) for name in names)
+        return np.array(names if named else range(len(names)))
+
+    def _weights(
+        self, codes: np.ndarray, weights: np.ndarray | None, streaming: bool = False
+    ) -> np.ndarray | None:
+        if self.class_weight is None:
+            return weights
+        if streaming and isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} needs all labels, which partial_fit does not have: "
+                "pass a dict, for instance from sklearn.utils.class_weight.compute_class_weight"
+            )
+        labels = self.classes_ if streaming else self.classes_[codes]
+        of_class: np.ndarray = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)[codes]
+        return of_class if weights is None else weights * of_class
+
+    def _loss(self) -> words.Setting:
+        nu = check_scalar(self.nu, "nu", Real, min_val=0, max_val=1, include_boundaries="neither")
+        loss = words.loss(self.loss, LOSSES, {"nu_hinge": {"nu": float(nu)}})
+        return FOR_MANY_CLASSES.get(loss, loss) if isinstance(loss, str) and len(self.classes_) > 2 else loss
+
+    def _task(self) -> dict[str, Any]:
+        return {"offset": bool(self.fit_intercept), "classes": self._names().tolist()}
+
+    def _decision(self, scores: np.ndarray) -> np.ndarray:
+        """One column for two classes, whatever the loss: the second against the first."""
+        return scores[:, 1] - scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 2 else scores
+
+    def _predicted(self, decision: np.ndarray) -> np.ndarray:
+        return (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
+
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
+        """Scores: of the second class against the first, (n_samples,), or of each, (n_samples, n_classes)."""
+        return self._decision(self._scores(X))
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """The label of every row; a tie goes to the earlier class."""
+        predicted = self._predicted(self.decision_function(X))
+        return self.classes_[predicted]
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """The probability of every class, shape (n_samples, n_classes), with `loss="log_loss"`."""
+        return np.exp(self.predict_log_proba(X))
+
+    @available_if(_gives_probabilities)
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
+        """The logarithm of the probability of every class."""
+        decision = self.decision_function(X)
+        if decision.ndim == 1:
+            return np.column_stack([log_expit(-decision), log_expit(decision)])
+        return log_softmax(decision, axis=1)
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """The coefficients of the terms: (1, terms) for two classes, else (classes, terms)."""
+        check_is_fitted(self)
+        return np.atleast_2d(self._decision(self.learner_.predicting_coefficients).T)
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The offset of the scores: (1,) for two classes, else (classes,)."""
+        check_is_fitted(self)
+        return np.atleast_1d(self._decision(np.atleast_2d(self.learner_.predicting_offset)).squeeze(0))

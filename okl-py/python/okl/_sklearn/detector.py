@@ -1,0 +1,265 @@
+"""A novelty detector whose alert rate is what was asked for."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import OutlierMixin
+from sklearn.utils import check_scalar
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from okl._okl import Learner
+from okl._sklearn import words
+from okl._sklearn.base import KernelEstimator, check_weights, without_zeros
+
+
+class NoveltyDetector(OutlierMixin, KernelEstimator):
+    """Novelty detector that learns one example at a time, with an alert rate that is what `nu` says.
+
+    Scores are high where many rows have been and 0 far from all of them: `score_samples`, higher is more
+    normal; `decision_function` = score - `offset_`, negative is novel; `predict`, -1 for what is novel and 1
+    for the rest.
+
+    `fit` learns a fixed set, of which a share `nu` is then below the threshold. `partial_fit` learns a
+    stream, and leaves the same model behind, to the last bit, however the stream is cut into calls; the
+    threshold follows the stream, so that the share of rows that were alerts when they came is `nu`, before a
+    change and after it. `alert_rate_` says how well, whatever the data.
+
+    Parameters
+    ----------
+    nu : float, default=0.05
+        The share of rows that are to be alerts.
+    kernel : str or dict, default="rbf"
+        "rbf" exp(-gamma r²), "linear", "poly" (gamma <x, x'> + coef0)^degree, "laplacian" exp(-gamma r) with
+        the Euclidean distance r, "matern32", "matern52", "rational_quadratic", or any spelling of the engine,
+        as ``{"sum": ["linear", "gaussian:0.5"]}``.
+    gamma : float, "auto" or "scale", default="auto"
+        "auto": 1 / (2 m), with m the median squared distance between the first `warmup` (256) rows (1 /
+        sqrt(m) for kernels of r, 1 / n_features for "poly"). "scale": 1 / (n_features X.var()) of the rows
+        that the kernel sees in the first call, as scikit-learn has it (its square root for kernels of r).
+    degree : int, default=3
+        The degree of "poly".
+    coef0 : float, default=1.0
+        The constant of "poly".
+    alpha : float, default=1.0
+        The weight of the squared norm: the engine's lambda.
+    threshold : str or dict, default="tracker"
+        "tracker": a quantile of the averaged score, tracked on its own; "tracker:0.1" tracks twice as fast.
+        "norma": the margin of the loss itself, more hasty and less precise.
+    learning_rate : str or dict, default="constant"
+        "decay": eta0 sqrt(tau / (tau + t)) with tau = 1000. "invscaling" or "inverse_sqrt": eta0 / sqrt(t).
+        "constant": eta0. "optimal": 1 / (alpha (t + t0)), with t0 such that it starts at eta0. "adaptive" or
+        "smd": the engine's own adaptation, from eta0. Or any spelling of the engine, as
+        "decay:eta=0.5,tau=300".
+    eta0 : float, default=0.01
+        The first step size, for kernels with k(x, x) = 1; for "linear" and "poly" it is divided by k(x, x) of
+        a row whose columns have variance 1.
+    average : bool, str or dict, default=True
+        Does the mean of recent hypotheses give the scores? True: over 1000 examples. Or a spelling of the
+        engine, as "exponential:0.01". The tracker always averages.
+    budget : int, None, str or dict, default=1000
+        The most terms the model may have; the lightest are merged (Gaussian kernel) or carried over to new
+        ones. None: no limit. Or any rule of the engine, as "window:500".
+    scale : "standard" or None, default="standard"
+        "standard": columns are put into units of their deviation, as the first `warmup` rows show it (all
+        rows in `fit`). None: as they come.
+    max_iter : int or "auto", default="auto"
+        The passes of `fit` over its rows. "auto": as many as make 20,000 examples, between 1 and 100.
+        `partial_fit` makes one.
+    shuffle : bool, default=True
+        Does `fit` take the rows in a new random order in every pass?
+    random_state : int, RandomState instance or None, default=None
+        The source of these orders.
+    n_jobs : int or None, default=None
+        Threads for large matrix products. No bit depends on it.
+    warm_start : bool, default=False
+        Does `fit` go on from the model of the last call? Scale and width stay what they were.
+    learner_params : dict or None, default=None
+        More settings of `okl.Learner`, which win over all others: ``{"warmup": 500}``, ...
+
+    Attributes
+    ----------
+    learner_ : okl.Learner
+        The model, with its certificates; `learner_.save(path)` writes a file that the command line reads.
+    offset_ : float
+        The threshold on the scores. After `fit` the `nu`-quantile of its rows; after `partial_fit` the
+        threshold that follows the stream, `learner_.threshold`, and 0 until there have been `warmup` rows:
+        nothing is novel before.
+    alert_rate_ : object with `rate`, `bound` and `nu`, or None
+        The share of alerts since the threshold was set, with |rate - nu| <= bound whatever the data. None
+        before the first row that met the threshold.
+    support_vectors_ : ndarray of shape (n_terms, n_features)
+        The centres of the terms, in the units of the data.
+    dual_coef_ : ndarray of shape (1, n_terms)
+        Their coefficients in the scores.
+    n_iter_ : int
+        The passes of the last `fit`.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    A sudden change brings a burst of alerts until the threshold has fallen, about 1 / 0.05 = 20 for every
+    factor e, and fewer than `nu` after it until the share is right again: that is what keeps the rate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from okl import NoveltyDetector
+    >>> X = np.random.default_rng(0).normal(size=(5000, 2))
+    >>> detector = NoveltyDetector(nu=0.02)
+    >>> alerts = detector.partial_fit_predict(X) == -1
+    >>> rate = detector.alert_rate_
+    >>> abs(rate.rate - 0.02) <= rate.bound
+    True
+    >>> detector.predict([[0.0, 0.0], [6.0, 6.0]])
+    array([ 1, -1])
+    """
+
+    _prefers_proximal = False
+    _enough_examples = 20_000
+    _fitted_offset: float | None
+
+    def __init__(
+        self,
+        nu: float = 0.05,
+        *,
+        kernel: words.Setting = "rbf",
+        gamma: float | str = "auto",
+        degree: int = 3,
+        coef0: float = 1.0,
+        alpha: float = 1.0,
+        threshold: words.Setting = "tracker",
+        learning_rate: words.Setting = "constant",
+        eta0: float = 0.01,
+        average: bool | words.Setting = True,
+        budget: int | words.Setting | None = 1000,
+        scale: words.Setting | None = "standard",
+        max_iter: int | str = "auto",
+        shuffle: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        learner_params: dict[str, Any] | None = None,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.alpha = alpha
+        self.threshold = threshold
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.average = average
+        self.budget = budget
+        self.scale = scale
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.learner_params = learner_params
+
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learns a fixed set in `max_iter` passes; the threshold is the `nu`-quantile of the rows' scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        going_on = self._continues()
+        rows = validate_data(self, X, reset=not going_on, dtype=np.float32, order="C")
+        weights, rows = without_zeros(check_weights(sample_weight, len(rows), some=True), rows)
+        learner = self.learner_ if going_on else Learner(self._set_config(rows))
+        for _ in self._passes(learner, rows, None, weights):
+            pass
+        self._fitted_offset = lower_quantile(learner.predict(rows), self.nu, weights)
+        return self
+
+    def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learns rows in their order, as a stream; its cut into calls does not change a bit of the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        self._learn_report(X, y, sample_weight)
+        return self
+
+    def partial_fit_predict(
+        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Learns rows in their order and says what each was before it was learned: -1 an alert, 1 not.
+
+        These are the alerts that `alert_rate_` speaks of. There are none while the threshold waits for its
+        first scores.
+        """
+        report = self._learn_report(X, y, sample_weight)
+        return np.where(report["outside"], -1, 1)
+
+    def _learn_report(
+        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> dict[str, np.ndarray]:
+        first = not hasattr(self, "learner_")
+        rows = validate_data(self, X, reset=first, dtype=np.float32, order="C")
+        weights = check_weights(sample_weight, len(rows))
+        report = self._learn_stream(rows, None, weights)
+        self._fitted_offset = None
+        return report
+
+    def _loss(self) -> words.Setting:
+        nu = check_scalar(self.nu, "nu", Real, min_val=0, max_val=1, include_boundaries="neither")
+        return {"nu_novelty": {"nu": float(nu)}}
+
+    def _task(self) -> dict[str, Any]:
+        return {"threshold": self.threshold}
+
+    def score_samples(self, X: ArrayLike) -> np.ndarray:
+        """How normal rows are: high where many rows have been, 0 far from all of them."""
+        return self._scores(X)
+
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
+        """`score_samples(X) - offset_`: negative for what is novel."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """-1 for rows that are novel, 1 for others."""
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    @property
+    def offset_(self) -> float:
+        """The threshold on `score_samples`."""
+        check_is_fitted(self)
+        threshold = self.learner_.threshold if self._fitted_offset is None else self._fitted_offset
+        return 0.0 if threshold is None else threshold
+
+    @property
+    def alert_rate_(self) -> Any:
+        """The certificate: `rate`, `bound` and `nu`, with |rate - nu| <= bound whatever the data; or None."""
+        check_is_fitted(self)
+        return self.learner_.alert_rate
+
+
+def lower_quantile(scores: np.ndarray, share: float, weights: np.ndarray | None) -> float:
+    """The largest score that has at most `share` of the weight strictly below it."""
+    order = np.argsort(scores)
+    weight = np.ones(len(scores)) if weights is None else weights[order]
+    below = np.cumsum(weight) - weight
+    # Sums of weights are rounded: a share that is met exactly counts as met.
+    return float(scores[order][np.searchsorted(below, share * weight.sum() * (1 + 1e-12), side="right") - 1])

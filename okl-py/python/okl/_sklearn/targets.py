@@ -1,0 +1,66 @@
+"""The scale of a regression's targets: losses and step sizes are made for numbers of the size of 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class TargetScale:
+    """Mean and deviation of every output."""
+
+    mean: np.ndarray
+    deviation: np.ndarray
+
+    @classmethod
+    def none(cls, outputs: int) -> TargetScale:
+        return cls(np.zeros(outputs), np.ones(outputs))
+
+    @classmethod
+    def of(cls, y: np.ndarray, weights: np.ndarray | None) -> TargetScale:
+        mean = np.average(y, axis=0, weights=weights)
+        deviation = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weights))
+        # An output that does not vary keeps its unit.
+        return cls(mean, np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0))
+
+    def to_engine(self, y: np.ndarray) -> np.ndarray:
+        return (y - self.mean) / self.deviation
+
+    def to_user(self, scores: np.ndarray) -> np.ndarray:
+        return scores.reshape(-1, len(self.mean)) * self.deviation + self.mean
+
+
+@dataclass
+class TargetWarmUp:
+    """The first examples of a stream, while the scale of their targets is provisional.
+
+    At example 1, 2, 4, ... `limit` the scale is found anew from all targets so far and these examples are
+    learned again under it, in order; then it is frozen. It is what the engine does for features, and for the
+    same reason: the model depends on the stream alone, not on how it is cut.
+    """
+
+    limit: int
+    config: dict[str, Any]
+    parts: list[tuple[np.ndarray, ...]] = field(default_factory=list)
+    count: int = 0
+
+    def until_next(self) -> int:
+        """Examples until the scale is found anew."""
+        return min(1 << self.count.bit_length(), self.limit) - self.count
+
+    def add(self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray) -> None:
+        self.parts.append((rows, y, weights))
+        self.count += len(rows)
+
+    def due(self) -> bool:
+        return self.count == self.limit or self.count.bit_count() == 1
+
+    def over(self) -> bool:
+        return self.count == self.limit
+
+    def examples(self) -> tuple[np.ndarray, ...]:
+        """All rows, targets and weights so far."""
+        return tuple(map(np.concatenate, zip(*self.parts, strict=True)))

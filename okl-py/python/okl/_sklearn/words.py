@@ -1,0 +1,146 @@
+"""scikit-learn's words, said in okl's: kernels, losses, learning rates, budgets and averages.
+
+Whatever is no word of scikit-learn is left as it is: the engine reads its own spellings (``"window:500"``,
+``"matern52:0.3"``, ``{"sum": ["linear", "gaussian:0.5"]}``) and refuses the rest with a reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils import check_scalar
+
+Setting = str | dict[str, Any]
+
+KERNELS = {"rbf": "gaussian", "poly": "polynomial", "laplacian": "exponential"}
+"""okl's names of scikit-learn's kernels."""
+
+OF_SQUARED_DISTANCE = ("gaussian", "rational_quadratic")
+OF_DISTANCE = ("exponential", "matern32", "matern52")
+
+LEARNING_RATES = {"invscaling": "inverse_sqrt", "optimal": "pegasos", "adaptive": "smd"}
+"""okl's names of scikit-learn's learning rates."""
+
+TAKES_ETA = ("constant", "inverse_sqrt", "decay", "smd")
+
+
+def kernel(name: Any, gamma: Any, degree: Any, coef0: Any, rows: np.ndarray, standardised: bool) -> Setting:
+    """The kernel that `name` and its parameters describe for data that begin with `rows`."""
+    name = _named("kernel", name)
+    okl_name = KERNELS.get(name, name) if isinstance(name, str) else name
+    if okl_name == "polynomial":
+        check_scalar(degree, "degree", Integral, min_val=1)
+        check_scalar(coef0, "coef0", Real, min_val=0)
+        width = 1 / rows.shape[1] if is_word(gamma, "auto") else _gamma(gamma, rows, standardised)
+        return {okl_name: {"degree": int(degree), "gamma": width, "coef0": float(coef0)}}
+    if okl_name in OF_SQUARED_DISTANCE:
+        return {okl_name: {"gamma": _gamma(gamma, rows, standardised)}}
+    if okl_name in OF_DISTANCE:
+        width = _gamma(gamma, rows, standardised)
+        return {okl_name: {"gamma": math.sqrt(width) if is_word(gamma, "scale") else width}}
+    return okl_name
+
+
+def _gamma(gamma: Any, rows: np.ndarray, standardised: bool) -> Any:
+    if is_word(gamma, "auto"):
+        return "auto"
+    if is_word(gamma, "scale"):
+        variance = np.var(rows, axis=0, dtype=np.float64)
+        # Of standardised columns those that vary have variance 1; scikit-learn's X.var() is then their share.
+        mean = np.count_nonzero(variance) / len(variance) if standardised else np.var(rows, dtype=np.float64)
+        return 1 / (rows.shape[1] * mean) if mean > 0 else 1.0
+    if isinstance(gamma, str):
+        raise ValueError(f"gamma must be a number > 0, 'auto' or 'scale', found {gamma!r}")
+    return float(check_scalar(gamma, "gamma", Real, min_val=0, include_boundaries="neither"))
+
+
+def kernel_size(name: Any, gamma: Any, degree: Any, coef0: Any, features: int) -> float:
+    """k(x, x) of a row whose columns have variance 1, for a kernel by name; 1 if it is one of distances."""
+    if is_word(name, "linear"):
+        return float(features)
+    if is_word(name, "poly") or is_word(name, "polynomial"):
+        product = 1.0 if isinstance(gamma, str) else gamma * features
+        return float((product + coef0) ** degree)
+    return 1.0
+
+
+def step(learning_rate: Any, eta0: Any, alpha: float, size: float) -> Setting:
+    """The step sizes that `learning_rate` and `eta0` describe, for a kernel of this size."""
+    learning_rate = _named("learning_rate", learning_rate)
+    if not isinstance(learning_rate, str):
+        return learning_rate
+    name = LEARNING_RATES.get(learning_rate, learning_rate)
+    if name not in TAKES_ETA and learning_rate != "optimal":
+        return name
+    eta = float(check_scalar(eta0, "eta0", Real, min_val=0, include_boundaries="neither")) / size
+    if name in TAKES_ETA:
+        return {name: {"eta": eta}}
+    if alpha == 0:
+        raise ValueError("learning_rate='optimal' divides by alpha: give alpha > 0, or another learning rate")
+    # 1 / (alpha (t + t0)), so delayed that it starts at eta0.
+    return {name: {"t0": max(1.0, 1 / (eta * alpha))}}
+
+
+def budget(budget: Any, engine_choice: Mapping[str, Any]) -> Setting:
+    """The rule for so many terms; `engine_choice` is what the engine takes for this kernel on its own."""
+    if budget is None:
+        return "unlimited"
+    if isinstance(budget, (str, Mapping)):
+        return _named("budget", budget)
+    terms = check_scalar(budget, "budget", Integral, min_val=1)
+    return {next(iter(engine_choice)): {"terms": int(terms)}}
+
+
+def average(average: Any, window: float) -> Setting:
+    """Which hypothesis predicts: the exponential mean over about `window` examples, if True, or the last."""
+    if is_word(average, "auto"):
+        return "none"
+    if isinstance(average, (bool, np.bool_)):
+        return {"exponential": {"rate": 1 / max(window, 2.0)}} if average else "none"
+    return _named("average", average)
+
+
+def loss(name: Any, aliases: Mapping[str, str], parameters: Mapping[str, Mapping[str, Any]]) -> Setting:
+    """The loss `name`, with the parameters that the estimator has for it."""
+    name = _named("loss", name)
+    if not isinstance(name, str):
+        return name
+    okl_name = aliases.get(name, name)
+    return {okl_name: dict(parameters[okl_name])} if okl_name in parameters else okl_name
+
+
+def settings(learner_params: Any) -> dict[str, Any]:
+    """Settings of the engine as the estimators keep them: `lambda` by its name in files."""
+    if learner_params is None:
+        return {}
+    if not isinstance(learner_params, Mapping):
+        raise TypeError(
+            f"learner_params must be a dict of okl.Learner's settings, found {type(learner_params).__name__}"
+        )
+    given = dict(learner_params)
+    if "lam" in given:
+        given["lambda"] = given.pop("lam")
+    return given
+
+
+def threads(n_jobs: Any) -> int:
+    """How many threads `n_jobs` stands for; no bit depends on it."""
+    return effective_n_jobs(n_jobs)
+
+
+def is_word(value: Any, word: str) -> bool:
+    """Is the value, which may be anything, this word?"""
+    return isinstance(value, str) and value == word
+
+
+def _named(parameter: str, value: Any) -> Any:
+    if not isinstance(value, (str, Mapping)):
+        raise TypeError(
+            f"{parameter} must be a name or a dict that describes one, found {type(value).__name__}"
+        )
+    return value

@@ -1,0 +1,103 @@
+"""What the three estimators share: settings, features that come and go, one row or many."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from river import base
+
+from okl import Learner
+from okl._okl import learn_row, predict_row
+from okl.river._features import Features, check_frame, check_row
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+
+Setting = str | dict[str, Any]
+"""A name, with its parameters or without."""
+
+
+class KernelEstimator(base.Estimator):
+    """A learner and its features, behind River's interface.
+
+    Attributes
+    ----------
+    learner
+        The `okl.Learner` behind the estimator: its terms, certificates, configuration, `save`, and all else.
+    """
+
+    learner: Learner
+
+    def _start(self, **more: Any) -> None:
+        """Builds the learner from the parameters that are not None, and `more`."""
+        given = {name: value for name, value in self._get_params().items() if value is not None} | more
+        if "terms" in given and "budget" not in given:
+            given["budget"] = _default_budget(
+                {name: value for name, value in given.items() if name != "terms"}
+            )
+        self.learner = Learner(**given)
+        self._features = Features()
+
+    def _learn_row(self, x: Mapping[Hashable, Any], *target: Any) -> None:
+        try:
+            if new := self._features.unseen(x.keys()):
+                trial, features = self._reader(new)
+                learn_row(trial, features.row(x), *target)
+                self._widen(features)
+            learn_row(self.learner, self._features.row(x), *target)
+        except (TypeError, ValueError):
+            check_row(x)
+            raise
+
+    def _learn_frame(self, frame: nw.DataFrame[Any], *target: Any, **more: Any) -> None:
+        try:
+            if new := self._features.unseen(set(frame.columns)):
+                trial, features = self._reader(new)
+                trial.learn(features.matrix(frame), *target, **more)
+                self._widen(features)
+            self.learner.learn(self._features.matrix(frame), *target, **more)
+        except ValueError:
+            check_frame(frame)
+            raise
+
+    def _predict_row(self, x: Mapping[Hashable, Any]) -> list[float]:
+        try:
+            learner, features = self._reader(self._features.unseen(x.keys()))
+            return predict_row(learner, features.row(x))
+        except (TypeError, ValueError):
+            check_row(x)
+            raise
+
+    def _predict_frame(self, frame: nw.DataFrame[Any]) -> list[list[float]]:
+        try:
+            learner, features = self._reader(self._features.unseen(set(frame.columns)))
+            scores = learner.predict(features.matrix(frame))
+        except ValueError:
+            check_frame(frame)
+            raise
+        rows: list[list[float]] = (scores if scores.ndim == 2 else scores[:, None]).tolist()
+        return rows
+
+    def _reader(self, new: list[Hashable]) -> tuple[Learner, Features]:
+        """A learner that has the `new` features too: a copy where there are any, the model stays as it is.
+
+        Predictions are made with it, so that a score is the one from which learning the same row would start.
+        Rows with new features are learned by it first: what is refused is refused there, and has changed
+        nothing here.
+        """
+        if not new:
+            return self.learner, self._features
+        features, learner = self._features.with_new(new), copy.copy(self.learner)
+        learner.widen(len(features))
+        return learner, features
+
+    def _widen(self, features: Features) -> None:
+        self.learner.widen(len(features))
+        self._features = features
+
+
+def _default_budget(settings: dict[str, Any]) -> str:
+    """The name of the budget that the engine takes when none is given."""
+    return str(next(iter(Learner(**settings).config["budget"])))

@@ -1,0 +1,247 @@
+"""A kernel classifier that discovers its classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from river import base
+
+from okl.river._base import KernelEstimator, Setting
+from okl.river._features import as_frame, as_list, as_series, as_table, as_weights
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    Label = bool | int | str
+
+SIGN_LOSSES = ("hinge", "nu_hinge", "perceptron", "logistic")
+"""The losses that separate two classes by the sign of one score."""
+
+
+class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
+    """A kernel classifier for two classes or many, which it discovers as they come.
+
+    Labels are bools, whole numbers or strings, and predictions have their type. Features may come and go: an
+    absent one is 0, a new one was 0 in every row before. `learn_many` leaves behind exactly what `learn_one`
+    on each row does.
+
+    Parameters
+    ----------
+    loss
+        `max_margin` or `softmax` for any number of classes; `hinge`, `logistic`, `nu_hinge` or `perceptron`
+        for two.
+    kernel
+        `gaussian`, `linear`, `polynomial`, `exponential`, `matern32`, `matern52`, `rational_quadratic`, or a
+        description as `okl.Learner` takes it.
+    gamma
+        The kernel's inverse width. None: found from the first `warmup` examples.
+    lam
+        The weight of the regulariser.
+    step
+        The rule of step sizes: `constant`, `inverse_sqrt`, `decay`, `pegasos`, `theorem1`, `theorem2`, or
+        `smd`, which adapts itself and follows a stream that changes.
+    eta
+        The first step size. None: the one in `step`.
+    budget
+        What bounds the number of terms: `merge`, `transfer`, `window`, `age`, ... None: `merge` with a
+        Gaussian kernel, else `transfer`.
+    terms
+        The number of terms of the budget. None: 1000.
+    scale
+        `standard`: features are put into units of their deviation over the first `warmup` examples; `none`.
+    average
+        Which hypothesis predicts: `none` (the last), `uniform`, or `exponential` at a rate, here over about
+        the last hundred steps.
+    offset
+        Is an offset learned?
+    warmup
+        The examples from which `gamma` and `scale` are found; they are relearned whenever these change.
+    classes
+        The classes, where they are known beforehand; others are then refused. None: discovered.
+    settings
+        Any other setting of `okl.Learner`: `tau`, `mu`, `degree`, `implicit`, ...
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> import okl
+
+    >>> model = okl.river.KernelClassifier()
+    >>> accuracy = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    >>> accuracy.get() > 0.88
+    True
+    """
+
+    def __init__(
+        self,
+        loss: Setting = "max_margin",
+        kernel: Setting = "gaussian",
+        gamma: float | None = None,
+        lam: float = 1e-4,
+        step: Setting = "decay:eta=0.5,tau=1000",
+        eta: float | None = None,
+        budget: Setting | None = None,
+        terms: int | None = None,
+        scale: Setting = "standard",
+        average: Setting = "exponential:0.01",
+        offset: bool = True,
+        warmup: int = 256,
+        classes: Sequence[Label] | None = None,
+        **settings: Any,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.lam = lam
+        self.step = step
+        self.eta = eta
+        self.budget = budget
+        self.terms = terms
+        self.scale = scale
+        self.average = average
+        self.offset = offset
+        self.warmup = warmup
+        self.classes = classes
+        self.settings = settings
+        self._by_sign = loss_name(loss) in SIGN_LOSSES
+        self._labels: dict[Label, int] = {name: index for index, name in enumerate(classes or ())}
+        self._start(**({"classes": [0, 1]} if self._by_sign else {}))
+
+    @property
+    def _multiclass(self) -> bool:
+        return not self._by_sign
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {}
+        yield {"loss": "softmax"}
+        yield {"loss": "logistic"}
+
+    def learn_one(self, x: Mapping[Hashable, Any], y: Label, w: float = 1.0) -> None:
+        """Learns one example.
+
+        Parameters
+        ----------
+        x
+            A dictionary of features.
+        y
+            Its label.
+        w
+            Its weight, which multiplies the loss; 0 learns nothing.
+        """
+        labels = self._discover((y,), (w,))
+        self._learn_row(x, self._target(y, labels), w)
+        self._labels = labels
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series[Any], w: float | pd.Series[Any] = 1.0) -> None:
+        """Learns the rows of a frame in order, exactly as `learn_one` does.
+
+        Parameters
+        ----------
+        X
+            A frame with a column per feature.
+        y
+            A series of labels.
+        w
+            A weight for all rows, or a series of weights.
+        """
+        frame, names = as_frame(X), as_list(y)
+        weights = as_weights(w, len(frame))
+        labels = self._discover(names, weights)
+        try:
+            self._learn_frame(frame, [self._target(name, labels) for name in names], weights=weights)
+        except KeyboardInterrupt:  # the first rows are learned, and their classes
+            self._labels = (
+                labels if self._by_sign else dict(islice(labels.items(), len(self.learner.classes)))
+            )
+            raise
+        self._labels = labels
+
+    def predict_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> Label | None:
+        """The class with the highest score, the earlier one where two are equal; None before one is known."""
+        return self._best(self._predict_row(x)) if self._labels else None
+
+    def predict_proba_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[Label, float]:
+        """A probability for every class so far.
+
+        With `softmax` and `logistic` these are the probabilities of the loss. The other losses have scores
+        only, which go through the same function: their order is right (ROC AUC is that of the scores), their
+        size is not calibrated.
+        """
+        return self._probabilities(self._predict_row(x))
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
+        """`predict_one` of every row, as a series."""
+        frame = as_frame(X)
+        best = [self._best(scores) if self._labels else None for scores in self._predict_frame(frame)]
+        return as_series(best, frame)
+
+    def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
+        """`predict_proba_one` of every row, as a frame with a column per class."""
+        frame = as_frame(X)
+        rows = [self._probabilities(scores) for scores in self._predict_frame(frame)]
+        return as_table({name: [row[name] for row in rows] for name in self._probabilities([])}, frame)
+
+    def _discover(self, names: Iterable[Label], weights: Iterable[float]) -> dict[Label, int]:
+        """The classes once `names` are learned. Nothing changes yet: the rows may still be refused."""
+        labels = self._labels
+        for name, weight in zip(names, weights, strict=True):
+            if name not in labels and weight != 0:
+                labels = self._with_new(labels, as_label(name))
+        return labels
+
+    def _with_new(self, labels: dict[Label, int], name: Label) -> dict[Label, int]:
+        if self._by_sign and not labels and isinstance(name, bool):
+            return {False: 0, True: 1}
+        known = ", ".join(map(repr, labels))
+        if self.classes is not None:
+            raise ValueError(f"label {name!r}, expected one of the given classes: {known}")
+        if self._by_sign and len(labels) == 2:
+            raise ValueError(
+                f"label {name!r} is a third class beside {known}, and loss {self.loss!r} separates two; "
+                "use max_margin or softmax"
+            )
+        return labels | {name: len(labels)}
+
+    def _target(self, name: Label, labels: dict[Label, int]) -> Label | None:
+        """What the engine is told: the label, or its place where it decides by a sign."""
+        return labels.get(name) if self._by_sign else name
+
+    def _scores(self, outputs: list[float]) -> list[float]:
+        """A score for every class: one output is the second's against 0; what is not learned yet has 0."""
+        scores = [0.0, *outputs] if self._by_sign else outputs
+        return (scores + [0.0] * len(self._labels))[: len(self._labels)]
+
+    def _best(self, outputs: list[float]) -> Label:
+        scores = self._scores(outputs)
+        return list(self._labels)[scores.index(max(scores))]
+
+    def _probabilities(self, outputs: list[float]) -> dict[Label, float]:
+        if not self._labels:
+            return {False: 0.5, True: 0.5} if self._by_sign else {}
+        scores = self._scores(outputs)
+        highest = max(scores)
+        parts = [math.exp(score - highest) for score in scores]
+        whole = sum(parts)
+        return {name: part / whole for name, part in zip(self._labels, parts, strict=True)}
+
+
+def loss_name(loss: Setting) -> str:
+    """The name in any of the forms in which a loss is described."""
+    return loss.split(":")[0] if isinstance(loss, str) else next(iter(loss))
+
+
+def as_label(name: Any) -> Label:
+    """A label in Python's own types."""
+    plain = name.item() if isinstance(name, np.generic) else name
+    if isinstance(plain, (bool, int, str)):
+        return plain
+    if isinstance(plain, float) and plain.is_integer():
+        return int(plain)
+    raise TypeError(
+        f"label {name!r} is of type {type(name).__name__}, expected a bool, a whole number or a string"
+    )

@@ -1,0 +1,143 @@
+"""A novelty detector that holds a chosen rate of alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from river import base
+
+from okl import AlertRate
+from okl.river._base import KernelEstimator, Setting
+from okl.river._features import as_frame, as_series
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEAST = 1e-12
+"""The least threshold that scores are measured by; NORMA's may reach 0."""
+
+
+class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
+    """A novelty detector that raises alerts at the rate that was asked for.
+
+    `score_one` is `1 - score / threshold`: the higher, the more novel; positive for an alert, 1 for a row
+    unlike anything before. The threshold follows the stream, so that a fraction `nu` of the rows that are
+    learned are alerts. It is there after the first `warmup` rows; until then `score_one` is minus the score,
+    and nothing is an alert.
+
+    A filter that keeps rows from the detector should keep back the extremes only, such as
+    `anomaly.ThresholdFilter(detector, threshold=0.5)`: one that keeps back all alerts leaves it nothing but
+    normal rows, of which a fraction `nu` are alerts again, and again.
+
+    Parameters
+    ----------
+    nu
+        The rate of alerts. None: with a loss that has none.
+    loss
+        `nu_novelty`, or `novelty` with a fixed `margin`.
+    kernel
+        `gaussian`, `exponential`, `matern32`, `matern52`, `rational_quadratic`, or a description as
+        `okl.Learner` takes it.
+    gamma
+        The kernel's inverse width. None: found from the first `warmup` examples.
+    lam
+        The weight of the regulariser: the larger, the faster the past is forgotten.
+    step
+        The rule of step sizes.
+    eta
+        The first step size. None: the one in `step`.
+    budget
+        What bounds the number of terms: `merge`, `transfer`, `window`, `age`, ... None: `merge` with a
+        Gaussian kernel, else `transfer`.
+    terms
+        The number of terms of the budget. None: 1000.
+    threshold
+        `tracker`: a quantile of its own, which holds the rate tightly; `norma`: the margin that the loss
+        learns.
+    scale
+        `standard`: features are put into units of their deviation over the first `warmup` examples; `none`.
+    warmup
+        The examples from which `gamma`, `scale` and the tracker's start are found.
+    settings
+        Any other setting of `okl.Learner`: `average`, `speed`, `margin`, ...
+
+    Examples
+    --------
+    >>> import random
+    >>> import okl
+
+    >>> rng = random.Random(1)
+    >>> detector = okl.river.NoveltyDetector(nu=0.02)
+    >>> for _ in range(2000):
+    ...     detector.learn_one({"a": rng.gauss(0, 1), "b": rng.gauss(0, 1)})
+
+    >>> detector.is_novel_one({"a": 0.0, "b": 0.0}), detector.is_novel_one({"a": 9.0, "b": 0.0})
+    (False, True)
+    >>> 0.01 < detector.alert_rate.rate < 0.03
+    True
+    """
+
+    def __init__(
+        self,
+        nu: float | None = 0.05,
+        loss: Setting = "nu_novelty",
+        kernel: Setting = "gaussian",
+        gamma: float | None = None,
+        lam: float = 0.1,
+        step: Setting = "inverse_sqrt:0.1",
+        eta: float | None = None,
+        budget: Setting | None = None,
+        terms: int | None = None,
+        threshold: Setting = "tracker",
+        scale: Setting = "standard",
+        warmup: int = 256,
+        **settings: Any,
+    ) -> None:
+        self.nu = nu
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.lam = lam
+        self.step = step
+        self.eta = eta
+        self.budget = budget
+        self.terms = terms
+        self.threshold = threshold
+        self.scale = scale
+        self.warmup = warmup
+        self.settings = settings
+        self._start()
+
+    @property
+    def alert_rate(self) -> AlertRate | None:
+        """`rate` of alerts, `nu` as asked for, and `bound` on their difference; None before it is known."""
+        return self.learner.alert_rate
+
+    def learn_one(self, x: Mapping[Hashable, Any]) -> None:
+        """Learns one row."""
+        self._learn_row(x)
+
+    def learn_many(self, X: pd.DataFrame) -> None:
+        """Learns the rows of a frame in order, exactly as `learn_one` does."""
+        self._learn_frame(as_frame(X))
+
+    def score_one(self, x: Mapping[Hashable, Any]) -> float:
+        """How novel a row is: `1 - score / threshold`, positive for an alert."""
+        return self._novelty(self._predict_row(x))
+
+    def score_many(self, X: pd.DataFrame) -> pd.Series[Any]:
+        """`score_one` of every row, as a series."""
+        frame = as_frame(X)
+        return as_series([self._novelty(scores) for scores in self._predict_frame(frame)], frame)
+
+    def is_novel_one(self, x: Mapping[Hashable, Any]) -> bool:
+        """Is the row an alert?"""
+        threshold = self.learner.threshold
+        return threshold is not None and self._predict_row(x)[0] < threshold
+
+    def _novelty(self, scores: list[float]) -> float:
+        [score], threshold = scores, self.learner.threshold
+        if threshold is None:
+            return min(-score, -LEAST)
+        return (threshold - score) / max(threshold, LEAST)

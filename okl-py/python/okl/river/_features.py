@@ -1,0 +1,127 @@
+"""From River's dictionaries and frames to rows of numbers, and what is said when that fails."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Set
+from typing import TYPE_CHECKING, Any, cast
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from river.utils import dataframe
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+LARGEST = 1e15
+"""The largest feature that the engine takes."""
+
+
+class Features:
+    """The features so far, a column each, in the order in which they came: those of one row in name order."""
+
+    def __init__(self) -> None:
+        self._columns: dict[Hashable, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def unseen(self, names: Set[Hashable]) -> list[Hashable]:
+        """Those of `names` that are new, in the order in which they would enter."""
+        if names <= self._columns.keys():
+            return []
+        new: set[Any] = names - self._columns.keys()
+        try:
+            return sorted(new)
+        except TypeError:  # names of several types have no order of their own
+            return sorted(new, key=lambda name: (type(name).__name__, repr(name)))
+
+    def with_new(self, names: list[Hashable]) -> Features:
+        """These features and then `names`."""
+        wider = Features()
+        wider._columns = self._columns | {name: len(self) + i for i, name in enumerate(names)}
+        return wider
+
+    def row(self, x: Mapping[Hashable, Any]) -> list[Any]:
+        """The values of `x` by column; an absent feature is 0."""
+        get = x.get
+        return [get(name, 0.0) for name in self._columns]
+
+    def matrix(self, frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
+        """The values of a frame by column; an absent feature is 0."""
+        names, values = frame.columns, numbers(frame)
+        if names == list(self._columns):
+            return values
+        matrix = np.zeros((len(values), len(self)))
+        matrix[:, [self._columns[name] for name in names]] = values
+        return matrix
+
+
+def numbers(frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
+    """The frame as it is, as numbers."""
+    try:
+        return dataframe.to_numpy(frame)
+    except (TypeError, ValueError):
+        for name in frame.columns:
+            if not frame[name].dtype.is_numeric() and frame[name].dtype != nw.Boolean:
+                raise TypeError(
+                    f"column {name!r}: found {frame[name].dtype}, expected numbers; encode it first"
+                ) from None
+        raise
+
+
+def check_row(x: Mapping[Hashable, Any]) -> None:
+    """Refuses what is not a number, by the name of its feature."""
+    for name, value in x.items():
+        try:
+            size = math.fabs(value)
+        except TypeError:
+            raise TypeError(
+                f"feature {name!r}: found {value!r}, expected a number; encode it first, for instance with "
+                "preprocessing.OneHotEncoder"
+            ) from None
+        if not size <= LARGEST:
+            raise ValueError(f"feature {name!r}: found {value!r}, {_EXPECTED}") from None
+
+
+def check_frame(frame: nw.DataFrame[Any]) -> None:
+    """Refuses what is not a number, by its row and column."""
+    values = numbers(frame)
+    bad = np.argwhere(~(np.abs(values) <= LARGEST))
+    if len(bad):
+        row, column = bad[0].tolist()
+        raise ValueError(
+            f"row {row}, column {frame.columns[column]!r}: found {values[row, column]}, {_EXPECTED}"
+        ) from None
+
+
+_EXPECTED = (
+    "expected a finite number below 1e15; fill it in first, for instance with preprocessing.StatImputer, "
+    "or leave the feature out: an absent feature is 0"
+)
+
+
+def as_frame(X: pd.DataFrame) -> nw.DataFrame[Any]:
+    """A frame as River's own estimators see it: pandas', or that of another library."""
+    return dataframe.into_frame(X)
+
+
+def as_list(y: pd.Series[Any]) -> list[Any]:
+    """A series as Python's own values."""
+    return dataframe.into_series(y).to_list()
+
+
+def as_weights(w: float | pd.Series[Any], rows: int) -> list[float]:
+    """A weight for every row."""
+    return [float(w)] * rows if isinstance(w, (int, float)) else as_list(w)
+
+
+def as_series(values: list[Any], like: nw.DataFrame[Any]) -> pd.Series[Any]:
+    """A series of the library of a frame, with its index."""
+    return cast("pd.Series[Any]", dataframe.to_native_series(values, name=None, like=like))
+
+
+def as_table(columns: Mapping[Any, list[Any]], like: nw.DataFrame[Any]) -> pd.DataFrame:
+    """A frame of the library of another, with its index."""
+    return cast("pd.DataFrame", dataframe.to_native_frame(columns, like=like))

@@ -1,0 +1,134 @@
+"""A kernel regressor."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from river import base
+
+from okl.river._base import KernelEstimator, Setting
+from okl.river._features import as_frame, as_list, as_series, as_weights
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
+    """A kernel regressor.
+
+    Features may come and go: an absent one is 0, a new one was 0 in every row before. `learn_many` leaves
+    behind exactly what `learn_one` on each row does.
+
+    Parameters
+    ----------
+    loss
+        `squared`, `absolute`, `huber`, `epsilon`, `quantile` (with `q`), or `nu_epsilon` and `nu_huber`,
+        which find their tube or scale themselves.
+    kernel
+        `gaussian`, `linear`, `polynomial`, `exponential`, `matern32`, `matern52`, `rational_quadratic`, or a
+        description as `okl.Learner` takes it.
+    gamma
+        The kernel's inverse width. None: found from the first `warmup` examples.
+    lam
+        The weight of the regulariser.
+    step
+        The rule of step sizes: `constant`, `inverse_sqrt`, `decay`, `pegasos`, `theorem1`, `theorem2`, or
+        `smd`, which adapts itself and follows a stream that changes.
+    eta
+        The first step size. None: the one in `step`.
+    budget
+        What bounds the number of terms: `merge`, `transfer`, `window`, `age`, ... None: `merge` with a
+        Gaussian kernel, else `transfer`.
+    terms
+        The number of terms of the budget. None: 1000.
+    scale
+        `standard`: features are put into units of their deviation over the first `warmup` examples; `none`.
+    average
+        Which hypothesis predicts: `none` (the last), `uniform` or `exponential`.
+    offset
+        Is an offset learned?
+    warmup
+        The examples from which `gamma` and `scale` are found; they are relearned whenever these change.
+    settings
+        Any other setting of `okl.Learner`: `sigma`, `epsilon`, `q`, `nu`, `tau`, `implicit`, ...
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> import okl
+
+    >>> model = okl.river.KernelRegressor()
+    >>> error = evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
+    >>> error.get() < 0.4
+    True
+    """
+
+    def __init__(
+        self,
+        loss: Setting = "squared",
+        kernel: Setting = "gaussian",
+        gamma: float | None = None,
+        lam: float = 1e-4,
+        step: Setting = "decay:eta=0.5,tau=1000",
+        eta: float | None = None,
+        budget: Setting | None = None,
+        terms: int | None = None,
+        scale: Setting = "standard",
+        average: Setting = "none",
+        offset: bool = True,
+        warmup: int = 256,
+        **settings: Any,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.lam = lam
+        self.step = step
+        self.eta = eta
+        self.budget = budget
+        self.terms = terms
+        self.scale = scale
+        self.average = average
+        self.offset = offset
+        self.warmup = warmup
+        self.settings = settings
+        self._start()
+
+    def learn_one(self, x: Mapping[Hashable, Any], y: float, w: float = 1.0) -> None:
+        """Learns one example.
+
+        Parameters
+        ----------
+        x
+            A dictionary of features.
+        y
+            Its target.
+        w
+            Its weight, which multiplies the loss; 0 learns nothing.
+        """
+        self._learn_row(x, y, w)
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series[Any], w: float | pd.Series[Any] = 1.0) -> None:
+        """Learns the rows of a frame in order, exactly as `learn_one` does.
+
+        Parameters
+        ----------
+        X
+            A frame with a column per feature.
+        y
+            A series of targets.
+        w
+            A weight for all rows, or a series of weights.
+        """
+        frame = as_frame(X)
+        self._learn_frame(frame, as_list(y), weights=as_weights(w, len(frame)))
+
+    def predict_one(self, x: Mapping[Hashable, Any]) -> float:
+        """The prediction; 0 before anything is learned."""
+        return self._predict_row(x)[0]
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
+        """`predict_one` of every row, as a series."""
+        frame = as_frame(X)
+        return as_series([score for [score] in self._predict_frame(frame)], frame)

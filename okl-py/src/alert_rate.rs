@@ -1,0 +1,54 @@
+//! `okl.AlertRate`.
+
+use pyo3::prelude::*;
+
+/// The rate at which rows were outside, and how far it can be from nu.
+///
+/// Attributes
+/// ----------
+/// nu : float
+///     What was asked for.
+/// rate : float
+///     What was seen: the fraction outside.
+/// bound : float
+///     ``abs(rate - nu)`` is at most this, whatever the data.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, okl
+/// >>> m = okl.Learner(loss="nu_novelty", nu=0.1, kernel="gaussian:1", step="constant:0.01", lam=1.0)
+/// >>> scores = m.learn(np.sin(np.arange(4000.0)).reshape(-1, 1))
+/// >>> abs(m.alert_rate.rate - 0.1) <= m.alert_rate.bound
+/// True
+#[pyclass(module = "okl", frozen, get_all, eq)]
+#[derive(PartialEq)]
+pub struct AlertRate {
+    /// What was asked for.
+    nu: f64,
+    /// What was seen: the fraction outside.
+    rate: f64,
+    /// abs(rate - nu) is at most this, whatever the data.
+    bound: f64,
+}
+
+impl From<okl::certificate::AlertRate> for AlertRate {
+    fn from(found: okl::certificate::AlertRate) -> Self {
+        AlertRate { nu: found.nu, rate: found.rate, bound: found.bound }
+    }
+}
+
+#[pymethods]
+impl AlertRate {
+    #[new]
+    fn new(nu: f64, rate: f64, bound: f64) -> Self {
+        AlertRate { nu, rate, bound }
+    }
+
+    fn __getnewargs__(&self) -> (f64, f64, f64) {
+        (self.nu, self.rate, self.bound)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("AlertRate(nu={}, rate={}, bound={})", self.nu, self.rate, self.bound)
+    }
+}

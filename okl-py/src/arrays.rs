@@ -1,0 +1,62 @@
+//! What goes with the rows: numpy arrays of one number per row, seen without a copy where they have the right type.
+
+use numpy::{
+    Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+/// Any object as an array: itself, or what its array protocol gives.
+pub fn array<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    match object.cast::<PyUntypedArray>() {
+        Ok(array) => Ok(array.clone()),
+        Err(_) => Ok(object.py().import("numpy")?.call_method1("asarray", (object,))?.cast_into()?),
+    }
+}
+
+/// A copy in C order of the type named.
+pub fn converted<'py>(array: &Bound<'py, PyUntypedArray>, dtype: &str) -> PyResult<Bound<'py, PyAny>> {
+    array.call_method1("astype", (dtype, "C"))
+}
+
+/// The numbers of an array in C order; a copy only where type or layout ask for one.
+pub fn contiguous<'py, T: Element>(array: &Bound<'py, PyUntypedArray>, dtype: &str) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
+    match array.cast::<PyArrayDyn<T>>() {
+        Ok(typed) if array.is_aligned() && array.is_c_contiguous() => Ok(typed.try_readonly()?),
+        _ => Ok(converted(array, dtype)?.cast::<PyArrayDyn<T>>()?.try_readonly()?),
+    }
+}
+
+/// An argument that has one entry per row; the engine compares its length with the rows.
+fn per_row<'py>(name: &str, object: &Bound<'py, PyAny>, kinds: &[u8], expected: &str) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let array = array(object)?;
+    if array.ndim() != 1 {
+        return Err(PyValueError::new_err(format!("{name} has {} dimension(s), expected 1: one entry per row", array.ndim())));
+    }
+    if !array.is_empty() && !kinds.contains(&array.dtype().kind()) {
+        return Err(PyTypeError::new_err(format!("{name} has dtype {}, expected {expected}", array.dtype())));
+    }
+    Ok(array)
+}
+
+/// Weights: real numbers.
+pub fn weights<'py>(object: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArrayDyn<'py, f64>> {
+    contiguous(&per_row("weights", object, b"fiub", "real numbers")?, "float64")
+}
+
+/// Which rows have a target: booleans.
+pub fn known<'py>(object: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArrayDyn<'py, bool>> {
+    contiguous(&per_row("known", object, b"b", "booleans")?, "bool")
+}
+
+/// Ids: whole numbers from 0.
+pub fn ids<'py>(object: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArrayDyn<'py, u64>> {
+    let array = per_row("ids", object, b"iu", "whole numbers from 0")?;
+    if array.dtype().kind() == b'i' {
+        let signed = contiguous::<i64>(&array, "int64")?;
+        if let Some((row, id)) = signed.as_slice()?.iter().enumerate().find(|(_, id)| **id < 0) {
+            return Err(PyValueError::new_err(format!("row {row}: id {id}, expected a whole number from 0")));
+        }
+    }
+    contiguous(&array, "uint64")
+}

@@ -1,0 +1,150 @@
+//! The two calls that do the work: everything is seen as arrays first, then the engine runs without the interpreter.
+
+use std::cell::Cell;
+
+use okl::batch::RowSource;
+use okl::engine::Step;
+use okl::loss::Reads;
+use okl::{Learner, Workspace};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::arrays;
+use crate::errors::refused_rows;
+use crate::rows::{Matrix, Rows};
+use crate::scores::Table;
+use crate::shared::{Shared, Signals};
+use crate::targets::{Read, Reader};
+
+/// Any object of Python's, or none.
+pub type Object<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+/// What `learn` is given beside the rows.
+pub struct Given<'a, 'py> {
+    pub y: Object<'a, 'py>,
+    pub weights: Object<'a, 'py>,
+    pub ids: Object<'a, 'py>,
+    pub known: Object<'a, 'py>,
+}
+
+/// Learns rows; `each` sees what every row left behind. Returns the scores.
+pub fn learn<'py>(
+    shared: &Shared,
+    reader: Reader,
+    x: &Bound<'py, PyAny>,
+    given: &Given<'_, 'py>,
+    mut each: impl FnMut(&Step<'_>) + Send,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (py, held) = (x.py(), Rows::new(x)?);
+    let x = held.view();
+    let (y, present) = match given.y {
+        Some(y) => reader.read(y, x.rows())?,
+        None if reader.reads == Reads::Nothing => (Read::None, None),
+        None => return Err(PyValueError::new_err("this loss reads a target: give y, or use predict(X)")),
+    };
+    let known = given.known.map(arrays::known).transpose()?;
+    let known = both(known.as_ref().map(|k| k.as_slice()).transpose()?, present);
+    let weights = given.weights.map(arrays::weights).transpose()?;
+    let ids = given.ids.map(arrays::ids).transpose()?;
+    let mut batch = x.batch().targets(y.targets());
+    if let Some(known) = &known {
+        batch = batch.known(known);
+    }
+    if let Some(weights) = &weights {
+        batch = batch.weights(weights.as_slice()?);
+    }
+    if let Some(ids) = &ids {
+        batch = batch.ids(ids.as_slice()?);
+    }
+
+    let mut table = Table::new(batch.rows(), shared.look(py, Learner::outputs)?)?;
+    let mut signals = Signals::new();
+    let learned = shared.write(py, |learner| {
+        let each = |_, step: &Step<'_>| {
+            table.push(step.scores);
+            each(step);
+        };
+        let rows = learner.learn_while(&batch, each, || signals.quiet())?;
+        table.widen(width(learner, reader.reads));
+        Ok(rows)
+    })?;
+    let rows = learned.map_err(|e| refused_rows(e, 0, &x, reader.reads))?;
+    match signals.raised {
+        None => table.array(py, reader.reads != Reads::Class),
+        Some(error) => {
+            error.add_note(py, format!("okl: the first {rows} of {} rows have been learned", x.rows()))?;
+            error.value(py).setattr("rows_learned", rows)?;
+            Err(error)
+        }
+    }
+}
+
+/// Scores per row; a class that has been named has one, if only 0.
+fn width(learner: &Learner, reads: Reads) -> usize {
+    if reads == Reads::Class { learner.outputs().max(learner.classes().len()) } else { learner.outputs() }
+}
+
+/// A row has a target if the caller says so and it is not None. A mask of the wrong length is for the engine to refuse.
+fn both(known: Option<&[bool]>, present: Option<Vec<bool>>) -> Option<Vec<bool>> {
+    match (known, present) {
+        (Some(known), Some(present)) if known.len() == present.len() => {
+            Some(known.iter().zip(present).map(|(&known, present)| known && present).collect())
+        }
+        (Some(known), _) => Some(known.to_vec()),
+        (None, present) => present,
+    }
+}
+
+thread_local! {
+    /// Room for predictions, kept from call to call.
+    static WORKSPACE: Cell<Workspace> = Cell::default();
+}
+
+/// Lends the thread's workspace.
+pub fn with_workspace<T>(work: impl FnOnce(&mut Workspace) -> T) -> T {
+    let mut workspace = WORKSPACE.take();
+    let result = work(&mut workspace);
+    WORKSPACE.set(workspace);
+    result
+}
+
+/// Rows between two looks at the signals.
+const BLOCK: usize = 1024;
+
+/// Scores of rows, without learning.
+pub fn predict<'py>(shared: &Shared, reader: Reader, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let (py, held) = (x.py(), Rows::new(x)?);
+    let x = held.view();
+    let mut table = Table::new(x.rows(), shared.look(py, Learner::outputs)?)?;
+    let mut signals = Signals::new();
+    let scored = shared.read(py, |learner| {
+        with_workspace(|workspace| score(learner, &x, workspace, &mut table, &mut signals))?;
+        table.widen(width(learner, reader.reads));
+        Ok(())
+    })?;
+    scored.map_err(|(first, e)| refused_rows(e, first, &x, reader.reads))?;
+    match signals.raised {
+        None => table.array(py, reader.reads != Reads::Class),
+        Some(error) => Err(error),
+    }
+}
+
+/// Scores block by block; an error comes with the first row of its block.
+fn score(
+    learner: &Learner,
+    x: &Matrix<'_>,
+    workspace: &mut Workspace,
+    table: &mut Table,
+    signals: &mut Signals,
+) -> Result<(), (usize, okl::Error)> {
+    let (mut first, mut buffer) = (0, Vec::new());
+    loop {
+        let last = x.rows().min(first + BLOCK);
+        let block = learner.predict(workspace, x.block(first..last, &mut buffer), x.features()).map_err(|e| (first, e))?;
+        (0..last - first).for_each(|i| table.push(block.row(i)));
+        if last == x.rows() || !signals.quiet() {
+            return Ok(());
+        }
+        first = last;
+    }
+}

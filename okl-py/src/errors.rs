@@ -1,0 +1,53 @@
+//! Errors of the engine as Python's own.
+
+use std::io;
+use std::path::Path;
+
+use okl::loss::Reads;
+use okl::{Error, ErrorKind};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::rows::Matrix;
+
+/// A setting or a model file that the engine refuses.
+pub fn refused(error: &Error) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// Rows or targets that the engine refuses; it saw the rows from `first` on, in single precision.
+pub fn refused_rows(error: Error, first: usize, x: &Matrix<'_>, reads: Reads) -> PyErr {
+    let kind = match error.kind().clone() {
+        ErrorKind::NotFinite { row, column, found, hint } => {
+            let row = first + row;
+            let found = column.parse().map_or(found, |column| x.number(row, column));
+            let hint = if found.is_finite() { " below 1e15; rescale this feature" } else { hint };
+            ErrorKind::NotFinite { row, column, found, hint }
+        }
+        ErrorKind::Target { row, found, expected } if reads == Reads::Sign => ErrorKind::Target {
+            row,
+            found,
+            expected: format!("{expected} (text, bools, or any two with classes=[first, second])"),
+        },
+        other => other,
+    };
+    refused(&kind.into())
+}
+
+/// What the system says of a file, as the subclass of OSError that Python has for it.
+pub fn file_error(py: Python<'_>, error: &io::Error, path: &Path) -> PyErr {
+    let Some(code) = error.raw_os_error() else {
+        let text = format!("{}: {error}", path.display());
+        let no_path = error.kind() == io::ErrorKind::InvalidInput;
+        return if no_path { PyValueError::new_err(text) } else { PyOSError::new_err(text) };
+    };
+    let text = py.import("os").and_then(|os| os.call_method1("strerror", (code,))?.extract::<String>());
+    PyOSError::new_err((code, text.unwrap_or_else(|_| error.to_string()), path.as_os_str().to_owned()))
+}
+
+/// The lock of a learner is poisoned only if the engine panicked while it learned.
+pub fn broken() -> PyErr {
+    PyRuntimeError::new_err(
+        "a fault inside okl ended an earlier call, and this learner's state is unknown: load the last model saved",
+    )
+}

@@ -1,0 +1,508 @@
+//! What Python sees: `okl.Learner`.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use okl::loss::{Loss, Reads};
+use okl::{Config, Label};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyType};
+
+use crate::alert_rate::AlertRate;
+use crate::call::{self, Given, Object};
+use crate::errors::refused;
+use crate::scores::Report;
+use crate::shared::Shared;
+use crate::targets::Reader;
+use crate::{files, settings};
+
+/// Nobody has more features, or more processors: such a number is a mistake, and would exhaust the machine.
+const MOST_FEATURES: i64 = 1 << 24;
+const MOST_THREADS: i64 = 1 << 10;
+
+type Vector<'py> = Bound<'py, PyArray1<f64>>;
+
+/// An online kernel learner: a function that sees a stream, predicts every row before it learns it, and changes with it.
+///
+/// Learning a block of rows is learning them one by one, to the last bit, however the stream is cut into calls.
+///
+/// Parameters
+/// ----------
+/// config : dict, optional
+///     Settings by name, as `config` of another learner gives them.
+/// **settings
+///     The same as keyword arguments; they win over `config`, and None is as good as not given. A name with parameters is
+///     written ``budget="window:1000"``, ``step="decay:eta=1,tau=1000"``, ``budget={"window": {"terms": 1000}}``, or flat:
+///     ``budget="window", terms=1000``.
+///
+///     kernel
+///         linear; polynomial (degree, gamma, coef0); gaussian, exponential, matern32, matern52 (gamma, a number or "auto");
+///         rational_quadratic (gamma, alpha); ``{"scaled": {"weight": w, "of": kernel}}``; ``{"sum": [...]}``;
+///         ``{"product": [...]}``. Default "gaussian:auto".
+///     loss
+///         For two classes hinge (margin), nu_hinge (nu), perceptron, logistic; for classes max_margin, softmax; for novelty
+///         novelty (margin), nu_novelty (nu); for numbers squared, absolute, epsilon (epsilon), nu_epsilon (nu), huber
+///         (sigma), nu_huber (nu, sigma_rule), quantile (q). Default "hinge".
+///     step
+///         constant (eta), inverse_sqrt (eta), decay (eta, tau), theorem1 (bound, radius, horizon), theorem2, pegasos (t0),
+///         smd (eta, mu, decay, floor, cap, preset). Default "inverse_sqrt:0.5".
+///     budget
+///         unlimited; window, transfer, merge, forgetron (terms); age (steps); olok (exponent); weight (tolerance);
+///         certified (error). Default merge, or transfer if the kernel is not Gaussian, of 1000 terms.
+///     lam
+///         The regulariser, `lambda` inside a dict. Default 1e-3.
+///     offset
+///         Is an offset learned? Default False.
+///     classes
+///         The classes in order, if they are to be known before they are seen: for two, the second is positive.
+///     operator
+///         The matrix J that couples several outputs.
+///     average
+///         none, uniform or exponential (rate): which hypothesis predicts.
+///     scale
+///         none or standard: what is done to features first. Default "none".
+///     implicit, regulariser, threshold, theta0, warmup, anchor, allow_overshoot
+///         As on the command line; ``okl learn --help`` has a line on each.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, okl
+/// >>> m = okl.Learner(loss="hinge", kernel="gaussian", gamma=1.0, lam=1e-3, budget="window", terms=100)
+/// >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+/// >>> y = np.array([-1, 1, 1, -1])
+/// >>> for _ in range(20):
+/// ...     scores = m.learn(X, y)
+/// >>> np.sign(m.predict(X)).astype(int)
+/// array([-1,  1,  1, -1])
+#[pyclass(module = "okl", frozen)]
+pub struct Learner {
+    pub(crate) shared: Shared,
+    pub(crate) reader: Reader,
+    threads: AtomicUsize,
+}
+
+impl From<okl::Learner> for Learner {
+    fn from(learner: okl::Learner) -> Self {
+        let Config { loss, classes, .. } = learner.config();
+        let reader = Reader { reads: loss.reads(), classes_given: classes.is_some() };
+        Learner { reader, shared: Shared::new(learner), threads: AtomicUsize::new(1) }
+    }
+}
+
+impl Learner {
+    fn look<T>(&self, py: Python<'_>, look: impl FnOnce(&okl::Learner) -> T) -> PyResult<T> {
+        self.shared.look(py, look)
+    }
+
+    /// One number as a float, several as an array.
+    fn per_output<'py>(&self, py: Python<'py>, values: Vec<f64>) -> PyResult<Bound<'py, PyAny>> {
+        match (self.reader.reads, values.as_slice()) {
+            (Reads::Class, _) => Ok(values.into_pyarray(py).into_any()),
+            (_, [one]) => Ok(one.into_pyobject(py)?.into_any()),
+            _ => Ok(values.into_pyarray(py).into_any()),
+        }
+    }
+}
+
+#[pymethods]
+#[allow(non_snake_case)] // X is a matrix, here as in scikit-learn.
+impl Learner {
+    #[new]
+    #[pyo3(signature = (config=None, **settings))]
+    fn new(config: Option<&Bound<'_, PyDict>>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let config = settings::config(config, settings)?;
+        Ok(okl::Learner::new(config).map_err(|e| refused(&e))?.into())
+    }
+
+    /// Learns the rows in order and returns every row's score from before its update.
+    ///
+    /// Parameters
+    /// ----------
+    /// X : array-like of shape (n, features)
+    ///     float32 or float64 in any layout, read where it is; anything else that numpy can see as real numbers. The engine
+    ///     computes in single precision.
+    /// y : array-like of shape (n,) or (n, outputs), optional
+    ///     Numbers for regression. Classes (ints, bools, text) for max_margin and softmax. For the losses of two classes -1 and
+    ///     +1, or bools or text; other numbers only as the names in `classes`. None in an array of objects is a missing target.
+    ///     A novelty loss takes no y.
+    /// weights : array-like of shape (n,), optional
+    ///     Multiplies loss and gradient of a row; a row of weight 0 is only predicted.
+    /// ids : array-like of shape (n,), optional
+    ///     Whole numbers that name the rows: a row whose id and features are known adds onto its term.
+    /// known : array-like of shape (n,), optional
+    ///     False for rows that have no target and are only predicted, in their place.
+    ///
+    /// Returns
+    /// -------
+    /// ndarray of float64
+    ///     (n,) for one output, else (n, outputs); for max_margin and softmax always (n, classes so far).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError, TypeError
+    ///     With the row and the column. The whole call is checked first: nothing has been learned.
+    /// KeyboardInterrupt
+    ///     On Ctrl-C, between two blocks of rows. The learner has learned the first `rows_learned` rows, an attribute of the
+    ///     exception, and can be used.
+    ///
+    /// Notes
+    /// -----
+    /// Other threads run meanwhile. X must not be changed before the call is over.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import okl
+    /// >>> m = okl.Learner(loss="squared", kernel="gaussian", gamma=1.0, step="constant", eta=0.5, lam=0.0)
+    /// >>> m.learn([[0.0], [0.0], [0.0]], [1.0, 1.0, 1.0])
+    /// array([0.  , 0.5 , 0.75])
+    #[pyo3(signature = (X, y=None, *, weights=None, ids=None, known=None))]
+    fn learn<'py>(
+        &self,
+        X: &Bound<'py, PyAny>,
+        y: Object<'_, 'py>,
+        weights: Object<'_, 'py>,
+        ids: Object<'_, 'py>,
+        known: Object<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        call::learn(&self.shared, self.reader, X, &Given { y, weights, ids, known }, |_| {})
+    }
+
+    /// Learns as `learn` does and returns what every row left behind.
+    ///
+    /// Parameters
+    /// ----------
+    /// X, y, weights, ids, known
+    ///     As in `learn`.
+    ///
+    /// Returns
+    /// -------
+    /// dict of ndarray
+    ///     scores, as `learn` returns them; loss, times the weight, from before the update, nan where there was no target;
+    ///     outside, True where a row was an alert, a margin error or beyond the tube; threshold, what a novelty score was held
+    ///     against, nan where there is none.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import okl
+    /// >>> m = okl.Learner(loss="squared", kernel="gaussian", gamma=1.0, step="constant", eta=0.5, lam=0.0)
+    /// >>> m.learn_report([[0.0], [0.0]], [1.0, 1.0])["loss"]
+    /// array([0.5  , 0.125])
+    #[pyo3(signature = (X, y=None, *, weights=None, ids=None, known=None))]
+    fn learn_report<'py>(
+        &self,
+        X: &Bound<'py, PyAny>,
+        y: Object<'_, 'py>,
+        weights: Object<'_, 'py>,
+        ids: Object<'_, 'py>,
+        known: Object<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let mut report = Report::default();
+        let given = Given { y, weights, ids, known };
+        let scores = call::learn(&self.shared, self.reader, X, &given, |step| report.push(step))?;
+        report.dictionary(X.py(), scores)
+    }
+
+    /// Scores of rows, without learning: what `learn` would return for a row without a target.
+    ///
+    /// Parameters
+    /// ----------
+    /// X : array-like of shape (n, features)
+    ///     As in `learn`.
+    ///
+    /// Returns
+    /// -------
+    /// ndarray of float64
+    ///     Of the shape that `learn` returns. For two classes a positive score means the second; for novelty a row is novel iff
+    ///     its score is below `threshold`.
+    ///
+    /// Notes
+    /// -----
+    /// Several threads may predict at the same time.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import okl
+    /// >>> okl.Learner(loss="squared").predict([[1.0, 2.0]])
+    /// array([0.])
+    fn predict<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        call::predict(&self.shared, self.reader, X)
+    }
+
+    /// Makes room for more features; every row so far is taken to have been 0 there.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import okl
+    /// >>> m = okl.Learner(loss="squared")
+    /// >>> _ = m.learn([[1.0]], [1.0])
+    /// >>> m.widen(2)
+    /// >>> _ = m.learn([[1.0, 3.0]], [1.0])
+    fn widen(&self, py: Python<'_>, features: i64) -> PyResult<()> {
+        let features = within("features", features, 0, MOST_FEATURES)?;
+        self.shared.write(py, |learner| learner.widen(features))?.map_err(|e| refused(&e))
+    }
+
+    /// Tells the step size `smd` that the stream has changed: what it remembers of past steps starts anew.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import okl
+    /// >>> m = okl.Learner(loss="squared", kernel="gaussian:1", step="smd")
+    /// >>> _ = m.learn([[0.0], [0.0]], [1.0, 1.0])
+    /// >>> m.reset_trace()
+    fn reset_trace(&self, py: Python<'_>) -> PyResult<()> {
+        self.shared.write(py, okl::Learner::reset_trace)
+    }
+
+    /// The model file as bytes.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import okl
+    /// >>> type(okl.Learner().to_bytes())
+    /// <class 'bytes'>
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.shared.read(py, okl::Learner::to_bytes)?))
+    }
+
+    /// The learner that `to_bytes` wrote down; it goes on to the same bits.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import okl
+    /// >>> m = okl.Learner(loss="squared")
+    /// >>> okl.Learner.from_bytes(m.to_bytes()).config == m.config
+    /// True
+    #[classmethod]
+    fn from_bytes(_cls: &Bound<'_, PyType>, py: Python<'_>, data: &[u8]) -> PyResult<Self> {
+        Ok(py.detach(|| okl::Learner::from_bytes(data)).map_err(|e| refused(&e))?.into())
+    }
+
+    /// Writes the model file, which `okl.load` and the command line read: the old file is replaced as a whole or not at all.
+    ///
+    /// Parameters
+    /// ----------
+    /// path : str or os.PathLike
+    ///     The file.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import okl, os, tempfile
+    /// >>> path = os.path.join(tempfile.mkdtemp(), "m.okl")
+    /// >>> okl.Learner(loss="squared").save(path)
+    /// >>> okl.load(path).config["loss"]
+    /// {'squared': {}}
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        files::write(py, &path, &self.shared.read(py, okl::Learner::to_bytes)?)
+    }
+
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        Ok((this.get_type().getattr("from_bytes")?, (this.get().to_bytes(this.py())?,)))
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
+        let copy = Learner::from(self.shared.read(py, okl::Learner::clone)?);
+        copy.threads.store(self.threads(), Ordering::Relaxed);
+        Ok(copy)
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Self> {
+        self.__copy__(py)
+    }
+
+    fn __sizeof__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(size_of::<Self>() + self.look(py, okl::Learner::bytes)?)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let (config, terms, examples) = self.look(py, |m| (m.config().clone(), m.terms(), m.examples()))?;
+        let parts = settings::names(&config, ["loss", "kernel", "step", "budget"]);
+        Ok(format!("<okl.Learner {parts}: {terms} terms after {examples} examples>"))
+    }
+
+    /// The settings as a dict; once warmed up with the values that were found. ``Learner(m.config)`` builds the learner anew.
+    #[getter]
+    fn config<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        settings::dictionary(py, &self.look(py, |m| m.config().clone())?)
+    }
+
+    /// The classes so far, in the order of the scores; of two, the second is the positive one.
+    #[getter]
+    fn classes(&self, py: Python<'_>) -> PyResult<Vec<Class>> {
+        self.look(py, |m| m.classes().iter().cloned().map(Class::from).collect())
+    }
+
+    /// The number of features; 0 before the first row.
+    #[getter]
+    fn features(&self, py: Python<'_>) -> PyResult<usize> {
+        self.look(py, okl::Learner::features)
+    }
+
+    /// Scores per row.
+    #[getter]
+    fn outputs(&self, py: Python<'_>) -> PyResult<usize> {
+        self.look(py, okl::Learner::outputs)
+    }
+
+    /// Rows learned.
+    #[getter]
+    fn examples(&self, py: Python<'_>) -> PyResult<u64> {
+        self.look(py, okl::Learner::examples)
+    }
+
+    /// Steps that would have left a state that is not finite, and were not taken.
+    #[getter]
+    fn skipped(&self, py: Python<'_>) -> PyResult<u64> {
+        self.look(py, okl::Learner::skipped)
+    }
+
+    /// Terms of the expansion.
+    #[getter]
+    fn terms(&self, py: Python<'_>) -> PyResult<usize> {
+        self.look(py, okl::Learner::terms)
+    }
+
+    /// The step size of the last step.
+    #[getter]
+    fn eta(&self, py: Python<'_>) -> PyResult<f64> {
+        self.look(py, okl::Learner::eta)
+    }
+
+    /// The margin, tube or scale that the loss adapts.
+    #[getter]
+    fn theta(&self, py: Python<'_>) -> PyResult<f64> {
+        self.look(py, okl::Learner::theta)
+    }
+
+    /// The offset: a float, or an array if there are several outputs or classes.
+    #[getter]
+    fn offset<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.per_output(py, self.look(py, |m| m.offset().to_vec())?)
+    }
+
+    /// The offset that `predict` adds: `offset`, or its average where there is one.
+    #[getter]
+    fn predicting_offset<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.per_output(py, self.look(py, |m| m.predicting_offset().to_vec())?)
+    }
+
+    /// The squared norm of the function: exact until a term is dropped, an upper bound after; exact under smd.
+    #[getter]
+    fn norm2(&self, py: Python<'_>) -> PyResult<f64> {
+        self.look(py, okl::Learner::norm2)
+    }
+
+    /// A bound on the norm of all that was dropped so far.
+    #[getter]
+    fn truncation_error(&self, py: Python<'_>) -> PyResult<f64> {
+        self.look(py, okl::Learner::truncation_error)
+    }
+
+    /// The centres of the terms, (terms, features), in the units of the data.
+    #[getter]
+    fn centres<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let (centres, shape) = self.shared.read(py, |m| (m.centres(), [m.terms(), m.features()]))?;
+        centres.into_pyarray(py).reshape(shape)
+    }
+
+    /// The coefficients of the terms, (terms, outputs).
+    #[getter]
+    fn coefficients<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (coefficients, shape) = self.shared.read(py, |m| (m.coefficients(), [m.terms(), m.outputs()]))?;
+        coefficients.into_pyarray(py).reshape(shape)
+    }
+
+    /// The coefficients that `predict` uses: `coefficients`, or those of the average where there is one.
+    #[getter]
+    fn predicting_coefficients<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (coefficients, shape) = self.shared.read(py, |m| (m.predicting_coefficients(), [m.terms(), m.outputs()]))?;
+        coefficients.into_pyarray(py).reshape(shape)
+    }
+
+    /// Shift and factor per feature: kernels see (x - shift) * factor. Empty where they see x itself.
+    #[getter]
+    fn frame<'py>(&self, py: Python<'py>) -> PyResult<(Vector<'py>, Vector<'py>)> {
+        let (shift, factor) = self.look(py, |m| (m.frame().0.to_vec(), m.frame().1.to_vec()))?;
+        Ok((shift.into_pyarray(py), factor.into_pyarray(py)))
+    }
+
+    /// Bytes held for terms and coefficients.
+    #[getter]
+    fn bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        self.look(py, okl::Learner::bytes)
+    }
+
+    /// Are `gamma="auto"` or `scale="standard"` still provisional?
+    #[getter]
+    fn warming_up(&self, py: Python<'_>) -> PyResult<bool> {
+        self.look(py, okl::Learner::warming_up)
+    }
+
+    /// A row is novel iff its score is below this; None for other losses, and while a tracker gathers.
+    #[getter]
+    fn threshold(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        self.look(py, okl::Learner::threshold)
+    }
+
+    /// The rate of alerts and how far it can be from nu; None for losses without nu, and before the first row.
+    #[getter]
+    fn alert_rate(&self, py: Python<'_>) -> PyResult<Option<AlertRate>> {
+        Ok(self.look(py, okl::Learner::alert_rate)?.map(AlertRate::from))
+    }
+
+    /// A bound on the regret against every function of at most this norm and offset; None where none is known.
+    ///
+    /// Parameters
+    /// ----------
+    /// norm, offset : float
+    ///     The largest norm and offset of the functions compared with.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import okl
+    /// >>> m = okl.Learner(loss="hinge", kernel="gaussian:1")
+    /// >>> report = m.learn_report([[0.0], [1.0], [0.0]], [1, -1, 1])
+    /// >>> bool(report["loss"].sum() - 3 <= m.regret_bound(norm=0.0))  # the zero function loses 1 per row
+    /// True
+    #[pyo3(signature = (norm, offset=0.0))]
+    fn regret_bound(&self, py: Python<'_>, norm: f64, offset: f64) -> PyResult<Option<f64>> {
+        self.look(py, |m| m.regret_bound(norm, offset))
+    }
+
+    /// Threads that share large matrix products; no bit depends on it. It can be set, and is not saved.
+    #[getter]
+    fn threads(&self) -> usize {
+        self.threads.load(Ordering::Relaxed)
+    }
+
+    #[setter]
+    fn set_threads(&self, py: Python<'_>, threads: i64) -> PyResult<()> {
+        let threads = within("threads", threads, 1, MOST_THREADS)?;
+        self.shared.write(py, |learner| learner.set_threads(threads))?.map_err(|e| refused(&e))?;
+        self.threads.store(threads, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+fn within(name: &str, found: i64, least: i64, most: i64) -> PyResult<usize> {
+    let refuse = || PyValueError::new_err(format!("{name}: expected {least} to {most}, found {found}"));
+    usize::try_from(found).ok().filter(|_| (least..=most).contains(&found)).ok_or_else(refuse)
+}
+
+/// The name of a class as Python has it.
+#[derive(IntoPyObject)]
+enum Class {
+    Int(i64),
+    Text(String),
+}
+
+impl From<Label> for Class {
+    fn from(label: Label) -> Self {
+        match label {
+            Label::Int(number) => Class::Int(number),
+            Label::Text(text) => Class::Text(text),
+        }
+    }
+}

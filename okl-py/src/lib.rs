@@ -1,0 +1,37 @@
+//! The extension module `okl._okl`: the engine for Python, on numpy arrays.
+//!
+//! It owns no algorithm. `rows`, `targets` and `arrays` see Python's objects as what the engine reads, without copies where
+//! none are needed; `settings` carries configurations across; `shared` lets threads, signals and the interpreter live with
+//! one learner; `learner` is what Python sees.
+
+mod alert_rate;
+mod arrays;
+mod call;
+mod errors;
+mod files;
+mod learner;
+mod row;
+mod rows;
+mod scores;
+mod settings;
+mod shared;
+mod targets;
+
+#[pyo3::pymodule]
+mod _okl {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::alert_rate::AlertRate;
+    #[pymodule_export]
+    use super::files::load;
+    #[pymodule_export]
+    use super::learner::Learner;
+    #[pymodule_export]
+    use super::row::{learn_row, predict_row};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

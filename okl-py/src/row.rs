@@ -1,0 +1,51 @@
+//! One row at a time, without numpy: what the River estimators call.
+//!
+//! The interpreter is not released: a row is learned in microseconds, less than it can take to get the interpreter back.
+
+use okl::loss::Reads;
+use okl::{Batch, Targets};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::call::with_workspace;
+use crate::errors::refused;
+use crate::learner::Learner;
+use crate::targets::label;
+
+/// Learns one row: a number for every feature, and a target; a loss that reads a sign takes it for the name of a class.
+#[pyfunction]
+#[pyo3(signature = (learner, values, y=None, weight=1.0))]
+pub fn learn_row(
+    learner: &Bound<'_, Learner>,
+    values: &Bound<'_, PyList>,
+    y: Option<&Bound<'_, PyAny>>,
+    weight: f64,
+) -> PyResult<()> {
+    let (learner, x, weights) = (learner.get(), numbers(values)?, [weight]);
+    let reader = learner.reader;
+    let batch = Batch::new(&x, x.len()).weights(&weights);
+    let learn = |targets: Targets<'_>| {
+        let learned = learner.shared.touch(values.py(), |learner| learner.learn_with(&batch.targets(targets), |_, _| {}))?;
+        learned.map_err(|e| refused(&e))
+    };
+    match (reader.reads, y) {
+        (Reads::Nothing, _) | (_, None) => learn(Targets::None),
+        (Reads::Class | Reads::Sign, Some(y)) => learn(Targets::Labels(&[label(0, y)?.ok_or_else(|| reader.unreadable(0, y))?])),
+        (Reads::Number | Reads::Vector, Some(y)) => learn(Targets::Numbers(&[y.extract()?])),
+    }
+}
+
+/// The scores of one row, one per output; 0 while there are neither features nor examples.
+#[pyfunction]
+pub fn predict_row(learner: &Bound<'_, Learner>, values: &Bound<'_, PyList>) -> PyResult<Vec<f64>> {
+    let x = numbers(values)?;
+    let scores = learner.get().shared.look(values.py(), |learner| match learner.features() {
+        0 if x.is_empty() => Ok(vec![0.0; learner.outputs()]),
+        _ => with_workspace(|workspace| learner.predict(workspace, &x, x.len())).map(|scores| scores.values),
+    })?;
+    scores.map_err(|e| refused(&e))
+}
+
+fn numbers(values: &Bound<'_, PyList>) -> PyResult<Vec<f32>> {
+    values.iter().map(|value| Ok(value.extract::<f64>()? as f32)).collect()
+}

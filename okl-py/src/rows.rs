@@ -1,0 +1,139 @@
+//! Rows of features as they come from Python: whatever numpy sees as a matrix of real numbers.
+
+use std::ops::Range;
+
+use numpy::ndarray::{ArrayView2, Axis, s};
+use numpy::{PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods};
+use okl::Batch;
+use okl::batch::RowSource;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::arrays::{array, converted};
+
+/// A matrix of single or double precision, in any layout, held for a call.
+pub enum Rows<'py> {
+    Single(PyReadonlyArray2<'py, f32>),
+    Double(PyReadonlyArray2<'py, f64>),
+}
+
+impl<'py> Rows<'py> {
+    /// Sees an object as rows: float32 and float64 where they are, other real numbers converted.
+    pub fn new(x: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let array = array(x)?;
+        if !b"fiub".contains(&array.dtype().kind()) {
+            let (dtype, kind) = (array.dtype(), x.get_type().name()?);
+            return Err(PyTypeError::new_err(format!(
+                "X is a {kind} of {dtype}, expected a matrix of real numbers (float32 or float64)"
+            )));
+        }
+        if array.ndim() != 2 {
+            return Err(PyValueError::new_err(format!(
+                "X has {} dimension(s), expected 2: rows and features. One row is X.reshape(1, -1), one feature X.reshape(-1, 1)",
+                array.ndim()
+            )));
+        }
+        if viewable(&array) {
+            if let Ok(array) = array.cast::<PyArray2<f32>>() {
+                return Ok(Rows::Single(array.try_readonly()?));
+            }
+            if let Ok(array) = array.cast::<PyArray2<f64>>() {
+                return Ok(Rows::Double(array.try_readonly()?));
+            }
+        }
+        let array = converted(&array, "float64")?;
+        Ok(Rows::Double(array.cast::<PyArray2<f64>>()?.try_readonly()?))
+    }
+
+    /// What the engine may read without Python.
+    pub fn view(&self) -> Matrix<'_> {
+        match self {
+            Rows::Single(x) => Matrix::Single(x.as_array()),
+            Rows::Double(x) => Matrix::Double(x.as_array()),
+        }
+    }
+}
+
+/// Can elements be reached by whole strides? A field of a structured array, for one, need not be.
+fn viewable(array: &Bound<'_, PyUntypedArray>) -> bool {
+    let size = array.dtype().itemsize() as isize;
+    !array.is_empty() && array.is_aligned() && array.strides().iter().all(|stride| stride % size == 0)
+}
+
+/// A view of [`Rows`]; it is read block by block where it is not what the engine wants already.
+#[derive(Clone, Debug)]
+pub enum Matrix<'a> {
+    Single(ArrayView2<'a, f32>),
+    Double(ArrayView2<'a, f64>),
+}
+
+impl Matrix<'_> {
+    /// The rows as a batch, without a copy.
+    pub fn batch(&self) -> Batch<'_> {
+        match self {
+            Matrix::Single(x) if x.is_standard_layout() => Batch::new(x.as_slice().unwrap_or(&[]), x.ncols()),
+            _ => Batch::read_from(self),
+        }
+    }
+
+    /// The rows of a range, in single precision: where they are, or written to `buffer`.
+    pub fn block<'b>(&'b self, rows: Range<usize>, buffer: &'b mut Vec<f32>) -> &'b [f32] {
+        match self {
+            Matrix::Single(x) if x.is_standard_layout() => {
+                &x.as_slice().unwrap_or(&[])[rows.start * x.ncols()..rows.end * x.ncols()]
+            }
+            _ => {
+                buffer.clear();
+                self.read(rows, buffer);
+                buffer
+            }
+        }
+    }
+
+    /// One number as it was given.
+    pub fn number(&self, row: usize, column: usize) -> f64 {
+        match self {
+            Matrix::Single(x) => x[[row, column]].into(),
+            Matrix::Double(x) => x[[row, column]],
+        }
+    }
+}
+
+impl RowSource for Matrix<'_> {
+    fn rows(&self) -> usize {
+        match self {
+            Matrix::Single(x) => x.nrows(),
+            Matrix::Double(x) => x.nrows(),
+        }
+    }
+
+    fn features(&self) -> usize {
+        match self {
+            Matrix::Single(x) => x.ncols(),
+            Matrix::Double(x) => x.ncols(),
+        }
+    }
+
+    fn read(&self, rows: Range<usize>, to: &mut Vec<f32>) {
+        match self {
+            Matrix::Single(x) => gather(x.slice(s![rows, ..]), to, |v| v),
+            Matrix::Double(x) => gather(x.slice(s![rows, ..]), to, |v| v as f32),
+        }
+    }
+}
+
+/// Appends a block row by row; it is walked along its rows or down its columns, as it lies in memory.
+fn gather<T: Copy>(block: ArrayView2<'_, T>, to: &mut Vec<f32>, single: impl Fn(T) -> f32) {
+    let (start, features) = (to.len(), block.ncols());
+    if block.strides()[1].abs() <= block.strides()[0].abs() {
+        return block.outer_iter().for_each(|row| match row.to_slice() {
+            Some(row) => to.extend(row.iter().map(|&v| single(v))),
+            None => to.extend(row.iter().map(|&v| single(v))),
+        });
+    }
+    to.resize(start + block.len(), 0.0);
+    for (column, values) in block.axis_iter(Axis(1)).enumerate().filter(|_| !block.is_empty()) {
+        let places = to[start + column..].iter_mut().step_by(features);
+        places.zip(values).for_each(|(place, &v)| *place = single(v));
+    }
+}

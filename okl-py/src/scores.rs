@@ -1,0 +1,75 @@
+//! What the rows of a call left behind, gathered while the interpreter is released.
+
+use numpy::{IntoPyArray, PyArrayMethods};
+use okl::engine::Step;
+use pyo3::exceptions::PyMemoryError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Scores row by row; wider once a class has been named.
+pub struct Table {
+    rows: usize,
+    width: usize,
+    values: Vec<f64>,
+}
+
+impl Table {
+    /// Room for so many rows.
+    pub fn new(rows: usize, width: usize) -> PyResult<Self> {
+        let mut values = Vec::new();
+        let refuse = |_| PyMemoryError::new_err(format!("no room for the scores of {rows} rows: give fewer at a time"));
+        values.try_reserve_exact(rows.saturating_mul(width)).map_err(refuse)?;
+        Ok(Table { rows: 0, width, values })
+    }
+
+    pub fn push(&mut self, scores: &[f64]) {
+        self.widen(scores.len());
+        self.rows += 1;
+        self.values.extend_from_slice(scores);
+        self.values.resize(self.rows * self.width, 0.0);
+    }
+
+    /// A score that did not exist yet was 0.
+    pub fn widen(&mut self, width: usize) {
+        if width <= self.width {
+            return;
+        }
+        let mut wide = vec![0.0; self.rows * width];
+        for (to, from) in wide.chunks_exact_mut(width).zip(self.values.chunks_exact(self.width.max(1))) {
+            to[..from.len()].copy_from_slice(from);
+        }
+        (self.values, self.width) = (wide, width);
+    }
+
+    /// As an array: (rows,) if `flat` and there is one score per row, else (rows, outputs).
+    pub fn array(self, py: Python<'_>, flat: bool) -> PyResult<Bound<'_, PyAny>> {
+        let Table { rows, width, values } = self;
+        let array = values.into_pyarray(py);
+        if flat && width == 1 { Ok(array.into_any()) } else { Ok(array.reshape([rows, width])?.into_any()) }
+    }
+}
+
+/// What every row left behind beside its scores.
+#[derive(Default)]
+pub struct Report {
+    loss: Vec<f64>,
+    outside: Vec<bool>,
+    threshold: Vec<f64>,
+}
+
+impl Report {
+    pub fn push(&mut self, step: &Step<'_>) {
+        self.loss.push(step.loss.unwrap_or(f64::NAN));
+        self.outside.push(step.outside.unwrap_or(false));
+        self.threshold.push(step.threshold.unwrap_or(f64::NAN));
+    }
+
+    pub fn dictionary<'py>(self, py: Python<'py>, scores: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let report = PyDict::new(py);
+        report.set_item("scores", scores)?;
+        report.set_item("loss", self.loss.into_pyarray(py))?;
+        report.set_item("outside", self.outside.into_pyarray(py))?;
+        report.set_item("threshold", self.threshold.into_pyarray(py))?;
+        Ok(report)
+    }
+}

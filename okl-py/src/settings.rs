@@ -1,0 +1,110 @@
+//! Settings between Python and the engine: keyword arguments in, a dictionary out.
+
+use okl::Config;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use serde_json::{Map, Number, Value};
+
+use crate::errors::refused;
+
+/// Kernels nest; so deep, nobody means it.
+const DEEPEST: usize = 32;
+
+/// The configuration that a dictionary and keyword arguments describe. The latter win; None is as good as not given.
+pub fn config(base: Option<&Bound<'_, PyDict>>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Config> {
+    let mut all = Map::new();
+    for table in base.into_iter().chain(settings) {
+        all.extend(object(table, 0)?);
+    }
+    Config::from_value(Value::Object(all)).map_err(|e| refused(&e))
+}
+
+fn object(table: &Bound<'_, PyDict>, depth: usize) -> PyResult<Map<String, Value>> {
+    let mut map = Map::new();
+    for (key, value) in table.iter().filter(|(_, value)| !value.is_none()) {
+        let key: String = key.extract()?;
+        // `lambda` is a word of Python's.
+        let key = if key == "lam" { "lambda".into() } else { key };
+        let value = json(&key, &value, depth)?;
+        let value = match key.as_str() {
+            "operator" => flat(value),
+            "classes" => each(value, label),
+            _ => value,
+        };
+        map.insert(key, value);
+    }
+    Ok(map)
+}
+
+/// A Python value in the common form; `key` is where it was found.
+fn json(key: &str, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
+    if depth > DEEPEST {
+        return Err(PyValueError::new_err(format!("{key}: nested more than {DEEPEST} deep")));
+    }
+    if value.is_instance_of::<PyBool>() {
+        return Ok(Value::Bool(value.extract()?));
+    }
+    if value.is_instance_of::<PyInt>() {
+        let number = value.extract::<i64>().map(Value::from);
+        return number.map_err(|_| PyValueError::new_err(format!("{key}: {value} is too large")));
+    }
+    if value.is_instance_of::<PyFloat>() {
+        let number = Number::from_f64(value.extract()?).map(Value::Number);
+        return number.ok_or_else(|| PyValueError::new_err(format!("{key}: expected a finite number, found {value}")));
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Value::String(text.to_str()?.into()));
+    }
+    if let Ok(table) = value.cast::<PyDict>() {
+        return Ok(Value::Object(object(table, depth + 1)?));
+    }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        let parts = value.try_iter()?.map(|part| json(key, &part?, depth + 1));
+        return Ok(Value::Array(parts.collect::<PyResult<_>>()?));
+    }
+    // numpy's scalars and arrays, pandas' series.
+    if value.hasattr("tolist")? {
+        return json(key, &value.call_method0("tolist")?, depth + 1);
+    }
+    Err(PyTypeError::new_err(format!("{key}: cannot read a {} as a setting", value.get_type().name()?)))
+}
+
+fn each(value: Value, change: impl Fn(Value) -> Value) -> Value {
+    if let Value::Array(parts) = value { Value::Array(parts.into_iter().map(change).collect()) } else { value }
+}
+
+/// A matrix row by row, as the configuration has it.
+fn flat(value: Value) -> Value {
+    let Value::Array(rows) = value else { return value };
+    let parts = rows.into_iter().flat_map(|row| if let Value::Array(row) = row { row } else { vec![row] });
+    Value::Array(parts.collect())
+}
+
+/// A class is a whole number or text: False and True are 0 and 1, as they are in Python, and 2.0 is 2.
+fn label(name: Value) -> Value {
+    match &name {
+        Value::Bool(yes) => i64::from(*yes).into(),
+        Value::Number(number) => match number.as_f64() {
+            Some(v) if number.is_f64() && v.fract() == 0.0 && v.abs() < 1e15 => (v as i64).into(),
+            _ => name,
+        },
+        _ => name,
+    }
+}
+
+/// A configuration as a dictionary.
+pub fn dictionary<'py>(py: Python<'py>, config: &Config) -> PyResult<Bound<'py, PyAny>> {
+    let json = PyModule::import(py, "json")?;
+    json.call_method1("loads", (config.to_json(),))
+}
+
+/// The names that some settings have, in one line.
+pub fn names<const N: usize>(config: &Config, settings: [&str; N]) -> String {
+    let all: Value = serde_json::from_str(&config.to_json()).unwrap_or_default();
+    let name = |value: &Value| match value {
+        Value::Object(table) => table.keys().next().cloned().unwrap_or_default(),
+        other => other.as_str().unwrap_or_default().to_string(),
+    };
+    settings.map(|setting| name(&all[setting])).join(", ")
+}

@@ -1,0 +1,191 @@
+//! Targets as they come from Python. What they mean is decided by the loss and their type, never by their values: a
+//! decision that looked at a block's values would depend on the cut.
+
+use numpy::{PyArrayDescrMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
+use okl::loss::Reads;
+use okl::{Label, Targets};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyList, PyString, PyTuple};
+
+use crate::arrays::{array, contiguous};
+
+/// How a learner reads targets.
+#[derive(Clone, Copy)]
+pub struct Reader {
+    /// What its loss reads.
+    pub reads: Reads,
+    /// Were `classes` given, so that numbers can be their names under a loss that reads a sign?
+    pub classes_given: bool,
+}
+
+/// Targets that the engine can read.
+pub enum Read<'py> {
+    None,
+    Array(PyReadonlyArrayDyn<'py, f64>),
+    Numbers(Vec<f64>),
+    Labels(Vec<Label>),
+}
+
+impl Read<'_> {
+    pub fn targets(&self) -> Targets<'_> {
+        match self {
+            Read::None => Targets::None,
+            Read::Array(y) => Targets::Numbers(y.as_slice().unwrap_or(&[])),
+            Read::Numbers(y) => Targets::Numbers(y),
+            Read::Labels(y) => Targets::Labels(y),
+        }
+    }
+}
+
+/// Targets, and which rows have one where some are None.
+type Found<'py> = (Read<'py>, Option<Vec<bool>>);
+
+impl Reader {
+    /// Reads the targets of so many rows.
+    pub fn read<'py>(self, y: &Bound<'py, PyAny>, rows: usize) -> PyResult<Found<'py>> {
+        if self.reads == Reads::Nothing {
+            return Err(PyValueError::new_err("this loss reads no target: leave y out"));
+        }
+        let y = as_array(y)?;
+        match y.shape() {
+            [n] | [n, _] if *n == rows => {}
+            [n] | [n, _] => return Err(PyValueError::new_err(format!("y has {n} rows, X has {rows}"))),
+            shape => {
+                let found = shape.len();
+                return Err(PyValueError::new_err(format!("y has {found} dimensions, expected 1, or 2 for several outputs")));
+            }
+        }
+        let kind = y.dtype().kind();
+        if kind == b'O' {
+            return self.objects(&y, rows);
+        }
+        let found = match (self.names_classes(b"bUT".contains(&kind)), kind) {
+            (false, b'f' | b'i' | b'u' | b'b') => Read::Array(contiguous(&y, "float64")?),
+            (true, b'f') => labels(contiguous::<f64>(&y, "float64")?.as_slice()?, whole)?,
+            (true, b'i') => labels(contiguous::<i64>(&y, "int64")?.as_slice()?, |_, v| Ok(Label::Int(v)))?,
+            (true, b'u') => labels(contiguous::<u64>(&y, "uint64")?.as_slice()?, unsigned)?,
+            (true, b'b') => labels(contiguous::<bool>(&y, "bool")?.as_slice()?, |_, v| Ok(Label::Int(v.into())))?,
+            (true, b'U' | b'T') => {
+                let texts: Vec<String> = y.call_method0("ravel")?.call_method0("tolist")?.extract()?;
+                Read::Labels(texts.into_iter().map(Label::Text).collect())
+            }
+            _ => return Err(PyTypeError::new_err(format!("y has dtype {}, expected {}", y.dtype(), self.expected()))),
+        };
+        Ok((found, None))
+    }
+
+    /// Are these targets names of classes? `apart` says that they cannot be taken for numbers.
+    fn names_classes(self, apart: bool) -> bool {
+        match self.reads {
+            Reads::Class => true,
+            Reads::Sign => self.classes_given || apart,
+            Reads::Number | Reads::Vector | Reads::Nothing => false,
+        }
+    }
+
+    fn expected(self) -> &'static str {
+        match self.reads {
+            Reads::Class | Reads::Sign if self.classes_given => "the given classes",
+            Reads::Class => "classes: whole numbers, bools or text",
+            Reads::Sign => "-1 and +1, or classes as bools or text",
+            _ => "numbers",
+        }
+    }
+
+    /// An array of any objects, None where a target is missing.
+    fn objects<'py>(self, y: &Bound<'py, PyUntypedArray>, rows: usize) -> PyResult<Found<'py>> {
+        let items: Vec<Bound<'py, PyAny>> = y.call_method0("ravel")?.call_method0("tolist")?.extract()?;
+        let width = items.len().checked_div(rows).unwrap_or(1).max(1);
+        let known = items.chunks(width).enumerate().map(known).collect::<PyResult<Vec<bool>>>()?;
+        let first = items.iter().find(|v| !v.is_none());
+        let labels = self.names_classes(first.is_some_and(apart));
+        let row = |i: usize| i / width;
+        let items = items.iter().enumerate().map(|(i, v)| (row(i), v));
+        let found = if labels {
+            Read::Labels(items.map(|(row, v)| self.label(row, v)).collect::<PyResult<_>>()?)
+        } else {
+            Read::Numbers(items.map(|(row, v)| self.number(row, v)).collect::<PyResult<_>>()?)
+        };
+        Ok((found, Some(known)))
+    }
+
+    fn number(self, row: usize, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+        match value {
+            _ if value.is_none() => Ok(0.0),
+            _ if self.reads == Reads::Sign && apart(value) => Err(self.unreadable(row, value)),
+            _ => value.extract().map_err(|_| self.unreadable(row, value)),
+        }
+    }
+
+    fn label(self, row: usize, value: &Bound<'_, PyAny>) -> PyResult<Label> {
+        if value.is_none() {
+            return Ok(Label::Int(0));
+        }
+        // Under a sign, unless classes are given, text and bools are names while numbers are not: no array has both.
+        if self.reads == Reads::Sign && !self.classes_given && !apart(value) {
+            return Err(self.unreadable(row, value));
+        }
+        label(row, value)?.ok_or_else(|| self.unreadable(row, value))
+    }
+
+    pub fn unreadable(self, row: usize, found: &Bound<'_, PyAny>) -> PyErr {
+        let name = found.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
+        let expected = self.expected();
+        PyTypeError::new_err(format!("row {row}: target {found} of type {name}, expected {expected}; None is a missing target"))
+    }
+}
+
+/// numpy writes numbers beside text as text: a list is seen as the objects that are in it.
+fn as_array<'py>(y: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let found = array(y)?;
+    let listed = y.is_instance_of::<PyList>() || y.is_instance_of::<PyTuple>();
+    match listed && found.dtype().kind() == b'U' {
+        true => Ok(y.py().import("numpy")?.call_method1("asarray", (y, "object"))?.cast_into()?),
+        false => Ok(found),
+    }
+}
+
+/// A target cannot be half there.
+fn known((row, targets): (usize, &[Bound<'_, PyAny>])) -> PyResult<bool> {
+    match targets.iter().filter(|v| v.is_none()).count() {
+        0 => Ok(true),
+        missing if missing == targets.len() => Ok(false),
+        _ => Err(PyValueError::new_err(format!("row {row}: some of its targets are None; give all of them or none"))),
+    }
+}
+
+/// Text and bools cannot be taken for numbers.
+fn apart(value: &Bound<'_, PyAny>) -> bool {
+    let numpy_bool = || value.get_type().name().is_ok_and(|name| name == "bool" || name == "bool_");
+    value.is_instance_of::<PyString>() || value.is_instance_of::<PyBool>() || numpy_bool()
+}
+
+/// The class that an object names; none if it can name none.
+pub fn label(row: usize, value: &Bound<'_, PyAny>) -> PyResult<Option<Label>> {
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Some(Label::Text(text.to_str()?.into())));
+    }
+    match value.extract().or_else(|_| value.extract::<bool>().map(i64::from)) {
+        Ok(number) => Ok(Some(Label::Int(number))),
+        Err(_) => value.extract().ok().map(|v| whole(row, v)).transpose(),
+    }
+}
+
+fn labels<T: Copy>(values: &[T], label: impl Fn(usize, T) -> PyResult<Label>) -> PyResult<Read<'static>> {
+    Ok(Read::Labels(values.iter().enumerate().map(|(row, &v)| label(row, v)).collect::<PyResult<_>>()?))
+}
+
+fn unsigned(row: usize, value: u64) -> PyResult<Label> {
+    let large = |_| PyValueError::new_err(format!("row {row}: class {value} is too large; use text"));
+    i64::try_from(value).map(Label::Int).map_err(large)
+}
+
+/// A class that was written as a float.
+fn whole(row: usize, value: f64) -> PyResult<Label> {
+    const EXACT: f64 = (1u64 << 53) as f64;
+    match value.fract() == 0.0 && value.abs() <= EXACT {
+        true => Ok(Label::Int(value as i64)),
+        false => Err(PyValueError::new_err(format!("row {row}: target {value:?}, expected a class: a whole number or text"))),
+    }
+}

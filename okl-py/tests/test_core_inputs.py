@@ -1,0 +1,131 @@
+"""Rows of any type, layout and origin are the same rows; none is copied that need not be."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import okl
+
+
+def field(X: np.ndarray) -> np.ndarray:
+    """Columns of a packed record: neither aligned nor whole strides apart."""
+    records = np.zeros(X.shape, dtype=[("flag", "i1"), ("value", X.dtype)])
+    records["value"] = X
+    return records["value"]
+
+
+def locked(X: np.ndarray) -> np.ndarray:
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+def spread(X: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """Every so many rows and columns of something larger."""
+    large = np.full((X.shape[0] * rows, X.shape[1] * columns), np.nan, dtype=X.dtype)
+    large[::rows, ::columns] = X
+    return large[::rows, ::columns]
+
+
+LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
+    "as it is": lambda X: X,
+    "fortran": np.asfortranarray,
+    "read-only": locked,
+    "rows apart": lambda X: spread(X, 2, 1),
+    "columns apart": lambda X: spread(X, 1, 3),
+    "rows and columns apart": lambda X: spread(X, 3, 2),
+    "backwards": lambda X: X[::-1].copy()[::-1],
+    "columns backwards": lambda X: X[:, ::-1].copy()[:, ::-1],
+    "other bytes": lambda X: X.astype(X.dtype.newbyteorder()),
+    "field": field,
+    "matrix": lambda X: X.view(np.matrix),
+    "list": lambda X: X.tolist(),
+    "tuples": lambda X: [tuple(row) for row in X.tolist()],
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+}
+
+
+def learned(X: Any) -> tuple[bytes, bytes, bytes]:
+    m = okl.Learner(loss="nu_novelty", nu=0.2, kernel="gaussian", warmup=64, budget="window:50")
+    return m.learn(X).tobytes(), m.predict(X).tobytes(), m.to_bytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(layout: str, dtype: Any, rng: np.random.Generator) -> None:
+    X = rng.normal(size=(601, 5)).astype(dtype)
+    assert learned(LAYOUTS[layout](X)) == learned(X.astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "uint64", "bool", "float16", "longdouble"])
+def test_other_numbers_are_converted(dtype: str, rng: np.random.Generator) -> None:
+    X = rng.integers(0, 2 if dtype == "bool" else 50, size=(300, 4)).astype(dtype)
+    assert learned(X) == learned(X.astype(np.float32))
+
+
+def test_frames_of_several_types() -> None:
+    frame = pd.DataFrame({"a": [1, 2, 3] * 30, "b": [0.5, 1.5, 2.0] * 30, "c": [True, False, True] * 30})
+    X = np.array([[1, 0.5, 1], [2, 1.5, 0], [3, 2.0, 1]] * 30)
+    assert learned(frame.astype({"c": int})) == learned(X)
+    assert learned(pl.DataFrame(frame)) == learned(X)
+
+
+def test_double_precision_is_rounded_once() -> None:
+    """0.1 as a double is nearest to 0.1 as a single, which the engine computes with."""
+    X = np.full((1, 3), 0.1)
+    m = okl.Learner(loss="squared", kernel="linear", step="constant:1", lam=0.0, anchor="none")
+    m.learn(X, [1.0])
+    assert (m.centres == np.float32(0.1)).all()
+    assert m.coefficients.tolist() == [[1.0]]
+
+
+def test_the_caller_keeps_his_array(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(300, 3)).astype(np.float32)
+    before = X.copy()
+    m = okl.Learner(loss="squared", scale="standard")
+    scores = m.learn(X, X[:, 0])
+    scores[:] = 7.0
+    m.centres[:] = 7.0
+    m.coefficients[:] = 7.0
+    assert (X == before).all()
+    assert not (m.predict(X) == 7.0).any()
+    assert not (m.coefficients == 7.0).any()
+
+
+WITHIN_MEMORY = """
+import resource, sys
+import numpy as np, okl
+n, d = 400_000, 128
+X = {X}
+m = okl.Learner(loss="novelty", kernel="linear", budget="window:4", step="constant:0.1", anchor="none")
+m.learn(X[:2000])
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 60_000_000, used + 60_000_000))
+assert len(m.learn(X)) == len(m.predict(X)) == n
+print("learned")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for its memory")
+@pytest.mark.parametrize(
+    "X",
+    [
+        "np.zeros((n, d), np.float32)",
+        "np.zeros((n, d), np.float32, order='F')",
+        "np.broadcast_to(np.linspace(0.0, 1.0, d), (n, d))",
+    ],
+)
+def test_rows_are_not_copied(X: str) -> None:
+    """400,000 rows of 128 features are 200 MB in single precision; there is room for a quarter of that."""
+    program = WITHIN_MEMORY.format(X=X)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "learned\n", done.stderr

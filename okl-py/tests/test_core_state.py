@@ -1,0 +1,160 @@
+"""What can be seen of a learner: attributes, certificates, configuration."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import okl
+
+
+def gaussian(A: np.ndarray, B: np.ndarray, gamma: float) -> np.ndarray:
+    return np.exp(-gamma * ((A[:, None, :] - B[None, :, :]) ** 2).sum(axis=2))
+
+
+@pytest.mark.parametrize("average", ["none", "uniform"])
+def test_the_function_is_its_terms(average: str, rng: np.random.Generator) -> None:
+    """f(x) = sum_i k(x, c_i) alpha_i + b, computed again in double precision."""
+    X = rng.normal(size=(500, 3))
+    Y = np.stack([np.sin(X[:, 0]), X[:, 1] * X[:, 2]], axis=1)
+    m = okl.Learner(loss="squared", kernel="gaussian:0.3", budget="merge:100", offset=True, average=average)
+    m.learn(X, Y)
+    K = gaussian(X, m.centres.astype(float), 0.3)
+    np.testing.assert_allclose(K @ m.predicting_coefficients + m.predicting_offset, m.predict(X), atol=2e-5)
+    assert m.centres.shape == (m.terms, 3) and m.centres.dtype == np.float32
+    assert m.coefficients.shape == (m.terms, 2) and m.coefficients.dtype == np.float64
+    same = (m.coefficients == m.predicting_coefficients).all() and (m.offset == m.predicting_offset).all()
+    assert same == (average == "none")
+
+
+def test_norm_and_frame(regressor: okl.Learner, rng: np.random.Generator) -> None:
+    """|f|² = alpha^T K alpha while nothing was dropped; a Gaussian kernel subtracts the first row."""
+    X = rng.normal(size=(50, 2))
+    regressor.learn(X, X[:, 0])
+    alpha, K = regressor.coefficients[:, 0], gaussian(regressor.centres, regressor.centres, 0.7)
+    np.testing.assert_allclose(regressor.norm2, alpha @ K @ alpha, rtol=1e-5)
+    assert regressor.truncation_error == 0.0
+    shift, factor = regressor.frame
+    assert (shift == X[0].astype(np.float32)).all() and (factor == 1.0).all()
+
+
+def test_before_the_first_row() -> None:
+    m = okl.Learner(loss="squared")
+    assert (m.features, m.outputs, m.examples, m.skipped, m.terms) == (0, 1, 0, 0, 0)
+    assert m.centres.shape == (0, 0) and m.coefficients.shape == (0, 1)
+    assert m.offset == 0.0 and isinstance(m.offset, float)
+    assert m.predict(np.ones((4, 9))).tolist() == [0.0] * 4
+    assert m.warming_up and m.threshold is None and m.alert_rate is None
+    assert okl.Learner(loss="softmax").predict(np.ones((4, 9))).shape == (4, 0)
+    assert okl.Learner(loss="softmax").offset.shape == (0,)
+
+
+def test_counts(circle: tuple[Any, Any]) -> None:
+    X, y = circle
+    m = okl.Learner(loss="hinge", kernel="gaussian:1", budget="window:10", step="constant:0.25", theta0=None)
+    m.learn(X, y)
+    assert (m.features, m.examples, m.terms, m.eta) == (2, len(X), 10, 0.25)
+    assert m.bytes > 10 * (4 * 2 + 8) and m.truncation_error > 0.0
+
+
+def test_warm_up(rng: np.random.Generator) -> None:
+    """The frozen configuration has the values that were found, and needs no warm-up of its own."""
+    X = rng.normal(size=(40, 2)) * [1.0, 100.0] + 5.0
+    m = okl.Learner(loss="squared", scale="standard", warmup=32)
+    m.learn(X[:31], X[:31, 0])
+    assert m.warming_up and m.config["kernel"] == {"gaussian": {"gamma": "auto"}}
+    m.learn(X[31:], X[31:, 0])
+    assert not m.warming_up
+    fixed = m.config["scale"]["fixed"]
+    first = X[:32].astype(np.float32).astype(float)
+    np.testing.assert_allclose(fixed["shift"], first.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(fixed["factor"], 1.0 / first.std(axis=0), rtol=1e-9)
+    assert not okl.Learner(m.config).warming_up
+
+
+def test_widen(regressor: okl.Learner, rng: np.random.Generator) -> None:
+    """Features that come later were zero before."""
+    X = rng.normal(size=(80, 3))
+    X[:40, 2] = 0.0
+    whole = okl.Learner(regressor.config)
+    whole.learn(X, X[:, 0])
+    regressor.learn(X[:40, :2], X[:40, 0])
+    regressor.widen(3)
+    assert regressor.features == 3
+    regressor.learn(X[40:], X[40:, 0])
+    assert regressor.to_bytes() == whole.to_bytes()
+    with pytest.raises(ValueError, match="features: expected at least 3, found 2"):
+        regressor.widen(2)
+
+
+def test_reset_trace(rng: np.random.Generator) -> None:
+    """Only smd has something to forget."""
+    X = rng.normal(size=(50, 2))
+    for step, changes in [("smd", True), ("constant:0.1", False)]:
+        m = okl.Learner(loss="squared", kernel="gaussian:1", step=step)
+        m.learn(X, X[:, 0])
+        before = m.to_bytes()
+        m.reset_trace()
+        assert (m.to_bytes() != before) == changes
+
+
+def test_alert_rate(rng: np.random.Generator) -> None:
+    m = okl.Learner(loss="nu_novelty", nu=0.1, kernel="gaussian:1", step="constant:0.01", lam=1.0)
+    m.learn(rng.normal(size=(4000, 1)))
+    rate = m.alert_rate
+    assert rate is not None and rate.nu == 0.1
+    assert abs(rate.rate - rate.nu) <= rate.bound
+    assert pickle.loads(pickle.dumps(rate)) == rate != okl.AlertRate(0.1, rate.rate, 0.0)
+    assert repr(okl.AlertRate(0.1, 0.2, 0.3)) == "AlertRate(nu=0.1, rate=0.2, bound=0.3)"
+    assert m.threshold == m.theta
+
+
+def test_regret_bound(circle: tuple[Any, Any]) -> None:
+    """Against f = 0, whose hinge loss is 1 at every row, the losses so far are within the bound."""
+    m = okl.Learner(loss="hinge", kernel="gaussian:1", step="inverse_sqrt:0.5", lam=0.01)
+    losses = m.learn_report(*circle)["loss"]
+    bound = m.regret_bound(0.0)
+    assert bound is not None and losses.sum() - len(losses) <= bound
+    assert m.regret_bound(2.0, offset=1.0) >= bound
+    assert okl.Learner(loss="nu_hinge", nu=0.5).regret_bound(1.0) is None
+
+
+def test_config_rebuilds_the_learner(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(100, 2))
+    J = np.array([[1.0, 0.25], [0.25, 2.0]])
+    forms: list[dict[str, Any]] = [
+        {"kernel": "gaussian", "gamma": 0.5, "budget": "window", "terms": 20, "lam": 1e-2, "operator": J},
+        {"kernel": "gaussian:0.5", "budget": "window:20", "lambda": 1e-2, "operator": J.ravel().tolist()},
+        {
+            "kernel": {"gaussian": {"gamma": np.float64(0.5)}},
+            "budget": {"window": {"terms": np.int32(20)}},
+            "lam": 0.01,
+            "operator": J.tolist(),
+            "theta0": None,
+            "classes": None,
+        },
+    ]
+    states = set()
+    for form in forms:
+        m = okl.Learner(loss="squared", **form)
+        assert okl.Learner(m.config).config == okl.Learner(**m.config).config == m.config
+        assert okl.Learner({"loss": "absolute", **form}, loss="squared").config == m.config
+        m.learn(X, X)
+        states.add(m.to_bytes())
+    assert len(states) == 1
+    assert m.config["lambda"] == 0.01 and m.config["operator"] == [1.0, 0.25, 0.25, 2.0]
+
+
+def test_config_is_a_copy() -> None:
+    m = okl.Learner()
+    m.config["lambda"] = 7.0
+    assert m.config["lambda"] == 1e-3
+
+
+def test_repr(circle: tuple[Any, Any]) -> None:
+    m = okl.Learner(loss="hinge", kernel="gaussian:1", budget="window:10")
+    m.learn(*circle)
+    assert repr(m) == "<okl.Learner hinge, gaussian, inverse_sqrt, window: 10 terms after 400 examples>"

@@ -1,0 +1,221 @@
+"""How y, weights, ids and masks are read."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import okl
+
+CLASS_LOSSES = ["max_margin", "softmax"]
+SIGN_LOSSES = ["hinge", "nu_hinge:0.3", "perceptron", "logistic"]
+
+
+def learner(loss: str, **more: Any) -> okl.Learner:
+    return okl.Learner(loss=loss, kernel="gaussian:1", **more)
+
+
+@pytest.fixture
+def X(rng: np.random.Generator) -> np.ndarray:
+    return rng.normal(size=(90, 2))
+
+
+def same(*runs: tuple[okl.Learner, Any], X: np.ndarray) -> None:
+    """All targets leave the same function behind."""
+    states = set()
+    for m, y in runs:
+        m.learn(X, y)
+        states.add((m.predict(X).tobytes(), m.terms))
+    assert len(states) == 1
+
+
+@pytest.mark.parametrize("loss", SIGN_LOSSES)
+def test_signs(loss: str, X: np.ndarray) -> None:
+    """-1 and +1 of any type; bools and text are classes, discovered; other numbers are, if they are given."""
+    positive = X[:, 0] > 0
+    positive[:2] = [False, True]
+    y = np.where(positive, 1.0, -1.0)
+    given = {"classes": [False, True]}
+    same(
+        *(
+            (learner(loss), form)
+            for form in (y, y.astype(np.float32), y.astype(np.int8), y.tolist(), y.reshape(-1, 1))
+        ),
+        (learner(loss), pd.Series(y)),
+        (learner(loss), pl.Series(y)),
+        (learner(loss), y.astype(object)),
+        (learner(loss, classes=[-1, 1]), y),
+        (learner(loss, **given), positive),
+        (learner(loss, **given), positive.astype(int)),
+        (learner(loss, **given), positive.astype(float)),
+        (learner(loss, **given), positive.astype(object)),
+        (learner(loss, classes=["no", "yes"]), np.where(positive, "yes", "no")),
+        (learner(loss, classes=np.array([3, 7])), np.where(positive, 7, 3)),
+        X=X,
+    )
+
+
+def test_discovered_signs_start_with_the_second_class(X: np.ndarray) -> None:
+    """With one class there is nothing to learn: the first row is only predicted."""
+    positive = X[:, 0] > 0
+    positive[:2] = [False, True]
+    named, known = learner("hinge"), learner("hinge")
+    named.learn(X, np.where(positive, "yes", "no"))
+    known.learn(X, np.where(positive, 1, -1), known=np.arange(len(X)) > 0)
+    assert named.classes == ["no", "yes"]
+    assert named.predict(X).tobytes() == known.predict(X).tobytes()
+
+
+@pytest.mark.parametrize("loss", CLASS_LOSSES)
+def test_classes(loss: str, X: np.ndarray) -> None:
+    index = (np.abs(X[:, 0]) * 2).astype(int).clip(0, 2)
+    index[:3] = [0, 1, 2]
+    names = np.array(["a", "b", "c"])
+    forms = [
+        index,
+        index.astype(np.uint8),
+        index.astype(float),
+        index.tolist(),
+        index.astype(object),
+        pd.Series(index),
+    ]
+    texts = [
+        names[index],
+        names[index].tolist(),
+        names[index].astype(object),
+        pd.Series(names[index]),
+        pl.Series(names[index]),
+    ]
+    texts.append(pd.Categorical(names[index]))
+    same(*((learner(loss), form) for form in [*forms, *texts]), X=X)
+    m = learner(loss)
+    assert m.learn(X, names[index]).shape == m.predict(X).shape == (len(X), 3)
+    assert m.classes == ["a", "b", "c"]
+
+
+def test_given_classes_have_their_order(X: np.ndarray) -> None:
+    m = learner("softmax", classes=["c", "a", "b"])
+    assert m.predict(X).shape == (len(X), 3)
+    m.learn(X[:2], ["b", "c"])
+    assert m.classes == ["c", "a", "b"]
+    assert m.predict(X[:1]).argmax() == 2
+    with pytest.raises(ValueError, match=r"row 1: target d, expected one of the given classes: c, a, b"):
+        m.learn(X[:2], ["a", "d"])
+
+
+def test_a_list_of_text_and_numbers_keeps_both(X: np.ndarray) -> None:
+    m = learner("max_margin")
+    m.learn(X[:3], [1, "1", 2])
+    assert m.classes == [1, "1", 2]
+
+
+def test_a_class_has_score_zero_before_it_is_named(X: np.ndarray) -> None:
+    scores = learner("max_margin").learn(X[:6], list("ababac"))
+    assert scores.shape == (6, 3)
+    assert not scores[:, 2].any() and scores[2:, :2].any()
+
+
+def test_regression(X: np.ndarray) -> None:
+    y = np.round(X[:, 0] * 3)
+    forms = [
+        y,
+        y.astype(int),
+        y.astype(np.float32),
+        y.tolist(),
+        y.astype(object),
+        y[:, None],
+        pd.Series(y),
+        pl.Series(y),
+    ]
+    same(*((learner("squared"), form) for form in forms), X=X)
+
+
+def test_several_outputs(X: np.ndarray) -> None:
+    y = np.stack([X[:, 0], X[:, 1], X.sum(axis=1)], axis=1)
+    same(
+        *((learner("squared"), form) for form in [y, np.asfortranarray(y), y.tolist(), pd.DataFrame(y)]), X=X
+    )
+    m = learner("squared", offset=True)
+    assert m.learn(X, y).shape == m.predict(X).shape == (len(X), 3)
+    assert m.coefficients.shape == (m.terms, 3)
+    for column in range(3):
+        one = learner("squared", offset=True)
+        assert one.learn(X, y[:, column]).shape == (len(X),)
+
+
+def test_none_is_a_missing_target(X: np.ndarray) -> None:
+    known = np.arange(len(X)) % 3 > 0
+    for loss, y in [
+        ("squared", X[:, 0]),
+        ("squared", X),
+        ("hinge", np.sign(X[:, 0])),
+        ("hinge", np.where(X[:, 0] > 0, "yes", "no")),
+        ("max_margin", (X[:, 0] > 0).astype(int)),
+    ]:
+        masked, missing, both = learner(loss), learner(loss), learner(loss)
+        scores = masked.learn(X, y, known=known)
+        objects = y.astype(object)
+        objects[~known] = None
+        assert missing.learn(X, objects).tobytes() == scores.tobytes()
+        assert masked.to_bytes() == missing.to_bytes()
+        both.learn(X, objects, known=np.arange(len(X)) % 2 > 0)
+        masked = learner(loss)
+        masked.learn(X, y, known=known & (np.arange(len(X)) % 2 > 0))
+        assert both.to_bytes() == masked.to_bytes()
+
+
+def test_rows_without_a_target_change_nothing(X: np.ndarray, regressor: okl.Learner) -> None:
+    regressor.learn(X[:50], X[:50, 0])
+    before = regressor.to_bytes()
+    expected = regressor.predict(X)
+    assert regressor.learn(X, np.zeros(90), known=np.zeros(90, bool)).tobytes() == expected.tobytes()
+    assert regressor.learn(X, [None] * 90).tobytes() == expected.tobytes()
+    assert regressor.learn(X, np.zeros(90), weights=np.zeros(90)).tobytes() == expected.tobytes()
+    assert regressor.to_bytes() == before
+
+
+def test_weights_multiply_the_gradient(X: np.ndarray) -> None:
+    """One step of the squared loss from f = 0 has the coefficient eta w y."""
+    for weights in ([3.0], np.array([3]), np.array([3.0], np.float32), pd.Series([3.0])):
+        m = okl.Learner(loss="squared", kernel="gaussian:1", step="constant:0.125", lam=0.0)
+        m.learn(X[:1], [2.0], weights=weights)
+        assert m.coefficients.tolist() == [[0.125 * 3.0 * 2.0]]
+
+
+def test_ids_add_onto_their_term(X: np.ndarray, regressor: okl.Learner) -> None:
+    ids = np.arange(90)
+    regressor.learn(X, X[:, 0], ids=ids)
+    for form in (ids, ids.astype(np.uint64), ids.astype(np.int8), ids.tolist(), pd.Series(ids)):
+        assert regressor.terms == 90
+        regressor.learn(X, X[:, 0], ids=form)
+    with pytest.raises(ValueError, match="row 1: id 0 already names another input"):
+        regressor.learn(X[:2], X[:2, 0], ids=[0, 0])
+    assert regressor.examples == 6 * 90
+
+
+def test_report(X: np.ndarray, regressor: okl.Learner) -> None:
+    """The squared loss is (z - y)²/2, and its examples are never outside."""
+    known = np.arange(90) % 4 > 0
+    twin, y = copy.copy(regressor), X[:, 1]
+    report = regressor.learn_report(X, y, known=known)
+    assert report["scores"].tobytes() == twin.learn(X, y, known=known).tobytes()
+    np.testing.assert_allclose(report["loss"][known], (report["scores"] - y)[known] ** 2 / 2, rtol=1e-14)
+    assert np.isnan(report["loss"][~known]).all()
+    assert not report["outside"].any() and np.isnan(report["threshold"]).all()
+
+
+def test_report_of_a_detector(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(3000, 2))
+    m = okl.Learner(loss="nu_novelty", nu=0.1, kernel="gaussian:0.5", step="constant:0.01", lam=1.0)
+    report = m.learn_report(X)
+    assert (
+        report["scores"].dtype == report["loss"].dtype == np.float64 and report["outside"].dtype == np.bool_
+    )
+    assert ((report["scores"] < report["threshold"]) == report["outside"]).all()
+    assert m.alert_rate is not None
+    assert m.alert_rate.rate == report["outside"].mean()

@@ -1,0 +1,191 @@
+"""NoveltyDetector: the sign of its scores, and an alert rate that is what nu says.
+
+The certificate is exact (algorithms.md 3.5): after T rows that met the threshold,
+rate = nu - ln(th_T / th_0) / (speed T).
+Measured here, of rows 257 to 20,000 as they came: the rate (its bound) without a change, and with a shift by
+10 deviations at row 10,000, of which the last columns show the alerts in the 200 rows after it and the rate
+of all 10,000:
+
+    nu      stationary           with a shift         200 rows    10,000 rows
+    0.01    0.0098  (0.0002)     0.0098  (0.0002)     42          0.0101
+    0.05    0.0494  (0.0006)     0.0494  (0.0006)     52          0.0501
+    0.20    0.1991  (0.0009)     0.1991  (0.0009)     73          0.2000
+"""
+
+import pickle
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from okl.sklearn import NoveltyDetector
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.ensemble import IsolationForest
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import roc_auc_score
+from sklearn.metrics.pairwise import rbf_kernel
+
+ROWS = 20_000
+SPEED = 0.05
+WARMUP = 256
+CENTRES = np.array([[0.0, 0.0], [5.0, 5.0], [-6.0, 4.0]])
+
+
+def normal_rows(count, seed=0):
+    return make_blobs(count, centers=CENTRES, random_state=seed)[0]
+
+
+def stream(shift):
+    X = normal_rows(ROWS)
+    X[ROWS // 2 :] += shift
+    return X
+
+
+def watched(detector, X, pieces=37):
+    """The alerts as they came, and the threshold before each piece and at the end."""
+    alerts, thresholds = [], []
+    for part in np.array_split(X, pieces):
+        thresholds.append((sum(map(len, alerts)), getattr(detector, "offset_", 0.0)))
+        alerts.append(detector.partial_fit_predict(part) == -1)
+    return np.concatenate(alerts), [*thresholds, (len(X), detector.offset_)]
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0, 10.0])
+@pytest.mark.parametrize("nu", [0.01, 0.05, 0.2])
+def test_the_alert_rate_is_what_nu_says(nu, shift):
+    detector = NoveltyDetector(nu)
+    alerts, _ = watched(detector, stream(shift))
+    certificate = detector.alert_rate_
+    assert certificate.nu == nu
+    assert not alerts[:WARMUP].any()
+    rate = alerts[WARMUP:].mean()
+    assert rate == pytest.approx(certificate.rate, rel=1e-12)
+    assert abs(rate - nu) <= certificate.bound + 1e-9
+    # The threshold ends within a factor 20 of where it started: that is all the harm the shift has done.
+    assert certificate.bound <= np.log(20) / (SPEED * (ROWS - WARMUP))
+
+
+@pytest.mark.parametrize("shift", [0.0, 10.0])
+@pytest.mark.parametrize("nu", [0.01, 0.05, 0.2])
+def test_the_certificate_is_exact_for_every_stretch_of_the_stream(nu, shift):
+    alerts, thresholds = watched(NoveltyDetector(nu), stream(shift))
+    for first, start in thresholds[2::7]:
+        for last, end in thresholds[5::7]:
+            if last > first > WARMUP:
+                rate = alerts[first:last].mean()
+                assert rate == pytest.approx(nu - np.log(end / start) / (SPEED * (last - first)), abs=1e-9)
+
+
+@pytest.mark.parametrize("nu", [0.01, 0.05, 0.2])
+def test_a_shift_is_an_alarm_at_once_and_normal_in_the_end(nu):
+    alerts, _ = watched(NoveltyDetector(nu), stream(30.0))
+    after = alerts[ROWS // 2 :]
+    assert after[:20].all()
+    assert abs(after.mean() - nu) < 0.003
+    assert abs(after[-5000:].mean() - nu) < 0.3 * nu
+
+
+def test_alerts_are_the_rows_of_the_tail():
+    X = np.random.default_rng(0).normal(size=(ROWS, 2))
+    nu = 0.05
+    in_tail = (X**2).sum(axis=1) > -2 * np.log(nu)  # the chi-square tail of two degrees
+    alerts = NoveltyDetector(nu).partial_fit_predict(X) == -1
+    # Chance is nu; theta itself, the textbook's threshold, finds 0.34 at this step size (algorithms.md 3.5).
+    assert in_tail[alerts].mean() > 0.7
+    textbook = NoveltyDetector(nu, threshold="norma", average=False).partial_fit_predict(X) == -1
+    assert in_tail[alerts].mean() > 2 * in_tail[textbook].mean()
+
+
+def test_high_scores_are_normal():
+    detector = NoveltyDetector(0.05, random_state=0).fit(normal_rows(1000))
+    normal, novel = detector.score_samples(CENTRES), detector.score_samples(CENTRES + [0.0, -15.0])
+    assert normal.min() > novel.max() >= 0
+    assert np.array_equal(detector.predict(CENTRES), [1, 1, 1])
+    assert np.array_equal(detector.predict(CENTRES + [0.0, -15.0]), [-1, -1, -1])
+    X = normal_rows(100, seed=1)
+    assert np.array_equal(detector.decision_function(X), detector.score_samples(X) - detector.offset_)
+    assert np.array_equal(detector.predict(X), np.where(detector.decision_function(X) < 0, -1, 1))
+
+
+@pytest.mark.parametrize("rows", [40, 300, 5000])
+@pytest.mark.parametrize("nu", [0.01, 0.05, 0.2])
+def test_fit_leaves_a_share_of_nu_below_the_threshold(rows, nu):
+    X = normal_rows(rows)
+    novel = NoveltyDetector(nu, random_state=0).fit_predict(X) == -1
+    assert novel.sum() == int(nu * rows + 1e-9)
+
+
+def test_fit_counts_shares_by_weight():
+    X = normal_rows(400)
+    weights = np.where(X[:, 0] < 0, 3.0, 1.0)
+    detector = NoveltyDetector(0.1, random_state=0).fit(X, sample_weight=weights)
+    share = weights[detector.predict(X) == -1].sum() / weights.sum()
+    assert 0.1 - 3 / weights.sum() <= share <= 0.1
+    with pytest.raises(ValueError, match="zero for every row"):
+        NoveltyDetector().fit(X, sample_weight=np.zeros(400))
+
+
+def test_unseen_rows_are_novel_at_the_rate_of_nu():
+    detector = NoveltyDetector(0.1, random_state=0).fit(normal_rows(5000))
+    assert abs((detector.predict(normal_rows(5000, seed=1)) == -1).mean() - 0.1) < 0.02
+
+
+def test_with_a_width_that_suits_it_tells_novelty_as_well_as_a_forest():
+    rng = np.random.default_rng(0)
+    X = np.r_[normal_rows(1000, seed=1), rng.uniform(-12, 12, size=(1000, 2))]
+    normal = np.repeat([1, 0], 1000)
+    detector = NoveltyDetector(gamma=2.0, random_state=0).fit(normal_rows(2000))
+    forest = IsolationForest(random_state=0).fit(normal_rows(2000))
+    assert (
+        roc_auc_score(normal, detector.score_samples(X))
+        > roc_auc_score(normal, forest.score_samples(X)) - 0.01
+    )
+
+
+def test_partial_fit_goes_on_from_fit_with_the_threshold_of_the_stream():
+    detector = NoveltyDetector(0.05, random_state=0).fit(normal_rows(2000))
+    assert detector.alert_rate_ is not None
+    alerts = detector.partial_fit_predict(normal_rows(5000, seed=1)) == -1
+    assert abs(alerts.mean() - 0.05) < 0.01
+    assert detector.offset_ == detector.learner_.threshold
+
+
+def test_no_alerts_before_there_is_a_threshold():
+    X = normal_rows(600)
+    detector = NoveltyDetector(0.05).partial_fit(X[:255])
+    assert detector.offset_ == 0.0
+    assert detector.alert_rate_ is None
+    assert (detector.predict(X) == 1).all()
+    detector.partial_fit(X[255:256])
+    assert detector.offset_ > 0
+    assert detector.alert_rate_ is None
+    detector.partial_fit(X[256:257])
+    assert detector.alert_rate_ is not None
+
+
+def test_scores_are_the_kernel_sum_over_support_vectors():
+    X = normal_rows(500)
+    detector = NoveltyDetector(0.1, gamma=0.4, random_state=0).fit(X)
+    shift, factor = detector.learner_.frame
+    gram = rbf_kernel((X - shift) * factor, (detector.support_vectors_ - shift) * factor, gamma=0.4)
+    assert detector.dual_coef_.shape == (1, detector.learner_.terms)
+    assert np.allclose(gram @ detector.dual_coef_[0], detector.score_samples(X), atol=1e-6)
+
+
+def test_pickles_keep_the_threshold():
+    X = normal_rows(300)
+    for model in (NoveltyDetector(random_state=0).fit(X), NoveltyDetector().partial_fit(X)):
+        copy = pickle.loads(pickle.dumps(model))
+        assert copy.offset_ == model.offset_
+        assert np.array_equal(copy.predict(X), model.predict(X))
+
+
+def test_nothing_is_known_before_fit():
+    detector = clone(NoveltyDetector())
+    for method in ("predict", "decision_function", "score_samples"):
+        with pytest.raises(NotFittedError):
+            getattr(detector, method)([[0.0, 0.0]])
+    for attribute in ("offset_", "alert_rate_", "support_vectors_", "dual_coef_"):
+        assert not hasattr(detector, attribute)

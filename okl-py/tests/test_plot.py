@@ -1,0 +1,264 @@
+"""Pictures: what is drawn is what happened, and recording it changes nothing."""
+
+import subprocess
+import sys
+
+import numpy as np
+import okl
+import pytest
+from okl import plot
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(1000, 2))
+SIGNS = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+NAMES = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+NUMBERS = np.sin(X[:, 0]) + X[:, 1]
+
+LEARNERS = {
+    "signs": ({"loss": "hinge", "step": "smd", "budget": "merge:100"}, SIGNS),
+    "two names": ({"loss": "logistic"}, np.where(SIGNS > 0, "yes", "no")),
+    "classes": ({"loss": "max_margin"}, NAMES),
+    "numbers": ({"loss": "squared"}, NUMBERS),
+    "two outputs": ({"loss": "nu_epsilon:0.2"}, np.column_stack([NUMBERS, -NUMBERS])),
+    "novelty": ({"loss": "nu_novelty:0.05", "threshold": "tracker"}, None),
+}
+
+
+@pytest.fixture
+def pyplot():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    yield pyplot
+    pyplot.close("all")
+
+
+def history(name, every=100):
+    settings, y = LEARNERS[name]
+    return plot.History(okl.Learner(kernel="gaussian", gamma=0.5, **settings), every).learn(X, y)
+
+
+def one_by_one(name):
+    """Scores before each row, from a learner that is given one row at a time."""
+    settings, y = LEARNERS[name]
+    learner = okl.Learner(kernel="gaussian", gamma=0.5, **settings)
+    for i in range(len(X)):
+        before = learner.predict(X[i : i + 1]) if i else None
+        yield i, before, learner
+        learner.learn(X[i : i + 1], None if y is None else y[i : i + 1])
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_recording_changes_nothing(name):
+    settings, y = LEARNERS[name]
+    whole = okl.Learner(kernel="gaussian", gamma=0.5, **settings)
+    whole.learn(X, y)
+    recorded = history(name, every=70)
+    assert recorded.model.to_bytes() == whole.to_bytes()
+    assert recorded.column("rows").tolist() == list(range(70, 1000, 70))
+    in_two = plot.History(okl.Learner(kernel="gaussian", gamma=0.5, **settings), every=70)
+    in_two.learn(X[:333], None if y is None else y[:333]).learn(X[333:], None if y is None else y[333:])
+    assert np.array_equal(np.array(in_two.records), np.array(recorded.records), equal_nan=True)
+
+
+def test_progressive_error_of_signs():
+    wrong = [(score[0] > 0 if i else False) != (SIGNS[i] > 0) for i, score, _ in one_by_one("signs")]
+    recorded = history("signs")
+    assert recorded.column("error")[-1] == pytest.approx(np.mean(wrong))
+    assert recorded.column("recent_error")[-1] == pytest.approx(np.mean(wrong[-100:]))
+
+
+def test_progressive_error_of_classes():
+    wrong = [
+        None if len(m.classes) < 2 else m.classes[z[0].argmax()] != NAMES[i]
+        for i, z, m in one_by_one("classes")
+    ]
+    # A class that was never named has no score yet; a row teaches, and counts, from the second class on.
+    first = next(i for i in range(1000) if len(set(NAMES[: i + 1])) == 2)
+    counted = [True if w is None else w for w in wrong[first:]]
+    assert history("classes").column("error")[-1] == pytest.approx(np.mean(counted))
+
+
+@pytest.mark.parametrize("name", ["numbers", "two outputs"])
+def test_progressive_error_of_numbers(name):
+    y = LEARNERS[name][1]
+    off = [np.abs(y[i] - (0 if score is None else score[0])).mean() for i, score, _ in one_by_one(name)]
+    assert history(name).column("error")[-1] == pytest.approx(np.mean(off))
+
+
+def test_alert_rate_is_the_certificates():
+    recorded = history("novelty")
+    certificate = recorded.model.alert_rate
+    last = recorded.records[-1]
+    assert (last.alert_rate, last.bound) == (certificate.rate, certificate.bound)
+    assert np.isnan(recorded.records[0].alert_rate)
+    after = recorded.column("recent_alert_rate")[3:].mean()
+    assert after == pytest.approx(
+        (certificate.rate * 744 - recorded.column("recent_alert_rate")[2] * 100) / 700
+    )
+    assert np.isnan(recorded.column("error")).all()
+
+
+def test_terms_and_step_sizes_are_the_learners():
+    recorded = history("signs")
+    assert recorded.records[-1].terms == recorded.model.terms == 100
+    assert recorded.records[-1].eta == recorded.model.eta
+    terms, eta = {}, {}
+    for i, _, learner in one_by_one("signs"):
+        terms[i], eta[i] = learner.terms, learner.eta
+    assert recorded.column("terms")[:-1].tolist() == [terms[i] for i in range(100, 1000, 100)]
+    assert recorded.column("eta")[:-1].tolist() == [eta[i] for i in range(100, 1000, 100)]
+
+
+def test_rows_without_a_target_do_not_count():
+    y = NUMBERS.astype(object)
+    y[::2] = None
+    recorded = plot.History(okl.Learner(loss="squared", kernel="gaussian", gamma=0.5)).learn(X, y)
+    known = plot.History(okl.Learner(loss="squared", kernel="gaussian", gamma=0.5)).learn(
+        X, NUMBERS, known=np.arange(1000) % 2 == 1
+    )
+    assert recorded.column("error")[-1] == pytest.approx(known.column("error")[-1])
+    assert recorded.model.examples == 500
+
+
+def test_estimators():
+    pytest.importorskip("sklearn")
+    classifier = plot.History(okl.KernelClassifier()).learn(X, NAMES, classes=["a", "b", "c"])
+    whole = okl.KernelClassifier().partial_fit(X, NAMES, classes=["a", "b", "c"])
+    assert classifier.model.learner_.to_bytes() == whole.learner_.to_bytes()
+    assert 0 < classifier.column("error")[-1] < 0.3
+    regressor = plot.History(okl.KernelRegressor()).learn(X, 1000 + 50 * NUMBERS, sample_weight=np.ones(1000))
+    assert regressor.column("recent_error")[-1] < 0.5 * np.abs(50 * NUMBERS).mean()
+    detector = plot.History(okl.NoveltyDetector(0.1)).learn(X)
+    assert detector.records[-1].alert_rate == detector.model.alert_rate_.rate
+
+
+def test_records_make_a_table():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(history("signs").records)
+    assert table["rows"].tolist() == list(range(100, 1001, 100))
+
+
+def test_progressive_error_drawn(pyplot):
+    recorded = history("signs")
+    ax = plot.progressive_error(recorded)
+    drawn = {line.get_label(): line.get_ydata() for line in ax.lines}
+    assert np.array_equal(drawn["so far"], recorded.column("error"))
+    assert np.array_equal(drawn["last 100 rows"], recorded.column("recent_error"))
+    assert ax.get_ylabel() == "wrong"
+    assert plot.progressive_error(history("numbers")).get_ylabel() == "mean absolute error"
+
+
+def test_step_size_and_terms_drawn(pyplot):
+    recorded = history("signs")
+    _, (left, right) = pyplot.subplots(1, 2)
+    assert plot.step_size(recorded, left) is left
+    assert np.array_equal(left.lines[0].get_ydata(), recorded.column("eta"))
+    plot.terms(recorded, ax=right)
+    assert np.array_equal(right.lines[0].get_ydata(), recorded.column("terms"))
+    assert right.lines[1].get_label() == "budget (merge)"
+    assert set(right.lines[1].get_ydata()) == {100}
+
+
+def test_alert_rate_drawn(pyplot):
+    recorded = history("novelty")
+    ax = plot.alert_rate(recorded)
+    drawn = {line.get_label(): line.get_ydata() for line in ax.lines}
+    assert np.array_equal(drawn["so far"], recorded.column("alert_rate"), equal_nan=True)
+    assert set(drawn["nu = 0.05"]) == {0.05}
+
+
+def test_a_burst_of_alerts_is_cut_off_and_marked(pyplot):
+    shifted = np.r_[X, X, X + 20.0, X + 20.0]
+    learner = okl.Learner(kernel="gaussian", gamma=0.5, loss="nu_novelty:0.05", threshold="tracker")
+    recorded = plot.History(learner).learn(shifted)
+    ax = plot.alert_rate(recorded)
+    beyond = recorded.column("rows")[recorded.column("recent_alert_rate") > ax.get_ylim()[1]]
+    assert len(beyond) > 0
+    marked = next(dots for dots in ax.collections if dots.get_label() == "more than shown")
+    assert np.array_equal(marked.get_offsets()[:, 0], beyond)
+
+
+def test_summary_draws_what_applies(pyplot):
+    def titles(name):
+        return [ax.get_title() for ax in plot.summary(history(name)).axes]
+
+    assert titles("signs") == ["Progressive error", "Step size", "Terms"]
+    assert titles("novelty") == ["Alert rate", "Step size", "Terms"]
+    assert titles("two outputs") == ["Progressive error", "Alert rate", "Step size", "Terms"]
+
+
+def colours(ax):
+    """How many different colours the picture has in its middle."""
+    figure = ax.figure
+    figure.canvas.draw()
+    return len(np.unique(np.asarray(figure.canvas.buffer_rgba()).reshape(-1, 4), axis=0))
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("with_targets", [True, False])
+def test_decision_regions_of_learners(pyplot, name, with_targets):
+    y = LEARNERS[name][1]
+    learner = history(name).model
+    ax = plot.decision_regions(learner, X, y if with_targets else None, resolution=40)
+    assert ax.get_xlim()[0] < X[:, 0].min() and ax.get_ylim()[1] > X[:, 1].max()
+    assert colours(ax) > 5
+    if name == "classes":
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == learner.classes
+    if name == "novelty":
+        novel = next(dots for dots in ax.collections if dots.get_label() == "novel")
+        assert len(novel.get_offsets()) == (learner.predict(X) < learner.threshold).sum()
+
+
+def test_decision_regions_of_estimators(pyplot):
+    pytest.importorskip("sklearn")
+    pd = pytest.importorskip("pandas")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    table = pd.DataFrame(X, columns=["across", "up"])
+    classifier = make_pipeline(StandardScaler(), okl.KernelClassifier(random_state=0)).fit(table, NAMES)
+    ax = plot.decision_regions(classifier, table, NAMES, resolution=40)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("across", "up")
+    shown = {
+        dots.get_label(): len(dots.get_offsets()) for dots in ax.collections if dots.get_label() in "abc"
+    }
+    assert shown == {name: (name == NAMES).sum() for name in "abc"}
+    detector = okl.NoveltyDetector(0.1, random_state=0).fit(X)
+    ax = plot.decision_regions(detector, X, resolution=40)
+    assert {len(dots.get_offsets()) for dots in ax.collections if dots.get_label() == "novel"} == {100}
+    regressor = okl.KernelRegressor(random_state=0).fit(X, NUMBERS)
+    assert colours(plot.decision_regions(regressor, X, NUMBERS, resolution=40)) > 5
+
+
+def test_what_cannot_be_drawn_says_why(pyplot):
+    with pytest.raises(ValueError, match=r"two features, found X of shape \(10, 3\)"):
+        plot.decision_regions(history("signs").model, np.zeros((10, 3)))
+    with pytest.raises(ValueError, match="nothing is recorded yet: a record is made after every 5000 rows"):
+        plot.progressive_error(history("signs", every=5000))
+    with pytest.raises(ValueError, match="no alert rate to draw: only losses with nu"):
+        plot.alert_rate(history("signs"))
+    with pytest.raises(ValueError, match="no error to draw: the model has no targets"):
+        plot.progressive_error(history("novelty"))
+    with pytest.raises(ValueError, match="every must be at least 1 row, found 0"):
+        history("signs", every=0)
+
+
+def test_without_matplotlib_there_is_a_history_and_a_helpful_error():
+    code = """
+import sys
+sys.modules["matplotlib"] = None
+import numpy as np, okl
+recorded = okl.plot.History(okl.Learner(loss="squared"), every=5).learn(np.zeros((10, 1)), np.ones(10))
+assert len(recorded.records) == 2
+try:
+    okl.plot.terms(recorded)
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (
+        done.stdout.strip()
+        == "okl.plot draws with matplotlib, which is not installed: pip install matplotlib"
+    )

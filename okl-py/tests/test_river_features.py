@@ -1,0 +1,183 @@
+"""Features that come and go, as dictionaries and as frames."""
+
+import copy
+import pickle
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import okl
+import okl.river
+
+SETTINGS = {"kernel": "gaussian", "gamma": 0.5, "scale": "none", "terms": 20}
+
+
+def rows(count, names="abcde", seed=1):
+    rng = random.Random(seed)
+    return [{name: rng.gauss(0, 1) for name in names} for _ in range(count)]
+
+
+def target(x):
+    return sum(v * abs(v) for v in x.values())
+
+
+def state(model):
+    return pickle.dumps(model)
+
+
+def test_new_features_enter_in_name_order_and_old_rows_are_zero_there():
+    model = okl.river.KernelRegressor(**SETTINGS)
+    twin = okl.Learner(model.learner.config)
+    for x in [{"m": 1.0, "c": 2.0}, {"c": -1.0, "z": 3.0, "a": 0.5}, {"z": 1.0}]:
+        model.learn_one(x, 1.0)
+    twin.learn(np.array([[2.0, 1.0]]), [1.0])  # c, m
+    twin.widen(4)  # then a, z
+    twin.learn(np.array([[-1.0, 0.0, 0.5, 3.0], [0.0, 0.0, 0.0, 1.0]]), [1.0, 1.0])
+    assert model.learner.to_bytes() == twin.to_bytes()
+
+
+@pytest.mark.parametrize("names", [[3, 1, 2], [("b", 1), ("a", 2)], ["b", 1, ("a",), None]])
+def test_names_may_be_anything_hashable(names):
+    first, second = (okl.river.KernelRegressor(**SETTINGS) for _ in range(2))
+    for i in range(30):
+        x = {name: float(i % (k + 2)) for k, name in enumerate(names)}
+        first.learn_one(x, float(i))
+        second.learn_one(dict(reversed(x.items())), float(i))
+    assert state(first) == state(second)
+
+
+def test_whole_numbers_sort_as_numbers():
+    model = okl.river.KernelRegressor(**SETTINGS)
+    model.learn_one({10: 1.0, 9: 2.0}, 1.0)
+    assert model.learner.centres.tolist() == [[2.0, 1.0]]
+
+
+def test_an_absent_feature_is_zero():
+    model = okl.river.KernelRegressor(**SETTINGS)
+    for x in rows(40):
+        model.learn_one(x, target(x))
+    assert model.predict_one({"b": 1.0}) == model.predict_one(
+        {"a": 0, "b": 1.0, "c": 0.0, "d": 0, "e": False}
+    )
+
+
+@pytest.mark.parametrize(
+    "warm", [{"gamma": None}, {"scale": "standard"}, {"gamma": None, "scale": "standard"}, {}]
+)
+def test_frames_of_any_cut_are_rows_one_by_one(warm):
+    model = okl.river.KernelClassifier(**SETTINGS | warm, warmup=64)
+    one, many = model.clone(), model.clone()
+    parts = [("ab", 30), ("abcd", 50), ("cd", 1), ("d", 7), ("eadb", 60)]
+    for seed, (names, count) in enumerate(parts):
+        part = rows(count, names, seed)
+        labels = ["up" if target(x) > 0 else "down" for x in part]
+        for x, y in zip(part, labels):
+            one.learn_one(x, y)
+        many.learn_many(pd.DataFrame(part), pd.Series(labels))
+    assert one.learner.examples > 100
+    assert state(one) == state(many)
+
+
+def test_a_prediction_is_the_score_that_learning_starts_from():
+    """Also where the row has features that the model has not seen, and the model stays as it was."""
+    model = okl.river.KernelRegressor(**SETTINGS)
+    for x in rows(40, "bd"):
+        model.learn_one(x, target(x))
+    before = state(model)
+    unseen = {"b": 0.3, "a": 0.7, "c": -1.0}
+    predicted = model.predict_one(unseen)
+    [predicted_many] = model.predict_many(pd.DataFrame([unseen]))
+    assert state(model) == before
+
+    twin = copy.deepcopy(model.learner)
+    twin.widen(4)
+    assert predicted == predicted_many == twin.learn(np.array([[0.3, 0.0, 0.7, -1.0]]), [0.0])[0]
+    assert predicted != model.predict_one({"b": 0.3})
+
+
+def test_predicting_new_features_does_not_decide_their_order():
+    asked, quiet = (okl.river.KernelRegressor(**SETTINGS) for _ in range(2))
+    for x in rows(20, "mn"):
+        asked.learn_one(x, target(x))
+        quiet.learn_one(x, target(x))
+    asked.predict_one({"z": 1.0})
+    for model in (asked, quiet):
+        model.learn_one({"a": 1.0, "z": 2.0}, 1.0)
+    assert state(asked) == state(quiet)
+
+
+BAD_ROWS = [
+    (
+        {"a": 1.0, "new": "red"},
+        1.0,
+        TypeError,
+        "feature 'new': found 'red', expected a number; encode it first",
+    ),
+    ({"a": None}, 1.0, TypeError, "feature 'a': found None, expected a number"),
+    ({"a": float("nan")}, 1.0, ValueError, "feature 'a': found nan, expected a finite number"),
+    ({"new": float("inf")}, 1.0, ValueError, "feature 'new': found inf, expected a finite number"),
+    (
+        {"a": 1e30, "new": 0.0},
+        1.0,
+        ValueError,
+        r"feature 'a': found 1e\+30, expected a finite number below 1e15",
+    ),
+    ({"new": 1.0}, float("nan"), ValueError, "row 0, column target 0: found NaN"),
+    ({"new": 1.0}, "high", TypeError, "str"),
+]
+
+
+@pytest.mark.parametrize(("x", "y", "kind", "message"), BAD_ROWS, ids=lambda v: str(v)[:20])
+def test_a_bad_row_changes_nothing_and_is_named(x, y, kind, message):
+    model = okl.river.KernelRegressor(**SETTINGS)
+    model.learn_one({"a": 1.0, "b": 2.0}, 3.0)
+    before = state(model)
+    with pytest.raises(kind, match=message):
+        model.learn_one(x, y)
+    assert state(model) == before
+
+
+def test_a_bad_frame_changes_nothing_and_is_named():
+    model = okl.river.KernelRegressor(**SETTINGS)
+    model.learn_one({"a": 1.0, "b": 2.0}, 3.0)
+    before, y = state(model), pd.Series([1.0, 2.0])
+    with pytest.raises(ValueError, match="row 1, column 'new': found nan, expected a finite number"):
+        model.learn_many(pd.DataFrame({"a": [1.0, 2.0], "new": [1.0, np.nan]}), y)
+    with pytest.raises(ValueError, match="row 0, column 'b': found inf"):
+        model.predict_many(pd.DataFrame({"b": [np.inf, 1.0]}))
+    with pytest.raises(TypeError, match="column 'colour': found .*, expected numbers; encode it first"):
+        model.learn_many(pd.DataFrame({"a": [1.0, 2.0], "colour": ["red", "blue"]}), y)
+    with pytest.raises(ValueError, match="3"):
+        model.learn_many(pd.DataFrame({"a": [1.0, 2.0], "new": [1.0, 2.0]}), pd.Series([1.0, 2.0, 3.0]))
+    assert state(model) == before
+
+
+def test_a_row_without_features_scores_zero_before_there_are_any():
+    assert okl.river.KernelRegressor().predict_one({}) == 0.0
+    with pytest.raises(ValueError, match="features: expected at least 1, found 0"):
+        okl.river.KernelRegressor().learn_one({}, 1.0)
+
+
+def test_mappings_that_invent_values_are_not_changed():
+    from collections import Counter, defaultdict
+
+    model = okl.river.KernelRegressor(**SETTINGS)
+    for x in (Counter("aabc"), defaultdict(float, {"b": 1.0}), Counter()):
+        before = dict(x)
+        model.learn_one(x, 1.0)
+        model.predict_one(x)
+        assert dict(x) == before
+    assert model.learner.examples == 3
+
+
+def test_frames_keep_their_index_and_may_be_empty():
+    model = okl.river.KernelRegressor(**SETTINGS)
+    X = pd.DataFrame(rows(5), index=[9, 7, 5, 3, 1])
+    model.learn_many(X, pd.Series([target(x) for x in rows(5)], index=X.index))
+    assert model.predict_many(X).index.tolist() == [9, 7, 5, 3, 1]
+    before = state(model)
+    model.learn_many(X[:0], pd.Series([], dtype=float))
+    assert state(model) == before
+    assert len(model.predict_many(X[:0])) == 0

@@ -1,0 +1,213 @@
+"""Classes that are discovered, in the type in which they came, and their probabilities."""
+
+import _thread
+import math
+import pickle
+import random
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import okl.river
+
+SETTINGS = {"gamma": 0.5, "scale": "none", "average": "none"}
+LOSSES = ["max_margin", "softmax", "hinge", "logistic", "nu_hinge", "perceptron"]
+
+
+def corners(labels, rounds=30, seed=2):
+    """Points around the corners of a square, one label each."""
+    rng = random.Random(seed)
+    for _ in range(rounds):
+        for i, label in enumerate(labels):
+            yield {"a": 3 * (i % 2) + rng.gauss(0, 0.3), "b": 3 * (i // 2) + rng.gauss(0, 0.3)}, label
+
+
+def learned(labels, **settings):
+    model = okl.river.KernelClassifier(**SETTINGS | settings)
+    for x, y in corners(labels):
+        model.learn_one(x, y)
+    return model
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    "labels", [[False, True], [True, False], [0, 1], [7, -3], ["no", "yes"], [np.True_, np.False_]]
+)
+def test_two_classes_keep_their_type(loss, labels):
+    model = learned(labels, loss=loss)
+    plain = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    for x, y in corners(plain, rounds=3, seed=9):
+        predicted = model.predict_one(x)
+        assert predicted == y and type(predicted) is type(y)
+        probabilities = model.predict_proba_one(x)
+        assert max(probabilities, key=probabilities.get) == y
+        assert [type(label) for label in probabilities] == [type(label) for label in plain]
+
+
+@pytest.mark.parametrize("loss", ["max_margin", "softmax"])
+@pytest.mark.parametrize("labels", [["a", "b", "c", "d"], [3, 1, 4, 15], ["1", 1, "True", 0]])
+def test_many_classes_keep_their_type(loss, labels):
+    model = learned(labels, loss=loss)
+    for x, y in corners(labels, rounds=3, seed=9):
+        predicted = model.predict_one(x)
+        assert predicted == y and type(predicted) is type(y)
+
+
+def test_nothing_is_known_before_the_first_label():
+    x = {"a": 1.0}
+    model = okl.river.KernelClassifier(**SETTINGS)
+    assert model.predict_one(x) is None and model.predict_proba_one(x) == {}
+    assert model.predict_many(pd.DataFrame([x, x])).tolist() == [None, None]
+    assert model.predict_proba_many(pd.DataFrame([x, x])).shape[1] == 0
+    two = okl.river.KernelClassifier(loss="logistic")
+    assert two.predict_one(x) is None and two.predict_proba_one(x) == {False: 0.5, True: 0.5}
+
+
+@pytest.mark.parametrize("loss", ["max_margin", "hinge"])
+def test_one_class_is_certain(loss):
+    model = okl.river.KernelClassifier(**SETTINGS, loss=loss)
+    for i in range(5):
+        model.learn_one({"a": float(i)}, "only")
+    assert model.predict_one({"a": 1.0}) == "only"
+    assert model.predict_proba_one({"a": 1.0}) == {"only": 1.0}
+
+
+def test_a_bool_names_the_other_class_too():
+    model = okl.river.KernelClassifier(**SETTINGS, loss="logistic")
+    model.learn_one({"a": 1.0}, True)
+    probabilities = model.predict_proba_one({"a": 1.0})
+    assert list(probabilities) == [False, True] and probabilities[True] > 0.5
+
+
+def test_a_class_may_appear_late():
+    model = learned(["a", "b"])
+    for x, _ in corners(["a", "b", "c"], rounds=5):
+        assert model.predict_one(x) in ("a", "b")
+    for x, y in corners(["a", "b", "c"]):
+        model.learn_one(x, y)
+    assert [model.predict_one(x) for x, _ in corners(["a", "b", "c"], rounds=1, seed=9)] == ["a", "b", "c"]
+
+
+def test_probabilities_are_those_of_the_loss():
+    """Softmax of the scores, and the logistic function of the one score."""
+    x = {"a": 1.0, "b": 0.5}
+    many = learned(["a", "b", "c"], loss="softmax")
+    parts = [math.exp(z) for z in many.learner.predict(np.array([[1.0, 0.5]]))[0]]
+    assert list(many.predict_proba_one(x).values()) == pytest.approx(
+        [part / sum(parts) for part in parts], rel=1e-12
+    )
+    two = learned(["a", "b"], loss="logistic")
+    [z] = two.learner.predict(np.array([[1.0, 0.5]]))
+    assert two.predict_proba_one(x)["b"] == pytest.approx(1 / (1 + math.exp(-z)), rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_probabilities_order_rows_as_scores_do(loss):
+    model = learned(["a", "b"], loss=loss)
+    points = [x for x, _ in corners(["a", "b"], rounds=40, seed=9)]
+    scores = model.learner.predict(np.array([list(x.values()) for x in points]))
+    margins = scores if scores.ndim == 1 else scores[:, 1] - scores[:, 0]
+    second = [model.predict_proba_one(x)["b"] for x in points]
+    assert np.array_equal(np.argsort(second, kind="stable"), np.argsort(margins, kind="stable"))
+
+
+@pytest.mark.parametrize("loss", ["max_margin", "softmax", "hinge", "logistic"])
+@pytest.mark.parametrize("labels", [[False, True], [1, 0], ["b", "a"]])
+def test_frames_of_labels_are_rows_one_by_one(loss, labels):
+    one = learned(labels, loss=loss)
+    many = okl.river.KernelClassifier(**SETTINGS, loss=loss)
+    points, targets = map(list, zip(*corners(labels)))
+    for part in np.array_split(np.arange(len(points)), [1, 2, 5, 37]):
+        many.learn_many(pd.DataFrame([points[i] for i in part]), pd.Series([targets[i] for i in part]))
+    assert pickle.dumps(one) == pickle.dumps(many)
+
+    X = pd.DataFrame(points[:7])
+    assert many.predict_many(X).tolist() == [one.predict_one(x) for x in points[:7]]
+    assert many.predict_proba_many(X).to_dict("records") == [one.predict_proba_one(x) for x in points[:7]]
+
+
+def test_weights():
+    model, twin, light = (okl.river.KernelClassifier(**SETTINGS) for _ in range(3))
+    points, targets = map(list, zip(*corners(["a", "b"])))
+    weights = [0.5 if i % 3 else 2.0 for i in range(len(points))]
+    for x, y, w in zip(points, targets, weights):
+        model.learn_one(x, y, w=w)
+    twin.learn_many(pd.DataFrame(points), pd.Series(targets), w=pd.Series(weights))
+    light.learn_many(pd.DataFrame(points), pd.Series(targets))
+    assert pickle.dumps(model) == pickle.dumps(twin) != pickle.dumps(light)
+
+
+def test_a_label_of_weight_zero_is_not_learned():
+    model = learned(["a", "b"])
+    model.learn_one({"a": 9.0}, "never", w=0.0)
+    model.learn_many(pd.DataFrame({"a": [9.0]}), pd.Series(["never"]), w=0)
+    model.learn_one({"a": 9.0}, "c")
+    assert list(model.predict_proba_one({"a": 9.0})) == model.learner.classes == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("loss", ["max_margin", "hinge"])
+def test_classes_may_be_given(loss):
+    model = okl.river.KernelClassifier(**SETTINGS, loss=loss, classes=["no", "yes"])
+    assert model.predict_proba_one({"a": 1.0}) == {"no": 0.5, "yes": 0.5}
+    for x, y in corners(["yes", "no"]):
+        model.learn_one(x, y)
+    assert [model.predict_one(x) for x, _ in corners(["yes", "no"], rounds=1)] == ["yes", "no"]
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="label 'maybe', expected one of the given classes: 'no', 'yes'"):
+        model.learn_one({"new": 1.0}, "maybe")
+    assert pickle.dumps(model) == before
+    assert model.clone().classes == ["no", "yes"]
+
+
+def test_labels_that_are_refused_change_nothing():
+    model = learned(["a", "b"], loss="hinge")
+    before = pickle.dumps(model)
+    with pytest.raises(
+        ValueError, match="'c' is a third class beside 'a', 'b', and loss 'hinge' separates two"
+    ):
+        model.learn_one({"new": 1.0}, "c")
+    for label in (1.5, None, ("a",), b"a"):
+        with pytest.raises(TypeError, match="expected a bool, a whole number or a string"):
+            model.learn_one({"new": 1.0}, label)
+    with pytest.raises(ValueError, match="column 'a': found nan"):
+        model.learn_many(pd.DataFrame({"a": [1.0, np.nan]}), pd.Series(["a", "b"]))
+    assert pickle.dumps(model) == before
+
+
+def test_a_refused_row_does_not_name_a_class():
+    model = learned(["a", "b"])
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="feature 'a'"):
+        model.learn_one({"a": float("nan")}, "c")
+    assert pickle.dumps(model) == before
+
+
+def test_ctrl_c_leaves_the_classes_of_the_rows_that_were_learned(monkeypatch):
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(size=(150_000, 4)), columns=list("abcd"))
+    y = pd.Series(np.where(X["a"] > 0, "right", "left"))
+    y.iloc[-1] = "last"
+    model = okl.river.KernelClassifier(gamma=0.5, scale="none", loss="softmax")
+    model.learn_many(X[:10], y[:10])
+
+    about_to_learn, learn_frame = threading.Event(), model._learn_frame
+
+    def interrupt():
+        about_to_learn.wait()
+        time.sleep(0.3)
+        _thread.interrupt_main()
+
+    monkeypatch.setattr(
+        model, "_learn_frame", lambda *args, **more: (about_to_learn.set(), learn_frame(*args, **more))
+    )
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt) as interrupted:
+        model.learn_many(X, y)
+    assert 0 < interrupted.value.rows_learned < len(X)
+    assert list(model.predict_proba_one({"a": 1.0})) == model.learner.classes
+    assert sorted(model.learner.classes) == ["left", "right"]
+    model.learn_one({"a": 50.0}, "new")
+    assert "new" in model.predict_proba_one({"a": 50.0})

@@ -1,0 +1,247 @@
+"""KernelClassifier: labels, scores, probabilities, weights, several passes."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from okl.sklearn import KernelClassifier
+from sklearn.datasets import load_iris, make_blobs, make_moons
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss
+from sklearn.metrics.pairwise import rbf_kernel
+
+X2, Y2 = make_moons(300, noise=0.2, random_state=0)
+X3, Y3 = load_iris(return_X_y=True)
+
+
+def in_frame(model, X):
+    """Rows as the kernel sees them."""
+    shift, factor = model.learner_.frame
+    return (X - shift) * factor
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "loss", "outputs"), [(X2, Y2, "hinge", 1), (X2, Y2, "max_margin", 1), (X3, Y3, "hinge", 3)]
+)
+def test_scores_are_the_kernel_sum_over_support_vectors(X, y, loss, outputs):
+    model = KernelClassifier(loss, gamma=0.7, random_state=0).fit(X, y)
+    terms = model.learner_.terms
+    assert model.support_vectors_.shape == (terms, X.shape[1])
+    assert model.dual_coef_.shape == (outputs, terms)
+    assert model.intercept_.shape == (outputs,)
+    gram = rbf_kernel(in_frame(model, X), in_frame(model, model.support_vectors_), gamma=0.7)
+    scores = gram @ model.dual_coef_.T + model.intercept_
+    # Single precision, over coefficients of this size.
+    assert np.allclose(
+        model.decision_function(X).reshape(scores.shape), scores, atol=1e-4 * np.abs(model.dual_coef_).sum()
+    )
+
+
+@pytest.mark.parametrize(
+    "names", [["no", "yes"], [3, 7], [-1, 1], [1.0, 2.0], [False, True], np.array(["a", "b"], dtype=object)]
+)
+@pytest.mark.parametrize("how", ["fit", "partial_fit"])
+def test_labels_of_every_kind(names, how):
+    def learned(labels, classes):
+        model = KernelClassifier(random_state=0)
+        return model.fit(X2, labels) if how == "fit" else model.partial_fit(X2, labels, classes=classes)
+
+    named, numbered = learned(np.array(names)[Y2], names[::-1]), learned(Y2, [0, 1])
+    assert named.classes_.tolist() == list(names)
+    assert np.array_equal(named.decision_function(X2), numbered.decision_function(X2))
+    assert np.array_equal(named.predict(X2), np.array(names)[numbered.predict(X2)])
+    assert np.array_equal(named.predict(X2) == names[1], named.decision_function(X2) > 0)
+
+
+def test_the_learner_names_classes_as_the_user_does():
+    assert KernelClassifier().fit(X2, np.array(["no", "yes"])[Y2]).learner_.classes == ["no", "yes"]
+    assert KernelClassifier().fit(X2, np.array([3, 7])[Y2]).learner_.classes == [3, 7]
+
+
+def test_classes_are_needed_first_and_stay():
+    model = KernelClassifier()
+    with pytest.raises(ValueError, match="classes must be passed on the first call to partial_fit"):
+        model.partial_fit(X2, Y2)
+    model.partial_fit(X2[:1], Y2[:1], classes=[1, 0]).partial_fit(X2, Y2)
+    with pytest.raises(ValueError, match="not the same as on the first call"):
+        model.partial_fit(X2, Y2, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="previously unseen labels"):
+        model.partial_fit(X2, Y2 + 1)
+    with pytest.raises(ValueError, match="number of classes has to be greater than one; got 1 class"):
+        KernelClassifier().fit(X2, np.ones(300))
+
+
+def test_partial_fit_goes_on_from_fit():
+    model = KernelClassifier(random_state=0).fit(X2[:100], Y2[:100])
+    terms = model.learner_.examples
+    assert model.partial_fit(X2[100:], Y2[100:]).learner_.examples == terms + 200
+
+
+def test_classes_that_come_late_in_the_stream():
+    order = np.argsort(Y3, kind="stable")
+    model = KernelClassifier().partial_fit(X3[order], Y3[order], classes=[0, 1, 2])
+    assert model.decision_function(X3).shape == (150, 3)
+
+
+@pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)])
+@pytest.mark.parametrize("loss", ["log_loss", "softmax"])
+def test_probabilities(X, y, loss):
+    model = KernelClassifier(loss, random_state=0).fit(X, y)
+    p = model.predict_proba(X)
+    assert p.shape == (len(X), len(model.classes_))
+    assert np.allclose(p.sum(axis=1), 1, atol=1e-12)
+    assert np.array_equal(p.argmax(axis=1), model.predict(X))
+    assert np.allclose(np.log(p), model.predict_log_proba(X))
+    decision = model.decision_function(X)
+    if decision.ndim == 1:
+        assert np.allclose(p[:, 1], 1 / (1 + np.exp(-decision)))
+    # Better than knowing the shares of the classes only.
+    shares = np.bincount(y) / len(y)
+    assert log_loss(y, p) < 0.5 * log_loss(y, np.tile(shares, (len(y), 1)))
+
+
+def test_probabilities_are_those_of_noisy_labels():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(4000, 1))
+    y = rng.random(4000) < np.where(X[:, 0] > 0, 0.9, 0.3)
+    p = (
+        KernelClassifier("log_loss", alpha=1e-3, random_state=0)
+        .fit(X, y)
+        .predict_proba([[-0.6], [0.6]])[:, 1]
+    )
+    assert abs(p[0] - 0.3) < 0.1
+    assert abs(p[1] - 0.9) < 0.1
+
+
+def test_no_probabilities_where_the_loss_gives_none():
+    model = KernelClassifier().fit(X2, Y2)
+    assert not hasattr(model, "predict_proba")
+    assert not hasattr(model, "predict_log_proba")
+    with pytest.raises(AttributeError, match="predict_proba"):
+        model.predict_proba(X2)
+
+
+def test_a_loss_for_two_classes_refuses_more():
+    for loss in ("perceptron", "nu_hinge", "hinge:0.5"):
+        KernelClassifier(loss).fit(X2, Y2)
+        with pytest.raises(ValueError, match="exactly two classes"):
+            KernelClassifier(loss).fit(X3, Y3)
+
+
+def test_class_weights():
+    X, y = make_blobs([900, 100], centers=[[0.0, 0.0], [1.2, 1.2]], cluster_std=1.0, random_state=0)
+
+    def recall(weights):
+        model = KernelClassifier(class_weight=weights, gamma=0.1, alpha=1e-2, random_state=0).fit(X, y)
+        return (model.predict(X)[y == 1] == 1).mean()
+
+    assert recall("balanced") > recall(None) + 0.2
+    same = [
+        KernelClassifier(class_weight=weights, random_state=0).fit(X, y).decision_function(X)
+        for weights in ("balanced", {0: 1000 / 1800, 1: 1000 / 200})
+    ]
+    assert np.array_equal(*same)
+
+
+def test_class_weights_multiply_sample_weights():
+    weighted = KernelClassifier(class_weight={0: 2.0, 1: 3.0}).partial_fit(
+        X2, Y2, classes=[0, 1], sample_weight=np.full(300, 0.5)
+    )
+    by_hand = KernelClassifier().partial_fit(
+        X2, Y2, classes=[0, 1], sample_weight=np.where(Y2 == 0, 1.0, 1.5)
+    )
+    assert weighted.learner_.to_bytes() == by_hand.learner_.to_bytes()
+    with pytest.raises(ValueError, match="needs all labels, which partial_fit does not have"):
+        KernelClassifier(class_weight="balanced").partial_fit(X2, Y2, classes=[0, 1])
+
+
+def test_rows_of_weight_zero_are_not_there():
+    weights = np.r_[np.ones(200), np.zeros(100)]
+    with_them = KernelClassifier(random_state=0).fit(X2, Y2, sample_weight=weights)
+    without = KernelClassifier(random_state=0).fit(X2[:200], Y2[:200])
+    assert np.array_equal(with_them.decision_function(X2), without.decision_function(X2))
+    with pytest.raises(ValueError, match="zero for every row"):
+        KernelClassifier().fit(X2, Y2, sample_weight=np.zeros(300))
+    with pytest.raises(ValueError, match=r"must not be negative, found -1.0 in row 299"):
+        KernelClassifier().fit(X2, Y2, sample_weight=np.r_[np.ones(299), -1.0])
+    with pytest.raises(ValueError, match=r"one weight per row, shape \(300,\), found shape \(2,\)"):
+        KernelClassifier().fit(X2, Y2, sample_weight=[1, 1])
+
+
+def test_passes_add_onto_terms_instead_of_costing_memory():
+    model = KernelClassifier(budget=None, max_iter=8, tol=None, random_state=0).fit(X2, Y2)
+    assert model.n_iter_ == 8
+    assert 300 < model.learner_.examples <= 8 * 300
+    assert model.learner_.terms <= 300
+
+
+def test_passes_end_when_they_no_longer_help():
+    easy = np.r_[X2[Y2 == 0] - 20, X2[Y2 == 1] + 20]
+    model = KernelClassifier(n_iter_no_change=3, max_iter=100).fit(easy, np.repeat([0, 1], 150))
+    assert 3 < model.n_iter_ < 100
+    assert KernelClassifier(tol=None, max_iter=100).fit(easy, np.repeat([0, 1], 150)).n_iter_ == 100
+
+
+def test_auto_passes_learn_a_hundred_thousand_examples():
+    big = np.tile(X2, (200, 1))
+    assert KernelClassifier(tol=None, budget=20, random_state=0).fit(big, np.tile(Y2, 200)).n_iter_ == 2
+    assert KernelClassifier(tol=None).fit(X2[:50], Y2[:50]).n_iter_ == 100
+
+
+def test_orders_come_from_random_state():
+    scores = [KernelClassifier(random_state=seed).fit(X2, Y2).decision_function(X2) for seed in (0, 0, 1)]
+    assert np.array_equal(scores[0], scores[1])
+    assert not np.array_equal(scores[0], scores[2])
+    in_order = [
+        KernelClassifier(shuffle=False, random_state=seed).fit(X2, Y2).decision_function(X2)
+        for seed in (0, 1)
+    ]
+    assert np.array_equal(*in_order)
+
+
+def test_warm_start_goes_on():
+    once = KernelClassifier(max_iter=6, tol=None, shuffle=False).fit(X2, Y2)
+    model = KernelClassifier(max_iter=3, tol=None, shuffle=False, warm_start=True)
+    model.fit(X2, Y2)
+    first = model.learner_.examples
+    model.fit(X2 + 0.0, Y2)
+    assert model.learner_.examples == 2 * first == once.learner_.examples
+    cold = model.set_params(warm_start=False).fit(X2, Y2)
+    assert cold.learner_.examples == first
+
+
+def test_warm_start_takes_other_rows_and_keeps_classes():
+    model = KernelClassifier(warm_start=True, random_state=0).fit(X2[:100], Y2[:100])
+    model.fit(X2[100:], Y2[100:])
+    assert model.score(X2, Y2) > 0.9
+    with pytest.raises(ValueError, match="previously unseen labels"):
+        model.fit(X2, Y2 + 5)
+
+
+def test_nothing_is_known_before_fit():
+    model = KernelClassifier("log_loss")
+    for method in ("predict", "decision_function", "predict_proba", "predict_log_proba"):
+        with pytest.raises(NotFittedError):
+            getattr(model, method)(X2)
+    for attribute in ("support_vectors_", "dual_coef_", "intercept_", "learner_", "classes_"):
+        assert not hasattr(model, attribute)
+
+
+def test_a_pickle_predicts_the_same():
+    model = KernelClassifier("log_loss", random_state=0, n_jobs=2).fit(X3, Y3)
+    copy = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copy.predict_proba(X3), model.predict_proba(X3))
+    assert copy.learner_.threads == 2
+
+
+def test_the_model_file_is_the_engines(tmp_path):
+    import okl
+
+    model = KernelClassifier(random_state=0).fit(X3, np.array(["a", "b", "c"])[Y3])
+    model.learner_.save(tmp_path / "m.okl")
+    learner = okl.load(tmp_path / "m.okl")
+    assert learner.classes == ["a", "b", "c"]
+    assert np.array_equal(learner.predict(X3.astype(np.float32)), model.decision_function(X3))

@@ -1,0 +1,167 @@
+"""KernelRegressor: one and several outputs, targets of any size."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from okl.sklearn import KernelRegressor
+from sklearn.datasets import make_friedman1
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import r2_score
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-3, 3, size=(400, 2))
+Y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.1 * RNG.normal(size=400)
+BOTH = np.column_stack([Y, np.cos(X[:, 1])])
+
+
+@pytest.mark.parametrize("y", [Y, BOTH])
+def test_predictions_are_the_kernel_sum_over_support_vectors(y):
+    y = 300 + 40 * y
+    model = KernelRegressor(gamma=0.3, random_state=0).fit(X, y)
+    outputs = 1 if y.ndim == 1 else 2
+    assert model.dual_coef_.shape == (outputs, model.learner_.terms)
+    assert model.intercept_.shape == (outputs,)
+    shift, factor = model.learner_.frame
+    gram = rbf_kernel((X - shift) * factor, (model.support_vectors_ - shift) * factor, gamma=0.3)
+    predicted = gram @ model.dual_coef_.T + model.intercept_
+    assert np.allclose(
+        model.predict(X).reshape(predicted.shape), predicted, atol=1e-4 * np.abs(model.dual_coef_).sum()
+    )
+
+
+def test_the_shape_of_predictions_is_that_of_targets():
+    assert KernelRegressor().fit(X, Y).predict(X).shape == (400,)
+    assert KernelRegressor().fit(X, Y[:, None]).predict(X).shape == (400, 1)
+    assert KernelRegressor().partial_fit(X, BOTH).predict(X).shape == (400, 2)
+
+
+@pytest.mark.parametrize("how", ["fit", "partial_fit"])
+@pytest.mark.parametrize("loss", ["squared_error", "epsilon_insensitive", "nu_epsilon"])
+def test_targets_of_any_size(how, loss):
+    def predicted(y):
+        return getattr(KernelRegressor(loss, gamma=1.0, random_state=0), how)(X, y).predict(X)
+
+    # Exact powers of two, so that rounding is the same at every size.
+    for scale in (2.0**-40, 2.0**40):
+        assert np.allclose(predicted(scale * Y), scale * predicted(Y), rtol=1e-9, atol=1e-9 * scale)
+    shifted = predicted(Y + 2.0**10)
+    assert np.allclose(shifted - 2.0**10, predicted(Y), atol=1e-6)
+
+
+def test_targets_may_be_left_as_they_are():
+    model = KernelRegressor(normalize_y=False, gamma=1.0, random_state=0).fit(X, Y)
+    scores = model.learner_.predict(X.astype(np.float32))
+    assert np.array_equal(model.predict(X), scores)
+    assert model.score(X, Y) > 0.9
+
+
+def test_targets_that_do_not_vary():
+    for how in ("fit", "partial_fit"):
+        model = getattr(KernelRegressor(random_state=0), how)(X, np.full(400, 7.5))
+        assert np.allclose(model.predict(X), 7.5, atol=1e-9)
+
+
+def test_several_outputs_are_learned_together():
+    model = KernelRegressor(gamma=1.0, random_state=0).fit(X, BOTH)
+    assert min(r2_score(BOTH, model.predict(X), multioutput="raw_values")) > 0.9
+    with pytest.raises(ValueError, match="y has 1 outputs, but the model was fitted with 2"):
+        model.partial_fit(X, Y)
+
+
+def test_outputs_help_each_other_through_an_operator():
+    rng = np.random.default_rng(1)
+    rows = rng.uniform(-3, 3, size=(60, 1))
+    truth = np.repeat(np.sin(2 * rows), 4, axis=1)
+    noisy = truth + 0.7 * rng.normal(size=truth.shape)
+    together = np.full((4, 4), 0.9) + 0.1 * np.eye(4)
+
+    def error(**more):
+        model = KernelRegressor(gamma=3.0, alpha=0.1, random_state=0, **more).fit(rows, noisy)
+        return ((model.predict(rows) - truth) ** 2).mean()
+
+    assert error(learner_params={"operator": together}) < 0.7 * error()
+
+
+def test_a_quantile():
+    rng = np.random.default_rng(2)
+    rows = rng.uniform(-1, 1, size=(3000, 1))
+    y = 100 + 20 * rng.normal(size=3000)
+    for q in (0.1, 0.5, 0.9):
+        model = KernelRegressor("quantile", quantile=q, gamma=0.1, alpha=1e-2, random_state=0).fit(rows, y)
+        assert abs((y < model.predict(rows)).mean() - q) < 0.04
+    with pytest.raises(ValueError):
+        KernelRegressor("quantile").fit(X, BOTH)
+
+
+def test_the_adaptive_tube_leaves_nu_outside():
+    rng = np.random.default_rng(3)
+    rows = rng.uniform(-1, 1, size=(4000, 1))
+    y = 5 * rng.normal(size=4000)
+    model = KernelRegressor("nu_epsilon", nu=0.2, gamma=0.1, learning_rate="constant", eta0=0.01).partial_fit(
+        rows, y
+    )
+    rate = model.learner_.alert_rate
+    assert abs(rate.rate - 0.2) <= rate.bound
+
+
+def test_outliers_hurt_robust_losses_less():
+    rng = np.random.default_rng(4)
+    spoiled = Y.copy()
+    spoiled[rng.choice(400, 30, replace=False)] += 60
+
+    def error(loss):
+        model = KernelRegressor(loss, gamma=0.3, alpha=1e-3, random_state=0).fit(X, spoiled)
+        return np.median(np.abs(model.predict(X) - Y))
+
+    for loss in ("absolute_error", "huber", "epsilon_insensitive"):
+        assert error(loss) < 0.5 * error("squared_error")
+
+
+def test_the_laplacian_is_of_the_euclidean_distance():
+    one = np.array([[0.0], [1.5], [3.0]])
+    model = KernelRegressor(kernel="laplacian", gamma=0.8, scale=None, random_state=0).fit(
+        one, [1.0, 2.0, 0.0]
+    )
+    gram = laplacian_kernel(one, model.support_vectors_, gamma=0.8)  # in one dimension the distances agree
+    assert np.allclose(gram @ model.dual_coef_.T + model.intercept_, model.predict(one)[:, None], atol=1e-5)
+
+
+def test_unbounded_kernels_do_not_run_away():
+    rows = 100 * RNG.normal(size=(300, 20))
+    y = rows @ RNG.normal(size=20)
+    for kernel in ("linear", "poly"):
+        for scale in ("standard", None):
+            model = KernelRegressor(kernel=kernel, degree=2, scale=scale, random_state=0).fit(rows, y)
+            assert model.learner_.skipped == 0
+            assert np.isfinite(model.predict(rows)).all()
+    assert KernelRegressor(kernel="linear", random_state=0).fit(rows, y).score(rows, y) > 0.99
+
+
+@pytest.mark.parametrize(("kernel", "budget"), [("laplacian", 100), ("linear", 30)])
+def test_passes_with_a_full_budget_do_no_harm(kernel, budget):
+    rows, y = make_friedman1(3000, noise=1.0, random_state=0)
+
+    def r2(passes):
+        model = KernelRegressor(kernel=kernel, budget=budget, max_iter=passes, tol=None, random_state=0)
+        return model.fit(rows, y).score(rows, y)
+
+    assert r2(20) > r2(1) - 0.05
+
+
+def test_a_fit_in_the_middle_of_a_warm_up_goes_on():
+    model = KernelRegressor(warm_start=True, random_state=0).partial_fit(X[:10], Y[:10])
+    model.fit(X[10:], Y[10:])
+    examples = model.learner_.examples
+    assert model.partial_fit(X[:6], Y[:6]).learner_.examples == examples + 6
+
+
+def test_nothing_is_known_before_fit():
+    model = KernelRegressor()
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    for attribute in ("support_vectors_", "dual_coef_", "intercept_"):
+        assert not hasattr(model, attribute)
+    assert not hasattr(model.fit(X, Y), "decision_function")

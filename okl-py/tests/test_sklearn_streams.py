@@ -1,0 +1,139 @@
+"""partial_fit: the model is a function of the stream alone, not of how it is cut."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
+
+ROWS = 700
+
+
+def stream(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(ROWS, 3)) * [1.0, 20.0, 0.1] + [0.0, 500.0, 0.0]
+    return rng, X
+
+
+def classes(kinds):
+    rng, X = stream()
+    y = np.array(["cat", "dog", "eel"])[
+        np.digitize(X[:, 0] + 0.3 * rng.normal(size=ROWS), [0.0, 0.8][: kinds - 1])
+    ]
+    return X, y, {"classes": ["cat", "dog", "eel"][:kinds]}
+
+
+def numbers(outputs):
+    rng, X = stream()
+    y = (
+        1000
+        + 50 * np.column_stack([np.sin(X[:, 0] + k) for k in range(outputs)])
+        + rng.normal(size=(ROWS, outputs))
+    )
+    return X, y if outputs > 1 else y[:, 0], {}
+
+
+CASES = {
+    "two classes": (lambda: KernelClassifier(budget=40), *classes(2)),
+    "three classes": (lambda: KernelClassifier(loss="log_loss", average=True), *classes(3)),
+    "three classes, adaptive": (
+        lambda: KernelClassifier(learning_rate="adaptive", budget="window:60"),
+        *classes(3),
+    ),
+    "one output": (lambda: KernelRegressor(), *numbers(1)),
+    "two outputs": (lambda: KernelRegressor(loss="huber", kernel="laplacian", budget=50), *numbers(2)),
+    "no scales": (lambda: KernelRegressor(scale=None, normalize_y=False, gamma=1e-3), *numbers(1)),
+    "long warm-up": (lambda: KernelRegressor(learner_params={"warmup": 600}), *numbers(1)),
+    "novelty": (lambda: NoveltyDetector(nu=0.1, budget=30), stream()[1], None, {}),
+}
+
+CUTS = {
+    "one by one": list(range(1, ROWS)),
+    "tens": list(range(10, ROWS, 10)),
+    "around the warm-up": [1, 3, 255, 256, 257, 300],
+    "anywhere": sorted(np.random.default_rng(7).choice(np.arange(1, ROWS), 12, replace=False).tolist()),
+}
+
+
+def learned(case, cuts, weights=None, between=lambda model: model):
+    make, X, y, more = CASES[case]
+    model = make()
+    for first, last in zip([0, *cuts], [*cuts, ROWS]):
+        part = () if y is None else (y[first:last],)
+        weight = None if weights is None else weights[first:last]
+        model = between(model.partial_fit(X[first:last], *part, sample_weight=weight, **more))
+    return model
+
+
+def same(a, b, case):
+    X = CASES[case][1]
+    assert a.learner_.to_bytes() == b.learner_.to_bytes()
+    score = "predict" if isinstance(a, KernelRegressor) else "decision_function"
+    assert np.array_equal(getattr(a, score)(X), getattr(b, score)(X))
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("case", CASES)
+def test_the_cut_does_not_matter(case, cuts):
+    same(learned(case, CUTS[cuts]), learned(case, []), case)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nor_does_a_pickle_in_between(case):
+    through = learned(case, CUTS["anywhere"], between=lambda model: pickle.loads(pickle.dumps(model)))
+    same(through, learned(case, []), case)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_weights_go_with_their_rows(case):
+    weights = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 3.0], ROWS)
+    whole = learned(case, [], weights)
+    same(learned(case, CUTS["anywhere"], weights), whole, case)
+    assert whole.learner_.to_bytes() != learned(case, []).learner_.to_bytes()
+
+
+def test_a_call_without_weight_teaches_nothing():
+    _, X, y, _ = CASES["one output"]
+    model = KernelRegressor().partial_fit(X[:5], y[:5], sample_weight=np.zeros(5))
+    assert model.learner_.examples == 0
+    assert np.array_equal(model.predict(X[:2]), [0.0, 0.0])
+
+
+def test_a_refused_first_call_leaves_no_model_behind():
+    _, X, y, _ = CASES["one output"]
+    for model, targets, more in [
+        (KernelClassifier(), y > 1000, {"classes": [False, True]}),
+        (KernelRegressor(), y, {}),
+        (NoveltyDetector(), None, {}),
+    ]:
+        far = X.copy()
+        far[300, 1] = 1e20
+        with pytest.raises(ValueError, match="300"):
+            model.partial_fit(far, targets, **more)
+        assert not hasattr(model, "learner_")
+
+
+def test_a_refused_call_in_the_warm_up_changes_nothing():
+    _, X, y, _ = CASES["one output"]
+    model = KernelRegressor().partial_fit(X[:20], y[:20])
+    before = model.learner_.to_bytes()
+    far = X.copy()
+    far[100, 0] = 1e20
+    with pytest.raises(ValueError, match="100"):
+        model.partial_fit(far, y)
+    assert model.learner_.to_bytes() == before
+    assert (
+        model.partial_fit(X[20:], y[20:]).learner_.to_bytes() == learned("one output", []).learner_.to_bytes()
+    )
+
+
+def test_threads_do_not_matter():
+    for case in CASES:
+        make, X, y, more = CASES[case]
+        model = make().set_params(n_jobs=2)
+        model.partial_fit(X, *(() if y is None else (y,)), **more)
+        assert model.learner_.threads == 2
+        same(model, learned(case, []), case)

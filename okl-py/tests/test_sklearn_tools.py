@@ -1,0 +1,159 @@
+"""The estimators inside scikit-learn's tools, and with pandas."""
+
+import doctest
+import importlib
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
+from sklearn.base import clone, is_classifier, is_outlier_detector, is_regressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_diabetes, load_iris, make_moons
+from sklearn.inspection import permutation_importance
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+MOONS = make_moons(300, noise=0.2, random_state=0)
+IRIS = load_iris(return_X_y=True)
+DIABETES = load_diabetes(return_X_y=True)
+ALL = [KernelClassifier(random_state=0), KernelRegressor(random_state=0), NoveltyDetector(random_state=0)]
+
+
+def test_pipeline():
+    inside = make_pipeline(StandardScaler(), KernelClassifier(scale=None, random_state=0)).fit(*MOONS)
+    alone = KernelClassifier(random_state=0).fit(*MOONS)
+    assert (inside.predict(MOONS[0]) == alone.predict(MOONS[0])).mean() > 0.99
+
+
+def test_cross_validation():
+    assert cross_val_score(KernelClassifier(random_state=0), *IRIS).mean() > 0.9
+    assert cross_val_score(KernelRegressor(kernel="linear", random_state=0), *DIABETES).mean() > 0.4
+    proba = cross_val_predict(KernelClassifier("log_loss", random_state=0), *IRIS, method="predict_proba")
+    assert proba.shape == (150, 3)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_grid_search(jobs):
+    grid = {"gamma": [1e-4, "auto", "scale"], "kernel": ["rbf"], "budget": [50, "window:50"], "alpha": [1e-4]}
+    search = GridSearchCV(KernelClassifier(random_state=0, max_iter=10), grid, n_jobs=jobs, cv=3).fit(*MOONS)
+    assert search.best_params_["gamma"] != 1e-4
+    assert search.score(*MOONS) > 0.9
+
+
+def test_grid_search_over_a_pipeline_of_a_regressor():
+    pipeline = make_pipeline(StandardScaler(), KernelRegressor(random_state=0, max_iter=5))
+    search = GridSearchCV(
+        pipeline, {"kernelregressor__kernel": ["linear", "rbf"], "kernelregressor__loss": ["huber"]}, cv=3
+    )
+    assert search.fit(*DIABETES).best_score_ > 0.3
+
+
+def test_joblib_gives_the_same_in_every_process_and_thread():
+    fits = {
+        backend: joblib.Parallel(n_jobs=2, backend=backend)(
+            joblib.delayed(clone(model).fit)(*DIABETES)
+            for model in (KernelRegressor(random_state=0), NoveltyDetector(random_state=0))
+        )
+        for backend in ("sequential", "threading", "loky")
+    }
+    for backend in ("threading", "loky"):
+        for a, b in zip(fits[backend], fits["sequential"]):
+            assert a.learner_.to_bytes() == b.learner_.to_bytes()
+
+
+def test_joblib_predicts_from_many_threads():
+    model = KernelClassifier("log_loss", random_state=0).fit(*IRIS)
+    whole = model.predict_proba(IRIS[0])
+    parts = joblib.Parallel(n_jobs=4, backend="threading")(
+        joblib.delayed(model.predict_proba)(row[None]) for row in IRIS[0]
+    )
+    assert np.array_equal(np.concatenate(parts), whole)
+
+
+@pytest.mark.parametrize("model", ALL)
+def test_clone_and_parameters(model):
+    other = clone(model).set_params(gamma=0.25, budget="window:10")
+    assert other.get_params()["gamma"] == 0.25
+    assert model.get_params()["gamma"] == "auto"
+    fitted = clone(model).fit(*DIABETES) if isinstance(model, KernelRegressor) else clone(model).fit(*MOONS)
+    assert not hasattr(clone(fitted), "learner_")
+    assert clone(fitted).get_params() == model.get_params()
+
+
+def test_kinds():
+    classifier, regressor, detector = ALL
+    assert is_classifier(classifier) and is_regressor(regressor) and is_outlier_detector(detector)
+
+
+@pytest.mark.parametrize("model", ALL)
+def test_feature_names(model):
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(MOONS[0], columns=["across", "up"])
+    for how in ("fit", "partial_fit"):
+        named = clone(model)
+        more = {"classes": [0, 1]} if how == "partial_fit" and isinstance(model, KernelClassifier) else {}
+        getattr(named, how)(X, pd.Series(MOONS[1]), **more)
+        assert named.feature_names_in_.tolist() == ["across", "up"]
+        assert named.n_features_in_ == 2
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            named.predict(X)
+        with pytest.raises(ValueError, match="feature names"):
+            named.predict(X[["up", "across"]])
+        with pytest.raises(ValueError, match="feature names"):
+            named.predict(X.assign(more=0.0))
+
+
+def test_a_table_with_words_and_numbers():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"colour": rng.choice(["red", "blue"], 300), "size": rng.normal(size=300), "id": np.arange(300)}
+    )
+    y = np.where(table["colour"] == "red", table["size"], -table["size"]) > 0
+    columns = make_column_transformer(
+        (OneHotEncoder(), ["colour"]), ("passthrough", ["size"]), sparse_threshold=0
+    )
+    model = make_pipeline(columns, KernelClassifier(random_state=0)).fit(table[:200], y[:200])
+    assert model.score(table[200:], y[200:]) > 0.9
+
+
+def test_sparse_rows_are_refused_in_words():
+    from scipy.sparse import csr_array
+
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        KernelClassifier().fit(csr_array(MOONS[0]), MOONS[1])
+
+
+def test_other_tools():
+    calibrated = CalibratedClassifierCV(KernelClassifier(random_state=0, max_iter=5), cv=3).fit(*MOONS)
+    assert calibrated.predict_proba(MOONS[0]).shape == (300, 2)
+    several = MultiOutputClassifier(KernelClassifier(random_state=0)).fit(
+        MOONS[0], np.column_stack([MOONS[1], 1 - MOONS[1]])
+    )
+    assert several.predict(MOONS[0]).shape == (300, 2)
+    model = KernelClassifier(random_state=0).fit(*MOONS)
+    assert (permutation_importance(model, *MOONS, n_repeats=2, random_state=0).importances_mean > 0).all()
+
+
+@pytest.mark.parametrize("name", ["classifier", "regressor", "detector"])
+def test_the_examples_in_the_documentation(name):
+    done = doctest.testmod(importlib.import_module(f"okl._sklearn.{name}"))
+    assert done.attempted > 0
+    assert done.failed == 0
+
+
+def test_lazily_from_the_package():
+    import okl
+
+    assert okl.KernelClassifier is KernelClassifier
+    assert okl.KernelRegressor is KernelRegressor
+    assert okl.NoveltyDetector is NoveltyDetector

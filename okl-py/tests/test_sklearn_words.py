@@ -1,0 +1,283 @@
+"""The estimators' words, in the engine's; parameters are looked at in fit, not before."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 4)) * [1.0, 2.0, 3.0, 4.0]
+TWO = (X[:, 0] > 0).astype(int)
+THREE = np.digitize(X[:, 0], [-0.5, 0.5])
+NUMBERS = X[:, 0] + X[:, 1]
+
+
+def config(estimator, y=TWO):
+    return estimator.fit(X, *(() if isinstance(estimator, NoveltyDetector) else (y,))).learner_.config
+
+
+def stream_config(**parameters):
+    return KernelClassifier(**parameters).partial_fit(X, TWO, classes=[0, 1]).learner_.config
+
+
+@pytest.mark.parametrize(
+    ("name", "okl_name"),
+    [("rbf", "gaussian"), ("gaussian", "gaussian"), ("laplacian", "exponential"), ("matern32", "matern32")],
+)
+def test_kernels_by_name(name, okl_name):
+    assert config(KernelClassifier(kernel=name, gamma=0.3))["kernel"] == {okl_name: {"gamma": 0.3}}
+
+
+def test_kernels_of_dot_products():
+    assert config(KernelClassifier(kernel="linear"))["kernel"] == {"linear": {}}
+    kernel = config(KernelClassifier(kernel="poly", gamma=0.5, degree=2, coef0=3))["kernel"]
+    assert kernel == {"polynomial": {"gamma": 0.5, "degree": 2, "coef0": 3.0}}
+    assert config(KernelClassifier(kernel="poly"))["kernel"]["polynomial"]["gamma"] == 1 / 4
+
+
+def test_kernels_in_the_engines_own_spelling():
+    assert config(KernelClassifier(kernel="gaussian:0.5"))["kernel"] == {"gaussian": {"gamma": 0.5}}
+    kernel = config(KernelClassifier(kernel={"sum": ["linear", "gaussian:0.5"]}))["kernel"]
+    assert kernel == {"sum": [{"linear": {}}, {"gaussian": {"gamma": 0.5}}]}
+
+
+def test_gamma_auto_is_the_median_heuristic():
+    rows = (X - X.mean(axis=0)) / X.std(axis=0)
+    distances = ((rows[:, None] - rows[None]) ** 2).sum(axis=2)[np.triu_indices(60, 1)]
+    assert config(KernelClassifier())["kernel"]["gaussian"]["gamma"] == pytest.approx(
+        0.5 / np.median(distances), rel=0.01
+    )
+    of_r = config(KernelClassifier(kernel="laplacian"))["kernel"]["exponential"]["gamma"]
+    assert of_r == pytest.approx(np.median(distances) ** -0.5, rel=0.01)
+
+
+def test_gamma_scale_is_scikit_learns_formula():
+    def gamma(**parameters):
+        return next(iter(config(KernelClassifier(gamma="scale", **parameters))["kernel"].values()))["gamma"]
+
+    raw = 1 / (4 * X.var())
+    assert gamma(scale=None) == pytest.approx(raw, rel=1e-6)
+    assert gamma(scale=None, kernel="poly") == pytest.approx(raw, rel=1e-6)
+    assert gamma(scale=None, kernel="matern52") == pytest.approx(raw**0.5, rel=1e-6)
+    assert gamma() == pytest.approx(1 / 4)
+    constant = np.column_stack([X, np.ones(60)])
+    model = KernelClassifier(gamma="scale").fit(constant, TWO)
+    standardised = (constant - constant.mean(axis=0)) / np.where(
+        constant.std(axis=0) > 0, constant.std(axis=0), 1
+    )
+    assert model.learner_.config["kernel"]["gaussian"]["gamma"] == pytest.approx(1 / (5 * standardised.var()))
+
+
+def test_gamma_scale_of_a_stream_is_that_of_the_first_call():
+    model = KernelClassifier(gamma="scale", scale=None).partial_fit(X[:30], TWO[:30], classes=[0, 1])
+    model.partial_fit(100 * X[30:], TWO[30:])
+    assert model.learner_.config["kernel"]["gaussian"]["gamma"] == pytest.approx(
+        1 / (4 * X[:30].var()), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "step"),
+    [
+        ("constant", {"constant": {"eta": 0.25}}),
+        ("invscaling", {"inverse_sqrt": {"eta": 0.25}}),
+        ("inverse_sqrt", {"inverse_sqrt": {"eta": 0.25}}),
+        ("decay", {"decay": {"eta": 0.25, "tau": 1000.0}}),
+        ("optimal", {"pegasos": {"t0": 400.0}}),
+        ("adaptive", {"smd": {"eta": 0.25, "mu": 0.05, "decay": 0.9}}),
+        ("pegasos:2000", {"pegasos": {"t0": 2000.0}}),
+        ({"decay": {"eta": 0.1, "tau": 10}}, {"decay": {"eta": 0.1, "tau": 10.0}}),
+    ],
+)
+def test_learning_rates(rate, step):
+    assert stream_config(learning_rate=rate, eta0=0.25, alpha=0.01)["step"] == step
+
+
+def test_steps_suit_the_size_of_the_kernel():
+    assert stream_config(kernel="linear", learning_rate="constant", eta0=0.5)["step"] == {
+        "constant": {"eta": 0.5 / 4}
+    }
+    poly = {"kernel": "poly", "learning_rate": "constant", "eta0": 0.5, "coef0": 2, "degree": 2}
+    assert stream_config(**poly)["step"] == {"constant": {"eta": 0.5 / 3**2}}
+    assert stream_config(**poly, gamma=0.5)["step"] == {"constant": {"eta": 0.5 / 4**2}}
+    assert stream_config(kernel="linear", learning_rate="constant:0.5")["step"] == {"constant": {"eta": 0.5}}
+
+
+def test_optimal_starts_at_eta0():
+    model = KernelClassifier(learning_rate="optimal", eta0=0.25, alpha=0.01).partial_fit(
+        X[:1], TWO[:1], classes=[0, 1]
+    )
+    assert model.learner_.eta == pytest.approx(0.25, rel=0.01)
+    with pytest.raises(ValueError, match="divides by alpha"):
+        KernelClassifier(learning_rate="optimal", alpha=0).fit(X, TWO)
+
+
+@pytest.mark.parametrize(
+    ("budget", "kernel", "rule"),
+    [
+        (50, "rbf", {"merge": {"terms": 50}}),
+        (50, "laplacian", {"transfer": {"terms": 50}}),
+        (50, "linear", {"transfer": {"terms": 50}}),
+        (np.int64(7), "rbf", {"merge": {"terms": 7}}),
+        (None, "rbf", {"unlimited": {}}),
+        ("window:500", "rbf", {"window": {"terms": 500}}),
+        ({"age": {"steps": 30}}, "rbf", {"age": {"steps": 30}}),
+    ],
+)
+def test_budgets(budget, kernel, rule):
+    assert stream_config(budget=budget, kernel=kernel)["budget"] == rule
+
+
+def test_a_budget_for_a_sum_of_operator_kernels():
+    parts = [
+        {"kernel": "gaussian:0.5", "operator": [1, 0, 0, 1]},
+        {"kernel": "linear", "operator": [1, 1, 1, 1]},
+    ]
+    model = KernelRegressor(budget=20, learner_params={"operator": parts, "implicit": False})
+    assert model.fit(X, X[:, :2]).learner_.config["budget"] == {"window": {"terms": 20}}
+
+
+def test_averages():
+    assert stream_config()["average"] == "none"
+    assert stream_config(average=True)["average"] == {"exponential": {"rate": 0.001}}
+    assert stream_config(average="uniform")["average"] == "uniform"
+    assert config(KernelClassifier())["average"] == {"exponential": {"rate": 1 / 60}}
+    assert config(KernelClassifier(average=False))["average"] == "none"
+    assert config(KernelClassifier(learner_params={"average": "none"}))["average"] == "none"
+    assert config(KernelClassifier(learner_params={"average": "uniform"}))["average"] == "uniform"
+    # What is carried over to another term or dropped takes the memory of the mean along.
+    assert config(KernelClassifier(kernel="linear", budget=59))["average"] == "none"
+    assert config(KernelClassifier(kernel="linear", budget=60))["average"] == {
+        "exponential": {"rate": 1 / 60}
+    }
+    assert config(KernelClassifier(kernel="linear", budget=None))["average"] == {
+        "exponential": {"rate": 1 / 60}
+    }
+    assert config(KernelClassifier(kernel="rbf", budget=20))["average"] == {"exponential": {"rate": 1 / 60}}
+    assert config(KernelClassifier(kernel="rbf", budget="age:50"))["average"] == "none"
+    assert config(KernelClassifier(average="exponential:0.25"))["average"] == {"exponential": {"rate": 0.25}}
+
+
+@pytest.mark.parametrize(
+    ("loss", "two", "three"),
+    [
+        ("hinge", "hinge", "max_margin"),
+        ("log_loss", "logistic", "softmax"),
+        ("logistic", "logistic", "softmax"),
+        ("softmax", "softmax", "softmax"),
+        ("max_margin", "max_margin", "max_margin"),
+    ],
+)
+def test_losses_of_classes(loss, two, three):
+    assert list(config(KernelClassifier(loss))["loss"]) == [two]
+    assert list(config(KernelClassifier(loss), THREE)["loss"]) == [three]
+
+
+def test_losses_of_numbers():
+    def loss(name, **parameters):
+        return config(KernelRegressor(name, **parameters), NUMBERS)["loss"]
+
+    assert loss("squared_error") == {"squared": {}}
+    assert loss("absolute_error") == {"absolute": {}}
+    assert loss("epsilon_insensitive", epsilon=0.3) == loss("epsilon:0.3") == {"epsilon": {"epsilon": 0.3}}
+    assert loss("huber", epsilon=1.35) == {"huber": {"sigma": 1.35}}
+    assert loss("nu_epsilon", nu=0.3) == {"nu_epsilon": {"nu": 0.3}}
+    assert loss("nu_huber", nu=0.3)["nu_huber"]["nu"] == 0.3
+    assert loss("quantile", quantile=0.9) == {"quantile": {"q": 0.9}}
+
+
+def test_steps_are_proximal_where_they_can_be():
+    assert config(KernelClassifier())["implicit"]
+    assert config(KernelRegressor(), NUMBERS)["implicit"]
+    assert not config(KernelClassifier(learning_rate="adaptive"))["implicit"]
+    assert not config(KernelClassifier("perceptron"))["implicit"]
+    assert not config(NoveltyDetector())["implicit"]
+    explicit = KernelClassifier(learner_params={"implicit": False}, budget=None).fit(X, TWO).learner_
+    assert explicit.regret_bound(1.0) is not None
+
+
+def test_the_other_words():
+    found = config(KernelClassifier(alpha=0.01, fit_intercept=False, scale=None))
+    assert (found["lambda"], found["offset"], found["scale"]) == (0.01, False, "none")
+    assert config(KernelClassifier("nu_hinge", nu=0.3))["loss"] == {"nu_hinge": {"nu": 0.3}}
+    detector = config(NoveltyDetector(nu=0.3, threshold="tracker:0.1"))
+    assert detector["loss"] == {"nu_novelty": {"nu": 0.3}}
+    assert detector["threshold"] == {"tracker": {"speed": 0.1}}
+
+
+def test_every_setting_of_the_engine_can_be_reached():
+    found = stream_config(
+        learner_params={"tau": 300, "lam": 0.5, "warmup": 30, "regulariser": "norm", "anchor": "none"}
+    )
+    assert found["step"]["decay"]["tau"] == 300
+    assert (found["lambda"], found["warmup"], found["regulariser"], found["anchor"]) == (
+        0.5,
+        30,
+        "norm",
+        "none",
+    )
+    assert stream_config(learner_params={"budget": "window:9"})["budget"] == {"window": {"terms": 9}}
+
+
+def test_the_scale_is_that_of_all_rows_in_fit():
+    shift, factor = KernelClassifier(learner_params={"warmup": 10}).fit(X, TWO).learner_.frame
+    assert np.allclose(shift, X.mean(axis=0), atol=1e-6)
+    assert np.allclose(factor, 1 / X.std(axis=0), rtol=1e-6)
+    shift, _ = (
+        KernelClassifier(learner_params={"warmup": 10}).partial_fit(X, TWO, classes=[0, 1]).learner_.frame
+    )
+    assert np.allclose(shift, X[:10].mean(axis=0), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "words"),
+    [
+        ({"alpha": -1}, ValueError, "alpha == -1, must be >= 0"),
+        ({"alpha": "much"}, TypeError, "alpha must be an instance of"),
+        ({"eta0": 0}, ValueError, "eta0 == 0, must be > 0"),
+        ({"gamma": 0}, ValueError, "gamma == 0, must be > 0"),
+        ({"gamma": "wide"}, ValueError, "gamma must be a number > 0, 'auto' or 'scale', found 'wide'"),
+        ({"kernel": "sigmoid"}, ValueError, "unknown name"),
+        ({"kernel": len}, TypeError, "kernel must be a name or a dict"),
+        ({"kernel": "poly", "degree": 0}, ValueError, "degree == 0, must be >= 1"),
+        ({"loss": "hinged"}, ValueError, "unknown name"),
+        ({"loss": None}, TypeError, "loss must be a name or a dict"),
+        ({"nu": 1.0}, ValueError, "nu == 1.0, must be < 1"),
+        ({"learning_rate": "fast"}, ValueError, "unknown name"),
+        ({"learning_rate": 0.1}, TypeError, "learning_rate must be a name"),
+        ({"budget": 0}, ValueError, "budget == 0, must be >= 1"),
+        ({"budget": 1.5}, TypeError, "budget must be an instance of"),
+        ({"average": 10}, TypeError, "average must be a name"),
+        ({"scale": "minmax"}, ValueError, "scale"),
+        ({"max_iter": 0}, ValueError, "max_iter == 0, must be >= 1"),
+        ({"max_iter": "many"}, TypeError, "max_iter must be an instance of"),
+        ({"tol": -1.0}, ValueError, "tol == -1.0, must be >= 0"),
+        ({"n_iter_no_change": 0}, ValueError, "n_iter_no_change == 0, must be >= 1"),
+        (
+            {"learner_params": [1]},
+            TypeError,
+            "learner_params must be a dict of okl.Learner's settings, found list",
+        ),
+        ({"learner_params": {"colour": 1}}, ValueError, "colour"),
+        ({"alpha": 0.9, "eta0": 2.0, "learner_params": {"implicit": False}}, ValueError, "eta lambda"),
+    ],
+)
+def test_bad_parameters_are_refused_in_fit(parameters, error, words):
+    model = clone(KernelClassifier(**parameters))
+    with pytest.raises(error, match=words):
+        model.fit(X, TWO)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_bad_parameters_of_the_others():
+    for parameters in ({"epsilon": 0}, {"quantile": 1}, {"nu": 0}):
+        with pytest.raises(ValueError, match=next(iter(parameters))):
+            KernelRegressor(**parameters).fit(X, NUMBERS)
+    for parameters in ({"nu": 0}, {"threshold": "fixed"}, {"max_iter": -1}):
+        with pytest.raises(ValueError, match=next(iter(parameters))):
+            NoveltyDetector(**parameters).fit(X)
