@@ -31,7 +31,7 @@ pub fn given(settings: &Settings) -> anyhow::Result<Map<String, Value>> {
     ];
     table.extend(words.into_iter().filter_map(|(key, word)| Some((key.into(), Value::String(word.clone()?)))));
     let mut put = |key: &str, value: Option<Value>| value.map(|v| table.insert(key.into(), v));
-    put("lambda", settings.lambda.map(Value::from));
+    put("lambda", settings.lambda.as_deref().map(number_or_text));
     put("theta0", settings.theta0.map(Value::from));
     put("warmup", settings.warmup.map(Value::from));
     put("offset", settings.offset.map(Value::from));
@@ -93,7 +93,7 @@ pub fn choose(mut table: Map<String, Value>, look: &Look) -> anyhow::Result<(Con
         Task::Novelty => ("nu_novelty", "no target: rows unlike those before them are alerts"),
     };
     choose(&mut table, "loss", json!(loss), why);
-    let (kernel, why) = ("gaussian", "a good first choice; its width comes from the first rows (gamma = auto)");
+    let (kernel, why) = ("gaussian", "a good first choice; its width comes from the first rows (gamma = median)");
     let had_kernel = table.contains_key("kernel");
     choose(&mut table, "kernel", json!(kernel), why);
     if look.sparse {

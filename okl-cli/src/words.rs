@@ -1,6 +1,7 @@
 //! A model in words.
 
 use okl::Learner;
+use okl::kernel::DotKernel;
 use serde_json::{Value, json};
 
 use crate::args::Inspect;
@@ -73,6 +74,7 @@ fn in_words(learner: &Learner, names: &[String]) -> String {
         ("terms", format!("{} of {} features, {} bytes", learner.terms(), learner.features(), count(learner.bytes() as f64))),
         ("features", list(names, 8)),
         ("classes", list(&classes, 20)),
+        ("bank", bank(learner)),
         ("step size", figure(learner.eta())),
         ("threshold", learner.threshold().map_or(String::new(), figure)),
     ];
@@ -84,6 +86,22 @@ fn in_words(learner: &Learner, names: &[String]) -> String {
     let certificates = certificates(learner);
     let certificates = certificates.iter().map(|line| wrapped(line, "  "));
     lines.chain(["settings".into()]).chain(settings).chain(certificates).map(|line| format!("  {line}\n")).collect()
+}
+
+/// What a bank has settled on: the members that count for most.
+fn bank(learner: &Learner) -> String {
+    let members = learner.members();
+    if members.len() == 1 {
+        return String::new();
+    }
+    let kernels = learner.engine().terms().space().kernels();
+    let planes = kernels.len() / learner.widths();
+    let leading = members.iter().take_while(|(_, weight)| *weight >= 0.1).take(3).map(|(member, weight)| {
+        let step = serde_json::to_value(&member.step).unwrap_or_default();
+        let width = kernels[member.width * planes].gaussian_gamma().map_or(String::new(), |g| format!(" gamma {}", figure(g)));
+        format!("{} {} lambda {}{width}", percent(*weight), shorthand(&step), figure(member.lambda))
+    });
+    format!("{} settings side by side: {}", members.len(), leading.collect::<Vec<_>>().join("; "))
 }
 
 fn named(name: &str, value: &str) -> String {

@@ -7,6 +7,9 @@
 #[path = "../src/export/mod.rs"]
 mod export;
 
+#[path = "../../okl/tests/plain/mod.rs"]
+mod plain;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,6 +17,7 @@ use std::process::Command;
 use export::{To, export};
 use okl::loss::{Loss, Reads};
 use okl::{Batch, Config, Label, Learner, Targets, Workspace};
+use plain::plain;
 use serde_json::{Value, json};
 
 const FEATURES: usize = 4;
@@ -108,7 +112,7 @@ fn sides(x: &[f32]) -> Vec<(bool, bool)> {
 }
 
 fn trained(settings: &str, x: &[f32]) -> Learner {
-    let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
+    let mut learner = Learner::new(plain(settings).unwrap()).unwrap();
     let sides = sides(x).into_iter();
     let number = |b: bool| if b { 1.0 } else { -1.0 };
     let two = learner.outputs() == 2;
@@ -192,6 +196,8 @@ fn special_cases() -> Vec<Case> {
             ),
         ),
         of("power", format!("{hinge}\nkernel = 'polynomial:degree=7,gamma=0.2,coef0=1'")),
+        of("bank", "loss = 'hinge'\noffset = true\nkernel = 'gaussian:auto'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 32\nbudget = 'merge:60'".into()),
+        of("bank-of-classes", "loss = 'max_margin'\nkernel = { gaussian = { gamma = [0.3, 1.2] } }\nstep = 'auto'\nbudget = 'merge:60'".into()),
         untaught("untaught-hinge", "loss = 'hinge'\nkernel = 'gaussian:0.7'"),
         untaught("untaught-classes", "loss = 'softmax'\nkernel = 'linear'\nclasses = ['a', 'b', 'c']"),
     ]
@@ -199,7 +205,7 @@ fn special_cases() -> Vec<Case> {
 
 /// A model that has seen rows and no target: no terms, all scores 0, all classes tied.
 fn untaught(name: &str, settings: &str) -> Case {
-    let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
+    let mut learner = Learner::new(plain(settings).unwrap()).unwrap();
     let x = rows(&mut Random(3), 5, 0.0, false);
     let batch = Batch::new(&x, FEATURES).known(&[false; 5]);
     let (signs, names) = ([1.0; 5], [const { Label::Int(0) }; 5]);
@@ -354,6 +360,7 @@ fn what_libsvm_cannot_say_is_refused_with_a_reason() {
     let reason = |learner: &Learner| export(learner, To::Libsvm).unwrap_err().to_string();
     let find = |name: &str| cases().into_iter().find(|c| c.name == name).unwrap().learner;
     assert!(reason(&find("gaussian-standard")).contains("own scale"));
+    assert!(reason(&find("bank")).contains("freeze the bank first"));
     assert!(reason(&find("cut-off")).contains("cut off at 0.5"));
     assert!(reason(&find("polynomial-standard")).contains("shifted"));
     assert!(reason(&find("matern32-hinge")).contains("this model's is matern32"));
@@ -362,7 +369,7 @@ fn what_libsvm_cannot_say_is_refused_with_a_reason() {
     assert!(reason(&find("gaussian-vector")).contains("this one has 2"));
     let x = [0.0, 1.0, 1.0, 0.0f32];
     let learned = |settings: &str, batch: Batch<'_>| {
-        let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
+        let mut learner = Learner::new(plain(settings).unwrap()).unwrap();
         learner.learn(&batch).unwrap();
         learner
     };
@@ -433,10 +440,9 @@ fn json_scores(model: &Value, x: &[f32]) -> Vec<f64> {
         u.iter_mut().zip(shift.iter().zip(&factor)).for_each(|(u, (m, f))| *u = ((*u - m) * f).clamp(-limit, limit));
     }
     let mut scores = numbers(&model["offset"]);
-    let terms = model["centres"].as_array().unwrap().iter().zip(model["coefficients"].as_array().unwrap());
-    for (c, a) in terms {
-        let (c, a) = (numbers(c), numbers(a));
-        for part in model["parts"].as_array().unwrap() {
+    for (part, rows) in model["parts"].as_array().unwrap().iter().zip(model["coefficients"].as_array().unwrap()) {
+        for (c, a) in model["centres"].as_array().unwrap().iter().zip(rows.as_array().unwrap()) {
+            let (c, a) = (numbers(c), numbers(a));
             let k = kernel_value(&part["kernel"], &u, &c);
             for (o, score) in scores.iter_mut().enumerate() {
                 let weight = match part["operator"].as_array() {

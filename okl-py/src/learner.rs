@@ -417,7 +417,8 @@ impl Learner {
     /// The coefficients that `predict` uses: `coefficients`, or those of the average where there is one.
     #[getter]
     fn predicting_coefficients<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (coefficients, shape) = self.shared.read(py, |m| (m.predicting_coefficients(), [m.terms(), m.outputs()]))?;
+        let (coefficients, shape) =
+            self.shared.read(py, |m| (m.predicting_coefficients(), [m.widths() * m.terms(), m.outputs()]))?;
         coefficients.into_pyarray(py).reshape(shape)
     }
 

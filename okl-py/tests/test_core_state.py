@@ -65,7 +65,7 @@ def test_warm_up(rng: np.random.Generator) -> None:
     X = rng.normal(size=(40, 2)) * [1.0, 100.0] + 5.0
     m = okl.Learner(loss="squared", scale="standard", warmup=32)
     m.learn(X[:31], X[:31, 0])
-    assert m.warming_up and m.config["kernel"] == {"gaussian": {"gamma": "auto"}}
+    assert m.warming_up and m.config["kernel"] == {"gaussian": {"gamma": "median"}}
     m.learn(X[31:], X[31:, 0])
     assert not m.warming_up
     fixed = m.config["scale"]["fixed"]

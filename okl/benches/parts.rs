@@ -67,7 +67,9 @@ fn learning(c: &mut Criterion) {
     group.throughput(Throughput::Elements(rows as u64));
     for budget in ["window:1000", "transfer:1000", "merge:1000", "age:3000"] {
         for step in ["constant:0.1", "smd:eta=0.1"] {
-            let text = format!("loss = 'hinge'\nkernel = 'gaussian:0.05'\nstep = '{step}'\nbudget = '{budget}'\nlambda = 1e-3");
+            let text = format!(
+                "loss = 'hinge'\nkernel = 'gaussian:0.05'\nstep = '{step}'\nbudget = '{budget}'\nlambda = 1e-3\nscale = 'none'"
+            );
             let mut learner = Learner::new(Config::from_toml(&text).unwrap()).unwrap();
             for _ in 0..8 {
                 learner.learn(&Batch::new(&x, features).numbers(&y)).unwrap();
@@ -77,8 +79,13 @@ fn learning(c: &mut Criterion) {
             });
         }
     }
-    let mut learner =
-        Learner::new(Config::from_toml("loss = 'hinge'\nkernel = 'gaussian:0.05'\nbudget = 'window:1000'").unwrap()).unwrap();
+    let mut learner = Learner::new(
+        Config::from_toml(
+            "loss = 'hinge'\nkernel = 'gaussian:0.05'\nstep = 'constant:0.1'\nlambda = 1e-3\nbudget = 'window:1000'",
+        )
+        .unwrap(),
+    )
+    .unwrap();
     for _ in 0..8 {
         learner.learn(&Batch::new(&x, features).numbers(&y)).unwrap();
     }

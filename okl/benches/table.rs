@@ -40,7 +40,7 @@ fn data(features: usize) -> Data {
 fn learner(data: &Data, terms: usize, margin: f64) -> Learner {
     let gamma = 3.0 / data.features as f64;
     let text = format!(
-        "loss = 'hinge:{margin}'\nkernel = 'gaussian:{gamma}'\nstep = 'constant:0.1'\nlambda = 1e-3\noffset = true\nbudget = 'window:{terms}'"
+        "loss = 'hinge:{margin}'\nkernel = 'gaussian:{gamma}'\nstep = 'constant:0.1'\nlambda = 1e-3\noffset = true\nscale = 'none'\nbudget = 'window:{terms}'"
     );
     Learner::new(Config::from_toml(&text).unwrap()).unwrap()
 }

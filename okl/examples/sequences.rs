@@ -7,7 +7,7 @@
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::{Engine, Labels, Parts};
 use okl::gram::{Backend, Rows, square};
-use okl::head::Rules;
+use okl::head::{HeadParts, Rules};
 use okl::kernel::AnyKernel;
 use okl::loss::{Oracle, Structured};
 use okl::output::Output;
@@ -104,7 +104,7 @@ fn main() {
         ),
         loss: Structured { oracle: Chain },
         budget: AnyBudget::new(BudgetRule::Transfer { terms: 500 }, 0.0),
-        heads: vec![(AnyStep::InverseSqrt { eta: 0.2 }, 1e-4)],
+        heads: vec![HeadParts { step: AnyStep::InverseSqrt { eta: 0.2 }, lambda: 1e-4, plane: 0 }],
         output: Output::Identity,
         outputs: PARTS,
         theta0: None,

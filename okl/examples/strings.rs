@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::{Engine, Labels, Parts};
-use okl::head::Rules;
+use okl::head::{HeadParts, Rules};
 use okl::kernel::Kernel;
 use okl::loss::AnyLoss;
 use okl::output::Output;
@@ -60,7 +60,7 @@ fn main() {
         space: Items::new(Spectrum { length: 2 }),
         loss: AnyLoss::Hinge { margin: 1.0 },
         budget: AnyBudget::new(BudgetRule::Transfer { terms: 100 }, 0.0),
-        heads: vec![(AnyStep::InverseSqrt { eta: 1.0 }, 1e-3)],
+        heads: vec![HeadParts { step: AnyStep::InverseSqrt { eta: 1.0 }, lambda: 1e-3, plane: 0 }],
         output: Output::Identity,
         outputs: 1,
         theta0: None,

@@ -32,7 +32,7 @@ use crate::output::{Operator, Output};
 use crate::regulariser::AnyRegulariser;
 use crate::shorthand;
 use crate::step::AnyStep;
-pub use crate::words::{Anchor, Gamma, KernelRule, Label, OperatorPart, OperatorRule, Scale, Threshold};
+pub use crate::words::{Anchor, Choice, Gamma, KernelRule, Label, OperatorPart, OperatorRule, Scale, Threshold};
 
 /// A learner's settings. Fields that are not given have the defaults of [`Config::default`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,15 +42,15 @@ pub struct Config {
     pub kernel: KernelRule,
     /// l(z, y).
     pub loss: AnyLoss,
-    /// eta_t.
-    pub step: AnyStep,
-    /// The proximal step of algorithms.md 3.3.
+    /// eta_t; several side by side with `auto`.
+    pub step: Choice<AnyStep>,
+    /// The proximal step of algorithms.md 3.3; steps that are left to the bank are proximal wherever the loss allows it.
     pub implicit: bool,
     /// How many terms. When not given: merge:1000 for a Gaussian kernel, else transfer:1000, else window:1000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetRule>,
-    /// The regulariser.
-    pub lambda: f64,
+    /// The regulariser; several side by side with `auto`.
+    pub lambda: Choice<f64>,
     /// Its shape omega(|f|).
     pub regulariser: AnyRegulariser,
     /// Is an offset learned?
@@ -81,12 +81,12 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Config {
-            kernel: KernelRule::Gaussian { gamma: Gamma::Auto },
+            kernel: KernelRule::Gaussian { gamma: Gamma::Median },
             loss: AnyLoss::Hinge { margin: 1.0 },
-            step: AnyStep::InverseSqrt { eta: 0.5 },
+            step: AnyStep::InverseSqrt { eta: 0.5 }.into(),
             implicit: false,
             budget: None,
-            lambda: 1e-3,
+            lambda: 1e-3.into(),
             regulariser: AnyRegulariser::Square,
             offset: false,
             operator: None,
@@ -114,6 +114,28 @@ fn not_finite(value: &toml::Value) -> Option<String> {
 
 /// The terms a budget has when none is asked for.
 const DEFAULT_TERMS: usize = 1000;
+
+/// What one head of a learner runs with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    /// Its step size.
+    pub step: AnyStep,
+    /// Its regulariser.
+    pub lambda: f64,
+    /// Which of the kernel's widths.
+    pub width: usize,
+}
+
+/// Steps and regularisers of a bank: a slow decay, a fast one, a step that never tires, and a small one that forgets.
+const PAIRS: [(AnyStep, f64); 4] = [
+    (AnyStep::Decay { eta: 2.0, tau: 1000.0 }, 1e-5),
+    (AnyStep::Decay { eta: 1.0, tau: 100.0 }, 1e-5),
+    (AnyStep::Constant { eta: 2.0 }, 1e-5),
+    (AnyStep::Constant { eta: 0.2 }, 1e-3),
+];
+
+/// The regularisers of a bank whose step is given.
+const LAMBDAS: [f64; 3] = [1e-5, 1e-3, 1e-2];
 
 impl Config {
     /// Reads a description in any of the forms of this module's head, as a JSON value.
@@ -153,7 +175,7 @@ impl Config {
 
     /// The budget in force.
     pub fn budget(&self) -> BudgetRule {
-        self.budget.clone().unwrap_or_else(|| match self.kernel.kernel().gaussian_gamma() {
+        self.budget.clone().unwrap_or_else(|| match self.kernel.kernel(0).gaussian_gamma() {
             Some(_) if self.single_kernel() => BudgetRule::Merge { terms: DEFAULT_TERMS },
             _ if self.single_kernel() => BudgetRule::Transfer { terms: DEFAULT_TERMS },
             _ => BudgetRule::Window { terms: DEFAULT_TERMS },
@@ -164,11 +186,87 @@ impl Config {
         !matches!(self.operator, Some(OperatorRule::Sum(_)))
     }
 
-    pub(crate) fn kernels(&self) -> Vec<AnyKernel> {
-        match &self.operator {
-            Some(OperatorRule::Sum(parts)) => parts.iter().map(|p| p.kernel.kernel()).collect(),
-            _ => vec![self.kernel.kernel()],
+    /// May several settings run side by side? A threshold, tube or scale that adapts belongs to one function, and some budgets
+    /// belong to one step.
+    pub(crate) fn banks(&self) -> bool {
+        let tied = matches!(self.budget(), BudgetRule::Olok { .. } | BudgetRule::Forgetron { .. });
+        self.loss.theta().is_none() && self.loss.reads() != Reads::Nothing && !tied
+    }
+
+    /// The heads: one where everything is given, else a bank over what is not.
+    pub fn members(&self) -> Vec<Member> {
+        let widths = if self.banks() { self.widths() } else { 1 };
+        let pairs = self.pairs();
+        (0..widths)
+            .flat_map(|width| pairs.iter().map(move |(step, lambda)| Member { step: step.clone(), lambda: *lambda, width }))
+            .collect()
+    }
+
+    fn pairs(&self) -> Vec<(AnyStep, f64)> {
+        let one = |step: &AnyStep, lambda: f64| vec![(step.clone(), lambda)];
+        if !self.banks() {
+            let (step, lambda) = self.plain_pair();
+            return one(self.step.given().unwrap_or(&step), *self.lambda.given().unwrap_or(&lambda));
         }
+        match (&self.step, &self.lambda) {
+            (Choice::Given(step), Choice::Given(lambda)) => one(step, *lambda),
+            (Choice::Auto, Choice::Given(lambda)) => PAIRS.iter().map(|(step, _)| (step.clone(), *lambda)).collect(),
+            (Choice::Auto, Choice::Auto) => PAIRS.to_vec(),
+            (Choice::Given(step), Choice::Auto) => {
+                let square = self.regulariser == AnyRegulariser::Square && !self.implicit && !self.allow_overshoot;
+                let possible = |l: &&f64| **l == LAMBDAS[0] || !square || step.largest(**l) * **l < 1.0;
+                LAMBDAS.iter().filter(possible).map(|lambda| (step.clone(), *lambda)).collect()
+            }
+        }
+    }
+
+    /// What stands in for a step and a regulariser that are not given where there is no bank.
+    fn plain_pair(&self) -> (AnyStep, f64) {
+        match self.budget() {
+            BudgetRule::Forgetron { .. } => (AnyStep::Constant { eta: 1.0 }, 0.0),
+            _ if self.loss.reads() == Reads::Nothing => (AnyStep::InverseSqrt { eta: 0.1 }, 0.1),
+            _ => (AnyStep::InverseSqrt { eta: 0.5 }, 1e-3),
+        }
+    }
+
+    /// Is the step proximal?
+    pub(crate) fn proximal(&self) -> bool {
+        self.implicit || (self.step == Choice::Auto && self.banks() && self.check_implicit().is_ok())
+    }
+
+    fn widths(&self) -> usize {
+        match &self.operator {
+            Some(OperatorRule::Sum(parts)) => parts.iter().map(|p| p.kernel.widths()).max().unwrap_or(1),
+            _ => self.kernel.widths(),
+        }
+    }
+
+    /// Kernel values per pair of points and width.
+    pub(crate) fn planes(&self) -> usize {
+        if let Some(OperatorRule::Sum(parts)) = &self.operator { parts.len() } else { 1 }
+    }
+
+    /// The kernels of every plane, width by width.
+    pub(crate) fn kernels(&self) -> Vec<AnyKernel> {
+        let widths = if self.banks() { self.widths() } else { 1 };
+        let of_width = |width: usize| match &self.operator {
+            Some(OperatorRule::Sum(parts)) => parts.iter().map(|p| p.kernel.kernel(width)).collect(),
+            _ => vec![self.kernel.kernel(width)],
+        };
+        (0..widths).flat_map(of_width).collect()
+    }
+
+    /// The settings of one head, everything given.
+    pub(crate) fn frozen(&self, member: &Member) -> Config {
+        let mut config = Config {
+            step: member.step.clone().into(),
+            lambda: member.lambda.into(),
+            implicit: self.proximal(),
+            budget: Some(self.budget()),
+            ..self.clone()
+        };
+        config.rules_mut().into_iter().for_each(|k| *k = k.with_width(member.width));
+        config
     }
 
     pub(crate) fn rules_mut(&mut self) -> Vec<&mut KernelRule> {
@@ -190,28 +288,40 @@ impl Config {
 
     pub(crate) fn needs_warmup(&self) -> bool {
         let mut copy = self.clone();
-        self.scale == Scale::Standard || copy.rules_mut().iter().any(|k| k.wants_gamma())
+        self.needs_scale() || copy.rules_mut().iter().any(|k| k.wants_gamma())
+    }
+
+    /// Is a scale to be found from the data? A width that is given is in the units of the data.
+    pub(crate) fn needs_scale(&self) -> bool {
+        let mut copy = self.clone();
+        match self.scale {
+            Scale::Standard => true,
+            Scale::Auto => !copy.rules_mut().iter().any(|k| k.gives_gamma()),
+            _ => false,
+        }
     }
 
     /// Refuses what cannot work, with the reason.
     pub fn check(&self) -> Result<()> {
         let within = |field: &str, found: std::result::Result<(), String>| found.map_err(|reason| Error::config(field, reason));
         within("loss", self.loss.check())?;
-        within("step", self.step.check())?;
+        if let Choice::Given(step) = &self.step {
+            within("step", step.check())?;
+        }
         within("budget", self.budget().check())?;
         let mut copy = self.clone();
         copy.rules_mut().iter().try_for_each(|k| k.check())?;
         self.check_scalars()?;
         self.check_output()?;
-        self.check_step()?;
+        self.members().iter().try_for_each(|member| self.check_step(member))?;
         self.check_budget()?;
         self.check_novelty()
     }
 
     fn check_scalars(&self) -> Result<()> {
         let refuse = |field: &str, reason: String| Err(Error::config(field, reason));
-        if !(self.lambda.is_finite() && self.lambda >= 0.0) {
-            return refuse("lambda", format!("must be a finite number >= 0, found {}", self.lambda));
+        if let Some(lambda) = self.lambda.given().filter(|l| !(l.is_finite() && **l >= 0.0)) {
+            return refuse("lambda", format!("must be a finite number >= 0, found {lambda}"));
         }
         if let AnyRegulariser::Power { power } = self.regulariser
             && !(power.is_finite() && power >= 1.0)
@@ -280,20 +390,20 @@ impl Config {
         }
     }
 
-    fn check_step(&self) -> Result<()> {
+    fn check_step(&self, Member { step, lambda, .. }: &Member) -> Result<()> {
         let refuse = |field: &str, reason: String| Err(Error::config(field, reason));
-        if self.lambda == 0.0 && matches!(self.step, AnyStep::Theorem2 {} | AnyStep::Pegasos { .. }) {
+        if *lambda == 0.0 && matches!(step, AnyStep::Theorem2 {} | AnyStep::Pegasos { .. }) {
             return refuse("step", "theorem2 and pegasos divide by lambda: give lambda > 0".into());
         }
-        let (smd, square) = (matches!(self.step, AnyStep::Smd { .. }), self.regulariser == AnyRegulariser::Square);
+        let (smd, square) = (matches!(step, AnyStep::Smd { .. }), self.regulariser == AnyRegulariser::Square);
         if smd && (self.implicit || !square || self.allow_overshoot) {
             return refuse("step", "smd follows the explicit step under the square regulariser with eta lambda < 1: drop implicit, regulariser or allow_overshoot".into());
         }
         if self.implicit {
             return self.check_implicit();
         }
-        let largest = self.step.largest(self.lambda) * self.lambda;
-        if square && !self.allow_overshoot && largest >= 1.0 {
+        let largest = step.largest(*lambda) * lambda;
+        if square && !self.proximal() && !self.allow_overshoot && largest >= 1.0 {
             return refuse(
                 "step",
                 format!(
@@ -329,13 +439,13 @@ impl Config {
             BudgetRule::Merge { .. } | BudgetRule::Transfer { .. } if !self.single_kernel() => refuse(
                 "merging and transfer project one term onto another, which a sum of operator kernels does not allow: use window or age",
             ),
-            BudgetRule::Merge { .. } if self.kernel.kernel().gaussian_gamma().is_none() => {
+            BudgetRule::Merge { .. } if self.kernel.kernel(0).gaussian_gamma().is_none() => {
                 refuse("merge needs a Gaussian kernel, where a point between two centres can stand for both: use transfer")
             }
             BudgetRule::Forgetron { .. } => {
                 let textbook = self.loss == AnyLoss::Perceptron {}
-                    && matches!(self.step, AnyStep::Constant { .. })
-                    && self.lambda == 0.0
+                    && self.step.given().is_none_or(|step| matches!(step, AnyStep::Constant { .. }))
+                    && self.lambda.given().is_none_or(|lambda| *lambda == 0.0)
                     && self.operator.is_none();
                 if textbook {
                     Ok(())
@@ -343,7 +453,10 @@ impl Config {
                     refuse("the Forgetron is a perceptron: it needs loss = perceptron, step = constant and lambda = 0")
                 }
             }
-            BudgetRule::Olok { .. } if self.lambda == 0.0 || !matches!(self.step, AnyStep::InverseSqrt { .. }) => {
+            BudgetRule::Olok { .. }
+                if self.lambda.given() == Some(&0.0)
+                    || self.step.given().is_some_and(|step| !matches!(step, AnyStep::InverseSqrt { .. })) =>
+            {
                 refuse("olok's truncation is stated for step = inverse_sqrt and lambda > 0")
             }
             _ => Ok(()),

@@ -13,7 +13,7 @@
 //! ```
 //! use okl::budget::{AnyBudget, BudgetRule};
 //! use okl::engine::{Engine, Labels, Parts};
-//! use okl::head::Rules;
+//! use okl::head::{HeadParts, Rules};
 //! use okl::{kernel::Kernel, loss::AnyLoss, output::Output, regulariser::AnyRegulariser, space::Items, step::AnyStep};
 //!
 //! struct Close;                                            // a kernel over whole numbers
@@ -24,7 +24,7 @@
 //!     space: Items::new(Close),
 //!     loss: AnyLoss::Squared {},
 //!     budget: AnyBudget::new(BudgetRule::Unlimited {}, 0.0),
-//!     heads: vec![(AnyStep::Constant { eta: 0.5 }, 0.0)],
+//!     heads: vec![HeadParts { step: AnyStep::Constant { eta: 0.5 }, lambda: 0.0, plane: 0 }],
 //!     output: Output::Identity,
 //!     outputs: 1,
 //!     theta0: None,
@@ -38,10 +38,11 @@
 //!
 //! A block is cut into tiles whose kernel values come from one matrix product; nothing is decided at a tile's edge.
 
+use crate::bank::Bank;
 use crate::budget::{Budget, Room};
 use crate::expansion::{Reading, Term};
 use crate::gram::LANES;
-use crate::head::{Example, Head, Rules};
+use crate::head::{self, Example, Head, HeadParts, Rules};
 use crate::loss::{Loss, Reads};
 use crate::output::Output;
 use crate::regulariser::{AnyRegulariser, Regulariser};
@@ -100,6 +101,7 @@ pub struct Step<'a> {
 pub struct Engine<P, L, S, B, R = AnyRegulariser> {
     pub(crate) terms: Terms<P>,
     pub(crate) heads: Vec<Head<S>>,
+    pub(crate) bank: Option<Bank>,
     pub(crate) loss: L,
     pub(crate) budget: B,
     pub(crate) output: Output,
@@ -116,6 +118,8 @@ pub(crate) struct Scratch {
     pub(crate) term_values: Vec<f64>,
     pub(crate) row: Vec<f32>,
     pub(crate) expired: Vec<usize>,
+    pub(crate) blend: Vec<[f64; 3]>,
+    sums: Vec<f64>,
     pub(crate) reading: Reading,
     pub(crate) terms: [Term; 3],
 }
@@ -125,6 +129,8 @@ pub(crate) struct Scratch {
 pub struct Workspace {
     tile: Tile,
     reading: Reading,
+    scores: Vec<Vec<f64>>,
+    combined: Vec<f64>,
 }
 
 /// The parts of an [`Engine`].
@@ -136,8 +142,8 @@ pub struct Parts<P, L, S, B, R = AnyRegulariser> {
     pub loss: L,
     /// The budget.
     pub budget: B,
-    /// The heads: a step size and a lambda each.
-    pub heads: Vec<(S, f64)>,
+    /// The heads: a step size, a lambda and a kernel each. Several are a [`Bank`].
+    pub heads: Vec<HeadParts<S>>,
     /// The output operator.
     pub output: Output,
     /// The number of outputs to start with.
@@ -154,10 +160,12 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         let Parts { space, loss, budget, heads, output, outputs, theta0, rules } = parts;
         let theta = theta0.or(loss.theta().map(|t| t.start)).unwrap_or(0.0);
         let certified = rules.regulariser.is_square() && !rules.implicit && loss.convex() && loss.theta().is_none();
-        let head = |(step, lambda)| Head::new(step, lambda, outputs, rules.average, theta, certified, None);
+        let bank = (heads.len() > 1).then(|| Bank::new(heads.len()));
+        let head = |parts| Head::new(parts, outputs, rules.average, theta, certified, None);
         let scratch = Scratch { values: vec![0.0; space.planes()], term_values: vec![0.0; space.planes()], ..Scratch::default() };
         Engine {
             heads: heads.into_iter().map(head).collect(),
+            bank,
             terms: Terms::new(space),
             loss,
             budget,
@@ -181,7 +189,8 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             self.begin_tile(tile);
             for r in 0..last - first {
                 let left = self.step(tile, r, labels.target(first + r), labels.id(first + r));
-                each(first + r, &Step { scores: self.heads[0].score(), ..left });
+                let scores = self.bank.as_ref().map_or_else(|| self.heads[0].score(), |bank| &bank.scores);
+                each(first + r, &Step { scores, ..left });
             }
         }
     }
@@ -197,22 +206,20 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         }
     }
 
-    /// One row; what it left behind, but for the scores, which the leading head holds.
+    /// One row; what it left behind, but for the scores, which the head or the bank holds.
     fn step(&mut self, rows: P::Rows<'_>, r: usize, target: Option<(&[f64], f64)>, id: u64) -> Step<'static> {
         if let Some((&[class], _)) = target.filter(|_| self.loss.reads() == Reads::Class) {
             self.heads.iter_mut().for_each(|h| h.add_outputs(class as usize + 1));
         }
-        self.tile.patch(r);
-        let (tile, slots, backend) = (&self.tile, self.terms.row_len(), self.terms.space.backend());
-        for head in &mut self.heads {
-            head.read(backend, &self.output, |plane| tile.row(plane, r, slots));
-        }
+        self.read_row(r);
         let Some((y, weight)) = target else { return Step::default() };
         self.terms.space.self_values(rows, r, &mut self.scratch.values);
         let values = std::mem::take(&mut self.scratch.values);
         let example = Example { t: self.t + 1, y, weight, values: &values };
-        let threshold = self.heads[0].threshold(&self.loss);
+        let leader = self.leader();
+        let threshold = self.heads[leader].threshold(&self.loss);
         let taken = self.take(&example);
+        let loss = self.judge(&example, taken);
         let slot = if taken { self.append(rows, r, id, &values) } else { None };
         self.scratch.values = values;
         if taken {
@@ -220,8 +227,34 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         } else {
             self.skipped += 1;
         }
-        let head = &self.heads[0];
-        Step { scores: &[], loss: Some(head.plan.loss()), slot, outside: head.outside(&self.loss, threshold), threshold }
+        Step { scores: &[], loss: Some(loss), slot, outside: self.heads[leader].outside(&self.loss, threshold), threshold }
+    }
+
+    /// f(x) of every head for row `r` of the tile, which is brought up to date first.
+    fn read_row(&mut self, r: usize) {
+        self.tile.patch(r);
+        let (tile, slots, backend) = (&self.tile, self.terms.row_len(), self.terms.space.backend());
+        let row = |plane| tile.row(plane, r, slots);
+        head::read_all(&mut self.heads, backend, &self.output, row, &mut self.scratch.sums);
+        if let Some(bank) = &mut self.bank {
+            bank.read(self.heads.iter().map(Head::score));
+        }
+    }
+
+    /// The head that budgets look at and that asks for new terms.
+    pub(crate) fn leader(&self) -> usize {
+        self.bank.as_ref().map_or(0, Bank::leader)
+    }
+
+    /// The loss of what was reported; a bank weighs its heads by theirs.
+    fn judge(&mut self, example: &Example<'_>, taken: bool) -> f64 {
+        let Some(bank) = &mut self.bank else { return self.heads[0].plan.loss() };
+        let loss = bank.own_loss(&self.loss, example.y, self.heads[0].theta, example.weight);
+        if taken {
+            let said = self.heads.iter().map(|head| (head.score(), head.plan.loss()));
+            bank.learn(&self.loss, example.y, example.weight, loss, said);
+        }
+        loss
     }
 
     /// Plans the step for every head, and takes it if it leaves every state finite.
@@ -243,6 +276,10 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             self.terms.births[slot] = self.t;
             self.heads.iter_mut().for_each(|head| head.write(slot));
             return Some(slot);
+        }
+        if !self.heads[self.leader()].plan.appends() && !self.terms.is_empty() {
+            self.onto_nearest(r, values);
+            return None;
         }
         let room = self.consult(r, values, |budget, sight| budget.room(sight));
         let exact = room != Room::Fresh && self.exact_norms();
@@ -269,18 +306,23 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
 
     /// The scores of rows, without learning; many readers may share a learner.
     pub fn predict(&self, workspace: &mut Workspace, rows: P::Rows<'_>, mut each: impl FnMut(usize, &[f64])) {
-        let (count, slots, head) = (P::count(rows), self.terms.row_len(), &self.heads[0]);
-        let Workspace { tile, reading } = workspace;
-        let mean = head.expansion.riders().mean;
+        let (count, slots, backend) = (P::count(rows), self.terms.row_len(), self.terms.space.backend());
+        let Workspace { tile, reading, scores, combined } = workspace;
+        scores.resize_with(self.heads.len(), Vec::new);
         for first in (0..count).step_by(TILE) {
             let part = P::range(rows, first, count.min(first + TILE));
             tile.begin(P::count(part), self.terms.space.planes(), slots, slots);
             self.terms.space.against_terms(part, slots, tile);
             for r in 0..P::count(part) {
-                head.expansion.read(self.terms.space.backend(), &self.output, |plane| tile.row(plane, r, slots), reading);
-                let (score, offset) = if mean { (&mut reading.mean, &head.offset_mean) } else { (&mut reading.f, &head.offset) };
-                score.iter_mut().zip(offset).for_each(|(z, b)| *z += b);
-                each(first + r, score);
+                for (head, score) in self.heads.iter().zip(&mut *scores) {
+                    head.score_at(backend, &self.output, |plane| tile.row(plane, r, slots), reading, score);
+                }
+                let Some(bank) = &self.bank else {
+                    each(first + r, &scores[0]);
+                    continue;
+                };
+                bank.combine(scores.iter().map(Vec::as_slice), combined);
+                each(first + r, combined);
             }
         }
     }
@@ -293,6 +335,11 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
     /// The heads.
     pub fn heads(&self) -> &[Head<S>] {
         &self.heads
+    }
+
+    /// How the heads are weighed, if there are several.
+    pub fn bank(&self) -> Option<&Bank> {
+        self.bank.as_ref()
     }
 
     /// The loss.

@@ -113,6 +113,39 @@ const BAKE: f64 = 1.0 / 1024.0;
 /// Without riders the scale is moved into the coefficients by exact powers of two, far from the ends of f64.
 const FAR: f64 = 2e60;
 
+/// So many columns are summed together: the kernel values are then read and widened once.
+const TOGETHER: usize = 8;
+
+/// The sums over terms of every column of some expansions, one after the other; no sum depends on its neighbours.
+pub(crate) fn sum_columns_of<'e>(
+    backend: Backend,
+    row: &[f32],
+    expansions: impl Iterator<Item = &'e Expansion>,
+    sums: &mut Vec<f64>,
+) {
+    sums.clear();
+    let mut together: [&[f64]; TOGETHER] = [&[]; TOGETHER];
+    let mut waiting = 0;
+    let mut add = |columns: &[&[f64]]| {
+        let done = sums.len();
+        sums.resize(done + columns.len(), 0.0);
+        backend.weighted_sums(row, columns, &mut sums[done..]);
+    };
+    for expansion in expansions {
+        for i in 0..expansion.columns() {
+            together[waiting] = &expansion.data[i * expansion.stride..][..row.len()];
+            waiting += 1;
+            if waiting == TOGETHER {
+                add(&together);
+                waiting = 0;
+            }
+        }
+    }
+    if waiting > 0 {
+        add(&together[..waiting]);
+    }
+}
+
 impl Expansion {
     pub(crate) fn new(outputs: usize, riders: Riders) -> Self {
         Expansion { outputs, riders, stride: 0, data: Aligned::default(), scales: Scales::FRESH }
@@ -166,6 +199,19 @@ impl Expansion {
         let sums = output.sums(self.outputs);
         to.fit(self.outputs, sums, self.riders);
         self.sum_terms(backend, output, row, &mut to.sums);
+        self.finish(output, to);
+    }
+
+    /// As [`Expansion::read`] under one plane, from sums that were taken elsewhere; returns those it did not need.
+    pub(crate) fn read_sums<'s>(&self, output: &Output, sums: &'s [f64], to: &mut Reading) -> &'s [f64] {
+        to.fit(self.outputs, output.sums(self.outputs), self.riders);
+        let (own, rest) = sums.split_at(self.columns());
+        to.sums.copy_from_slice(own);
+        self.finish(output, to);
+        rest
+    }
+
+    fn finish(&self, output: &Output, to: &mut Reading) {
         self.output_of(output, 0, to, |to| &mut to.f);
         if self.riders.trace {
             self.output_of(output, 1, to, |to| &mut to.trace);
@@ -208,7 +254,6 @@ impl Expansion {
 
     /// Sums over terms of some columns from `first` on, a few at a time.
     fn sum_columns(&self, backend: Backend, row: &[f32], first: usize, sums: &mut [f64]) {
-        const TOGETHER: usize = 8;
         let column = |i: usize| &self.data[i * self.stride..][..row.len()];
         if let [sum] = sums {
             return backend.weighted_sums(row, &[column(first)], std::slice::from_mut(sum));

@@ -56,6 +56,11 @@ impl Frame {
         Frame { shift: vec![0.0; features], factor: (0..features).map(unit).collect(), limit: None }
     }
 
+    /// The same shift, every unit as it was.
+    pub fn in_units_of_the_data(self) -> Self {
+        Frame { factor: vec![1.0; self.factor.len()], ..self }
+    }
+
     /// Cut off at so many units.
     pub fn limited(self, limit: Option<f64>) -> Self {
         Frame { limit, ..self }
@@ -89,6 +94,17 @@ impl Frame {
             *x = (f64::from(*x) / f + m) as f32;
         }
     }
+}
+
+/// Do three quarters of the columns that vary have about the range of the widest, as pixels and indicators do?
+pub(crate) fn share_a_range(rows: &[f32], features: usize) -> bool {
+    let mut ends = vec![(f32::INFINITY, f32::NEG_INFINITY); features];
+    for row in rows.chunks_exact(features) {
+        ends.iter_mut().zip(row).for_each(|((low, high), &x)| (*low, *high) = (low.min(x), high.max(x)));
+    }
+    let mut ranges: Vec<f32> = ends.iter().map(|(low, high)| high - low).filter(|range| *range > 0.0).collect();
+    ranges.sort_by(f32::total_cmp);
+    ranges.last().is_none_or(|widest| ranges[ranges.len() / 4] >= 0.5 * widest)
 }
 
 /// The median of the squared distances between rows, over the pairs that differ; 1 if there are none.
@@ -135,6 +151,13 @@ mod tests {
         let mut framed = Vec::new();
         frame.apply(&[1.5, 100.0, -100.0], &mut framed);
         assert_eq!(framed, [1.0, 3.0, -3.0]);
+    }
+
+    #[test]
+    fn pixels_share_a_range_and_measurements_do_not() {
+        // A border that hardly varies does not change what the rest has in common.
+        assert!(share_a_range(&[0.0, 0.1, 0.0, 1.0, 0.0, 1.0, 0.9, 0.0, 1.0, 0.0], 5));
+        assert!(!share_a_range(&[0.0, 1.0, 1.0, 10.0], 2));
     }
 
     #[test]

@@ -14,7 +14,7 @@
 //! A step is computed whole, checked, and only then taken.
 
 use crate::certificate::{Rate, Regret, RegretStep, Tracker};
-use crate::expansion::{Expansion, Reading, Riders, Term};
+use crate::expansion::{self, Expansion, Reading, Riders, Term};
 use crate::gram::Backend;
 use crate::loss::{Eval, Loss, Metric, Reads};
 use crate::output::{Output, dot};
@@ -67,6 +67,8 @@ pub struct Rules<R> {
 pub struct Head<S> {
     pub(crate) step: S,
     pub(crate) lambda: f64,
+    /// The first plane of kernel values that it reads.
+    pub(crate) plane: usize,
     pub(crate) expansion: Expansion,
     pub(crate) eta: f64,
     pub(crate) offset: Vec<f64>,
@@ -158,22 +160,58 @@ pub(crate) struct Example<'a> {
     pub values: &'a [f64],
 }
 
+/// What a head has of its own when it starts.
+#[derive(Clone, Debug)]
+pub struct HeadParts<S> {
+    /// Its step size.
+    pub step: S,
+    /// Its regulariser.
+    pub lambda: f64,
+    /// The first plane of kernel values that it reads; heads may differ in their kernels.
+    pub plane: usize,
+}
+
+/// Reads every head at a point. Under one plane of values each, the columns of heads that share it are summed together.
+pub(crate) fn read_all<'r, S: StepSize>(
+    heads: &mut [Head<S>],
+    backend: Backend,
+    output: &Output,
+    row: impl Fn(usize) -> &'r [f32],
+    sums: &mut Vec<f64>,
+) {
+    if heads.len() == 1 || !output.projectable() {
+        heads.iter_mut().for_each(|head| head.read(backend, output, &row));
+        return;
+    }
+    for group in heads.chunk_by_mut(|a, b| a.plane == b.plane) {
+        let row = row(group[0].plane);
+        expansion::sum_columns_of(backend, row, group.iter().map(|head| &head.expansion), sums);
+        let mut rest = sums.as_slice();
+        for head in group {
+            head.plan.fit(head.offset.len());
+            rest = head.expansion.read_sums(output, rest, &mut head.plan.reading);
+            head.fill_scores();
+        }
+    }
+}
+
 impl<S: StepSize> Head<S> {
     pub(crate) fn new(
-        step: S,
-        lambda: f64,
+        parts: HeadParts<S>,
         outputs: usize,
         average: Average,
         theta: f64,
         regret: bool,
         tracker: Option<Tracker>,
     ) -> Self {
+        let HeadParts { step, lambda, plane } = parts;
         let riders = Riders { trace: step.trace().is_some(), mean: average != Average::None };
         let eta = step.start();
         let zeros = vec![0.0; outputs];
         Head {
             step,
             lambda,
+            plane,
             eta,
             expansion: Expansion::new(outputs, riders),
             offset: zeros.clone(),
@@ -270,13 +308,33 @@ impl<S: StepSize> Head<S> {
 
     /// Reads f, v and the mean at a point from its kernel values; fills the scores.
     pub(crate) fn read<'r>(&mut self, backend: Backend, output: &Output, row: impl Fn(usize) -> &'r [f32]) {
+        self.plan.fit(self.offset.len());
+        self.expansion.read(backend, output, |plane| row(self.plane + plane), &mut self.plan.reading);
+        self.fill_scores();
+    }
+
+    fn fill_scores(&mut self) {
         let plan = &mut self.plan;
-        plan.fit(self.offset.len());
-        self.expansion.read(backend, output, row, &mut plan.reading);
         for o in 0..self.offset.len() {
             plan.z[o] = plan.reading.f[o] + self.offset[o];
             plan.mean[o] = plan.reading.mean[o] + self.offset_mean[o];
         }
+    }
+
+    /// The score at a point from its kernel values, exactly as [`Head::read`] and [`Head::score`] have it.
+    pub(crate) fn score_at<'r>(
+        &self,
+        backend: Backend,
+        output: &Output,
+        row: impl Fn(usize) -> &'r [f32],
+        reading: &mut Reading,
+        score: &mut Vec<f64>,
+    ) {
+        self.expansion.read(backend, output, |plane| row(self.plane + plane), reading);
+        let mean = self.expansion.riders().mean;
+        let (f, offset) = if mean { (&reading.mean, &self.offset_mean) } else { (&reading.f, &self.offset) };
+        score.clear();
+        score.extend(f.iter().zip(offset).map(|(f, b)| f + b));
     }
 
     /// The score to report: the averaged one where there is an average.
@@ -319,7 +377,7 @@ impl<S: StepSize> Head<S> {
             true => self.implicit_gradient(loss, output, rules.offset, example),
             false => self.explicit_gradient(loss, example),
         }
-        self.new_norms(output, example.values);
+        self.new_norms(output, &example.values[self.plane..]);
         self.is_finite()
     }
 
@@ -382,7 +440,7 @@ impl<S: StepSize> Head<S> {
         let plan = &mut self.plan;
         let (eta, keep, weight) = (plan.eta, plan.keep, plan.weight);
         let of_offset = if offset { 1.0 } else { 0.0 };
-        let metric = |s: f64| weight * eta * (keep * example.values[0] * s + of_offset);
+        let metric = |s: f64| weight * eta * (keep * example.values[self.plane] * s + of_offset);
         let operator = output.single().map(|j| j.eigen());
         for o in 0..plan.z.len() {
             plan.lifted[o] = keep * plan.reading.f[o] + self.offset[o];
@@ -479,7 +537,8 @@ impl<S: StepSize> Head<S> {
         self.regret.holds &= plan.keep > 0.0;
         if self.regret.holds {
             let offset2 = rules.offset.then(|| dot(&self.offset, &self.offset));
-            let (form, xi2) = (output.form(example.values, &plan.xi, &plan.xi), dot(&plan.xi, &plan.xi));
+            let form = output.form(&example.values[self.plane..], &plan.xi, &plan.xi);
+            let xi2 = dot(&plan.xi, &plan.xi);
             self.regret.step(&RegretStep { eta: plan.eta, lambda: self.lambda, norm2: self.norm2, offset2, form, xi2 });
         }
     }
@@ -520,7 +579,7 @@ impl<S: StepSize> Head<S> {
 
     /// f and v change by `term` k(x, .) where f(x), v(x) are `at`: N, pi, M exactly (3.2, truncation corrections).
     pub(crate) fn change_norms(&mut self, output: &Output, values: &[f64], term: &Term, at: &Reading, sign: f64) {
-        let form = |a: &[f64], b: &[f64]| output.form(values, a, b);
+        let form = |a: &[f64], b: &[f64]| output.form(&values[self.plane..], a, b);
         let (alpha, beta) = (&term.alpha, &term.trace);
         self.norm2 = (self.norm2 + sign * 2.0 * dot(alpha, &at.f) + form(alpha, alpha)).max(0.0);
         self.product += sign * (dot(alpha, &at.trace) + dot(beta, &at.f)) + form(alpha, beta);

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use crate::batch::{self, BLOCK, Batch, Checked, Classes};
 use crate::budget::{AnyBudget, BudgetRule};
 use crate::certificate::{AlertRate, Tracker};
-use crate::config::{Anchor, Config, Label, Scale, Threshold};
+use crate::config::{Anchor, Config, Label, Member, Scale, Threshold};
 use crate::engine::{Engine, Labels, Parts, Step, Workspace};
 use crate::error::{Error, ErrorKind, Result};
-use crate::frame::{FAR, Frame, median_distance2};
+use crate::frame::{self, FAR, Frame, median_distance2};
 use crate::gram::{Backend, Rows};
-use crate::head::{Average, Head, Rules};
+use crate::head::{Average, Head, HeadParts, Rules};
 use crate::kernel::{AnyKernel, DotKernel};
 use crate::loss::{AnyLoss, Loss, Reads};
 use crate::space::{Dense, Points, Space};
@@ -134,6 +134,9 @@ impl Learner {
         config.check()?;
         if matches!(config.threshold, Threshold::Tracker { .. }) && config.average == Average::None {
             config.average = Average::Exponential { rate: 1e-3 };
+        }
+        if config.scale == Scale::Auto && !config.needs_scale() {
+            config.scale = Scale::None;
         }
         config.budget = Some(config.budget());
         let (features, frame) = match &config.scale {
@@ -366,15 +369,16 @@ impl Learner {
     /// Learns the examples of a warm-up under the statistics of the first `count` of them; returns the configuration that has them.
     fn replay(&mut self, warm: &WarmUp, count: usize) -> Config {
         let (mut config, first) = (self.config.clone(), &warm.x[..count * self.features]);
-        if config.scale == Scale::Standard {
-            self.frame = self.standard_frame(first);
+        if matches!(config.scale, Scale::Standard | Scale::Auto) {
+            self.frame = self.found_frame(first);
             let Frame { shift, factor, limit } = self.frame.clone();
             config.scale = Scale::Fixed { shift, factor, limit };
         }
         let mut framed = FramedRows::default();
         framed.fill(&self.frame, first, self.features, self.engine.terms.space.backend());
         let median = median_distance2(&framed.x, self.features);
-        config.rules_mut().into_iter().for_each(|k| k.set_auto(median));
+        let bank = config.banks();
+        config.rules_mut().into_iter().for_each(|k| k.set_auto(median, self.features, bank));
         self.rebuild(&config);
         let points = framed.fill(&self.frame, &warm.x, self.features, self.engine.terms.space.backend());
         let ids = warm.ids.iter().any(|&id| id != NO_ID).then_some(warm.ids.as_slice());
@@ -383,12 +387,15 @@ impl Learner {
         config
     }
 
-    /// `scale = standard` as these rows have it.
-    fn standard_frame(&self, rows: &[f32]) -> Frame {
+    /// `scale = standard` as these rows have it; with `auto`, columns that share one range keep their unit.
+    fn found_frame(&self, rows: &[f32]) -> Frame {
         let frame = match self.config.anchor {
             Anchor::First => Frame::standard(rows, self.features),
             Anchor::None => Frame::sparse(rows, self.features),
         };
+        if self.config.scale == Scale::Auto && frame::share_a_range(rows, self.features) {
+            return frame.in_units_of_the_data();
+        }
         frame.limited(self.translation_invariant().then_some(FAR))
     }
 
@@ -473,8 +480,9 @@ impl Learner {
         self.engine.heads.iter_mut().for_each(Head::forget_trace);
     }
 
+    /// The only head, or the leading one of a bank.
     fn head(&self) -> &Head<AnyStep> {
-        &self.engine.heads[0]
+        &self.engine.heads[self.engine.leader()]
     }
 
     /// The configuration; after the warm-up it holds the values that were found.
@@ -525,13 +533,20 @@ impl Learner {
     pub fn norm2(&self) -> f64 {
         self.head().norm2
     }
-    /// A bound on |f_full - f|, f_full being the same updates with nothing dropped (3.6).
+    /// A bound on |f_full - f|, f_full being the same updates with nothing dropped (3.6); a bank's is the weighted sum of its
+    /// heads', and bounds |f_full(x) - f(x)| in units of sqrt k(x, x).
     pub fn truncation_error(&self) -> f64 {
-        self.head().truncation
+        let Some(bank) = self.engine.bank() else { return self.head().truncation };
+        bank.weights().iter().zip(&self.engine.heads).map(|(w, head)| w * head.truncation).sum()
     }
     /// A bound on the regret against every u with |u| <= `norm`, |b_u| <= `offset` (E25); none where it does not hold.
+    ///
+    /// A bank's is what it has lost more than one of its heads, plus that head's own bound, for the head where this is least;
+    /// u is then a function of that head's width, and its regulariser that head's.
     pub fn regret_bound(&self, norm: f64, offset: f64) -> Option<f64> {
-        self.head().regret.bound(norm, offset)
+        let Some(bank) = self.engine.bank() else { return self.head().regret.bound(norm, offset) };
+        let of_head = |(head, loss): (&Head<AnyStep>, &f64)| Some(bank.loss() - loss + head.regret.bound(norm, offset)?);
+        self.engine.heads.iter().zip(bank.losses()).filter_map(of_head).min_by(f64::total_cmp)
     }
     /// The rate of alerts (examples outside) and how far it can be from nu; none for losses without nu.
     ///
@@ -588,17 +603,68 @@ impl Learner {
         self.engine.terms.live().flat_map(|slot| (0..self.outputs()).map(move |o| expansion.alpha(o, slot))).collect()
     }
 
+    /// How many widths the function that [`Learner::predict`] evaluates is a sum over: 1 but for a bank of several.
+    pub fn widths(&self) -> usize {
+        self.engine.terms.space.kernels().len() / self.config.planes()
+    }
+
     /// The coefficients of the function that [`Learner::predict`] evaluates: alpha, or those of the average where there is one.
+    /// Width by width, each in slot order with `outputs` per term; the heads of a bank that share a width are added up.
     pub fn predicting_coefficients(&self) -> Vec<f64> {
-        let expansion = self.head().expansion();
-        let at = |o, slot| expansion.mean(o, slot).unwrap_or_else(|| expansion.alpha(o, slot));
-        self.engine.terms.live().flat_map(|slot| (0..self.outputs()).map(move |o| at(o, slot))).collect()
+        let (terms, outputs) = (&self.engine.terms, self.outputs());
+        let size = terms.len() * outputs;
+        let mut sums = vec![0.0; self.widths() * size];
+        for (weight, head) in self.weighted_heads() {
+            let (expansion, first) = (head.expansion(), head.plane / self.config.planes() * size);
+            let at = |o, slot| expansion.mean(o, slot).unwrap_or_else(|| expansion.alpha(o, slot));
+            let values = terms.live().flat_map(|slot| (0..outputs).map(move |o| at(o, slot)));
+            sums[first..first + size].iter_mut().zip(values).for_each(|(sum, value)| *sum += weight * value);
+        }
+        sums
     }
 
     /// The offset that [`Learner::predict`] adds: b, or its average where there is one.
-    pub fn predicting_offset(&self) -> &[f64] {
-        let averaged = self.head().expansion().riders().mean;
-        if averaged { self.head().offset_mean() } else { self.offset() }
+    pub fn predicting_offset(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.outputs()];
+        for (weight, head) in self.weighted_heads() {
+            let offset = if head.expansion().riders().mean { head.offset_mean() } else { head.offset() };
+            sums.iter_mut().zip(offset).for_each(|(sum, b)| *sum += weight * b);
+        }
+        sums
+    }
+
+    fn weighted_heads(&self) -> impl Iterator<Item = (f64, &Head<AnyStep>)> {
+        let weight = |h: usize| self.engine.bank().map_or(1.0, |bank| bank.weights()[h]);
+        self.engine.heads.iter().enumerate().map(move |(h, head)| (weight(h), head))
+    }
+
+    /// What runs side by side, with its weight, the heaviest first; one member of weight 1 where everything is given.
+    pub fn members(&self) -> Vec<(Member, f64)> {
+        let weights = self.weighted_heads().map(|(weight, _)| weight);
+        let mut members: Vec<_> = self.config.members().into_iter().zip(weights).collect();
+        members.sort_by(|a, b| b.1.total_cmp(&a.1));
+        members
+    }
+
+    /// The plain learner that the leading member of a bank is: its settings given, its function as it stands.
+    ///
+    /// # Errors
+    /// While the warm-up is under way: its settings are not settled yet.
+    pub fn freeze(&self) -> Result<Learner> {
+        if self.warm.is_some() {
+            let reason = format!("not settled before {} examples: there have been {}", self.config.warmup, self.examples());
+            return Err(Error::config("warmup", reason));
+        }
+        let leader = self.engine.leader();
+        let config = self.config.frozen(&self.config.members()[leader]);
+        let head = &self.engine.heads[leader];
+        let (first, planes) = (head.plane, self.config.planes());
+        let space = self.engine.terms.space.under(first..first + planes);
+        let mut engine = build_engine(&config, self.features)?;
+        (engine.t, engine.skipped, engine.budget) = (self.engine.t, self.engine.skipped, self.engine.budget.clone());
+        engine.terms = self.engine.terms.with_space(space);
+        engine.heads = vec![Head { plane: 0, ..head.clone() }];
+        Ok(Learner { config, engine, ..self.clone() })
     }
 
     /// Shift and factor per feature: kernels see (x - shift) * factor. Empty where they see x itself.
@@ -621,19 +687,21 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
         _ => 1,
     };
     let rule = config.budget();
-    let eta_lambda = config.lambda * config.step.largest(config.lambda);
+    let (members, planes) = (config.members(), config.planes());
+    let eta_lambda = members[0].lambda * members[0].step.largest(members[0].lambda);
+    let head = |Member { step, lambda, width }| HeadParts { step, lambda, plane: width * planes };
     let mut engine = Engine::new(Parts {
         space: Dense::new(config.kernels(), features, backend),
         loss: config.loss.clone(),
         budget: AnyBudget::new(rule.clone(), eta_lambda),
-        heads: vec![(config.step.clone(), config.lambda)],
+        heads: members.into_iter().map(head).collect(),
         output,
         outputs,
         theta0: config.theta0,
         rules: Rules {
             regulariser: config.regulariser,
             offset: config.offset,
-            implicit: config.implicit,
+            implicit: config.proximal(),
             allow_overshoot: config.allow_overshoot,
             average: config.average,
         },

@@ -59,6 +59,7 @@
 //! are corrected; E followed by a number names the correction, listed in `docs/algorithms.md`, whose section numbers are cited too.
 
 mod aligned;
+pub mod bank;
 pub mod batch;
 pub mod budget;
 pub mod certificate;

@@ -19,24 +19,25 @@ use crate::tile::Tile;
 impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, B, R> {
     /// Lets the budget see the leading head and row `r` of the tile, and decide.
     pub(crate) fn consult<T>(&mut self, r: usize, values: &[f64], ask: impl FnOnce(&mut B, &mut dyn Sight) -> T) -> T {
+        let leader = self.leader();
         let Engine { terms, heads, output, tile, budget, t, .. } = self;
-        ask(budget, &mut Scene { terms, head: &heads[0], output, tile, r, t: *t, values, term_values: Vec::new() })
+        ask(budget, &mut Scene { terms, head: &heads[leader], output, tile, r, t: *t, values, term_values: Vec::new() })
     }
 
     pub(crate) fn make_room(&mut self, room: Room, r: usize, values: &[f64]) -> usize {
         match room {
             Room::Fresh => return self.terms.fresh(),
-            Room::Drop(slot) => self.leave(slot, 0.0, 1.0),
-            Room::Transfer(slot) => self.leave(slot, f64::from(self.tile.row(0, r, slot + 1)[slot]), values[0]),
+            Room::Drop(slot) => self.leave(slot, None),
+            Room::Transfer(slot) => self.leave(slot, Some((r, values))),
             // Only between Gaussian centres is there a point that can stand for both.
-            Room::Merge { from, .. } if self.terms.space.gaussian_gamma().is_none() => self.leave(from, 0.0, 1.0),
+            Room::Merge { from, .. } if !self.terms.space.blends() => self.leave(from, None),
             Room::Merge { from, into, h } => self.merge(from, into, h),
             Room::Forget { slot, phi } => {
                 for head in &mut self.heads {
                     head.scale(phi);
                     head.plan.alpha.iter_mut().for_each(|a| *a *= phi);
                 }
-                self.leave(slot, 0.0, 1.0);
+                self.leave(slot, None);
             }
         }
         let (Room::Drop(slot) | Room::Transfer(slot) | Room::Merge { from: slot, .. } | Room::Forget { slot, .. }) = room else {
@@ -46,15 +47,70 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         slot
     }
 
+    /// The leading head needs no new term: what the others would append goes onto the term that it resembles most, projected
+    /// in each head's own space, a_j += a k_tj / k_jj, and the residual is lost.
+    pub(crate) fn onto_nearest(&mut self, r: usize, values: &[f64]) {
+        let exact = self.exact_norms();
+        let slot = self.nearest(r);
+        self.terms.space.term_self_values(slot, &mut self.scratch.term_values);
+        if exact {
+            self.read_term_row(slot);
+        }
+        for h in 0..self.heads.len() {
+            let head = &mut self.heads[h];
+            if !head.plan.appends() {
+                continue;
+            }
+            let plane = head.plane;
+            let (own, centre) = (values[plane], self.scratch.term_values[plane]);
+            let shared = f64::from(self.tile.row(plane, r, slot + 1)[slot]);
+            let share = if centre > 0.0 { shared / centre } else { 0.0 };
+            let whole = self.output.form(&values[plane..], &head.plan.alpha, &head.plan.alpha).max(0.0);
+            let residual = if own > 0.0 { (1.0 - share * shared / own).max(0.0) } else { 1.0 };
+            if exact {
+                head.without_new_term();
+            }
+            head.plan.alpha.iter_mut().chain(&mut head.plan.beta).for_each(|a| *a *= share);
+            let (term, plan) = (&mut self.scratch.terms[0], &self.heads[h].plan);
+            term.alpha.clone_from(&plan.alpha);
+            term.trace.clone_from(&plan.beta);
+            if exact {
+                self.correct_norms(h, 0, 1.0);
+            }
+            self.heads[h].lose((whole * residual).sqrt(), exact);
+            self.heads[h].write(slot);
+        }
+    }
+
+    /// The live term whose function has the largest share of row `r`'s, as the leading head sees it.
+    fn nearest(&mut self, r: usize) -> usize {
+        let plane = self.heads[self.leader()].plane;
+        let Engine { terms, tile, scratch, .. } = self;
+        let row = tile.row(plane, r, terms.slots());
+        if terms.space.diagonal().is_some() && terms.holes.is_empty() {
+            return largest(row);
+        }
+        let mut best = (-1.0, 0);
+        for slot in terms.live() {
+            terms.space.term_self_values(slot, &mut scratch.term_values);
+            let (k, own) = (f64::from(row[slot]), scratch.term_values[plane]);
+            let shared = if own > 0.0 { k * k / own } else { 0.0 };
+            if shared > best.0 {
+                best = (shared, slot);
+            }
+        }
+        best.1
+    }
+
     pub(crate) fn exact_norms(&self) -> bool {
         self.heads.iter().any(|h| h.expansion.riders().trace)
     }
 
     /// The values of one centre against all terms, kept in the scratch row.
     fn read_term_row(&mut self, slot: usize) {
-        let slots = self.terms.row_len();
-        self.scratch.row.resize(slots * self.terms.space.planes(), 0.0);
-        self.terms.space.term_row(slot, slots, &mut self.scratch.row);
+        let (slots, planes) = (self.terms.row_len(), self.terms.space.planes());
+        self.scratch.row.resize(slots * planes, 0.0);
+        self.terms.space.term_row(slot, slots, 0..planes, &mut self.scratch.row);
     }
 
     /// N, pi and M as the term (0: f's share, -1 or +1 its sign) at the centre of the scratch row comes or goes.
@@ -62,8 +118,8 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         let slots = self.terms.row_len();
         let Scratch { row, reading, terms, term_values, .. } = &mut self.scratch;
         let head = &mut self.heads[head];
-        let backend = self.terms.space.backend();
-        head.expansion.read(backend, &self.output, |plane| &row[plane * slots..(plane + 1) * slots], reading);
+        let (backend, first) = (self.terms.space.backend(), head.plane);
+        head.expansion.read(backend, &self.output, |plane| &row[(first + plane) * slots..][..slots], reading);
         head.change_norms(&self.output, term_values, &terms[term], reading, sign);
     }
 
@@ -79,10 +135,10 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         }
     }
 
-    /// A term leaves every head: delta = alpha_i k(x_i, .), |delta|² = alpha^T K_ii alpha (3.6). Where it shares `shared` with
-    /// the point about to be appended, whose own value is `own`, only the residual of the projection is lost and the rest waits
-    /// to be carried by the new term.
-    fn leave(&mut self, slot: usize, shared: f64, own: f64) {
+    /// A term leaves every head: delta = alpha_i k(x_i, .), |delta|² = alpha^T K_ii alpha (3.6). If it goes `onto` the point
+    /// about to be appended (a row of the tile and its own values), only the residual of the projection is lost and the rest
+    /// waits to be carried by the new term.
+    fn leave(&mut self, slot: usize, onto: Option<(usize, &[f64])>) {
         let exact = self.exact_norms();
         self.terms.space.term_self_values(slot, &mut self.scratch.term_values);
         if exact {
@@ -94,9 +150,12 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
                 self.correct_norms(h, 0, -1.0);
             }
             let Scratch { terms: [gone, ..], term_values, .. } = &self.scratch;
-            let whole = self.output.form(term_values, &gone.alpha, &gone.alpha).max(0.0);
-            let residual = (1.0 - shared * shared / (term_values[0] * own)).max(0.0);
             let head = &mut self.heads[h];
+            let plane = head.plane;
+            let (shared, own) =
+                onto.map_or((0.0, 1.0), |(r, values)| (f64::from(self.tile.row(plane, r, slot + 1)[slot]), values[plane]));
+            let whole = self.output.form(&term_values[plane..], &gone.alpha, &gone.alpha).max(0.0);
+            let residual = (1.0 - shared * shared / (term_values[plane] * own)).max(0.0);
             head.lose(if shared == 0.0 { whole } else { whole * residual }.sqrt(), exact);
             head.expansion.clear(slot);
             // Also where nothing is shared: the new term then receives zeros.
@@ -128,7 +187,6 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
     fn merge(&mut self, from: usize, into: usize, h: f64) {
         let exact = self.exact_norms();
         self.terms.space.term_self_values(into, &mut self.scratch.term_values);
-        let own = self.scratch.term_values[0];
         let pairs: Vec<[Term; 2]> = self.heads.iter().map(|head| [from, into].map(|slot| head.term(slot))).collect();
         if exact {
             for (which, slot) in [from, into].into_iter().enumerate() {
@@ -140,12 +198,16 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
                 }
             }
         }
-        let Some([apart, from_new, into_new]) = self.terms.space.blend(into, from, h) else { return };
+        let mut values = std::mem::take(&mut self.scratch.blend);
+        values.resize(self.terms.space.planes(), [0.0; 3]);
+        self.terms.space.blend(into, from, h, &mut values);
         if exact {
             self.heads.iter_mut().for_each(|head| head.expansion.clear(into));
             self.read_term_row(into);
         }
         for (head, [a, b]) in pairs.iter().enumerate() {
+            let plane = self.heads[head].plane;
+            let (own, [apart, from_new, into_new]) = (self.scratch.term_values[plane], values[plane]);
             let mut merged = Term::default();
             merged.set_scaled(a, from_new / own);
             merged.add_scaled(b, into_new / own);
@@ -160,6 +222,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             self.heads[head].expansion.clear(from);
             self.heads[head].expansion.set(into, &merged);
         }
+        self.scratch.blend = values;
         self.terms.name(into, NO_ID);
         self.terms.space.refresh(into, &mut self.tile);
     }
@@ -174,11 +237,21 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         self.consult(r, &values, |budget, sight| budget.expired(sight, &mut expired));
         self.scratch.values = values;
         for &slot in &expired {
-            self.leave(slot, 0.0, 1.0);
+            self.leave(slot, None);
             self.terms.remove(slot);
         }
         self.scratch.expired = expired;
     }
+}
+
+/// Where the largest size stands, the first of equals.
+fn largest(values: &[f32]) -> usize {
+    const LANES: usize = 16;
+    let (whole, rest) = values.as_chunks::<LANES>();
+    let mut lanes = [0.0f32; LANES];
+    whole.iter().for_each(|chunk| lanes.iter_mut().zip(chunk).for_each(|(most, v)| *most = most.max(v.abs())));
+    let most = lanes.iter().chain(rest).fold(0.0f32, |most, v| most.max(v.abs()));
+    values.iter().position(|v| v.abs() == most).unwrap_or(0)
 }
 
 /// What the budget sees, borrowed from the engine for one decision.
@@ -194,10 +267,11 @@ struct Scene<'a, P, S> {
 }
 
 impl<P: Space, S: StepSize> Scene<'_, P, S> {
+    /// k(x, x) of a centre in the head's own space.
     fn term_values(&mut self, slot: usize) -> &[f64] {
         self.term_values.resize(self.terms.space.planes(), 0.0);
         self.terms.space.term_self_values(slot, &mut self.term_values);
-        &self.term_values
+        &self.term_values[self.head.plane..]
     }
 }
 
@@ -218,6 +292,11 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
         let (slots, expansion, output) = (self.terms.slots(), &self.head.expansion, self.output);
         if output.projectable() {
             expansion.squares(output.single().map(|j| j.entries()), slots, out);
+            if let Some(diagonal) = self.terms.space.diagonal() {
+                let own = diagonal[self.head.plane];
+                out.iter_mut().for_each(|norm2| *norm2 = (*norm2 * own).max(0.0));
+                return;
+            }
             (0..slots).for_each(|slot| out[slot] = (out[slot] * self.term_values(slot)[0]).max(0.0));
             return;
         }
@@ -241,18 +320,17 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
     }
 
     fn row(&self) -> &[f32] {
-        self.tile.row(0, self.r, self.terms.row_len())
+        self.tile.row(self.head.plane, self.r, self.terms.row_len())
     }
 
     fn own_value(&self) -> f64 {
-        self.values[0]
+        self.values[self.head.plane]
     }
 
     fn term_row(&mut self, slot: usize, out: &mut Vec<f32>) {
-        let slots = self.terms.row_len();
-        out.resize(slots * self.terms.space.planes(), 0.0);
-        self.terms.space.term_row(slot, slots, out);
-        out.truncate(slots);
+        let (slots, plane) = (self.terms.row_len(), self.head.plane);
+        out.resize(slots, 0.0);
+        self.terms.space.term_row(slot, slots, plane..plane + 1, out);
     }
 
     fn value_at(&mut self, slot: usize) -> (f64, f64) {

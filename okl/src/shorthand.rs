@@ -52,6 +52,7 @@ const GROUPS: [Group; 8] = [
     Group {
         key: "step",
         names: &[
+            ("auto", &[]),
             ("constant", &["eta"]),
             ("inverse_sqrt", &["eta"]),
             ("theorem1", &["bound", "radius", "horizon"]),
@@ -77,12 +78,12 @@ const GROUPS: [Group; 8] = [
     },
     Group { key: "average", names: &[("none", &[]), ("uniform", &[]), ("exponential", &["rate"])] },
     Group { key: "threshold", names: &[("norma", &[]), ("tracker", &["speed"])] },
-    Group { key: "scale", names: &[("none", &[]), ("standard", &[]), ("fixed", &["shift", "factor"])] },
+    Group { key: "scale", names: &[("auto", &[]), ("none", &[]), ("standard", &[]), ("fixed", &["shift", "factor", "limit"])] },
     Group { key: "regulariser", names: &[("square", &[]), ("norm", &[]), ("power", &["power"])] },
 ];
 
 /// Names that stand alone in the canonical form, without a table of parameters.
-const BARE: [&str; 7] = ["none", "uniform", "norma", "standard", "square", "norm", "tracker"];
+const BARE: [&str; 8] = ["auto", "none", "uniform", "norma", "standard", "square", "norm", "tracker"];
 
 /// The canonical form of a table of settings.
 pub(crate) fn expand(value: Value) -> Result<Value> {
@@ -91,7 +92,8 @@ pub(crate) fn expand(value: Value) -> Result<Value> {
     };
     for group in &GROUPS {
         let flat = take_flat(&mut settings, group);
-        if let Some(given) = settings.remove(group.key) {
+        let given = settings.remove(group.key).or_else(|| group.implied(&flat));
+        if let Some(given) = given {
             settings.insert(group.key.into(), group.expand(given, flat)?);
         } else if let Some((key, _)) = flat.iter().next() {
             return Err(Error::config(key, format!("belongs to `{}`, which is not given", group.key)));
@@ -118,6 +120,11 @@ fn take_flat(settings: &mut Map<String, Value>, group: &Group) -> Map<String, Va
 }
 
 impl Group {
+    /// A width alone is that of a Gaussian.
+    fn implied(&self, flat: &Map<String, Value>) -> Option<Value> {
+        (self.key == "kernel" && flat.keys().eq(["gamma"])).then(|| "gaussian".into())
+    }
+
     fn expand(&self, given: Value, flat: Map<String, Value>) -> Result<Value> {
         let (name, mut inner) = match given {
             Value::String(text) => self.parse(&text)?,

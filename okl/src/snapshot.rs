@@ -10,6 +10,8 @@
 //! | `births`, `ids`, `holes` | u64 | per slot, per slot, and the holes in the order they will be filled |
 //! | `head.columns` | f64 (columns, slots) | stored coefficients, column by column |
 //! | `head.scalars`, `head.offsets`, `head.gathered` | f64 | the head beside its coefficients |
+//! | `head1.columns`, ... | f64 | the further heads of a bank, numbered |
+//! | `bank` | f64 | the weights of a bank's heads, their losses, the bank's own, its scale and count |
 //! | `budget`, `frame` | f64 | the budget's state; shift and factor |
 //! | `warm.x`, `warm.y`, `warm.weights`, `warm.ids` | f32, f64, f64, u64 | the examples of a warm-up under way |
 //! | `position` | u8 | for whoever replays the stream |
@@ -36,7 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::{Classes, LARGEST};
 use crate::budget::Budget;
-use crate::config::{Config, Label, Scale};
+use crate::config::{Config, KernelRule, Label, Scale};
 use crate::error::{Error, Result};
 use crate::expansion::Scales;
 use crate::frame::Frame;
@@ -48,8 +50,8 @@ use crate::space::{Points, Space};
 use crate::step::AnyStep;
 use crate::terms::NO_ID;
 
-/// The version this crate writes; it reads this one and all before it.
-pub const FORMAT: u32 = 1;
+/// The version this crate writes; it reads this one and all before it. Version 2 has banks.
+pub const FORMAT: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -63,22 +65,22 @@ struct Header {
 
 /// A tensor on its way to the file.
 struct Tensor {
-    name: &'static str,
+    name: String,
     dtype: Dtype,
     shape: Vec<usize>,
     bytes: Vec<u8>,
 }
 
 impl Tensor {
-    fn f64s(name: &'static str, shape: Vec<usize>, values: &[f64]) -> Self {
-        Tensor { name, dtype: Dtype::F64, shape, bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect() }
+    fn f64s(name: impl Into<String>, shape: Vec<usize>, values: &[f64]) -> Self {
+        Tensor { name: name.into(), dtype: Dtype::F64, shape, bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect() }
     }
-    fn f32s(name: &'static str, shape: Vec<usize>, values: &[f32]) -> Self {
-        Tensor { name, dtype: Dtype::F32, shape, bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect() }
+    fn f32s(name: &str, shape: Vec<usize>, values: &[f32]) -> Self {
+        Tensor { name: name.into(), dtype: Dtype::F32, shape, bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect() }
     }
-    fn u64s(name: &'static str, values: &[u64]) -> Self {
+    fn u64s(name: &str, values: &[u64]) -> Self {
         Tensor {
-            name,
+            name: name.into(),
             dtype: Dtype::U64,
             shape: vec![values.len()],
             bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect(),
@@ -99,7 +101,7 @@ impl Learner {
     /// The model file as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut tensors = self.tensors();
-        tensors.sort_by_key(|t| t.name);
+        tensors.sort_by(|a, b| a.name.cmp(&b.name));
         let mut header = Header {
             format: FORMAT,
             checksum: String::new(),
@@ -108,41 +110,39 @@ impl Learner {
             warm_width: self.warm.as_ref().map_or(0, |w| w.width),
             outputs_known: self.outputs_known,
         };
-        header.checksum = checksum_of(&header, tensors.iter().map(|t| (t.name, t.bytes.as_slice())));
+        header.checksum = checksum_of(&header, tensors.iter().map(|t| (t.name.as_str(), t.bytes.as_slice())));
         let text = serde_json::to_string(&header).expect("a header is always representable");
         let views = tensors
             .iter()
-            .map(|t| (t.name, TensorView::new(t.dtype, t.shape.clone(), &t.bytes).expect("shapes match their bytes")));
+            .map(|t| (t.name.as_str(), TensorView::new(t.dtype, t.shape.clone(), &t.bytes).expect("shapes match their bytes")));
         // One entry: a map with several would be written in the order of its hashes.
         safetensors::serialize(views, Some(HashMap::from([("okl".into(), text)]))).expect("names are distinct and short")
     }
 
     fn tensors(&self) -> Vec<Tensor> {
-        let (terms, head) = (&self.engine.terms, &self.engine.heads[0]);
+        let terms = &self.engine.terms;
         let (slots, d) = (terms.slots(), self.features);
         let mut centres = vec![0.0; slots * d];
         for (slot, row) in centres.chunks_exact_mut(d.max(1)).enumerate() {
             terms.space.centre(slot, row);
         }
         let holes: Vec<u64> = terms.holes.iter().map(|&h| h.into()).collect();
-        let columns = head.expansion.columns_of(slots);
-        let offsets = [head.offset.as_slice(), &head.offset_trace, &head.offset_mean].concat();
         let frame = [self.frame.shift.as_slice(), &self.frame.factor].concat();
-        let gathered = head.tracker.as_ref().map_or(&[][..], |t| &t.gathered);
         let mut tensors = vec![
             Tensor::u64s("counts", &[self.engine.t, self.engine.skipped, d as u64]),
             Tensor::f32s("centres", vec![slots, d], &centres),
             Tensor::u64s("births", &terms.births),
             Tensor::u64s("ids", &terms.ids),
             Tensor::u64s("holes", &holes),
-            Tensor::f64s("head.columns", vec![columns.len().checked_div(slots).unwrap_or(0), slots], &columns),
-            Tensor::f64s("head.scalars", vec![SCALARS], &head.scalars()),
-            Tensor::f64s("head.offsets", vec![3, head.offset.len()], &offsets),
-            Tensor::f64s("head.gathered", vec![gathered.len()], gathered),
             Tensor::f64s("budget", vec![3], &self.engine.budget.state()),
             Tensor::f64s("frame", vec![frame.len()], &frame),
-            Tensor { name: "position", dtype: Dtype::U8, shape: vec![self.position.len()], bytes: self.position.clone() },
+            Tensor { name: "position".into(), dtype: Dtype::U8, shape: vec![self.position.len()], bytes: self.position.clone() },
         ];
+        tensors.extend(self.engine.heads.iter().enumerate().flat_map(|(h, head)| head.tensors(h, slots)));
+        if let Some(bank) = &self.engine.bank {
+            let state = bank.state();
+            tensors.push(Tensor::f64s("bank", vec![state.len()], &state));
+        }
         if let Some(warm) = &self.warm {
             tensors.push(Tensor::f32s("warm.x", vec![warm.x.len()], &warm.x));
             tensors.push(Tensor::f64s("warm.y", vec![warm.y.len()], &warm.y));
@@ -158,10 +158,16 @@ impl Learner {
     /// If the bytes are not a model file of a known version, are damaged, or describe a state that cannot be.
     pub fn from_bytes(bytes: &[u8]) -> Result<Learner> {
         let file = File::open(bytes)?;
-        let mut learner = Learner::new(file.header.config.clone()).map_err(|e| Error::snapshot(e.to_string()))?;
+        let mut config = file.header.config.clone();
+        if file.header.format == 1 {
+            config.rules_mut().into_iter().for_each(KernelRule::without_bank);
+        }
+        let mut learner = Learner::new(config).map_err(|e| Error::snapshot(e.to_string()))?;
         file.restore_shape(&mut learner)?;
         file.restore_terms(&mut learner)?;
-        file.restore_head(&mut learner)?;
+        (0..learner.engine.heads.len()).try_for_each(|h| file.restore_head(&mut learner, h))?;
+        file.restore_budget(&mut learner)?;
+        file.restore_bank(&mut learner)?;
         file.restore_warmup(&mut learner)?;
         learner.position = file.bytes("position", Dtype::U8)?.to_vec();
         Ok(learner)
@@ -286,7 +292,7 @@ impl<'a> File<'a> {
         // A class that has only been named alone has no output yet.
         let unlearned = learner.config.loss.reads() == Reads::Class && outputs < names.len();
         demand(outputs <= MOST && (outputs == expected || unlearned), "the number of outputs does not fit the configuration")?;
-        learner.engine.heads[0].add_outputs(outputs);
+        learner.engine.heads.iter_mut().for_each(|head| head.add_outputs(outputs));
         Ok(())
     }
 
@@ -324,11 +330,12 @@ impl<'a> File<'a> {
         Ok(())
     }
 
-    fn restore_head(&self, learner: &mut Learner) -> Result<()> {
+    fn restore_head(&self, learner: &mut Learner, number: usize) -> Result<()> {
         let slots = learner.engine.terms.slots();
         let holes = learner.engine.terms.holes.clone();
-        let head = &mut learner.engine.heads[0];
-        let (columns, offsets, scalars) = (self.f64s("head.columns")?, self.f64s("head.offsets")?, self.f64s("head.scalars")?);
+        let head = &mut learner.engine.heads[number];
+        let tensor = |what: &str| self.f64s(&head_tensor(number, what));
+        let (columns, offsets, scalars) = (tensor("columns")?, tensor("offsets")?, tensor("scalars")?);
         let count = head.offset.len() * head.expansion.riders().functions();
         demand(
             columns.len() == count * slots && offsets.len() == 3 * head.offset.len(),
@@ -354,7 +361,7 @@ impl<'a> File<'a> {
         {
             to.copy_from_slice(from);
         }
-        let gathered = self.f64s("head.gathered")?;
+        let gathered = tensor("gathered")?;
         match &mut head.tracker {
             Some(tracker) => {
                 demand(
@@ -365,6 +372,17 @@ impl<'a> File<'a> {
             }
             None => demand(gathered.is_empty(), "there is no tracker for what was gathered")?,
         }
+        Ok(())
+    }
+
+    fn restore_bank(&self, learner: &mut Learner) -> Result<()> {
+        let Some(bank) = &mut learner.engine.bank else { return Ok(()) };
+        let state = self.f64s("bank")?;
+        demand(bank.restore(&state), "the bank's state is not possible")
+    }
+
+    fn restore_budget(&self, learner: &mut Learner) -> Result<()> {
+        let slots = learner.engine.terms.slots();
         let budget = self.f64s("budget")?;
         // The slot that a window writes next, mistakes, and damage, which may be negative.
         let possible = |b: &[f64]| b.len() == 3 && (0.0..slots.max(1) as f64).contains(&b[0]) && b[1] >= 0.0;
@@ -410,7 +428,24 @@ impl<'a> File<'a> {
 /// The length of `head.scalars`.
 const SCALARS: usize = 32;
 
+fn head_tensor(number: usize, what: &str) -> String {
+    if number == 0 { format!("head.{what}") } else { format!("head{number}.{what}") }
+}
+
 impl Head<AnyStep> {
+    fn tensors(&self, number: usize, slots: usize) -> [Tensor; 4] {
+        let columns = self.expansion.columns_of(slots);
+        let offsets = [self.offset.as_slice(), &self.offset_trace, &self.offset_mean].concat();
+        let gathered = self.tracker.as_ref().map_or(&[][..], |t| &t.gathered);
+        let tensor = |what: &str, shape: Vec<usize>, values: &[f64]| Tensor::f64s(head_tensor(number, what), shape, values);
+        [
+            tensor("columns", vec![columns.len().checked_div(slots).unwrap_or(0), slots], &columns),
+            tensor("scalars", vec![SCALARS], &self.scalars()),
+            tensor("offsets", vec![3, self.offset.len()], &offsets),
+            tensor("gathered", vec![gathered.len()], gathered),
+        ]
+    }
+
     fn scalars(&self) -> [f64; SCALARS] {
         let Scales { f, trace, mean } = self.expansion.scales;
         let (r, a) = (&self.regret, &self.rate);

@@ -20,6 +20,8 @@
 //! assert!(centres.centre(0).is_none());
 //! ```
 
+use std::ops::Range;
+
 use crate::gram::{self, Backend, LANES, Panels, Rows};
 use crate::kernel::{DotKernel, Kernel};
 use crate::tile::{Tile, Values};
@@ -52,21 +54,23 @@ pub trait Space: Send + Sync {
     fn self_values(&self, rows: Self::Rows<'_>, i: usize, out: &mut [f64]);
     /// k(x, x) of a centre, one value per plane.
     fn term_self_values(&self, slot: usize, out: &mut [f64]);
-    /// The values of one centre against every slot below `slots`, plane by plane: K(x_slot, x_j).
-    fn term_row(&mut self, slot: usize, slots: usize, out: &mut [f32]);
+    /// k(x, x) of every centre, one value per plane, where it is the same for all x.
+    fn diagonal(&self) -> Option<&[f64]> {
+        None
+    }
+    /// The values of one centre against every slot below `slots` for some planes, plane by plane: K(x_slot, x_j).
+    fn term_row(&mut self, slot: usize, slots: usize, planes: Range<usize>, out: &mut [f32]);
     /// Which backend sums over terms.
     fn backend(&self) -> Backend {
         Backend::best()
     }
-    /// The width gamma, if terms may be merged along the line between them (Gaussian kernels).
-    fn gaussian_gamma(&self) -> Option<f64> {
-        None
+    /// May terms be merged along the line between them (Gaussian kernels)?
+    fn blends(&self) -> bool {
+        false
     }
     /// Replaces the centre of `into` by h x_from + (1 - h) x_into;
-    /// returns the three kernel values (from, into), (from, new), (into, new).
-    fn blend(&mut self, _into: usize, _from: usize, _h: f64) -> Option<[f64; 3]> {
-        None
-    }
+    /// writes the three kernel values (from, into), (from, new), (into, new) of each plane.
+    fn blend(&mut self, _into: usize, _from: usize, _h: f64, _values: &mut [[f64; 3]]) {}
     /// Computes anew the column of a slot whose centre was blended, for the rows of the tile.
     fn refresh(&mut self, _slot: usize, _tile: &mut Tile) {}
     /// Bytes held.
@@ -107,6 +111,15 @@ impl<K: DotKernel> Dense<K> {
         Dense { kernels, panels: Panels::new(features), squares: Vec::new(), backend, diagonal, threads: 1, scratch }
     }
 
+    /// The same centres under some of the kernels.
+    pub(crate) fn under(&self, planes: Range<usize>) -> Self
+    where
+        K: Clone,
+    {
+        let diagonal = self.diagonal.as_ref().map(|values| values[planes.clone()].to_vec());
+        Dense { kernels: self.kernels[planes].to_vec(), diagonal, ..self.clone() }
+    }
+
     fn diagonal_at(&self, xx: f32, out: &mut [f64]) {
         match &self.diagonal {
             Some(values) => out.copy_from_slice(values),
@@ -130,14 +143,14 @@ impl<K: DotKernel> Dense<K> {
         self.scratch.iter_mut().filter(|x| !x.is_empty()).for_each(|x| x.resize(features, 0.0));
     }
 
-    /// Values of rows against packed terms.
-    fn values(&self, threads: usize, rows: Points<'_>, terms: &Panels, squares: &[f32], out: Values<'_>) {
+    /// Values of rows against packed terms, under some of the kernels.
+    fn values(&self, kernels: &[K], threads: usize, rows: Points<'_>, terms: &Panels, squares: &[f32], out: Values<'_>) {
         let Values { data: out, plane, stride } = out;
         let Points { rows, squares: row_squares } = rows;
         let run = |out: &mut [&mut [f32]]| {
-            gram::kernel_rows(self.backend, threads, &self.kernels, rows, row_squares, terms, squares, out, stride)
+            gram::kernel_rows(self.backend, threads, kernels, rows, row_squares, terms, squares, out, stride)
         };
-        match self.kernels.len() {
+        match kernels.len() {
             1 => run(&mut [out]),
             _ if terms.slots() == 0 => {}
             planes => run(&mut out.chunks_mut(plane).take(planes).collect::<Vec<_>>()),
@@ -186,7 +199,7 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 
     fn against_terms(&self, rows: Points<'_>, _slots: usize, tile: &mut Tile) {
-        self.values(self.threads, rows, &self.panels, &self.squares, tile.terms_mut());
+        self.values(&self.kernels, self.threads, rows, &self.panels, &self.squares, tile.terms_mut());
     }
 
     fn among_rows(&self, rows: Points<'_>, tile: &mut Tile) {
@@ -199,7 +212,7 @@ impl<K: DotKernel> Space for Dense<K> {
             // Only what lies at or below the diagonal.
             for before in 0..=first / LANES {
                 let (packed, squares, out) = tile.own_mut(first, before);
-                self.values(1, group, packed, squares, out);
+                self.values(&self.kernels, 1, group, packed, squares, out);
             }
         }
     }
@@ -212,36 +225,41 @@ impl<K: DotKernel> Space for Dense<K> {
         self.diagonal_at(self.squares[slot], out);
     }
 
-    fn term_row(&mut self, slot: usize, slots: usize, out: &mut [f32]) {
+    fn diagonal(&self) -> Option<&[f64]> {
+        self.diagonal.as_deref()
+    }
+
+    fn term_row(&mut self, slot: usize, slots: usize, planes: Range<usize>, out: &mut [f32]) {
         self.panels.get(slot, &mut self.scratch[0]);
         let (rows, square) = (Rows::one(&self.scratch[0]), [self.squares[slot]]);
         let out = Values { data: out, plane: slots, stride: slots };
-        self.values(self.threads, Points { rows, squares: &square }, &self.panels, &self.squares, out);
+        let point = Points { rows, squares: &square };
+        self.values(&self.kernels[planes], self.threads, point, &self.panels, &self.squares, out);
     }
 
     fn backend(&self) -> Backend {
         self.backend
     }
 
-    fn gaussian_gamma(&self) -> Option<f64> {
-        self.kernels.first().and_then(DotKernel::gaussian_gamma)
+    fn blends(&self) -> bool {
+        self.kernels.iter().all(|k| k.gaussian_gamma().is_some())
     }
 
-    fn blend(&mut self, into: usize, from: usize, h: f64) -> Option<[f64; 3]> {
+    fn blend(&mut self, into: usize, from: usize, h: f64, values: &mut [[f64; 3]]) {
         let [a, b] = &mut self.scratch;
         self.panels.get(from, a);
         self.panels.get(into, b);
-        let (k, bb) = (self.kernels.first()?, self.squares[into]);
-        let (gamma, own) = (k.gaussian_gamma()?, f64::from(k.eval(bb, bb, bb)));
         let blend = |(a, b): (&f32, &f32)| (h * f64::from(*a) + (1.0 - h) * f64::from(*b)) as f32;
         let z: Vec<f32> = a.iter().zip(&*b).map(blend).collect();
         let zz = gram::square(&z);
         // What a merge loses is a small difference of these values: single precision would lose it silently (law 5).
-        let value = |x: &[f32], y: &[f32]| own * libm::exp(-gamma * distance2(x, y));
-        let values = [value(a, b), value(a, &z), value(b, &z)];
+        let distances = [distance2(a, b), distance2(a, &z), distance2(b, &z)];
+        for (k, values) in self.kernels.iter().zip(values) {
+            let (gamma, own) = (k.gaussian_gamma().unwrap_or(0.0), f64::from(k.eval(zz, zz, zz)));
+            *values = distances.map(|r2| own * libm::exp(-gamma * r2));
+        }
         self.panels.put(into, &z);
         self.squares[into] = zz;
-        Some(values)
     }
 
     /// The chain of an inner product is symmetric, so the centre may stand where a row stands.
@@ -250,9 +268,11 @@ impl<K: DotKernel> Space for Dense<K> {
         let (rows, square) = (Rows::one(&self.scratch[0]), [self.squares[slot]]);
         let point = Points { rows, squares: &square };
         let (packed, column) = tile.replaced(slot);
-        column.resize(packed.len() * LANES, 0.0);
-        for ((packed, squares), out) in packed.iter().zip(column.chunks_exact_mut(LANES)) {
-            gram::kernel_rows(self.backend, 1, &self.kernels[..1], point.rows, point.squares, packed, squares, &mut [out], LANES);
+        let plane = packed.len() * LANES;
+        column.resize(self.kernels.len() * plane, 0.0);
+        for (group, (packed, squares)) in packed.iter().enumerate() {
+            let out = Values { data: &mut column[group * LANES..], plane, stride: LANES };
+            self.values(&self.kernels, 1, point, packed, squares, out);
         }
     }
 
@@ -393,11 +413,15 @@ impl<X: Clone + PartialEq + Send + Sync + 'static, K: OperatorKernel<X>> Space f
         }
     }
 
-    fn term_row(&mut self, slot: usize, slots: usize, out: &mut [f32]) {
+    fn term_row(&mut self, slot: usize, slots: usize, planes: Range<usize>, out: &mut [f32]) {
         out.fill(0.0);
         let Some(x) = &self.items[slot] else { return };
         for j in 0..slots {
-            self.each_entry(x, self.items[j].as_ref(), |p, v| out[p * slots + j] = v);
+            self.each_entry(x, self.items[j].as_ref(), |p, v| {
+                if planes.contains(&p) {
+                    out[(p - planes.start) * slots + j] = v;
+                }
+            });
         }
     }
 }

@@ -24,6 +24,17 @@ impl<P: Space> Terms<P> {
         Terms { space, births: Vec::new(), ids: Vec::new(), holes: Vec::new(), slot_of: HashMap::new() }
     }
 
+    /// The same terms in another space.
+    pub(crate) fn with_space(&self, space: P) -> Self {
+        Terms {
+            space,
+            births: self.births.clone(),
+            ids: self.ids.clone(),
+            holes: self.holes.clone(),
+            slot_of: self.slot_of.clone(),
+        }
+    }
+
     /// The number of live terms.
     pub fn len(&self) -> usize {
         self.births.len() - self.holes.len()

@@ -113,7 +113,7 @@ impl Tile {
             for &(slot, source) in &self.patches {
                 self.terms[row + slot] = match source {
                     Source::Row(i) => self.own[own + i],
-                    Source::Column(c) => self.columns[c][r],
+                    Source::Column(c) => self.columns[c][plane * self.own_stride + r],
                 };
             }
         }

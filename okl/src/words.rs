@@ -5,21 +5,76 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::kernel::AnyKernel;
 
-/// A width that is given, or found from the data.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Gamma {
-    /// The median heuristic over the first rows.
-    #[default]
+/// A setting that is given, or left to the [bank](crate::bank).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Choice<T> {
+    /// Several values run side by side.
     Auto,
     /// This one.
-    Value(f64),
+    Given(T),
 }
+
+impl<T> Choice<T> {
+    /// The value, if it is given.
+    pub fn given(&self) -> Option<&T> {
+        match self {
+            Choice::Auto => None,
+            Choice::Given(value) => Some(value),
+        }
+    }
+}
+
+impl<T> From<T> for Choice<T> {
+    fn from(value: T) -> Self {
+        Choice::Given(value)
+    }
+}
+
+impl<T: Serialize> Serialize for Choice<T> {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Choice::Auto => to.serialize_str("auto"),
+            Choice::Given(value) => value.serialize(to),
+        }
+    }
+}
+
+impl<'de, T: serde::de::DeserializeOwned> Deserialize<'de> for Choice<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(from)?;
+        if value == "auto" {
+            return Ok(Choice::Auto);
+        }
+        T::deserialize(value).map(Choice::Given).map_err(serde::de::Error::custom)
+    }
+}
+
+/// A width that is given, or found from the data.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Gamma {
+    /// A bank of widths around the median heuristic over the first rows.
+    Auto,
+    /// The median heuristic over the first rows.
+    #[default]
+    Median,
+    /// This one.
+    Value(f64),
+    /// A bank of these: what `auto` becomes once it is frozen.
+    Several(Vec<f64>),
+}
+
+/// The widths of a bank, in units of the median heuristic's.
+pub(crate) const WIDTHS: [f64; 3] = [1.0, 4.0, 0.25];
+/// In fewer dimensions than this there is more to see between two rows: a bank's widths are narrower in proportion.
+const FEW: f64 = 8.0;
 
 impl Serialize for Gamma {
     fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
         match self {
             Gamma::Auto => to.serialize_str("auto"),
+            Gamma::Median => to.serialize_str("median"),
             Gamma::Value(v) => to.serialize_f64(*v),
+            Gamma::Several(all) => all.serialize(to),
         }
     }
 }
@@ -30,12 +85,32 @@ impl<'de> Deserialize<'de> for Gamma {
         #[serde(untagged)]
         enum Raw {
             Number(f64),
+            Numbers(Vec<f64>),
             Text(String),
         }
         match Raw::deserialize(from)? {
             Raw::Number(v) => Ok(Gamma::Value(v)),
+            Raw::Numbers(all) => Ok(Gamma::Several(all)),
             Raw::Text(t) if t == "auto" => Ok(Gamma::Auto),
-            Raw::Text(t) => Err(serde::de::Error::custom(format!("gamma must be a number or \"auto\", found {t:?}"))),
+            Raw::Text(t) if t == "median" => Ok(Gamma::Median),
+            Raw::Text(t) => Err(serde::de::Error::custom(format!(
+                "gamma must be a number, a list of numbers, \"median\" or \"auto\", found {t:?}"
+            ))),
+        }
+    }
+}
+
+/// Far more than anybody tries, few enough to be built.
+const MOST_WIDTHS: usize = 64;
+
+impl Gamma {
+    /// One of the widths; an automatic one that is not known yet is that of unit distances.
+    fn at(&self, which: usize) -> f64 {
+        match self {
+            Gamma::Auto => WIDTHS[which % WIDTHS.len()],
+            Gamma::Median => 1.0,
+            Gamma::Value(v) => *v,
+            Gamma::Several(all) => all[which % all.len()],
         }
     }
 }
@@ -119,18 +194,63 @@ impl KernelRule {
     }
 
     pub(crate) fn wants_gamma(&self) -> bool {
-        let (mut copy, mut wanted) = (self.clone(), false);
-        copy.each(&mut |k| wanted |= matches!(k.gamma_mut(), Some((Gamma::Auto, _))));
-        wanted
+        self.has_gamma(|gamma| matches!(gamma, Gamma::Auto | Gamma::Median))
     }
 
-    /// Sets every automatic width from the median squared distance: 1/(2 m) where the kernel reads r², 1/√m where it reads r.
-    pub(crate) fn set_auto(&mut self, median: f64) {
+    /// Is a width given, in the units of the data?
+    pub(crate) fn gives_gamma(&self) -> bool {
+        self.has_gamma(|gamma| matches!(gamma, Gamma::Value(_) | Gamma::Several(_)))
+    }
+
+    fn has_gamma(&self, which: impl Fn(&Gamma) -> bool) -> bool {
+        let (mut copy, mut found) = (self.clone(), false);
+        copy.each(&mut |k| found |= k.gamma_mut().is_some_and(|(gamma, _)| which(gamma)));
+        found
+    }
+
+    /// How many widths run side by side.
+    pub(crate) fn widths(&self) -> usize {
+        let (mut copy, mut most) = (self.clone(), 1);
+        copy.each(&mut |k| match k.gamma_mut() {
+            Some((Gamma::Auto, _)) => most = most.max(WIDTHS.len()),
+            Some((Gamma::Several(all), _)) => most = most.max(all.len()),
+            _ => {}
+        });
+        most
+    }
+
+    /// Sets every automatic width from the median squared distance: 1/(2 m) where the kernel reads r², 1/√m where it reads r;
+    /// a bank has several around it.
+    pub(crate) fn set_auto(&mut self, median: f64, features: usize, bank: bool) {
         self.each(&mut |k| {
-            if let Some((gamma @ Gamma::Auto, squared)) = k.gamma_mut() {
-                *gamma = Gamma::Value(if squared { 0.5 / median } else { 1.0 / median.sqrt() });
+            if let Some((gamma @ (Gamma::Auto | Gamma::Median), squared)) = k.gamma_mut() {
+                let width = |factor: f64| if squared { factor * 0.5 / median } else { (factor / median).sqrt() };
+                let bank = bank && *gamma == Gamma::Auto;
+                let narrow = (FEW / features as f64).max(1.0);
+                let several = || WIDTHS.map(|factor| width(narrow * factor)).to_vec();
+                *gamma = if bank { Gamma::Several(several()) } else { Gamma::Value(width(1.0)) };
             }
         });
+    }
+
+    /// What `auto` meant before there were banks.
+    pub(crate) fn without_bank(&mut self) {
+        self.each(&mut |k| {
+            if let Some((gamma @ Gamma::Auto, _)) = k.gamma_mut() {
+                *gamma = Gamma::Median;
+            }
+        });
+    }
+
+    /// The description with one of its widths, for good.
+    pub(crate) fn with_width(&self, which: usize) -> KernelRule {
+        let mut copy = self.clone();
+        copy.each(&mut |k| {
+            if let Some((gamma @ Gamma::Several(_), _)) = k.gamma_mut() {
+                *gamma = Gamma::Value(gamma.at(which));
+            }
+        });
+        copy
     }
 
     pub(crate) fn check(&self) -> Result<()> {
@@ -154,6 +274,10 @@ impl KernelRule {
             };
             let width = match k.gamma_mut() {
                 Some((Gamma::Value(v), _)) => positive("gamma", *v),
+                Some((Gamma::Several(all), _)) if all.is_empty() || all.len() > MOST_WIDTHS => {
+                    Some(format!("gamma: a bank has 1 to {MOST_WIDTHS} widths, found {}", all.len()))
+                }
+                Some((Gamma::Several(all), _)) => all.iter().find_map(|v| positive("gamma", *v)),
                 _ => None,
             };
             bad = bad.take().or(found).or(width);
@@ -161,10 +285,10 @@ impl KernelRule {
         bad.map_or(Ok(()), refuse)
     }
 
-    /// The kernel that runs; an automatic width that is not known yet is 1.
-    pub(crate) fn kernel(&self) -> AnyKernel {
-        let value = |g: &Gamma| if let Gamma::Value(v) = g { *v } else { 1.0 };
-        let all = |parts: &[KernelRule]| parts.iter().map(KernelRule::kernel).collect();
+    /// The kernel that runs under one of its widths.
+    pub(crate) fn kernel(&self, which: usize) -> AnyKernel {
+        let value = |g: &Gamma| g.at(which);
+        let all = |parts: &[KernelRule]| parts.iter().map(|k| k.kernel(which)).collect();
         match self {
             KernelRule::Linear {} => AnyKernel::Linear,
             &KernelRule::Polynomial { degree, gamma, coef0 } => AnyKernel::Polynomial { degree, gamma, coef0 },
@@ -173,7 +297,7 @@ impl KernelRule {
             KernelRule::Matern32 { gamma } => AnyKernel::Matern32 { gamma: value(gamma) },
             KernelRule::Matern52 { gamma } => AnyKernel::Matern52 { gamma: value(gamma) },
             KernelRule::RationalQuadratic { gamma, alpha } => AnyKernel::RationalQuadratic { gamma: value(gamma), alpha: *alpha },
-            KernelRule::Scaled { weight, of } => AnyKernel::Scaled { weight: *weight, of: Box::new(of.kernel()) },
+            KernelRule::Scaled { weight, of } => AnyKernel::Scaled { weight: *weight, of: Box::new(of.kernel(which)) },
             KernelRule::Sum(parts) => AnyKernel::Sum(all(parts)),
             KernelRule::Product(parts) => AnyKernel::Product(all(parts)),
         }
@@ -254,6 +378,8 @@ fn tracker_step() -> f64 {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Scale {
+    /// Nothing where a width is given, which is in the units of the data; nothing where the columns share one range; else `standard`.
+    Auto,
     /// Nothing.
     #[default]
     None,

@@ -1,6 +1,7 @@
 //! What okl states about a run holds, measured from outside: truncation (N(11), 3.6), regret (E25, Theorems N1-N3, O1),
 //! norms (Propositions O2.1, O2.2), alert rates (3.5), bytes (law 4). Every measured side is recomputed in f64.
 mod common_cert;
+mod plain;
 
 use common_cert::{Data, Function, Rng, dot, gauss, learner, loss, predict};
 use okl::Learner;

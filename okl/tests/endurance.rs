@@ -3,6 +3,7 @@
 //! `OKL_ENDURANCE=10000000 cargo test -p okl --test endurance -- --nocapture` runs so many steps per model and prints a record
 //! (benchmarks/endurance.md); without the variable it is 200,000.
 mod common_cert;
+mod plain;
 
 use common_cert::{Function, Rng, gauss, learner};
 use okl::{Batch, Learner};

@@ -4,22 +4,25 @@
 
 mod twin;
 
+mod plain;
+
 use std::collections::BTreeMap;
 
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::{Engine, Labels, Parts};
-use okl::head::{Average, Rules};
+use okl::head::{Average, HeadParts, Rules};
 use okl::kernel::Kernel as AnyTypeKernel;
 use okl::loss::{AnyLoss, Eval, Loss, Reads, Theta};
 use okl::output::Output;
 use okl::regulariser::AnyRegulariser;
 use okl::space::{Items, OperatorKernel, Operators, Space};
 use okl::step::AnyStep;
-use okl::{Batch, Config, Label, Learner, Workspace};
+use okl::{Batch, Label, Learner, Workspace};
+use plain::plain;
 use twin::{Kernel, Matrix, Stream, identity, inner, kernels, streams, times};
 
 fn learner(toml: &str) -> Learner {
-    let config = Config::from_toml(toml).unwrap_or_else(|e| panic!("{e}\n{toml}"));
+    let config = plain(toml).unwrap_or_else(|e| panic!("{e}\n{toml}"));
     Learner::new(config).unwrap_or_else(|e| panic!("{e}\n{toml}"))
 }
 
@@ -528,6 +531,7 @@ fn engine_of<P: Space, L: Loss>(
     output: Output,
     outputs: usize,
 ) -> Any<P, L> {
+    let heads = heads.into_iter().map(|(step, lambda)| HeadParts { step, lambda, plane: 0 }).collect();
     Engine::new(Parts { space, loss, budget: AnyBudget::new(budget, 0.1), heads, output, outputs, theta0: None, rules: PLAIN })
 }
 

@@ -2,15 +2,18 @@
 //!
 //! And the configuration: what is refused, with which words, and that every way to write one means the same.
 
+mod plain;
+
 use okl::budget::BudgetRule;
 use okl::config::{Gamma, KernelRule, OperatorRule, Scale};
 use okl::loss::AnyLoss;
 use okl::step::AnyStep;
 use okl::{Batch, Config, Error, ErrorKind, Label, Learner, Targets, Workspace};
+use plain::plain;
 use serde_json::{Value, json};
 
 fn learner(toml: &str) -> Learner {
-    Learner::new(Config::from_toml(toml).unwrap()).unwrap()
+    Learner::new(plain(toml).unwrap()).unwrap()
 }
 
 fn says(error: &Error, words: &[&str]) {
@@ -357,12 +360,12 @@ fn settings_that_are_not_finite() {
         let factor = Scale::Fixed { shift: vec![1.0], factor: vec![bad], limit: None };
         let nu = AnyLoss::NuHinge { nu: 0.5 };
         let settings: [(&str, Config); 9] = [
-            ("lambda", Config { lambda: bad, ..Config::default() }),
+            ("lambda", Config { lambda: bad.into(), ..Config::default() }),
             ("theta0", Config { theta0: Some(bad), loss: nu, ..Config::default() }),
             ("scale", Config { scale, ..Config::default() }),
             ("scale", Config { scale: factor, ..Config::default() }),
             ("operator", Config { operator: Some(OperatorRule::Matrix(vec![bad])), ..Config::default() }),
-            ("step", Config { step: AnyStep::Constant { eta: bad }, ..Config::default() }),
+            ("step", Config { step: AnyStep::Constant { eta: bad }.into(), ..Config::default() }),
             ("loss", Config { loss: AnyLoss::NuHinge { nu: bad }, ..Config::default() }),
             ("kernel", Config { kernel: KernelRule::Gaussian { gamma: Gamma::Value(bad) }, ..Config::default() }),
             ("budget", Config { budget: Some(BudgetRule::Weight { tolerance: bad }), ..Config::default() }),
@@ -460,13 +463,16 @@ fn every_way_to_write_it() {
     same(
         &[
             "kernel = 'gaussian'",
-            "kernel = 'gaussian:auto'",
+            "kernel = 'gaussian:median'",
             "kernel = { gaussian = {} }",
             "",
-            "kernel = 'gaussian'\ngamma = 'auto'",
+            "kernel = 'gaussian'\ngamma = 'median'",
         ],
-        r#"{"kernel":{"gaussian":{"gamma":"auto"}}}"#,
+        r#"{"kernel":{"gaussian":{"gamma":"median"}}}"#,
     );
+    same(&["kernel = 'gaussian:auto'", "gamma = 'auto'"], r#"{"kernel":{"gaussian":{"gamma":"auto"}}}"#);
+    same(&["gamma = [0.5, 2.0]"], r#"{"kernel":{"gaussian":{"gamma":[0.5,2.0]}}}"#);
+    same(&["step = 'auto'\nlambda = 'auto'\nscale = 'auto'"], r#"{"step":"auto","lambda":"auto","scale":"auto"}"#);
     same(
         &[
             "step = 'decay:eta=2,tau=30'",
@@ -557,7 +563,7 @@ fn canonical_json_round_trips() {
             .unwrap();
     let KernelRule::Gaussian { gamma: Gamma::Value(read) } = config.kernel else { panic!() };
     assert_eq!(read.to_bits(), gamma.to_bits());
-    assert_eq!(config.step, AnyStep::Constant { eta: gamma });
+    assert_eq!(config.step, AnyStep::Constant { eta: gamma }.into());
 }
 
 /// After a warm-up the configuration holds what was found: a learner built from it needs none.

@@ -5,12 +5,14 @@
 
 mod cases;
 
+mod plain;
+
 use cases::{Answers, Case, Stream};
 use okl::budget::{AnyBudget, Budget, BudgetRule};
-use okl::config::{KernelRule, OperatorRule, Scale, Threshold};
+use okl::config::{Choice, KernelRule, OperatorRule, Scale, Threshold};
 use okl::engine::{Engine, Labels, Parts};
 use okl::gram::Backend;
-use okl::head::{Average, Rules};
+use okl::head::{Average, HeadParts, Rules};
 use okl::kernel::Kernel;
 use okl::loss::{AnyLoss, Loss, Reads};
 use okl::output::Output;
@@ -18,7 +20,8 @@ use okl::regulariser::AnyRegulariser;
 use okl::space::{Items, OperatorKernel, Operators, Space};
 use okl::step::{AnyStep, StepSize};
 use okl::tile::Tile;
-use okl::{Batch, Config, Label, Learner, Workspace};
+use okl::{Batch, Label, Learner, Workspace};
+use plain::plain;
 use proptest::prelude::*;
 
 /// Bits, with one NaN: its payload is no part of the law.
@@ -250,32 +253,35 @@ fn every_part_is_drawn() {
             };
             seen.insert(format!("{group} {name}"));
         }
-        let preset = matches!(c.step, AnyStep::Smd { preset: Some(_), .. });
+        let preset = matches!(c.step, Choice::Given(AnyStep::Smd { preset: Some(_), .. }));
         let cut = matches!(c.loss.reads(), Reads::Class | Reads::Sign) && matches!(s.answers, Answers::Labels(_));
         let flags = [
             ("implicit", c.implicit),
             ("offset", c.offset),
             ("preset", preset),
-            ("overshoot", c.allow_overshoot && c.lambda > 0.0),
+            ("overshoot", c.allow_overshoot && c.lambda.given().is_some_and(|l| *l > 0.0)),
             ("classes given", c.classes.is_some()),
             ("classes discovered", cut && c.classes.is_none()),
             ("operator J", matches!(c.operator, Some(OperatorRule::Matrix(_)))),
             ("operator sum", matches!(c.operator, Some(OperatorRule::Sum(_)))),
-            ("gamma auto", c.to_json().contains("auto")),
+            ("gamma auto", c.to_json().contains(r#""gamma":"auto""#)),
+            ("lambda auto", c.lambda == Choice::Auto),
+            ("bank", c.members().len() > 1),
+            ("bank of widths", c.members().iter().any(|m| m.width > 0)),
             ("theta0", c.theta0.is_some()),
             ("known", s.known.is_some()),
             ("weights", s.weights.is_some()),
             ("ids", s.ids.is_some()),
             ("widened", case.widened.is_some()),
             ("anchor none", c.to_json().contains(r#""anchor":"none""#)),
-            ("smd averaged", matches!(c.step, AnyStep::Smd { .. }) && c.average != Average::None),
+            ("smd averaged", matches!(c.step, Choice::Given(AnyStep::Smd { .. })) && c.average != Average::None),
             ("tracker", matches!(c.threshold, Threshold::Tracker { .. })),
             ("nested", matches!(c.kernel, KernelRule::Scaled { .. })),
         ];
         seen.extend(flags.iter().filter(|f| f.1).map(|f| f.0.to_string()));
     }
-    // 10 kernels, 15 losses, 7 steps, 9 budgets and none, 3 averages, 2 thresholds, 3 scales, 3 regularisers, 18 flags.
-    assert_eq!(seen.len(), 10 + 15 + 7 + 10 + 3 + 2 + 3 + 3 + 18, "{seen:#?}");
+    // 10 kernels, 15 losses, 7 steps and auto, 9 budgets and none, 3 averages, 2 thresholds, 4 scales, 3 regularisers, 21 flags.
+    assert_eq!(seen.len(), 10 + 15 + 8 + 10 + 3 + 2 + 4 + 3 + 21, "{seen:#?}");
 }
 
 /// FNV-1a over everything in a trace.
@@ -392,8 +398,8 @@ impl Space for SecondPath {
     fn term_self_values(&self, slot: usize, out: &mut [f64]) {
         self.blocks.term_self_values(slot, out);
     }
-    fn term_row(&mut self, slot: usize, slots: usize, out: &mut [f32]) {
-        self.blocks.term_row(slot, slots, out);
+    fn term_row(&mut self, slot: usize, slots: usize, planes: std::ops::Range<usize>, out: &mut [f32]) {
+        self.blocks.term_row(slot, slots, planes, out);
     }
 }
 
@@ -423,7 +429,7 @@ fn learned<P: for<'a> Space<Rows<'a> = &'a [Vec<f32>]>>(
         allow_overshoot: false,
         average: Average::Uniform,
     };
-    let heads = vec![(AnyStep::Constant { eta: 0.3 }, 0.01)];
+    let heads = vec![HeadParts { step: AnyStep::Constant { eta: 0.3 }, lambda: 0.01, plane: 0 }];
     let mut engine = Engine::new(Parts { space, loss, budget, heads, output, outputs, theta0: None, rules });
     let mut trace = Trace::default();
     for (rows, y) in rows.chunks(cut).zip(y.chunks(cut * outputs)) {
@@ -469,7 +475,7 @@ fn the_cut_does_not_matter_for_operators() {
 }
 
 fn learner(toml: &str) -> Learner {
-    Learner::new(okl::Config::from_toml(toml).unwrap()).unwrap()
+    Learner::new(plain(toml).unwrap()).unwrap()
 }
 
 /// A class that comes back has an index below the number of outputs: these stay.
@@ -615,7 +621,7 @@ fn a_negative_scale_leaves_nothing_in_unused_slots() {
         let text = format!(
             "loss = 'max_margin'\nkernel = 'linear'\nstep = 'constant:{eta}'\nlambda = 0.05\nallow_overshoot = true\naverage = 'uniform'\nbudget = 'unlimited'\nclasses = [0, 1, 2]"
         );
-        let mut whole = Learner::new(Config::from_toml(&text).unwrap()).unwrap();
+        let mut whole = Learner::new(plain(&text).unwrap()).unwrap();
         let mut half = whole.clone();
         learn(&mut whole, 0..60);
         learn(&mut half, 0..stop);

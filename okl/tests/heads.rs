@@ -3,7 +3,7 @@
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::{Engine, Labels, Parts};
 use okl::gram::{Backend, Rows, square};
-use okl::head::{Average, Rules};
+use okl::head::{Average, HeadParts, Rules};
 use okl::kernel::AnyKernel;
 use okl::loss::AnyLoss;
 use okl::output::Output;
@@ -27,12 +27,14 @@ fn stream(rows: usize) -> (Vec<f32>, Vec<f64>) {
     (x, y)
 }
 
-fn heads() -> Vec<(AnyStep, f64)> {
+fn heads() -> Vec<HeadParts<AnyStep>> {
     let smd = AnyStep::Smd { eta: 0.3, mu: 0.05, decay: 0.9, floor: None, cap: None, preset: None };
-    vec![(AnyStep::Constant { eta: 0.5 }, 0.01), (AnyStep::InverseSqrt { eta: 1.0 }, 0.05), (smd, 0.02)]
+    [(AnyStep::Constant { eta: 0.5 }, 0.01), (AnyStep::InverseSqrt { eta: 1.0 }, 0.05), (smd, 0.02)]
+        .map(|(step, lambda)| HeadParts { step, lambda, plane: 0 })
+        .to_vec()
 }
 
-fn engine(loss: AnyLoss, budget: BudgetRule, heads: Vec<(AnyStep, f64)>) -> DenseEngine {
+fn engine(loss: AnyLoss, budget: BudgetRule, heads: Vec<HeadParts<AnyStep>>) -> DenseEngine {
     let rules = Rules {
         regulariser: AnyRegulariser::Square,
         offset: true,

@@ -6,8 +6,11 @@
 
 mod twin;
 
+mod plain;
+
 use okl::loss::{Loss as _, Reads};
 use okl::{Batch, Config, Label, Learner};
+use plain::plain;
 use twin::lecture::{Forgetron, Implicit, LectureHinge, Perceptron, Sumitra};
 use twin::losses::Loss;
 use twin::norma::{Average, Norma};
@@ -25,7 +28,7 @@ struct Okl {
 impl Okl {
     /// `targets`: how many numbers of a stream's `y` are the target; one more is the weight.
     fn new(toml: &str, targets: usize) -> Okl {
-        let config = Config::from_toml(toml).unwrap_or_else(|e| panic!("{e}\n{toml}"));
+        let config = plain(toml).unwrap_or_else(|e| panic!("{e}\n{toml}"));
         assert_eq!(config, Config::from_json(&config.to_json()).unwrap(), "TOML and JSON say the same");
         let reads = config.loss.reads();
         Okl { learner: Learner::new(config).unwrap_or_else(|e| panic!("{e}\n{toml}")), reads, targets }

@@ -31,15 +31,15 @@ pub struct Settings {
     /// linear, polynomial, gaussian, exponential, matern32, matern52, rational_quadratic
     #[arg(long)]
     pub kernel: Option<String>,
-    /// constant, inverse_sqrt, theorem1, theorem2, decay, pegasos, smd; as in decay:eta=1,tau=1000
+    /// auto, constant, inverse_sqrt, theorem1, theorem2, decay, pegasos, smd; as in decay:eta=1,tau=1000
     #[arg(long)]
     pub step: Option<String>,
     /// unlimited, window, age, olok, weight, certified, transfer, merge, forgetron; as in merge:2000
     #[arg(long)]
     pub budget: Option<String>,
-    /// The regulariser
-    #[arg(long)]
-    pub lambda: Option<f64>,
+    /// The regulariser, or auto
+    #[arg(long, allow_hyphen_values = true)]
+    pub lambda: Option<String>,
     /// square, norm, power:POWER
     #[arg(long)]
     pub regulariser: Option<String>,
@@ -61,10 +61,10 @@ pub struct Settings {
     /// norma, tracker
     #[arg(long)]
     pub threshold: Option<String>,
-    /// none, standard
+    /// none, standard, auto
     #[arg(long)]
     pub scale: Option<String>,
-    /// Rows from which gamma = auto and scale = standard are found
+    /// Rows from which gamma = median or auto and scale = standard are found
     #[arg(long)]
     pub warmup: Option<usize>,
     /// first, none
@@ -100,7 +100,7 @@ macro_rules! flat {
 }
 
 flat! {
-    /// Width of the kernel, or auto
+    /// Width of the kernel: a number, median, or auto
     gamma,
     /// polynomial
     degree,

@@ -2,15 +2,15 @@
 //!
 //! | key | what |
 //! |---|---|
-//! | `format`, `version` | `"okl model"`, 1 |
+//! | `format`, `version` | `"okl model"`, 2 |
 //! | `about` | the formula and what the scores decide, in words |
 //! | `config` | the configuration |
 //! | `classes` | in the order of the outputs; for a loss that reads a sign, the second is + |
 //! | `features`, `outputs` | their numbers |
 //! | `frame` | `shift` and `factor` per feature and the `limit` of the result, or null |
-//! | `parts` | kernel and operator (matrix, or null for the identity), one unless operator kernels are summed |
+//! | `parts` | kernel and operator (matrix, or null for the identity), one unless operator kernels are summed or a bank has several widths |
 //! | `centres` | one row per term, in the frame |
-//! | `coefficients` | one row per term, one number per output; the average's where there is one |
+//! | `coefficients` | part by part, one row per term, one number per output; the average's where there is one |
 //! | `offset` | one number per output |
 //! | `threshold` | for novelty: a row is novel iff its score is below; else null |
 
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::{Model, Part};
 
-const SCORES: &str = "scores(x) = offset + sum over parts m and terms i of kernel_m(u, centres_i) operator_m coefficients_i, \
+const SCORES: &str = "scores(x) = offset + sum over parts m and terms i of kernel_m(u, centres_i) operator_m coefficients_mi, \
     with u = (x - frame.shift) * frame.factor, cut off at -limit and limit, or u = x where frame is null, and no operator where it is null";
 
 pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
@@ -31,7 +31,7 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     let parts: Vec<Value> = model.parts.iter().map(|part| describe(part, model.outputs)).collect();
     let entries = [
         ("format", "\"okl model\"".into()),
-        ("version", "1".into()),
+        ("version", "2".into()),
         ("about", line(&about)),
         ("config", learner.config().to_json()),
         ("classes", line(&json!(learner.classes()))),
@@ -40,12 +40,16 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
         ("frame", line(&json!(frame))),
         ("parts", lines(parts.into_iter())),
         ("centres", lines(model.centres().map(|c| json!(c)))),
-        ("coefficients", lines(model.coefficients.chunks_exact(model.outputs).map(|a| json!(a)))),
+        ("coefficients", lines(model.parts.iter().map(|part| rows(part, model.outputs)))),
         ("offset", line(&json!(model.offset))),
         ("threshold", line(&json!(learner.threshold()))),
     ];
     let entries: Vec<String> = entries.iter().map(|(key, value)| format!("  \"{key}\": {value}")).collect();
     format!("{{\n{}\n}}\n", entries.join(",\n")).into_bytes()
+}
+
+fn rows(part: &Part<'_>, outputs: usize) -> Value {
+    json!(part.coefficients.chunks_exact(outputs).collect::<Vec<_>>())
 }
 
 fn line(value: &Value) -> String {

@@ -45,7 +45,7 @@ pub(super) fn write(model: &Model<'_>) -> Result<Vec<u8>> {
 fn machine(model: &Model<'_>) -> Result<Machine> {
     let (kind, threshold) = kind(model)?;
     let [part] = model.parts.as_slice() else {
-        bail!("LIBSVM has no sums of operator kernels: export to onnx");
+        bail!("LIBSVM has no sums of kernels, of operators or of a bank's widths: export to onnx, or freeze the bank first");
     };
     let (kernel, weight) = unscaled(part.kernel);
     let coefficients: Vec<f64> = part.weights(model).iter().map(|a| weight * a).collect();

@@ -1,9 +1,10 @@
 //! Models for other programs. What is exported is the function that `okl predict` evaluates: with an average configured,
-//! the averaged one. Over a frame (shift, factor), terms c_i and parts m (one, unless operator kernels are summed),
+//! the averaged one; of a bank, all heads together. Over a frame (shift, factor), terms c_i and parts m (one, unless operator
+//! kernels are summed or a bank has several widths),
 //!
 //! ```text
 //! u = (x - shift) * factor, cut off at +-limit           u = x without a frame
-//! scores(x) = b + sum_m J_m sum_i k_m(u, c_i) a_i        J = I without an operator
+//! scores(x) = b + sum_m J_m sum_i k_m(u, c_i) a_mi       J = I without an operator
 //! ```
 //!
 //! Other programs compute it in double precision, where the learner's inner products are single: scores differ by at most
@@ -76,9 +77,7 @@ struct Model<'a> {
     parts: Vec<Part<'a>>,
     /// c_i, in the frame, `features` each.
     centres: Vec<f32>,
-    /// a_i, `outputs` each.
-    coefficients: Vec<f64>,
-    offset: &'a [f64],
+    offset: Vec<f64>,
 }
 
 /// k_m J_m.
@@ -86,6 +85,8 @@ struct Part<'a> {
     kernel: &'a AnyKernel,
     /// J_m row by row; none for the identity.
     operator: Option<&'a [f64]>,
+    /// a_mi, `outputs` each.
+    coefficients: Vec<f64>,
 }
 
 impl<'a> Model<'a> {
@@ -100,7 +101,6 @@ impl<'a> Model<'a> {
             outputs: learner.outputs(),
             parts: parts(learner),
             centres: framed_centres(learner),
-            coefficients: learner.predicting_coefficients(),
             offset: learner.predicting_offset(),
         }
     }
@@ -122,23 +122,28 @@ impl<'a> Model<'a> {
 impl Part<'_> {
     /// J a_i, term by term.
     fn weights(&self, model: &Model<'_>) -> Vec<f64> {
-        let Some(operator) = self.operator else { return model.coefficients.clone() };
+        let Some(operator) = self.operator else { return self.coefficients.clone() };
         let product = |row: &[f64], a: &[f64]| row.iter().zip(a).map(|(j, a)| j * a).sum::<f64>();
-        let terms = model.coefficients.chunks_exact(model.outputs);
+        let terms = self.coefficients.chunks_exact(model.outputs);
         terms.flat_map(|a| operator.chunks_exact(model.outputs).map(move |row| product(row, a))).collect()
     }
 }
 
 /// The kernels are those in force: while a warm-up is under way, the configuration does not know their widths yet.
 fn parts(learner: &Learner) -> Vec<Part<'_>> {
-    let kernels = learner.engine().terms().space().kernels().iter();
-    match &learner.config().operator {
-        None => kernels.map(|kernel| Part { kernel, operator: None }).collect(),
-        Some(OperatorRule::Matrix(j)) => kernels.map(|kernel| Part { kernel, operator: Some(j.as_slice()) }).collect(),
-        Some(OperatorRule::Sum(sum)) => {
-            kernels.zip(sum).map(|(kernel, part)| Part { kernel, operator: Some(part.operator.as_slice()) }).collect()
-        }
-    }
+    let kernels = learner.engine().terms().space().kernels();
+    let operators: Vec<Option<&[f64]>> = match &learner.config().operator {
+        None => vec![None],
+        Some(OperatorRule::Matrix(j)) => vec![Some(j.as_slice())],
+        Some(OperatorRule::Sum(sum)) => sum.iter().map(|part| Some(part.operator.as_slice())).collect(),
+    };
+    let all = learner.predicting_coefficients();
+    let size = all.len() / learner.widths();
+    let part = |(plane, kernel)| {
+        let (width, operator) = (plane / operators.len(), operators[plane % operators.len()]);
+        Part { kernel, operator, coefficients: all[width * size..(width + 1) * size].to_vec() }
+    };
+    kernels.iter().enumerate().map(part).collect()
 }
 
 fn framed_centres(learner: &Learner) -> Vec<f32> {

@@ -36,7 +36,7 @@ const BOOL: u64 = 9;
 const DOUBLE: u64 = 11;
 
 pub(super) fn write(model: &Model<'_>) -> Result<Vec<u8>> {
-    let bytes = 4 * model.centres.len() + 8 * model.coefficients.len() * model.parts.len();
+    let bytes = 4 * model.centres.len() + 8 * model.parts.iter().map(|part| part.coefficients.len()).sum::<usize>();
     if bytes > MOST_BYTES / 2 {
         bail!("the model has {bytes} bytes of numbers, and an ONNX file holds at most 2 GB: learn with a smaller budget");
     }
@@ -92,7 +92,7 @@ fn scores(graph: &mut Graph, model: &Model<'_>, rows: &str) {
     // Without terms, one of weight 0 stands in: runtimes differ on empty tensors.
     let terms = (model.centres.len() / model.features).max(1);
     let pairs = pairs(graph, model, rows, terms);
-    let mut total = graph.doubles("offset", &[1, model.outputs], model.offset);
+    let mut total = graph.doubles("offset", &[1, model.outputs], &model.offset);
     for (m, part) in model.parts.iter().enumerate() {
         let mut weights = part.weights(model);
         weights.resize(terms * model.outputs, 0.0);

@@ -5,7 +5,7 @@
 #![allow(dead_code)]
 
 use okl::budget::BudgetRule;
-use okl::config::{Anchor, Gamma, KernelRule, OperatorPart, OperatorRule, Scale, Threshold};
+use okl::config::{Anchor, Choice, Gamma, KernelRule, OperatorPart, OperatorRule, Scale, Threshold};
 use okl::head::Average;
 use okl::loss::{AnyLoss, Loss, Reads, SigmaRule};
 use okl::regulariser::AnyRegulariser;
@@ -131,7 +131,7 @@ pub struct Shape {
 }
 
 fn leaf() -> impl Strategy<Value = KernelRule> {
-    let gamma = prop_oneof![2 => select(vec![Gamma::Value(0.3), Gamma::Value(1.7)]), 1 => Just(Gamma::Auto)];
+    let gamma = prop_oneof![2 => select(vec![Gamma::Value(0.3), Gamma::Value(1.7), Gamma::Several(vec![0.4, 1.1])]), 1 => Just(Gamma::Auto)];
     (gamma, 0..8usize).prop_map(|(gamma, which)| match which {
         0 => KernelRule::Linear {},
         1 => KernelRule::Polynomial { degree: 3, gamma: 0.5, coef0: 0.0 },
@@ -177,9 +177,9 @@ fn loss() -> impl Strategy<Value = AnyLoss> {
     ])
 }
 
-fn step() -> impl Strategy<Value = AnyStep> {
+fn step() -> impl Strategy<Value = Choice<AnyStep>> {
     let smd = |floor, cap, preset| AnyStep::Smd { eta: 0.2, mu: 0.05, decay: 0.9, floor, cap, preset };
-    select(vec![
+    let given = select(vec![
         AnyStep::Constant { eta: 0.3 },
         AnyStep::InverseSqrt { eta: 0.5 },
         AnyStep::Theorem1 { bound: 1.0, radius: 1.5, horizon: 100 },
@@ -190,7 +190,8 @@ fn step() -> impl Strategy<Value = AnyStep> {
         smd(Some(0.05), Some(0.4), None),
         smd(None, None, Some(Preset::Svmd2005)),
         AnyStep::Constant { eta: 30.0 },
-    ])
+    ]);
+    prop_oneof![4 => given.prop_map(Choice::Given), 1 => Just(Choice::Auto)]
 }
 
 fn budget() -> impl Strategy<Value = Option<BudgetRule>> {
@@ -215,8 +216,8 @@ fn matrix(size: usize, singular: bool) -> Vec<f64> {
     (0..size).flat_map(|i| (0..size).map(move |j| entry(i, j))).collect()
 }
 
-type Parts = (KernelRule, AnyLoss, AnyStep, Option<BudgetRule>, KernelRule);
-type Settings = (f64, bool, bool, bool, AnyRegulariser, Average, usize);
+type Parts = (KernelRule, AnyLoss, Choice<AnyStep>, Option<BudgetRule>, KernelRule);
+type Settings = (Choice<f64>, bool, bool, bool, AnyRegulariser, Average, usize);
 type Frames = (usize, usize, bool, bool, usize);
 
 fn parts() -> impl Strategy<Value = (Parts, Settings, Frames)> {
@@ -226,9 +227,16 @@ fn parts() -> impl Strategy<Value = (Parts, Settings, Frames)> {
     ];
     let average =
         prop_oneof![2 => Just(Average::None), 1 => Just(Average::Uniform), 1 => Just(Average::Exponential { rate: 0.05 })];
-    let settings =
-        (select(vec![0.0, 1e-3, 0.05]), any::<bool>(), any::<bool>(), prop::bool::weighted(0.2), regulariser, average, 0..5usize);
-    let frames = (0..4usize, select(vec![1usize, 3, 8, 21, 64]), any::<bool>(), any::<bool>(), 0..3usize);
+    let settings = (
+        select(vec![Choice::Auto, 0.0.into(), 1e-3.into(), 0.05.into()]),
+        any::<bool>(),
+        any::<bool>(),
+        prop::bool::weighted(0.2),
+        regulariser,
+        average,
+        0..5usize,
+    );
+    let frames = (0..5usize, select(vec![1usize, 3, 8, 21, 64]), any::<bool>(), any::<bool>(), 0..3usize);
     (parts, settings, frames)
 }
 
@@ -274,6 +282,7 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
         scale: match scale {
             0 => Scale::Standard,
             1 => fixed(shape.features),
+            2 => Scale::Auto,
             _ => Scale::None,
         },
         anchor: if anchored { Anchor::First } else { Anchor::None },
@@ -294,26 +303,28 @@ fn fixed(features: usize) -> Scale {
 fn accepted(mut config: Config) -> Config {
     match config.budget {
         Some(BudgetRule::Forgetron { .. }) => {
-            (config.loss, config.step, config.lambda) = (AnyLoss::Perceptron {}, AnyStep::Constant { eta: 0.3 }, 0.0);
+            (config.loss, config.lambda) = (AnyLoss::Perceptron {}, 0.0.into());
+            config.step = AnyStep::Constant { eta: 0.3 }.into();
             (config.operator, config.implicit, config.classes, config.theta0) = (None, false, None, None);
             config.threshold = Threshold::Norma;
         }
-        Some(BudgetRule::Olok { .. }) => (config.step, config.lambda) = (AnyStep::InverseSqrt { eta: 0.5 }, 0.05),
-        Some(BudgetRule::Merge { .. }) => {
-            config.kernel = KernelRule::Scaled { weight: 0.7, of: Box::new(KernelRule::Gaussian { gamma: Gamma::Value(0.4) }) };
+        Some(BudgetRule::Olok { .. }) => (config.step, config.lambda) = (AnyStep::InverseSqrt { eta: 0.5 }.into(), 0.05.into()),
+        Some(BudgetRule::Merge { terms }) => {
+            let gamma = if terms > 9 { Gamma::Auto } else { Gamma::Value(0.4) };
+            config.kernel = KernelRule::Scaled { weight: 0.7, of: Box::new(KernelRule::Gaussian { gamma }) };
         }
         _ => {}
     }
     for _ in 0..12 {
         let Err(error) = config.check() else { return config };
         let ErrorKind::Config { field, .. } = error.kind() else { panic!("{error}") };
-        let smd = matches!(config.step, AnyStep::Smd { .. });
+        let smd = matches!(config.step, Choice::Given(AnyStep::Smd { .. }));
         match field.as_str() {
             "step" if smd => {
                 (config.implicit, config.regulariser, config.allow_overshoot) = (false, AnyRegulariser::Square, false)
             }
-            "step" if config.lambda == 0.0 => config.lambda = 1e-3,
-            "step" => config.step = AnyStep::Constant { eta: 0.3 },
+            "step" if config.lambda == Choice::Given(0.0) => config.lambda = 1e-3.into(),
+            "step" => config.step = AnyStep::Constant { eta: 0.3 }.into(),
             "implicit" => config.implicit = false,
             "offset" => config.offset = false,
             "threshold" => config.threshold = Threshold::Norma,

@@ -1,7 +1,8 @@
 //! What the certificate tests share: streams, and functions recomputed in f64 from what a learner shows.
 #![allow(dead_code)]
 
-use okl::{Batch, Config, Label, Learner, Targets, Workspace};
+use crate::plain::plain;
+use okl::{Batch, Label, Learner, Targets, Workspace};
 
 /// exp(-|a - b|²/2) in f64; configurations say `gaussian:0.5`. k(x, x) = 1, so X = kappa = 1.
 pub fn gauss(a: &[f32], b: &[f32]) -> f64 {
@@ -13,7 +14,7 @@ pub fn gauss(a: &[f32], b: &[f32]) -> f64 {
 pub fn learner(text: &str) -> Learner {
     let kernel = if text.contains("kernel") { "" } else { "kernel='gaussian:0.5'\n" };
     let text = format!("{kernel}anchor='none'\n{text}");
-    Learner::new(Config::from_toml(&text).expect(&text)).expect(&text)
+    Learner::new(plain(&text).expect(&text)).expect(&text)
 }
 
 pub struct Rng(u64);

@@ -48,7 +48,7 @@ def kernel(name: Any, gamma: Any, degree: Any, coef0: Any, rows: np.ndarray, sta
 
 def _gamma(gamma: Any, rows: np.ndarray, standardised: bool) -> Any:
     if is_word(gamma, "auto"):
-        return "auto"
+        return "median"
     if is_word(gamma, "scale"):
         variance = np.var(rows, axis=0, dtype=np.float64)
         # Of standardised columns those that vary have variance 1; scikit-learn's X.var() is then their share.

@@ -1,0 +1,199 @@
+//! A bank: several heads over one set of terms, each with its own step size, regulariser and width, combined by fixed-share
+//! Hedge so that the best of them leads, and another may take over when the stream changes (algorithms.md 4.2).
+//!
+//! ```text
+//! z   = sum_h w_h z_h                                                        the score of the bank
+//! w_h <- (1 - share) w_h exp(-rate min(far, (l_h - min l) / scale)) / total + share / heads
+//! ```
+//!
+//! l_h is 1 for a wrong decision and 0 for a right one where there are classes or signs, else the loss; `scale` is the recent
+//! mean of sum_h w_h l_h, so that nothing here has a unit. Kernel values are nearly all of the cost and are shared: a term is
+//! appended when the leading head asks for one, and what other heads would append then is projected onto the nearest term.
+
+use crate::loss::{Loss, Reads};
+
+/// How much a loss of the usual size counts against a head.
+const RATE: f64 = 0.05;
+/// The weight that is handed out anew after every example.
+const SHARE: f64 = 5e-4;
+/// No single loss counts for more than so many usual ones.
+const FAR: f64 = 8.0;
+/// The weight of the newest loss in the usual one.
+const MEMORY: f64 = 1e-3;
+
+/// The weights of the heads, and what they are weighed by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bank {
+    pub(crate) weights: Vec<f64>,
+    /// The recent mean of sum_h w_h l_h.
+    pub(crate) scale: f64,
+    pub(crate) examples: f64,
+    /// The loss of each head so far, and of the bank.
+    pub(crate) losses: Vec<f64>,
+    pub(crate) loss: f64,
+    judged: Vec<f64>,
+    pub(crate) scores: Vec<f64>,
+    gradient: Vec<f64>,
+}
+
+impl Bank {
+    pub(crate) fn new(heads: usize) -> Self {
+        Bank {
+            weights: vec![1.0 / heads as f64; heads],
+            scale: 0.0,
+            examples: 0.0,
+            losses: vec![0.0; heads],
+            loss: 0.0,
+            judged: Vec::new(),
+            scores: Vec::new(),
+            gradient: Vec::new(),
+        }
+    }
+
+    /// What has to be saved: weights, losses, then the bank's own loss, scale and count.
+    pub(crate) fn state(&self) -> Vec<f64> {
+        [self.weights.as_slice(), &self.losses, &[self.loss, self.scale, self.examples]].concat()
+    }
+
+    /// Takes back what `state` returned; false if it cannot be.
+    pub(crate) fn restore(&mut self, state: &[f64]) -> bool {
+        let heads = self.weights.len();
+        if state.len() != 2 * heads + 3 {
+            return false;
+        }
+        self.weights.copy_from_slice(&state[..heads]);
+        self.losses.copy_from_slice(&state[heads..2 * heads]);
+        [self.loss, self.scale, self.examples] = [state[2 * heads], state[2 * heads + 1], state[2 * heads + 2]];
+        let sum: f64 = self.weights.iter().sum();
+        let weighed = self.weights.iter().all(|w| *w > 0.0) && (sum - 1.0).abs() < 1e-6;
+        weighed && self.scale >= 0.0 && self.examples >= 0.0
+    }
+
+    /// How much each head counts; the weights sum to one.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// The loss of each head so far, in the order of the weights.
+    pub fn losses(&self) -> &[f64] {
+        &self.losses
+    }
+
+    /// The loss of the bank so far.
+    pub fn loss(&self) -> f64 {
+        self.loss
+    }
+
+    /// The head with the largest weight, the earlier one of equals.
+    pub fn leader(&self) -> usize {
+        (0..self.weights.len()).fold(0, |best, h| if self.weights[h] > self.weights[best] { h } else { best })
+    }
+
+    /// z = sum_h w_h z_h.
+    pub(crate) fn combine<'a>(&self, scores: impl Iterator<Item = &'a [f64]>, out: &mut Vec<f64>) {
+        out.clear();
+        for (w, z) in self.weights.iter().zip(scores) {
+            out.resize(z.len(), 0.0);
+            out.iter_mut().zip(z).for_each(|(out, z)| *out += w * z);
+        }
+    }
+
+    /// Scores the current row.
+    pub(crate) fn read<'a>(&mut self, scores: impl Iterator<Item = &'a [f64]>) {
+        let mut out = std::mem::take(&mut self.scores);
+        self.combine(scores, &mut out);
+        self.scores = out;
+    }
+
+    /// The bank's own loss on the current row.
+    pub(crate) fn own_loss<L: Loss>(&mut self, loss: &L, y: &[f64], theta: f64, weight: f64) -> f64 {
+        self.gradient.resize(self.scores.len(), 0.0);
+        weight * loss.eval(&self.scores, y, theta, &mut self.gradient).loss
+    }
+
+    /// Weighs the heads by what each said of an example: its scores, and its loss times the example's weight.
+    pub(crate) fn learn<'a, L: Loss>(
+        &mut self,
+        loss: &L,
+        y: &[f64],
+        weight: f64,
+        own: f64,
+        heads: impl Iterator<Item = (&'a [f64], f64)>,
+    ) {
+        self.judged.clear();
+        for ((scores, lost), total) in heads.zip(&mut self.losses) {
+            *total += lost;
+            self.judged.push(judge(loss.reads(), scores, y).map_or(lost, |wrong| weight * wrong));
+        }
+        self.loss += own;
+        self.examples += 1.0;
+        let least = self.judged.iter().copied().fold(f64::INFINITY, f64::min);
+        let usual: f64 = self.weights.iter().zip(&self.judged).map(|(w, l)| w * l).sum();
+        self.scale += MEMORY.max(1.0 / self.examples) * (usual - self.scale);
+        let mut total = 0.0;
+        for (w, judged) in self.weights.iter_mut().zip(&self.judged) {
+            if *judged > least {
+                *w *= libm::exp(-RATE * ((judged - least) / self.scale).min(FAR));
+            }
+            total += *w;
+        }
+        let handed_out = SHARE / self.weights.len() as f64;
+        self.weights.iter_mut().for_each(|w| *w = (1.0 - SHARE) * *w / total + handed_out);
+    }
+}
+
+/// Is the decision wrong? None where scores decide nothing.
+fn judge(reads: Reads, scores: &[f64], y: &[f64]) -> Option<f64> {
+    let wrong = match reads {
+        Reads::Sign => scores[0] * y[0] <= 0.0,
+        Reads::Class => (0..scores.len()).fold(0, |best, c| if scores[c] > scores[best] { c } else { best }) as f64 != y[0],
+        _ => return None,
+    };
+    Some(f64::from(u8::from(wrong)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::AnyLoss;
+
+    fn after(rounds: usize, losses: [f64; 3]) -> Bank {
+        let mut bank = Bank::new(3);
+        for _ in 0..rounds {
+            bank.learn(&AnyLoss::Squared {}, &[0.0], 1.0, 0.0, losses.iter().map(|l| (&[0.0][..], *l)));
+        }
+        bank
+    }
+
+    #[test]
+    fn the_best_head_leads_and_the_others_keep_their_share() {
+        let bank = after(2000, [2.0, 1.0, 3.0]);
+        assert_eq!(bank.leader(), 1);
+        assert!(bank.weights[1] > 0.95 && bank.weights.iter().all(|w| *w >= SHARE / 3.0));
+        assert!((bank.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn losses_have_no_unit() {
+        // Powers of two scale without rounding.
+        assert_eq!(after(300, [2.0, 1.0, 3.0]).weights, after(300, [2048.0, 1024.0, 3072.0]).weights);
+    }
+
+    #[test]
+    fn another_head_takes_over_when_the_stream_changes() {
+        let mut bank = after(5000, [2.0, 1.0, 3.0]);
+        for _ in 0..1000 {
+            bank.learn(&AnyLoss::Squared {}, &[0.0], 1.0, 0.0, [2.0, 3.0, 1.0].iter().map(|l| (&[0.0][..], *l)));
+        }
+        assert_eq!(bank.leader(), 2);
+    }
+
+    #[test]
+    fn decisions_are_judged_where_there_are_any() {
+        assert_eq!(judge(Reads::Sign, &[0.3], &[1.0]), Some(0.0));
+        assert_eq!(judge(Reads::Sign, &[0.0], &[1.0]), Some(1.0));
+        assert_eq!(judge(Reads::Class, &[0.3, 0.3], &[0.0]), Some(0.0));
+        assert_eq!(judge(Reads::Class, &[0.3, 0.3], &[1.0]), Some(1.0));
+        assert_eq!(judge(Reads::Number, &[0.3], &[1.0]), None);
+    }
+}
