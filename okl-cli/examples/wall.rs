@@ -34,8 +34,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Rows and the classes they name.
+type Labelled = (Chunk, Vec<Label>);
+
 /// A learner as the command would build it, and all chunks with their labels.
-fn rows(args: &Learn) -> Result<(Learner, Vec<(Chunk, Vec<Label>)>), Box<dyn Error>> {
+fn rows(args: &Learn) -> Result<(Learner, Vec<Labelled>), Box<dyn Error>> {
     let (learner, mut course) = begin(args)?.ok_or("interrupted")?;
     let mut rows = Vec::new();
     while let Some(chunk) = course.next()? {
