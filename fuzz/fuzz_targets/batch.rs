@@ -1,4 +1,4 @@
-//! See `okl_fuzz::batch`.
+//! See `okl_fuzz::engine::batch`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| okl_fuzz::batch(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| okl_fuzz::engine::batch(data));

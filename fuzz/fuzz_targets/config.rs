@@ -1,4 +1,4 @@
-//! See `okl_fuzz::config`.
+//! See `okl_fuzz::engine::config`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| okl_fuzz::config(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| okl_fuzz::engine::config(data));

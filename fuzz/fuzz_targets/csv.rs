@@ -1,7 +1,4 @@
-//! See `input::csv`.
+//! See `okl_fuzz::input::csv`.
 #![no_main]
 
-#[path = "../src/input.rs"]
-mod input;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| input::csv(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| okl_fuzz::input::csv(data));

@@ -1,7 +1,4 @@
-//! See `input::jsonl`.
+//! See `okl_fuzz::input::jsonl`.
 #![no_main]
 
-#[path = "../src/input.rs"]
-mod input;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| input::jsonl(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| okl_fuzz::input::jsonl(data));

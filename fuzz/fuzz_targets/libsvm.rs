@@ -1,7 +1,4 @@
-//! See `input::libsvm`.
+//! See `okl_fuzz::input::libsvm`.
 #![no_main]
 
-#[path = "../src/input.rs"]
-mod input;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| input::libsvm(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| okl_fuzz::input::libsvm(data));

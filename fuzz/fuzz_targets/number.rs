@@ -1,7 +1,4 @@
-//! See `input::number`.
+//! See `okl_fuzz::input::number`.
 #![no_main]
 
-#[path = "../src/input.rs"]
-mod input;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| input::number(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| okl_fuzz::input::number(data));

@@ -1,7 +1,4 @@
-//! See `input::parquet`.
+//! See `okl_fuzz::input::parquet`.
 #![no_main]
 
-#[path = "../src/input.rs"]
-mod input;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| input::parquet(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| okl_fuzz::input::parquet(data));

@@ -1,4 +1,4 @@
-//! See `okl_fuzz::snapshot`.
+//! See `okl_fuzz::engine::snapshot`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| okl_fuzz::snapshot(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| okl_fuzz::engine::snapshot(data));

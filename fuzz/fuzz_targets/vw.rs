@@ -1,7 +1,4 @@
-//! See `input::vw`.
+//! See `okl_fuzz::input::vw`.
 #![no_main]
 
-#[path = "../src/input.rs"]
-mod input;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| input::vw(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| okl_fuzz::input::vw(data));

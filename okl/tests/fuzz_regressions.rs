@@ -2,7 +2,7 @@
 //!
 //! What a fuzzer finds is put into `fuzz/corpus/TARGET/` and stays found.
 
-#[path = "../../fuzz/src/lib.rs"]
+#[path = "../../fuzz/src/engine.rs"]
 #[allow(missing_docs)]
 mod bodies;
 mod cases;

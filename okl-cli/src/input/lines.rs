@@ -7,7 +7,7 @@ use super::source::Source;
 /// No line may be longer, in bytes (16 MiB): what has no end of line is not text, and memory stays bounded.
 pub const LONGEST_LINE: usize = 16 << 20;
 
-const FIRST: usize = 256 << 10;
+const FIRST: usize = 64 << 10;
 
 /// Why there is no line.
 #[derive(Debug)]

@@ -10,6 +10,7 @@
 //! hinge loss without an offset, with the other readings beside it; for which part of the stream tau was tuned, so both.
 //! tau is chosen on shuffles of its own.
 
+mod beside;
 pub mod classes;
 pub mod novelty;
 pub mod scan;
@@ -31,7 +32,7 @@ pub const LAMBDA: f64 = 3e-3;
 pub const LAMBDAS: [f64; 8] = [1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1];
 /// From which tau is chosen.
 pub const TAUS: [f64; 7] = [10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4];
-/// The share of labels that the noisy stream has wrong.
+/// One label in ten is wrong in the noisy stream.
 pub const WRONG_LABELS: f64 = 0.1;
 
 /// How the step size is found; always from eta_0 = 1.

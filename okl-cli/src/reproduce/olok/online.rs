@@ -70,7 +70,7 @@ impl Setting {
         Ok(Learner::new(config)?)
     }
 
-    /// After some passes over these rows, each in an order of its own.
+    /// After some passes over these rows; one pass takes them as they come.
     ///
     /// # Errors
     /// If the engine refuses the setting.
@@ -78,22 +78,24 @@ impl Setting {
         let mut learner = self.learner(rows.width)?;
         if passes == 1 {
             learner.learn_with(&Batch::new(&rows.x, rows.features).numbers(&rows.y), |_, _| {})?;
-            return Ok(learner);
+        } else {
+            (0..passes).try_for_each(|pass| self.pass(&mut learner, rows, pass))?;
         }
-        (0..passes).try_for_each(|pass| again(&mut learner, rows, pass))?;
         Ok(learner)
     }
-}
 
-/// Pass number `pass` (from 0) over rows whose terms are kept: a row that is known adds onto its term.
-///
-/// # Errors
-/// If the rows do not fit the learner.
-pub fn again(learner: &mut Learner, rows: &Rows, pass: u64) -> anyhow::Result<()> {
-    let order: Vec<usize> = random::order(rows.len(), 1, pass).into_iter().map(|row| row as usize).collect();
-    let ids: Vec<u64> = order.iter().map(|row| *row as u64).collect();
-    let rows = rows.gather(&order);
-    Ok(learner.learn_with(&Batch::new(&rows.x, rows.features).numbers(&rows.y).ids(&ids), |_, _| {})?)
+    /// Pass number `pass` (from 0), in an order of its own; where all terms are kept, a known row adds onto its term.
+    ///
+    /// # Errors
+    /// If the rows do not fit the learner.
+    pub fn pass(&self, learner: &mut Learner, rows: &Rows, pass: u64) -> anyhow::Result<()> {
+        let order: Vec<usize> = random::order(rows.len(), 1, pass).into_iter().map(|row| row as usize).collect();
+        let ids: Vec<u64> = order.iter().map(|row| *row as u64).collect();
+        let rows = rows.gather(&order);
+        let batch = Batch::new(&rows.x, rows.features).numbers(&rows.y);
+        let batch = if self.keep == Keep::All { batch.ids(&ids) } else { batch };
+        Ok(learner.learn_with(&batch, |_, _| {})?)
+    }
 }
 
 /// J: 1 on the diagonal and 1/10 elsewhere.

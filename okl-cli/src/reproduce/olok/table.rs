@@ -3,7 +3,7 @@
 use okl::{Batch as Examples, Learner};
 
 use super::batch::Rls;
-use super::online::{Keep, Setting, again, error};
+use super::online::{Keep, Setting, error};
 use super::problem::{Problem, Source};
 use super::tune::{self, Batch, PASSES, Tuning, WIDTHS};
 use crate::reproduce::Context;
@@ -16,6 +16,13 @@ pub enum Method {
     Rls(Batch),
     /// OLOK, as a setting and a number of passes.
     Olok(Kind, Setting, u64),
+}
+
+impl Method {
+    /// Which OLOK it is.
+    pub fn kind(&self) -> Option<Kind> {
+        if let Method::Olok(kind, ..) = self { Some(*kind) } else { None }
+    }
 }
 
 /// What is special about a setting.
@@ -39,6 +46,8 @@ pub enum Kind {
     Newest,
     /// Merged to n^0.8 terms, tuned.
     Merged,
+    /// Merged to n^0.9 terms in as many passes as it takes.
+    MergedPasses,
 }
 
 /// What a method came to.
@@ -82,7 +91,7 @@ pub struct Measured {
     pub rows: Vec<Row>,
     /// Test errors over examples, one pass of the first shuffle.
     pub courses: Vec<(Kind, Vec<(f64, f64)>)>,
-    /// Passes, seconds and test error, first shuffle.
+    /// Passes, seconds and test error, first shuffle; empty where one pass is enough.
     pub passes: Vec<(u64, f64, f64)>,
     /// Rows of the sweep.
     pub sweep_rows: usize,
@@ -92,20 +101,19 @@ pub struct Measured {
 
 impl Measured {
     /// The row of a kind.
-    pub fn row(&self, kind: Kind) -> &Row {
-        let is = |row: &&Row| matches!(row.method, Method::Olok(k, ..) if k == kind);
-        self.rows.iter().find(is).unwrap_or(&self.rows[0])
+    pub fn row(&self, kind: Kind) -> Option<&Row> {
+        self.rows.iter().find(|row| row.method.kind() == Some(kind))
     }
 
-    /// By how much a kind's error exceeds that of vv-RLS, and the share of its time it takes.
-    pub fn against(&self, kind: Kind) -> (f64, f64) {
-        let (row, rls) = (self.row(kind), &self.rows[0]);
+    /// By how much a row's error exceeds that of vv-RLS, and the share of its time it takes.
+    pub fn against(&self, row: &Row) -> (f64, f64) {
+        let rls = &self.rows[0];
         (row.spread().mean / rls.spread().mean - 1.0, row.seconds / rls.seconds)
     }
 }
 
 /// Steps of the progress bar.
-pub const STEPS: usize = 6;
+pub const STEPS: usize = 5;
 
 /// Tunes on the first shuffle, then learns every shuffle.
 ///
@@ -119,36 +127,30 @@ pub fn measure(context: &Context, source: Source) -> anyhow::Result<Measured> {
     let tuning = Tuning::new(&first.train, context.sized(4000, 300));
     context.step(format!("{name}: widths"))?;
     let (widths, found) = sweep(context, first)?;
-    let mus = best_three(&found);
+    let mus: Vec<f64> = tune::neighbours(&found).iter().map(|b| b.mu).collect();
     context.step(format!("{name}: vv-RLS, tuning"))?;
-    let rls = Batch::refined(found, &tuning)?;
-    context.step(format!("{name}: OLOK, tuning"))?;
+    let rls = Batch::refined(&found, &tuning)?;
     let mut methods = vec![Method::Rls(rls)];
-    methods.extend(one_pass(&tuning, &mus, first.train.len())?);
-    context.step(format!("{name}: passes"))?;
-    let many = tune::free(&mus, &[1e-3, 3e-4]).into_iter().filter(|s| !s.falling && s.lambda < 1e-4).collect::<Vec<_>>();
-    let (setting, passes) = tuning.best_in_passes(&many, GOAL * rls.error)?;
-    methods.push(Method::Olok(Kind::Passes, setting, passes));
+    context.step(format!("{name}: OLOK, tuning"))?;
+    methods.extend(chosen(&tuning, &mus, first.train.len(), rls.error)?);
     context.step(format!("{name}: every method"))?;
     let rows = methods.iter().map(|method| run(context, *method, &problems)).collect::<anyhow::Result<_>>()?;
     context.step(format!("{name}: courses"))?;
-    let drawn = [Kind::First, Kind::Plain, Kind::Newest, Kind::Merged, Kind::Free];
-    let of =
-        |kind: Kind| methods.iter().find_map(|m| if let Method::Olok(k, s, _) = m { (*k == kind).then_some(*s) } else { None });
-    let courses = drawn.iter().filter_map(|kind| Some((*kind, of(*kind)?)));
-    Ok(Measured {
-        sizes: (first.train.len(), first.test.len()),
-        rows,
-        courses: courses.map(|(kind, s)| Ok((kind, course(&s, first)?))).collect::<anyhow::Result<_>>()?,
-        passes: in_passes(context, &setting, first)?,
-        sweep_rows: sweep_rows(context),
-        widths,
-        source,
-    })
+    let mut courses = Vec::new();
+    let mut passes = Vec::new();
+    for method in methods {
+        match method {
+            Method::Olok(kind, setting, _) if DRAWN.contains(&kind) => courses.push((kind, course(&setting, first)?)),
+            Method::Olok(Kind::Passes, setting, _) => passes = in_passes(context, &setting, first)?,
+            _ => {}
+        }
+    }
+    let sizes = (first.train.len(), first.test.len());
+    Ok(Measured { sizes, rows, courses, passes, sweep_rows: sweep_rows(context), widths, source })
 }
 
-/// Within so much of the error of vv-RLS on the rows held out, passes are enough.
-const GOAL: f64 = 1.08;
+/// Whose course is drawn.
+const DRAWN: [Kind; 5] = [Kind::First, Kind::Plain, Kind::Newest, Kind::Merged, Kind::Free];
 
 fn sweep_rows(context: &Context) -> usize {
     context.sized(1500, 150)
@@ -169,16 +171,12 @@ fn sweep(context: &Context, problem: &Problem) -> anyhow::Result<(Vec<Width>, Ve
     Ok((widths, found))
 }
 
-/// The three widths around the best one of vv-RLS by cross-validation.
-fn best_three(found: &[Batch]) -> Vec<f64> {
-    let best = (0..found.len()).min_by(|a, b| found[*a].error.total_cmp(&found[*b].error)).unwrap_or(0);
-    let low = best.saturating_sub(1).min(WIDTHS.len() - 3);
-    WIDTHS[low..low + 3].to_vec()
-}
+/// Within so much of the error of vv-RLS on the rows held out, passes are enough: with all terms, and with few.
+const GOALS: [f64; 2] = [1.08, 1.2];
 
-/// The tuned settings that see every example once.
-fn one_pass(tuning: &Tuning, mus: &[f64], n: usize) -> anyhow::Result<Vec<Method>> {
-    let terms = (n as f64).powf(0.8).round() as usize;
+/// The settings of every kind; several passes only where one is not enough.
+fn chosen(tuning: &Tuning, mus: &[f64], n: usize, rls: f64) -> anyhow::Result<Vec<Method>> {
+    let terms = |exponent: f64| (n as f64).powf(exponent).round() as usize;
     let published = |eta: f64, overshoot: bool, keep: Keep| -> Vec<Setting> {
         mus.iter().map(|mu| Setting { overshoot, keep, ..Setting::plain(*mu, 3.0, eta) }).collect()
     };
@@ -189,11 +187,24 @@ fn one_pass(tuning: &Tuning, mus: &[f64], n: usize) -> anyhow::Result<Vec<Method
         (Kind::Plain, tune::plain(mus)),
         (Kind::Free, tune::free(mus, &[0.0, 1e-3, 3e-4])),
         (Kind::Truncated, tune::truncated(mus, tuning.rows())),
-        (Kind::Newest, tune::bounded(mus, Keep::Newest(terms))),
-        (Kind::Merged, tune::bounded(mus, Keep::Merged(terms))),
+        (Kind::Newest, tune::bounded(mus, Keep::Newest(terms(0.8)))),
+        (Kind::Merged, tune::bounded(mus, Keep::Merged(terms(0.8)))),
     ];
-    let best = |(kind, settings): (Kind, Vec<Setting>)| Ok(Method::Olok(kind, tuning.best(&settings)?.0, 1));
-    families.into_iter().map(best).collect()
+    let mut methods = Vec::new();
+    for (kind, settings) in families {
+        let (setting, error) = tuning.best(&settings)?;
+        methods.push(Method::Olok(kind, setting, 1));
+        let (kind, keep, goal, most) = match kind {
+            Kind::Free => (Kind::Passes, Keep::All, GOALS[0] * rls, PASSES[PASSES.len() - 1]),
+            Kind::Merged => (Kind::MergedPasses, Keep::Merged(terms(0.9)), GOALS[1] * rls, 8),
+            _ => continue,
+        };
+        if error > goal {
+            let (setting, passes) = tuning.best_in_passes(&tune::repeated(mus, keep), goal, most)?;
+            methods.push(Method::Olok(kind, setting, passes));
+        }
+    }
+    Ok(methods)
 }
 
 /// What a method has learned.
@@ -258,7 +269,7 @@ fn course(setting: &Setting, problem: &Problem) -> anyhow::Result<Vec<(f64, f64)
 fn in_passes(context: &Context, setting: &Setting, problem: &Problem) -> anyhow::Result<Vec<(u64, f64, f64)>> {
     let (mut learner, mut points, mut total) = (setting.learner(problem.train.width)?, Vec::new(), 0.0);
     for pass in 0..PASSES[PASSES.len() - 1] {
-        let (done, seconds) = context.time(|| again(&mut learner, &problem.train, pass));
+        let (done, seconds) = context.time(|| setting.pass(&mut learner, &problem.train, pass));
         done?;
         total += seconds;
         if PASSES.contains(&(pass + 1)) {

@@ -4,11 +4,11 @@ use okl::budget::olok_t0;
 use rayon::prelude::*;
 
 use super::batch::{Rls, cross_validated};
-use super::online::{Keep, Setting, again, error};
+use super::online::{Keep, Setting, error};
 use crate::reproduce::data::Rows;
 
 /// The widths of the paper's sweep, which goes from 1e-3 to 1e2.
-pub const WIDTHS: [f64; 7] = [1e-3, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0];
+pub const WIDTHS: [f64; 9] = [1e-3, 0.1, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
 /// Regularisers of vv-RLS for cross-validation.
 const LAMBDAS: [f64; 4] = [1e-6, 1e-5, 1e-4, 1e-3];
 /// After how many passes the error is looked at.
@@ -48,15 +48,15 @@ impl Tuning {
         Ok((settings[best], errors[best]))
     }
 
-    /// The setting that comes to within `goal` after the fewest passes, or closest to it; and how many passes.
+    /// The setting that comes to within `goal` after the fewest passes of at most `most`, or closest to it; and how many passes.
     ///
     /// # Errors
     /// If the engine refuses a setting.
-    pub fn best_in_passes(&self, settings: &[Setting], goal: f64) -> anyhow::Result<(Setting, u64)> {
+    pub fn best_in_passes(&self, settings: &[Setting], goal: f64, most: u64) -> anyhow::Result<(Setting, u64)> {
         let course = |setting: &Setting| -> anyhow::Result<Vec<f64>> {
             let (mut learner, mut errors) = (setting.learner(self.learned.width)?, Vec::new());
-            for pass in 0..PASSES[PASSES.len() - 1] {
-                again(&mut learner, &self.learned, pass)?;
+            for pass in 0..most {
+                setting.pass(&mut learner, &self.learned, pass)?;
                 if PASSES.contains(&(pass + 1)) {
                     errors.push(finite(error(&learner, &self.held)?));
                 }
@@ -65,7 +65,8 @@ impl Tuning {
         };
         let courses: Vec<Vec<f64>> = settings.par_iter().map(course).collect::<anyhow::Result<_>>()?;
         let least = |look: usize| (0..courses.len()).min_by(|a, b| courses[*a][look].total_cmp(&courses[*b][look])).unwrap_or(0);
-        let enough = (0..PASSES.len()).find(|look| courses[least(*look)][*look] <= goal).unwrap_or(PASSES.len() - 1);
+        let looks = courses.first().map_or(1, Vec::len);
+        let enough = (0..looks).find(|look| courses[least(*look)][*look] <= goal).unwrap_or(looks - 1);
         Ok((settings[least(enough)], PASSES[enough]))
     }
 }
@@ -96,20 +97,27 @@ impl Batch {
         least(LAMBDAS.iter().map(one).collect::<anyhow::Result<_>>()?)
     }
 
-    /// The two best widths again with many rows: with the regulariser that was found, a third and a tenth of it.
+    /// The width with the least error and its neighbours again with more rows, which want less of a regulariser: with the one
+    /// that was found, a third, a tenth and a thirtieth of it.
     ///
     /// # Errors
     /// If a Gram matrix is not positive semidefinite.
-    pub fn refined(mut found: Vec<Batch>, tuning: &Tuning) -> anyhow::Result<Self> {
-        found.sort_by(|a, b| a.error.total_cmp(&b.error));
+    pub fn refined(found: &[Batch], tuning: &Tuning) -> anyhow::Result<Self> {
         let mut tried = Vec::new();
-        for Batch { mu, lambda, .. } in found.into_iter().take(2) {
-            for lambda in [lambda, lambda / 3.0, lambda / 10.0] {
-                tried.push(Batch { mu, lambda, error: Rls::fit(&tuning.learned, mu, lambda)?.error(&tuning.held) });
+        for Batch { mu, lambda, .. } in neighbours(found) {
+            for lambda in [1.0, 3.0, 10.0, 30.0].map(|part| lambda / part) {
+                tried.push(Batch { mu: *mu, lambda, error: Rls::fit(&tuning.learned, *mu, lambda)?.error(&tuning.held) });
             }
         }
         least(tried)
     }
+}
+
+/// The width with the least error and those on both sides of it.
+pub fn neighbours(found: &[Batch]) -> &[Batch] {
+    let best = (0..found.len()).min_by(|a, b| found[*a].error.total_cmp(&found[*b].error)).unwrap_or(0);
+    let first = best.saturating_sub(1).min(found.len().saturating_sub(3));
+    &found[first..found.len().min(first + 3)]
 }
 
 fn least(tried: Vec<Batch>) -> anyhow::Result<Batch> {
@@ -168,4 +176,12 @@ pub fn bounded(mus: &[f64], keep: Keep) -> Vec<Setting> {
         settings.extend(grid(mus, &[1e-6, 1e-4], &[10.0], setting(true)));
     }
     settings
+}
+
+/// For several passes: constant steps, hardly a regulariser, an average.
+pub fn repeated(mus: &[f64], keep: Keep) -> Vec<Setting> {
+    let with = |average: f64| {
+        move |mu, lambda, eta| Setting { falling: false, implicit: true, average, keep, ..Setting::plain(mu, lambda, eta) }
+    };
+    [1e-3, 3e-4].iter().flat_map(|average| grid(mus, &[1e-6, 1e-5], &[1.0, 3.0], with(*average))).collect()
 }
