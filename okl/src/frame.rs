@@ -98,13 +98,19 @@ impl Frame {
 
 /// Do three quarters of the columns that vary have about the range of the widest, as pixels and indicators do?
 pub(crate) fn share_a_range(rows: &[f32], features: usize) -> bool {
+    let ranges = ranges(rows, features);
+    ranges.last().is_none_or(|widest| ranges[ranges.len() / 4] >= 0.5 * widest)
+}
+
+/// The ranges of the columns that vary, in order; those that are still to come have been zero and do not.
+pub(crate) fn ranges(rows: &[f32], features: usize) -> Vec<f32> {
     let mut ends = vec![(f32::INFINITY, f32::NEG_INFINITY); features];
     for row in rows.chunks_exact(features) {
         ends.iter_mut().zip(row).for_each(|((low, high), &x)| (*low, *high) = (low.min(x), high.max(x)));
     }
     let mut ranges: Vec<f32> = ends.iter().map(|(low, high)| high - low).filter(|range| *range > 0.0).collect();
     ranges.sort_by(f32::total_cmp);
-    ranges.last().is_none_or(|widest| ranges[ranges.len() / 4] >= 0.5 * widest)
+    ranges
 }
 
 /// The median of the squared distances between rows, over the pairs that differ; 1 if there are none.

@@ -377,8 +377,8 @@ impl Learner {
         let mut framed = FramedRows::default();
         framed.fill(&self.frame, first, self.features, self.engine.terms.space.backend());
         let median = median_distance2(&framed.x, self.features);
-        let bank = config.banks();
-        config.rules_mut().into_iter().for_each(|k| k.set_auto(median, self.features, bank));
+        let (bank, dimensions) = (config.banks(), frame::ranges(first, self.features).len());
+        config.rules_mut().into_iter().for_each(|k| k.set_auto(median, dimensions, bank));
         self.rebuild(&config);
         let points = framed.fill(&self.frame, &warm.x, self.features, self.engine.terms.space.backend());
         let ids = warm.ids.iter().any(|&id| id != NO_ID).then_some(warm.ids.as_slice());

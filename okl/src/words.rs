@@ -221,12 +221,12 @@ impl KernelRule {
 
     /// Sets every automatic width from the median squared distance: 1/(2 m) where the kernel reads r², 1/√m where it reads r;
     /// a bank has several around it.
-    pub(crate) fn set_auto(&mut self, median: f64, features: usize, bank: bool) {
+    pub(crate) fn set_auto(&mut self, median: f64, dimensions: usize, bank: bool) {
         self.each(&mut |k| {
             if let Some((gamma @ (Gamma::Auto | Gamma::Median), squared)) = k.gamma_mut() {
                 let width = |factor: f64| if squared { factor * 0.5 / median } else { (factor / median).sqrt() };
                 let bank = bank && *gamma == Gamma::Auto;
-                let narrow = (FEW / features as f64).max(1.0);
+                let narrow = (FEW / dimensions.max(1) as f64).max(1.0);
                 let several = || WIDTHS.map(|factor| width(narrow * factor)).to_vec();
                 *gamma = if bank { Gamma::Several(several()) } else { Gamma::Value(width(1.0)) };
             }
