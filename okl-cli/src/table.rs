@@ -18,12 +18,14 @@ pub fn say(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes a line to standard error, without anything that a terminal would obey: names and labels come from files.
-/// If nobody reads it any more, that is no reason to stop learning.
+/// Writes a line to standard error. If nobody reads it any more, that is no reason to stop learning.
 pub fn note(line: impl Display) {
-    let clean = |c: char| if c.is_control() && c != '\n' { '?' } else { c };
-    let line: String = line.to_string().chars().map(clean).collect();
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", harmless(&line.to_string()));
+}
+
+/// Text without anything that a terminal would obey: names and labels come from files.
+pub fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
 }
 
 /// A spinner with the number of rows; nothing where standard error is not a terminal.

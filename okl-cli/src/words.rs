@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::args::Inspect;
 use crate::metrics::{count, figure, percent};
 use crate::store::{self, Position};
-use crate::table::say;
+use crate::table::{harmless, say};
 
 /// The columns of a line, less the two by which everything is indented.
 const COLUMNS: usize = 78;
@@ -49,7 +49,7 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
     let names = position.schema.as_ref().map(|s| s.names()).unwrap_or_default();
     let text = match args.json {
         true => serde_json::to_string_pretty(&as_json(&learner, &position, &names))? + "\n",
-        false => format!("{}\n{}", args.model.display(), in_words(&learner, &names)),
+        false => harmless(&format!("{}\n{}", args.model.display(), in_words(&learner, &names))),
     };
     Ok(say(&text)?)
 }

@@ -58,6 +58,7 @@ const GROUPS: [Group; 8] = [
             ("theorem1", &["bound", "radius", "horizon"]),
             ("theorem2", &[]),
             ("decay", &["eta", "tau"]),
+            ("linear", &["eta", "horizon"]),
             ("pegasos", &["t0"]),
             ("smd", &["eta", "mu", "decay", "floor", "cap", "preset"]),
         ],

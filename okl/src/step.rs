@@ -88,6 +88,15 @@ pub enum AnyStep {
         #[serde(default = "thousand")]
         tau: f64,
     },
+    /// eta (1 - (t - 1)/horizon): down to nothing over a number of examples that is known in advance; after them the last step
+    /// size stays. The last hypothesis is then as good as an average, and terms that come late are light when they are merged.
+    Linear {
+        /// The first step size.
+        #[serde(default = "one")]
+        eta: f64,
+        /// The number of examples.
+        horizon: u64,
+    },
     /// 1 / (lambda (t + t0)): Pegasos, logarithmic regret.
     Pegasos {
         /// The delay; at least 1, so that eta lambda <= 1/2.
@@ -158,6 +167,7 @@ impl AnyStep {
             }
             AnyStep::Theorem2 {} => Ok(()),
             AnyStep::Decay { eta, tau } => positive("eta", eta).and(positive("tau", tau)),
+            AnyStep::Linear { eta, horizon } => positive("eta", eta).and(positive("horizon", horizon as f64)),
             AnyStep::Pegasos { t0 } if t0 >= 1.0 && t0.is_finite() => Ok(()),
             AnyStep::Pegasos { t0 } => Err(format!("t0 must be at least 1 so that eta lambda stays below one, found {t0}")),
             AnyStep::Smd { eta, mu, decay, floor, cap, .. } => {
@@ -183,6 +193,7 @@ impl StepSize for AnyStep {
             AnyStep::Theorem1 { bound, radius, horizon } => bound / (radius * (horizon as f64).sqrt()),
             AnyStep::Theorem2 {} => 1.0 / (3.0 * s.lambda * t.sqrt()),
             AnyStep::Decay { eta, tau } => eta * (tau / (tau + t)).sqrt(),
+            AnyStep::Linear { eta, horizon } => eta * (horizon as f64 - (t - 1.0)).max(1.0) / horizon as f64,
             AnyStep::Pegasos { t0 } => 1.0 / (s.lambda * (t + t0)),
             AnyStep::Smd { preset: Some(Preset::Svmd2005), .. } => {
                 (s.last * (1.0 - 0.1 * s.product).max(0.5)).min(LARGEST_SHRINK / s.lambda)

@@ -1061,6 +1061,57 @@ fn regret_certificate_pays_for_drops() {
     }
 }
 
+/// The slot of the term that left, which now holds x itself, and that of the merged centre.
+fn merged_slots(before: &Expansion, after: &Expansion, x: &[f32]) -> Option<(usize, usize)> {
+    let changed: Vec<usize> = (0..before.len()).filter(|i| before[*i].0 != after[*i].0).collect();
+    let [a, b] = changed[..] else {
+        assert!(changed.is_empty());
+        return None;
+    };
+    let (from, into) = if after[a].0 == wide(x) { (a, b) } else { (b, a) };
+    assert_eq!(after[from].0, wide(x));
+    Some((from, into))
+}
+
+/// The lightest term is merged, with a partner that loses at most 11 % more than any other would, h being the best for each.
+#[test]
+fn merging_finds_its_partner() {
+    let two = streams::two_classes(500, 3, 83);
+    let hinge = "loss = 'hinge'\nlambda = 0.01\nstep = 'constant:0.5'\nbudget = 'merge:40'\nanchor = 'none'\n";
+    let softmax =
+        "loss = 'softmax'\nclasses = [0, 1, 2]\nlambda = 0.05\nstep = 'constant:0.3'\nbudget = 'merge:30'\nanchor = 'none'\n";
+    for gamma in [0.1, 1.0, 5.0] {
+        check_partners(&format!("{hinge}kernel = 'gaussian:{gamma}'"), gamma, &two);
+        check_partners(&format!("{hinge}implicit = true\nkernel = 'gaussian:{gamma}'"), gamma, &two);
+        check_partners(&format!("{softmax}kernel = 'gaussian:{gamma}'"), gamma, &streams::classes(300, 3, 3, 84));
+    }
+}
+
+fn check_partners(settings: &str, gamma: f64, stream: &Stream) {
+    let (k, mut learner) = (kernels::gaussian(gamma), learner(settings));
+    let mut merges = 0;
+    for (x, y) in stream {
+        let before = f_of(&learner);
+        learn_one(&mut learner, x, y);
+        let Some((from, into)) = merged_slots(&before, &f_of(&learner), x) else { continue };
+        let (xi, ai) = &before[from];
+        assert!(before.iter().all(|(_, a)| inner(a, a) >= inner(ai, ai) * (1.0 - 1e-12)), "{settings}: not the lightest");
+        let lost = |j: usize| {
+            let (kappa, [a, b, c]) =
+                (k(xi, &before[j].0), [(ai, ai), (&before[j].1, &before[j].1), (ai, &before[j].1)].map(|(p, q)| inner(p, q)));
+            let at = |h: f64| {
+                let (u, v) = (kappa.powf((1.0 - h) * (1.0 - h)), kappa.powf(h * h));
+                a * (1.0 - u * u) + b * (1.0 - v * v) + 2.0 * c * (kappa - u * v)
+            };
+            (0..=400).map(|i| at(f64::from(i) / 400.0)).fold(f64::INFINITY, f64::min)
+        };
+        let least = (0..before.len()).filter(|&j| j != from).map(lost).fold(f64::INFINITY, f64::min);
+        assert!(lost(into) <= 1.11 * least + 1e-6 * inner(ai, ai), "{settings}: loses {} where {least} would do", lost(into));
+        merges += 1;
+    }
+    assert!(merges > 50, "{settings}: {merges} merges");
+}
+
 /// A merge is a projection: what is lost is orthogonal to the new centre, for every class, and no other point of the line
 /// between the two would have lost less.
 #[test]
@@ -1074,14 +1125,10 @@ fn merging_projects() {
         let (before, e) = (f_of(&learner), learner.truncation_error());
         learn_one(&mut learner, x, y);
         let (after, keep) = (f_of(&learner), 1.0 - learner.eta() * learner.engine().heads()[0].lambda());
-        let changed: Vec<usize> = (0..before.len()).filter(|i| before[*i].0 != after[*i].0).collect();
-        let [a, b] = changed[..] else {
-            assert!(changed.is_empty() && merges == 0);
+        let Some((from, into)) = merged_slots(&before, &after, x) else {
+            assert!(merges == 0);
             continue;
         };
-        // One of the two slots now holds x itself, the other the merged centre.
-        let (from, into) = if after[a].0 == wide(x) { (a, b) } else { (b, a) };
-        assert_eq!(after[from].0, wide(x));
         let (z, merged) = &after[into];
         let [(xi, ai), (xj, aj)] = [from, into].map(|i| (&before[i].0, before[i].1.iter().map(|a| keep * a).collect::<Vec<_>>()));
         for o in 0..3 {

@@ -329,6 +329,8 @@ const REFUSALS: &[Refusal] = &[
     ("step = 'theorem1:horizon=0'", "step", &["horizon"]),
     ("step = 'theorem1:horizon=10,radius=0'", "step", &["radius"]),
     ("step = 'decay:eta=1,tau=0'", "step", &["tau"]),
+    ("step = 'linear:horizon=0'", "step", &["horizon"]),
+    ("step = 'linear:eta=0,horizon=9'", "step", &["eta"]),
     ("step = 'pegasos:0.5'", "step", &["t0", "at least 1"]),
     ("step = 'smd:decay=1.5'", "step", &["decay", "[0, 1]"]),
     ("step = 'smd:mu=-1'", "step", &["mu"]),
@@ -526,7 +528,7 @@ fn canonical_json_round_trips() {
     ]);
     let steps = json!([
         {"constant": {"eta": gamma}}, {"inverse_sqrt": {"eta": gamma}}, {"theorem1": {"bound": gamma, "radius": gamma, "horizon": 9}}, {"theorem2": {}},
-        {"decay": {"eta": gamma, "tau": gamma}}, {"pegasos": {"t0": 1.5}}, {"smd": {"eta": gamma, "mu": gamma, "decay": gamma}},
+        {"decay": {"eta": gamma, "tau": gamma}}, {"linear": {"eta": gamma, "horizon": 9}}, {"pegasos": {"t0": 1.5}}, {"smd": {"eta": gamma, "mu": gamma, "decay": gamma}},
         {"smd": {"eta": gamma, "mu": gamma, "decay": gamma, "floor": gamma, "cap": gamma, "preset": "svmd2005"}},
     ]);
     let budgets = json!([

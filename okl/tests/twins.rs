@@ -98,6 +98,7 @@ fn step_text(step: Step) -> String {
         Step::Theorem1 { bound, radius, horizon } => format!("theorem1:bound={bound},radius={radius},horizon={horizon}"),
         Step::Theorem2 => "theorem2".into(),
         Step::Decay { eta, tau } => format!("decay:eta={eta},tau={tau}"),
+        Step::Linear { eta, horizon } => format!("linear:eta={eta},horizon={horizon}"),
         Step::Pegasos { t0 } => format!("pegasos:{t0}"),
     }
 }
@@ -174,12 +175,13 @@ fn the_twins_themselves() {
     twin::check::all();
 }
 
-const SCHEDULES: [(Step, f64); 6] = [
+const SCHEDULES: [(Step, f64); 7] = [
     (Step::Constant { eta: 0.1 }, 0.05),
     (Step::InverseSqrt { eta: 0.5 }, 0.01),
     (Step::Theorem1 { bound: 5.0, radius: 1.0, horizon: 1000.0 }, 0.02),
     (Step::Theorem2, 0.3),
     (Step::Decay { eta: 0.3, tau: 100.0 }, 1e-3),
+    (Step::Linear { eta: 0.3, horizon: 400.0 }, 1e-2),
     (Step::Pegasos { t0: 20.0 }, 0.05),
 ];
 const BUDGETS: [Budget; 3] = [Budget::Unlimited, Budget::Age { steps: 200 }, Budget::Window { terms: 100 }];

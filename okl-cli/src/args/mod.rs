@@ -114,7 +114,9 @@ pub struct Columns {
     /// Text columns become one 0/1 feature per value
     #[arg(long)]
     pub one_hot: bool,
-    /// What to do with a row that cannot be read; no line may be longer than 16 MiB either way
+    /// What to do with a row that cannot be read
+    ///
+    /// A line of more than 16 MiB is an error either way: it is not text with line ends.
     #[arg(long, value_enum)]
     pub on_bad_row: Option<BadRow>,
 }
@@ -133,19 +135,27 @@ pub enum BadRow {
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Stream")]
 pub struct Stream {
-    /// Go over the data so many times (once when not given); rows without an id are known again by their line and add onto their terms
+    /// Go over the data so many times; once when not given
+    ///
+    /// Rows that have no id are known again by their line, so that a revisit adds onto the row's term.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub passes: Option<u64>,
-    /// Every pass in a new random order, the same for the same SEED on every machine; the file is held in memory
+    /// Every pass in a new random order; the file is held in memory
+    ///
+    /// The orders depend on SEED and the number of rows alone and are the same on every machine. Standard input is refused: it
+    /// may never end.
     #[arg(long, value_name = "SEED")]
     pub shuffle: Option<u64>,
     /// Go on with this model: the data are new
     #[arg(long, value_name = "MODEL")]
     pub resume: Option<PathBuf>,
-    /// With --resume: the same data again; passes over the rows that the model has consumed, and goes on as if it had never stopped
+    /// With --resume: the data are the same; go on where the model stopped
+    ///
+    /// Passes, seed, ids, weights and what is done with bad rows are remembered: the model becomes what it would have become
+    /// without the interruption, to the last bit.
     #[arg(long, requires = "resume")]
     pub r#continue: bool,
-    /// Write the model every so many rows, atomically; needs -o
+    /// Write the model every so many rows, atomically
     #[arg(long, value_name = "ROWS", requires = "output", value_parser = clap::value_parser!(u64).range(1..))]
     pub checkpoint_every: Option<u64>,
     /// A held-out file, scored at the end
@@ -160,8 +170,10 @@ pub struct Stream {
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Output")]
 pub struct Show {
-    /// Scores of every row from before it was learned, one line per row with its line in the data; - is standard output.
-    /// Of several passes the last is written; shuffled rows come in the order drawn
+    /// Scores of every row from before it was learned, one line per row; - is standard output
+    ///
+    /// Every line names its line in the data; a bad row that was skipped has no score. Of several passes the last is written, and
+    /// shuffled rows come in the order drawn.
     #[arg(long, value_name = "FILE")]
     pub predictions: Option<String>,
     /// How predictions are written: JSON lines if the name ends in .jsonl, CSV otherwise, when not given

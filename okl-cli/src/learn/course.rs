@@ -118,7 +118,7 @@ impl Course {
     /// Those of the reader.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> anyhow::Result<Option<Chunk>> {
-        loop {
+        while !interrupted() {
             let chunk = match self.looked.pop_front() {
                 Some(chunk) => Some(chunk),
                 None => self.read()?,
@@ -128,11 +128,13 @@ impl Course {
                 self.handed = chunk.rows as u64;
                 return Ok(Some(chunk));
             }
-            if interrupted() || self.is_last_pass() {
-                return Ok(None);
+            // An interruption, too, ends the reading.
+            if self.is_last_pass() || interrupted() {
+                break;
             }
             self.begin_pass()?;
         }
+        Ok(None)
     }
 
     /// Is this the first time over the data?

@@ -185,6 +185,7 @@ fn step() -> impl Strategy<Value = Choice<AnyStep>> {
         AnyStep::Theorem1 { bound: 1.0, radius: 1.5, horizon: 100 },
         AnyStep::Theorem2 {},
         AnyStep::Decay { eta: 0.5, tau: 20.0 },
+        AnyStep::Linear { eta: 0.5, horizon: 30 },
         AnyStep::Pegasos { t0: 2.0 },
         smd(None, None, None),
         smd(Some(0.05), Some(0.4), None),

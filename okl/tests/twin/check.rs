@@ -606,11 +606,12 @@ pub fn comparison_accepts() {
         Step::Theorem1 { bound: 5.0, radius: 1.0, horizon: 1000.0 },
         Step::Theorem2,
         Step::Decay { eta: 0.3, tau: 100.0 },
+        Step::Linear { eta: 0.3, horizon: 400.0 },
         Step::Pegasos { t0: 10.0 },
     ];
     let budgets = [Budget::Unlimited, Budget::Age { steps: 200 }, Budget::Window { terms: 100 }];
     for (i, (loss, theta0)) in scalar_losses().into_iter().enumerate() {
-        let mut twin = norma_for(loss, theta0, steps[i % 6], 0.05);
+        let mut twin = norma_for(loss, theta0, steps[i % 7], 0.05);
         twin.budget = budgets[i % 3];
         twin.average = [Average::None, Average::Uniform, Average::Exponential { rate: 0.01 }][i / 2 % 3];
         let report = compare(&mut twin.clone(), &mut shadow(&twin), &stream_for(loss, 1000));

@@ -235,6 +235,7 @@ pub enum Step {
     Theorem1 { bound: f64, radius: f64, horizon: f64 },
     Theorem2,
     Decay { eta: f64, tau: f64 },
+    Linear { eta: f64, horizon: f64 },
     Pegasos { t0: f64 },
 }
 
@@ -247,6 +248,7 @@ impl Step {
             Step::Theorem1 { bound, radius, horizon } => bound / (radius * horizon.sqrt()), // Theorem N1
             Step::Theorem2 => 1.0 / (3.0 * lambda * t.sqrt()), //               Theorems N2, N3
             Step::Decay { eta, tau } => eta * (tau / (tau + t)).sqrt(), //      V section 5
+            Step::Linear { eta, horizon } => eta * (1.0 - (t - 1.0) / horizon).max(1.0 / horizon), // 1.3
             Step::Pegasos { t0 } => 1.0 / (lambda * (t + t0)), //               E25
         }
     }
