@@ -9,6 +9,7 @@
 pub mod args;
 pub mod demo;
 pub mod export;
+pub mod freeze;
 pub mod input;
 pub mod learn;
 pub mod metrics;

@@ -8,7 +8,7 @@ use clap::{CommandFactory, Parser};
 use okl_cli::args::{Cli, Command, Export, ExportTo};
 use okl_cli::table::note;
 use okl_cli::usage::{Usage, usage};
-use okl_cli::{demo, export, input, learn, predict, reproduce, run, store, words};
+use okl_cli::{demo, export, freeze, input, learn, predict, reproduce, run, store, words};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -34,6 +34,7 @@ fn execute(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Learn(args) => learn::learn(args)?,
         Command::Predict(args) => predict::predict(args)?,
         Command::Inspect(args) => words::inspect(args).map(|()| false)?,
+        Command::Freeze(args) => freeze::freeze(args).map(|()| false)?,
         Command::Export(args) => export_model(args).map(|()| false)?,
         Command::Reproduce(args) => reproduce::reproduce(args)?,
         Command::Completions { shell } => print(completions(*shell)).map(|()| false)?,

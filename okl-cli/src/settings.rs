@@ -4,10 +4,12 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use okl::Config;
-use okl::config::Label;
+use okl::config::{Choice, Label, Scale};
+use okl::loss::{Loss, Reads};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Settings, Task};
+use crate::words::shorthand;
 
 /// The settings that were given, as one table: the file first, flags over it.
 pub fn given(settings: &Settings) -> anyhow::Result<Map<String, Value>> {
@@ -65,19 +67,33 @@ pub fn label(text: &str) -> Label {
     text.parse::<i64>().map_or_else(|_| Label::Text(text.into()), Label::Int)
 }
 
-/// What the data look like, as far as a choice of loss depends on it.
+/// What the data look like, as far as a choice depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// What is to be predicted.
     pub task: Task,
     /// Distinct classes among the first rows.
     pub classes: usize,
+    /// Columns that are learned from, so far.
+    pub features: usize,
+    /// Columns that are to be predicted.
+    pub targets: usize,
     /// A format whose zeros mean absence.
     pub sparse: bool,
 }
 
-/// Fills in what was not given, and says so.
-pub fn choose(mut table: Map<String, Value>, look: &Look) -> anyhow::Result<(Config, Vec<String>)> {
+impl Look {
+    fn outputs(&self, config: &Config) -> usize {
+        match config.loss.reads() {
+            Reads::Class => config.classes.as_ref().map_or(self.classes, Vec::len).max(2),
+            Reads::Vector | Reads::Number => self.targets.max(1),
+            _ => 1,
+        }
+    }
+}
+
+/// Fills in what was not given, and says so; `memory` is the budget in bytes, if it is given so.
+pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>) -> anyhow::Result<(Config, Vec<String>)> {
     let mut said = Vec::new();
     let mut choose = |table: &mut Map<String, Value>, key: &str, value: Value, why: &str| {
         if !table.contains_key(key) {
@@ -85,7 +101,7 @@ pub fn choose(mut table: Map<String, Value>, look: &Look) -> anyhow::Result<(Con
             table.insert(key.into(), value);
         }
     };
-    let had_loss = table.contains_key("loss");
+    let (had_loss, had_budget) = (table.contains_key("loss"), table.contains_key("budget"));
     let (loss, why) = match look.task {
         Task::Classes if look.classes == 2 => ("hinge", "the target has two values"),
         Task::Classes => ("max_margin", "the target is a class"),
@@ -93,29 +109,69 @@ pub fn choose(mut table: Map<String, Value>, look: &Look) -> anyhow::Result<(Con
         Task::Novelty => ("nu_novelty", "no target: rows unlike those before them are alerts"),
     };
     choose(&mut table, "loss", json!(loss), why);
-    let (kernel, why) = ("gaussian", "a good first choice; its width comes from the first rows (gamma = median)");
-    let had_kernel = table.contains_key("kernel");
-    choose(&mut table, "kernel", json!(kernel), why);
+    choose(&mut table, "kernel", json!("gaussian"), "a good first choice");
     if look.sparse {
         choose(&mut table, "anchor", json!("none"), "absent features stay zero");
-        choose(&mut table, "scale", json!("standard"), "columns in units of their entries' size, not centred");
-    } else {
-        choose(&mut table, "scale", json!("standard"), "columns in units of their deviation");
     }
-    if !table.contains_key("step") {
-        let step = if look.task == Task::Novelty { "inverse_sqrt:0.1" } else { "decay:eta=0.5,tau=1000" };
-        choose(&mut table, "step", json!(step), "large at first, slowly smaller");
-    }
-    choose(&mut table, "lambda", json!(if look.task == Task::Novelty { 0.1 } else { 1e-4 }), "light regularisation");
     if look.task == Task::Novelty && !had_loss {
         choose(&mut table, "threshold", json!("tracker"), "holds the alert rate");
     } else if look.task != Task::Novelty {
         choose(&mut table, "offset", json!(true), "scores need not be zero on average");
     }
-    if !had_kernel {
-        choose(&mut table, "budget", json!("merge:1000"), "at most 1000 terms; the lightest are merged");
-    }
-    let config = Config::from_value(Value::Object(table))?;
+    let mut config = Config::from_value(Value::Object(table))?;
     config.check()?;
+    said.extend(left_open(&config, look));
+    if let Some(bytes) = memory {
+        config = config.within(bytes, look.features, look.outputs(&config))?;
+    }
+    if let Some(terms) = config.budget().capacity().filter(|_| memory.is_some() || !had_budget) {
+        said.push(format!("budget = {}: {}", budget_name(&config), held(&config, look, terms)));
+    }
     Ok((config, said))
+}
+
+/// What is found from the data while they are learned.
+fn left_open(config: &Config, look: &Look) -> Vec<String> {
+    let mut said = Vec::new();
+    let members = config.members();
+    if config.scale == Scale::Auto && config.needs_scale() {
+        let (unit, centre) = if look.sparse { ("their entries' size", ", not centred") } else { ("their deviation", "") };
+        said.push(format!("scale = auto: columns in units of {unit}{centre}, unless they share one range already"));
+    }
+    let open = [
+        ("step", config.step == Choice::Auto),
+        ("lambda", config.lambda == Choice::Auto),
+        ("gamma", members.iter().any(|m| m.width > 0)),
+    ];
+    let open: Vec<&str> = open.iter().filter(|(_, open)| *open).map(|(name, _)| *name).collect();
+    match &members[..] {
+        _ if open.is_empty() => {}
+        [one] => {
+            let step = serde_json::to_value(&one.step).unwrap_or_default();
+            said.push(format!("{} = auto: {}, lambda {}", open.join(", "), shorthand(&step), one.lambda));
+        }
+        several => said.push(format!(
+            "{} = auto: {} settings learn side by side over the same terms; those that err least count most",
+            open.join(", "),
+            several.len()
+        )),
+    }
+    said
+}
+
+fn budget_name(config: &Config) -> String {
+    shorthand(&serde_json::to_value(config.budget()).unwrap_or_default())
+}
+
+fn held(config: &Config, look: &Look, terms: usize) -> String {
+    let bytes = terms * config.bytes_per_term(look.features, look.outputs(config));
+    format!("at most {terms} terms, {} of memory", figure_of_bytes(bytes))
+}
+
+fn figure_of_bytes(bytes: usize) -> String {
+    match bytes as f64 {
+        b if b < 1e6 => format!("{:.0} kB", b / 1e3),
+        b if b < 1e9 => format!("{:.1} MB", b / 1e6),
+        b => format!("{:.2} GB", b / 1e9),
+    }
 }

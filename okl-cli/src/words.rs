@@ -1,6 +1,7 @@
 //! A model in words.
 
 use okl::Learner;
+use okl::config::Member;
 use okl::kernel::DotKernel;
 use serde_json::{Value, json};
 
@@ -59,6 +60,7 @@ fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_js
         "config": learner.config(), "examples": learner.examples(), "rows": position.rows, "terms": learner.terms(), "features": learner.features(),
         "feature_names": names, "outputs": learner.outputs(), "classes": learner.classes(), "eta": learner.eta(), "theta": learner.theta(),
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate(),
+        "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "width": m.width })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner),
     })
 }
@@ -94,14 +96,22 @@ fn bank(learner: &Learner) -> String {
     if members.len() == 1 {
         return String::new();
     }
-    let kernels = learner.engine().terms().space().kernels();
-    let planes = kernels.len() / learner.widths();
-    let leading = members.iter().take_while(|(_, weight)| *weight >= 0.1).take(3).map(|(member, weight)| {
-        let step = serde_json::to_value(&member.step).unwrap_or_default();
-        let width = kernels[member.width * planes].gaussian_gamma().map_or(String::new(), |g| format!(" gamma {}", figure(g)));
-        format!("{} {} lambda {}{width}", percent(*weight), shorthand(&step), figure(member.lambda))
-    });
+    let leading = members.iter().take_while(|(_, weight)| *weight >= 0.1).take(3);
+    let leading = leading.map(|(member, weight)| format!("{} {}", percent(*weight), member_in_words(learner, member)));
     format!("{} settings side by side: {}", members.len(), leading.collect::<Vec<_>>().join("; "))
+}
+
+fn member_in_words(learner: &Learner, member: &Member) -> String {
+    let step = shorthand(&serde_json::to_value(&member.step).unwrap_or_default());
+    let kernels = learner.engine().terms().space().kernels();
+    let of_its_width = &kernels[member.width * kernels.len() / learner.widths()];
+    let width = of_its_width.gaussian_gamma().map_or(String::new(), |g| format!(" gamma {}", figure(g)));
+    format!("{step} lambda {}{width}", figure(member.lambda))
+}
+
+/// What a plain learner that was a member of a bank is, and how much it counted there.
+pub fn settled(plain: &Learner, weight: f64) -> String {
+    format!("{}, which had {} of the weight", member_in_words(plain, &plain.members()[0].0), percent(weight))
 }
 
 fn named(name: &str, value: &str) -> String {
@@ -109,7 +119,7 @@ fn named(name: &str, value: &str) -> String {
 }
 
 /// A setting as it is typed: `name:key=value,...`.
-fn shorthand(value: &Value) -> String {
+pub fn shorthand(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(list) if list.len() > LISTED => format!("({} values)", list.len()),

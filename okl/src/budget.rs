@@ -162,6 +162,17 @@ impl BudgetRule {
         }
     }
 
+    /// The same rule for so many terms, if it counts terms.
+    pub(crate) fn with_terms(&self, terms: usize) -> Option<Self> {
+        match self {
+            BudgetRule::Window { .. } => Some(BudgetRule::Window { terms }),
+            BudgetRule::Transfer { .. } => Some(BudgetRule::Transfer { terms }),
+            BudgetRule::Merge { .. } => Some(BudgetRule::Merge { terms }),
+            BudgetRule::Forgetron { .. } => Some(BudgetRule::Forgetron { terms }),
+            _ => None,
+        }
+    }
+
     pub(crate) fn check(&self) -> Result<(), String> {
         let positive = |name: &str, v: f64| match v.is_finite() && v > 0.0 {
             true => Ok(()),

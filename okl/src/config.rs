@@ -32,9 +32,10 @@ use crate::output::{Operator, Output};
 use crate::regulariser::AnyRegulariser;
 use crate::shorthand;
 use crate::step::AnyStep;
+use crate::words::WIDTHS;
 pub use crate::words::{Anchor, Choice, Gamma, KernelRule, Label, OperatorPart, OperatorRule, Scale, Threshold};
 
-/// A learner's settings. Fields that are not given have the defaults of [`Config::default`].
+/// A learner's settings. What is not given is left to a [bank](crate::bank) where it can be, else as in [`Config::default`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -81,12 +82,12 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Config {
-            kernel: KernelRule::Gaussian { gamma: Gamma::Median },
+            kernel: KernelRule::Gaussian { gamma: Gamma::Auto },
             loss: AnyLoss::Hinge { margin: 1.0 },
-            step: AnyStep::InverseSqrt { eta: 0.5 }.into(),
+            step: Choice::Auto,
             implicit: false,
             budget: None,
-            lambda: 1e-3.into(),
+            lambda: Choice::Auto,
             regulariser: AnyRegulariser::Square,
             offset: false,
             operator: None,
@@ -94,7 +95,7 @@ impl Default for Config {
             average: Average::None,
             threshold: Threshold::Norma,
             theta0: None,
-            scale: Scale::None,
+            scale: Scale::Auto,
             warmup: 256,
             anchor: Anchor::First,
             allow_overshoot: false,
@@ -133,6 +134,12 @@ const PAIRS: [(AnyStep, f64); 4] = [
     (AnyStep::Constant { eta: 2.0 }, 1e-5),
     (AnyStep::Constant { eta: 0.2 }, 1e-3),
 ];
+
+/// In fewer dimensions than this there is more to see between two rows: widths are narrower in proportion.
+const FEW: f64 = 8.0;
+
+/// What is novel is told from its nearest neighbours: a narrow width.
+const NOVEL: f64 = 4.0;
 
 /// The regularisers of a bank whose step is given.
 const LAMBDAS: [f64; 3] = [1e-5, 1e-3, 1e-2];
@@ -224,8 +231,18 @@ impl Config {
     fn plain_pair(&self) -> (AnyStep, f64) {
         match self.budget() {
             BudgetRule::Forgetron { .. } => (AnyStep::Constant { eta: 1.0 }, 0.0),
-            _ if self.loss.reads() == Reads::Nothing => (AnyStep::InverseSqrt { eta: 0.1 }, 0.1),
+            _ if self.loss.reads() == Reads::Nothing => (AnyStep::Constant { eta: 0.01 }, 1.0),
             _ => (AnyStep::InverseSqrt { eta: 0.5 }, 1e-3),
+        }
+    }
+
+    /// Automatic widths in units of the median heuristic's, for rows in which so many columns vary.
+    pub(crate) fn width_factors(&self, columns: usize) -> Vec<f64> {
+        let narrow = (FEW / columns.max(1) as f64).max(1.0);
+        match self.loss.reads() {
+            Reads::Nothing => vec![NOVEL],
+            _ if self.banks() => WIDTHS.map(|factor| narrow * factor).to_vec(),
+            _ => vec![narrow],
         }
     }
 
@@ -292,7 +309,7 @@ impl Config {
     }
 
     /// Is a scale to be found from the data? A width that is given is in the units of the data.
-    pub(crate) fn needs_scale(&self) -> bool {
+    pub fn needs_scale(&self) -> bool {
         let mut copy = self.clone();
         match self.scale {
             Scale::Standard => true,

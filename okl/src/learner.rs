@@ -369,7 +369,7 @@ impl Learner {
     /// Learns the examples of a warm-up under the statistics of the first `count` of them; returns the configuration that has them.
     fn replay(&mut self, warm: &WarmUp, count: usize) -> Config {
         let (mut config, first) = (self.config.clone(), &warm.x[..count * self.features]);
-        if matches!(config.scale, Scale::Standard | Scale::Auto) {
+        if config.needs_scale() {
             self.frame = self.found_frame(first);
             let Frame { shift, factor, limit } = self.frame.clone();
             config.scale = Scale::Fixed { shift, factor, limit };
@@ -377,8 +377,8 @@ impl Learner {
         let mut framed = FramedRows::default();
         framed.fill(&self.frame, first, self.features, self.engine.terms.space.backend());
         let median = median_distance2(&framed.x, self.features);
-        let (bank, dimensions) = (config.banks(), frame::ranges(first, self.features).len());
-        config.rules_mut().into_iter().for_each(|k| k.set_auto(median, dimensions, bank));
+        let factors = config.width_factors(frame::ranges(first, self.features).len());
+        config.rules_mut().into_iter().for_each(|k| k.set_auto(median, &factors));
         self.rebuild(&config);
         let points = framed.fill(&self.frame, &warm.x, self.features, self.engine.terms.space.backend());
         let ids = warm.ids.iter().any(|&id| id != NO_ID).then_some(warm.ids.as_slice());

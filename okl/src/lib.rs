@@ -73,6 +73,7 @@ pub mod head;
 pub mod kernel;
 pub mod learner;
 pub mod loss;
+pub mod memory;
 pub mod output;
 pub mod regulariser;
 pub mod rls;

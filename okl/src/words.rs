@@ -53,9 +53,9 @@ impl<'de, T: serde::de::DeserializeOwned> Deserialize<'de> for Choice<T> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Gamma {
     /// A bank of widths around the median heuristic over the first rows.
+    #[default]
     Auto,
     /// The median heuristic over the first rows.
-    #[default]
     Median,
     /// This one.
     Value(f64),
@@ -65,8 +65,6 @@ pub enum Gamma {
 
 /// The widths of a bank, in units of the median heuristic's.
 pub(crate) const WIDTHS: [f64; 3] = [1.0, 4.0, 0.25];
-/// In fewer dimensions than this there is more to see between two rows: a bank's widths are narrower in proportion.
-const FEW: f64 = 8.0;
 
 impl Serialize for Gamma {
     fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
@@ -220,16 +218,17 @@ impl KernelRule {
     }
 
     /// Sets every automatic width from the median squared distance: 1/(2 m) where the kernel reads r², 1/√m where it reads r;
-    /// a bank has several around it.
-    pub(crate) fn set_auto(&mut self, median: f64, dimensions: usize, bank: bool) {
+    /// `auto` takes each of the factors times that.
+    pub(crate) fn set_auto(&mut self, median: f64, factors: &[f64]) {
         self.each(&mut |k| {
-            if let Some((gamma @ (Gamma::Auto | Gamma::Median), squared)) = k.gamma_mut() {
-                let width = |factor: f64| if squared { factor * 0.5 / median } else { (factor / median).sqrt() };
-                let bank = bank && *gamma == Gamma::Auto;
-                let narrow = (FEW / dimensions.max(1) as f64).max(1.0);
-                let several = || WIDTHS.map(|factor| width(narrow * factor)).to_vec();
-                *gamma = if bank { Gamma::Several(several()) } else { Gamma::Value(width(1.0)) };
-            }
+            let Some((gamma, squared)) = k.gamma_mut() else { return };
+            let width = |factor: &f64| if squared { factor * 0.5 / median } else { (factor / median).sqrt() };
+            *gamma = match (&*gamma, factors) {
+                (Gamma::Median, _) => Gamma::Value(width(&1.0)),
+                (Gamma::Auto, [one]) => Gamma::Value(width(one)),
+                (Gamma::Auto, several) => Gamma::Several(several.iter().map(width).collect()),
+                _ => return,
+            };
         });
     }
 

@@ -246,3 +246,15 @@ fn no_setting_of_a_grid_is_much_better_than_none() {
     assert!(auto <= 1.15 * best, "{auto} wrong, the best setting {best}");
     assert!(best < 0.25 * s.y.len() as f64, "the stream can be learned");
 }
+
+/// A budget in bytes is what the learner takes, all heads included.
+#[test]
+fn a_bank_fits_the_memory_it_is_given() {
+    let s = stream(3000, 3000, 18);
+    let config = config("loss = 'hinge'").within(100_000, FEATURES, 1).unwrap();
+    let terms = config.budget().capacity().unwrap();
+    let mut bank = Learner::new(config).unwrap();
+    learn(&mut bank, &s);
+    assert_eq!(bank.terms(), terms);
+    assert!((95_000..105_000).contains(&bank.bytes()), "{} bytes", bank.bytes());
+}

@@ -984,6 +984,7 @@ fn bytes_per_term_are_as_stated() {
                         l.learn(&if outputs == 3 { batch.labels(&labels) } else { batch.numbers(&data.y) }).unwrap();
                         assert_eq!(l.terms(), terms);
                         let stated = terms * (4 * features + 8 * outputs * (1 + riders) + 24);
+                        assert_eq!(l.config().bytes_per_term(features, outputs), stated / terms);
                         let ratio = l.bytes() as f64 / stated as f64;
                         println!("{name} {features} features {step} {average} {budget} {terms}: {ratio:.4}");
                         assert!(

@@ -465,16 +465,17 @@ fn every_way_to_write_it() {
     same(
         &[
             "kernel = 'gaussian'",
-            "kernel = 'gaussian:median'",
+            "kernel = 'gaussian:auto'",
             "kernel = { gaussian = {} }",
             "",
-            "kernel = 'gaussian'\ngamma = 'median'",
+            "gamma = 'auto'",
+            "kernel = 'gaussian'\ngamma = 'auto'",
         ],
-        r#"{"kernel":{"gaussian":{"gamma":"median"}}}"#,
+        r#"{"kernel":{"gaussian":{"gamma":"auto"}}}"#,
     );
-    same(&["kernel = 'gaussian:auto'", "gamma = 'auto'"], r#"{"kernel":{"gaussian":{"gamma":"auto"}}}"#);
+    same(&["kernel = 'gaussian:median'", "gamma = 'median'"], r#"{"kernel":{"gaussian":{"gamma":"median"}}}"#);
     same(&["gamma = [0.5, 2.0]"], r#"{"kernel":{"gaussian":{"gamma":[0.5,2.0]}}}"#);
-    same(&["step = 'auto'\nlambda = 'auto'\nscale = 'auto'"], r#"{"step":"auto","lambda":"auto","scale":"auto"}"#);
+    same(&["", "step = 'auto'\nlambda = 'auto'\nscale = 'auto'"], r#"{"step":"auto","lambda":"auto","scale":"auto"}"#);
     same(
         &[
             "step = 'decay:eta=2,tau=30'",

@@ -36,6 +36,9 @@ pub enum Command {
     /// What a model is and has seen, in words
     #[command(after_help = EXIT_CODES)]
     Inspect(Inspect),
+    /// A plain model with the settings that a model with automatic ones has settled on
+    #[command(after_help = EXIT_CODES)]
+    Freeze(Freeze),
     /// A model in another program's format
     #[command(after_help = EXIT_CODES)]
     Export(Export),
@@ -264,6 +267,16 @@ pub struct Inspect {
     /// As JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `okl freeze`.
+#[derive(Args, Debug)]
+pub struct Freeze {
+    /// The model
+    pub model: PathBuf,
+    /// Where the plain model goes
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
 }
 
 /// A format to export to.

@@ -31,12 +31,15 @@ pub struct Settings {
     /// linear, polynomial, gaussian, exponential, matern32, matern52, rational_quadratic
     #[arg(long)]
     pub kernel: Option<String>,
-    /// auto, constant, inverse_sqrt, theorem1, theorem2, decay, pegasos, smd; as in decay:eta=1,tau=1000
+    /// auto, constant, inverse_sqrt, theorem1, theorem2, decay, linear, pegasos, smd; as in decay:eta=1,tau=1000
     #[arg(long)]
     pub step: Option<String>,
     /// unlimited, window, age, olok, weight, certified, transfer, merge, forgetron; as in merge:2000
     #[arg(long)]
     pub budget: Option<String>,
+    /// As many terms as fit into so much memory, in place of their number: 64MB, 1.5GiB
+    #[arg(long, value_name = "SIZE", value_parser = okl::memory::bytes, conflicts_with = "terms")]
+    pub memory: Option<usize>,
     /// The regulariser, or auto
     #[arg(long, allow_hyphen_values = true)]
     pub lambda: Option<String>,

@@ -41,7 +41,8 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Course)>> {
         |model: Option<Position>, task| Course::open(&args.data, &args.columns, &args.stream, model, task == Some(Task::Novelty));
     if let Some(path) = &args.stream.resume {
         let (learner, position) = store::load(path)?;
-        if let Some(name) = table.keys().next() {
+        let memory = args.settings.memory.is_some().then_some("memory");
+        if let Some(name) = table.keys().map(String::as_str).next().or(memory) {
             return Err(usage(format!("--{name}: the model that is resumed brings its settings; leave this one out")));
         }
         let task = task_of(learner.config());
@@ -102,6 +103,7 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, course: &
     if first.is_empty() {
         return Ok(None);
     }
+    let features = first.iter().map(|chunk| chunk.features).max().unwrap_or(0);
     let targets = if known.is_none() { Targets::of(first) } else { Targets::default() };
     let named = known.map(|task| match task {
         Task::Classes => TaskName::Classes,
@@ -113,8 +115,14 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, course: &
     if task == TaskName::Classes && schema.targets.len() > 1 {
         return Err(usage(format!("--target {}: classes are learned one target at a time", schema.targets.join(","))));
     }
-    let look = Look { task, classes: targets.values.len(), sparse: schema.sparse };
-    let (config, said) = settings::choose(table, &look)?;
+    let look = Look {
+        task,
+        classes: targets.values.len(),
+        features,
+        targets: schema.targets.len(),
+        sparse: schema.sparse,
+    };
+    let (config, said) = settings::choose(table, &look, args.settings.memory)?;
     if !args.show.quiet && !said.is_empty() {
         note("chosen, because not given:");
         said.iter().for_each(|line| note(wrapped(&format!("  {line}"), "    ")));

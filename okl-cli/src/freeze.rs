@@ -1,0 +1,19 @@
+//! `okl freeze`: the plain learner that a bank has settled on.
+
+use crate::args::Freeze;
+use crate::store;
+use crate::table::note;
+use crate::words;
+
+/// Writes the leading member of a bank as a model of its own, and says what its settings are.
+///
+/// # Errors
+/// If the model cannot be read or has not settled yet, or the new one cannot be written.
+pub fn freeze(args: &Freeze) -> anyhow::Result<()> {
+    let (bank, position) = store::load(&args.model)?;
+    let mut plain = bank.freeze()?;
+    let weight = bank.members()[0].1;
+    store::save(&args.output, &mut plain, &position)?;
+    note(words::wrapped(&format!("{}: {}", args.output.display(), words::settled(&plain, weight)), "  "));
+    Ok(())
+}
