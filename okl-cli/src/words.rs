@@ -2,6 +2,7 @@
 
 use okl::Learner;
 use okl::config::Member;
+use okl::head::Average;
 use okl::kernel::DotKernel;
 use serde_json::{Value, json};
 
@@ -91,7 +92,7 @@ fn in_words(learner: &Learner, names: &[String]) -> String {
 }
 
 /// What a bank has settled on: the members that count for most.
-fn bank(learner: &Learner) -> String {
+pub fn bank(learner: &Learner) -> String {
     let members = learner.members();
     if members.len() == 1 {
         return String::new();
@@ -106,7 +107,8 @@ fn member_in_words(learner: &Learner, member: &Member) -> String {
     let kernels = learner.engine().terms().space().kernels();
     let of_its_width = &kernels[member.width * kernels.len() / learner.widths()];
     let width = of_its_width.gaussian_gamma().map_or(String::new(), |g| format!(" gamma {}", figure(g)));
-    format!("{step} lambda {}{width}", figure(member.lambda))
+    let average = if member.average == Average::None { "" } else { ", averaged" };
+    format!("{step} lambda {}{width}{average}", figure(member.lambda))
 }
 
 /// What a plain learner that was a member of a bank is, and how much it counted there.

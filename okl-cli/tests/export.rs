@@ -460,7 +460,7 @@ fn json_scores(model: &Value, x: &[f32]) -> Vec<f64> {
 fn json_computes_the_scores() {
     for case in cases() {
         let model: Value = serde_json::from_slice(&export(&case.learner, To::Json).unwrap()).unwrap();
-        assert_eq!((&model["format"], &model["version"]), (&json!("okl model"), &json!(1)));
+        assert_eq!((&model["format"], &model["version"]), (&json!("okl model"), &json!(2)));
         assert_eq!(model["features"], json!(case.learner.features()));
         assert_eq!(model["outputs"], json!(case.learner.outputs()));
         assert_eq!(model["classes"], json!(case.learner.classes()));

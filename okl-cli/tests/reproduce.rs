@@ -1,5 +1,7 @@
 //! The experiments of the papers, small and on generated data: the same code that `okl reproduce` runs.
 
+#[path = "reproduce/auto.rs"]
+mod auto;
 #[path = "reproduce/command.rs"]
 mod command;
 #[path = "reproduce/data.rs"]

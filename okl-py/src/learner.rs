@@ -38,8 +38,8 @@ type Vector<'py> = Bound<'py, PyArray1<f64>>;
 ///     ``budget="window", terms=1000``.
 ///
 ///     kernel
-///         linear; polynomial (degree, gamma, coef0); gaussian, exponential, matern32, matern52 (gamma, a number or "auto");
-///         rational_quadratic (gamma, alpha); ``{"scaled": {"weight": w, "of": kernel}}``; ``{"sum": [...]}``;
+///         linear; polynomial (degree, gamma, coef0); gaussian, exponential, matern32, matern52 (gamma: a number, several,
+///         "median" or "auto"); rational_quadratic (gamma, alpha); ``{"scaled": {"weight": w, "of": kernel}}``; ``{"sum": [...]}``;
 ///         ``{"product": [...]}``. Default "gaussian:auto".
 ///     loss
 ///         For two classes hinge (margin), nu_hinge (nu), perceptron, logistic; for classes max_margin, softmax; for novelty
@@ -47,12 +47,12 @@ type Vector<'py> = Bound<'py, PyArray1<f64>>;
 ///         (sigma), nu_huber (nu, sigma_rule), quantile (q). Default "hinge".
 ///     step
 ///         constant (eta), inverse_sqrt (eta), decay (eta, tau), theorem1 (bound, radius, horizon), theorem2, pegasos (t0),
-///         smd (eta, mu, decay, floor, cap, preset). Default "inverse_sqrt:0.5".
+///         linear (eta, horizon), smd (eta, mu, decay, floor, cap, preset). Default "auto": several side by side.
 ///     budget
 ///         unlimited; window, transfer, merge, forgetron (terms); age (steps); olok (exponent); weight (tolerance);
 ///         certified (error). Default merge, or transfer if the kernel is not Gaussian, of 1000 terms.
 ///     lam
-///         The regulariser, `lambda` inside a dict. Default 1e-3.
+///         The regulariser, `lambda` inside a dict. Default "auto": several side by side.
 ///     offset
 ///         Is an offset learned? Default False.
 ///     classes
@@ -60,9 +60,11 @@ type Vector<'py> = Bound<'py, PyArray1<f64>>;
 ///     operator
 ///         The matrix J that couples several outputs.
 ///     average
-///         none, uniform or exponential (rate): which hypothesis predicts.
+///         none, uniform or exponential (rate): which hypothesis predicts. Default "auto": the last one, and where steps are
+///         left open an average beside it.
 ///     scale
-///         none or standard: what is done to features first. Default "none".
+///         none, standard or auto: what is done to features first. Default "auto": units of their deviation, unless `gamma` is
+///         given or all features share one range.
 ///     implicit, regulariser, threshold, theta0, warmup, anchor, allow_overshoot
 ///         As on the command line; ``okl learn --help`` has a line on each.
 ///
@@ -422,6 +424,41 @@ impl Learner {
         coefficients.into_pyarray(py).reshape(shape)
     }
 
+    /// What learns side by side, the heaviest first: a list of dicts with `weight`, `step`, `lambda` and `kernel`. One of weight
+    /// 1 where every setting is given.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import okl
+    /// >>> m = okl.Learner(loss="squared", gamma=1.0, step="auto", lam=0.01)
+    /// >>> [member["weight"] for member in m.members]
+    /// [0.25, 0.25, 0.25, 0.25]
+    #[getter]
+    fn members<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let members = self.look(py, |m| settings::members(m.config(), &m.members()))?;
+        settings::from_json(py, &members.to_string())
+    }
+
+    /// The plain learner that the leading member is: its settings given, its function as it stands, cheaper from now on.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     While the first `warmup` rows are gathered: nothing is settled yet.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, okl
+    /// >>> m = okl.Learner(loss="squared")
+    /// >>> X = np.linspace(0.0, 6.0, 600).reshape(-1, 1)
+    /// >>> scores = m.learn(X, np.sin(X[:, 0]))
+    /// >>> plain = m.freeze()
+    /// >>> len(m.members), len(plain.members)
+    /// (12, 1)
+    fn freeze(&self, py: Python<'_>) -> PyResult<Self> {
+        Ok(self.look(py, okl::Learner::freeze)?.map_err(|e| refused(&e))?.into())
+    }
+
     /// Shift and factor per feature: kernels see (x - shift) * factor. Empty where they see x itself.
     #[getter]
     fn frame<'py>(&self, py: Python<'py>) -> PyResult<(Vector<'py>, Vector<'py>)> {
@@ -463,7 +500,7 @@ impl Learner {
     /// Examples
     /// --------
     /// >>> import okl
-    /// >>> m = okl.Learner(loss="hinge", kernel="gaussian:1")
+    /// >>> m = okl.Learner(loss="hinge", kernel="gaussian:1", step="inverse_sqrt:0.5", lam=1e-3)
     /// >>> report = m.learn_report([[0.0], [1.0], [0.0]], [1, -1, 1])
     /// >>> bool(report["loss"].sum() - 3 <= m.regret_bound(norm=0.0))  # the zero function loses 1 per row
     /// True

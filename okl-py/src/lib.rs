@@ -29,6 +29,8 @@ mod _okl {
     use super::learner::Learner;
     #[pymodule_export]
     use super::row::{learn_row, predict_row};
+    #[pymodule_export]
+    use super::settings::terms_within;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

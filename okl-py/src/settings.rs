@@ -1,10 +1,11 @@
 //! Settings between Python and the engine: keyword arguments in, a dictionary out.
 
 use okl::Config;
+use okl::config::Member;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Number, Value, json};
 
 use crate::errors::refused;
 
@@ -26,7 +27,7 @@ fn object(table: &Bound<'_, PyDict>, depth: usize) -> PyResult<Map<String, Value
         let key: String = key.extract()?;
         // `lambda` is a word of Python's.
         let key = if key == "lam" { "lambda".into() } else { key };
-        let value = json(&key, &value, depth)?;
+        let value = value_of(&key, &value, depth)?;
         let value = match key.as_str() {
             "operator" => flat(value),
             "classes" => each(value, label),
@@ -38,7 +39,7 @@ fn object(table: &Bound<'_, PyDict>, depth: usize) -> PyResult<Map<String, Value
 }
 
 /// A Python value in the common form; `key` is where it was found.
-fn json(key: &str, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
+fn value_of(key: &str, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     if depth > DEEPEST {
         return Err(PyValueError::new_err(format!("{key}: nested more than {DEEPEST} deep")));
     }
@@ -60,12 +61,12 @@ fn json(key: &str, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
         return Ok(Value::Object(object(table, depth + 1)?));
     }
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        let parts = value.try_iter()?.map(|part| json(key, &part?, depth + 1));
+        let parts = value.try_iter()?.map(|part| value_of(key, &part?, depth + 1));
         return Ok(Value::Array(parts.collect::<PyResult<_>>()?));
     }
     // numpy's scalars and arrays, pandas' series.
     if value.hasattr("tolist")? {
-        return json(key, &value.call_method0("tolist")?, depth + 1);
+        return value_of(key, &value.call_method0("tolist")?, depth + 1);
     }
     Err(PyTypeError::new_err(format!("{key}: cannot read a {} as a setting", value.get_type().name()?)))
 }
@@ -95,8 +96,50 @@ fn label(name: Value) -> Value {
 
 /// A configuration as a dictionary.
 pub fn dictionary<'py>(py: Python<'py>, config: &Config) -> PyResult<Bound<'py, PyAny>> {
-    let json = PyModule::import(py, "json")?;
-    json.call_method1("loads", (config.to_json(),))
+    from_json(py, &config.to_json())
+}
+
+/// JSON text as Python's own objects.
+pub fn from_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    PyModule::import(py, "json")?.call_method1("loads", (text,))
+}
+
+/// What learns side by side, with its weight.
+pub fn members(config: &Config, members: &[(Member, f64)]) -> Value {
+    let describe = |(member, weight): &(Member, f64)| {
+        let Config { step, lambda, kernel, .. } = config.frozen(member);
+        json!({ "weight": weight, "step": step, "lambda": lambda, "kernel": kernel })
+    };
+    members.iter().map(describe).collect()
+}
+
+/// How many terms fit into `memory`, a size as "64MB", for rows of so many features.
+///
+/// Parameters
+/// ----------
+/// memory : str
+///     "64MB", "1.5GiB", "500kB".
+/// features, outputs : int
+///     Columns of X; scores per row.
+/// **settings
+///     As of `okl.Learner`: heads and averages take memory of their own.
+///
+/// Examples
+/// --------
+/// >>> import okl
+/// >>> okl.terms_within("1MB", features=20, loss="hinge")
+/// 5000
+#[pyfunction]
+#[pyo3(signature = (memory, features, outputs=1, **settings))]
+pub fn terms_within(
+    memory: &str,
+    features: usize,
+    outputs: usize,
+    settings: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Option<usize>> {
+    let within = |config: Config| config.within(okl::memory::bytes(memory)?, features, outputs);
+    let config = within(config(None, settings)?).map_err(|e| refused(&e))?;
+    Ok(config.budget().capacity())
 }
 
 /// The names that some settings have, in one line.

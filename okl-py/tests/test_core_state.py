@@ -20,7 +20,7 @@ def test_the_function_is_its_terms(average: str, rng: np.random.Generator) -> No
     """f(x) = sum_i k(x, c_i) alpha_i + b, computed again in double precision."""
     X = rng.normal(size=(500, 3))
     Y = np.stack([np.sin(X[:, 0]), X[:, 1] * X[:, 2]], axis=1)
-    m = okl.Learner(loss="squared", kernel="gaussian:0.3", budget="merge:100", offset=True, average=average)
+    m = okl.Learner(loss="squared", kernel="gaussian:0.3", step="inverse_sqrt:0.5", lam=1e-3, budget="merge:100", offset=True, average=average)
     m.learn(X, Y)
     K = gaussian(X, m.centres.astype(float), 0.3)
     np.testing.assert_allclose(K @ m.predicting_coefficients + m.predicting_offset, m.predict(X), atol=2e-5)
@@ -65,7 +65,7 @@ def test_warm_up(rng: np.random.Generator) -> None:
     X = rng.normal(size=(40, 2)) * [1.0, 100.0] + 5.0
     m = okl.Learner(loss="squared", scale="standard", warmup=32)
     m.learn(X[:31], X[:31, 0])
-    assert m.warming_up and m.config["kernel"] == {"gaussian": {"gamma": "median"}}
+    assert m.warming_up and m.config["kernel"] == {"gaussian": {"gamma": "auto"}}
     m.learn(X[31:], X[31:, 0])
     assert not m.warming_up
     fixed = m.config["scale"]["fixed"]
@@ -151,10 +151,10 @@ def test_config_rebuilds_the_learner(rng: np.random.Generator) -> None:
 def test_config_is_a_copy() -> None:
     m = okl.Learner()
     m.config["lambda"] = 7.0
-    assert m.config["lambda"] == 1e-3
+    assert m.config["lambda"] == "auto"
 
 
 def test_repr(circle: tuple[Any, Any]) -> None:
-    m = okl.Learner(loss="hinge", kernel="gaussian:1", budget="window:10")
+    m = okl.Learner(loss="hinge", kernel="gaussian:1", step="decay", budget="window:10")
     m.learn(*circle)
-    assert repr(m) == "<okl.Learner hinge, gaussian, inverse_sqrt, window: 10 terms after 400 examples>"
+    assert repr(m) == "<okl.Learner hinge, gaussian, decay, window: 10 terms after 400 examples>"

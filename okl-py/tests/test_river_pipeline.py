@@ -111,7 +111,7 @@ def test_terms_alone_go_to_the_budget_of_the_engine(kernel, budget):
     assert okl.river.KernelRegressor(kernel=kernel, terms=30).learner.config["budget"] == {
         budget: {"terms": 30}
     }
-    assert okl.river.KernelRegressor(kernel=kernel, eta=0.2).learner.config["step"] == {
+    assert okl.river.KernelRegressor(kernel=kernel, step="decay", eta=0.2).learner.config["step"] == {
         "decay": {"eta": 0.2, "tau": 1000.0}
     }
 

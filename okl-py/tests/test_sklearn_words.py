@@ -45,14 +45,18 @@ def test_kernels_in_the_engines_own_spelling():
     assert kernel == {"sum": [{"linear": {}}, {"gaussian": {"gamma": 0.5}}]}
 
 
-def test_gamma_auto_is_the_median_heuristic():
+def test_gamma_median_is_the_median_heuristic():
     rows = (X - X.mean(axis=0)) / X.std(axis=0)
     distances = ((rows[:, None] - rows[None]) ** 2).sum(axis=2)[np.triu_indices(60, 1)]
-    assert config(KernelClassifier())["kernel"]["gaussian"]["gamma"] == pytest.approx(
+    assert config(KernelClassifier(gamma="median", scale="standard"))["kernel"]["gaussian"]["gamma"] == pytest.approx(
         0.5 / np.median(distances), rel=0.01
     )
-    of_r = config(KernelClassifier(kernel="laplacian"))["kernel"]["exponential"]["gamma"]
-    assert of_r == pytest.approx(np.median(distances) ** -0.5, rel=0.01)
+    of_r = config(KernelClassifier(kernel="laplacian", gamma="median", scale="standard"))["kernel"]
+    assert of_r["exponential"]["gamma"] == pytest.approx(np.median(distances) ** -0.5, rel=0.01)
+    # "auto" chooses among that width, four times it and a quarter of it; narrower where few columns vary.
+    found = config(KernelClassifier(scale="standard"))["kernel"]["gaussian"]["gamma"]
+    tried = [factor * 2 * 0.5 / np.median(distances) for factor in (0.25, 1.0, 4.0)]
+    assert any(found == pytest.approx(gamma, rel=0.01) for gamma in tried)
 
 
 def test_gamma_scale_is_scikit_learns_formula():
@@ -63,9 +67,10 @@ def test_gamma_scale_is_scikit_learns_formula():
     assert gamma(scale=None) == pytest.approx(raw, rel=1e-6)
     assert gamma(scale=None, kernel="poly") == pytest.approx(raw, rel=1e-6)
     assert gamma(scale=None, kernel="matern52") == pytest.approx(raw**0.5, rel=1e-6)
-    assert gamma() == pytest.approx(1 / 4)
+    assert gamma() == pytest.approx(raw, rel=1e-6)
+    assert gamma(scale="standard") == pytest.approx(1 / 4)
     constant = np.column_stack([X, np.ones(60)])
-    model = KernelClassifier(gamma="scale").fit(constant, TWO)
+    model = KernelClassifier(gamma="scale", scale="standard").fit(constant, TWO)
     standardised = (constant - constant.mean(axis=0)) / np.where(
         constant.std(axis=0) > 0, constant.std(axis=0), 1
     )
@@ -142,7 +147,7 @@ def test_a_budget_for_a_sum_of_operator_kernels():
 
 
 def test_averages():
-    assert stream_config()["average"] == "none"
+    assert stream_config()["average"] == "auto"
     assert stream_config(average=True)["average"] == {"exponential": {"rate": 0.001}}
     assert stream_config(average="uniform")["average"] == "uniform"
     assert config(KernelClassifier())["average"] == {"exponential": {"rate": 1 / 60}}
@@ -196,7 +201,8 @@ def test_steps_are_proximal_where_they_can_be():
     assert not config(KernelClassifier(learning_rate="adaptive"))["implicit"]
     assert not config(KernelClassifier("perceptron"))["implicit"]
     assert not config(NoveltyDetector())["implicit"]
-    explicit = KernelClassifier(learner_params={"implicit": False}, budget=None).fit(X, TWO).learner_
+    plain = {"alpha": 1e-4, "learning_rate": "decay", "gamma": 1.0}
+    explicit = KernelClassifier(**plain, learner_params={"implicit": False}, budget=None).fit(X, TWO).learner_
     assert explicit.regret_bound(1.0) is not None
 
 
@@ -211,7 +217,7 @@ def test_the_other_words():
 
 def test_every_setting_of_the_engine_can_be_reached():
     found = stream_config(
-        learner_params={"tau": 300, "lam": 0.5, "warmup": 30, "regulariser": "norm", "anchor": "none"}
+        learning_rate="decay", learner_params={"tau": 300, "lam": 0.5, "warmup": 30, "regulariser": "norm", "anchor": "none"}
     )
     assert found["step"]["decay"]["tau"] == 300
     assert (found["lambda"], found["warmup"], found["regulariser"], found["anchor"]) == (
@@ -224,12 +230,11 @@ def test_every_setting_of_the_engine_can_be_reached():
 
 
 def test_the_scale_is_that_of_all_rows_in_fit():
-    shift, factor = KernelClassifier(learner_params={"warmup": 10}).fit(X, TWO).learner_.frame
+    model = KernelClassifier(scale="standard", learner_params={"warmup": 10})
+    shift, factor = model.fit(X, TWO).learner_.frame
     assert np.allclose(shift, X.mean(axis=0), atol=1e-6)
     assert np.allclose(factor, 1 / X.std(axis=0), rtol=1e-6)
-    shift, _ = (
-        KernelClassifier(learner_params={"warmup": 10}).partial_fit(X, TWO, classes=[0, 1]).learner_.frame
-    )
+    shift, _ = clone(model).partial_fit(X, TWO, classes=[0, 1]).learner_.frame
     assert np.allclose(shift, X[:10].mean(axis=0), atol=1e-6)
 
 
@@ -237,10 +242,11 @@ def test_the_scale_is_that_of_all_rows_in_fit():
     ("parameters", "error", "words"),
     [
         ({"alpha": -1}, ValueError, "alpha == -1, must be >= 0"),
-        ({"alpha": "much"}, TypeError, "alpha must be an instance of"),
-        ({"eta0": 0}, ValueError, "eta0 == 0, must be > 0"),
+        ({"alpha": "much"}, ValueError, "alpha must be a number >= 0 or 'auto', found 'much'"),
+        ({"alpha": None}, TypeError, "alpha must be an instance of"),
+        ({"eta0": 0, "learning_rate": "decay"}, ValueError, "eta0 == 0, must be > 0"),
         ({"gamma": 0}, ValueError, "gamma == 0, must be > 0"),
-        ({"gamma": "wide"}, ValueError, "gamma must be a number > 0, 'auto' or 'scale', found 'wide'"),
+        ({"gamma": "wide"}, ValueError, "gamma must be a number > 0, 'auto', 'median' or 'scale', found 'wide'"),
         ({"kernel": "sigmoid"}, ValueError, "unknown name"),
         ({"kernel": len}, TypeError, "kernel must be a name or a dict"),
         ({"kernel": "poly", "degree": 0}, ValueError, "degree == 0, must be >= 1"),
@@ -263,7 +269,11 @@ def test_the_scale_is_that_of_all_rows_in_fit():
             "learner_params must be a dict of okl.Learner's settings, found list",
         ),
         ({"learner_params": {"colour": 1}}, ValueError, "colour"),
-        ({"alpha": 0.9, "eta0": 2.0, "learner_params": {"implicit": False}}, ValueError, "eta lambda"),
+        (
+            {"alpha": 0.9, "eta0": 2.0, "learning_rate": "decay", "learner_params": {"implicit": False}},
+            ValueError,
+            "eta lambda",
+        ),
     ],
 )
 def test_bad_parameters_are_refused_in_fit(parameters, error, words):

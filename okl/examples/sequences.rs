@@ -104,7 +104,7 @@ fn main() {
         ),
         loss: Structured { oracle: Chain },
         budget: AnyBudget::new(BudgetRule::Transfer { terms: 500 }, 0.0),
-        heads: vec![HeadParts { step: AnyStep::InverseSqrt { eta: 0.2 }, lambda: 1e-4, plane: 0 }],
+        heads: vec![HeadParts::new(AnyStep::InverseSqrt { eta: 0.2 }, 1e-4)],
         output: Output::Identity,
         outputs: PARTS,
         theta0: None,

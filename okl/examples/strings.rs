@@ -60,7 +60,7 @@ fn main() {
         space: Items::new(Spectrum { length: 2 }),
         loss: AnyLoss::Hinge { margin: 1.0 },
         budget: AnyBudget::new(BudgetRule::Transfer { terms: 100 }, 0.0),
-        heads: vec![HeadParts { step: AnyStep::InverseSqrt { eta: 1.0 }, lambda: 1e-3, plane: 0 }],
+        heads: vec![HeadParts::new(AnyStep::InverseSqrt { eta: 1.0 }, 1e-3)],
         output: Output::Identity,
         outputs: 1,
         theta0: None,

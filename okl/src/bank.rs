@@ -1,15 +1,17 @@
 //! A bank: several heads over one set of terms, each with its own step size, regulariser and width, combined by fixed-share
-//! Hedge so that the best of them leads, and another may take over when the stream changes (algorithms.md 4.2).
+//! Hedge so that the best of them leads, and another may take over when the stream changes (algorithms.md 4.2). A head has one
+//! voice, or two: its last hypothesis and an average of the recent ones, which is better where nothing changes.
 //!
 //! ```text
-//! z   = sum_h w_h z_h                                                        the score of the bank
-//! w_h <- (1 - share) w_h exp(-rate min(far, (l_h - min l) / scale)) / total + share / heads
+//! z   = sum_h w_h z_h                                                        the score of the bank, over all voices h
+//! w_h <- (1 - share) w_h exp(-rate min(far, (l_h - min l) / scale)) / total + share / voices
 //! ```
 //!
 //! l_h is 1 for a wrong decision and 0 for a right one where there are classes or signs, else the loss; `scale` is the recent
 //! mean of sum_h w_h l_h, so that nothing here has a unit. Kernel values are nearly all of the cost and are shared: a term is
 //! appended when the leading head asks for one, and what other heads would append then is projected onto the nearest term.
 
+use crate::head::Voice;
 use crate::loss::{Loss, Reads};
 
 /// How much a loss of the usual size counts against a head.
@@ -20,15 +22,19 @@ const SHARE: f64 = 5e-4;
 const FAR: f64 = 8.0;
 /// The weight of the newest loss in the usual one.
 const MEMORY: f64 = 1e-3;
+/// While there are few losses, the newest counts for so many of them: the first ones are large, and are forgotten soon.
+const YOUNG: f64 = 10.0;
 
-/// The weights of the heads, and what they are weighed by.
+/// The weights of the voices, and what they are weighed by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bank {
+    /// Whose voice each is.
+    heads: Vec<usize>,
     pub(crate) weights: Vec<f64>,
     /// The recent mean of sum_h w_h l_h.
     pub(crate) scale: f64,
     pub(crate) examples: f64,
-    /// The loss of each head so far, and of the bank.
+    /// The loss of each voice so far, and of the bank.
     pub(crate) losses: Vec<f64>,
     pub(crate) loss: f64,
     judged: Vec<f64>,
@@ -37,12 +43,17 @@ pub struct Bank {
 }
 
 impl Bank {
-    pub(crate) fn new(heads: usize) -> Self {
+    /// Of each head, how many voices it has.
+    pub(crate) fn new(counts: impl IntoIterator<Item = usize>) -> Self {
+        let of_head = |(head, count)| std::iter::repeat_n(head, count);
+        let heads: Vec<usize> = counts.into_iter().enumerate().flat_map(of_head).collect();
+        let voices = heads.len();
         Bank {
-            weights: vec![1.0 / heads as f64; heads],
+            heads,
+            weights: vec![1.0 / voices as f64; voices],
             scale: 0.0,
             examples: 0.0,
-            losses: vec![0.0; heads],
+            losses: vec![0.0; voices],
             loss: 0.0,
             judged: Vec::new(),
             scores: Vec::new(),
@@ -57,24 +68,24 @@ impl Bank {
 
     /// Takes back what `state` returned; false if it cannot be.
     pub(crate) fn restore(&mut self, state: &[f64]) -> bool {
-        let heads = self.weights.len();
-        if state.len() != 2 * heads + 3 {
+        let voices = self.weights.len();
+        if state.len() != 2 * voices + 3 {
             return false;
         }
-        self.weights.copy_from_slice(&state[..heads]);
-        self.losses.copy_from_slice(&state[heads..2 * heads]);
-        [self.loss, self.scale, self.examples] = [state[2 * heads], state[2 * heads + 1], state[2 * heads + 2]];
+        self.weights.copy_from_slice(&state[..voices]);
+        self.losses.copy_from_slice(&state[voices..2 * voices]);
+        [self.loss, self.scale, self.examples] = [state[2 * voices], state[2 * voices + 1], state[2 * voices + 2]];
         let sum: f64 = self.weights.iter().sum();
         let weighed = self.weights.iter().all(|w| *w > 0.0) && (sum - 1.0).abs() < 1e-6;
         weighed && self.scale >= 0.0 && self.examples >= 0.0
     }
 
-    /// How much each head counts; the weights sum to one.
+    /// How much each voice counts, head by head; the weights sum to one.
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
 
-    /// The loss of each head so far, in the order of the weights.
+    /// The loss of each voice so far, in the order of the weights.
     pub fn losses(&self) -> &[f64] {
         &self.losses
     }
@@ -84,9 +95,14 @@ impl Bank {
         self.loss
     }
 
-    /// The head with the largest weight, the earlier one of equals.
+    /// The head whose voice has the largest weight, the earlier one of equals.
     pub fn leader(&self) -> usize {
-        (0..self.weights.len()).fold(0, |best, h| if self.weights[h] > self.weights[best] { h } else { best })
+        self.heads[self.leading_voice()]
+    }
+
+    /// The place of that voice among the weights.
+    pub(crate) fn leading_voice(&self) -> usize {
+        (0..self.weights.len()).fold(0, |best, v| if self.weights[v] > self.weights[best] { v } else { best })
     }
 
     /// z = sum_h w_h z_h.
@@ -111,25 +127,27 @@ impl Bank {
         weight * loss.eval(&self.scores, y, theta, &mut self.gradient).loss
     }
 
-    /// Weighs the heads by what each said of an example: its scores, and its loss times the example's weight.
+    /// Weighs the voices by what each said of an example.
     pub(crate) fn learn<'a, L: Loss>(
         &mut self,
         loss: &L,
         y: &[f64],
         weight: f64,
         own: f64,
-        heads: impl Iterator<Item = (&'a [f64], f64)>,
+        voices: impl Iterator<Item = Voice<'a>>,
     ) {
         self.judged.clear();
-        for ((scores, lost), total) in heads.zip(&mut self.losses) {
+        for (voice, total) in voices.zip(&mut self.losses) {
+            let evaluate = || weight * loss.eval(voice.scores, y, 0.0, &mut self.gradient).loss;
+            let lost = voice.loss.unwrap_or_else(evaluate);
             *total += lost;
-            self.judged.push(judge(loss.reads(), scores, y).map_or(lost, |wrong| weight * wrong));
+            self.judged.push(judge(loss.reads(), voice.scores, y).map_or(lost, |wrong| weight * wrong));
         }
         self.loss += own;
         self.examples += 1.0;
         let least = self.judged.iter().copied().fold(f64::INFINITY, f64::min);
         let usual: f64 = self.weights.iter().zip(&self.judged).map(|(w, l)| w * l).sum();
-        self.scale += MEMORY.max(1.0 / self.examples) * (usual - self.scale);
+        self.scale += MEMORY.max(YOUNG / (self.examples + YOUNG - 1.0)) * (usual - self.scale);
         let mut total = 0.0;
         for (w, judged) in self.weights.iter_mut().zip(&self.judged) {
             if *judged > least {
@@ -158,11 +176,14 @@ mod tests {
     use crate::loss::AnyLoss;
 
     fn after(rounds: usize, losses: [f64; 3]) -> Bank {
-        let mut bank = Bank::new(3);
-        for _ in 0..rounds {
-            bank.learn(&AnyLoss::Squared {}, &[0.0], 1.0, 0.0, losses.iter().map(|l| (&[0.0][..], *l)));
-        }
+        let mut bank = Bank::new([1; 3]);
+        (0..rounds).for_each(|_| hear(&mut bank, losses));
         bank
+    }
+
+    fn hear(bank: &mut Bank, losses: [f64; 3]) {
+        let voices = losses.iter().map(|l| Voice { scores: &[0.0], loss: Some(*l) });
+        bank.learn(&AnyLoss::Squared {}, &[0.0], 1.0, 0.0, voices);
     }
 
     #[test]
@@ -182,10 +203,17 @@ mod tests {
     #[test]
     fn another_head_takes_over_when_the_stream_changes() {
         let mut bank = after(5000, [2.0, 1.0, 3.0]);
-        for _ in 0..1000 {
-            bank.learn(&AnyLoss::Squared {}, &[0.0], 1.0, 0.0, [2.0, 3.0, 1.0].iter().map(|l| (&[0.0][..], *l)));
-        }
+        (0..1000).for_each(|_| hear(&mut bank, [2.0, 3.0, 1.0]));
         assert_eq!(bank.leader(), 2);
+    }
+
+    #[test]
+    fn a_head_leads_by_one_of_its_voices() {
+        let mut bank = Bank::new([1, 2, 1]);
+        bank.weights = vec![0.1, 0.2, 0.5, 0.2];
+        assert_eq!((bank.leading_voice(), bank.leader()), (2, 1));
+        bank.weights = vec![0.1, 0.2, 0.2, 0.5];
+        assert_eq!((bank.leading_voice(), bank.leader()), (3, 2));
     }
 
     #[test]

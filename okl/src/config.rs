@@ -62,8 +62,8 @@ pub struct Config {
     /// The classes; discovered when not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<Label>>,
-    /// Which hypothesis predicts.
-    pub average: Average,
+    /// Which hypothesis predicts; with `auto` the last one, and where a bank chooses the steps an average beside it.
+    pub average: Choice<Average>,
     /// What is novel.
     pub threshold: Threshold,
     /// Where theta starts.
@@ -92,7 +92,7 @@ impl Default for Config {
             offset: false,
             operator: None,
             classes: None,
-            average: Average::None,
+            average: Choice::Auto,
             threshold: Threshold::Norma,
             theta0: None,
             scale: Scale::Auto,
@@ -125,15 +125,19 @@ pub struct Member {
     pub lambda: f64,
     /// Which of the kernel's widths.
     pub width: usize,
+    /// Which of its hypotheses speak.
+    pub average: Average,
 }
 
-/// Steps and regularisers of a bank: a slow decay, a fast one, a step that never tires, and a small one that forgets.
-const PAIRS: [(AnyStep, f64); 4] = [
+/// Steps and regularisers of a bank: a slow decay, a step that never tires, and a small one that forgets.
+const PAIRS: [(AnyStep, f64); 3] = [
     (AnyStep::Decay { eta: 2.0, tau: 1000.0 }, 1e-5),
-    (AnyStep::Decay { eta: 1.0, tau: 100.0 }, 1e-5),
     (AnyStep::Constant { eta: 2.0 }, 1e-5),
     (AnyStep::Constant { eta: 0.2 }, 1e-3),
 ];
+
+/// Which of them has an average beside it, and of what kind.
+const AVERAGED: (usize, Average) = (1, Average::Exponential { rate: 0.01 });
 
 /// In fewer dimensions than this there is more to see between two rows: widths are narrower in proportion.
 const FEW: f64 = 8.0;
@@ -200,13 +204,29 @@ impl Config {
         self.loss.theta().is_none() && self.loss.reads() != Reads::Nothing && !tied
     }
 
-    /// The heads: one where everything is given, else a bank over what is not.
+    /// What speaks: one where everything is given, else a bank over what is not. Those of one head follow each other.
     pub fn members(&self) -> Vec<Member> {
         let widths = if self.banks() { self.widths() } else { 1 };
+        let average = self.average.given().copied().unwrap_or(Average::None);
         let pairs = self.pairs();
-        (0..widths)
-            .flat_map(|width| pairs.iter().map(move |(step, lambda)| Member { step: step.clone(), lambda: *lambda, width }))
-            .collect()
+        let beside = (self.average == Choice::Auto && self.step == Choice::Auto && self.banks()).then_some(AVERAGED);
+        let mut members = Vec::new();
+        for width in 0..widths {
+            for (which, (step, lambda)) in pairs.iter().enumerate() {
+                let member = Member { step: step.clone(), lambda: *lambda, width, average };
+                let mean =
+                    beside.filter(|(averaged, _)| *averaged == which).map(|(_, average)| Member { average, ..member.clone() });
+                members.extend([Some(member), mean].into_iter().flatten());
+            }
+        }
+        members
+    }
+
+    /// The heads: a member, and whether an average of the same head follows it.
+    pub(crate) fn heads(&self) -> Vec<(Member, Option<Average>)> {
+        let members = self.members();
+        let of_one_head = |a: &Member, b: &Member| (a.width, &a.step, a.lambda) == (b.width, &b.step, b.lambda);
+        members.chunk_by(of_one_head).map(|voices| (voices[0].clone(), voices.get(1).map(|v| v.average))).collect()
     }
 
     fn pairs(&self) -> Vec<(AnyStep, f64)> {
@@ -231,7 +251,9 @@ impl Config {
     fn plain_pair(&self) -> (AnyStep, f64) {
         match self.budget() {
             BudgetRule::Forgetron { .. } => (AnyStep::Constant { eta: 1.0 }, 0.0),
-            _ if self.loss.reads() == Reads::Nothing => (AnyStep::Constant { eta: 0.01 }, 1.0),
+            // nu holds the share of alerts; without it, what pulls f below the margin makes alerts.
+            _ if self.loss.nu().is_none() && self.loss.reads() == Reads::Nothing => (AnyStep::Constant { eta: 0.1 }, 1e-3),
+            _ if self.loss.reads() == Reads::Nothing => (AnyStep::Constant { eta: 0.1 }, 0.1),
             _ => (AnyStep::InverseSqrt { eta: 0.5 }, 1e-3),
         }
     }
@@ -274,12 +296,13 @@ impl Config {
     }
 
     /// The settings of one head, everything given.
-    pub(crate) fn frozen(&self, member: &Member) -> Config {
+    pub fn frozen(&self, member: &Member) -> Config {
         let mut config = Config {
             step: member.step.clone().into(),
             lambda: member.lambda.into(),
             implicit: self.proximal(),
             budget: Some(self.budget()),
+            average: member.average.into(),
             ..self.clone()
         };
         config.rules_mut().into_iter().for_each(|k| *k = k.with_width(member.width));
@@ -345,7 +368,7 @@ impl Config {
         {
             return refuse("regulariser", format!("power must be at least 1 for the regulariser to be convex, found {power}"));
         }
-        if let Average::Exponential { rate } = self.average
+        if let Choice::Given(Average::Exponential { rate }) = self.average
             && !(rate > 0.0 && rate < 1.0)
         {
             return refuse("average", format!("rate must be in (0, 1), found {rate}"));

@@ -24,7 +24,7 @@
 //!     space: Items::new(Close),
 //!     loss: AnyLoss::Squared {},
 //!     budget: AnyBudget::new(BudgetRule::Unlimited {}, 0.0),
-//!     heads: vec![HeadParts { step: AnyStep::Constant { eta: 0.5 }, lambda: 0.0, plane: 0 }],
+//!     heads: vec![HeadParts::new(AnyStep::Constant { eta: 0.5 }, 0.0)],
 //!     output: Output::Identity,
 //!     outputs: 1,
 //!     theta0: None,
@@ -160,11 +160,11 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         let Parts { space, loss, budget, heads, output, outputs, theta0, rules } = parts;
         let theta = theta0.or(loss.theta().map(|t| t.start)).unwrap_or(0.0);
         let certified = rules.regulariser.is_square() && !rules.implicit && loss.convex() && loss.theta().is_none();
-        let bank = (heads.len() > 1).then(|| Bank::new(heads.len()));
-        let head = |parts| Head::new(parts, outputs, rules.average, theta, certified, None);
+        let heads: Vec<_> = heads.into_iter().map(|parts| Head::new(parts, outputs, theta, certified, None)).collect();
+        let bank = (heads.len() > 1).then(|| Bank::new(heads.iter().map(Head::voice_count)));
         let scratch = Scratch { values: vec![0.0; space.planes()], term_values: vec![0.0; space.planes()], ..Scratch::default() };
         Engine {
-            heads: heads.into_iter().map(head).collect(),
+            heads,
             bank,
             terms: Terms::new(space),
             loss,
@@ -237,7 +237,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         let row = |plane| tile.row(plane, r, slots);
         head::read_all(&mut self.heads, backend, &self.output, row, &mut self.scratch.sums);
         if let Some(bank) = &mut self.bank {
-            bank.read(self.heads.iter().map(Head::score));
+            bank.read(self.heads.iter().flat_map(Head::voices).map(|voice| voice.scores));
         }
     }
 
@@ -251,8 +251,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         let Some(bank) = &mut self.bank else { return self.heads[0].plan.loss() };
         let loss = bank.own_loss(&self.loss, example.y, self.heads[0].theta, example.weight);
         if taken {
-            let said = self.heads.iter().map(|head| (head.score(), head.plan.loss()));
-            bank.learn(&self.loss, example.y, example.weight, loss, said);
+            bank.learn(&self.loss, example.y, example.weight, loss, self.heads.iter().flat_map(Head::voices));
         }
         loss
     }
@@ -308,14 +307,17 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
     pub fn predict(&self, workspace: &mut Workspace, rows: P::Rows<'_>, mut each: impl FnMut(usize, &[f64])) {
         let (count, slots, backend) = (P::count(rows), self.terms.row_len(), self.terms.space.backend());
         let Workspace { tile, reading, scores, combined } = workspace;
-        scores.resize_with(self.heads.len(), Vec::new);
+        scores.resize_with(self.heads.iter().map(Head::voice_count).sum(), Vec::new);
         for first in (0..count).step_by(TILE) {
             let part = P::range(rows, first, count.min(first + TILE));
             tile.begin(P::count(part), self.terms.space.planes(), slots, slots);
             self.terms.space.against_terms(part, slots, tile);
             for r in 0..P::count(part) {
-                for (head, score) in self.heads.iter().zip(&mut *scores) {
-                    head.score_at(backend, &self.output, |plane| tile.row(plane, r, slots), reading, score);
+                let mut rest = scores.as_mut_slice();
+                for head in &self.heads {
+                    let own;
+                    (own, rest) = rest.split_at_mut(head.voice_count());
+                    head.voices_at(backend, &self.output, |plane| tile.row(plane, r, slots), reading, own);
                 }
                 let Some(bank) = &self.bank else {
                     each(first + r, &scores[0]);

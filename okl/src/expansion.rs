@@ -424,6 +424,15 @@ impl Expansion {
         self.riders.mean.then(|| mp * self.stored(last, output, slot) + mq * self.stored(0, output, slot))
     }
 
+    /// The same function without its average.
+    pub(crate) fn without_mean(&self) -> Self {
+        let riders = Riders { mean: false, ..self.riders };
+        let mut data = Aligned::zeros(self.outputs * riders.functions() * self.stride);
+        let kept = data.len();
+        data.copy_from_slice(&self.data[..kept]);
+        Expansion { riders, data, scales: Scales { mean: Scales::FRESH.mean, ..self.scales }, ..*self }
+    }
+
     pub(crate) fn clear(&mut self, slot: usize) {
         for column in self.data.chunks_exact_mut(self.stride) {
             column[slot] = 0.0;

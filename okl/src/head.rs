@@ -47,7 +47,7 @@ impl Average {
     }
 }
 
-/// What every head of a learner shares: the settings that are not its own. By default the explicit step, no offset, no average.
+/// What every head of a learner shares: the settings that are not its own. By default the explicit step, no offset.
 #[derive(Clone, Debug, Default)]
 pub struct Rules<R> {
     /// The regulariser's shape.
@@ -58,8 +58,6 @@ pub struct Rules<R> {
     pub implicit: bool,
     /// May eta lambda exceed one (E13's second reading)?
     pub allow_overshoot: bool,
-    /// Which hypotheses are averaged.
-    pub average: Average,
 }
 
 /// A head's scalars and coefficients.
@@ -69,6 +67,8 @@ pub struct Head<S> {
     pub(crate) lambda: f64,
     /// The first plane of kernel values that it reads.
     pub(crate) plane: usize,
+    average: Average,
+    both: bool,
     pub(crate) expansion: Expansion,
     pub(crate) eta: f64,
     pub(crate) offset: Vec<f64>,
@@ -82,6 +82,7 @@ pub struct Head<S> {
     pub(crate) product: f64,
     pub(crate) trace_norm2: f64,
     pub(crate) truncation: f64,
+    pub(crate) mean_truncation: f64,
     pub(crate) regret: Regret,
     pub(crate) rate: Rate,
     pub(crate) tracker: Option<Tracker>,
@@ -160,6 +161,13 @@ pub(crate) struct Example<'a> {
     pub values: &'a [f64],
 }
 
+/// A score of a head, and its loss times the example's weight where that is known.
+#[derive(Clone, Copy)]
+pub(crate) struct Voice<'a> {
+    pub scores: &'a [f64],
+    pub loss: Option<f64>,
+}
+
 /// What a head has of its own when it starts.
 #[derive(Clone, Debug)]
 pub struct HeadParts<S> {
@@ -169,6 +177,17 @@ pub struct HeadParts<S> {
     pub lambda: f64,
     /// The first plane of kernel values that it reads; heads may differ in their kernels.
     pub plane: usize,
+    /// Which hypotheses are averaged; the average then speaks for the head.
+    pub average: Average,
+    /// Does the last hypothesis speak, too, where heads are weighed?
+    pub both: bool,
+}
+
+impl<S> HeadParts<S> {
+    /// A head without an average, under the first kernel.
+    pub fn new(step: S, lambda: f64) -> Self {
+        HeadParts { step, lambda, plane: 0, average: Average::None, both: false }
+    }
 }
 
 /// Reads every head at a point. Under one plane of values each, the columns of heads that share it are summed together.
@@ -196,15 +215,8 @@ pub(crate) fn read_all<'r, S: StepSize>(
 }
 
 impl<S: StepSize> Head<S> {
-    pub(crate) fn new(
-        parts: HeadParts<S>,
-        outputs: usize,
-        average: Average,
-        theta: f64,
-        regret: bool,
-        tracker: Option<Tracker>,
-    ) -> Self {
-        let HeadParts { step, lambda, plane } = parts;
+    pub(crate) fn new(parts: HeadParts<S>, outputs: usize, theta: f64, regret: bool, tracker: Option<Tracker>) -> Self {
+        let HeadParts { step, lambda, plane, average, both } = parts;
         let riders = Riders { trace: step.trace().is_some(), mean: average != Average::None };
         let eta = step.start();
         let zeros = vec![0.0; outputs];
@@ -212,6 +224,8 @@ impl<S: StepSize> Head<S> {
             step,
             lambda,
             plane,
+            average,
+            both,
             eta,
             expansion: Expansion::new(outputs, riders),
             offset: zeros.clone(),
@@ -224,6 +238,7 @@ impl<S: StepSize> Head<S> {
             product: 0.0,
             trace_norm2: 0.0,
             truncation: 0.0,
+            mean_truncation: 0.0,
             regret: Regret { holds: regret, ..Regret::default() },
             rate: Rate::new(theta),
             tracker,
@@ -231,6 +246,20 @@ impl<S: StepSize> Head<S> {
             plan: Plan::default(),
             carried: Term::default(),
         }
+    }
+
+    /// The head that has one voice only: the average, or the last hypothesis.
+    pub(crate) fn alone(&self, averaged: bool) -> Self
+    where
+        S: Clone,
+    {
+        let head = Head { plane: 0, both: false, ..self.clone() };
+        if averaged || !self.both {
+            return head;
+        }
+        let offset_mean = vec![0.0; self.offset.len()];
+        let expansion = self.expansion.without_mean();
+        Head { average: Average::None, expansion, offset_mean, theta_mean: 0.0, mean_truncation: 0.0, ..head }
     }
 
     /// f over the shared terms.
@@ -281,6 +310,10 @@ impl<S: StepSize> Head<S> {
     pub fn truncation_error(&self) -> f64 {
         self.truncation
     }
+    /// The same for the averaged hypothesis; 0 where nothing is averaged.
+    pub fn mean_truncation_error(&self) -> f64 {
+        self.mean_truncation
+    }
     /// The regret certificate (E25).
     pub fn regret(&self) -> &Regret {
         &self.regret
@@ -321,20 +354,43 @@ impl<S: StepSize> Head<S> {
         }
     }
 
-    /// The score at a point from its kernel values, exactly as [`Head::read`] and [`Head::score`] have it.
-    pub(crate) fn score_at<'r>(
+    /// The scores at a point from its kernel values, exactly as [`Head::read`] and [`Head::voices`] have them.
+    pub(crate) fn voices_at<'r>(
         &self,
         backend: Backend,
         output: &Output,
         row: impl Fn(usize) -> &'r [f32],
         reading: &mut Reading,
-        score: &mut Vec<f64>,
+        scores: &mut [Vec<f64>],
     ) {
         self.expansion.read(backend, output, |plane| row(self.plane + plane), reading);
-        let mean = self.expansion.riders().mean;
-        let (f, offset) = if mean { (&reading.mean, &self.offset_mean) } else { (&reading.f, &self.offset) };
-        score.clear();
-        score.extend(f.iter().zip(offset).map(|(f, b)| f + b));
+        let (last, mean) = ((&reading.f, &self.offset), (&reading.mean, &self.offset_mean));
+        let averaged = self.expansion.riders().mean;
+        let voices = [(!averaged || self.both).then_some(last), averaged.then_some(mean)];
+        for (score, (f, offset)) in scores.iter_mut().zip(voices.into_iter().flatten()) {
+            score.clear();
+            score.extend(f.iter().zip(offset).map(|(f, b)| f + b));
+        }
+    }
+
+    /// What the head has to say of the current row: the last hypothesis, the average, or both, in this order.
+    pub(crate) fn voices(&self) -> impl Iterator<Item = Voice<'_>> {
+        let averaged = self.expansion.riders().mean;
+        let last = (!averaged || self.both).then(|| Voice { scores: &self.plan.z, loss: Some(self.plan.loss()) });
+        let mean = averaged.then_some(Voice { scores: &self.plan.mean, loss: None });
+        last.into_iter().chain(mean)
+    }
+
+    /// Of each of them, is it the average?
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = bool> + use<S> {
+        let averaged = self.expansion.riders().mean;
+        let last = (!averaged || self.both).then_some(false);
+        last.into_iter().chain(averaged.then_some(true))
+    }
+
+    /// How many those are.
+    pub(crate) fn voice_count(&self) -> usize {
+        1 + usize::from(self.both)
     }
 
     /// The score to report: the averaged one where there is an average.
@@ -496,7 +552,7 @@ impl<S: StepSize> Head<S> {
     /// Takes the planned step, up to the new term itself.
     pub(crate) fn commit<L: Loss, R: Regulariser>(&mut self, loss: &L, output: &Output, rules: &Rules<R>, example: &Example<'_>) {
         self.certify(output, rules, example);
-        let omega = rules.average.weight(example.t);
+        let omega = self.average.weight(example.t);
         self.plan.before = [self.norm2, self.product, self.trace_norm2];
         if self.plan.forget_trace {
             self.forget_trace();
@@ -504,6 +560,7 @@ impl<S: StepSize> Head<S> {
         }
         let plan = &self.plan;
         self.expansion.shrink(plan.keep, plan.pull, plan.decay, omega);
+        self.mean_truncation += omega * (self.truncation - self.mean_truncation);
         self.truncation *= plan.keep.abs();
         self.theta_mean += omega * (self.theta - self.theta_mean);
         if rules.offset {
@@ -565,10 +622,12 @@ impl<S: StepSize> Head<S> {
         }
     }
 
-    /// A part of norm `lost` leaves f: 3.6, law 5. The norm becomes an upper bound unless it was corrected exactly.
-    pub(crate) fn lose(&mut self, lost: f64, exact: bool) {
+    /// A part of norm `lost` leaves f, and one of norm `of_mean` the average: 3.6, law 5. The norm becomes an upper bound unless it
+    /// was corrected exactly.
+    pub(crate) fn lose(&mut self, lost: f64, of_mean: f64, exact: bool) {
         let norm = self.norm2.sqrt();
         self.truncation += lost;
+        self.mean_truncation = (self.mean_truncation + of_mean).min(f64::MAX);
         // The regret's price is that of f before the loss; a corrected norm is of f after it, perhaps without its new term.
         let before = if exact { (norm + lost).max(self.plan.norm2.sqrt()) } else { norm };
         self.regret.drop(lost, before, self.eta, self.lambda);
@@ -593,6 +652,7 @@ impl<S: StepSize> Head<S> {
         self.product *= phi * phi;
         self.trace_norm2 *= phi * phi;
         self.truncation *= phi;
+        self.mean_truncation *= phi;
         self.regret.holds = false;
     }
 

@@ -6,10 +6,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::bank::Bank;
 use crate::batch::{self, BLOCK, Batch, Checked, Classes};
 use crate::budget::{AnyBudget, BudgetRule};
 use crate::certificate::{AlertRate, Tracker};
-use crate::config::{Anchor, Config, Label, Member, Scale, Threshold};
+use crate::config::{Anchor, Choice, Config, Label, Member, Scale, Threshold};
 use crate::engine::{Engine, Labels, Parts, Step, Workspace};
 use crate::error::{Error, ErrorKind, Result};
 use crate::frame::{self, FAR, Frame, median_distance2};
@@ -132,8 +133,13 @@ impl Learner {
     /// With the setting and the reason, if the configuration is refused; if `OKL_BACKEND` names a backend this machine lacks.
     pub fn new(mut config: Config) -> Result<Self> {
         config.check()?;
-        if matches!(config.threshold, Threshold::Tracker { .. }) && config.average == Average::None {
-            config.average = Average::Exponential { rate: 1e-3 };
+        if matches!(config.threshold, Threshold::Tracker { .. })
+            && matches!(config.average, Choice::Auto | Choice::Given(Average::None))
+        {
+            config.average = Average::Exponential { rate: 1e-3 }.into();
+        }
+        if config.average == Choice::Auto && config.members().iter().all(|m| m.average == Average::None) {
+            config.average = Average::None.into();
         }
         if config.scale == Scale::Auto && !config.needs_scale() {
             config.scale = Scale::None;
@@ -387,13 +393,14 @@ impl Learner {
         config
     }
 
-    /// `scale = standard` as these rows have it; with `auto`, columns that share one range keep their unit.
+    /// `scale = standard` as these rows have it; with `auto`, columns that share one range keep their unit where kernels have none.
     fn found_frame(&self, rows: &[f32]) -> Frame {
         let frame = match self.config.anchor {
             Anchor::First => Frame::standard(rows, self.features),
             Anchor::None => Frame::sparse(rows, self.features),
         };
-        if self.config.scale == Scale::Auto && frame::share_a_range(rows, self.features) {
+        let no_unit = self.config.clone().rules_mut().iter().all(|k| k.has_no_unit());
+        if self.config.scale == Scale::Auto && no_unit && frame::share_a_range(rows, self.features) {
             return frame.in_units_of_the_data();
         }
         frame.limited(self.translation_invariant().then_some(FAR))
@@ -533,11 +540,11 @@ impl Learner {
     pub fn norm2(&self) -> f64 {
         self.head().norm2
     }
-    /// A bound on |f_full - f|, f_full being the same updates with nothing dropped (3.6); a bank's is the weighted sum of its
-    /// heads', and bounds |f_full(x) - f(x)| in units of sqrt k(x, x).
+    /// A bound on |f_full - f|, f being the function that predicts and f_full what the same updates would have made of it with
+    /// nothing dropped (3.6); a bank's is the weighted sum of its members', and bounds |f_full(x) - f(x)| in units of sqrt k(x, x).
     pub fn truncation_error(&self) -> f64 {
-        let Some(bank) = self.engine.bank() else { return self.head().truncation };
-        bank.weights().iter().zip(&self.engine.heads).map(|(w, head)| w * head.truncation).sum()
+        let lost = |head: &Head<AnyStep>, averaged| if averaged { head.mean_truncation } else { head.truncation };
+        self.weighted_voices().map(|(weight, head, averaged)| weight * lost(head, averaged)).sum()
     }
     /// A bound on the regret against every u with |u| <= `norm`, |b_u| <= `offset` (E25); none where it does not hold.
     ///
@@ -564,7 +571,7 @@ impl Learner {
     pub fn threshold(&self) -> Option<f64> {
         match (&self.config.loss, &self.head().tracker) {
             (AnyLoss::Novelty { margin }, _) => Some(*margin),
-            (AnyLoss::NuNovelty { .. }, None) if self.config.average != Average::None => Some(self.head().theta_mean),
+            (AnyLoss::NuNovelty { .. }, None) if self.head().expansion.riders().mean => Some(self.head().theta_mean),
             (AnyLoss::NuNovelty { .. }, None) => Some(self.theta()),
             (AnyLoss::NuNovelty { .. }, Some(tracker)) => tracker.ready().then_some(tracker.threshold),
             _ => None,
@@ -614,9 +621,9 @@ impl Learner {
         let (terms, outputs) = (&self.engine.terms, self.outputs());
         let size = terms.len() * outputs;
         let mut sums = vec![0.0; self.widths() * size];
-        for (weight, head) in self.weighted_heads() {
+        for (weight, head, averaged) in self.weighted_voices() {
             let (expansion, first) = (head.expansion(), head.plane / self.config.planes() * size);
-            let at = |o, slot| expansion.mean(o, slot).unwrap_or_else(|| expansion.alpha(o, slot));
+            let at = |o, slot| expansion.mean(o, slot).filter(|_| averaged).unwrap_or_else(|| expansion.alpha(o, slot));
             let values = terms.live().flat_map(|slot| (0..outputs).map(move |o| at(o, slot)));
             sums[first..first + size].iter_mut().zip(values).for_each(|(sum, value)| *sum += weight * value);
         }
@@ -626,21 +633,23 @@ impl Learner {
     /// The offset that [`Learner::predict`] adds: b, or its average where there is one.
     pub fn predicting_offset(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.outputs()];
-        for (weight, head) in self.weighted_heads() {
-            let offset = if head.expansion().riders().mean { head.offset_mean() } else { head.offset() };
+        for (weight, head, averaged) in self.weighted_voices() {
+            let offset = if averaged { head.offset_mean() } else { head.offset() };
             sums.iter_mut().zip(offset).for_each(|(sum, b)| *sum += weight * b);
         }
         sums
     }
 
-    fn weighted_heads(&self) -> impl Iterator<Item = (f64, &Head<AnyStep>)> {
-        let weight = |h: usize| self.engine.bank().map_or(1.0, |bank| bank.weights()[h]);
-        self.engine.heads.iter().enumerate().map(move |(h, head)| (weight(h), head))
+    /// What speaks: its weight, its head, and whether it is the average.
+    fn weighted_voices(&self) -> impl Iterator<Item = (f64, &Head<AnyStep>, bool)> {
+        let weight = |voice: usize| self.engine.bank().map_or(1.0, |bank| bank.weights()[voice]);
+        let voices = self.engine.heads.iter().flat_map(|head| head.kinds().map(move |averaged| (head, averaged)));
+        voices.enumerate().map(move |(voice, (head, averaged))| (weight(voice), head, averaged))
     }
 
     /// What runs side by side, with its weight, the heaviest first; one member of weight 1 where everything is given.
     pub fn members(&self) -> Vec<(Member, f64)> {
-        let weights = self.weighted_heads().map(|(weight, _)| weight);
+        let weights = self.weighted_voices().map(|(weight, ..)| weight);
         let mut members: Vec<_> = self.config.members().into_iter().zip(weights).collect();
         members.sort_by(|a, b| b.1.total_cmp(&a.1));
         members
@@ -655,15 +664,15 @@ impl Learner {
             let reason = format!("not settled before {} examples: there have been {}", self.config.warmup, self.examples());
             return Err(Error::config("warmup", reason));
         }
-        let leader = self.engine.leader();
+        let leader = self.engine.bank().map_or(0, Bank::leading_voice);
         let config = self.config.frozen(&self.config.members()[leader]);
-        let head = &self.engine.heads[leader];
+        let (_, head, averaged) = self.weighted_voices().nth(leader).expect("one of them leads");
         let (first, planes) = (head.plane, self.config.planes());
         let space = self.engine.terms.space.under(first..first + planes);
         let mut engine = build_engine(&config, self.features)?;
         (engine.t, engine.skipped, engine.budget) = (self.engine.t, self.engine.skipped, self.engine.budget.clone());
         engine.terms = self.engine.terms.with_space(space);
-        engine.heads = vec![Head { plane: 0, ..head.clone() }];
+        engine.heads = vec![head.alone(averaged)];
         Ok(Learner { config, engine, ..self.clone() })
     }
 
@@ -687,14 +696,20 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
         _ => 1,
     };
     let rule = config.budget();
-    let (members, planes) = (config.members(), config.planes());
-    let eta_lambda = members[0].lambda * members[0].step.largest(members[0].lambda);
-    let head = |Member { step, lambda, width }| HeadParts { step, lambda, plane: width * planes };
+    let (heads, planes) = (config.heads(), config.planes());
+    let eta_lambda = heads[0].0.lambda * heads[0].0.step.largest(heads[0].0.lambda);
+    let head = |(Member { step, lambda, width, average }, beside): (Member, Option<Average>)| HeadParts {
+        step,
+        lambda,
+        plane: width * planes,
+        average: beside.unwrap_or(average),
+        both: beside.is_some(),
+    };
     let mut engine = Engine::new(Parts {
         space: Dense::new(config.kernels(), features, backend),
         loss: config.loss.clone(),
         budget: AnyBudget::new(rule.clone(), eta_lambda),
-        heads: members.into_iter().map(head).collect(),
+        heads: heads.into_iter().map(head).collect(),
         output,
         outputs,
         theta0: config.theta0,
@@ -703,7 +718,6 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
             offset: config.offset,
             implicit: config.proximal(),
             allow_overshoot: config.allow_overshoot,
-            average: config.average,
         },
     });
     if let Threshold::Tracker { speed } = config.threshold {

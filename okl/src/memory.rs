@@ -8,20 +8,13 @@
 //! # Ok::<(), okl::Error>(())
 //! ```
 
-use crate::config::Config;
+use crate::config::{Config, Member};
 use crate::error::{Error, Result};
 use crate::head::Average;
 use crate::step::AnyStep;
 
-const UNITS: [(&str, f64); 7] = [
-    ("KIB", 1024.0),
-    ("MIB", 1048576.0),
-    ("GIB", 1073741824.0),
-    ("KB", 1e3),
-    ("MB", 1e6),
-    ("GB", 1e9),
-    ("B", 1.0),
-];
+const UNITS: [(&str, f64); 7] =
+    [("KIB", 1024.0), ("MIB", 1048576.0), ("GIB", 1073741824.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9), ("B", 1.0)];
 
 /// Reads a number of bytes: `64MB`, `1.5 GiB`, `500kB`, `4096B`.
 ///
@@ -39,9 +32,12 @@ pub fn bytes(text: &str) -> Result<usize> {
 impl Config {
     /// What a term takes: 4 bytes per feature, 8 per output, head and function (f, the trace of smd, the average), 24 for the rest.
     pub fn bytes_per_term(&self, features: usize, outputs: usize) -> usize {
-        let averaged = usize::from(self.average != Average::None);
-        let functions = |step: &AnyStep| 1 + averaged + usize::from(matches!(step, AnyStep::Smd { .. }));
-        let functions: usize = self.members().iter().map(|member| functions(&member.step)).sum();
+        let functions = |member: &Member| match (&member.step, member.average, self.average.given()) {
+            // An average beside its head's last hypothesis.
+            (_, Average::Exponential { .. }, None) => 1,
+            (step, average, _) => 1 + usize::from(average != Average::None) + usize::from(matches!(step, AnyStep::Smd { .. })),
+        };
+        let functions: usize = self.members().iter().map(functions).sum();
         4 * features + 24 + 8 * outputs * functions
     }
 

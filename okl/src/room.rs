@@ -77,7 +77,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             if exact {
                 self.correct_norms(h, 0, 1.0);
             }
-            self.heads[h].lose((whole * residual).sqrt(), exact);
+            self.heads[h].lose((whole * residual).sqrt(), 0.0, exact);
             self.heads[h].write(slot);
         }
     }
@@ -154,9 +154,10 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             let plane = head.plane;
             let (shared, own) =
                 onto.map_or((0.0, 1.0), |(r, values)| (f64::from(self.tile.row(plane, r, slot + 1)[slot]), values[plane]));
-            let whole = self.output.form(&term_values[plane..], &gone.alpha, &gone.alpha).max(0.0);
-            let residual = (1.0 - shared * shared / (term_values[plane] * own)).max(0.0);
-            head.lose(if shared == 0.0 { whole } else { whole * residual }.sqrt(), exact);
+            let residual = if shared == 0.0 { 1.0 } else { (1.0 - shared * shared / (term_values[plane] * own)).max(0.0) };
+            let lost = |a: &[f64]| (self.output.form(&term_values[plane..], a, a).max(0.0) * residual).sqrt();
+            let of_mean = if head.expansion.riders().mean { lost(&gone.mean) } else { 0.0 };
+            head.lose(lost(&gone.alpha), of_mean, exact);
             head.expansion.clear(slot);
             // Also where nothing is shared: the new term then receives zeros.
             head.carried.set_scaled(gone, shared / own);
@@ -211,14 +212,17 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             let mut merged = Term::default();
             merged.set_scaled(a, from_new / own);
             merged.add_scaled(b, into_new / own);
-            let form = |x: &Term, y: &Term| self.output.form(&[1.0], &x.alpha, &y.alpha);
-            let before = own * (form(a, a) + form(b, b)) + 2.0 * apart * form(a, b);
-            let lost = (before - own * form(&merged, &merged)).max(0.0).sqrt();
+            let lost = |part: fn(&Term) -> &[f64]| {
+                let form = |x: &Term, y: &Term| self.output.form(&[1.0], part(x), part(y));
+                let before = own * (form(a, a) + form(b, b)) + 2.0 * apart * form(a, b);
+                (before - own * form(&merged, &merged)).max(0.0).sqrt()
+            };
+            let (lost, of_mean) = (lost(|term| &term.alpha), lost(|term| &term.mean));
             if exact {
                 self.scratch.terms[0].clone_from(&merged);
                 self.correct_norms(head, 0, 1.0);
             }
-            self.heads[head].lose(lost, exact);
+            self.heads[head].lose(lost, of_mean, exact);
             self.heads[head].expansion.clear(from);
             self.heads[head].expansion.set(into, &merged);
         }

@@ -77,7 +77,7 @@ const GROUPS: [Group; 8] = [
             ("forgetron", &["terms"]),
         ],
     },
-    Group { key: "average", names: &[("none", &[]), ("uniform", &[]), ("exponential", &["rate"])] },
+    Group { key: "average", names: &[("auto", &[]), ("none", &[]), ("uniform", &[]), ("exponential", &["rate"])] },
     Group { key: "threshold", names: &[("norma", &[]), ("tracker", &["speed"])] },
     Group { key: "scale", names: &[("auto", &[]), ("none", &[]), ("standard", &[]), ("fixed", &["shift", "factor", "limit"])] },
     Group { key: "regulariser", names: &[("square", &[]), ("norm", &[]), ("power", &["power"])] },

@@ -341,11 +341,16 @@ impl<'a> File<'a> {
             columns.len() == count * slots && offsets.len() == 3 * head.offset.len(),
             "the coefficients do not fit the terms",
         )?;
+        let mut scalars = scalars;
+        if scalars.len() == SCALARS - 1 && self.header.format < 2 {
+            // What an average lost was not told apart from what f lost.
+            scalars.push(scalars[6]);
+        }
         demand(scalars.len() == SCALARS, "`head.scalars` has another length")?;
         let silent = |h: &u32| columns.chunks_exact(slots.max(1)).all(|c| c[*h as usize] == 0.0);
         demand(holes.iter().all(silent), "an empty slot has a coefficient")?;
         let counted = (0.0..=learner.engine.t as f64).contains(&scalars[7]);
-        demand([0, 3, 5, 6].iter().all(|&i| scalars[i] >= 0.0) && counted, "a step size, norm or count is not possible")?;
+        demand([0, 3, 5, 6, 32].iter().all(|&i| scalars[i] >= 0.0) && counted, "a step size, norm or count is not possible")?;
         let scales = head.restore_scalars(&scalars);
         // A term is divided by the scales of the functions that are there; they are kept far from the ends of f64.
         let riders = head.expansion.riders();
@@ -426,7 +431,7 @@ impl<'a> File<'a> {
 }
 
 /// The length of `head.scalars`.
-const SCALARS: usize = 32;
+const SCALARS: usize = 33;
 
 fn head_tensor(number: usize, what: &str) -> String {
     if number == 0 { format!("head.{what}") } else { format!("head{number}.{what}") }
@@ -484,13 +489,14 @@ impl Head<AnyStep> {
             examples,
             outside,
             self.theta_mean,
+            self.mean_truncation,
         ]
     }
 
     fn restore_scalars(&mut self, s: &[f64]) -> Scales {
         [self.eta, self.theta, self.theta_trace, self.norm2, self.product, self.trace_norm2, self.truncation] =
             [s[0], s[1], s[2], s[3], s[4], s[5], s[6]];
-        (self.cut_steps, self.theta_mean) = (s[7] as u64, s[31]);
+        (self.cut_steps, self.theta_mean, self.mean_truncation) = (s[7] as u64, s[31], s[32]);
         let r = &mut self.regret;
         r.holds = s[13] == 1.0;
         [r.constant, r.linear, r.square, r.offset_linear, r.offset_square, r.last_inverse] =

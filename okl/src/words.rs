@@ -200,6 +200,16 @@ impl KernelRule {
         self.has_gamma(|gamma| matches!(gamma, Gamma::Value(_) | Gamma::Several(_)))
     }
 
+    /// Does it look the same in any unit of the data, as its widths are found from them?
+    pub(crate) fn has_no_unit(&self) -> bool {
+        let (mut copy, mut all) = (self.clone(), true);
+        copy.each(&mut |k| {
+            let found = k.gamma_mut().is_some_and(|(gamma, _)| matches!(gamma, Gamma::Auto | Gamma::Median));
+            all &= found || matches!(k, KernelRule::Scaled { .. } | KernelRule::Sum(_) | KernelRule::Product(_));
+        });
+        all
+    }
+
     fn has_gamma(&self, which: impl Fn(&Gamma) -> bool) -> bool {
         let (mut copy, mut found) = (self.clone(), false);
         copy.each(&mut |k| found |= k.gamma_mut().is_some_and(|(gamma, _)| which(gamma)));

@@ -4,6 +4,7 @@ mod cases;
 
 use cases::Random;
 use okl::config::{Choice, Config, Gamma, KernelRule};
+use okl::head::Average;
 use okl::step::AnyStep;
 use okl::{Batch, Learner, Workspace};
 
@@ -43,7 +44,7 @@ fn learn(learner: &mut Learner, s: &Stream) -> Vec<f64> {
     learner.learn(&Batch::new(&s.x, FEATURES).numbers(&s.y)).unwrap().values
 }
 
-/// Fixed-share Hedge from the formula at the head of bank.rs: rate 0.05, share 5e-4, far 8, memory 1e-3.
+/// Fixed-share Hedge from the formula at the head of bank.rs: rate 0.05, share 5e-4, far 8, memory 1e-3, young 10.
 struct Hedge {
     weights: Vec<f64>,
     scale: f64,
@@ -66,7 +67,7 @@ impl Hedge {
     fn learn(&mut self, wrong: &[f64]) {
         self.count += 1.0;
         let mean: f64 = self.weights.iter().zip(wrong).map(|(w, l)| w * l).sum();
-        self.scale += (1.0 / self.count).max(1e-3) * (mean - self.scale);
+        self.scale += (10.0 / (self.count + 9.0)).max(1e-3) * (mean - self.scale);
         let least = wrong.iter().copied().fold(f64::INFINITY, f64::min);
         for (w, l) in self.weights.iter_mut().zip(wrong) {
             *w *= if *l > least { (-0.05 * ((l - least) / self.scale).min(8.0)).exp() } else { 1.0 };
@@ -85,14 +86,14 @@ fn a_bank_is_its_members_weighed() {
     let mut bank = learner(settings);
     let scores = learn(&mut bank, &s);
     let members = bank.config().members();
-    assert_eq!(members.len(), 8);
+    assert!(members.len() == 8 && members.iter().filter(|m| m.average != Average::None).count() == 2);
     let alone: Vec<Vec<f64>> = members
         .iter()
         .map(|member| {
             let mut config = bank.config().clone();
             (config.step, config.lambda) = (member.step.clone().into(), member.lambda.into());
             config.kernel = KernelRule::Gaussian { gamma: Gamma::Value([0.5, 2.0][member.width]) };
-            config.implicit = true;
+            (config.implicit, config.average) = (true, member.average.into());
             learn(&mut Learner::new(config).unwrap(), &s)
         })
         .collect();
@@ -226,6 +227,10 @@ fn giving_one_setting_fixes_that_one() {
     // Where one function owns the threshold, there is one.
     assert_eq!(members("loss = 'nu_novelty'").len(), 1);
     assert_eq!(config("").lambda, Choice::Auto);
+    // An average stands beside what chooses its own steps, unless it is given.
+    assert!(members("gamma = 0.5\naverage = 'none'").iter().all(|m| m.average == Average::None));
+    assert!(members("gamma = 0.5\naverage = 'uniform'").iter().all(|m| m.average == Average::Uniform));
+    assert!(members("step = 'constant:0.3'").iter().all(|m| m.average == Average::None));
 }
 
 /// In hindsight, the best of 36 plain settings is hardly better than the bank that chose for itself.

@@ -929,6 +929,41 @@ fn truncation_is_stated_for_every_budget() {
     }
 }
 
+/// Law 5 for what predicts: with an average, what the average has lost.
+#[test]
+fn truncation_is_stated_for_the_average() {
+    let (data, eta, lambda, rate) = (Data::signs(400, 63), 0.3, 0.02, 0.05_f64);
+    for budget in ["window:25", "merge:25", "age:60"] {
+        let mut l = learner(&format!(
+            "loss='hinge'\nstep='constant:{eta}'\nlambda={lambda}\nbudget='{budget}'\naverage='exponential:{rate}'"
+        ));
+        let (mut full, mut mean) = (Function::zero(2, 1), Function::zero(2, 1));
+        let (mut share, mut t) = (0.0_f64, 0);
+        for i in 0..data.rows() {
+            data.teach(&mut l, i, None);
+            t += 1;
+            let omega = rate.max(1.0 / t as f64);
+            for (m, f) in mean.coefficients.iter_mut().zip(&full.coefficients) {
+                *m += omega * (f - *m);
+            }
+            full.coefficients.iter_mut().for_each(|a| *a *= 1.0 - eta * lambda);
+            let (terms, f) = (l.engine().terms(), l.engine().heads()[0].expansion());
+            if let Some(slot) = terms.live().find(|slot| terms.birth(*slot) == Some(t)) {
+                full.centres.extend(data.row(i));
+                full.coefficients.push(f.alpha(0, slot));
+                mean.centres.extend(data.row(i));
+                mean.coefficients.push(0.0);
+            }
+            if i % 20 == 19 && l.truncation_error() > 0.0 {
+                let lost = mean.distance(&Function::mean_of(&l));
+                assert!(lost <= l.truncation_error() * (1.0 + 1e-5) + 1e-12, "{budget} t {t}: {lost} > {}", l.truncation_error());
+                share = share.max(lost / l.truncation_error());
+            }
+        }
+        assert!(share > 0.01, "{budget}: something was lost, {share}");
+    }
+}
+
 /// The Forgetron scales everything by phi, what is lost included; phi is read off a term that stays.
 #[test]
 fn truncation_is_stated_for_the_forgetron() {

@@ -519,7 +519,7 @@ impl AnyTypeKernel<Vec<f64>> for Gaussian {
 }
 
 const PLAIN: Rules<AnyRegulariser> =
-    Rules { regulariser: AnyRegulariser::Square, offset: false, implicit: false, allow_overshoot: false, average: Average::None };
+    Rules { regulariser: AnyRegulariser::Square, offset: false, implicit: false, allow_overshoot: false };
 
 type Any<P, L> = Engine<P, L, AnyStep, AnyBudget>;
 
@@ -531,7 +531,7 @@ fn engine_of<P: Space, L: Loss>(
     output: Output,
     outputs: usize,
 ) -> Any<P, L> {
-    let heads = heads.into_iter().map(|(step, lambda)| HeadParts { step, lambda, plane: 0 }).collect();
+    let heads = heads.into_iter().map(|(step, lambda)| HeadParts::new(step, lambda)).collect();
     Engine::new(Parts { space, loss, budget: AnyBudget::new(budget, 0.1), heads, output, outputs, theta0: None, rules: PLAIN })
 }
 

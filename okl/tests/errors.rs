@@ -491,7 +491,8 @@ fn every_way_to_write_it() {
         r#"{"budget":{"window":{"terms":7}}}"#,
     );
     same(&["loss = 'perceptron'", "loss = { perceptron = {} }", "loss = 'perceptron:'"], r#"{"loss":{"perceptron":{}}}"#);
-    same(&["average = 'none'", "", "[average.none]"], r#"{"average":"none"}"#);
+    same(&["average = 'none'", "[average.none]"], r#"{"average":"none"}"#);
+    same(&["average = 'auto'", ""], r#"{"average":"auto"}"#);
     same(&["average = 'exponential:0.1'", "average = 'exponential'\nrate = 0.1"], r#"{"average":{"exponential":{"rate":0.1}}}"#);
     same(&["threshold = 'tracker'", "threshold = { tracker = {} }"], r#"{"threshold":{"tracker":{"speed":0.05}}}"#);
     same(&["threshold = 'tracker:0.2'", "threshold = 'tracker'\nspeed = 0.2"], r#"{"threshold":{"tracker":{"speed":0.2}}}"#);

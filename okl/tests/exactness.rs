@@ -267,6 +267,7 @@ fn every_part_is_drawn() {
             ("gamma auto", c.to_json().contains(r#""gamma":"auto""#)),
             ("lambda auto", c.lambda == Choice::Auto),
             ("bank", c.members().len() > 1),
+            ("bank with averages", c.members().len() > 1 && c.members().iter().any(|m| m.average != c.members()[0].average)),
             ("bank of widths", c.members().iter().any(|m| m.width > 0)),
             ("theta0", c.theta0.is_some()),
             ("known", s.known.is_some()),
@@ -274,14 +275,17 @@ fn every_part_is_drawn() {
             ("ids", s.ids.is_some()),
             ("widened", case.widened.is_some()),
             ("anchor none", c.to_json().contains(r#""anchor":"none""#)),
-            ("smd averaged", matches!(c.step, Choice::Given(AnyStep::Smd { .. })) && c.average != Average::None),
+            (
+                "smd averaged",
+                matches!(c.step, Choice::Given(AnyStep::Smd { .. })) && c.average.given().is_some_and(|a| *a != Average::None),
+            ),
             ("tracker", matches!(c.threshold, Threshold::Tracker { .. })),
             ("nested", matches!(c.kernel, KernelRule::Scaled { .. })),
         ];
         seen.extend(flags.iter().filter(|f| f.1).map(|f| f.0.to_string()));
     }
-    // 10 kernels, 15 losses, 8 steps and auto, 9 budgets and none, 3 averages, 2 thresholds, 4 scales, 3 regularisers, 21 flags.
-    assert_eq!(seen.len(), 10 + 15 + 9 + 10 + 3 + 2 + 4 + 3 + 21, "{seen:#?}");
+    // 10 kernels, 15 losses, 8 steps and auto, 9 budgets and none, 3 averages and auto, 2 thresholds, 4 scales, 3 regularisers, 22 flags.
+    assert_eq!(seen.len(), 10 + 15 + 9 + 10 + 4 + 2 + 4 + 3 + 22, "{seen:#?}");
 }
 
 /// FNV-1a over everything in a trace.
@@ -422,14 +426,8 @@ fn learned<P: for<'a> Space<Rows<'a> = &'a [Vec<f32>]>>(
     let (rows, y) = own_rows();
     let y: Vec<f64> = y.into_iter().flat_map(|y| vec![y; outputs]).collect();
     let budget = AnyBudget::new(BudgetRule::Window { terms: 60 }, 0.0);
-    let rules = Rules {
-        regulariser: AnyRegulariser::Square,
-        offset: true,
-        implicit: false,
-        allow_overshoot: false,
-        average: Average::Uniform,
-    };
-    let heads = vec![HeadParts { step: AnyStep::Constant { eta: 0.3 }, lambda: 0.01, plane: 0 }];
+    let rules = Rules { regulariser: AnyRegulariser::Square, offset: true, implicit: false, allow_overshoot: false };
+    let heads = vec![HeadParts { average: Average::Uniform, ..HeadParts::new(AnyStep::Constant { eta: 0.3 }, 0.01) }];
     let mut engine = Engine::new(Parts { space, loss, budget, heads, output, outputs, theta0: None, rules });
     let mut trace = Trace::default();
     for (rows, y) in rows.chunks(cut).zip(y.chunks(cut * outputs)) {

@@ -30,18 +30,12 @@ fn stream(rows: usize) -> (Vec<f32>, Vec<f64>) {
 fn heads() -> Vec<HeadParts<AnyStep>> {
     let smd = AnyStep::Smd { eta: 0.3, mu: 0.05, decay: 0.9, floor: None, cap: None, preset: None };
     [(AnyStep::Constant { eta: 0.5 }, 0.01), (AnyStep::InverseSqrt { eta: 1.0 }, 0.05), (smd, 0.02)]
-        .map(|(step, lambda)| HeadParts { step, lambda, plane: 0 })
+        .map(|(step, lambda)| HeadParts { average: Average::Uniform, ..HeadParts::new(step, lambda) })
         .to_vec()
 }
 
 fn engine(loss: AnyLoss, budget: BudgetRule, heads: Vec<HeadParts<AnyStep>>) -> DenseEngine {
-    let rules = Rules {
-        regulariser: AnyRegulariser::Square,
-        offset: true,
-        implicit: false,
-        allow_overshoot: false,
-        average: Average::Uniform,
-    };
+    let rules = Rules { regulariser: AnyRegulariser::Square, offset: true, implicit: false, allow_overshoot: false };
     let space = Dense::new(vec![AnyKernel::Gaussian { gamma: 2.0 }], FEATURES, Backend::best());
     let budget = AnyBudget::new(budget, 0.0);
     Engine::new(Parts { space, loss, budget, heads, output: Output::Identity, outputs: 1, theta0: None, rules })

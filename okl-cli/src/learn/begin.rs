@@ -115,13 +115,7 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, course: &
     if task == TaskName::Classes && schema.targets.len() > 1 {
         return Err(usage(format!("--target {}: classes are learned one target at a time", schema.targets.join(","))));
     }
-    let look = Look {
-        task,
-        classes: targets.values.len(),
-        features,
-        targets: schema.targets.len(),
-        sparse: schema.sparse,
-    };
+    let look = Look { task, classes: targets.values.len(), features, targets: schema.targets.len(), sparse: schema.sparse };
     let (config, said) = settings::choose(table, &look, args.settings.memory)?;
     if !args.show.quiet && !said.is_empty() {
         note("chosen, because not given:");

@@ -83,6 +83,17 @@ pub const IJCNN1: DataSet = DataSet {
     shape: Shape::Signs(22),
 };
 
+/// Prices of electricity in New South Wales: up or down.
+pub const ELEC2: DataSet = DataSet {
+    name: "Electricity (elec2)",
+    files: &["elec2.csv.gz"],
+    form: "CSV with a header, eight measurements in the order of time and class (0 and 1); 45,312 rows",
+    origin: "Electricity, Harries 1999; in this form from the streams of MOA and OpenML",
+    targets: &["class"],
+    ignore: &[],
+    shape: Shape::Signs(8),
+};
+
 /// Both parts of a data set.
 #[derive(Clone, Debug, Default)]
 pub struct Data {

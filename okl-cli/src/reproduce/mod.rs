@@ -4,6 +4,7 @@
 //! clock from the context, so that one seed gives one page (times excepted) and a smoke test runs the same code on
 //! generated data in a moment.
 
+pub mod auto;
 pub mod data;
 pub mod image;
 pub mod norma_losses;
@@ -66,6 +67,12 @@ pub const EXPERIMENTS: &[Experiment] = &[
         about: "OLOK, section 3: several outputs at once, online against the batch solution, in error and time",
         wants: &[&data::WINE, &data::PARKINSON],
         run: olok::run,
+    },
+    Experiment {
+        name: "auto",
+        about: "no settings, against the best of 36 chosen in hindsight: error and cost on six data sets and three drifts",
+        wants: &[&data::USPS, &data::IJCNN1, &data::A9A, &data::ELEC2, &data::WINE, &data::PARKINSON],
+        run: auto::run,
     },
 ];
 

@@ -15,7 +15,7 @@ True
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from okl._okl import AlertRate, Learner, __version__, load
+from okl._okl import AlertRate, Learner, __version__, load, terms_within
 
 if TYPE_CHECKING:
     from okl import plot, river
@@ -31,6 +31,7 @@ __all__ = [
     "load",
     "plot",
     "river",
+    "terms_within",
 ]
 
 _MODULES = ("plot", "river", "sklearn")

@@ -218,7 +218,7 @@ fn matrix(size: usize, singular: bool) -> Vec<f64> {
 }
 
 type Parts = (KernelRule, AnyLoss, Choice<AnyStep>, Option<BudgetRule>, KernelRule);
-type Settings = (Choice<f64>, bool, bool, bool, AnyRegulariser, Average, usize);
+type Settings = (Choice<f64>, bool, bool, bool, AnyRegulariser, Choice<Average>, usize);
 type Frames = (usize, usize, bool, bool, usize);
 
 fn parts() -> impl Strategy<Value = (Parts, Settings, Frames)> {
@@ -226,8 +226,13 @@ fn parts() -> impl Strategy<Value = (Parts, Settings, Frames)> {
     let regulariser = prop_oneof![
         5 => Just(AnyRegulariser::Square), 1 => Just(AnyRegulariser::Norm), 1 => Just(AnyRegulariser::Power { power: 3.0 }),
     ];
-    let average =
-        prop_oneof![2 => Just(Average::None), 1 => Just(Average::Uniform), 1 => Just(Average::Exponential { rate: 0.05 })];
+    let average = select(vec![
+        Choice::Auto,
+        Choice::Auto,
+        Average::None.into(),
+        Average::Uniform.into(),
+        Average::Exponential { rate: 0.05 }.into(),
+    ]);
     let settings = (
         select(vec![Choice::Auto, 0.0.into(), 1e-3.into(), 0.05.into()]),
         any::<bool>(),

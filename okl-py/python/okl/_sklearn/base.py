@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from numbers import Integral, Real
 from typing import Any
@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from okl._okl import Learner
+from okl._okl import Learner, terms_within
 from okl._sklearn import words
 
 ROWS_AT_ONCE = 8192
@@ -21,6 +21,9 @@ ROWS_AT_ONCE = 8192
 
 AVERAGED = 1000
 """Examples over which ``average=True`` averages. A mean over more would outlive the terms it is made of."""
+
+PLAIN_ALPHA = 1e-4
+"""The regulariser where one is needed and several cannot be compared."""
 
 
 class KernelEstimator(BaseEstimator):
@@ -64,7 +67,9 @@ class KernelEstimator(BaseEstimator):
 
     def _config(self, rows: np.ndarray, window: int) -> dict[str, Any]:
         """What the parameters say, in the engine's words, for data that begin with `rows`."""
-        alpha = float(check_scalar(self.alpha, "alpha", Real, min_val=0))
+        alpha = words.alpha(self.alpha)
+        if words.is_word(self.learning_rate, "optimal") and alpha == "auto":
+            alpha = PLAIN_ALPHA
         scale = "none" if self.scale is None else self.scale
         by_name = (self.kernel, self.gamma, self.degree, self.coef0)
         config = {
@@ -84,8 +89,17 @@ class KernelEstimator(BaseEstimator):
         if "budget" not in config:
             deciding = {"kernel", "operator", "loss", "classes"}
             parts = {key: value for key, value in config.items() if key in deciding}
-            config["budget"] = words.budget(self.budget, Learner(parts).config["budget"])
+            terms = self._terms_within(rows, config) if words.is_memory(self.budget) else self.budget
+            config["budget"] = words.budget(terms, Learner(parts).config["budget"])
         return config
+
+    def _terms_within(self, rows: np.ndarray, config: dict[str, Any]) -> int | None:
+        """How many terms fit into `budget`, a size in bytes."""
+        return terms_within(self.budget, rows.shape[1], self._outputs(), **config)
+
+    def _outputs(self) -> int:
+        """Scores per row."""
+        return 1
 
     def _stream_config(self, rows: np.ndarray) -> dict[str, Any]:
         """The configuration for a stream that begins with `rows`."""
@@ -98,12 +112,33 @@ class KernelEstimator(BaseEstimator):
         undecided = words.is_word(self.average, "auto") and "average" not in words.settings(
             self.learner_params
         )
-        if undecided and keeps_means(config, len(rows)):
+        if undecided and self._most_passes(len(rows)) > 1 and keeps_means(config, len(rows)):
             config["average"] = words.average(True, window)
         config["warmup"] = min(config.get("warmup", 256), len(rows))
         if config["scale"] == "standard":
             config["scale"] = {"fixed": standard_scale(rows)}
         return config
+
+    def _set_learner(self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Learner:
+        """A learner for a fixed set. Rows that come again cannot judge settings: a first pass, in which every row is
+        new to all that run side by side, chooses the width, and a plain learner makes the passes."""
+        config = self._set_config(rows)
+        bank = Learner(config)
+        if len(bank.members) == 1 or self._most_passes(len(rows)) == 1:
+            return bank
+        order = self._orders(len(rows))()
+        self._threaded(bank).learn(
+            rows[order], y[order], weights=None if weights is None else weights[order]
+        )
+        plain = bank.freeze().config
+        if config["step"] == "auto":
+            by_name = (self.kernel, self.gamma, self.degree, self.coef0)
+            plain["step"] = words.step(
+                "decay", self.eta0, PLAIN_ALPHA, words.kernel_size(*by_name, rows.shape[1])
+            )
+        if config["lambda"] == "auto":
+            plain["lambda"] = PLAIN_ALPHA
+        return Learner(plain)
 
     def _threaded(self, learner: Learner) -> Learner:
         """The learner with as many threads as `n_jobs` says now; a pickle knows nothing of threads."""
@@ -117,6 +152,11 @@ class KernelEstimator(BaseEstimator):
             return min(math.ceil(self._enough_examples / set_size), 100)
         return check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
 
+    def _orders(self, rows: int) -> Callable[[], np.ndarray]:
+        """What gives the order of the rows in one pass after the other."""
+        random = check_random_state(self.random_state)
+        return (lambda: random.permutation(rows)) if self.shuffle else (lambda: np.arange(rows))
+
     def _passes(
         self, learner: Learner, rows: np.ndarray, y: np.ndarray | None, weights: np.ndarray | None
     ) -> Iterator[float]:
@@ -124,13 +164,13 @@ class KernelEstimator(BaseEstimator):
 
         A row that comes back adds onto its own term, so that passes do not cost memory.
         """
-        most_passes, random = self._most_passes(len(rows)), check_random_state(self.random_state)
+        most_passes, next_order = self._most_passes(len(rows)), self._orders(len(rows))
         first_id = getattr(self, "_next_id", 0) if self.warm_start else 0
         examples = len(rows) if weights is None else weights.sum()
         self.learner_, self._next_id = self._threaded(learner), first_id + len(rows)
         for passes in range(1, most_passes + 1):
             self.n_iter_ = passes
-            order = random.permutation(len(rows)) if self.shuffle else np.arange(len(rows))
+            order = next_order()
             loss = 0.0
             for part in np.split(order, range(ROWS_AT_ONCE, len(order), ROWS_AT_ONCE)):
                 report = learner.learn_report(
@@ -193,7 +233,7 @@ class KernelEstimator(BaseEstimator):
 
     @property
     def dual_coef_(self) -> np.ndarray:
-        """The coefficients of the terms in the function that predicts: (outputs, terms)."""
+        """The coefficients of the terms in the function that predicts: (outputs, terms), once for every width of a bank."""
         check_is_fitted(self)
         return self.learner_.predicting_coefficients.T
 

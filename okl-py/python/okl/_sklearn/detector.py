@@ -36,36 +36,39 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         "rbf" exp(-gamma r²), "linear", "poly" (gamma <x, x'> + coef0)^degree, "laplacian" exp(-gamma r) with
         the Euclidean distance r, "matern32", "matern52", "rational_quadratic", or any spelling of the engine,
         as ``{"sum": ["linear", "gaussian:0.5"]}``.
-    gamma : float, "auto" or "scale", default="auto"
-        "auto": 1 / (2 m), with m the median squared distance between the first `warmup` (256) rows (1 /
-        sqrt(m) for kernels of r, 1 / n_features for "poly"). "scale": 1 / (n_features X.var()) of the rows
+    gamma : float, "auto", "median" or "scale", default="auto"
+        "median": 1 / (2 m), with m the median squared distance between the first `warmup` (256) rows (1 /
+        sqrt(m) for kernels of r). "auto": four times that, as what is novel is told from its neighbours (1 / n_features for
+        "poly"). "scale": 1 / (n_features X.var()) of the rows
         that the kernel sees in the first call, as scikit-learn has it (its square root for kernels of r).
     degree : int, default=3
         The degree of "poly".
     coef0 : float, default=1.0
         The constant of "poly".
-    alpha : float, default=1.0
-        The weight of the squared norm: the engine's lambda.
+    alpha : float or "auto", default="auto"
+        The weight of the squared norm: the engine's lambda. "auto": 0.1.
     threshold : str or dict, default="tracker"
         "tracker": a quantile of the averaged score, tracked on its own; "tracker:0.1" tracks twice as fast.
         "norma": the margin of the loss itself, more hasty and less precise.
-    learning_rate : str or dict, default="constant"
+    learning_rate : str or dict, default="auto"
+        "auto": constant steps of 0.1.
         "decay": eta0 sqrt(tau / (tau + t)) with tau = 1000. "invscaling" or "inverse_sqrt": eta0 / sqrt(t).
         "constant": eta0. "optimal": 1 / (alpha (t + t0)), with t0 such that it starts at eta0. "adaptive" or
         "smd": the engine's own adaptation, from eta0. Or any spelling of the engine, as
         "decay:eta=0.5,tau=300".
     eta0 : float, default=0.01
-        The first step size, for kernels with k(x, x) = 1; for "linear" and "poly" it is divided by k(x, x) of
+        The first step size of a rule that is given, for kernels with k(x, x) = 1; for "linear" and "poly" it is divided by k(x, x) of
         a row whose columns have variance 1.
     average : bool, str or dict, default=True
         Does the mean of recent hypotheses give the scores? True: over 1000 examples. Or a spelling of the
         engine, as "exponential:0.01". The tracker always averages.
     budget : int, None, str or dict, default=1000
         The most terms the model may have; the lightest are merged (Gaussian kernel) or carried over to new
-        ones. None: no limit. Or any rule of the engine, as "window:500".
-    scale : "standard" or None, default="standard"
+        ones. None: no limit. A size, as "64MB": as many as fit. Or any rule of the engine, as "window:500".
+    scale : "auto", "standard" or None, default="auto"
         "standard": columns are put into units of their deviation, as the first `warmup` rows show it (all
-        rows in `fit`). None: as they come.
+        rows in `fit`). "auto": the same, unless `gamma` is a number or all columns share one range. None: as they
+        come.
     max_iter : int or "auto", default="auto"
         The passes of `fit` over its rows. "auto": as many as make 20,000 examples, between 1 and 100.
         `partial_fit` makes one.
@@ -94,7 +97,8 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     support_vectors_ : ndarray of shape (n_terms, n_features)
         The centres of the terms, in the units of the data.
     dual_coef_ : ndarray of shape (1, n_terms)
-        Their coefficients in the scores.
+        Their coefficients in the scores; where several widths run side by side, those of all terms under the first
+        width, then under the next.
     n_iter_ : int
         The passes of the last `fit`.
     n_features_in_, feature_names_in_
@@ -131,13 +135,13 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         gamma: float | str = "auto",
         degree: int = 3,
         coef0: float = 1.0,
-        alpha: float = 1.0,
+        alpha: float | str = "auto",
         threshold: words.Setting = "tracker",
-        learning_rate: words.Setting = "constant",
+        learning_rate: words.Setting = "auto",
         eta0: float = 0.01,
         average: bool | words.Setting = True,
         budget: int | words.Setting | None = 1000,
-        scale: words.Setting | None = "standard",
+        scale: words.Setting | None = "auto",
         max_iter: int | str = "auto",
         shuffle: bool = True,
         random_state: int | np.random.RandomState | None = None,

@@ -36,16 +36,19 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         "rbf" exp(-gamma r²), "linear", "poly" (gamma <x, x'> + coef0)^degree, "laplacian" exp(-gamma r) with
         the Euclidean distance r, "matern32", "matern52", "rational_quadratic", or any spelling of the engine,
         as ``{"sum": ["linear", "gaussian:0.5"]}``.
-    gamma : float, "auto" or "scale", default="auto"
-        "auto": 1 / (2 m), with m the median squared distance between the first `warmup` (256) rows (1 /
-        sqrt(m) for kernels of r, 1 / n_features for "poly"). "scale": 1 / (n_features X.var()) of the rows
+    gamma : float, "auto", "median" or "scale", default="auto"
+        "median": 1 / (2 m), with m the median squared distance between the first `warmup` (256) rows (1 /
+        sqrt(m) for kernels of r). "auto": several widths around it side by side, of which the best
+        in a first pass makes the passes of `fit` (1 / n_features for
+        "poly"). "scale": 1 / (n_features X.var()) of the rows
         that the kernel sees in the first call, as scikit-learn has it (its square root for kernels of r).
     degree : int, default=3
         The degree of "poly".
     coef0 : float, default=1.0
         The constant of "poly".
-    alpha : float, default=1e-4
-        The weight of the squared norm: the engine's lambda.
+    alpha : float or "auto", default="auto"
+        The weight of the squared norm: the engine's lambda. "auto": several side by side
+        (1e-4 in several passes of `fit`).
     epsilon : float, default=0.1
         Half the width of the tube of "epsilon_insensitive", or where "huber" turns linear; in units of the
         target's deviation if `normalize_y`.
@@ -55,25 +58,29 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         The quantile of "quantile".
     fit_intercept : bool, default=True
         Is an offset learned?
-    learning_rate : str or dict, default="decay"
+    learning_rate : str or dict, default="auto"
+        "auto": several rules side by side, over one set of terms; those that err least count most ("decay" in
+        several passes of `fit`, where all errors become small).
         "decay": eta0 sqrt(tau / (tau + t)) with tau = 1000. "invscaling" or "inverse_sqrt": eta0 / sqrt(t).
         "constant": eta0. "optimal": 1 / (alpha (t + t0)), with t0 such that it starts at eta0. "adaptive" or
         "smd": the engine's own adaptation, from eta0. Or any spelling of the engine, as
         "decay:eta=0.5,tau=300".
     eta0 : float, default=0.5
-        The first step size, for kernels with k(x, x) = 1; for "linear" and "poly" it is divided by k(x, x) of
+        The first step size of a rule that is given, for kernels with k(x, x) = 1; for "linear" and "poly" it is divided by k(x, x) of
         a row whose columns have variance 1.
     average : "auto", bool, str or dict, default="auto"
         Does the mean of the hypotheses of the last 1000 examples predict, or the last one? "auto": the last
-        one in `partial_fit`, as a mean would lag behind a stream that changes; the mean in `fit`, if the
-        terms it is made of last: with a Gaussian kernel, without a limit, or with no more rows than terms. Or
-        a spelling of the engine, as "exponential:0.01" or "uniform".
+        one in `partial_fit`, as a mean would lag behind a stream that changes, and where `learning_rate` is
+        "auto" a mean beside it, so that what errs less counts more; the mean in `fit`, if the terms it is made
+        of last: with a Gaussian kernel, without a limit, or with no more rows than terms. Or a spelling of the
+        engine, as "exponential:0.01" or "uniform".
     budget : int, None, str or dict, default=1000
         The most terms the model may have; the lightest are merged (Gaussian kernel) or carried over to new
-        ones. None: no limit. Or any rule of the engine, as "window:500".
-    scale : "standard" or None, default="standard"
+        ones. None: no limit. A size, as "64MB": as many as fit. Or any rule of the engine, as "window:500".
+    scale : "auto", "standard" or None, default="auto"
         "standard": columns are put into units of their deviation, as the first `warmup` rows show it (all
-        rows in `fit`). None: as they come.
+        rows in `fit`). "auto": the same, unless `gamma` is a number or all columns share one range. None: as they
+        come.
     normalize_y : bool, default=True
         Are targets put into units of their deviation? Losses and step sizes are made for targets of the size
         of 1. In `fit` mean and deviation are those of all targets; in `partial_fit` those of the first
@@ -143,16 +150,16 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         gamma: float | str = "auto",
         degree: int = 3,
         coef0: float = 1.0,
-        alpha: float = 1e-4,
+        alpha: float | str = "auto",
         epsilon: float = 0.1,
         nu: float = 0.1,
         quantile: float = 0.5,
         fit_intercept: bool = True,
-        learning_rate: words.Setting = "decay",
+        learning_rate: words.Setting = "auto",
         eta0: float = 0.5,
         average: bool | words.Setting = "auto",
         budget: int | words.Setting | None = 1000,
-        scale: words.Setting | None = "standard",
+        scale: words.Setting | None = "auto",
         normalize_y: bool = True,
         max_iter: int | str = "auto",
         tol: float | None = 1e-3,
@@ -209,8 +216,9 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
             none = TargetScale.none(targets.shape[1])
             self._target_scale = TargetScale.of(targets, weights) if self.normalize_y else none
         self._warm_up = None
-        learner = self.learner_ if going_on else Learner(self._set_config(rows))
-        self._pass_until_still(learner, rows, self._target_scale.to_engine(targets), weights)
+        numbers = self._target_scale.to_engine(targets)
+        learner = self.learner_ if going_on else self._set_learner(rows, numbers, weights)
+        self._pass_until_still(learner, rows, numbers, weights)
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -288,6 +296,9 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
                 f"y has {y.shape[1]} outputs, but the model was fitted with {len(self._target_scale.mean)}"
             )
         return rows, y
+
+    def _outputs(self) -> int:
+        return len(self._target_scale.mean)
 
     def _loss(self) -> words.Setting:
         within = {"min_val": 0, "max_val": 1, "include_boundaries": "neither"}

@@ -47,15 +47,15 @@ def kernel(name: Any, gamma: Any, degree: Any, coef0: Any, rows: np.ndarray, sta
 
 
 def _gamma(gamma: Any, rows: np.ndarray, standardised: bool) -> Any:
-    if is_word(gamma, "auto"):
-        return "median"
+    if is_word(gamma, "auto") or is_word(gamma, "median"):
+        return gamma
     if is_word(gamma, "scale"):
         variance = np.var(rows, axis=0, dtype=np.float64)
         # Of standardised columns those that vary have variance 1; scikit-learn's X.var() is then their share.
         mean = np.count_nonzero(variance) / len(variance) if standardised else np.var(rows, dtype=np.float64)
         return 1 / (rows.shape[1] * mean) if mean > 0 else 1.0
     if isinstance(gamma, str):
-        raise ValueError(f"gamma must be a number > 0, 'auto' or 'scale', found {gamma!r}")
+        raise ValueError(f"gamma must be a number > 0, 'auto', 'median' or 'scale', found {gamma!r}")
     return float(check_scalar(gamma, "gamma", Real, min_val=0, include_boundaries="neither"))
 
 
@@ -69,7 +69,16 @@ def kernel_size(name: Any, gamma: Any, degree: Any, coef0: Any, features: int) -
     return 1.0
 
 
-def step(learning_rate: Any, eta0: Any, alpha: float, size: float) -> Setting:
+def alpha(alpha: Any) -> float | str:
+    """The regulariser, or "auto"."""
+    if is_word(alpha, "auto"):
+        return "auto"
+    if isinstance(alpha, str):
+        raise ValueError(f"alpha must be a number >= 0 or 'auto', found {alpha!r}")
+    return float(check_scalar(alpha, "alpha", Real, min_val=0))
+
+
+def step(learning_rate: Any, eta0: Any, alpha: float | str, size: float) -> Setting:
     """The step sizes that `learning_rate` and `eta0` describe, for a kernel of this size."""
     learning_rate = _named("learning_rate", learning_rate)
     if not isinstance(learning_rate, str):
@@ -80,10 +89,15 @@ def step(learning_rate: Any, eta0: Any, alpha: float, size: float) -> Setting:
     eta = float(check_scalar(eta0, "eta0", Real, min_val=0, include_boundaries="neither")) / size
     if name in TAKES_ETA:
         return {name: {"eta": eta}}
-    if alpha == 0:
+    if isinstance(alpha, str) or alpha == 0:
         raise ValueError("learning_rate='optimal' divides by alpha: give alpha > 0, or another learning rate")
     # 1 / (alpha (t + t0)), so delayed that it starts at eta0.
     return {name: {"t0": max(1.0, 1 / (eta * alpha))}}
+
+
+def is_memory(budget: Any) -> bool:
+    """Is it a size, as "64MB"?"""
+    return isinstance(budget, str) and budget[:1].isdigit()
 
 
 def budget(budget: Any, engine_choice: Mapping[str, Any]) -> Setting:
@@ -99,7 +113,7 @@ def budget(budget: Any, engine_choice: Mapping[str, Any]) -> Setting:
 def average(average: Any, window: float) -> Setting:
     """Which hypothesis predicts: the exponential mean over about `window` examples, if True, or the last."""
     if is_word(average, "auto"):
-        return "none"
+        return "auto"
     if isinstance(average, (bool, np.bool_)):
         return {"exponential": {"rate": 1 / max(window, 2.0)}} if average else "none"
     return _named("average", average)

@@ -38,11 +38,12 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         `gaussian`, `linear`, `polynomial`, `exponential`, `matern32`, `matern52`, `rational_quadratic`, or a
         description as `okl.Learner` takes it.
     gamma
-        The kernel's inverse width. None: found from the first `warmup` examples.
+        The kernel's inverse width. None: found from the first `warmup` examples. Several run side by side.
     lam
-        The weight of the regulariser.
+        The weight of the regulariser. `auto`: several side by side.
     step
-        The rule of step sizes: `constant`, `inverse_sqrt`, `decay`, `pegasos`, `theorem1`, `theorem2`, or
+        The rule of step sizes: `auto`, several side by side over one set of terms, those that err least
+        counting most; or `constant`, `inverse_sqrt`, `decay`, `pegasos`, `theorem1`, `theorem2`, or
         `smd`, which adapts itself and follows a stream that changes.
     eta
         The first step size. None: the one in `step`.
@@ -52,10 +53,11 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
     terms
         The number of terms of the budget. None: 1000.
     scale
-        `standard`: features are put into units of their deviation over the first `warmup` examples; `none`.
+        `standard`: features are put into units of their deviation over the first `warmup` examples; `auto`:
+        unless `gamma` is given or all of them share one range; `none`.
     average
-        Which hypothesis predicts: `none` (the last), `uniform`, or `exponential` at a rate, here over about
-        the last hundred steps.
+        Which hypothesis predicts: `none` (the last), `uniform`, `exponential` at a rate, or `auto`: the last, and
+        where `step` is `auto` an average beside it.
     offset
         Is an offset learned?
     warmup
@@ -80,14 +82,14 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         self,
         loss: Setting = "max_margin",
         kernel: Setting = "gaussian",
-        gamma: float | None = None,
-        lam: float = 1e-4,
-        step: Setting = "decay:eta=0.5,tau=1000",
+        gamma: float | str | None = None,
+        lam: float | str = "auto",
+        step: Setting = "auto",
         eta: float | None = None,
         budget: Setting | None = None,
         terms: int | None = None,
-        scale: Setting = "standard",
-        average: Setting = "exponential:0.01",
+        scale: Setting = "auto",
+        average: Setting = "auto",
         offset: bool = True,
         warmup: int = 256,
         classes: Sequence[Label] | None = None,

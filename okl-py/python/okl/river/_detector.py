@@ -44,7 +44,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
     lam
         The weight of the regulariser: the larger, the faster the past is forgotten.
     step
-        The rule of step sizes.
+        The rule of step sizes. `auto`: constant steps of 0.1, with a regulariser of 0.1.
     eta
         The first step size. None: the one in `step`.
     budget
@@ -56,7 +56,8 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         `tracker`: a quantile of its own, which holds the rate tightly; `norma`: the margin that the loss
         learns.
     scale
-        `standard`: features are put into units of their deviation over the first `warmup` examples; `none`.
+        `standard`: features are put into units of their deviation over the first `warmup` examples; `auto`:
+        unless `gamma` is given or all of them share one range; `none`.
     warmup
         The examples from which `gamma`, `scale` and the tracker's start are found.
     settings
@@ -83,14 +84,14 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         nu: float | None = 0.05,
         loss: Setting = "nu_novelty",
         kernel: Setting = "gaussian",
-        gamma: float | None = None,
-        lam: float = 0.1,
-        step: Setting = "inverse_sqrt:0.1",
+        gamma: float | str | None = None,
+        lam: float | str = "auto",
+        step: Setting = "auto",
         eta: float | None = None,
         budget: Setting | None = None,
         terms: int | None = None,
         threshold: Setting = "tracker",
-        scale: Setting = "standard",
+        scale: Setting = "auto",
         warmup: int = 256,
         **settings: Any,
     ) -> None:

@@ -1,0 +1,154 @@
+//! Settings that nobody chooses, against the best of 36 chosen in hindsight: streams that stand still, drift and jump.
+//!
+//! Every stream is learned once, in its order, each example predicted before it is learned. `auto` is given the loss, an offset and
+//! the number of terms; a plain learner of the grid a width, a regulariser and a step size as well, and columns in units of their
+//! deviation. The best of the grid is chosen by the very error that is then compared.
+
+mod shown;
+pub mod streams;
+
+use okl::{Batch, Config, Label, Learner};
+
+use super::page::Page;
+use super::{Context, Size};
+use streams::Stream;
+
+/// Widths, in units of the median heuristic's.
+const WIDTHS: [f64; 3] = [0.25, 1.0, 4.0];
+const LAMBDAS: [f64; 3] = [1e-6, 1e-4, 1e-2];
+const STEPS: [&str; 4] = ["constant:0.1", "constant:1", "inverse_sqrt:1", "decay:eta=1,tau=1000"];
+/// What is timed is run so often, in turns; the fastest counts.
+const ROUNDS: usize = 5;
+
+/// One stream, learned by a learner.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The share of wrong decisions, or the mean squared residual.
+    pub error: f64,
+    /// To learn it.
+    pub seconds: f64,
+    /// As it was left.
+    pub learner: Learner,
+}
+
+/// What was seen of one stream.
+pub struct Outcome {
+    /// Its name.
+    pub name: &'static str,
+    /// Examples and features.
+    pub shape: (usize, usize),
+    /// Are residuals squared, or mistakes counted?
+    pub numbers: bool,
+    /// Without a setting.
+    pub auto: Run,
+    /// The best explicit step of the grid, and the best proximal one: what it was, and how it went.
+    pub best: [(String, Run); 2],
+    /// Seconds of `auto`, of `auto` with the width given, and of one plain learner, taken in turns.
+    pub seconds: [f64; 3],
+}
+
+impl Outcome {
+    /// The error of `auto` in units of the grid's best.
+    pub fn ratio(&self, proximal: bool) -> f64 {
+        self.auto.error / self.best[usize::from(proximal)].1.error
+    }
+
+    /// What `auto` costs, in units of one plain learner: with widths, and with steps and regularisers alone.
+    pub fn cost(&self) -> [f64; 2] {
+        [self.seconds[0] / self.seconds[2], self.seconds[1] / self.seconds[2]]
+    }
+}
+
+fn terms(context: &Context) -> usize {
+    context.sized(500, 40)
+}
+
+/// Learns a stream from its first row to its last.
+///
+/// # Errors
+/// If the settings are refused.
+pub fn learn(context: &Context, stream: &Stream, settings: &str) -> anyhow::Result<Run> {
+    let terms = terms(context);
+    let config = format!("loss = '{}'\noffset = true\nbudget = 'merge:{terms}'\n{settings}", stream.loss);
+    let mut learner = Learner::new(Config::from_toml(&config)?)?;
+    let (rows, labels) = (&stream.rows, stream.labels());
+    let batch = Batch::new(&rows.x, rows.features);
+    let batch = if stream.numbers() { batch.numbers(&rows.y) } else { batch.labels(&labels) };
+    let mut said = Vec::with_capacity(rows.y.len());
+    let (learned, seconds) = context.time(|| learner.learn_with(&batch, |_, step| said.push(step.scores.to_vec())));
+    learned?;
+    let error = said.iter().enumerate().map(|(i, z)| lost(stream, &learner, &labels, i, z)).sum::<f64>() / rows.len() as f64;
+    Ok(Run { error, seconds, learner })
+}
+
+fn lost(stream: &Stream, learner: &Learner, labels: &[Label], i: usize, scores: &[f64]) -> f64 {
+    if stream.numbers() {
+        return scores.iter().zip(stream.rows.target(i)).map(|(z, y)| (z - y) * (z - y)).sum();
+    }
+    let said = match scores {
+        [z] => usize::from(*z > 0.0),
+        many => (0..many.len()).fold(0, |best, c| if many[c] > many[best] { c } else { best }),
+    };
+    f64::from(u8::from(learner.classes().get(said) != Some(&labels[i])))
+}
+
+/// The width that the median heuristic finds in the first rows.
+fn median_width(context: &Context, stream: &Stream) -> anyhow::Result<f64> {
+    let first = Stream { rows: stream.rows.split(256).0, ..*stream };
+    let run = learn(context, &first, "scale = 'standard'\ngamma = 'median'\nlambda = 1e-3\nstep = 'constant:0.1'")?;
+    let kernel = run.learner.engine().terms().space().kernels()[0].clone();
+    anyhow::Context::context(okl::kernel::DotKernel::gaussian_gamma(&kernel), "a Gaussian kernel")
+}
+
+fn grid(median: f64, proximal: bool) -> impl Iterator<Item = (String, String)> {
+    let each = WIDTHS.into_iter().flat_map(|w| LAMBDAS.into_iter().map(move |l| (w, l)));
+    each.flat_map(move |(width, lambda)| {
+        STEPS.into_iter().map(move |step| {
+            let name = format!("{step}, λ = {lambda}, γ = {width} × median");
+            let gamma = width * median;
+            (name, format!("scale = 'standard'\ngamma = {gamma}\nlambda = {lambda:e}\nstep = '{step}'\nimplicit = {proximal}"))
+        })
+    })
+}
+
+/// Runs `auto` and the grid on one stream.
+///
+/// # Errors
+/// After Ctrl-C.
+pub fn measure(context: &Context, stream: &Stream) -> anyhow::Result<Outcome> {
+    context.step(format!("{}: without settings", stream.name))?;
+    let (mut auto, median) = (learn(context, stream, "")?, median_width(context, stream)?);
+    let mut best = Vec::new();
+    for proximal in [false, true] {
+        let mut found: Option<(String, String, Run)> = None;
+        for (name, settings) in grid(median, proximal) {
+            context.step(format!("{}: {name}", stream.name))?;
+            let run = learn(context, stream, &settings)?;
+            if run.error.is_finite() && found.as_ref().is_none_or(|(.., best)| run.error < best.error) {
+                found = Some((name, settings, run));
+            }
+        }
+        best.push(found.ok_or_else(|| anyhow::anyhow!("{}: no setting of the grid stays finite", stream.name))?);
+    }
+    let given = format!("scale = 'standard'\ngamma = {median}");
+    let mut seconds = [f64::INFINITY; 3];
+    for _ in 0..context.sized(ROUNDS, 1) {
+        for (least, settings) in seconds.iter_mut().zip(["", &given, &best[0].1]) {
+            *least = least.min(learn(context, stream, settings)?.seconds);
+        }
+    }
+    auto.seconds = seconds[0];
+    let best = best.into_iter().map(|(name, _, run)| (name, run)).collect::<Vec<_>>();
+    let best = best.try_into().map_err(|_| anyhow::anyhow!("two grids have two winners"))?;
+    let shape = (stream.rows.len(), stream.rows.features);
+    Ok(Outcome { name: stream.name, shape, numbers: stream.numbers(), auto, best, seconds })
+}
+
+pub(super) fn run(context: &Context) -> anyhow::Result<Page> {
+    let streams = streams::all(context)?;
+    let each = 1 + 2 * WIDTHS.len() * LAMBDAS.len() * STEPS.len();
+    context.steps(each * streams.len());
+    let outcomes = streams.iter().map(|stream| measure(context, stream)).collect::<anyhow::Result<Vec<_>>>()?;
+    debug_assert!(context.size != Size::Smoke || outcomes.len() == streams.len());
+    Ok(shown::page(context, &outcomes))
+}

@@ -1,0 +1,46 @@
+//! Settings that nobody gives: said in words, frozen, and bounded in memory.
+
+use crate::support::{Folder, fail, json, okl, ring, succeed};
+
+#[test]
+fn what_it_settled_on_is_said_and_can_be_frozen() {
+    let folder = Folder::new("freeze");
+    let (data, bank, plain) = (folder.write("ring.csv", ring(1500)), folder.path("bank.okl"), folder.path("plain.okl"));
+    succeed(&["learn", &data, "--target", "where", "-o", &bank]);
+    let (words, _) = succeed(&["inspect", &bank]);
+    assert!(words.contains("12 settings side by side:") && words.contains("gamma"), "{words}");
+    let (_, said) = succeed(&["freeze", &bank, "-o", &plain]);
+    assert!(said.contains("of the weight"), "{said}");
+    let (words, _) = succeed(&["inspect", &plain]);
+    assert!(!words.contains("side by side") && !words.contains("auto"), "{words}");
+    // The plain model goes on where the bank stood.
+    let again = json(&["learn", &data, "--resume", &plain]);
+    assert!(again["summary"]["error"].as_f64().unwrap() < 0.02, "{again}");
+}
+
+#[test]
+fn nothing_is_frozen_before_it_has_settled() {
+    let folder = Folder::new("early");
+    let (data, bank) = (folder.write("ring.csv", ring(100)), folder.path("bank.okl"));
+    succeed(&["learn", &data, "--target", "where", "-o", &bank]);
+    fail(&["freeze", &bank, "-o", &folder.path("plain.okl")], 2, &["not settled before 256 examples"]);
+}
+
+#[test]
+fn memory_stands_for_terms() {
+    let folder = Folder::new("megabytes");
+    let (data, model) = (folder.write("ring.csv", ring(1500)), folder.path("m.okl"));
+    let learn = ["learn", &data, "--target", "where"];
+    let (_, said) = succeed(&[&learn[..], &["--memory", "5kB", "-o", &model]].concat());
+    assert!(said.contains("budget = merge:terms=39") && said.contains("5 kB of memory"), "{said}");
+    assert!(succeed(&["inspect", &model]).0.contains("39 of 2 features"));
+    let refuse = |more: &[&str], words: &str| fail(&[&learn[..], more].concat(), 2, &["memory", words]);
+    refuse(&["--memory", "5kB", "--budget", "age:100"], "window, transfer, merge");
+    refuse(&["--memory", "100B"], "takes 128 bytes");
+    refuse(&["--memory", "5kB", "--resume", &model], "leave this one out");
+    for (more, words) in [(&["5kB", "--terms", "7"][..], "cannot be used with"), (&["5"], "64MB")] {
+        let refused = okl(&[&learn[..], &["--memory"], more].concat()).output().unwrap();
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(refused.status.code() == Some(2) && said.contains(words), "{said}");
+    }
+}
