@@ -45,6 +45,7 @@ pub fn certificates(learner: &Learner) -> Vec<String> {
 /// `okl inspect`.
 pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
     let (learner, position) = store::load(&args.model)?;
+    let position = position.unwrap_or_default();
     let names = position.schema.as_ref().map(|s| s.names()).unwrap_or_default();
     let text = match args.json {
         true => serde_json::to_string_pretty(&as_json(&learner, &position, &names))? + "\n",

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::found::found;
 use super::{Session, held_out};
 use crate::metrics::{Summary, Task, count, percent};
 use crate::report::{self, Report};
@@ -72,6 +73,7 @@ impl Session<'_> {
         if outcome.summary.classes.as_ref().is_some_and(|c| c.known == 1) {
             note("the target has only one value: there is nothing to tell apart yet (say --task numbers if it is a number)");
         }
+        found(&self.asked, &run.learner).iter().for_each(|line| note(words::wrapped(line, "  ")));
         outcome.certificates.iter().for_each(|line| note(words::wrapped(line, "  ")));
         if self.skipped > 0 {
             note(format_args!("{} rows could not be read and were skipped", count(self.skipped as f64)));

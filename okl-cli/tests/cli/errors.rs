@@ -13,6 +13,9 @@ fn settings_and_names() {
     fail(&["learn", &bad, "--target", "where"], 1, &["bad.csv, row 3, column 'y'", "'oops'", "--one-hot"]);
     fail(&["learn", &good, "--target", "where", "--loss", "nu_novelty", "--offset"], 2, &["offset"]);
     fail(&["learn", &good, "--target", "where", "--step", "constantt:1"], 2, &["constantt", "constant"]);
+    let names: Vec<String> = (0..50).map(|i| format!("p{i}")).collect();
+    let many = folder.write("many.csv", format!("{},digit\n{}7\n", names.join(","), "0,".repeat(50)));
+    fail(&["learn", &many, "--target", "label"], 2, &["no column 'label'", "p0, p1, ", ", digit (51 in all)"]);
     let wide = folder.write("wide.csv", "a,b,c\n1,2,3\n");
     fail(&["learn", &wide, "--target", "a,b", "--task", "classes"], 2, &["--target a,b", "one target"]);
     fail(&["learn", &good, "--target", "where", "--config", &folder.path("no.toml")], 1, &["no.toml", "cannot be read"]);

@@ -2,6 +2,8 @@
 
 use std::process::{Command, Stdio};
 
+use okl_cli::metrics::figure;
+
 use crate::support::{Folder, json, numbers, okl, ring, succeed};
 
 #[test]
@@ -33,6 +35,19 @@ fn a_summary_with_what_people_ask_for() {
     all(&summary(&[&outputs, "--task", "novelty"]), &["alert rate", "Outside:", "asked for"]);
     let out = json(&["learn", &classes, "--target", "where"]);
     assert!(out["learn_seconds"].as_f64() <= out["wall_seconds"].as_f64() && out["certificates"].is_array());
+}
+
+#[test]
+fn what_the_first_rows_decided_is_said() {
+    let folder = Folder::new("decided");
+    let (short, long) = (folder.write("short.csv", ring(200)), folder.write("long.csv", ring(300)));
+    let (_, err) = succeed(&["learn", &long, "--target", "where"]);
+    let gamma = json(&["learn", &long, "--target", "where"])["config"]["kernel"]["gaussian"]["gamma"].as_f64().unwrap();
+    assert!(err.contains(&format!("From the first 256 examples: gamma = {}; rows ", figure(gamma))), "{err}");
+    let (_, err) = succeed(&["learn", &short, "--target", "where"]);
+    assert!(err.contains("are provisional") && err.contains("256 examples"), "{err}");
+    let (_, err) = succeed(&["learn", &long, "--target", "where", "--gamma", "0.5", "--scale", "none"]);
+    assert!(!err.contains("From the first") && !err.contains("provisional"), "{err}");
 }
 
 #[test]
