@@ -274,7 +274,7 @@ impl Reader {
         let skip = self.skip_bad_rows && !fault.fatal;
         let why = InputError::at(&self.file, line, fault);
         if !skip {
-            return Err(why);
+            return Err(why.of_skippable());
         }
         self.bad += 1;
         self.first_bad.get_or_insert_with(|| why.clone());

@@ -42,8 +42,8 @@ fn files_that_are_no_tables() {
     refuse("b.csv", &garbage, &["binary data"]);
     refuse("e.csv", b"", &["empty"]);
     refuse("h.csv", b"a,y\n", &["a header and no rows"]);
-    refuse("r.csv", b"a,b,y\n1,2,3\n1,2\n", &["row 3", "found 2 columns, expected 3"]);
-    refuse("i.csv", b"a,y\n1,2\ninf,3\n", &["row 3, column 'a'", "inf", "a finite number"]);
+    refuse("r.csv", b"a,b,y\n1,2,3\n1,2\n", &["row 3", "found 2 columns, expected 3", "--on-bad-row skip"]);
+    refuse("i.csv", b"a,y\n1,2\ninf,3\n", &["row 3, column 'a'", "inf", "a finite number", "--on-bad-row skip"]);
     refuse("n.csv", b"a,y\n1,2\nNaN,3\n", &["row 3, column 'a'", "missing", "--on-bad-row skip"]);
     refuse("l.csv", b"a,y\n1,2\n1e300,3\n", &["row 3, column 'a'", "1e300", "1e15", "rescale"]);
     let twice = folder.write("d.csv", "a,a,y\n1,2,3\n");

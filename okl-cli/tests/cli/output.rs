@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use okl_cli::metrics::figure;
 
-use crate::support::{Folder, json, numbers, okl, ring, succeed};
+use crate::support::{Folder, fail, json, numbers, okl, ring, succeed};
 
 #[test]
 fn a_row_at_every_power_of_two_and_at_the_end() {
@@ -68,6 +68,17 @@ fn everything_fits_80_columns() {
         fits(&succeed(&[&["learn", "-o", &model], &args[..]].concat()).1);
         fits(&succeed(&["inspect", &model]).0);
     }
+}
+
+#[test]
+fn a_report_has_the_name_of_the_data_and_the_command_as_it_is_typed() {
+    let folder = Folder::new("typed");
+    let data = folder.write("two rings.csv", ring(200).replacen("where", "what's there", 1));
+    succeed(&["learn", &data, "--target", "what's there", "--report", &folder.path("r.html"), "--quiet"]);
+    let page = folder.read("r.html").replace("&#39;", "'");
+    assert!(page.contains("<h1>two rings.csv</h1>"), "{page}");
+    let command = format!("okl learn '{data}' --target 'what'\\''s there' --report {} --quiet", folder.path("r.html"));
+    assert!(page.contains(&command), "{command}: {page}");
 }
 
 #[test]
@@ -139,4 +150,17 @@ fn a_closed_pipe_is_not_an_error() {
     let mut child = okl(&["learn", &data, "--target", "where", "-o", &model]).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stderr.take());
     assert!(child.wait().unwrap().success() && std::path::Path::new(&model).exists());
+}
+
+#[test]
+fn errors_are_one_line_in_a_log_and_fit_a_terminal() {
+    let folder = Folder::new("complaint");
+    let data = folder.write("t.csv", "a,c,y\n1,2,2\n2,,3\n");
+    let (learn, words) = (["learn", &data, "--target", "y"], ["t.csv, row 3, column 'c'", "missing", "leaves such rows out"]);
+    fail(&learn, 1, &words);
+    let err = String::from_utf8(okl(&learn).output().unwrap().stderr).unwrap();
+    assert_eq!(err.lines().count(), 1, "{err}");
+    let Some(shown) = on_a_terminal(&format!("{} {}", env!("CARGO_BIN_EXE_okl"), learn.join(" ")), true) else { return };
+    assert!(shown.lines().filter(|line| !line.contains(&data)).all(|line| line.chars().count() <= 80), "{shown}");
+    assert!(words.iter().all(|word| shown.replace("\r\n  ", " ").contains(word)), "{shown}");
 }
