@@ -15,6 +15,9 @@ const NAMES: usize = 18;
 /// A longer list is only counted.
 const LISTED: usize = 4;
 
+/// A longer number is shortened; `--json` has all of it.
+const DIGITS: usize = 8;
+
 /// What is certain about a run, a line each.
 pub fn certificates(learner: &Learner) -> Vec<String> {
     let mut lines = Vec::new();
@@ -91,10 +94,11 @@ fn named(name: &str, value: &str) -> String {
     wrapped(&format!("{name:<NAMES$}{value}"), &" ".repeat(NAMES + 2))
 }
 
-/// A setting as it is typed: `name:key=value,...`.
+/// A setting about as it is typed: `name:key=value,...`.
 fn shorthand(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
+        Value::Number(long) if long.to_string().len() > DIGITS => long.as_f64().map_or_else(|| long.to_string(), figure),
         Value::Array(list) if list.len() > LISTED => format!("({} values)", list.len()),
         Value::Array(list) => list.iter().map(shorthand).collect::<Vec<_>>().join(","),
         Value::Object(part) => part.iter().map(|(name, of)| part_of(name, of)).collect::<Vec<_>>().join(","),

@@ -44,6 +44,9 @@ fn what_the_first_rows_decided_is_said() {
     let (_, err) = succeed(&["learn", &long, "--target", "where"]);
     let gamma = json(&["learn", &long, "--target", "where"])["config"]["kernel"]["gaussian"]["gamma"].as_f64().unwrap();
     assert!(err.contains(&format!("From the first 256 examples: gamma = {}; rows ", figure(gamma))), "{err}");
+    succeed(&["learn", &long, "--target", "where", "--quiet", "-o", &folder.path("m.okl")]);
+    let (words, _) = succeed(&["inspect", &folder.path("m.okl")]);
+    assert!(words.contains(&format!("gaussian:gamma={}\n", figure(gamma))), "{words}");
     let (_, err) = succeed(&["learn", &short, "--target", "where"]);
     assert!(err.contains("are provisional") && err.contains("256 examples"), "{err}");
     let (_, err) = succeed(&["learn", &long, "--target", "where", "--gamma", "0.5", "--scale", "none"]);
