@@ -176,7 +176,7 @@ fn figures_of_numbers_are_the_naive_ones() {
         rows.push(row);
     }
     let summary = metrics.summary(&["level".into()]);
-    assert_eq!(summary.outputs[1].name, "output 1");
+    assert_eq!(summary.outputs[1].name, "target 2");
     for (o, output) in summary.outputs.iter().enumerate() {
         let of = |f: &dyn Fn(f64, f64) -> f64| mean(rows.iter().map(|(z, y, w)| (f(z[o], y[o]), *w)));
         let (centre, squared) = (of(&|_, y| y), of(&|z, y| (y - z).powi(2)));
