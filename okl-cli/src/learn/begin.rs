@@ -65,9 +65,8 @@ fn resume(args: &Learn, learner: Learner, position: Option<Position>) -> anyhow:
     let position = position.unwrap_or_default();
     let (named, novelty) = (position.schema.is_some(), task_of(learner.config()) == Task::Novelty);
     let mut course = Course::open(&args.data, &args.columns, &args.stream, Some(position), novelty)?;
-    if let (false, [first, ..]) = (named, course.look(1)?) {
-        let first = first.features;
-        check_width(&learner, &args.data, course.schema(), first)?;
+    if !named && let Some(features) = course.look(1)?.first().map(|chunk| chunk.features) {
+        check_width(&learner, &args.data, course.schema(), features)?;
     }
     Ok(Some((learner, course)))
 }
