@@ -89,9 +89,15 @@ const LONGEST_NAME: usize = 80;
 
 /// Nothing that a terminal would obey, and not too much of it.
 fn printable(text: &str, most: usize) -> String {
-    let clean = |c: char| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() };
-    let shown: String = text.chars().take(most).map(clean).collect();
-    if text.chars().nth(most).is_some() { shown + "..." } else { shown }
+    let mut shown = String::new();
+    let mut left = most;
+    for c in text.chars() {
+        let clean = if c.is_control() { c.escape_debug().to_string() } else { c.to_string() };
+        let Some(rest) = left.checked_sub(clean.chars().count()) else { return shown + "..." };
+        shown += &clean;
+        left = rest;
+    }
+    shown
 }
 
 fn shown_file(file: &str) -> String {

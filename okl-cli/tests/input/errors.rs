@@ -59,6 +59,9 @@ fn ragged_rows() {
 
 #[test]
 fn names() {
+    // What a terminal would obey is written out, and counts as what is written.
+    let odd = refusal("t.csv", format!("{},b\n1,2\n", "\u{7f}".repeat(300)), target("z"));
+    assert!(odd.contains("the columns are \\u{7f}\\u{7f}") && odd.ends_with("..."), "{odd}");
     assert_eq!(refusal("t.csv", "a,b,a\n1,2,3\n", target("b")), "t.csv: columns 1 and 3 are both named 'a'; rename one");
     assert_eq!(refusal("t.csv", "a,b\n1,2\n", target("z")), "t.csv: no column 'z'; the columns are a, b");
     assert_eq!(
