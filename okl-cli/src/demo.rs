@@ -14,7 +14,7 @@ use crate::input::{Chunk, Options, Reader, Schema};
 use crate::learn::task_of;
 use crate::metrics::{count, percent};
 use crate::random::Random;
-use crate::report::{self, Alert, Alerts, Report};
+use crate::report::{self, Alert, Report};
 use crate::run::{Run, interrupted};
 use crate::store::{self, Position};
 use crate::table::{self, Table, note, say};
@@ -144,7 +144,7 @@ pub fn demo(args: &Demo) -> anyhow::Result<bool> {
         "loss = 'nu_novelty:0.01'\nkernel = 'gaussian:1'\nstep = 'constant:0.002'\nlambda = 0.05\nbudget = 'window:500'\nthreshold = 'tracker'",
         args.quiet,
     )?;
-    list_alerts(&detector.run.alerts, &novel)?;
+    list_alerts(&detector.run, &novel)?;
     if interrupted() {
         return Ok(true);
     }
@@ -152,17 +152,20 @@ pub fn demo(args: &Demo) -> anyhow::Result<bool> {
     Ok(false)
 }
 
-fn list_alerts(alerts: &Alerts, novel: &[u64]) -> anyhow::Result<()> {
+fn list_alerts(run: &Run, novel: &[u64]) -> anyhow::Result<()> {
+    let alerts = &run.alerts;
     let strongest = alerts.strongest();
     let injected = |alert: &&Alert| novel.contains(&alert.line);
     say(&format!(
-        "Alerts: {} in {} rows ({}); of the {} strongest,\n{} were injected. The five strongest:\n",
+        "Alerts: {} in {} rows ({}); {} of the {} strongest were injected.\n",
         alerts.total(),
         count(ROWS as f64),
         percent(alerts.total() as f64 / ROWS as f64),
-        strongest.len(),
-        strongest.iter().filter(injected).count()
+        strongest.iter().filter(injected).count(),
+        strongest.len()
     ))?;
+    words::certificates(&run.learner).iter().try_for_each(|line| say(&(words::wrapped(line, "  ") + "\n")))?;
+    say("The five strongest:\n")?;
     for alert in strongest.iter().take(5) {
         let known = if injected(&alert) { "  (injected)" } else { "" };
         say(&format!("   line {:>6}  score {:.4} below {:.4}{known}\n", alert.line, alert.score, alert.threshold))?;

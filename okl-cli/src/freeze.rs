@@ -10,10 +10,10 @@ use crate::words;
 /// # Errors
 /// If the model cannot be read or has not settled yet, or the new one cannot be written.
 pub fn freeze(args: &Freeze) -> anyhow::Result<()> {
-    let (bank, position) = store::load(&args.model)?;
-    let mut plain = bank.freeze()?;
+    let (bank, _) = store::load(&args.model)?;
+    let plain = bank.freeze()?;
     let weight = bank.members()[0].1;
-    store::save(&args.output, &mut plain, &position)?;
+    store::write_atomically(&args.output, &plain.to_bytes())?;
     note(words::wrapped(&format!("{}: {}", args.output.display(), words::settled(&plain, weight)), "  "));
     Ok(())
 }

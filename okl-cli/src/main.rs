@@ -1,6 +1,6 @@
 //! `okl`: online kernel learning on streams, from the command line.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
@@ -22,10 +22,15 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            note(format_args!("okl: {error:#}"));
+            complain(&format!("okl: {error:#}"));
             ExitCode::from(if is_usage(&error) { 2 } else { 1 })
         }
     }
+}
+
+/// One line for whoever reads a log, broken between words for whoever reads a terminal.
+fn complain(error: &str) {
+    if io::stderr().is_terminal() { note(words::wrapped(error, "  ")) } else { note(error) }
 }
 
 fn execute(cli: &Cli) -> anyhow::Result<ExitCode> {

@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use okl::{Label, Learner, Step, Workspace};
 
 use crate::args::{BadRow, InputFormat, Predict};
-use crate::input::{Chunk, Format, Options, Reader, read_ahead};
+use crate::input::{Chunk, Format, Options, Reader, Schema, read_ahead};
 use crate::learn::task_of;
 use crate::metrics::Task;
 use crate::predictions::{self, Predictions};
 use crate::run::interrupted;
 use crate::store;
+use crate::usage::usage;
 use crate::watch::Seen;
 
 impl From<InputFormat> for Format {
@@ -39,6 +40,22 @@ pub fn fitted(chunk: &Chunk, features: usize) -> Cow<'_, [f32]> {
     }
 }
 
+/// A model without names takes columns as they come: there must be as many as it has features, unless absence means zero.
+///
+/// # Errors
+/// With both numbers and what to do.
+pub fn check_width(learner: &Learner, data: &str, schema: &Schema, found: usize) -> anyhow::Result<()> {
+    let known = learner.features();
+    if schema.sparse || known == 0 || known == found {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "{data}: has {found} columns for features ({}), and the model takes {known}, for which it has no names; \
+         choose with --features, or leave some out with --ignore",
+        schema.listed()
+    )))
+}
+
 /// The class that scores stand for; ties go to the earlier.
 fn said<'a>(learner: &'a Learner, scores: &[f64]) -> Option<(usize, &'a Label)> {
     let class = match scores {
@@ -56,10 +73,14 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     let (mut learner, position) = store::load(&args.model)?;
     learner.set_threads(args.threads)?;
     let task = task_of(learner.config());
-    let columns = predictions::columns(&learner, position.schema.as_ref());
+    let schema = position.and_then(|position| position.schema);
+    let columns = predictions::columns(&learner, schema.as_ref());
+    let named = schema.is_some();
     let options = Options {
         format: args.format.map(Format::from),
-        schema: position.schema,
+        ignore: args.ignore.clone(),
+        features: args.features.clone(),
+        schema,
         want_target: false,
         skip_bad_rows: args.on_bad_row == Some(BadRow::Skip),
         ..Options::default()
@@ -68,6 +89,9 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     let mut out = Predictions::create(&args.output, args.predictions_format, task, &columns)?;
     let mut workspace = Workspace::default();
     while let Some(chunk) = chunks.next_unless(interrupted).transpose()? {
+        if !named {
+            check_width(&learner, &args.data, chunks.schema(), chunk.features)?;
+        }
         let features = if learner.features() == 0 { chunk.features } else { learner.features() };
         let scores = learner.predict(&mut workspace, &fitted(&chunk, features), features)?;
         for (row, &line) in chunk.lines.iter().enumerate() {

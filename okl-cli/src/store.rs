@@ -119,17 +119,16 @@ pub fn save(path: &Path, learner: &mut Learner, position: &Position) -> anyhow::
     write_atomically(path, &learner.to_bytes())
 }
 
-/// Loads a learner and its position.
+/// Loads a learner, and its position if it was learned here: a model that came out of a program has none, or one of that
+/// program's own, and is a model all the same.
 ///
 /// # Errors
 /// With the path, if it is not a model file of okl.
-pub fn load(path: &Path) -> anyhow::Result<(Learner, Position)> {
+pub fn load(path: &Path) -> anyhow::Result<(Learner, Option<Position>)> {
     let bytes = fs::read(path).with_context(|| format!("{}: cannot be read", path.display()))?;
     let learner = Learner::from_bytes(&bytes).with_context(|| format!("{}: not a model", path.display()))?;
-    let position = match learner.position() {
-        [] => Position::default(),
-        text => serde_json::from_slice(text)
-            .with_context(|| format!("{}: its position was not written by this program", path.display()))?,
-    };
+    let ours = |bytes: &&[u8]| bytes.first() == Some(&b'{');
+    let position = Some(learner.position()).filter(ours).map(serde_json::from_slice).transpose();
+    let position = position.with_context(|| format!("{}: where it stopped is not in words of this okl", path.display()))?;
     Ok((learner, position))
 }

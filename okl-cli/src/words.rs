@@ -18,6 +18,9 @@ const NAMES: usize = 18;
 /// A longer list is only counted.
 const LISTED: usize = 4;
 
+/// A longer number is shortened; `--json` has all of it.
+const DIGITS: usize = 8;
+
 /// What is certain about a run, a line each.
 pub fn certificates(learner: &Learner) -> Vec<String> {
     let mut lines = Vec::new();
@@ -48,6 +51,7 @@ pub fn certificates(learner: &Learner) -> Vec<String> {
 /// `okl inspect`.
 pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
     let (learner, position) = store::load(&args.model)?;
+    let position = position.unwrap_or_default();
     let names = position.schema.as_ref().map(|s| s.names()).unwrap_or_default();
     let text = match args.json {
         true => serde_json::to_string_pretty(&as_json(&learner, &position, &names))? + "\n",
@@ -102,7 +106,8 @@ pub fn bank(learner: &Learner) -> String {
     format!("{} settings side by side: {}", members.len(), leading.collect::<Vec<_>>().join("; "))
 }
 
-fn member_in_words(learner: &Learner, member: &Member) -> String {
+/// The settings of a member.
+pub fn member_in_words(learner: &Learner, member: &Member) -> String {
     let step = shorthand(&serde_json::to_value(&member.step).unwrap_or_default());
     let kernels = learner.engine().terms().space().kernels();
     let of_its_width = &kernels[member.width * kernels.len() / learner.widths()];
@@ -120,10 +125,11 @@ fn named(name: &str, value: &str) -> String {
     wrapped(&format!("{name:<NAMES$}{value}"), &" ".repeat(NAMES + 2))
 }
 
-/// A setting as it is typed: `name:key=value,...`.
+/// A setting about as it is typed: `name:key=value,...`.
 pub fn shorthand(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
+        Value::Number(long) if long.to_string().len() > DIGITS => long.as_f64().map_or_else(|| long.to_string(), figure),
         Value::Array(list) if list.len() > LISTED => format!("({} values)", list.len()),
         Value::Array(list) => list.iter().map(shorthand).collect::<Vec<_>>().join(","),
         Value::Object(part) => part.iter().map(|(name, of)| part_of(name, of)).collect::<Vec<_>>().join(","),

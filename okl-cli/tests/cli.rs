@@ -11,6 +11,8 @@ mod full_disk;
 #[cfg(target_os = "linux")]
 #[path = "cli/memory.rs"]
 mod memory;
+#[path = "cli/models.rs"]
+mod models;
 #[path = "cli/output.rs"]
 mod output;
 #[path = "cli/passes.rs"]

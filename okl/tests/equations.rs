@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::{Engine, Labels, Parts};
-use okl::head::{Average, HeadParts, Rules};
+use okl::head::{HeadParts, Rules};
 use okl::kernel::Kernel as AnyTypeKernel;
 use okl::loss::{AnyLoss, Eval, Loss, Reads, Theta};
 use okl::output::Output;

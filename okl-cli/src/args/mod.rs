@@ -225,6 +225,12 @@ pub struct Predict {
     /// How the file is written; found when not given
     #[arg(long, value_enum)]
     pub format: Option<InputFormat>,
+    /// Columns to leave out; those that the model does not know by name are left out anyway
+    #[arg(long, value_delimiter = ',')]
+    pub ignore: Vec<String>,
+    /// The columns to use, for a model that has no names for them
+    #[arg(long, value_delimiter = ',')]
+    pub features: Vec<String>,
     /// What to do with a row that cannot be read
     #[arg(long, value_enum)]
     pub on_bad_row: Option<BadRow>,

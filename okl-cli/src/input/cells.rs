@@ -46,7 +46,7 @@ impl Columns {
 
     pub fn missing(&self, column: u32) -> Box<error::Fault> {
         let name = &self.list[column as usize].name;
-        error::cell(name, "the value is missing; fill it in, or skip such rows with --on-bad-row skip")
+        error::cell(name, "the value is missing; fill it in")
     }
 
     fn text_refused(&self, column: u32, text: &[u8]) -> Box<error::Fault> {

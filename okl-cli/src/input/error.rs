@@ -58,6 +58,14 @@ impl InputError {
         Self::at(file, line, Fault { column: column.map(str::to_owned), text, fatal: false })
     }
 
+    /// Says how to go on without the row, where that would help.
+    pub(super) fn of_skippable(mut self) -> Self {
+        if self.0.trouble == Trouble::Data {
+            self.0.text += "; --on-bad-row skip leaves such rows out";
+        }
+        self
+    }
+
     /// Which sort of trouble.
     pub fn trouble(&self) -> Trouble {
         self.0.trouble
@@ -81,9 +89,15 @@ const LONGEST_NAME: usize = 80;
 
 /// Nothing that a terminal would obey, and not too much of it.
 fn printable(text: &str, most: usize) -> String {
-    let clean = |c: char| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() };
-    let shown: String = text.chars().take(most).map(clean).collect();
-    if text.chars().nth(most).is_some() { shown + "..." } else { shown }
+    let mut shown = String::new();
+    let mut left = most;
+    for c in text.chars() {
+        let clean = if c.is_control() { c.escape_debug().to_string() } else { c.to_string() };
+        let Some(rest) = left.checked_sub(clean.chars().count()) else { return shown + "..." };
+        shown += &clean;
+        left = rest;
+    }
+    shown
 }
 
 fn shown_file(file: &str) -> String {

@@ -274,7 +274,7 @@ impl Reader {
         let skip = self.skip_bad_rows && !fault.fatal;
         let why = InputError::at(&self.file, line, fault);
         if !skip {
-            return Err(why);
+            return Err(why.of_skippable());
         }
         self.bad += 1;
         self.first_bad.get_or_insert_with(|| why.clone());
@@ -312,7 +312,7 @@ impl Reader {
     fn check_targets(&self, now: bool) -> Result<(), InputError> {
         match &self.body {
             Body::Text(text) if now && self.after_line == 0 && !text.saw_targets(&self.columns) => {
-                let names = plan::listed(self.columns.schema().names());
+                let names = self.columns.schema().listed();
                 let text = format!(
                     "no row so far has the target '{}'; the other keys are {names}",
                     self.columns.schema().targets.join(",")

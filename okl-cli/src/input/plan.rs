@@ -2,25 +2,38 @@
 
 use super::Options;
 use super::columns::{Columns, Role};
-use super::schema::Schema;
+use super::schema::{Features, Schema};
 
-/// Names for a message, not too many.
+/// Names that a message has room for, before the last.
+const SHOWN: usize = 8;
+
+/// Names for a message, not too many; the last is among them, for that is where targets stand.
 pub(super) fn listed(names: Vec<String>) -> String {
-    let more = names.len().saturating_sub(12);
-    let shown = names.into_iter().take(12).collect::<Vec<_>>().join(", ");
-    if more > 0 { format!("{shown} and {more} more") } else { shown }
+    match names.as_slice() {
+        [first @ .., last] if first.len() > SHOWN => {
+            format!("{}, ..., {last} ({} in all)", first[..SHOWN].join(", "), names.len())
+        }
+        all => all.join(", "),
+    }
 }
 
-/// A model's targets are the targets.
+/// A model's columns are the columns.
 ///
 /// # Errors
 /// If others were asked for.
 pub(super) fn agree(options: &mut Options) -> Result<(), String> {
-    let Some(Schema { targets, .. }) = &options.schema else { return Ok(()) };
+    let Some(Schema { targets, features, chosen, .. }) = &options.schema else { return Ok(()) };
+    let used = |name: &&String| matches!(features, Features::Named(list) if list.iter().any(|f| f.column == **name));
     if !options.targets.is_empty() && options.targets != *targets {
         return Err(format!("--target {} is not what the model learned: {}", options.targets.join(","), targets.join(",")));
     }
     options.targets.clone_from(targets);
+    if let Some(name) = options.ignore.iter().find(|name| used(name)) {
+        return Err(format!("--ignore {name}: the model was learned with it"));
+    }
+    if !options.features.is_empty() && options.features != *chosen {
+        return Err("--features: the model knows its columns by name; leave it out".into());
+    }
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::chunk::Chunk;
+use super::plan::listed;
 
 /// One feature: a column of numbers, or one level of a column of text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +79,11 @@ impl Schema {
     /// All features' names in order.
     pub fn names(&self) -> Vec<String> {
         (0..self.len()).map(|i| self.name(i)).collect()
+    }
+
+    /// The names for a message: not too many.
+    pub fn listed(&self) -> String {
+        listed(self.names())
     }
 
     /// Learns what a chunk has added: afterwards this is the schema as it was when that chunk had been read.

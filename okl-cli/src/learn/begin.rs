@@ -11,6 +11,7 @@ use super::course::Course;
 use crate::args::{Learn, Task as TaskName};
 use crate::input::Chunk;
 use crate::metrics::Task;
+use crate::predict::check_width;
 use crate::settings::{self, Look};
 use crate::store::{self, Position};
 use crate::table::note;
@@ -37,16 +38,13 @@ pub fn task_of(config: &Config) -> Task {
 pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Course)>> {
     check_flags(args)?;
     let table = settings::given(&args.settings)?;
-    let open =
-        |model: Option<Position>, task| Course::open(&args.data, &args.columns, &args.stream, model, task == Some(Task::Novelty));
     if let Some(path) = &args.stream.resume {
         let (learner, position) = store::load(path)?;
         let memory = args.settings.memory.is_some().then_some("memory");
         if let Some(name) = table.keys().map(String::as_str).next().or(memory) {
             return Err(usage(format!("--{name}: the model that is resumed brings its settings; leave this one out")));
         }
-        let task = task_of(learner.config());
-        return Ok(Some((learner, open(Some(position), Some(task))?)));
+        return resume(args, learner, position);
     }
     let known = match args.settings.task {
         _ if table.contains_key("loss") => Some(task_of(&Config::from_value(Value::Object(table.clone()))?)),
@@ -54,8 +52,24 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Course)>> {
         Some(TaskName::Numbers) => Some(Task::Numbers),
         _ => None,
     };
-    let mut course = open(None, known)?;
+    let mut course = Course::open(&args.data, &args.columns, &args.stream, None, known == Some(Task::Novelty))?;
     Ok(build(args, table, known, &mut course)?.map(|learner| (learner, course)))
+}
+
+/// Goes on with a model: over the same data where it stopped, or over new ones.
+fn resume(args: &Learn, learner: Learner, position: Option<Position>) -> anyhow::Result<Option<(Learner, Course)>> {
+    if args.stream.r#continue && position.is_none() {
+        return Err(usage(
+            "--continue: the model was not learned by `okl learn` and does not say where it stopped; leave it out",
+        ));
+    }
+    let position = position.unwrap_or_default();
+    let (named, novelty) = (position.schema.is_some(), task_of(learner.config()) == Task::Novelty);
+    let mut course = Course::open(&args.data, &args.columns, &args.stream, Some(position), novelty)?;
+    if !named && let Some(features) = course.look(1)?.first().map(|chunk| chunk.features) {
+        check_width(&learner, &args.data, course.schema(), features)?;
+    }
+    Ok(Some((learner, course)))
 }
 
 fn check_flags(args: &Learn) -> anyhow::Result<()> {

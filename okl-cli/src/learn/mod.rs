@@ -2,12 +2,14 @@
 
 mod begin;
 mod course;
+mod found;
 mod held_out;
 mod outcome;
 
 use std::time::Instant;
 
 use indicatif::ProgressBar;
+use okl::Config;
 
 pub use begin::{begin, task_of};
 pub use course::Course;
@@ -35,9 +37,11 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     let columns = predictions::columns(&learner, Some(course.schema()));
     let create = |to: &String| Predictions::create(to, args.show.predictions_format, task, &columns);
     let predictions = args.show.predictions.as_ref().map(create).transpose()?;
+    let asked = learner.config().clone();
     let mut run = Run::new(learner, task);
     let mut session = Session {
         args,
+        asked,
         course,
         table: Table::new(args.show.quiet),
         bar: table::bar(args.show.quiet),
@@ -55,6 +59,8 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
 /// What goes on beside the learning.
 struct Session<'a> {
     args: &'a Learn,
+    /// The settings as they were before the first row.
+    asked: Config,
     course: Course,
     table: Table,
     bar: ProgressBar,

@@ -1,7 +1,10 @@
 //! After the last row: the model, the figures, the report.
 
+use std::path::Path;
+
 use serde_json::json;
 
+use super::found::found;
 use super::{Session, held_out};
 use crate::metrics::{Summary, Task, count, percent};
 use crate::report::{self, Report};
@@ -72,25 +75,28 @@ impl Session<'_> {
         if outcome.summary.classes.as_ref().is_some_and(|c| c.known == 1) {
             note("the target has only one value: there is nothing to tell apart yet (say --task numbers if it is a number)");
         }
+        found(&self.asked, &run.learner).iter().for_each(|line| note(words::wrapped(line, "  ")));
         outcome.certificates.iter().for_each(|line| note(words::wrapped(line, "  ")));
         if self.skipped > 0 {
-            note(format_args!("{} rows could not be read and were skipped", count(self.skipped as f64)));
+            let rows = if self.skipped == 1 { "row" } else { "rows" };
+            note(format_args!("{} {rows} could not be read: skipped", count(self.skipped as f64)));
         }
     }
 
     fn write_report(&self, run: &Run, outcome: &Outcome) -> anyhow::Result<()> {
         let Some(path) = &self.args.show.report else { return Ok(()) };
         let schema = self.course.schema();
-        let command = std::env::args().collect::<Vec<_>>().join(" ");
+        let command = std::iter::once("okl".into()).chain(std::env::args().skip(1).map(typed)).collect::<Vec<_>>().join(" ");
         let config = run.learner.config().to_json();
         let facts = self.facts(run, outcome);
+        let title = name(&self.args.data);
         let decision = run.decision(&schema.names(), schema.targets.first().map_or("target", String::as_str))?;
         let report = Report {
             certificates: &outcome.certificates,
             decision: decision.as_ref(),
             alerts: (run.metrics.task() == Task::Novelty).then_some(&run.alerts),
             facts: &facts,
-            ..Report::new(&self.args.data, &command, &outcome.summary, &run.history, &config)
+            ..Report::new(&title, &command, &outcome.summary, &run.history, &config)
         };
         let mut bytes = Vec::new();
         report::write(&mut bytes, &report)?;
@@ -121,4 +127,19 @@ impl Session<'_> {
         facts.push(("okl", env!("CARGO_PKG_VERSION").into()));
         facts.into_iter().map(|(name, value)| (name.into(), value)).collect()
     }
+}
+
+/// What the data are called: the file without its folders.
+fn name(data: &str) -> String {
+    match (data, Path::new(data).file_name()) {
+        ("-", _) => "Standard input".into(),
+        (_, Some(name)) => name.to_string_lossy().into_owned(),
+        (data, None) => data.into(),
+    }
+}
+
+/// A word of a command as a shell takes it.
+fn typed(word: String) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }

@@ -76,7 +76,7 @@ impl ClassCounts {
     }
 
     pub fn summary(&self, names: &[String]) -> ClassSummary {
-        let per_class: Vec<ClassFigures> = (0..self.known.min(MOST_CLASSES)).map(|i| self.figures(i, name(names, i))).collect();
+        let per_class: Vec<ClassFigures> = self.shown(names).into_iter().map(|i| self.figures(i, name(names, i))).collect();
         let met: Vec<f64> = per_class.iter().filter_map(|c| c.f1).collect();
         let largest = per_class.iter().map(|c| c.examples).fold(0.0, f64::max);
         ClassSummary {
@@ -90,6 +90,16 @@ impl ClassCounts {
         }
     }
 
+    /// The classes in the order in which people look for them: numbers by size, names as they appeared.
+    fn shown(&self, names: &[String]) -> Vec<usize> {
+        let mut places: Vec<usize> = (0..self.known.min(MOST_CLASSES)).collect();
+        let numbers: Option<Vec<i64>> = places.iter().map(|&i| names.get(i)?.parse().ok()).collect();
+        if let Some(numbers) = numbers {
+            places.sort_by_key(|&i| numbers[i]);
+        }
+        places
+    }
+
     fn figures(&self, class: usize, name: String) -> ClassFigures {
         let examples: f64 = self.counts[class * SIDE..(class + 1) * SIDE].iter().sum();
         let said: f64 = self.counts.iter().skip(class).step_by(SIDE).sum();
@@ -99,7 +109,7 @@ impl ClassCounts {
     }
 
     fn confusion(&self, names: &[String]) -> Confusion {
-        let mut places: Vec<usize> = (0..self.known.min(MOST_CLASSES)).collect();
+        let mut places = self.shown(names);
         let mut names: Vec<String> = places.iter().map(|&i| name(names, i)).collect();
         if self.known > MOST_CLASSES {
             places.push(OTHER);

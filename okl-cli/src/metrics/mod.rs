@@ -200,7 +200,8 @@ impl Metrics {
 
     /// All of it; `names` are the classes' or the outputs', in order.
     pub fn summary(&self, names: &[String]) -> Summary {
-        let output = |(i, o): (usize, &OutputCounts)| o.summary(names.get(i).cloned().unwrap_or_else(|| format!("output {i}")));
+        let name = |i: usize| names.get(i).cloned().unwrap_or_else(|| format!("target {}", i + 1));
+        let output = |(i, o): (usize, &OutputCounts)| o.summary(name(i));
         let (classes, outputs) = match &self.detail {
             Detail::Classes(classes) => (Some(classes.summary(names)), Vec::new()),
             Detail::Numbers(outputs) => (None, outputs.iter().enumerate().map(output).collect()),

@@ -237,14 +237,14 @@ impl Summary {
         let last = format!("mean absolute; {}", self.of_last(figure));
         line(f, "error", &or_dash(self.error, figure), &last)?;
         line(f, "  no change", &or_dash(self.no_change_error, figure), "by repeating the last target")?;
-        writeln!(f, "{:<32}{:>12}{:>12}{:>12}{:>12}", "output", "RMSE", "MAE", "bias", "R²")?;
+        writeln!(f, "{:<32}{:>12}{:>12}{:>12}{:>12}", "target", "RMSE", "MAE", "bias", "R²")?;
         for o in self.outputs.iter().take(LISTED) {
             write!(f, "  {:<30}", cut(&o.name, 29))?;
             let mut cells = String::new();
             [o.rmse, o.mae, o.bias, o.r2].iter().try_for_each(|v| write!(cells, "{:>12}", or_dash(*v, figure)))?;
             writeln!(f, "{cells}")?;
         }
-        more(f, self.outputs.len(), "outputs")
+        more(f, self.outputs.len(), "targets")
     }
 }
 

@@ -116,7 +116,7 @@ pub(super) fn outputs(outputs: &[OutputSummary]) -> String {
     let rows: String = outputs.iter().map(line).collect();
     table(
         "Before learning. No change: the mean absolute change from one target to the next. Bias: the mean of target minus score. R²: 1 would be perfect, 0 is what the targets' own mean reaches.",
-        &["output", "RMSE", "MAE", "no change", "bias", "R²"],
+        &["target", "RMSE", "MAE", "no change", "bias", "R²"],
         &rows,
     )
 }

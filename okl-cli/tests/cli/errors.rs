@@ -13,6 +13,9 @@ fn settings_and_names() {
     fail(&["learn", &bad, "--target", "where"], 1, &["bad.csv, row 3, column 'y'", "'oops'", "--one-hot"]);
     fail(&["learn", &good, "--target", "where", "--loss", "nu_novelty", "--offset"], 2, &["offset"]);
     fail(&["learn", &good, "--target", "where", "--step", "constantt:1"], 2, &["constantt", "constant"]);
+    let names: Vec<String> = (0..50).map(|i| format!("p{i}")).collect();
+    let many = folder.write("many.csv", format!("{},digit\n{}7\n", names.join(","), "0,".repeat(50)));
+    fail(&["learn", &many, "--target", "label"], 2, &["no column 'label'", "p0, p1, ", ", digit (51 in all)"]);
     let wide = folder.write("wide.csv", "a,b,c\n1,2,3\n");
     fail(&["learn", &wide, "--target", "a,b", "--task", "classes"], 2, &["--target a,b", "one target"]);
     fail(&["learn", &good, "--target", "where", "--config", &folder.path("no.toml")], 1, &["no.toml", "cannot be read"]);
@@ -39,8 +42,8 @@ fn files_that_are_no_tables() {
     refuse("b.csv", &garbage, &["binary data"]);
     refuse("e.csv", b"", &["empty"]);
     refuse("h.csv", b"a,y\n", &["a header and no rows"]);
-    refuse("r.csv", b"a,b,y\n1,2,3\n1,2\n", &["row 3", "found 2 columns, expected 3"]);
-    refuse("i.csv", b"a,y\n1,2\ninf,3\n", &["row 3, column 'a'", "inf", "a finite number"]);
+    refuse("r.csv", b"a,b,y\n1,2,3\n1,2\n", &["row 3", "found 2 columns, expected 3", "--on-bad-row skip"]);
+    refuse("i.csv", b"a,y\n1,2\ninf,3\n", &["row 3, column 'a'", "inf", "a finite number", "--on-bad-row skip"]);
     refuse("n.csv", b"a,y\n1,2\nNaN,3\n", &["row 3, column 'a'", "missing", "--on-bad-row skip"]);
     refuse("l.csv", b"a,y\n1,2\n1e300,3\n", &["row 3, column 'a'", "1e300", "1e15", "rescale"]);
     let twice = folder.write("d.csv", "a,a,y\n1,2,3\n");

@@ -2,7 +2,9 @@
 
 use std::process::{Command, Stdio};
 
-use crate::support::{Folder, json, numbers, okl, ring, succeed};
+use okl_cli::metrics::figure;
+
+use crate::support::{Folder, fail, json, numbers, okl, ring, succeed};
 
 #[test]
 fn a_row_at_every_power_of_two_and_at_the_end() {
@@ -37,6 +39,26 @@ fn a_summary_with_what_people_ask_for() {
 }
 
 #[test]
+fn what_the_first_rows_decided_is_said() {
+    let folder = Folder::new("decided");
+    let (short, long) = (folder.write("short.csv", ring(200)), folder.write("long.csv", ring(300)));
+    let (_, err) = succeed(&["learn", &long, "--target", "where"]);
+    assert!(err.contains("Of 12 settings, ") && err.contains(" of the weight is on "), "{err}");
+    let plain = ["--gamma", "median", "--step", "decay", "--lambda", "0.001"];
+    let learn = [&["learn", &long, "--target", "where"], &plain[..]].concat();
+    let (_, err) = succeed(&learn);
+    let gamma = json(&learn)["config"]["kernel"]["gaussian"]["gamma"].as_f64().unwrap();
+    assert!(err.contains(&format!("From the first 256 examples: gamma = {}; rows ", figure(gamma))), "{err}");
+    succeed(&[&learn[..], &["--quiet", "-o", &folder.path("m.okl")]].concat());
+    let (words, _) = succeed(&["inspect", &folder.path("m.okl")]);
+    assert!(words.contains(&format!("gaussian:gamma={}\n", figure(gamma))), "{words}");
+    let (_, err) = succeed(&["learn", &short, "--target", "where"]);
+    assert!(err.contains("are provisional") && err.contains("256 examples"), "{err}");
+    let (_, err) = succeed(&["learn", &long, "--target", "where", "--gamma", "0.5", "--scale", "none"]);
+    assert!(!err.contains("From the first") && !err.contains("provisional"), "{err}");
+}
+
+#[test]
 fn everything_fits_80_columns() {
     let folder = Folder::new("columns");
     let (ring, numbers) = (folder.write("ring.csv", ring(700)), folder.write("n.csv", numbers(700)));
@@ -54,6 +76,17 @@ fn everything_fits_80_columns() {
         fits(&succeed(&[&["learn", "-o", &model], &args[..]].concat()).1);
         fits(&succeed(&["inspect", &model]).0);
     }
+}
+
+#[test]
+fn a_report_has_the_name_of_the_data_and_the_command_as_it_is_typed() {
+    let folder = Folder::new("typed");
+    let data = folder.write("two rings.csv", ring(200).replacen("where", "what's there", 1));
+    succeed(&["learn", &data, "--target", "what's there", "--report", &folder.path("r.html"), "--quiet"]);
+    let page = folder.read("r.html").replace("&#39;", "'");
+    assert!(page.contains("<h1>two rings.csv</h1>"), "{page}");
+    let command = format!("okl learn '{data}' --target 'what'\\''s there' --report {} --quiet", folder.path("r.html"));
+    assert!(page.contains(&command), "{command}: {page}");
 }
 
 #[test]
@@ -125,4 +158,17 @@ fn a_closed_pipe_is_not_an_error() {
     let mut child = okl(&["learn", &data, "--target", "where", "-o", &model]).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stderr.take());
     assert!(child.wait().unwrap().success() && std::path::Path::new(&model).exists());
+}
+
+#[test]
+fn errors_are_one_line_in_a_log_and_fit_a_terminal() {
+    let folder = Folder::new("complaint");
+    let data = folder.write("t.csv", "a,c,y\n1,2,2\n2,,3\n");
+    let (learn, words) = (["learn", &data, "--target", "y"], ["t.csv, row 3, column 'c'", "missing", "leaves such rows out"]);
+    fail(&learn, 1, &words);
+    let err = String::from_utf8(okl(&learn).output().unwrap().stderr).unwrap();
+    assert_eq!(err.lines().count(), 1, "{err}");
+    let Some(shown) = on_a_terminal(&format!("{} {}", env!("CARGO_BIN_EXE_okl"), learn.join(" ")), true) else { return };
+    assert!(shown.lines().filter(|line| !line.contains(&data)).all(|line| line.chars().count() <= 80), "{shown}");
+    assert!(words.iter().all(|word| shown.replace("\r\n  ", " ").contains(word)), "{shown}");
 }

@@ -43,7 +43,7 @@ fn a_line_for_every_line_also_where_rows_are_bad() {
     assert_eq!(lines.iter().map(|l| l.split(',').next().unwrap()).collect::<Vec<_>>(), ["line", "2", "3", "4", "5", "6", "7"]);
     assert!(lines.iter().all(|line| line.matches(',').count() == 2), "a table: {csv}");
     assert_eq!([lines[1], lines[3], lines[4], lines[6]], ["2,,", "4,,", "5,,", "7,,"]);
-    assert!(err.contains("skipped: ") && err.contains("4 rows could not be read and were skipped"), "{err}");
+    assert!(err.contains("skipped: ") && err.contains("4 rows could not be read: skipped"), "{err}");
     let (jsonl, _) = succeed(&["predict", &model, &data, "--on-bad-row", "skip", "--predictions-format", "jsonl"]);
     let rows = rows(&jsonl);
     assert!(rows.iter().map(|row| row["line"].as_u64().unwrap()).eq(2..8));

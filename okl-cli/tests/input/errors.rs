@@ -3,6 +3,9 @@
 use crate::input::{Bad, Format, LONGEST_LINE, Options, Reader, Trouble};
 use crate::support::{Temp, gzip, read, read_stream, refusal, target};
 
+/// What every message about a row that could be left out ends with.
+const ADVICE: &str = "; --on-bad-row skip leaves such rows out";
+
 fn skip(options: Options) -> Options {
     Options { skip_bad_rows: true, ..options }
 }
@@ -46,7 +49,7 @@ fn a_line_without_end() {
 fn ragged_rows() {
     assert_eq!(
         refusal("t.csv", "a,b,y\n1,2,3\n1,2\n", target("y")),
-        "t.csv, row 3: found 2 columns, expected 3 as in the first row (delimiter ',')"
+        format!("t.csv, row 3: found 2 columns, expected 3 as in the first row (delimiter ','){ADVICE}")
     );
     assert!(refusal("t.csv", "a,b,y\n1,2,3\n1,2,3,\n", target("y")).contains("found 4 columns, expected 3"));
     assert!(refusal("t.csv", "a,b,y\n1,2,3\n\"1\",2,3,4\n", target("y")).contains("found 4 columns, expected 3"));
@@ -56,6 +59,9 @@ fn ragged_rows() {
 
 #[test]
 fn names() {
+    // What a terminal would obey is written out, and counts as what is written.
+    let odd = refusal("t.csv", format!("{},b\n1,2\n", "\u{7f}".repeat(300)), target("z"));
+    assert!(odd.contains("the columns are \\u{7f}\\u{7f}") && odd.ends_with("..."), "{odd}");
     assert_eq!(refusal("t.csv", "a,b,a\n1,2,3\n", target("b")), "t.csv: columns 1 and 3 are both named 'a'; rename one");
     assert_eq!(refusal("t.csv", "a,b\n1,2\n", target("z")), "t.csv: no column 'z'; the columns are a, b");
     assert_eq!(
@@ -94,10 +100,8 @@ fn text_where_numbers_belong() {
 fn missing_features() {
     for missing in ["", " ", "NA", "NaN", "?", "null", "n/a"] {
         let text = format!("a,b,y\n1,2,1\n3,{missing},1\n5,6,1\n");
-        assert!(
-            refusal("t.csv", &text, target("y"))
-                .starts_with("t.csv, row 3, column 'b': the value is missing; fill it in, or skip")
-        );
+        let message = format!("t.csv, row 3, column 'b': the value is missing; fill it in{ADVICE}");
+        assert_eq!(refusal("t.csv", &text, target("y")), message);
         let all = read("t.csv", &text, skip(target("y"))).unwrap();
         assert_eq!((all.x.len(), all.bad, all.lines), (2, vec![(1, 3)], vec![2, 4]));
     }
@@ -111,6 +115,7 @@ fn missing_features() {
     let last = reader.next().unwrap().unwrap();
     assert_eq!((last.rows, last.bad, last.first_bad.unwrap().line()), (0, vec![Bad { before: 0, line: 3 }], Some(3)));
     assert!(refusal("t.csv", "a,y\n?,1\nNA,2\n", skip(target("y"))).contains("none of its 2 rows can be read; the first: "));
+    assert!(!refusal("t.csv", "a,y\n?,1\nNA,2\n", skip(target("y"))).contains(ADVICE), "they are left out already");
 }
 
 #[test]
@@ -168,7 +173,7 @@ fn json_that_is_none() {
 
 #[test]
 fn rows_without_features() {
-    let message = "t.vw, row 1: found no feature, in this row or before; expected at least one";
+    let message = format!("t.vw, row 1: found no feature, in this row or before; expected at least one{ADVICE}");
     assert_eq!(refusal("t.vw", "1 |\n1 | a\n1 |\n", Options::default()), message);
     let all = read("t.vw", "1 |\n1 | a\n1 |\n", skip(Options::default())).unwrap();
     assert_eq!((all.x, all.lines), (vec![vec![1.0], vec![0.0]], vec![2, 3]));

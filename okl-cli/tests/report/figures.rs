@@ -1,6 +1,6 @@
 //! Metrics against naive recomputation over stored predictions.
 
-use okl_cli::metrics::{self, MOST_CLASSES, Metrics, Observed, Summary, Target, Task, WINDOW};
+use okl_cli::metrics::{self, ClassSummary, MOST_CLASSES, Metrics, Observed, Summary, Target, Task, WINDOW};
 
 use crate::support::{HOSTILE, Random, names};
 
@@ -85,6 +85,26 @@ fn confusion_and_f1_are_the_naive_ones() {
     close(summary.macro_f1.unwrap(), total);
     assert_eq!(summary.confusion.unsaid, rows[0].2);
     assert!(summary.auc.is_none());
+}
+
+#[test]
+fn classes_that_are_numbers_stand_in_order() {
+    let rows = class_stream(3, 200, 11);
+    let metrics = of_classes(&rows, 0);
+    let summary = |names: [&str; 3]| metrics.summary(&names.map(String::from)).classes.unwrap();
+    let (named, numbered) = (summary(["x", "10", "-2"]), summary(["9", "10", "-2"]));
+    let order = |classes: &ClassSummary| classes.per_class.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        (order(&named), order(&numbered)),
+        (vec!["x".into(), "10".into(), "-2".into()], vec!["-2".into(), "9".into(), "10".into()])
+    );
+    assert_eq!(numbered.confusion.names, order(&numbered));
+    for (i, truth) in [2, 0, 1].into_iter().enumerate() {
+        assert_eq!(numbered.per_class[i].examples, named.per_class[truth].examples);
+        for (j, said) in [2, 0, 1].into_iter().enumerate() {
+            assert_eq!(numbered.confusion.counts[i][j], named.confusion.counts[truth][said]);
+        }
+    }
 }
 
 #[test]
@@ -176,7 +196,7 @@ fn figures_of_numbers_are_the_naive_ones() {
         rows.push(row);
     }
     let summary = metrics.summary(&["level".into()]);
-    assert_eq!(summary.outputs[1].name, "output 1");
+    assert_eq!(summary.outputs[1].name, "target 2");
     for (o, output) in summary.outputs.iter().enumerate() {
         let of = |f: &dyn Fn(f64, f64) -> f64| mean(rows.iter().map(|(z, y, w)| (f(z[o], y[o]), *w)));
         let (centre, squared) = (of(&|_, y| y), of(&|z, y| (y - z).powi(2)));

@@ -1,0 +1,49 @@
+//! What was left to the first rows, and came out, in words.
+
+use okl::{Config, Learner};
+use serde_json::Value;
+
+use crate::metrics::{count, figure, percent};
+use crate::words::member_in_words;
+
+/// One line about what the first rows decided; none if nothing was left to them. `asked` is the configuration before them.
+pub fn found(asked: &Config, learner: &Learner) -> Option<String> {
+    let now = learner.config();
+    if learner.warming_up() {
+        let (needs, had) = (count(asked.warmup as f64), count(learner.examples() as f64));
+        return Some(format!(
+            "Widths and scales are provisional: they are settled by the first {needs} examples, of {had} so far."
+        ));
+    }
+    if let [(leader, weight), _, ..] = &learner.members()[..] {
+        let (all, leader) = (learner.members().len(), member_in_words(learner, leader));
+        return Some(format!("Of {all} settings, {} of the weight is on {leader}.", percent(*weight)));
+    }
+    let mut gammas = Vec::new();
+    settled(&value(asked), &value(now), &mut gammas);
+    let list = gammas.iter().map(|gamma| figure(*gamma)).collect::<Vec<_>>().join(", ");
+    (!gammas.is_empty()).then(|| format!("From the first {} examples: gamma = {list}{}.", count(asked.warmup as f64), alike(now)))
+}
+
+fn value(config: &Config) -> Value {
+    serde_json::to_value(config).unwrap_or_default()
+}
+
+/// The numbers that stand where "auto" or "median" stood.
+fn settled(asked: &Value, now: &Value, numbers: &mut Vec<f64>) {
+    match (asked, now) {
+        (Value::String(word), Value::Number(number)) if word == "auto" || word == "median" => numbers.extend(number.as_f64()),
+        (Value::Object(asked), Value::Object(now)) => {
+            asked.iter().filter_map(|(key, part)| Some((part, now.get(key)?))).for_each(|(a, n)| settled(a, n, numbers));
+        }
+        (Value::Array(asked), Value::Array(now)) => asked.iter().zip(now).for_each(|(a, n)| settled(a, n, numbers)),
+        _ => {}
+    }
+}
+
+/// What a Gaussian's width means: exp(-gamma r²) = 1/2.
+fn alike(config: &Config) -> String {
+    let gamma = value(config)["kernel"]["gaussian"]["gamma"].as_f64();
+    let half = gamma.map(|gamma| (std::f64::consts::LN_2 / gamma).sqrt());
+    half.map_or(String::new(), |half| format!("; rows {} apart, as scaled, count as half alike", figure(half)))
+}

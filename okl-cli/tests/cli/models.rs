@@ -1,0 +1,70 @@
+//! Models that came out of a program: their columns have no names, and where they stopped is not for us to know.
+
+use okl::{Batch, Config, Learner, Workspace};
+
+use crate::support::{Folder, fail, numbers, ring, succeed};
+
+const X: [f32; 8] = [0.0, 0.5, 1.0, -1.0, 0.25, 2.0, -0.5, 0.75];
+
+/// A learner of two features as a program would make it, with a note of the program's own in its position.
+fn learner(position: &[u8]) -> Learner {
+    let config = "loss = 'squared'\nkernel = 'gaussian:0.5'\nstep = 'constant:0.5'\nbudget = 'unlimited'";
+    let mut learner = Learner::new(Config::from_toml(config).unwrap()).unwrap();
+    learner.learn(&Batch::new(&X, 2).numbers(&[1.0, 2.0, 3.0, 4.0])).unwrap();
+    learner.set_position(position);
+    learner
+}
+
+/// The same rows with a column before and one behind.
+fn table() -> String {
+    let rows = X.chunks(2).enumerate().map(|(i, x)| format!("{i},{},{},{}\n", x[0], x[1], i + 1));
+    std::iter::once("id,a,b,y\n".to_owned()).chain(rows).collect()
+}
+
+#[test]
+fn columns_are_chosen_for_a_model_that_has_no_names_for_them() {
+    let folder = Folder::new("nameless");
+    let data = folder.write("t.csv", table());
+    for note in [&b""[..], b"row 17 of Tuesday"] {
+        let learner = learner(note);
+        let model = folder.write("m.okl", learner.to_bytes());
+        let expected = learner.predict(&mut Workspace::default(), &X, 2).unwrap().values;
+        let refused = ["t.csv: has 4 columns", "(id, a, b, y)", "takes 2", "--features", "--ignore"];
+        fail(&["predict", &model, &data], 2, &refused);
+        fail(&["predict", &model, &data, "--ignore", "id,why"], 2, &["no column 'why'", "id, a, b, y"]);
+        for flags in [["--ignore", "id,y"], ["--features", "a,b"]] {
+            let (csv, _) = succeed(&[&["predict", &model, &data], &flags[..]].concat());
+            let scores: Vec<f64> = csv.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect();
+            assert_eq!(scores, expected, "{flags:?}");
+        }
+        succeed(&["inspect", &model]);
+        fail(
+            &["learn", "--resume", &model, "--continue", &data, "--target", "y", "--ignore", "id"],
+            2,
+            &["--continue", "stopped"],
+        );
+        fail(&["learn", "--resume", &model, &data, "--target", "y"], 2, &["t.csv: has 3 columns", "takes 2", "--ignore"]);
+        let (_, err) = succeed(&["learn", "--resume", &model, &data, "--target", "y", "--ignore", "id"]);
+        assert!(err.lines().any(|line| line.starts_with("  y  ")), "the target has its name: {err}");
+    }
+}
+
+#[test]
+fn a_model_that_knows_its_columns_keeps_to_them() {
+    let folder = Folder::new("named");
+    let (data, model) = (folder.write("n.csv", numbers(100)), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "u", "--features", "a,b", "--quiet", "-o", &model]);
+    let (plain, _) = succeed(&["predict", &model, &data]);
+    for flags in [["--ignore", "c,v"], ["--features", "a,b"]] {
+        assert_eq!(succeed(&[&["predict", &model, &data], &flags[..]].concat()).0, plain, "{flags:?}");
+    }
+    fail(&["predict", &model, &data, "--ignore", "b"], 2, &["--ignore b", "learned with it"]);
+    fail(&["predict", &model, &data, "--features", "a,c"], 2, &["--features", "knows its columns"]);
+}
+
+#[test]
+fn what_a_newer_okl_remembers_is_not_guessed() {
+    let folder = Folder::new("newer");
+    let model = folder.write("m.okl", learner(br#"{"rows": "seven"}"#).to_bytes());
+    fail(&["predict", &model, &folder.write("ring.csv", ring(5))], 1, &["m.okl", "not in words of this okl"]);
+}
