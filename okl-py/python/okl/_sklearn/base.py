@@ -138,6 +138,8 @@ class KernelEstimator(BaseEstimator):
             )
         if config["lambda"] == "auto":
             plain["lambda"] = PLAIN_ALPHA
+        if config["average"] == "auto":
+            plain["average"] = "none"  # terms do not last, see keeps_means
         return Learner(plain)
 
     def _threaded(self, learner: Learner) -> Learner:
