@@ -119,6 +119,8 @@ pub(crate) struct Scratch {
     pub(crate) row: Vec<f32>,
     pub(crate) expired: Vec<usize>,
     pub(crate) blend: Vec<[f64; 3]>,
+    /// Of each head, two terms and the one they become.
+    pub(crate) merging: Vec<[Term; 3]>,
     sums: Vec<f64>,
     pub(crate) reading: Reading,
     pub(crate) terms: [Term; 3],

@@ -188,12 +188,17 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
     fn merge(&mut self, from: usize, into: usize, h: f64) {
         let exact = self.exact_norms();
         self.terms.space.term_self_values(into, &mut self.scratch.term_values);
-        let pairs: Vec<[Term; 2]> = self.heads.iter().map(|head| [from, into].map(|slot| head.term(slot))).collect();
+        let mut triples = std::mem::take(&mut self.scratch.merging);
+        triples.resize_with(self.heads.len(), Default::default);
+        for (head, [a, b, _]) in self.heads.iter().zip(&mut triples) {
+            head.expansion.get(from, a);
+            head.expansion.get(into, b);
+        }
         if exact {
             for (which, slot) in [from, into].into_iter().enumerate() {
                 self.read_term_row(slot);
-                for (head, pair) in pairs.iter().enumerate() {
-                    self.scratch.terms[0].clone_from(&pair[which]);
+                for (head, triple) in triples.iter().enumerate() {
+                    self.scratch.terms[0].clone_from(&triple[which]);
                     self.correct_norms(head, 0, -1.0);
                     self.heads[head].expansion.clear(slot);
                 }
@@ -206,27 +211,27 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             self.heads.iter_mut().for_each(|head| head.expansion.clear(into));
             self.read_term_row(into);
         }
-        for (head, [a, b]) in pairs.iter().enumerate() {
+        for (head, [a, b, merged]) in triples.iter_mut().enumerate() {
             let plane = self.heads[head].plane;
             let (own, [apart, from_new, into_new]) = (self.scratch.term_values[plane], values[plane]);
-            let mut merged = Term::default();
             merged.set_scaled(a, from_new / own);
             merged.add_scaled(b, into_new / own);
+            let (a, b, merged) = (&*a, &*b, &*merged);
             let lost = |part: fn(&Term) -> &[f64]| {
                 let form = |x: &Term, y: &Term| self.output.form(&[1.0], part(x), part(y));
                 let before = own * (form(a, a) + form(b, b)) + 2.0 * apart * form(a, b);
-                (before - own * form(&merged, &merged)).max(0.0).sqrt()
+                (before - own * form(merged, merged)).max(0.0).sqrt()
             };
             let (lost, of_mean) = (lost(|term| &term.alpha), lost(|term| &term.mean));
             if exact {
-                self.scratch.terms[0].clone_from(&merged);
+                self.scratch.terms[0].clone_from(merged);
                 self.correct_norms(head, 0, 1.0);
             }
             self.heads[head].lose(lost, of_mean, exact);
             self.heads[head].expansion.clear(from);
-            self.heads[head].expansion.set(into, &merged);
+            self.heads[head].expansion.set(into, merged);
         }
-        self.scratch.blend = values;
+        (self.scratch.blend, self.scratch.merging) = (values, triples);
         self.terms.name(into, NO_ID);
         self.terms.space.refresh(into, &mut self.tile);
     }
