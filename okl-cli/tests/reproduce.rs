@@ -1,5 +1,7 @@
 //! The experiments of the papers, small and on generated data: the same code that `okl reproduce` runs.
 
+#[path = "reproduce/budgets.rs"]
+mod budgets;
 #[path = "reproduce/command.rs"]
 mod command;
 #[path = "reproduce/data.rs"]

@@ -4,6 +4,7 @@
 //! clock from the context, so that one seed gives one page (times excepted) and a smoke test runs the same code on
 //! generated data in a moment.
 
+pub mod budgets;
 pub mod data;
 pub mod image;
 pub mod norma_losses;
@@ -66,6 +67,12 @@ pub const EXPERIMENTS: &[Experiment] = &[
         about: "OLOK, section 3: several outputs at once, online against the batch solution, in error and time",
         wants: &[&data::WINE, &data::PARKINSON],
         run: olok::run,
+    },
+    Experiment {
+        name: "budgets",
+        about: "BSGD, Table 3: test accuracy in one pass with 100 and 500 terms, beside the published figures and LIBSVM",
+        wants: &[&data::USPS, &data::IJCNN1, &data::A9A],
+        run: budgets::run,
     },
 ];
 
