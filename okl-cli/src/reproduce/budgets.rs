@@ -2,7 +2,7 @@
 //!
 //! BSGD is Pegasos, eta_t = 1/(lambda t), that merges two terms whenever there is one too many. It is run again beside what okl
 //! has to offer: steps that fall to nothing over the pass, the implicit step of algorithms.md 3.3, and an averaged hypothesis.
-//! Both have their settings chosen in the same way, on a fifth of the training set that is held out ([`choose`]); the test set is
+//! Both have their settings chosen in the same way, on fifths of the training set that are held out ([`choose`]); the test set is
 //! read with the settings chosen, and nothing follows from what it says.
 
 pub mod choose;

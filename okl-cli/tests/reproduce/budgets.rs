@@ -1,12 +1,12 @@
 //! budgets, small.
 
 use okl_cli::reproduce::Context;
-use okl_cli::reproduce::budgets::choose::{self, EACH};
+use okl_cli::reproduce::budgets::choose::{self, EACH, TURNS};
 use okl_cli::reproduce::budgets::problem::{PROBLEMS, Problem};
 use okl_cli::reproduce::budgets::runs::Run;
 use okl_cli::reproduce::budgets::setting::{Method, Room};
 use okl_cli::reproduce::budgets::{Outcome, measure};
-use okl_cli::reproduce::data::Data;
+use okl_cli::reproduce::data::{Data, Rows};
 
 use super::frame::page;
 
@@ -47,37 +47,48 @@ fn later_passes_come_back_to_the_same_terms() {
     assert!(often.terms() <= outcome.rows.0);
 }
 
-#[test]
-fn the_rows_held_out_are_a_fifth_and_the_others_are_learned() {
-    let train = data(SIGNS).train;
-    let (learned, held_out) = choose::split(&train);
-    assert_eq!((learned.len(), held_out.len()), (480, 120));
-    let bits = |row: &[f32]| row.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
-    let mut split: Vec<_> = (0..480).map(|i| bits(learned.row(i))).chain((0..120).map(|i| bits(held_out.row(i)))).collect();
-    let mut all: Vec<_> = (0..600).map(|i| bits(train.row(i))).collect();
-    (split.sort(), all.sort());
-    assert!(split == all, "every row once");
+fn bits(rows: &Rows) -> Vec<Vec<u32>> {
+    (0..rows.len()).map(|i| rows.row(i).iter().map(|v| v.to_bits()).collect()).collect()
 }
 
-/// The choice, made again the long way, for one method with few terms.
+#[test]
+fn a_turn_holds_out_a_fifth_and_learns_the_others() {
+    let train = data(SIGNS).train;
+    let mut all = bits(&train);
+    all.sort();
+    for turn in 0..TURNS {
+        let (learned, held_out) = choose::split(&train, turn);
+        assert_eq!((learned.len(), held_out.len()), (480, 120));
+        let mut split = [bits(&learned), bits(&held_out)].concat();
+        split.sort();
+        assert!(split == all, "every row once");
+        assert!(turn == 0 || bits(&held_out).iter().all(|row| !bits(&choose::split(&train, 0).1).contains(row)));
+    }
+}
+
+/// The choice, made again the long way, for one method with few terms: two of four settings stay for the second of two turns.
 #[test]
 fn the_best_on_the_rows_held_out_is_chosen() {
     let (context, data) = (Context::smoke(1), data(SIGNS));
     let choices = choose::all(&context, SIGNS, &data).expect("it runs");
-    let (learned, held_out) = choose::split(&data.train);
-    let order: Vec<usize> = okl_cli::random::order(learned.len(), 2012, 1).into_iter().map(|row| row as usize).collect();
     let choice = &choices[choose::place(Method::Bsgd, Room::Few)];
+    let accuracy = |gamma: f64, lambda: f64, turn: usize| {
+        let (learned, held_out) = choose::split(&data.train, turn);
+        let order = okl_cli::random::order(learned.len(), 2012, 1 + turn as u64).into_iter().map(|row| row as usize).collect();
+        let config = format!("{}\nkernel='gaussian:{gamma}'\nlambda={lambda}\nstep='pegasos'\nbudget='merge:20'", SIGNS.loss);
+        Run::learn(&context, &config, &learned, &[order], &held_out).expect("it runs").accuracy
+    };
     let mut found = Vec::new();
-    for gamma in &SIGNS.grid.gammas[..2] {
-        for lambda in &SIGNS.grid.pegasos_lambdas[..2] {
-            let config = format!("{}\nkernel='gaussian:{gamma}'\nlambda={lambda}\nstep='pegasos'\nbudget='merge:20'", SIGNS.loss);
-            let run = Run::learn(&context, &config, &learned, std::slice::from_ref(&order), &held_out).expect("it runs");
-            found.push((run.accuracy, *gamma, *lambda));
+    for &gamma in &SIGNS.grid.gammas[..2] {
+        for &lambda in &SIGNS.grid.pegasos_lambdas[..2] {
+            found.push((accuracy(gamma, lambda, 0), gamma, lambda));
         }
     }
-    let best = found.iter().map(|f| f.0).fold(0.0, f64::max);
-    assert_eq!(choice.held_out, best);
-    assert!(found.contains(&(best, choice.setting.gamma, choice.setting.lambda)));
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let whole = found[..2].iter().map(|(first, gamma, lambda)| ((first + accuracy(*gamma, *lambda, 1)) / 2.0, *gamma, *lambda));
+    let whole: Vec<_> = whole.collect();
+    let best = if whole[1].0 > whole[0].0 { whole[1] } else { whole[0] };
+    assert_eq!((choice.held_out, choice.setting.gamma, choice.setting.lambda), best);
 }
 
 #[test]

@@ -1,4 +1,7 @@
-//! Settings are chosen by the accuracy on rows that are held out of the training set: a fifth, always the same one.
+//! Settings are chosen by the accuracy on rows that are held out of the training set, in turns that each hold out another fifth.
+//!
+//! After the first turn only the best stay in the race; the best of these over all turns is chosen. For several passes those are
+//! tried that stayed in the race for one.
 
 use rayon::prelude::*;
 
@@ -12,8 +15,10 @@ use crate::reproduce::stats::Spread;
 
 /// From which the rows held out and the shuffles of the others follow, whatever the seed of the page.
 const SEED: u64 = 2012;
-/// Shuffles that a setting is tried on.
-const SHUFFLES: u64 = 3;
+/// Turns in all.
+pub const TURNS: usize = 3;
+/// Settings that stay after the first turn.
+pub const STAY: usize = 8;
 
 /// What a setting is chosen for.
 pub const EACH: [(Method, Room); 7] = [
@@ -36,7 +41,7 @@ pub fn place(method: Method, room: Room) -> usize {
 pub struct Choice {
     /// The best of those tried; the first of equals.
     pub setting: Setting,
-    /// Its accuracy on the rows held out.
+    /// Its accuracy on the rows held out, over all turns.
     pub held_out: f64,
     /// What was recorded when the choice was made last.
     pub recorded: Setting,
@@ -73,16 +78,27 @@ fn grid(context: &Context, problem: &Problem) -> Grid {
     Grid { gammas: few(gammas), lambdas: few(lambdas), etas: few(etas), pegasos_lambdas: few(pegasos_lambdas) }
 }
 
-/// How many runs it takes to choose.
-pub fn count(context: &Context, problem: &Problem) -> usize {
-    let grid = grid(context, problem);
-    EACH.iter().map(|(method, _)| tried(*method, &grid).len()).sum()
+/// Turns, and settings that stay after the first.
+fn race(context: &Context) -> (usize, usize) {
+    context.sized((TURNS, STAY), (2, 2))
 }
 
-/// The rows that are learned and those held out.
-pub fn split(train: &Rows) -> (Rows, Rows) {
-    let shuffled = train.gather(&indices(train.len(), 0));
-    shuffled.split(train.len() * 4 / 5)
+/// How many runs it takes to choose.
+pub fn count(context: &Context, problem: &Problem) -> usize {
+    let (grid, (turns, stay)) = (grid(context, problem), race(context));
+    let runs = |(method, room): &(Method, Room)| {
+        let settings = tried(*method, &grid).len();
+        if *room == Room::Passes { settings.min(stay) * turns } else { settings + settings.min(stay) * (turns - 1) }
+    };
+    EACH.iter().map(runs).sum()
+}
+
+/// The rows that are learned in a turn and those held out; the first turn holds out the last fifth of one shuffle.
+pub fn split(train: &Rows, turn: usize) -> (Rows, Rows) {
+    let learned = train.len() * 4 / 5;
+    let mut order = indices(train.len(), 0);
+    order.rotate_right((train.len() - learned) * turn);
+    train.gather(&order).split(learned)
 }
 
 fn indices(rows: usize, pass: u64) -> Vec<usize> {
@@ -94,24 +110,36 @@ fn indices(rows: usize, pass: u64) -> Vec<usize> {
 /// # Errors
 /// After Ctrl-C.
 pub fn all(context: &Context, problem: &Problem, data: &Data) -> anyhow::Result<Vec<Choice>> {
-    let (learned, held_out) = split(&data.train);
-    let shuffles = context.sized(SHUFFLES, 1);
-    let grid = grid(context, problem);
-    let accuracy = |setting: &Setting, room: Room| {
+    let (grid, (turns, stay)) = (grid(context, problem), race(context));
+    let splits: Vec<(Rows, Rows)> = (0..turns).map(|turn| split(&data.train, turn)).collect();
+    let accuracy = |setting: &Setting, room: Room, turn: usize| {
         context.step(format!("{}, choosing for {}", problem.set.name, room.budget(context)))?;
+        let (learned, held_out) = &splits[turn];
         let config = setting.config(problem, &room.budget(context), room.passes() * learned.len() as u64);
-        let run = |shuffle: u64| {
-            let orders: Vec<_> = (0..room.passes()).map(|pass| indices(learned.len(), 1 + shuffle + pass * shuffles)).collect();
-            Run::learn(context, &config, &learned, &orders, &held_out)
+        let pass = |pass: u64| indices(learned.len(), 1 + turn as u64 + pass * turns as u64);
+        let orders: Vec<_> = (0..room.passes()).map(pass).collect();
+        anyhow::Ok(Run::learn(context, &config, learned, &orders, held_out)?.accuracy)
+    };
+    let mut stayed = Vec::new();
+    let mut choose = |(i, (method, room)): (usize, &(Method, Room))| {
+        let settings = if *room == Room::Passes { std::mem::take(&mut stayed) } else { tried(*method, &grid) };
+        let first = |setting: Setting| Ok((setting, accuracy(&setting, *room, 0)?));
+        let mut ranked = settings.into_par_iter().map(first).collect::<anyhow::Result<Vec<_>>>()?;
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        ranked.truncate(stay);
+        stayed = ranked.iter().map(|found| found.0).collect();
+        let whole = |(setting, first): (Setting, f64)| {
+            let later = (1..turns).map(|turn| accuracy(&setting, *room, turn)).collect::<anyhow::Result<Vec<_>>>()?;
+            Ok((setting, Spread::of(std::iter::once(first).chain(later)).mean))
         };
-        let runs = (0..shuffles).map(run).collect::<anyhow::Result<Vec<_>>>()?;
-        anyhow::Ok(Spread::of(runs.iter().map(|run| run.accuracy)).mean)
+        let found = ranked.into_par_iter().map(whole).collect::<anyhow::Result<Vec<_>>>()?;
+        let (setting, held_out) = found.into_iter().fold(None, better).expect("a grid is not empty");
+        Ok(Choice { setting, held_out, recorded: problem.chosen[i].0 })
     };
-    let choose = |(i, (method, room)): (usize, &(Method, Room))| {
-        let settings = tried(*method, &grid);
-        let found: Vec<f64> = settings.par_iter().map(|s| accuracy(s, *room)).collect::<anyhow::Result<_>>()?;
-        let best = (0..found.len()).fold(0, |best, i| if found[i] > found[best] { i } else { best });
-        Ok(Choice { setting: settings[best], held_out: found[best], recorded: problem.chosen[i].0 })
-    };
-    EACH.iter().enumerate().map(choose).collect()
+    EACH.iter().enumerate().map(&mut choose).collect()
+}
+
+/// The first of equals.
+fn better(best: Option<(Setting, f64)>, next: (Setting, f64)) -> Option<(Setting, f64)> {
+    best.filter(|best| best.1 >= next.1).or(Some(next))
 }

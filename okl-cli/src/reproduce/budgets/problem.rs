@@ -76,10 +76,10 @@ pub const PROBLEMS: [Problem; 3] = [
         published: Published { libsvm: 95.27, pegasos: 94.41, norma: 93.40, few: 91.76, many: 92.91 },
         libsvm: Reference { accuracy: 95.27, vectors: 2336, seconds: 1.7, setting: (10.0, 0.0078125) },
         grid: Grid {
-            gammas: &[0.005, 0.01, 0.02, 0.03],
+            gammas: &[0.005, 0.01, 0.02, 0.03, 0.05],
             lambdas: &[1e-6],
             etas: &[1.0, 3.0, 10.0],
-            pegasos_lambdas: &[1e-6, 3e-6, 1e-5, 3e-5, 1e-4],
+            pegasos_lambdas: &[1e-5, 3e-5, 1e-4, 3e-4, 1e-3],
         },
         chosen: [
             (pegasos(0.01, 1e-5), 0.0),
@@ -97,10 +97,10 @@ pub const PROBLEMS: [Problem; 3] = [
         published: Published { libsvm: 98.72, pegasos: 98.76, norma: 93.41, few: 97.27, many: 98.08 },
         libsvm: Reference { accuracy: 98.7, vectors: 2478, seconds: 35.0, setting: (32.0, 2.0) },
         grid: Grid {
-            gammas: &[1.5, 2.5, 4.0, 8.0],
+            gammas: &[1.5, 2.5, 4.0, 8.0, 16.0],
             lambdas: &[1e-6, 1e-5],
             etas: &[3.0, 6.0, 12.0],
-            pegasos_lambdas: &[1e-6, 3e-6, 1e-5, 3e-5, 1e-4],
+            pegasos_lambdas: &[3e-6, 1e-5, 3e-5, 1e-4, 3e-4],
         },
         chosen: [
             (pegasos(2.0, 1e-5), 0.0),

@@ -1,6 +1,6 @@
 //! The page of budgets.
 
-use super::choose::EACH;
+use super::choose::{EACH, STAY, TURNS};
 use super::problem::{Grid, Problem};
 use super::runs::Measured;
 use super::setting::{Method, Room, Setting, Steps};
@@ -216,7 +216,8 @@ fn settings(page: &mut Page, context: &Context, outcomes: &[Outcome]) {
     };
     page.section("The settings")
         .text(format!(
-            "A fifth of the training rows, always the same, is held out; every setting of the grid learns the others in three shuffles, and the one with the best mean accuracy on the rows held out is taken. {provenance} Averaged: an exponential mean with rate {RATE}. Steps “3 to 0” fall in a straight line over all examples of all passes. In later passes a row that comes again adds onto its term."
+            "A fifth of the training rows is held out, and every setting of the grid learns the others. The best {STAY} do so {} times more, with another fifth held out, and the one with the best mean accuracy is taken. {provenance} Averaged: an exponential mean with rate {RATE}. Steps “3 to 0” fall in a straight line over all examples of all passes. In later passes a row that comes again adds onto its term.",
+            TURNS - 1
         ))
         .table(table)
         .text(outcomes.iter().map(|o| grid(o.problem.set.name, &o.problem.grid)).collect::<Vec<_>>().join(" "));
