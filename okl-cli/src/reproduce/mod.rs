@@ -14,6 +14,7 @@ pub mod page;
 mod stand_in;
 pub mod stats;
 pub mod svmd;
+mod words;
 
 use std::fmt::{self, Display, Formatter};
 use std::io::IsTerminal;

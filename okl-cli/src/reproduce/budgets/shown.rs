@@ -10,6 +10,7 @@ use crate::report::chart::{Chart, Line};
 use crate::report::text;
 use crate::reproduce::page::{Page, Table, Tile};
 use crate::reproduce::stats::Spread;
+use crate::reproduce::words::{seconds, typed};
 
 pub(super) fn page(context: &Context, outcomes: &[Outcome]) -> Page {
     let mut page = Page::new("Few terms, one pass: budgets against BSGD's Table 3", lead());
@@ -62,8 +63,7 @@ fn tiles(outcomes: &[Outcome]) -> Vec<Tile> {
     outcomes.iter().map(few).chain(outcomes.iter().map(all)).collect()
 }
 
-const HEAD: [&str; 7] =
-    ["", "terms", "test accuracy", "against published", "against LIBSVM here", "seconds", "examples per second"];
+const HEAD: [&str; 7] = ["", "terms", "test accuracy", "against published", "against LIBSVM here", "time", "examples per second"];
 
 fn table(outcome: &Outcome) -> Table {
     let (problem, published) = (outcome.problem, outcome.problem.published);
@@ -114,7 +114,7 @@ fn reference(problem: &Problem) -> [String; 7] {
         format!("{:.2}\u{a0}%", libsvm.accuracy),
         String::new(),
         String::new(),
-        text::figure(libsvm.seconds),
+        seconds(libsvm.seconds),
         String::new(),
     ]
 }
@@ -127,7 +127,7 @@ fn row(outcome: &Outcome, name: &str, measured: &Measured, published: Option<f64
         accuracy.percent(),
         published.map_or(String::new(), |best| points(accuracy.mean - best / 100.0)),
         points(accuracy.mean - outcome.problem.libsvm.accuracy / 100.0),
-        text::figure(measured.seconds()),
+        seconds(measured.seconds()),
         text::speed(measured.speed()),
     ]
 }
@@ -193,7 +193,7 @@ impl Setting {
         };
         let implicit = if self.implicit { ", implicit" } else { "" };
         let average = if self.average { ", averaged" } else { "" };
-        format!("γ = {}, λ = {}, steps {steps}{implicit}{average}", self.gamma, text::figure(self.lambda))
+        format!("γ = {}, λ = {}, steps {steps}{implicit}{average}", self.gamma, typed(self.lambda))
     }
 }
 
@@ -219,12 +219,14 @@ fn settings(page: &mut Page, context: &Context, outcomes: &[Outcome]) {
             "A fifth of the training rows is held out, and every setting of the grid learns the others. The best {STAY} do so {} times more, with another fifth held out, and the one with the best mean accuracy is taken. {provenance} Averaged: an exponential mean with rate {RATE}. Steps “3 to 0” fall in a straight line over all examples of all passes. In later passes a row that comes again adds onto its term.",
             TURNS - 1
         ))
-        .table(table)
-        .text(outcomes.iter().map(|o| grid(o.problem.set.name, &o.problem.grid)).collect::<Vec<_>>().join(" "));
+        .table(table);
+    for Outcome { problem, .. } in outcomes {
+        page.text(grid(problem.set.name, &problem.grid));
+    }
 }
 
 fn grid(name: &str, grid: &Grid) -> String {
-    let list = |values: &[f64]| values.iter().map(|v| text::figure(*v)).collect::<Vec<_>>().join(", ");
+    let list = |values: &[f64]| values.iter().map(|v| typed(*v)).collect::<Vec<_>>().join(", ");
     format!(
         "Tried for {name}: γ {}; okl: λ {}, first step {}, the steps falling to 0 (last or averaged hypothesis) or constant, explicit or implicit; BSGD: λ {}.",
         list(grid.gammas),
