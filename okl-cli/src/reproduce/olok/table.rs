@@ -172,7 +172,7 @@ fn sweep(context: &Context, problem: &Problem) -> anyhow::Result<(Vec<Width>, Ve
 }
 
 /// Within so much of the error of vv-RLS on the rows held out, passes are enough: with all terms, and with few.
-const GOALS: [f64; 2] = [1.05, 1.15];
+const GOALS: [f64; 2] = [1.08, 1.2];
 
 /// The settings of every kind; several passes only where one is not enough.
 fn chosen(tuning: &Tuning, mus: &[f64], n: usize, rls: f64) -> anyhow::Result<Vec<Method>> {
@@ -196,7 +196,7 @@ fn chosen(tuning: &Tuning, mus: &[f64], n: usize, rls: f64) -> anyhow::Result<Ve
         methods.push(Method::Olok(kind, setting, 1));
         let (kind, keep, goal, most) = match kind {
             Kind::Free => (Kind::Passes, Keep::All, GOALS[0] * rls, PASSES[PASSES.len() - 1]),
-            Kind::Merged => (Kind::MergedPasses, Keep::Merged(terms(0.9)), GOALS[1] * rls, 16),
+            Kind::Merged => (Kind::MergedPasses, Keep::Merged(terms(0.9)), GOALS[1] * rls, 8),
             _ => continue,
         };
         if error > goal {

@@ -183,5 +183,5 @@ pub fn repeated(mus: &[f64], keep: Keep) -> Vec<Setting> {
     let with = |average: f64| {
         move |mu, lambda, eta| Setting { falling: false, implicit: true, average, keep, ..Setting::plain(mu, lambda, eta) }
     };
-    [1e-3, 3e-4].iter().flat_map(|average| grid(mus, &[1e-6], &[1.0, 3.0], with(*average))).collect()
+    [1e-3, 3e-4].iter().flat_map(|average| grid(mus, &[1e-6, 1e-5], &[1.0, 3.0], with(*average))).collect()
 }
