@@ -198,7 +198,7 @@ impl Setting {
 }
 
 fn settings(page: &mut Page, context: &Context, outcomes: &[Outcome]) {
-    let mut table = Table::new(&["", "setting", "held-out accuracy"]);
+    let mut table = Table::new(&["", "setting", "held-out accuracy"]).worded();
     for outcome in outcomes {
         for ((method, room), choice) in EACH.iter().zip(&outcome.choices) {
             let terms = room.terms(context).map_or(String::new(), |terms| format!(", {terms} terms"));

@@ -146,7 +146,7 @@ fn table(set: &Measured) -> Table {
 }
 
 fn settings(page: &mut Page, outcome: &Outcome) {
-    let mut table = Table::new(&["data set, method", "setting"]);
+    let mut table = Table::new(&["data set, method", "setting"]).worded();
     for set in &outcome.sets {
         for row in &set.rows {
             table = table.row(&[format!("{}: {}", set.source.name, row.method.words()), row.method.setting()]);
