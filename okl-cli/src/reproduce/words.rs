@@ -1,8 +1,13 @@
 //! How pages write settings and durations.
 
-/// A setting as it is typed: 1e-5 rather than 0.00001.
+/// A setting as it is typed: 1e-5 rather than 0.00001, and three digits of what is smaller than a thousandth.
 pub fn typed(value: f64) -> String {
-    if value != 0.0 && value.abs() < 1e-3 { format!("{value:e}") } else { format!("{}", (value * 1e9).round() / 1e9) }
+    if value == 0.0 || value.abs() >= 1e-3 {
+        return format!("{}", (value * 1e9).round() / 1e9);
+    }
+    let written = format!("{value:.2e}");
+    let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
+    format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// A duration in the unit that suits it.
@@ -21,7 +26,8 @@ mod tests {
 
     #[test]
     fn settings_have_no_more_digits_than_they_need() {
-        assert_eq!([1e-5, 3e-4, 0.001, 0.0078125, 0.1, 10.0, 0.0].map(typed).join(" "), "1e-5 3e-4 0.001 0.0078125 0.1 10 0");
+        let written = [1e-5, 1e-5 / 3.0, 3e-4, 0.001, 0.0078125, 0.1, 10.0, 0.0].map(typed).join(" ");
+        assert_eq!(written, "1e-5 3.33e-6 3e-4 0.001 0.0078125 0.1 10 0");
     }
 
     #[test]
