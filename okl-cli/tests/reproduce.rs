@@ -2,6 +2,8 @@
 
 #[path = "reproduce/auto.rs"]
 mod auto;
+#[path = "reproduce/budgets.rs"]
+mod budgets;
 #[path = "reproduce/command.rs"]
 mod command;
 #[path = "reproduce/data.rs"]

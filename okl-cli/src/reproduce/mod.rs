@@ -5,6 +5,7 @@
 //! generated data in a moment.
 
 pub mod auto;
+pub mod budgets;
 pub mod data;
 pub mod image;
 pub mod norma_losses;
@@ -14,6 +15,7 @@ pub mod page;
 mod stand_in;
 pub mod stats;
 pub mod svmd;
+mod words;
 
 use std::fmt::{self, Display, Formatter};
 use std::io::IsTerminal;
@@ -67,6 +69,12 @@ pub const EXPERIMENTS: &[Experiment] = &[
         about: "OLOK, section 3: several outputs at once, online against the batch solution, in error and time",
         wants: &[&data::WINE, &data::PARKINSON],
         run: olok::run,
+    },
+    Experiment {
+        name: "budgets",
+        about: "BSGD, Table 3: test accuracy in one pass with 100 and 500 terms, beside the published figures and LIBSVM",
+        wants: &[&data::USPS, &data::IJCNN1, &data::A9A],
+        run: budgets::run,
     },
     Experiment {
         name: "auto",

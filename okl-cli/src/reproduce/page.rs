@@ -56,6 +56,7 @@ pub struct Table {
     head: Vec<String>,
     rows: Vec<(bool, Vec<String>)>,
     best: Vec<(usize, usize)>,
+    worded: bool,
     caption: String,
 }
 
@@ -83,6 +84,11 @@ impl Table {
         self
     }
 
+    /// Its cells hold words, which begin at the left and may break.
+    pub fn worded(self) -> Self {
+        Table { worded: true, ..self }
+    }
+
     /// Words below it.
     pub fn caption(self, caption: impl Into<String>) -> Self {
         Table { caption: caption.into(), ..self }
@@ -99,8 +105,9 @@ impl Table {
             let class = if *quoted { " class=\"quoted\"" } else { "" };
             format!("<tr{class}>{}</tr>", cells.iter().enumerate().map(cell).collect::<String>())
         };
+        let worded = if self.worded { " worded" } else { "" };
         format!(
-            "<figure><div class=\"scroll\"><table class=\"figures\"><thead><tr>{head}</tr></thead><tbody>{}</tbody></table></div><figcaption>{}</figcaption></figure>",
+            "<figure><div class=\"scroll\"><table class=\"figures{worded}\"><thead><tr>{head}</tr></thead><tbody>{}</tbody></table></div><figcaption>{}</figcaption></figure>",
             self.rows.iter().enumerate().map(row).collect::<String>(),
             escape(&self.caption)
         )

@@ -8,6 +8,7 @@ use crate::report::axis::{Axis, Unit};
 use crate::report::chart::{Chart, Line};
 use crate::report::text;
 use crate::reproduce::page::{Page, Table, Tile};
+use crate::reproduce::words::{seconds, typed};
 
 impl Kind {
     fn words(self) -> &'static str {
@@ -49,7 +50,7 @@ impl Method {
 
     fn setting(&self) -> String {
         match self {
-            Method::Rls(batch) => format!("μ = {}, λ = {}", batch.mu, small(batch.lambda)),
+            Method::Rls(batch) => format!("μ = {}, λ = {}", batch.mu, typed(batch.lambda)),
             Method::Olok(_, setting, _) => setting.words(),
         }
     }
@@ -61,26 +62,12 @@ impl Setting {
         let implicit = if self.implicit { " implicit" } else { "" };
         let average = if self.average > 0.0 { format!(", average {}", self.average) } else { String::new() };
         let keep = if let Keep::Theorem(epsilon) = self.keep { format!(", ε = {epsilon}") } else { String::new() };
-        format!("μ = {}, η = {step}{implicit}, λ = {}{average}{keep}", self.mu, small(self.lambda))
+        format!("μ = {}, η = {step}{implicit}, λ = {}{average}{keep}", self.mu, typed(self.lambda))
     }
-}
-
-/// 1e-5 rather than 0.00001.
-fn small(value: f64) -> String {
-    if value < 1e-3 { format!("{value:.0e}") } else { format!("{}", (value * 1e6).round() / 1e6) }
 }
 
 fn percent_more(share: f64) -> String {
     format!("{:+.0}\u{a0}%", 100.0 * share).replace('-', "−")
-}
-
-fn seconds(value: f64) -> String {
-    match value {
-        v if v < 0.1 => format!("{:.0}\u{a0}ms", 1000.0 * v),
-        v if v < 10.0 => format!("{v:.2}\u{a0}s"),
-        v if v < 600.0 => format!("{v:.0}\u{a0}s"),
-        v => format!("{:.0}\u{a0}min", v / 60.0),
-    }
 }
 
 /// 1/40 of the time.
@@ -159,7 +146,7 @@ fn table(set: &Measured) -> Table {
 }
 
 fn settings(page: &mut Page, outcome: &Outcome) {
-    let mut table = Table::new(&["data set, method", "setting"]);
+    let mut table = Table::new(&["data set, method", "setting"]).worded();
     for set in &outcome.sets {
         for row in &set.rows {
             table = table.row(&[format!("{}: {}", set.source.name, row.method.words()), row.method.setting()]);
@@ -237,18 +224,10 @@ fn click_shape(page: &mut Page, click: &click::Outcome) {
     ));
     let names = ["OLOK, all terms", "truncated (ε = 0.3)", "merged to 1,000 terms"];
     let theory = [2.0, 1.5 + EPSILON, 1.0];
-    let mut table = Table::new(&[
-        "method",
-        "mean squared error",
-        "time",
-        "examples per second",
-        "terms",
-        "time grows as n to the",
-        "theory",
-        "setting",
-    ]);
-    table = table.quoted(&["paper: OLOK", "1e-4", "5 h", "56", "", "", "2", ""]);
-    table = table.quoted(&["paper: truncated OLOK", "3e-4", "30 min", "556", "", "", "", ""]);
+    let mut table =
+        Table::new(&["method", "mean squared error", "time", "examples per second", "terms", "time grows as n to the", "theory"]);
+    table = table.quoted(&["paper: OLOK", "1e-4", "5 h", "56", "", "", "2"]);
+    table = table.quoted(&["paper: truncated OLOK", "3e-4", "30 min", "556", "", "", ""]);
     for ((name, pass), theory) in names.iter().zip(&click.passes).zip(theory) {
         table = table.row(&[
             (*name).to_owned(),
@@ -258,14 +237,18 @@ fn click_shape(page: &mut Page, click: &click::Outcome) {
             text::count(pass.terms as f64),
             format!("{:.2}", click::exponent(&pass.times)),
             theory.to_string(),
-            pass.setting.words(),
         ]);
     }
     let (n, last) = click.rls[click.rls.len() - 1];
     let cells = ["vv-RLS".into(), "".into(), format!("{} for {}", seconds(last), text::count(n)), text::speed(n / last)];
-    let more = [text::count(n), format!("{:.2}", click::exponent(&click.rls)), "3".into(), "".into()];
-    table = table.row(&[cells, more].concat());
-    page.table(table.caption("The exponents are least squares of logarithms over the last three doublings of the stream."));
+    let more = [text::count(n), format!("{:.2}", click::exponent(&click.rls)), "3".into()];
+    table = table.row(&[cells.as_slice(), &more].concat());
+    let settings: Vec<String> =
+        names.iter().zip(&click.passes).map(|(name, pass)| format!("{name}: {}.", pass.setting.words())).collect();
+    page.table(table.caption(format!(
+        "The exponents are least squares of logarithms over the last three doublings of the stream. {}",
+        settings.join(" ")
+    )));
     let looks = ["a", "f", "d"];
     let named = || names.iter().zip(looks).zip(&click.passes);
     let mut times = vec![Line::new("vv-RLS", "b", click.rls.clone())];
