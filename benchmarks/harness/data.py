@@ -87,8 +87,69 @@ def checkerboard(folder: Path) -> Arrays:
     return split(generated(random, 4_000, 4), generated(random, 1_000, 4))
 
 
+def novel_digits(X: Array, y: Array, normal: list[int], share: float) -> Arrays:
+    """One stream per normal digit; other digits come in at random places."""
+    random, streams = np.random.default_rng(SEED), {}
+    for number, digit in enumerate(normal):
+        own, others = X[y == digit], X[y != digit]
+        count = round(len(own) * share / (1 - share))
+        rows = np.concatenate([own, others[random.permutation(len(others))[:count]]])
+        order = random.permutation(len(rows))
+        streams[f"stream_{number}_x"] = rows[order]
+        streams[f"stream_{number}_y"] = (order >= len(own)).astype(np.float64)
+    return streams
+
+
+def all_digits(folder: Path) -> tuple[Array, Array]:
+    arrays = usps(folder)
+    return tuple(np.concatenate([arrays[f"train_{key}"], arrays[f"test_{key}"]]) for key in "xy")
+
+
+def novelty_usps(folder: Path) -> Arrays:
+    return novel_digits(*all_digits(folder), [0, 2, 3, 4, 6, 7, 8, 9], 0.05)
+
+
+def novelty_usps_tune(folder: Path) -> Arrays:
+    return novel_digits(*all_digits(folder), [1, 5], 0.05)
+
+
+def sensors(random: np.random.Generator, rows: int) -> tuple[Array, Array]:
+    """Eight sensors see two slow cycles through curved responses that drift; now and then two of them show another time."""
+    time = np.arange(rows)
+    phases = np.stack([2 * np.pi * time / 480, 2 * np.pi * time / 1337 + 1], axis=1)
+    latent = np.concatenate([np.sin(phases), np.cos(phases)], axis=1)
+    mixing = random.normal(size=(4, 8))
+    drift = np.linspace(0, 1, rows)[:, None] * random.normal(size=(1, 8))
+    X = np.tanh(latent @ mixing + drift) + 0.05 * random.normal(size=(rows, 8))
+    novel = random.random(rows) < 0.01
+    for row in np.flatnonzero(novel):
+        pair = random.choice(8, 2, replace=False)
+        X[row, pair] = X[(row + random.integers(100, 380)) % rows, pair]
+    return X.astype(np.float32), novel.astype(np.float64)
+
+
+def sensor_streams(seeds: list[int], rows: int) -> Arrays:
+    streams = {}
+    for number, seed in enumerate(seeds):
+        X, y = sensors(np.random.default_rng(SEED + seed), rows)
+        streams |= {f"stream_{number}_x": X, f"stream_{number}_y": y}
+    return streams
+
+
+def novelty_sensors(folder: Path) -> Arrays:
+    return sensor_streams([1, 2], 20_000)
+
+
+def novelty_sensors_tune(folder: Path) -> Arrays:
+    return sensor_streams([3], 6_000)
+
+
 DATA: dict[str, Callable[[Path], Arrays]] = {
-    f.__name__: f for f in (usps, usps_even_odd, ijcnn1, a9a, elec2, checkerboard)
+    f.__name__: f
+    for f in (
+        usps, usps_even_odd, ijcnn1, a9a, elec2, checkerboard,
+        novelty_usps, novelty_usps_tune, novelty_sensors, novelty_sensors_tune,
+    )
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 FOLDER = Path(__file__).parent.parent / "definitions"
 PROGRAMS = FOLDER.parent / "peers"
-KINDS = ("one_pass", "progressive", "novelty", "latency", "growth")
+KINDS = ("one_pass", "progressive", "novelty", "latency", "growth", "throughput")
 ROLES = ("okl", "online", "batch", "baseline")
 
 

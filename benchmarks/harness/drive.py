@@ -16,6 +16,8 @@ from harness.processes import Outcome
 
 VALIDATION = 0.2
 """The share of the training rows, the last ones, that settings are chosen on; of a stream, the first ones."""
+MOST_VALIDATION = 5_000
+"""No more rows than this are predicted in a try."""
 SHARING = {"okl", "sklearn"}
 """Programs that share their work among threads, and are run once more with all cores."""
 
@@ -32,14 +34,19 @@ class Scope(NamedTuple):
     """The limit of one run."""
     rows: int
     """The most rows of a run."""
+    long: int
+    """The most rows of the long stream."""
     tries: int
     """The most tries of a grid."""
     sizes: int
     """The most sizes of an entry."""
 
 
-FULL = {"rounds": 3, "enough": 20.0, "seconds": 300.0, "rows": 10_000_000, "tries": 12, "sizes": 10}
-QUICK = {"rounds": 1, "enough": 5.0, "seconds": 60.0, "rows": 1_500, "tries": 2, "sizes": 2}
+SIZES: dict[str, dict[str, Any]] = {
+    "quick": {"rounds": 1, "enough": 5.0, "seconds": 60.0, "rows": 1_500, "long": 20_000, "tries": 2, "sizes": 2},
+    "modest": {"rounds": 1, "enough": 5.0, "seconds": 300.0, "rows": 8_000, "long": 1_000_000, "tries": 12, "sizes": 9},
+    "full": {"rounds": 3, "enough": 20.0, "seconds": 300.0, "rows": 10**8, "long": 10**8, "tries": 12, "sizes": 9},
+}
 
 
 class Job(NamedTuple):
@@ -63,7 +70,8 @@ class Driver:
         self.experiment, self.scope = experiment, scope
         self.folder = self.prepared(experiment.data) if experiment.data else scope.work
         self.tune_folder = self.prepared(experiment.tune_data) if experiment.tune_data else self.folder
-        self.rows = min(experiment.rows or self.count("train_y"), scope.rows)
+        most = scope.long if experiment.kind == "growth" else scope.rows
+        self.rows = min(experiment.rows or self.count("train_y") or most, most)
 
     def prepared(self, name: str) -> Path:
         return data.prepared(name, self.scope.source, self.scope.work)
@@ -90,8 +98,11 @@ class Driver:
         spec = self.spec(entry, settings, 1) | {"data": str(self.tune_folder)}
         if self.experiment.kind == "one_pass":
             learned = round(self.rows * (1 - VALIDATION))
-            return spec | {"rows": min(learned, entry.tune_rows), "test": ["train", learned, self.rows]}
-        return spec | {"rows": min(round(self.rows * VALIDATION), entry.tune_rows)}
+            test = ["train", learned, min(self.rows, learned + MOST_VALIDATION)]
+            return spec | {"rows": min(learned, entry.tune_rows), "test": test}
+        if self.experiment.kind == "progressive":
+            return spec | {"rows": min(round(self.rows * VALIDATION), entry.tune_rows)}
+        return spec
 
     def tuned(self, entry: Entry, size: Any, settings: dict[str, Any]) -> dict[str, Any]:
         """The tries of the grid with their errors, and the best of them."""

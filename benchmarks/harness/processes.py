@@ -6,11 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
+from shutil import which
 from typing import Any
 
 from harness.definitions import PROGRAMS
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
+PACKAGES = {"okl": "okl", "river": "river", "sklearn": "sklearn", "vw": "vowpalwabbit", "libsvm": "libsvm"}
+"""What each program imports."""
 Outcome = dict[str, Any]
 
 
@@ -20,12 +24,7 @@ def command(program: str) -> list[str]:
 
 
 def run(program: str, specs: list[dict[str, Any]], threads: int, seconds: float) -> list[Outcome]:
-    """One process answers all specifications; those it did not reach in time, or died at, have failed.
-
-    With one thread the process has one core, so that no reader or library has a second one.
-    """
-    cores = sorted(os.sched_getaffinity(0))
-    cores = cores[-1:] if threads == 1 else cores
+    """One process answers all specifications; those it did not reach in time, or died at, have failed."""
     process = subprocess.Popen(
         command(program),
         stdin=subprocess.PIPE,
@@ -34,7 +33,6 @@ def run(program: str, specs: list[dict[str, Any]], threads: int, seconds: float)
         text=True,
         cwd=PROGRAMS.parent,
         env=os.environ | {name: str(threads) for name in THREADS},
-        preexec_fn=lambda: os.sched_setaffinity(0, cores),
     )
     lines = "".join(json.dumps(spec) + "\n" for spec in specs)
     try:
@@ -53,13 +51,9 @@ def last_line(text: str) -> str:
 
 
 def available(program: str) -> str | None:
-    """None if the program can run here, else why not."""
-    script = PROGRAMS / f"{program}.R"
-    if script.exists():
-        from shutil import which
-
-        return None if which("Rscript") else "R is not installed"
-    check = subprocess.run(
-        [sys.executable, "-c", f"import peers.{program}"], capture_output=True, text=True, cwd=PROGRAMS.parent
-    )
-    return None if check.returncode == 0 else last_line(check.stderr)
+    """None if what the program needs is installed, else what is not."""
+    if (PROGRAMS / f"{program}.R").exists():
+        installed = subprocess.run(["Rscript", "-e", f"library({program})"], capture_output=True) if which("Rscript") else None
+        return None if installed and installed.returncode == 0 else f"R with {program} is not installed"
+    package = PACKAGES.get(program)
+    return f"{package} is not installed" if package and find_spec(package) is None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import platform
 import subprocess
@@ -48,13 +49,22 @@ def machine() -> dict[str, Any]:
     }
 
 
-def made(experiments: dict[str, Any], quick: bool) -> dict[str, Any]:
+def made(experiments: dict[str, Any], size: str) -> dict[str, Any]:
     versions = {package: version(package) for package in PACKAGES} | {"kernlab": kernlab()}
     return {
         "format": 1,
         "date": datetime.date.today().isoformat(),
-        "quick": quick,
+        "size": size,
         "machine": machine(),
         "versions": {"python": platform.python_version()} | {k: v for k, v in versions.items() if v},
         "experiments": experiments,
     }
+
+
+def text(record: dict[str, Any]) -> str:
+    """JSON with a line for each result, so that a new record can be compared with the old one."""
+    whole = json.dumps(record, indent=1)
+    for experiment in record["experiments"].values():
+        for row in experiment["results"] + experiment["tuned"]:
+            whole = whole.replace(json.dumps(row, indent=1).replace("\n", "\n    "), json.dumps(row), 1)
+    return whole + "\n"

@@ -31,18 +31,17 @@ answer <- function(line) {
   test_x <- if (part[2] == "train") x else npy(file.path(folder, "test_x.npy"))
   test_y <- if (part[2] == "train") y else npy(file.path(folder, "test_y.npy"))
   rows <- number(line, "rows")
-  invisible(gc(reset = TRUE))
+  learn_x <- x[1:rows, ]
+  learn_y <- y[1:rows]
+  before <- sum(gc(reset = TRUE)[, 2])
   model <- inlearn(
     ncol(x), kernel = "rbfdot", kpar = list(sigma = number(line, "sigma")), type = "classification",
     buffersize = rows + 1
   )
-  learn_y <- y[1:rows]
   clock <- proc.time()
-  for (i in 1:rows) {
-    model <- onlearn(model, x[i, ], learn_y[i], nu = 0.2, lambda = number(line, "lambda"))
-  }
+  model <- onlearn(model, learn_x, learn_y, nu = number(line, "nu"), lambda = number(line, "lambda"))
   taken <- proc.time() - clock
-  memory <- sum(gc()[, 6]) * 2^20
+  memory <- (sum(gc()[, 6]) - before) * 2^20
   some <- (as.numeric(part[3]) + 1):as.numeric(part[4])
   predicted <- sign(predict(model, test_x[some, , drop = FALSE]))
   error <- mean(predicted != test_y[some])

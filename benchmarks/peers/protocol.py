@@ -125,27 +125,24 @@ def novelty(make: Maker, spec: Spec) -> dict[str, Any]:
     rows with the highest scores, as many as were asked for: what the best fixed threshold would have given.
     """
     warmup, rate = int(spec.course["warmup"]), float(spec.course["rate"])
-    alerts, hits, ranked, asked, rows_seen, novel = 0, 0, 0.0, 0, 0, 0
-    outcome: dict[str, Any] = {"wall": 0.0, "processor": 0.0, "memory": 0}
-    for file in sorted(Path(spec.data).glob("stream_*.npz")):
-        stream = np.load(file)
-        X, y = stream["x"], stream["y"]
+    data, outcome = arrays(spec), {"wall": 0.0, "processor": 0.0, "memory": 0}
+    seen = alerts = hits = asked = ranked = novel = 0
+    for number in range(len(data) // 2):
+        X, y = data[f"stream_{number}_x"][: spec.rows], data[f"stream_{number}_y"][: spec.rows]
         model, taken = make(spec.settings, spec, 1), {}
         rows = model.prepare(X, y)
         with measured(taken):
             scores, alerted = model.watch(rows)
         scores, alerted, y = scores[warmup:], alerted[warmup:], y[warmup:] > 0
-        count = max(round(rate * len(y)), 1)
-        highest = np.argsort(-scores, kind="stable")[:count]
-        alerts, hits = alerts + int(alerted.sum()), hits + int(y[alerted].sum())
-        ranked, asked = ranked + int(y[highest].sum()), asked + count
-        rows_seen, novel = rows_seen + len(y), novel + int(y.sum())
-        for key in ("wall", "processor"):
-            outcome[key] += taken[key]
+        highest = np.argsort(-scores, kind="stable")[: max(round(rate * len(y)), 1)]
+        seen, novel, asked = seen + len(y), novel + int(y.sum()), asked + len(highest)
+        alerts, hits, ranked = alerts + int(alerted.sum()), hits + int(y[alerted].sum()), ranked + int(y[highest].sum())
+        outcome["wall"] += taken["wall"]
+        outcome["processor"] += taken["processor"]
         outcome["memory"] = max(outcome["memory"], taken["memory"])
     return outcome | {
-        "rows": rows_seen,
-        "alert_rate": alerts / rows_seen,
+        "rows": seen,
+        "alert_rate": alerts / seen,
         "precision": hits / max(alerts, 1),
         "recall": hits / max(novel, 1),
         "ranked": ranked / asked,
@@ -171,19 +168,31 @@ def latency(make: Maker, spec: Spec) -> dict[str, Any]:
 
 def growth(make: Maker, spec: Spec) -> dict[str, Any]:
     """A long generated stream in segments, each timed: does an example cost more the later it comes?"""
-    segment, features = int(spec.course["segment"]), int(spec.course["features"])
+    longest, features = int(spec.course["segment"]), int(spec.course["features"])
     limit, random = float(spec.course["seconds"]), np.random.default_rng(spec.seed)
-    model, segments, spent = make(spec.settings, spec, 2), [], 0.0
-    for start in range(0, spec.rows, segment):
-        X, y = generated(random, min(segment, spec.rows - start), features)
-        rows, taken = model.prepare(X, y), {}
+    model, segments, spent, start = make(spec.settings, spec, 2), [], 0.0, 0
+    while start < spec.rows and spent < limit:
+        length = min(max(start, 1000), longest, spec.rows - start)
+        rows, taken = model.prepare(*generated(random, length, features)), {}
         with measured(taken):
             model.learn(rows)
-        spent += taken["processor"]
-        segments.append([start + len(y), taken["processor"] / len(y), resident()])
-        if spent > limit:
-            break
-    return {"segments": segments, "processor": spent, "wall": spent, "limited": segments[-1][0] < spec.rows}
+        spent, start = spent + taken["processor"], start + length
+        segments.append([start, taken["processor"] / length, resident()])
+    return {"segments": segments, "processor": spent, "wall": spent, "limited": start < spec.rows}
+
+
+def throughput(make: Maker, spec: Spec) -> dict[str, Any]:
+    """Rows per second of processor time on generated rows of several widths, after as many rows to fill the model."""
+    rates, random, total = [], np.random.default_rng(spec.seed), 0.0
+    for features in spec.course["features"]:
+        model, taken = make(spec.settings, spec, 2), {}
+        model.learn(model.prepare(*generated(random, spec.rows, features)))
+        rows = model.prepare(*generated(random, spec.rows, features))
+        with measured(taken):
+            model.learn(rows)
+        rates.append([features, spec.rows / taken["processor"]])
+        total += taken["processor"]
+    return {"rates": rates, "processor": total, "wall": total}
 
 
 def generated(random: np.random.Generator, rows: int, features: int) -> tuple[Array, Array]:
@@ -193,7 +202,7 @@ def generated(random: np.random.Generator, rows: int, features: int) -> tuple[Ar
     return X, y
 
 
-KINDS = {f.__name__: f for f in (one_pass, progressive, novelty, latency, growth)}
+KINDS = {f.__name__: f for f in (one_pass, progressive, novelty, latency, growth, throughput)}
 
 
 def serve(methods: dict[str, Maker]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from river import anomaly, compose, feature_extraction, forest, linear_model, optim, preprocessing, tree
+from river import anomaly, base, compose, feature_extraction, forest, linear_model, optim, preprocessing, tree
 
 from peers.protocol import Array, Model, Spec, serve
 
@@ -69,6 +69,19 @@ def classifier(maker: Any) -> Any:
     return lambda settings, spec, classes: Classifier(maker, settings, spec, classes)
 
 
+class Negated(base.AnomalyDetector):
+    """River's OneClassSVM scores w x - rho, which a one-class machine makes high for what is normal: both signs are tried."""
+
+    def __init__(self, scorer: Any) -> None:
+        self.scorer = scorer
+
+    def learn_one(self, x: dict[int, float]) -> None:
+        self.scorer.learn_one(x)
+
+    def score_one(self, x: dict[int, float]) -> float:
+        return -self.scorer.score_one(x)
+
+
 class Detector(Model):
     """A scorer behind a QuantileFilter that lets the asked share pass as alerts."""
 
@@ -100,7 +113,8 @@ def one_class_svm(settings: dict[str, Any], rate: float, seed: int) -> Any:
         gamma=rest.pop("gamma"), n_components=rest.pop("components"), seed=seed
     )
     svm = anomaly.OneClassSVM(nu=rate, optimizer=optim.SGD(rest.pop("lr")))
-    return compose.Pipeline(features, svm), preprocessing.StandardScaler()
+    scorer = compose.Pipeline(features, svm)
+    return Negated(scorer) if rest.pop("negated") else scorer, preprocessing.StandardScaler()
 
 
 def detector(make: Any) -> Any:

@@ -110,5 +110,29 @@ class Kernel(Model):
         return np.where(self.machines[0].progressive() > 0, 1, -1)
 
 
+class Stream(Model):
+    """The same learners fed example by example from Python, for streams that go on."""
+
+    def __init__(self, settings: dict[str, Any], spec: Spec, classes: int) -> None:
+        self.workspace = vowpalwabbit.Workspace(f"--quiet {arguments(settings)}")
+
+    def prepare(self, X: Array, y: Array) -> Any:
+        return [self.workspace.parse(line) for line in text(X, [str(int(label)) for label in y]).splitlines()]
+
+    def learn(self, rows: Any) -> None:
+        for example in rows:
+            self.workspace.learn(example)
+            self.workspace.finish_example(example)
+
+    def progress(self, rows: Any) -> Array:
+        """Learning predicts first."""
+        scores = np.empty(len(rows))
+        for i, example in enumerate(rows):
+            self.workspace.learn(example)
+            scores[i] = example.get_simplelabel_prediction()
+            self.workspace.finish_example(example)
+        return np.where(scores > 0, 1, -1)
+
+
 if __name__ == "__main__":
-    serve({"linear": Linear, "ksvm": Kernel})
+    serve({"linear": Linear, "ksvm": Kernel, "stream": Stream})
