@@ -14,9 +14,13 @@ HERE = Path(__file__).parent.parent
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="the folder with the data sets")
-    parser.add_argument("--work", type=Path, default=HERE.parent / "target/bench/data", help="for prepared rows")
+    parser.add_argument(
+        "--work", type=Path, default=HERE.parent / "target/bench/data", help="for prepared rows"
+    )
     parser.add_argument("--out", type=Path, default=HERE, help="the folder of record and pages")
-    parser.add_argument("--only", nargs="*", default=[], help="names of experiments; the others keep their record")
+    parser.add_argument(
+        "--only", nargs="*", default=[], help="names of experiments; the others keep their record"
+    )
     parser.add_argument("--size", choices=drive.SIZES, default="full", help="quick is for trying the harness")
     parser.add_argument("--page", action="store_true", help="only write the pages again, from the record")
     args = parser.parse_args()

@@ -21,7 +21,9 @@ def colours(results: list[dict[str, Any]]) -> dict[str, str]:
 def grouped(results: list[dict[str, Any]], x: str, y: str) -> list[Series]:
     colour, groups = colours(results), {}
     for r in results:
-        groups.setdefault(r["entry"], []).append((r[x], r[y], f"{r['size'] or ''}: {short(r[x])}, {short(r[y])}"))
+        groups.setdefault(r["entry"], []).append(
+            (r[x], r[y], f"{r['size'] or ''}: {short(r[x])}, {short(r[y])}")
+        )
     return [
         Series(name, colour[name], [(a, b) for a, b, _ in found], [label for _, _, label in found])
         for name, found in groups.items()
@@ -29,18 +31,29 @@ def grouped(results: list[dict[str, Any]], x: str, y: str) -> list[Series]:
 
 
 def learned_charts(experiment: dict[str, Any]) -> list[str]:
-    results = [r | {"percent": 100 * r["error"], "mb": max(r["memory"], 1e4) / 1e6} for r in single(experiment)]
+    results = [
+        r | {"percent": 100 * r["error"], "mb": max(r["memory"], 1e4) / 1e6} for r in single(experiment)
+    ]
     learners = [r for r in results if r["role"] != "baseline"]
     return [
-        chart("Error against time", "processor time, s", "error, %", grouped(learners, "processor", "percent")),
-        chart("Error against memory", "memory that learning took, MB", "error, %", grouped(learners, "mb", "percent")),
+        chart(
+            "Error against time", "processor time, s", "error, %", grouped(learners, "processor", "percent")
+        ),
+        chart(
+            "Error against memory",
+            "memory that learning took, MB",
+            "error, %",
+            grouped(learners, "mb", "percent"),
+        ),
     ]
 
 
 def novelty_charts(experiment: dict[str, Any]) -> list[str]:
     results = [r | {"p": 100 * r["precision"], "rate": 100 * r["alert_rate"]} for r in single(experiment)]
     asked = f"share of rows that were alerts, %; {100 * experiment['course']['rate']:g} were asked for"
-    return [chart("Precision of the alerts", asked, "precision, %", grouped(results, "rate", "p"), False, False)]
+    return [
+        chart("Precision of the alerts", asked, "precision, %", grouped(results, "rate", "p"), False, False)
+    ]
 
 
 def growth_charts(experiment: dict[str, Any]) -> list[str]:
@@ -71,12 +84,19 @@ def throughput_charts(experiment: dict[str, Any]) -> list[str]:
         return float(str(r["size"]).split(":")[-1])
 
     against_terms = [
-        Series(name, colour[name], [(terms(r), r["rates"][at][1]) for r in found], [short(r["rates"][at][1]) for r in found])
+        Series(
+            name,
+            colour[name],
+            [(terms(r), r["rates"][at][1]) for r in found],
+            [short(r["rates"][at][1]) for r in found],
+        )
         for name, found in by_entry.items()
     ]
     middle = {name: found[len(found) // 2] for name, found in by_entry.items()}
     against_width = [
-        Series(name, colour[name], [(w, rate) for w, rate in r["rates"]], [short(rate) for _, rate in r["rates"]])
+        Series(
+            name, colour[name], [(w, rate) for w, rate in r["rates"]], [short(rate) for _, rate in r["rates"]]
+        )
         for name, r in middle.items()
     ]
     some = short(terms(next(iter(middle.values()))))

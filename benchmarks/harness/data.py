@@ -147,8 +147,16 @@ def novelty_sensors_tune(folder: Path) -> Arrays:
 DATA: dict[str, Callable[[Path], Arrays]] = {
     f.__name__: f
     for f in (
-        usps, usps_even_odd, ijcnn1, a9a, elec2, checkerboard,
-        novelty_usps, novelty_usps_tune, novelty_sensors, novelty_sensors_tune,
+        usps,
+        usps_even_odd,
+        ijcnn1,
+        a9a,
+        elec2,
+        checkerboard,
+        novelty_usps,
+        novelty_usps_tune,
+        novelty_sensors,
+        novelty_sensors_tune,
     )
 }
 

@@ -43,9 +43,33 @@ class Scope(NamedTuple):
 
 
 SIZES: dict[str, dict[str, Any]] = {
-    "quick": {"rounds": 1, "enough": 5.0, "seconds": 60.0, "rows": 1_500, "long": 20_000, "tries": 2, "sizes": 2},
-    "modest": {"rounds": 1, "enough": 5.0, "seconds": 300.0, "rows": 8_000, "long": 1_000_000, "tries": 12, "sizes": 9},
-    "full": {"rounds": 3, "enough": 20.0, "seconds": 300.0, "rows": 10**8, "long": 10**8, "tries": 12, "sizes": 9},
+    "quick": {
+        "rounds": 1,
+        "enough": 5.0,
+        "seconds": 60.0,
+        "rows": 1_500,
+        "long": 20_000,
+        "tries": 2,
+        "sizes": 2,
+    },
+    "modest": {
+        "rounds": 1,
+        "enough": 5.0,
+        "seconds": 300.0,
+        "rows": 8_000,
+        "long": 1_000_000,
+        "tries": 12,
+        "sizes": 9,
+    },
+    "full": {
+        "rounds": 3,
+        "enough": 20.0,
+        "seconds": 300.0,
+        "rows": 10**8,
+        "long": 10**8,
+        "tries": 12,
+        "sizes": 9,
+    },
 }
 
 

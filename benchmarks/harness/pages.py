@@ -32,7 +32,11 @@ def provenance(record: dict[str, Any]) -> str:
     machine, versions = record["machine"], record["versions"]
     packages = ", ".join(f"{name} {version}" for name, version in versions.items())
     quiet = f"load {machine['load']:.1f} at the end"
-    size = "" if record["size"] == "full" else f" **A {record['size']} run: rows are cut to fewer than the full size.**"
+    size = (
+        ""
+        if record["size"] == "full"
+        else f" **A {record['size']} run: rows are cut to fewer than the full size.**"
+    )
     return (
         f"{record['date']}, {machine['processor']}, {machine['cores']} cores, {machine['memory'] / 2**30:.0f} GB, "
         f"{machine['system']}, {quiet}. {packages}.{size}"
@@ -68,7 +72,11 @@ def markdown(record: dict[str, Any]) -> str:
     for experiment in record["experiments"].values():
         title, about = experiment["title"], experiment["about"]
         cut = f"{experiment['rows']:,} rows." if experiment["kind"] != "novelty" else ""
-        parts += [f"## {title}", f"{about} {cut}".strip(), markdown_table(TABLES[experiment["kind"]](experiment))]
+        parts += [
+            f"## {title}",
+            f"{about} {cut}".strip(),
+            markdown_table(TABLES[experiment["kind"]](experiment)),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -86,9 +94,13 @@ def html_table(table: Table) -> str:
 
 def key(experiment: dict[str, Any]) -> str:
     entries = colours(single(experiment)).items()
-    return '<p class="key">' + "".join(
-        f'<span><i style="background:{colour}"></i>{escape(name)}</span>' for name, colour in entries
-    ) + "</p>"
+    return (
+        '<p class="key">'
+        + "".join(
+            f'<span><i style="background:{colour}"></i>{escape(name)}</span>' for name, colour in entries
+        )
+        + "</p>"
+    )
 
 
 def html(record: dict[str, Any]) -> str:

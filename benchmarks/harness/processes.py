@@ -53,7 +53,11 @@ def last_line(text: str) -> str:
 def available(program: str) -> str | None:
     """None if what the program needs is installed, else what is not."""
     if (PROGRAMS / f"{program}.R").exists():
-        installed = subprocess.run(["Rscript", "-e", f"library({program})"], capture_output=True) if which("Rscript") else None
+        installed = (
+            subprocess.run(["Rscript", "-e", f"library({program})"], capture_output=True)
+            if which("Rscript")
+            else None
+        )
         return None if installed and installed.returncode == 0 else f"R with {program} is not installed"
     package = PACKAGES.get(program)
     return f"{package} is not installed" if package and find_spec(package) is None else None

@@ -34,7 +34,8 @@ class Axis(NamedTuple):
     def ticks(self) -> list[float]:
         if self.log:
             decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            steps = (1, 2, 5) if self.high / self.low < 200 else (1,)
+            wide = self.high / self.low
+            steps = range(1, 10) if wide < 5 else (1, 2, 5) if wide < 200 else (1,)
             ticks = [step * 10.0**decade for decade in decades for step in steps]
         else:
             unit = 10.0 ** math.floor(math.log10((self.high - self.low) / 3))
@@ -96,7 +97,11 @@ def grid_line(scale: Axis, tick: float, across: bool) -> str:
 def marks(series: Series, across: Axis, up: Axis) -> str:
     places = [(across.place(a), up.place(b)) for a, b in series.points]
     path = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
-    line = f'<polyline points="{path}" fill="none" stroke="{series.colour}" stroke-width="1.5"/>' if len(places) > 1 else ""
+    line = (
+        f'<polyline points="{path}" fill="none" stroke="{series.colour}" stroke-width="1.5"/>'
+        if len(places) > 1
+        else ""
+    )
     dots = [
         f'<circle cx="{a:.1f}" cy="{b:.1f}" r="4" fill="{series.colour}"><title>{escape(f"{series.name} {label}")}</title></circle>'
         for (a, b), label in zip(places, series.labels)

@@ -43,7 +43,15 @@ def tuned(experiment: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
 
 
 def novelty_table(experiment: dict[str, Any]) -> Table:
-    head = ["", "precision at the asked rate", "own alerts", "their precision", "their recall", "processor, s", "settings"]
+    head = [
+        "",
+        "precision at the asked rate",
+        "own alerts",
+        "their precision",
+        "their recall",
+        "processor, s",
+        "settings",
+    ]
     rows = []
     for r in experiment["results"]:
         if "failed" in r:
@@ -63,7 +71,14 @@ def latency_table(experiment: dict[str, Any]) -> Table:
 
 
 def growth_table(experiment: dict[str, Any]) -> Table:
-    head = ["", "examples", "µs each in the first 1,000", "µs each at 64,000", "µs each at the end", "memory at the end, MB"]
+    head = [
+        "",
+        "examples",
+        "µs each in the first 1,000",
+        "µs each at 64,000",
+        "µs each at the end",
+        "memory at the end, MB",
+    ]
     rows = []
     for r in single(experiment):
         ends = [segment[0] for segment in r["segments"]]

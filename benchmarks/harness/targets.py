@@ -89,8 +89,14 @@ def flat(name: str, result: dict[str, Any]) -> Verdict:
     costs = [cost for end, cost, _ in result["segments"] if end > 60_000]
     ratio = max(costs) / min(costs) if costs else float("nan")
     end = result["segments"][-1][0]
-    figure = f"{result['entry']}: dearest segment {ratio:.2f} times the cheapest, last against first {costs[-1] / costs[0]:.2f}, to example {end:,}" if costs else "too short to say"
-    return Verdict("cost per example flat to the ten-millionth", name, ratio <= 1.25 and end >= 10_000_000, figure)
+    figure = (
+        f"{result['entry']}: dearest segment {ratio:.2f} times the cheapest, last against first {costs[-1] / costs[0]:.2f}, to example {end:,}"
+        if costs
+        else "too short to say"
+    )
+    return Verdict(
+        "cost per example flat to the ten-millionth", name, ratio <= 1.25 and end >= 10_000_000, figure
+    )
 
 
 def verdicts(record: dict[str, Any]) -> list[Verdict]:

@@ -136,7 +136,11 @@ def novelty(make: Maker, spec: Spec) -> dict[str, Any]:
         scores, alerted, y = scores[warmup:], alerted[warmup:], y[warmup:] > 0
         highest = np.argsort(-scores, kind="stable")[: max(round(rate * len(y)), 1)]
         seen, novel, asked = seen + len(y), novel + int(y.sum()), asked + len(highest)
-        alerts, hits, ranked = alerts + int(alerted.sum()), hits + int(y[alerted].sum()), ranked + int(y[highest].sum())
+        alerts, hits, ranked = (
+            alerts + int(alerted.sum()),
+            hits + int(y[alerted].sum()),
+            ranked + int(y[highest].sum()),
+        )
         outcome["wall"] += taken["wall"]
         outcome["processor"] += taken["processor"]
         outcome["memory"] = max(outcome["memory"], taken["memory"])
@@ -163,7 +167,12 @@ def latency(make: Maker, spec: Spec) -> dict[str, Any]:
         seconds[i] = time.perf_counter() - start
     settled = seconds[len(y) // 2 :]  # the model has the size it will have
     p50, p99 = np.quantile(settled, [0.5, 0.99])
-    return {"p50": float(p50), "p99": float(p99), "wall": float(seconds.sum()), "processor": float(seconds.sum())}
+    return {
+        "p50": float(p50),
+        "p99": float(p99),
+        "wall": float(seconds.sum()),
+        "processor": float(seconds.sum()),
+    }
 
 
 def growth(make: Maker, spec: Spec) -> dict[str, Any]:

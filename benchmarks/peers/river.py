@@ -122,7 +122,5 @@ def detector(make: Any) -> Any:
 
 
 if __name__ == "__main__":
-    classifiers = {
-        f.__name__: classifier(f) for f in (linear, rbf, hoeffding, adaptive_forest)
-    }
+    classifiers = {f.__name__: classifier(f) for f in (linear, rbf, hoeffding, adaptive_forest)}
     serve(classifiers | {f.__name__: detector(f) for f in (half_space_trees, one_class_svm)})
