@@ -19,7 +19,8 @@ def colours(results: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def grouped(results: list[dict[str, Any]], x: str, y: str) -> list[Series]:
-    colour, groups = colours(results), {}
+    colour = colours(results)
+    groups: dict[str, list[tuple[float, float, str]]] = {}
     for r in results:
         groups.setdefault(r["entry"], []).append(
             (r[x], r[y], f"{r['size'] or ''}: {short(r[x])}, {short(r[y])}")

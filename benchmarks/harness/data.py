@@ -1,7 +1,7 @@
 """The rows of each experiment, written once as arrays that every peer reads.
 
-Training rows are shuffled once with a fixed seed, except those of a stream that is learned in time order. Binary labels are
--1 and 1, classes 0, 1, 2, ...
+Training rows are shuffled once with a fixed seed, except those of a stream that is learned in time order.
+Binary labels are -1 and 1, classes 0, 1, 2, ...
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def checkerboard(folder: Path) -> Arrays:
 
 def novel_digits(X: Array, y: Array, normal: list[int], share: float) -> Arrays:
     """One stream per normal digit; other digits come in at random places."""
-    random, streams = np.random.default_rng(SEED), {}
+    random = np.random.default_rng(SEED)
+    streams: Arrays = {}
     for number, digit in enumerate(normal):
         own, others = X[y == digit], X[y != digit]
         count = round(len(own) * share / (1 - share))
@@ -102,7 +103,8 @@ def novel_digits(X: Array, y: Array, normal: list[int], share: float) -> Arrays:
 
 def all_digits(folder: Path) -> tuple[Array, Array]:
     arrays = usps(folder)
-    return tuple(np.concatenate([arrays[f"train_{key}"], arrays[f"test_{key}"]]) for key in "xy")
+    X, y = (np.concatenate([arrays[f"train_{key}"], arrays[f"test_{key}"]]) for key in "xy")
+    return X, y
 
 
 def novelty_usps(folder: Path) -> Arrays:
@@ -114,7 +116,10 @@ def novelty_usps_tune(folder: Path) -> Arrays:
 
 
 def sensors(random: np.random.Generator, rows: int) -> tuple[Array, Array]:
-    """Eight sensors see two slow cycles through curved responses that drift; now and then two of them show another time."""
+    """Eight sensors see two slow cycles through curved responses that drift.
+
+    In 1 % of the rows two of them show another time: each value is one that its sensor has at times.
+    """
     time = np.arange(rows)
     phases = np.stack([2 * np.pi * time / 480, 2 * np.pi * time / 1337 + 1], axis=1)
     latent = np.concatenate([np.sin(phases), np.cos(phases)], axis=1)
@@ -129,7 +134,7 @@ def sensors(random: np.random.Generator, rows: int) -> tuple[Array, Array]:
 
 
 def sensor_streams(seeds: list[int], rows: int) -> Arrays:
-    streams = {}
+    streams: Arrays = {}
     for number, seed in enumerate(seeds):
         X, y = sensors(np.random.default_rng(SEED + seed), rows)
         streams |= {f"stream_{number}_x": X, f"stream_{number}_y": y}

@@ -24,7 +24,9 @@ class Entry(NamedTuple):
     grid: dict[str, list[Any]]
     """Every combination is tried on the validation rows; none for what has no settings."""
     sizes: dict[str, list[Any]]
-    """At most one setting that is not tuned but shown: the budget, the number of random features, ... The grid is tried at each."""
+    """At most one setting that is shown rather than tuned: the budget, the number of random features, ...
+
+    The grid is tried at each."""
     tune_rows: int
     """The most rows to learn in a try; for what would take too long otherwise."""
 

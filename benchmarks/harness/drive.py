@@ -201,4 +201,4 @@ def result(job: Job) -> dict[str, Any]:
 def brief(outcome: Outcome) -> str:
     shown = ("error", "precision", "alert_rate", "processor", "wall", "p50", "p99", "memory")
     numbers = ", ".join(f"{key} {outcome[key]:.4g}" for key in shown if key in outcome)
-    return outcome.get("failed", numbers)
+    return str(outcome.get("failed", numbers))

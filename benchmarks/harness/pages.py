@@ -10,20 +10,30 @@ from harness.tables import TABLES, Table
 from harness.targets import single, verdicts
 
 METHOD = (
-    "Peers and okl learn the same rows, in turn, within one run, each in a process of its own on one thread; then once more with "
-    "all threads, for what can use them. Times are of learning alone, the best of several runs; processor time is "
-    "the figure to compare, the wall is beside it. Memory is the growth of the process while it learned. Everyone's settings are "
-    "the best of twelve tries on the same validation rows, at each size that is shown; the rest is as its makers recommend."
+    "Peers and okl learn the same rows, in turn, within one run, each in a process of its own on one thread; "
+    "then once more with all threads, for what can use them. Times are of learning alone, the best of "
+    "several runs; processor time is the figure to compare, the wall is beside it. Memory is the growth of "
+    "the process while it learned. Everyone's settings are the best of twelve tries on the same validation "
+    "rows, at each size that is shown; the rest is as its makers recommend."
 )
 STYLE = """
 :root { color-scheme: light dark; --ink: #212529; --soft: #868e96; --line: #e3e6ea; --paper: #fff }
-@media (prefers-color-scheme: dark) { :root { --ink: #e9ecef; --soft: #909aa4; --line: #343a40; --paper: #16191d } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 1180px; margin: 2em auto; padding: 0 1em }
-table { border-collapse: collapse; font-size: 13px; margin: 1em 0 } td, th { padding: 2px 10px; text-align: right; border-bottom: 1px solid var(--line) }
-td:first-child, th:first-child, td:last-child, th:last-child { text-align: left } .scroll { overflow-x: auto }
-.charts { display: flex; flex-wrap: wrap; gap: 16px } svg { flex: 1 1 480px; max-width: 580px; font-size: 11px }
-svg text { fill: var(--soft) } svg .title { fill: var(--ink); font-size: 13px; font-weight: 600 } svg .grid { stroke: var(--line) }
-.key span { display: inline-block; margin-right: 14px; font-size: 13px } .key i { display: inline-block; width: 10px; height: 10px; border-radius: 5px; margin-right: 5px }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e9ecef; --soft: #909aa4; --line: #343a40; --paper: #16191d }
+}
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper) }
+body { max-width: 1180px; margin: 2em auto; padding: 0 1em }
+.scroll { overflow-x: auto }
+table { border-collapse: collapse; font-size: 13px; margin: 1em 0 }
+td, th { padding: 2px 10px; text-align: right; border-bottom: 1px solid var(--line) }
+td:first-child, th:first-child, td:last-child, th:last-child { text-align: left }
+.charts { display: flex; flex-wrap: wrap; gap: 16px }
+svg { flex: 1 1 480px; max-width: 580px; font-size: 11px }
+svg text { fill: var(--soft) }
+svg .title { fill: var(--ink); font-size: 13px; font-weight: 600 }
+svg .grid { stroke: var(--line) }
+.key span { display: inline-block; margin-right: 14px; font-size: 13px }
+.key i { display: inline-block; width: 10px; height: 10px; border-radius: 5px; margin-right: 5px }
 .missed { color: #e03131; font-weight: 600 } .met { color: #2f9e44 }
 """
 
@@ -31,16 +41,10 @@ svg text { fill: var(--soft) } svg .title { fill: var(--ink); font-size: 13px; f
 def provenance(record: dict[str, Any]) -> str:
     machine, versions = record["machine"], record["versions"]
     packages = ", ".join(f"{name} {version}" for name, version in versions.items())
-    quiet = f"load {machine['load']:.1f} at the end"
-    size = (
-        ""
-        if record["size"] == "full"
-        else f" **A {record['size']} run: rows are cut to fewer than the full size.**"
-    )
-    return (
-        f"{record['date']}, {machine['processor']}, {machine['cores']} cores, {machine['memory'] / 2**30:.0f} GB, "
-        f"{machine['system']}, {quiet}. {packages}.{size}"
-    )
+    cut = f" **A {record['size']} run, with fewer rows than a full one.**" if record["size"] != "full" else ""
+    where = f"{machine['processor']}, {machine['cores']} cores, {machine['memory'] / 2**30:.0f} GB"
+    load = f"load {machine['load']:.1f} at the end"
+    return f"{record['date']}, {where}, {machine['system']}, {load}. {packages}.{cut}"
 
 
 def verdict_table(record: dict[str, Any]) -> Table:
@@ -62,7 +66,7 @@ def markdown_table(table: Table) -> str:
 def markdown(record: dict[str, Any]) -> str:
     parts = [
         "# okl and its peers",
-        "Written by `make bench`; the charts are in [peers.html](peers.html), every figure in [record.json](record.json).",
+        "Written by `make bench`. Charts are in [peers.html](peers.html), all figures in [record.json](record.json).",
         provenance(record),
         METHOD,
         "## Targets",
@@ -108,7 +112,8 @@ def html(record: dict[str, Any]) -> str:
         "<!doctype html>",
         '<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
         f"<title>okl and its peers</title><style>{STYLE}</style>",
-        f"<h1>okl and its peers</h1><p>{escape(provenance(record)).replace('**', '')}</p><p>{escape(METHOD)}</p>",
+        "<h1>okl and its peers</h1>",
+        f"<p>{escape(provenance(record)).replace('**', '')}</p><p>{escape(METHOD)}</p>",
         "<h2>Targets</h2>",
         html_table(verdict_table(record)),
         *(f"<p>{escape(line)}</p>" for line in missing(record)),

@@ -54,7 +54,7 @@ def available(program: str) -> str | None:
     """None if what the program needs is installed, else what is not."""
     if (PROGRAMS / f"{program}.R").exists():
         installed = (
-            subprocess.run(["Rscript", "-e", f"library({program})"], capture_output=True)
+            subprocess.run(["Rscript", "-e", f"library({program})"], capture_output=True, check=False)
             if which("Rscript")
             else None
         )

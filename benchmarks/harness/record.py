@@ -25,7 +25,7 @@ def kernlab() -> str | None:
     """The version of kernlab, where R has it."""
     ask = "cat(as.character(packageVersion('kernlab')))"
     try:
-        answer = subprocess.run(["Rscript", "-e", ask], capture_output=True, text=True)
+        answer = subprocess.run(["Rscript", "-e", ask], capture_output=True, check=False, text=True)
     except FileNotFoundError:
         return None
     return answer.stdout or None if answer.returncode == 0 else None

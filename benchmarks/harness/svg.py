@@ -77,12 +77,16 @@ def chart(title: str, x: str, y: str, series: list[Series], log_x: bool = True, 
         f'<text class="title" x="{LEFT}" y="17">{escape(title)}</text>',
         *(grid_line(across, tick, True) for tick in across.ticks()),
         *(grid_line(up, tick, False) for tick in up.ticks()),
-        f'<text class="name" x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x)}</text>',
-        f'<text class="name" transform="translate(13 {HEIGHT / 2}) rotate(-90)" text-anchor="middle">{escape(y)}</text>',
+        name(x, f"translate({(LEFT + WIDTH) / 2} {HEIGHT - 8})"),
+        name(y, f"translate(13 {HEIGHT / 2}) rotate(-90)"),
         *(marks(each, across, up) for each in shown),
         "</svg>",
     ]
     return "\n".join(parts)
+
+
+def name(text: str, transform: str) -> str:
+    return f'<text transform="{transform}" text-anchor="middle">{escape(text)}</text>'
 
 
 def grid_line(scale: Axis, tick: float, across: bool) -> str:
@@ -103,7 +107,8 @@ def marks(series: Series, across: Axis, up: Axis) -> str:
         else ""
     )
     dots = [
-        f'<circle cx="{a:.1f}" cy="{b:.1f}" r="4" fill="{series.colour}"><title>{escape(f"{series.name} {label}")}</title></circle>'
+        f'<circle cx="{a:.1f}" cy="{b:.1f}" r="4" fill="{series.colour}">'
+        f"<title>{escape(f'{series.name} {label}')}</title></circle>"
         for (a, b), label in zip(places, series.labels)
     ]
     return line + "".join(dots)

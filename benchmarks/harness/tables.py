@@ -38,7 +38,7 @@ def learned_table(experiment: dict[str, Any]) -> Table:
 def tuned(experiment: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
     for choice in experiment["tuned"]:
         if choice["entry"] == result["entry"] and choice["size"] == result["size"]:
-            return choice["settings"]
+            return dict(choice["settings"])
     return {}
 
 

@@ -32,10 +32,14 @@ def named(result: dict[str, Any]) -> str:
     return f"{result['entry']} {result['size']}" if result["size"] else result["entry"]
 
 
+def stated(result: dict[str, Any]) -> str:
+    return f"{named(result)} ({percent(result['error'])}, {result['processor']:.3g} s)"
+
+
 def undominated(name: str, results: Results) -> Verdict:
     """No online peer is both as fast and as accurate as okl, at any size that is shown."""
     lost = [
-        f"{named(peer)} ({percent(peer['error'])}, {peer['processor']:.3g} s) against {named(own)} ({percent(own['error'])}, {own['processor']:.3g} s)"
+        f"{stated(peer)} against {stated(own)}"
         for own in plain(results)
         for peer in results
         if peer["role"] == "online"
@@ -55,7 +59,8 @@ def faster_than_ksvm(name: str, results: Results) -> Verdict | None:
     if not as_good:
         best = min(plain(results), key=lambda own: own["error"])
         ratio = peer["processor"] / best["processor"]
-        figure = f"okl's best error is {percent(best['error'])} against {percent(peer['error'])}; {ratio:.0f} times as fast"
+        errors = f"{percent(best['error'])} against {percent(peer['error'])}"
+        figure = f"okl's best error is {errors}; {ratio:.0f} times as fast"
         return Verdict(target, name, False, figure)
     own = min(as_good, key=lambda own: own["processor"])
     ratio = peer["processor"] / own["processor"]
@@ -89,10 +94,10 @@ def flat(name: str, result: dict[str, Any]) -> Verdict:
     costs = [cost for end, cost, _ in result["segments"] if end > 60_000]
     ratio = max(costs) / min(costs) if costs else float("nan")
     end = result["segments"][-1][0]
+    trend = costs[-1] / costs[0] if costs else float("nan")
     figure = (
-        f"{result['entry']}: dearest segment {ratio:.2f} times the cheapest, last against first {costs[-1] / costs[0]:.2f}, to example {end:,}"
-        if costs
-        else "too short to say"
+        f"{result['entry']}, to example {end:,}: last segment {trend:.2f} times the first after the "
+        f"60,000th, dearest {ratio:.2f} times the cheapest"
     )
     return Verdict(
         "cost per example flat to the ten-millionth", name, ratio <= 1.25 and end >= 10_000_000, figure

@@ -40,7 +40,8 @@ def test_names_are_escaped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (2e-5, "20 µ"), (0.25, "250 m"), (12, "12"), (1500, "1.5 k"), (1e7, "10 M")]
+    ("value", "text"),
+    [(0, "0"), (2e-5, "20 µ"), (0.25, "250 m"), (12, "12"), (1500, "1.5 k"), (1e7, "10 M")],
 )
 def test_short_numbers(value: float, text: str) -> None:
     assert short(value) == text
