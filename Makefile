@@ -49,6 +49,7 @@ demo: ## drifting streams, learned live
 bench: wheel target/bench/ready ## okl against its peers on the data sets in DATA=DIR; SIZE=quick to try; writes benchmarks/peers.md
 	@test -d "$(DATA)" || { echo "make bench DATA=DIR: the folder with the data sets"; exit 1; }
 	target/bench/env/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels/okl-*.whl
+	cargo build --quiet --release --package okl --example latency
 	cd benchmarks && ../target/bench/env/bin/python -m harness --data $(abspath $(DATA)) --size $(SIZE) --only $(ONLY)
 
 DATA = $(OKL_DATA)

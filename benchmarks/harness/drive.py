@@ -25,6 +25,7 @@ SHARING = {"okl", "sklearn"}
 class Scope(NamedTuple):
     """How much is run."""
 
+    size: str
     source: Path
     work: Path
     rounds: int
@@ -56,10 +57,10 @@ SIZES: dict[str, dict[str, Any]] = {
         "rounds": 1,
         "enough": 5.0,
         "seconds": 300.0,
-        "rows": 8_000,
+        "rows": 3_000,
         "long": 1_000_000,
-        "tries": 12,
-        "sizes": 9,
+        "tries": 6,
+        "sizes": 3,
     },
     "full": {
         "rounds": 3,
@@ -81,6 +82,12 @@ class Job(NamedTuple):
     settings: dict[str, Any]
     threads: int
     outcomes: list[Outcome]
+
+
+def spread(values: list[Any], most: int) -> list[Any]:
+    """So many of the values, evenly spaced, the first among them."""
+    count = min(most, len(values))
+    return [values[i * len(values) // count] for i in range(count)]
 
 
 def say(text: str) -> None:
@@ -130,7 +137,7 @@ class Driver:
 
     def tuned(self, entry: Entry, size: Any, settings: dict[str, Any]) -> dict[str, Any]:
         """The tries of the grid with their errors, and the best of them."""
-        tries = entry.tries()[: self.scope.tries] if entry.grid else []
+        tries = spread(entry.tries(), self.scope.tries) if entry.grid else []
         specs = [self.trial(entry, settings | each) for each in tries]
         outcomes = processes.run(entry.program, specs, 1, 2 * self.scope.seconds) if tries else []
         errors = [outcome.get("error", math.inf) for outcome in outcomes]
@@ -159,7 +166,7 @@ def drive(experiment: Experiment, scope: Scope) -> dict[str, Any]:
     cores = len(os.sched_getaffinity(0)) if experiment.kind == "one_pass" else 1
     choices, alone, together = [], [], []
     for entry in entries:
-        for size, settings in entry.each_size()[: scope.sizes]:
+        for size, settings in spread(entry.each_size(), scope.sizes):
             choice = driver.tuned(entry, size, settings)
             choices.append(choice)
             settings = settings | choice["settings"]
@@ -175,6 +182,7 @@ def drive(experiment: Experiment, scope: Scope) -> dict[str, Any]:
         "title": experiment.title,
         "about": experiment.about,
         "kind": experiment.kind,
+        "size": scope.size,
         "rows": driver.rows,
         "course": experiment.course,
         "missing": {program: why for program, why in missing.items() if why},

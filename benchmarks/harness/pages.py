@@ -41,10 +41,11 @@ svg .grid { stroke: var(--line) }
 def provenance(record: dict[str, Any]) -> str:
     machine, versions = record["machine"], record["versions"]
     packages = ", ".join(f"{name} {version}" for name, version in versions.items())
-    cut = f" **A {record['size']} run, with fewer rows than a full one.**" if record["size"] != "full" else ""
+    cut = [name for name, experiment in record["experiments"].items() if experiment["size"] != "full"]
+    trial = f" **Fewer rows and tries than in a full run: {', '.join(cut)}.**" if cut else ""
     where = f"{machine['processor']}, {machine['cores']} cores, {machine['memory'] / 2**30:.0f} GB"
     load = f"load {machine['load']:.1f} at the end"
-    return f"{record['date']}, {where}, {machine['system']}, {load}. {packages}.{cut}"
+    return f"{record['date']}, {where}, {machine['system']}, {load}. {packages}.{trial}"
 
 
 def verdict_table(record: dict[str, Any]) -> Table:

@@ -49,12 +49,11 @@ def machine() -> dict[str, Any]:
     }
 
 
-def made(experiments: dict[str, Any], size: str) -> dict[str, Any]:
+def made(experiments: dict[str, Any]) -> dict[str, Any]:
     versions = {package: version(package) for package in PACKAGES} | {"kernlab": kernlab()}
     return {
         "format": 1,
         "date": datetime.date.today().isoformat(),
-        "size": size,
         "machine": machine(),
         "versions": {"python": platform.python_version()} | {k: v for k, v in versions.items() if v},
         "experiments": experiments,

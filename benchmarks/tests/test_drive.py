@@ -15,7 +15,7 @@ QUICK = drive.SIZES["quick"]
 
 
 def scope(folder: Path, **changes: Any) -> drive.Scope:
-    return drive.Scope(**(QUICK | {"source": folder, "work": folder} | changes))
+    return drive.Scope(**(QUICK | {"size": "quick", "source": folder, "work": folder} | changes))
 
 
 def experiment(kind: str, *entries: dict[str, Any]) -> Experiment:
@@ -84,10 +84,15 @@ def test_a_run_that_takes_too_long_says_so(tmp_path: Path) -> None:
 
 def test_the_record_and_the_pages_hold_what_was_measured(tmp_path: Path) -> None:
     ran = drive.drive(experiment("one_pass", {"name": "okl", "method": "majority"}), scope(tmp_path))
-    made = record.made({"some": ran}, "quick")
+    made = record.made({"some": ran})
     assert json.loads(record.text(made)) == made
-    assert {"date", "machine", "versions", "size", "experiments"} <= made.keys()
+    assert {"date", "machine", "versions", "experiments"} <= made.keys() and ran["size"] == "quick"
     page = pages.html(made)
     assert page.count("<svg") == 2 and "http" not in page, "the page needs nothing from elsewhere"
     error = f"{100 * ran['results'][0]['error']:.2f} %"
     assert error in page and error in pages.markdown(made)
+
+
+def test_fewer_tries_are_spread_over_the_grid() -> None:
+    assert drive.spread([1, 2, 3, 4, 5, 6], 3) == [1, 3, 5]
+    assert drive.spread([1, 2], 6) == [1, 2]
