@@ -67,7 +67,7 @@ def markdown_table(table: Table) -> str:
 def markdown(record: dict[str, Any]) -> str:
     parts = [
         "# okl and its peers",
-        "Written by `make bench`. Charts are in [peers.html](peers.html), all figures in [record.json](record.json).",
+        "Written by `make bench`. [peers.html](peers.html) has charts, [record.json](record.json) all figures.",
         provenance(record),
         METHOD,
         "## Targets",

@@ -1,1 +1,1 @@
-"""One small program per peer; each answers a specification on standard input with an outcome on standard output."""
+"""One small program per peer; specifications come on standard input, outcomes go to standard output."""

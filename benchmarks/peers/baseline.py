@@ -22,7 +22,7 @@ class Majority(Model):
 
 
 class NoChange(Model):
-    """Repeats the last label: where this is good, labels follow each other and little is learned from the features."""
+    """Repeats the last label: where this is good, labels follow each other, whatever the features."""
 
     def __init__(self, settings: dict[str, Any], spec: Spec, classes: int) -> None:
         self.last = 0.0

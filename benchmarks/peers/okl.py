@@ -44,7 +44,7 @@ class Detector(Model):
 
     def watch(self, rows: Any) -> tuple[Array, Array]:
         report = self.learner.learn_report(rows[0])
-        # Scores grow while the first terms come: what counts is how far they are below the threshold of their time.
+        # Scores grow while the first terms come: what counts is their share of the threshold of their time.
         return -report["scores"] / np.abs(report["threshold"]), report["outside"]
 
 

@@ -1,8 +1,8 @@
 """What the driver and a peer's program say to each other, and how time and memory are measured.
 
-The driver writes one specification per line, as JSON; the program answers each with one line. Only `Model.learn`,
-`Model.progress` and `Model.watch` are timed: not the import, nor reading the rows, nor turning them into what the
-peer takes. Processor time is that of all threads of the process.
+The driver writes one specification per line, as JSON; the program answers each with one line. Only
+`Model.learn`, `Model.progress` and `Model.watch` are timed: not the import, nor reading the rows, nor turning
+them into what the peer takes. Processor time is that of all threads of the process.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Model:
         raise NotImplementedError("has no progressive predictions")
 
     def watch(self, rows: Any) -> tuple[Array, Array]:
-        """Learns without targets, and gives a score (higher: more novel) and an alert from before each row was learned."""
+        """Learns without targets; gives the score (higher: more novel) and alert from before each update."""
         raise NotImplementedError("is no detector")
 
 
@@ -98,7 +98,8 @@ def one_pass(make: Maker, spec: Spec) -> dict[str, Any]:
     data = arrays(spec)
     X, y = data["train_x"][: spec.rows], data["train_y"][: spec.rows]
     part, test = spec.test[0], slice(*spec.test[1:])
-    model, outcome = make(spec.settings, spec, len(np.unique(data["train_y"]))), {}
+    model = make(spec.settings, spec, len(np.unique(data["train_y"])))
+    outcome: dict[str, Any] = {}
     rows = model.prepare(X, y)
     with measured(outcome):
         model.learn(rows)
@@ -110,7 +111,8 @@ def progressive(make: Maker, spec: Spec) -> dict[str, Any]:
     """Predicts every row before it is learned; the error is that of these predictions."""
     data = arrays(spec)
     X, y = data["train_x"][: spec.rows], data["train_y"][: spec.rows]
-    model, outcome = make(spec.settings, spec, len(np.unique(data["train_y"]))), {}
+    model = make(spec.settings, spec, len(np.unique(data["train_y"])))
+    outcome: dict[str, Any] = {}
     rows = model.prepare(X, y)
     with measured(outcome):
         predicted = model.progress(rows)
@@ -119,18 +121,19 @@ def progressive(make: Maker, spec: Spec) -> dict[str, Any]:
 
 
 def novelty(make: Maker, spec: Spec) -> dict[str, Any]:
-    """Scores every row of several streams before it is learned; what is novel is known, but not to the detector.
+    """Scores every row of several streams before it is learned; the detector does not know what is novel.
 
-    Counted from row `warmup` of each stream on. Precision is that of the detector's own alerts; `ranked` that of the
-    rows with the highest scores, as many as were asked for: what the best fixed threshold would have given.
+    Counted from row `warmup` of each stream on. Precision is that of the detector's own alerts; `ranked` that
+    of the rows with the highest scores, as many as were asked for: at exactly the asked rate.
     """
     warmup, rate = int(spec.course["warmup"]), float(spec.course["rate"])
     data, outcome = arrays(spec), {"wall": 0.0, "processor": 0.0, "memory": 0}
     seen = alerts = hits = asked = ranked = novel = 0
     for number in range(len(data) // 2):
         X, y = data[f"stream_{number}_x"][: spec.rows], data[f"stream_{number}_y"][: spec.rows]
-        model, taken = make(spec.settings, spec, 1), {}
+        model = make(spec.settings, spec, 1)
         rows = model.prepare(X, y)
+        taken: dict[str, Any] = {}
         with measured(taken):
             scores, alerted = model.watch(rows)
         scores, alerted, y = scores[warmup:], alerted[warmup:], y[warmup:] > 0
@@ -178,23 +181,29 @@ def latency(make: Maker, spec: Spec) -> dict[str, Any]:
 def growth(make: Maker, spec: Spec) -> dict[str, Any]:
     """A long generated stream in segments, each timed: does an example cost more the later it comes?"""
     longest, features = int(spec.course["segment"]), int(spec.course["features"])
-    limit, random = float(spec.course["seconds"]), np.random.default_rng(spec.seed)
-    model, segments, spent, start = make(spec.settings, spec, 2), [], 0.0, 0
-    while start < spec.rows and spent < limit:
-        length = min(max(start, 1000), longest, spec.rows - start)
-        rows, taken = model.prepare(*generated(random, length, features)), {}
+    random, deadline = np.random.default_rng(spec.seed), time.perf_counter() + float(spec.course["seconds"])
+    model = make(spec.settings, spec, 2)
+    segments: list[tuple[int, float, int]] = []
+    outcome = {"wall": 0.0, "processor": 0.0}
+    seen = 0
+    while seen < spec.rows and time.perf_counter() < deadline:
+        length = min(max(seen, 1000), longest, spec.rows - seen)
+        rows = model.prepare(*generated(random, length, features))
+        taken: dict[str, Any] = {}
         with measured(taken):
             model.learn(rows)
-        spent, start = spent + taken["processor"], start + length
-        segments.append([start, taken["processor"] / length, resident()])
-    return {"segments": segments, "processor": spent, "wall": spent, "limited": start < spec.rows}
+        seen += length
+        outcome = {key: outcome[key] + taken[key] for key in outcome}
+        segments.append((seen, taken["processor"] / length, resident()))
+    return outcome | {"segments": segments}
 
 
 def throughput(make: Maker, spec: Spec) -> dict[str, Any]:
-    """Rows per second of processor time on generated rows of several widths, after as many rows to fill the model."""
+    """Rows per second of processor time at several widths, after as many rows to fill the model."""
     rates, random, total = [], np.random.default_rng(spec.seed), 0.0
     for features in spec.course["features"]:
-        model, taken = make(spec.settings, spec, 2), {}
+        model = make(spec.settings, spec, 2)
+        taken: dict[str, Any] = {}
         model.learn(model.prepare(*generated(random, spec.rows, features)))
         rows = model.prepare(*generated(random, spec.rows, features))
         with measured(taken):
@@ -205,7 +214,7 @@ def throughput(make: Maker, spec: Spec) -> dict[str, Any]:
 
 
 def generated(random: np.random.Generator, rows: int, features: int) -> tuple[Array, Array]:
-    """Points around the origin; the class is a checkerboard of the first two columns, with 5 % of the labels wrong."""
+    """Points around the origin; the class is a checkerboard of two columns, with 5 % of the labels wrong."""
     X = random.standard_normal((rows, features), dtype=np.float32)
     y = np.where((np.sin(2 * X[:, 0]) * np.sin(2 * X[:, 1]) > 0) ^ (random.random(rows) < 0.05), 1.0, -1.0)
     return X, y

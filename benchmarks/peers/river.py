@@ -70,7 +70,7 @@ def classifier(maker: Any) -> Any:
 
 
 class Negated(base.AnomalyDetector):
-    """River's OneClassSVM scores w x - rho, which a one-class machine makes high for what is normal: both signs are tried."""
+    """River's OneClassSVM scores w x - rho, which is high for what is normal: both signs are tried."""
 
     def __init__(self, scorer: Any) -> None:
         self.scorer = scorer

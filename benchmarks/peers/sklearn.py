@@ -1,4 +1,4 @@
-"""scikit-learn: random Fourier features or Nyström features, then stochastic gradient descent by `partial_fit`."""
+"""scikit-learn: random Fourier or Nyström features, then stochastic gradient descent by `partial_fit`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FEATURES = {"rbf": RBFSampler, "nystroem": Nystroem}
 
 
 class Features:
-    """Standardised rows in the space of an approximate Gaussian kernel; what needs data is fitted on the first rows it sees."""
+    """Rows in the space of an approximate Gaussian kernel; `fit` takes what needs data from its rows."""
 
     def __init__(self, settings: dict[str, Any], seed: int) -> None:
         maker = FEATURES[settings.pop("features")]

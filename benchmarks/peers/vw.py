@@ -1,7 +1,7 @@
 """Vowpal Wabbit: its linear default and --ksvm, driven from a cache file, the fastest way it can read.
 
-Rows are written as its text and turned into its cache before the clock starts. One against the rest, for --ksvm with
-more than two classes, is one machine per class; the linear learner has --oaa.
+Rows are written as its text and turned into its cache before the clock starts. One against the rest, for
+--ksvm with more than two classes, is one machine per class; the linear learner has --oaa.
 """
 
 from __future__ import annotations
