@@ -25,13 +25,13 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="only write the pages again, from the record")
     args = parser.parse_args()
     file = args.out / "record.json"
+    args.out.mkdir(parents=True, exist_ok=True)
     if not args.page:
         scope = drive.Scope(size=args.size, source=args.data, work=args.work, **drive.SIZES[args.size])
         kept = json.loads(file.read_text())["experiments"] if args.only and file.exists() else {}
         for experiment in definitions.all_of(args.only):
             kept[experiment.name] = drive.drive(experiment, scope)
-        args.out.mkdir(parents=True, exist_ok=True)
-        file.write_text(record.text(record.made(kept)))
+            file.write_text(record.text(record.made(kept)))
     made = json.loads(file.read_text())
     (args.out / "peers.md").write_text(pages.markdown(made))
     (args.out / "peers.html").write_text(pages.html(made))

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from harness.charts import CHARTS, colours
-from harness.tables import TABLES, Table
+from harness.tables import Table, table
 from harness.targets import single, verdicts
 
 METHOD = (
@@ -58,8 +58,8 @@ def missing(record: dict[str, Any]) -> list[str]:
     return [f"{program} did not run: {why}" for program, why in absent.items()]
 
 
-def markdown_table(table: Table) -> str:
-    head, rows = table
+def markdown_table(made: Table) -> str:
+    head, rows = made
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "/") for cell in line) + " |" for line in lines)
 
@@ -80,13 +80,13 @@ def markdown(record: dict[str, Any]) -> str:
         parts += [
             f"## {title}",
             f"{about} {cut}".strip(),
-            markdown_table(TABLES[experiment["kind"]](experiment)),
+            markdown_table(table(experiment)),
         ]
     return "\n\n".join(parts) + "\n"
 
 
-def html_table(table: Table) -> str:
-    head, rows = table
+def html_table(made: Table) -> str:
+    head, rows = made
 
     def cell(text: str) -> str:
         kind = {"**missed**": "missed", "met": "met"}.get(text)
@@ -120,11 +120,11 @@ def html(record: dict[str, Any]) -> str:
         *(f"<p>{escape(line)}</p>" for line in missing(record)),
     ]
     for experiment in record["experiments"].values():
-        charts, table = CHARTS[experiment["kind"]](experiment), TABLES[experiment["kind"]](experiment)
+        charts = CHARTS[experiment["kind"]](experiment)
         parts += [
             f"<h2>{escape(experiment['title'])}</h2><p>{escape(experiment['about'])}</p>",
             '<div class="charts">' + "\n".join(charts) + "</div>",
             key(experiment),
-            html_table(table),
+            html_table(table(experiment)),
         ]
     return "\n".join(parts) + "</html>\n"

@@ -96,3 +96,9 @@ def test_the_record_and_the_pages_hold_what_was_measured(tmp_path: Path) -> None
 def test_fewer_tries_are_spread_over_the_grid() -> None:
     assert drive.spread([1, 2, 3, 4, 5, 6], 3) == [1, 3, 5]
     assert drive.spread([1, 2], 6) == [1, 2]
+
+
+def test_a_failure_is_on_the_page(tmp_path: Path) -> None:
+    ran = drive.drive(experiment("one_pass", {"name": "broken", "method": "no_change"}), scope(tmp_path))
+    made = record.made({"some": ran})
+    assert "cannot learn" in pages.markdown(made) and "cannot learn" in pages.html(made)
