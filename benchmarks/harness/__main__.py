@@ -23,6 +23,7 @@ def main() -> None:
     )
     parser.add_argument("--size", choices=drive.SIZES, default="full", help="quick is for trying the harness")
     parser.add_argument("--page", action="store_true", help="only write the pages again, from the record")
+    parser.add_argument("--note", nargs="*", default=[], help="remarks that go with the record")
     args = parser.parse_args()
     file = args.out / "record.json"
     args.out.mkdir(parents=True, exist_ok=True)
@@ -31,7 +32,7 @@ def main() -> None:
         kept = json.loads(file.read_text())["experiments"] if args.only and file.exists() else {}
         for experiment in definitions.all_of(args.only):
             kept[experiment.name] = drive.drive(experiment, scope)
-            file.write_text(record.text(record.made(kept)))
+            file.write_text(record.text(record.made(kept, args.note)))
     made = json.loads(file.read_text())
     (args.out / "peers.md").write_text(pages.markdown(made))
     (args.out / "peers.html").write_text(pages.html(made))

@@ -13,7 +13,7 @@ METHOD = (
     "Peers and okl learn the same rows, in turn, within one run, each in a process of its own on one thread; "
     "then once more with all threads, for what can use them. Times are of learning alone, the best of "
     "several runs; processor time is the figure to compare, the wall is beside it. Memory is the growth of "
-    "the process while it learned. Everyone's settings are the best of twelve tries on the same validation "
+    "the process while it learned. Everyone's settings are the best of as many tries on the same validation "
     "rows, at each size that is shown; the rest is as its makers recommend."
 )
 STYLE = """
@@ -58,6 +58,11 @@ def missing(record: dict[str, Any]) -> list[str]:
     return [f"{program} did not run: {why}" for program, why in absent.items()]
 
 
+def remarks(record: dict[str, Any]) -> list[str]:
+    """What whoever made the record wants its reader to know, and what is not in it."""
+    return [*record.get("notes", []), *missing(record)]
+
+
 def markdown_table(made: Table) -> str:
     head, rows = made
     lines = [head, ["---"] * len(head), *rows]
@@ -72,7 +77,7 @@ def markdown(record: dict[str, Any]) -> str:
         METHOD,
         "## Targets",
         markdown_table(verdict_table(record)),
-        *missing(record),
+        *remarks(record),
     ]
     for experiment in record["experiments"].values():
         title, about = experiment["title"], experiment["about"]
@@ -117,7 +122,7 @@ def html(record: dict[str, Any]) -> str:
         f"<p>{escape(provenance(record)).replace('**', '')}</p><p>{escape(METHOD)}</p>",
         "<h2>Targets</h2>",
         html_table(verdict_table(record)),
-        *(f"<p>{escape(line)}</p>" for line in missing(record)),
+        *(f"<p>{escape(line)}</p>" for line in remarks(record)),
     ]
     for experiment in record["experiments"].values():
         charts = CHARTS[experiment["kind"]](experiment)

@@ -49,13 +49,14 @@ def machine() -> dict[str, Any]:
     }
 
 
-def made(experiments: dict[str, Any]) -> dict[str, Any]:
+def made(experiments: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     versions = {package: version(package) for package in PACKAGES} | {"kernlab": kernlab()}
     return {
         "format": 1,
         "date": datetime.date.today().isoformat(),
         "machine": machine(),
         "versions": {"python": platform.python_version()} | {k: v for k, v in versions.items() if v},
+        "notes": notes,
         "experiments": experiments,
     }
 

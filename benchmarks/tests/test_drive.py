@@ -84,13 +84,14 @@ def test_a_run_that_takes_too_long_says_so(tmp_path: Path) -> None:
 
 def test_the_record_and_the_pages_hold_what_was_measured(tmp_path: Path) -> None:
     ran = drive.drive(experiment("one_pass", {"name": "okl", "method": "majority"}), scope(tmp_path))
-    made = record.made({"some": ran})
+    made = record.made({"some": ran}, ["A remark."])
     assert json.loads(record.text(made)) == made
     assert {"date", "machine", "versions", "experiments"} <= made.keys() and ran["size"] == "quick"
     page = pages.html(made)
     assert page.count("<svg") == 2 and "http" not in page, "the page needs nothing from elsewhere"
     error = f"{100 * ran['results'][0]['error']:.2f} %"
     assert error in page and error in pages.markdown(made)
+    assert "A remark." in page and "A remark." in pages.markdown(made)
 
 
 def test_fewer_tries_are_spread_over_the_grid() -> None:
@@ -100,5 +101,5 @@ def test_fewer_tries_are_spread_over_the_grid() -> None:
 
 def test_a_failure_is_on_the_page(tmp_path: Path) -> None:
     ran = drive.drive(experiment("one_pass", {"name": "broken", "method": "no_change"}), scope(tmp_path))
-    made = record.made({"some": ran})
+    made = record.made({"some": ran}, ["A remark."])
     assert "cannot learn" in pages.markdown(made) and "cannot learn" in pages.html(made)
