@@ -1,7 +1,7 @@
 # Everything this project does, one target each. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint backends examples python wheel demo bench endurance fuzz doc
+.PHONY: help test lint backends examples python wheel demo bench speed endurance fuzz doc
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,7 +46,21 @@ examples: ## runs every example
 demo: ## drifting streams, learned live
 	cargo run --release -- demo
 
-bench: ## the table of ratios of benchmarks/speed.md, then the parts with criterion
+bench: wheel target/bench/ready ## okl against its peers on the data sets in DATA=DIR; SIZE=quick to try; writes benchmarks/peers.md
+	@test -d "$(DATA)" || { echo "make bench DATA=DIR: the folder with the data sets"; exit 1; }
+	target/bench/env/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels/okl-*.whl
+	cargo build --quiet --release --package okl --example latency
+	cd benchmarks && ../target/bench/env/bin/python -m harness --data $(abspath $(DATA)) --size $(SIZE) --only $(ONLY)
+
+DATA = $(OKL_DATA)
+SIZE = full
+ONLY =
+target/bench/ready: benchmarks/requirements.txt # the peers, in an environment of their own
+	python3 -m venv target/bench/env
+	target/bench/env/bin/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+	touch $@
+
+speed: ## the table of ratios of benchmarks/speed.md, then the parts with criterion
 	cargo bench --bench table
 	cargo bench --bench parts
 
