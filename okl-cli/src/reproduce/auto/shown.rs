@@ -1,6 +1,7 @@
 //! The page of auto.
 
 use super::{Context, Outcome, ROUNDS, Run, terms};
+use crate::report::text;
 use crate::reproduce::page::{Page, Table, Tile};
 use crate::words;
 
@@ -53,7 +54,7 @@ fn errors(outcomes: &[Outcome]) -> Table {
         let [explicit, proximal] = &o.best;
         table = table.row(&[
             o.name.to_owned(),
-            o.shape.0.to_string(),
+            text::count(o.shape.0 as f64),
             error(o, &o.auto),
             error(o, &explicit.1),
             format!("{:.2}", o.ratio(false)),
@@ -77,7 +78,7 @@ fn costs(outcomes: &[Outcome]) -> Table {
     ];
     let mut table = Table::new(&head);
     for o in outcomes {
-        let speed = |run: &Run| format!("{:.0}", o.shape.0 as f64 / run.seconds);
+        let speed = |run: &Run| text::count((o.shape.0 as f64 / run.seconds).round());
         let ([auto, _, plain], [all, given]) = (&o.timed, o.cost());
         table = table.row(&[
             o.name.to_owned(),
@@ -101,5 +102,5 @@ fn settled(outcomes: &[Outcome]) -> Table {
         let [explicit, proximal] = &o.best;
         table = table.row(&[o.name.to_owned(), words::bank(&o.auto.learner), explicit.0.clone(), proximal.0.clone()]);
     }
-    table
+    table.worded()
 }
