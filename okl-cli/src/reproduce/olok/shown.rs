@@ -119,7 +119,7 @@ fn tables(page: &mut Page, outcome: &Outcome) {
     for set in &outcome.sets {
         page.table(table(set));
     }
-    page.text("With the paper's λ = 3 the optimum itself is poor: f is shrunk towards 0, whatever the step size. And truncation by Theorem 1 is active within these few thousand examples only where ηλ is at least about 0.2 (t₀ is beyond the data otherwise), which forgets too fast to learn well: the theorem makes truncation harmless by making old examples worthless. With as many terms as the paper's times suggest (n^0.8, E14) dropping the oldest costs as much; merging what would be dropped into its neighbours costs little, and more terms and further passes buy the rest.");
+    page.text("With the paper's λ = 3 the optimum itself is poor: f is shrunk towards 0, whatever the step size. And truncation by Theorem 1 is active within these few thousand examples only where ηλ is at least about 0.2 (t₀ is beyond the data otherwise), which forgets too fast to learn well: the theorem makes truncation harmless by making old examples worthless. With as many terms as the paper's times suggest (n^0.8, E14) dropping the oldest costs as much; merging what would be dropped into its neighbours costs little where one pass is enough.");
     settings(page, outcome);
 }
 
@@ -244,10 +244,10 @@ fn click_shape(page: &mut Page, click: &click::Outcome) {
     let more = [text::count(n), format!("{:.2}", click::exponent(&click.rls)), "3".into()];
     table = table.row(&[cells.as_slice(), &more].concat());
     let settings: Vec<String> =
-        names.iter().zip(&click.passes).map(|(name, pass)| format!("{name}: {}.", pass.setting.words())).collect();
+        names.iter().zip(&click.passes).map(|(name, pass)| format!("{name}: {}", pass.setting.words())).collect();
     page.table(table.caption(format!(
-        "The exponents are least squares of logarithms over the last three doublings of the stream. {}",
-        settings.join(" ")
+        "The exponents are least squares of logarithms over the last three doublings of the stream. Settings of {}.",
+        settings.join("; ")
     )));
     let looks = ["a", "f", "d"];
     let named = || names.iter().zip(looks).zip(&click.passes);
