@@ -5,6 +5,7 @@ import pytest
 
 pytest.importorskip("sklearn")
 
+import okl
 from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -291,3 +292,15 @@ def test_bad_parameters_of_the_others():
     for parameters in ({"nu": 0}, {"threshold": "fixed"}, {"max_iter": -1}):
         with pytest.raises(ValueError, match=next(iter(parameters))):
             NoveltyDetector(**parameters).fit(X)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_a_budget_in_bytes_is_what_the_model_takes(outputs):
+    rows = np.random.default_rng(0).normal(size=(3000, 4))
+    y = np.floor(outputs * rows[:, 0]).clip(0, 2) if outputs > 1 else rows[:, 0] > 0
+    model = KernelClassifier(budget="60kB").partial_fit(rows, y, classes=np.unique(y))
+    terms = model.learner_.config["budget"]["merge"]["terms"]
+    assert model.learner_.terms == terms and 0.95 * 60_000 < model.learner_.bytes < 1.05 * 60_000
+    assert okl.terms_within("60kB", 4, outputs, loss=model.learner_.config["loss"], offset=True) == terms
+    with pytest.raises(ValueError, match="64MB"):
+        KernelClassifier(budget="60 zebras").fit(rows, y)
