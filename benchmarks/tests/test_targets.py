@@ -13,7 +13,7 @@ def result(entry: str, role: str, error: float, processor: float, **more: Any) -
 
 
 def judged(kind: str, *results: dict[str, Any]) -> dict[str, Verdict]:
-    record = {"experiments": {"here": {"kind": kind, "results": list(results)}}}
+    record = {"experiments": {"ijcnn1": {"kind": kind, "results": list(results)}}}
     return {verdict.target: verdict for verdict in verdicts(record)}
 
 
@@ -55,6 +55,7 @@ def test_speed_counts_only_at_equal_or_better_error() -> None:
     both = judged("one_pass", fast, good, peer)[KSVM]
     assert both.met and both.figure.startswith("60 times")
     assert not judged("one_pass", good | {"processor": 2.1}, peer)[KSVM].met
+    assert judged("one_pass", good)[KSVM].figure == "--ksvm did not finish"
 
 
 def test_libsvm_is_met_within_half_a_point_and_a_fifth_of_its_time() -> None:
