@@ -95,7 +95,7 @@ def html_table(made: Table) -> str:
 
     def cell(text: str) -> str:
         kind = {"**missed**": "missed", "met": "met"}.get(text)
-        return f'<td class="{kind}">{kind}</td>' if kind else f"<td>{escape(text)}</td>"
+        return f'<td class="{kind}">{kind}</td>' if kind else f"<td>{escape(text).replace(' %', '&nbsp;%')}</td>"
 
     header = "".join(f"<th>{escape(name)}</th>" for name in head)
     body = "".join("<tr>" + "".join(map(cell, row)) + "</tr>" for row in rows)

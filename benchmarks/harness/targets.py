@@ -30,7 +30,7 @@ def plain(results: Results) -> Results:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.2f}\u00a0%"
+    return f"{100 * share:.2f} %"
 
 
 def named(result: dict[str, Any]) -> str:
