@@ -25,6 +25,9 @@ const MEMORY: f64 = 1e-3;
 /// While there are few losses, the newest counts for so many of them: the first ones are large, and are forgotten soon.
 const YOUNG: f64 = 10.0;
 
+/// A loss whose scalar adapts belongs to one function and has no bank.
+const NO_THETA: f64 = 0.0;
+
 /// The weights of the voices, and what they are weighed by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bank {
@@ -122,9 +125,9 @@ impl Bank {
     }
 
     /// The bank's own loss on the current row.
-    pub(crate) fn own_loss<L: Loss>(&mut self, loss: &L, y: &[f64], theta: f64, weight: f64) -> f64 {
+    pub(crate) fn own_loss<L: Loss>(&mut self, loss: &L, y: &[f64], weight: f64) -> f64 {
         self.gradient.resize(self.scores.len(), 0.0);
-        weight * loss.eval(&self.scores, y, theta, &mut self.gradient).loss
+        weight * loss.eval(&self.scores, y, NO_THETA, &mut self.gradient).loss
     }
 
     /// Weighs the voices by what each said of an example.
@@ -138,7 +141,7 @@ impl Bank {
     ) {
         self.judged.clear();
         for (voice, total) in voices.zip(&mut self.losses) {
-            let evaluate = || weight * loss.eval(voice.scores, y, 0.0, &mut self.gradient).loss;
+            let evaluate = || weight * loss.eval(voice.scores, y, NO_THETA, &mut self.gradient).loss;
             let lost = voice.loss.unwrap_or_else(evaluate);
             *total += lost;
             self.judged.push(judge(loss.reads(), voice.scores, y).map_or(lost, |wrong| weight * wrong));

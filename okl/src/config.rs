@@ -116,7 +116,7 @@ fn not_finite(value: &toml::Value) -> Option<String> {
 /// The terms a budget has when none is asked for.
 const DEFAULT_TERMS: usize = 1000;
 
-/// What one head of a learner runs with.
+/// What one voice of a learner runs with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
     /// Its step size.
@@ -206,12 +206,11 @@ impl Config {
 
     /// What speaks: one where everything is given, else a bank over what is not. Those of one head follow each other.
     pub fn members(&self) -> Vec<Member> {
-        let widths = if self.banks() { self.widths() } else { 1 };
         let average = self.average.given().copied().unwrap_or(Average::None);
         let pairs = self.pairs();
         let beside = (self.average == Choice::Auto && self.step == Choice::Auto && self.banks()).then_some(AVERAGED);
         let mut members = Vec::new();
-        for width in 0..widths {
+        for width in 0..self.widths() {
             for (which, (step, lambda)) in pairs.iter().enumerate() {
                 let member = Member { step: step.clone(), lambda: *lambda, width, average };
                 let mean =
@@ -273,8 +272,10 @@ impl Config {
         self.implicit || (self.step == Choice::Auto && self.banks() && self.check_implicit().is_ok())
     }
 
+    /// How many widths run side by side.
     fn widths(&self) -> usize {
         match &self.operator {
+            _ if !self.banks() => 1,
             Some(OperatorRule::Sum(parts)) => parts.iter().map(|p| p.kernel.widths()).max().unwrap_or(1),
             _ => self.kernel.widths(),
         }
@@ -287,12 +288,11 @@ impl Config {
 
     /// The kernels of every plane, width by width.
     pub(crate) fn kernels(&self) -> Vec<AnyKernel> {
-        let widths = if self.banks() { self.widths() } else { 1 };
         let of_width = |width: usize| match &self.operator {
             Some(OperatorRule::Sum(parts)) => parts.iter().map(|p| p.kernel.kernel(width)).collect(),
             _ => vec![self.kernel.kernel(width)],
         };
-        (0..widths).flat_map(of_width).collect()
+        (0..self.widths()).flat_map(of_width).collect()
     }
 
     /// The settings of one head, everything given.

@@ -251,7 +251,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
     /// The loss of what was reported; a bank weighs its heads by theirs.
     fn judge(&mut self, example: &Example<'_>, taken: bool) -> f64 {
         let Some(bank) = &mut self.bank else { return self.heads[0].plan.loss() };
-        let loss = bank.own_loss(&self.loss, example.y, self.heads[0].theta, example.weight);
+        let loss = bank.own_loss(&self.loss, example.y, example.weight);
         if taken {
             bank.learn(&self.loss, example.y, example.weight, loss, self.heads.iter().flat_map(Head::voices));
         }

@@ -364,10 +364,8 @@ impl<S: StepSize> Head<S> {
         scores: &mut [Vec<f64>],
     ) {
         self.expansion.read(backend, output, |plane| row(self.plane + plane), reading);
-        let (last, mean) = ((&reading.f, &self.offset), (&reading.mean, &self.offset_mean));
-        let averaged = self.expansion.riders().mean;
-        let voices = [(!averaged || self.both).then_some(last), averaged.then_some(mean)];
-        for (score, (f, offset)) in scores.iter_mut().zip(voices.into_iter().flatten()) {
+        for (score, averaged) in scores.iter_mut().zip(self.kinds()) {
+            let (f, offset) = if averaged { (&reading.mean, &self.offset_mean) } else { (&reading.f, &self.offset) };
             score.clear();
             score.extend(f.iter().zip(offset).map(|(f, b)| f + b));
         }
@@ -375,10 +373,10 @@ impl<S: StepSize> Head<S> {
 
     /// What the head has to say of the current row: the last hypothesis, the average, or both, in this order.
     pub(crate) fn voices(&self) -> impl Iterator<Item = Voice<'_>> {
-        let averaged = self.expansion.riders().mean;
-        let last = (!averaged || self.both).then(|| Voice { scores: &self.plan.z, loss: Some(self.plan.loss()) });
-        let mean = averaged.then_some(Voice { scores: &self.plan.mean, loss: None });
-        last.into_iter().chain(mean)
+        self.kinds().map(|averaged| match averaged {
+            true => Voice { scores: &self.plan.mean, loss: None },
+            false => Voice { scores: &self.plan.z, loss: Some(self.plan.loss()) },
+        })
     }
 
     /// Of each of them, is it the average?
@@ -390,7 +388,7 @@ impl<S: StepSize> Head<S> {
 
     /// How many those are.
     pub(crate) fn voice_count(&self) -> usize {
-        1 + usize::from(self.both)
+        self.kinds().count()
     }
 
     /// The score to report: the averaged one where there is an average.

@@ -11,7 +11,7 @@
 //! | `head.columns` | f64 (columns, slots) | stored coefficients, column by column |
 //! | `head.scalars`, `head.offsets`, `head.gathered` | f64 | the head beside its coefficients |
 //! | `head1.columns`, ... | f64 | the further heads of a bank, numbered |
-//! | `bank` | f64 | the weights of a bank's heads, their losses, the bank's own, its scale and count |
+//! | `bank` | f64 | the weights of a bank's voices, their losses, the bank's own, its scale and count |
 //! | `budget`, `frame` | f64 | the budget's state; shift and factor |
 //! | `warm.x`, `warm.y`, `warm.weights`, `warm.ids` | f32, f64, f64, u64 | the examples of a warm-up under way |
 //! | `position` | u8 | for whoever replays the stream |
@@ -50,7 +50,7 @@ use crate::space::{Points, Space};
 use crate::step::AnyStep;
 use crate::terms::NO_ID;
 
-/// The version this crate writes; it reads this one and all before it. Version 2 has banks.
+/// The version this crate writes; it reads this one and all before it. Version 2 has banks, and counts what an average lost.
 pub const FORMAT: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
@@ -335,13 +335,12 @@ impl<'a> File<'a> {
         let holes = learner.engine.terms.holes.clone();
         let head = &mut learner.engine.heads[number];
         let tensor = |what: &str| self.f64s(&head_tensor(number, what));
-        let (columns, offsets, scalars) = (tensor("columns")?, tensor("offsets")?, tensor("scalars")?);
+        let (columns, offsets, mut scalars) = (tensor("columns")?, tensor("offsets")?, tensor("scalars")?);
         let count = head.offset.len() * head.expansion.riders().functions();
         demand(
             columns.len() == count * slots && offsets.len() == 3 * head.offset.len(),
             "the coefficients do not fit the terms",
         )?;
-        let mut scalars = scalars;
         if scalars.len() == SCALARS - 1 && self.header.format < 2 {
             // What an average lost was not told apart from what f lost.
             scalars.push(scalars[6]);

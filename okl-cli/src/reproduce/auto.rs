@@ -10,6 +10,7 @@ pub mod streams;
 use okl::{Batch, Config, Label, Learner};
 
 use super::Context;
+use super::data::named;
 use super::page::Page;
 use streams::Stream;
 
@@ -91,11 +92,7 @@ fn lost(stream: &Stream, learner: &Learner, labels: &[Label], i: usize, scores: 
     if stream.numbers() {
         return scores.iter().zip(stream.rows.target(i)).map(|(z, y)| (z - y) * (z - y)).sum();
     }
-    let said = match scores {
-        [z] => usize::from(*z > 0.0),
-        many => (0..many.len()).fold(0, |best, c| if many[c] > many[best] { c } else { best }),
-    };
-    f64::from(u8::from(learner.classes().get(said) != Some(&labels[i])))
+    f64::from(u8::from(named(learner, scores) != Some(&labels[i])))
 }
 
 /// The width that the median heuristic finds in the first rows.

@@ -6,7 +6,7 @@ use std::f64::consts::TAU;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use okl::Label;
+use okl::{Label, Learner};
 
 use super::Experiment;
 use super::stand_in::Shape;
@@ -277,6 +277,15 @@ pub(super) fn check_there(experiment: &Experiment, folder: Option<&Path>) -> any
         None => bail!("{} reads public data; put these files into a folder and give it with --data DIR:{text}", experiment.name),
         Some(folder) => bail!("{}: missing there (plain or .gz):{text}", folder.display()),
     }
+}
+
+/// The class of the highest score, or the one whose side a single score is on.
+pub fn named<'a>(learner: &'a Learner, scores: &[f64]) -> Option<&'a Label> {
+    let best = match scores {
+        [z] => usize::from(*z > 0.0),
+        many => many.iter().enumerate().fold((0, f64::MIN), |best, (i, z)| if *z > best.1 { (i, *z) } else { best }).0,
+    };
+    learner.classes().get(best)
 }
 
 /// A number from the normal distribution (Box and Muller).

@@ -1,11 +1,11 @@
 //! Learning and testing.
 
-use okl::{Batch, Config, Label, Learner, Workspace};
+use okl::{Batch, Config, Learner, Workspace};
 
 use super::problem::Problem;
 use super::setting::Setting;
 use super::{Context, PASSES, SHUFFLES};
-use crate::reproduce::data::{Data, Rows};
+use crate::reproduce::data::{Data, Rows, named};
 use crate::reproduce::stats::Spread;
 
 /// One shuffle, learned and tested.
@@ -44,15 +44,6 @@ fn accuracy(learner: &Learner, rows: &Rows) -> anyhow::Result<f64> {
     let labels = rows.labels();
     let right = (0..rows.len()).filter(|i| named(learner, scores.row(*i)) == Some(&labels[*i])).count();
     Ok(right as f64 / rows.len() as f64)
-}
-
-/// The class of the highest score, or the one whose side a single score is on.
-fn named<'a>(learner: &'a Learner, scores: &[f64]) -> Option<&'a Label> {
-    let best = match scores {
-        [z] => usize::from(*z > 0.0),
-        many => many.iter().enumerate().fold((0, f64::MIN), |best, (i, z)| if *z > best.1 { (i, *z) } else { best }).0,
-    };
-    learner.classes().get(best)
 }
 
 /// One setting over all shuffles.
