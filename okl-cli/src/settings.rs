@@ -136,7 +136,7 @@ fn left_open(config: &Config, look: &Look) -> Vec<String> {
     let members = config.members();
     if config.scale == Scale::Auto && config.needs_scale() {
         let (unit, centre) = if look.sparse { ("their entries' size", ", not centred") } else { ("their deviation", "") };
-        said.push(format!("scale = auto: columns in units of {unit}{centre}, unless they share one range already"));
+        said.push(format!("scale = auto: columns in units of {unit}{centre}, unless many share one range already"));
     }
     let open = [
         ("step", config.step == Choice::Auto),

@@ -64,7 +64,7 @@ type Vector<'py> = Bound<'py, PyArray1<f64>>;
 ///         left open an average beside it.
 ///     scale
 ///         none, standard or auto: what is done to features first. Default "auto": units of their deviation, unless `gamma` is
-///         given or all features share one range.
+///         given or more than eight features share one range.
 ///     implicit, regulariser, threshold, theta0, warmup, anchor, allow_overshoot
 ///         As on the command line; ``okl learn --help`` has a line on each.
 ///

@@ -4,8 +4,10 @@
 //!
 //! ```text
 //! z   = sum_h w_h z_h                                                        the score of the bank, over all voices h
-//! w_h <- (1 - share) w_h exp(-rate min(far, (l_h - min l) / scale)) / total + share / voices
+//! w_h <- (1 - share) w_h exp(-rate_t min(far, (l_h - min l) / scale)) / total + share / voices
 //! ```
+//!
+//! rate_t = max(rate, eager / sqrt(t)): the first examples have to tell voices apart that know nothing yet.
 //!
 //! l_h is 1 for a wrong decision and 0 for a right one where there are classes or signs, else the loss; `scale` is the recent
 //! mean of sum_h w_h l_h, so that nothing here has a unit. Kernel values are nearly all of the cost and are shared: a term is
@@ -14,8 +16,10 @@
 use crate::head::Voice;
 use crate::loss::{Loss, Reads};
 
-/// How much a loss of the usual size counts against a head.
+/// How much a loss of the usual size counts against a head, in the long run.
 const RATE: f64 = 0.05;
+/// How much the first does; it falls with the root of the number of examples.
+const EAGER: f64 = 2.0;
 /// The weight that is handed out anew after every example.
 const SHARE: f64 = 5e-4;
 /// No single loss counts for more than so many usual ones.
@@ -151,10 +155,11 @@ impl Bank {
         let least = self.judged.iter().copied().fold(f64::INFINITY, f64::min);
         let usual: f64 = self.weights.iter().zip(&self.judged).map(|(w, l)| w * l).sum();
         self.scale += MEMORY.max(YOUNG / (self.examples + YOUNG - 1.0)) * (usual - self.scale);
+        let rate = RATE.max(EAGER / self.examples.sqrt());
         let mut total = 0.0;
         for (w, judged) in self.weights.iter_mut().zip(&self.judged) {
             if *judged > least {
-                *w *= libm::exp(-RATE * ((judged - least) / self.scale).min(FAR));
+                *w *= libm::exp(-rate * ((judged - least) / self.scale).min(FAR));
             }
             total += *w;
         }
@@ -195,6 +200,11 @@ mod tests {
         assert_eq!(bank.leader(), 1);
         assert!(bank.weights[1] > 0.95 && bank.weights.iter().all(|w| *w >= SHARE / 3.0));
         assert!((bank.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_first_examples_tell_voices_apart() {
+        assert!(after(5, [2.0, 1.0, 3.0]).weights[1] > 0.9);
     }
 
     #[test]

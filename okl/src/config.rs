@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::batch::LARGEST;
 use crate::budget::BudgetRule;
 use crate::error::{Error, Result};
+use crate::frame::FEW;
 use crate::head::Average;
 use crate::kernel::{AnyKernel, DotKernel};
 use crate::loss::{AnyLoss, Loss, Reads};
@@ -138,9 +139,6 @@ const PAIRS: [(AnyStep, f64); 3] = [
 
 /// Which of them has an average beside it, and of what kind.
 const AVERAGED: (usize, Average) = (1, Average::Exponential { rate: 0.01 });
-
-/// In fewer dimensions than this there is more to see between two rows: widths are narrower in proportion.
-const FEW: f64 = 8.0;
 
 /// What is novel is told from its nearest neighbours: a narrow width.
 const NOVEL: f64 = 4.0;
@@ -259,7 +257,8 @@ impl Config {
 
     /// Automatic widths in units of the median heuristic's, for rows in which so many columns vary.
     pub(crate) fn width_factors(&self, columns: usize) -> Vec<f64> {
-        let narrow = (FEW / columns.max(1) as f64).max(1.0);
+        // In few dimensions there is more to see between two rows.
+        let narrow = (FEW as f64 / columns.max(1) as f64).max(1.0);
         match self.loss.reads() {
             Reads::Nothing => vec![NOVEL],
             _ if self.banks() => WIDTHS.map(|factor| narrow * factor).to_vec(),
@@ -270,6 +269,13 @@ impl Config {
     /// Is the step proximal?
     pub(crate) fn proximal(&self) -> bool {
         self.implicit || (self.step == Choice::Auto && self.banks() && self.check_implicit().is_ok())
+    }
+
+    /// Do scores start in the middle of the first targets, if there is a warm-up to see them? A step that is given starts at zero,
+    /// as in the papers.
+    pub(crate) fn starts_in_the_middle(&self) -> bool {
+        let numbers = matches!(self.loss.reads(), Reads::Number | Reads::Vector);
+        self.offset && numbers && self.step == Choice::Auto && self.banks()
     }
 
     /// How many widths run side by side.

@@ -13,6 +13,9 @@ use crate::batch::LARGEST;
 /// Where `scale = standard` cuts off, in deviations: far beyond where a bounded column goes, near enough for a kernel to see.
 pub(crate) const FAR: f64 = 8.0;
 
+/// So many columns are few.
+pub(crate) const FEW: usize = 8;
+
 /// A shift and a factor per feature; empty where nothing is to be done.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Frame {
@@ -96,10 +99,11 @@ impl Frame {
     }
 }
 
-/// Do three quarters of the columns that vary have about the range of the widest, as pixels and indicators do?
+/// Are there many columns that vary, and have three quarters of them about the range of the widest, as pixels and indicators do?
+/// Of a few columns with one range each is a quantity of its own.
 pub(crate) fn share_a_range(rows: &[f32], features: usize) -> bool {
     let ranges = ranges(rows, features);
-    ranges.last().is_none_or(|widest| ranges[ranges.len() / 4] >= 0.5 * widest)
+    ranges.len() > FEW && ranges.last().is_none_or(|widest| ranges[ranges.len() / 4] >= 0.5 * widest)
 }
 
 /// The ranges of the columns that vary, in order; those that are still to come have been zero and do not.
@@ -111,6 +115,17 @@ pub(crate) fn ranges(rows: &[f32], features: usize) -> Vec<f32> {
     let mut ranges: Vec<f32> = ends.iter().map(|(low, high)| high - low).filter(|range| *range > 0.0).collect();
     ranges.sort_by(f32::total_cmp);
     ranges
+}
+
+/// Of targets with `width` numbers each, the middle one of every number; the lower of two.
+pub(crate) fn middles(targets: &[f64], width: usize) -> Vec<f64> {
+    let middle = |output: usize| {
+        let mut of_output: Vec<f64> = targets.iter().skip(output).step_by(width).copied().collect();
+        let place = of_output.len().saturating_sub(1) / 2;
+        of_output.sort_unstable_by(f64::total_cmp);
+        of_output[place]
+    };
+    (0..width).map(middle).collect()
 }
 
 /// The median of the squared distances between rows, over the pairs that differ; 1 if there are none.
@@ -137,6 +152,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn pixels_share_a_range_and_measurements_do_not() {
+        let alike = |ranges: &[f32]| share_a_range(&[vec![0.0; ranges.len()], ranges.to_vec()].concat(), ranges.len());
+        // A border that hardly varies does not change what the rest has in common.
+        let pixels = [0.1, 0.2, 1.0, 1.0, 0.9, 1.0, 0.8, 1.0, 1.0];
+        assert!(alike(&pixels) && !alike(&pixels.map(|range| if range < 1.0 { 0.1 } else { range })));
+        assert!(!alike(&[1.0; FEW]) && alike(&[1.0; FEW + 1]));
+    }
+
+    #[test]
+    fn the_middle_is_one_of_the_targets() {
+        assert_eq!(middles(&[3.0, 10.0, 1.0, 30.0, 2.0, 20.0, 9.0, 40.0], 2), [2.0, 20.0]);
+        assert_eq!(middles(&[5.0], 1), [5.0]);
+    }
+
+    #[test]
     fn a_constant_feature_keeps_its_unit() {
         let rows: Vec<f32> = (0..100).flat_map(|i| [0.003467, i as f32]).collect();
         let frame = Frame::standard(&rows, 2);
@@ -157,13 +187,6 @@ mod tests {
         let mut framed = Vec::new();
         frame.apply(&[1.5, 100.0, -100.0], &mut framed);
         assert_eq!(framed, [1.0, 3.0, -3.0]);
-    }
-
-    #[test]
-    fn pixels_share_a_range_and_measurements_do_not() {
-        // A border that hardly varies does not change what the rest has in common.
-        assert!(share_a_range(&[0.0, 0.1, 0.0, 1.0, 0.0, 1.0, 0.9, 0.0, 1.0, 0.0], 5));
-        assert!(!share_a_range(&[0.0, 1.0, 1.0, 10.0], 2));
     }
 
     #[test]

@@ -386,6 +386,10 @@ impl Learner {
         let factors = config.width_factors(frame::ranges(first, self.features).len());
         config.rules_mut().into_iter().for_each(|k| k.set_auto(median, &factors));
         self.rebuild(&config);
+        if config.starts_in_the_middle() {
+            let middles = frame::middles(&warm.y[..count * warm.width], warm.width);
+            self.engine.heads.iter_mut().for_each(|head| head.offset.copy_from_slice(&middles));
+        }
         let points = framed.fill(&self.frame, &warm.x, self.features, self.engine.terms.space.backend());
         let ids = warm.ids.iter().any(|&id| id != NO_ID).then_some(warm.ids.as_slice());
         let labels = Labels { y: &warm.y, width: warm.width, known: None, weights: Some(&warm.weights), ids };
@@ -393,7 +397,7 @@ impl Learner {
         config
     }
 
-    /// `scale = standard` as these rows have it; with `auto`, columns that share one range keep their unit where kernels have none.
+    /// `scale = standard` as these rows have it; with `auto`, many columns that share one range keep their unit where kernels have none.
     fn found_frame(&self, rows: &[f32]) -> Frame {
         let frame = match self.config.anchor {
             Anchor::First => Frame::standard(rows, self.features),

@@ -387,7 +387,7 @@ fn tracker_step() -> f64 {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Scale {
-    /// Nothing where a width is given, which is in the units of the data; nothing where the columns share one range; else `standard`.
+    /// Nothing where a width is given, which is in the units of the data; nothing where many columns share one range; else `standard`.
     Auto,
     /// Nothing.
     #[default]

@@ -89,7 +89,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         ones. None: no limit. A size, as "64MB": as many as fit. Or any rule of the engine, as "window:500".
     scale : "auto", "standard" or None, default="auto"
         "standard": columns are put into units of their deviation, as the first `warmup` rows show it (all
-        rows in `fit`). "auto": the same, unless `gamma` is a number or all columns share one range. None: as they
+        rows in `fit`). "auto": the same, unless `gamma` is a number or many columns share one range. None: as they
         come.
     max_iter : int or "auto", default="auto"
         The most passes of `fit` over its rows. "auto": as many as make 100,000 examples, between 1 and 100.

@@ -79,7 +79,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         ones. None: no limit. A size, as "64MB": as many as fit. Or any rule of the engine, as "window:500".
     scale : "auto", "standard" or None, default="auto"
         "standard": columns are put into units of their deviation, as the first `warmup` rows show it (all
-        rows in `fit`). "auto": the same, unless `gamma` is a number or all columns share one range. None: as they
+        rows in `fit`). "auto": the same, unless `gamma` is a number or many columns share one range. None: as they
         come.
     normalize_y : bool, default=True
         Are targets put into units of their deviation? Losses and step sizes are made for targets of the size

@@ -57,7 +57,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         learns.
     scale
         `standard`: features are put into units of their deviation over the first `warmup` examples; `auto`:
-        unless `gamma` is given or all of them share one range; `none`.
+        unless `gamma` is given or many of them share one range; `none`.
     warmup
         The examples from which `gamma`, `scale` and the tracker's start are found.
     settings
