@@ -63,14 +63,14 @@ def test_the_alert_rate_is_what_nu_says(nu, shift):
     rate = alerts[WARMUP:].mean()
     assert rate == pytest.approx(certificate.rate, rel=1e-12)
     assert abs(rate - nu) <= certificate.bound + 1e-9
-    # The threshold ends within a factor 20 of where it started: that is all the harm the shift has done.
-    assert certificate.bound <= np.log(20) / (SPEED * (ROWS - WARMUP))
+    # A jump takes the threshold down by a factor of 20 or so and back: that is all the harm the shift has done.
+    assert certificate.bound <= np.log(50) / (SPEED * (ROWS - WARMUP))
 
 
 @pytest.mark.parametrize("shift", [0.0, 10.0])
 @pytest.mark.parametrize("nu", [0.01, 0.05, 0.2])
 def test_the_certificate_is_exact_for_every_stretch_of_the_stream(nu, shift):
-    alerts, thresholds = watched(NoveltyDetector(nu), stream(shift))
+    alerts, thresholds = watched(NoveltyDetector(nu, threshold=f"tracker:{SPEED}"), stream(shift))
     for first, start in thresholds[2::7]:
         for last, end in thresholds[5::7]:
             if last > first > WARMUP:

@@ -521,7 +521,7 @@ impl Config {
             if !matches!(self.loss, AnyLoss::NuNovelty { .. }) {
                 return Err(Error::config("threshold", "the tracker serves loss = nu_novelty"));
             }
-            if !(speed > 0.0 && speed.is_finite()) {
+            if let Some(speed) = speed.filter(|speed| !(*speed > 0.0 && speed.is_finite())) {
                 return Err(Error::config("threshold", format!("speed must be a finite number > 0, found {speed}")));
             }
         }

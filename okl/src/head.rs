@@ -399,7 +399,7 @@ impl<S: StepSize> Head<S> {
     /// What a novelty score is held against: the tracker's threshold once it is there, or theta where it is one.
     pub(crate) fn threshold<L: Loss>(&self, loss: &L) -> Option<f64> {
         match &self.tracker {
-            Some(tracker) => tracker.ready().then_some(tracker.threshold),
+            Some(tracker) => tracker.ready().then(|| tracker.threshold()),
             None => loss.theta().filter(|_| loss.reads() == Reads::Nothing).map(|_| self.theta),
         }
     }

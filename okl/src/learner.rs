@@ -13,7 +13,7 @@ use crate::certificate::{AlertRate, Tracker};
 use crate::config::{Anchor, Choice, Config, Label, Member, Scale, Threshold};
 use crate::engine::{Engine, Labels, Parts, Step, Workspace};
 use crate::error::{Error, ErrorKind, Result};
-use crate::frame::{self, FAR, Frame, median_distance2};
+use crate::frame::{self, FAR, FEW, Frame, median_distance2};
 use crate::gram::{Backend, Rows};
 use crate::head::{Average, Head, HeadParts, Rules};
 use crate::kernel::{AnyKernel, DotKernel};
@@ -397,15 +397,17 @@ impl Learner {
         config
     }
 
-    /// `scale = standard` as these rows have it; with `auto`, many columns that share one range keep their unit where kernels have none.
+    /// `scale = standard` as these rows have it. With `auto`, columns that share one range go as far as they go, and many of them keep
+    /// their unit where kernels have none; of a few, each is a quantity of its own.
     fn found_frame(&self, rows: &[f32]) -> Frame {
         let frame = match self.config.anchor {
             Anchor::First => Frame::standard(rows, self.features),
             Anchor::None => Frame::sparse(rows, self.features),
         };
         let no_unit = self.config.clone().rules_mut().iter().all(|k| k.has_no_unit());
-        if self.config.scale == Scale::Auto && no_unit && frame::share_a_range(rows, self.features) {
-            return frame.in_units_of_the_data();
+        let ranges = frame::ranges(rows, self.features);
+        if self.config.scale == Scale::Auto && no_unit && frame::share_a_range(&ranges) {
+            return if ranges.len() > FEW { frame.in_units_of_the_data() } else { frame };
         }
         frame.limited(self.translation_invariant().then_some(FAR))
     }
@@ -577,7 +579,7 @@ impl Learner {
             (AnyLoss::Novelty { margin }, _) => Some(*margin),
             (AnyLoss::NuNovelty { .. }, None) if self.head().expansion.riders().mean => Some(self.head().theta_mean),
             (AnyLoss::NuNovelty { .. }, None) => Some(self.theta()),
-            (AnyLoss::NuNovelty { .. }, Some(tracker)) => tracker.ready().then_some(tracker.threshold),
+            (AnyLoss::NuNovelty { .. }, Some(tracker)) => tracker.ready().then(|| tracker.threshold()),
             _ => None,
         }
     }

@@ -38,6 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::{Classes, LARGEST};
 use crate::budget::Budget;
+use crate::certificate::TrackerState;
 use crate::config::{Config, KernelRule, Label, Scale};
 use crate::error::{Error, Result};
 use crate::expansion::Scales;
@@ -50,8 +51,9 @@ use crate::space::{Points, Space};
 use crate::step::AnyStep;
 use crate::terms::NO_ID;
 
-/// The version this crate writes; it reads this one and all before it. Version 2 has banks, and counts what an average lost.
-pub const FORMAT: u32 = 2;
+/// The version this crate writes; it reads this one and all before it. Version 2 has banks, and counts what an average lost;
+/// version 3 has trackers that follow the usual score.
+pub const FORMAT: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -341,15 +343,22 @@ impl<'a> File<'a> {
             columns.len() == count * slots && offsets.len() == 3 * head.offset.len(),
             "the coefficients do not fit the terms",
         )?;
-        if scalars.len() == SCALARS - 1 && self.header.format < 2 {
+        if scalars.len() == 32 && self.header.format < 2 {
             // What an average lost was not told apart from what f lost.
             scalars.push(scalars[6]);
+        }
+        if scalars.len() == 33 && self.header.format < 3 {
+            // A tracker's step was given: nothing had to be found.
+            scalars.extend([0.0; 5]);
         }
         demand(scalars.len() == SCALARS, "`head.scalars` has another length")?;
         let silent = |h: &u32| columns.chunks_exact(slots.max(1)).all(|c| c[*h as usize] == 0.0);
         demand(holes.iter().all(silent), "an empty slot has a coefficient")?;
         let counted = (0.0..=learner.engine.t as f64).contains(&scalars[7]);
-        demand([0, 3, 5, 6, 32].iter().all(|&i| scalars[i] >= 0.0) && counted, "a step size, norm or count is not possible")?;
+        demand(
+            [0, 3, 5, 6, 32, 33, 35].iter().all(|&i| scalars[i] >= 0.0) && counted,
+            "a step size, norm or count is not possible",
+        )?;
         let scales = head.restore_scalars(&scalars);
         // A term is divided by the scales of the functions that are there; they are kept far from the ends of f64.
         let riders = head.expansion.riders();
@@ -369,9 +378,10 @@ impl<'a> File<'a> {
         match &mut head.tracker {
             Some(tracker) => {
                 demand(
-                    gathered.len() < tracker.warmup.max(1) && (tracker.ready() || tracker.threshold == 0.0),
+                    gathered.len() < tracker.warmup.max(1) && (tracker.ready() || tracker.state.quantile == 0.0),
                     "the tracker has gathered too much",
                 )?;
+                demand(tracker.is_possible(), "the tracker's threshold is out of its range")?;
                 tracker.gathered = gathered;
             }
             None => demand(gathered.is_empty(), "there is no tracker for what was gathered")?,
@@ -430,7 +440,7 @@ impl<'a> File<'a> {
 }
 
 /// The length of `head.scalars`.
-const SCALARS: usize = 33;
+const SCALARS: usize = 38;
 
 fn head_tensor(number: usize, what: &str) -> String {
     if number == 0 { format!("head.{what}") } else { format!("head{number}.{what}") }
@@ -453,8 +463,7 @@ impl Head<AnyStep> {
     fn scalars(&self) -> [f64; SCALARS] {
         let Scales { f, trace, mean } = self.expansion.scales;
         let (r, a) = (&self.regret, &self.rate);
-        let (start, threshold, examples, outside) =
-            self.tracker.as_ref().map_or((0.0, 0.0, 0.0, 0.0), |t| (t.start, t.threshold, t.examples, t.outside));
+        let tracker = self.tracker.as_ref().map(|t| t.state).unwrap_or_default();
         [
             self.eta,
             self.theta,
@@ -483,12 +492,17 @@ impl Head<AnyStep> {
             a.variation,
             a.last_inverse,
             a.projected,
-            start,
-            threshold,
-            examples,
-            outside,
+            tracker.start,
+            tracker.quantile,
+            tracker.examples,
+            tracker.outside,
             self.theta_mean,
             self.mean_truncation,
+            tracker.stride,
+            tracker.level,
+            tracker.scores,
+            tracker.least,
+            tracker.largest,
         ]
     }
 
@@ -504,7 +518,9 @@ impl Head<AnyStep> {
         [a.examples, a.outside, a.least, a.largest, a.variation, a.last_inverse, a.projected] =
             [s[20], s[21], s[22], s[23], s[24], s[25], s[26]];
         if let Some(t) = &mut self.tracker {
-            [t.start, t.threshold, t.examples, t.outside] = [s[27], s[28], s[29], s[30]];
+            let [start, quantile, examples, outside] = [s[27], s[28], s[29], s[30]];
+            let [stride, level, scores, least, largest] = [s[33], s[34], s[35], s[36], s[37]];
+            t.state = TrackerState { quantile, start, least, largest, stride, level, scores, examples, outside };
         }
         Scales { f: s[8], trace: (s[9], s[10]), mean: (s[11], s[12]) }
     }

@@ -373,14 +373,11 @@ pub enum Threshold {
     Norma,
     /// The averaged score against a quantile that is tracked on its own (algorithms.md 3.5).
     Tracker {
-        /// How fast the threshold moves, in its logarithm.
-        #[serde(default = "tracker_step")]
-        speed: f64,
+        /// How fast the threshold moves, in its logarithm; found from the first scores where it is not given, and the threshold
+        /// then follows the usual score.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        speed: Option<f64>,
     },
-}
-
-fn tracker_step() -> f64 {
-    0.05
 }
 
 /// What is done to features before the kernel sees them.

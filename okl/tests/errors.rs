@@ -494,7 +494,7 @@ fn every_way_to_write_it() {
     same(&["average = 'none'", "[average.none]"], r#"{"average":"none"}"#);
     same(&["average = 'auto'", ""], r#"{"average":"auto"}"#);
     same(&["average = 'exponential:0.1'", "average = 'exponential'\nrate = 0.1"], r#"{"average":{"exponential":{"rate":0.1}}}"#);
-    same(&["threshold = 'tracker'", "threshold = { tracker = {} }"], r#"{"threshold":{"tracker":{"speed":0.05}}}"#);
+    same(&["threshold = 'tracker'", "threshold = { tracker = {} }"], r#"{"threshold":{"tracker":{}}}"#);
     same(&["threshold = 'tracker:0.2'", "threshold = 'tracker'\nspeed = 0.2"], r#"{"threshold":{"tracker":{"speed":0.2}}}"#);
     same(&["regulariser = 'power:3'", "regulariser = 'power'\npower = 3"], r#"{"regulariser":{"power":{"power":3.0}}}"#);
     same(

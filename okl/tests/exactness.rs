@@ -279,13 +279,14 @@ fn every_part_is_drawn() {
                 "smd averaged",
                 matches!(c.step, Choice::Given(AnyStep::Smd { .. })) && c.average.given().is_some_and(|a| *a != Average::None),
             ),
-            ("tracker", matches!(c.threshold, Threshold::Tracker { .. })),
+            ("tracker", matches!(c.threshold, Threshold::Tracker { speed: Some(_) })),
+            ("tracker that follows", matches!(c.threshold, Threshold::Tracker { speed: None })),
             ("nested", matches!(c.kernel, KernelRule::Scaled { .. })),
         ];
         seen.extend(flags.iter().filter(|f| f.1).map(|f| f.0.to_string()));
     }
-    // 10 kernels, 15 losses, 8 steps and auto, 9 budgets and none, 3 averages and auto, 2 thresholds, 4 scales, 3 regularisers, 22 flags.
-    assert_eq!(seen.len(), 10 + 15 + 9 + 10 + 4 + 2 + 4 + 3 + 22, "{seen:#?}");
+    // 10 kernels, 15 losses, 8 steps and auto, 9 budgets and none, 3 averages and auto, 2 thresholds, 4 scales, 3 regularisers, 23 flags.
+    assert_eq!(seen.len(), 10 + 15 + 9 + 10 + 4 + 2 + 4 + 3 + 23, "{seen:#?}");
 }
 
 /// FNV-1a over everything in a trace.

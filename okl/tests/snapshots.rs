@@ -1,6 +1,6 @@
 //! Law 7: model files load, resume to the same bits, and survive neither damage nor malice.
 //!
-//! `tests/golden/*.okl` are files of formats 1 and 2, each beside the scores (bits in hexadecimal) to which it resumes.
+//! `tests/golden/*.okl` are files of formats 1 to 3, each beside the scores (bits in hexadecimal) to which it resumes.
 //! They are written by `OKL_BLESS=1 cargo test --test snapshots golden` and read by everyone else: a change that
 //! needs a blessing breaks the models people have.
 
@@ -48,7 +48,7 @@ impl Fixed {
 }
 
 /// (name, settings, rows learned before the save)
-const GOLDEN: [(&str, &str, usize); 4] = [
+const GOLDEN: [(&str, &str, usize); 5] = [
     (
         "binary",
         "loss = 'hinge'\nkernel = 'gaussian:0.5'\nstep = 'inverse_sqrt:0.5'\nlambda = 0.01\nbudget = 'window:8'\noffset = true",
@@ -61,7 +61,7 @@ const GOLDEN: [(&str, &str, usize); 4] = [
     ),
     (
         "tracker",
-        "loss = 'nu_novelty:0.1'\nkernel = 'matern52:0.7'\nthreshold = 'tracker'\naverage = 'exponential:0.05'\nwarmup = 10\nbudget = 'age:25'",
+        "loss = 'nu_novelty:0.1'\nkernel = 'matern52:0.7'\nthreshold = 'tracker:0.05'\naverage = 'exponential:0.05'\nwarmup = 10\nbudget = 'age:25'",
         60,
     ),
     (
@@ -69,6 +69,7 @@ const GOLDEN: [(&str, &str, usize); 4] = [
         "loss = 'hinge'\nkernel = 'gaussian:auto'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 16\nbudget = 'merge:12'\noffset = true",
         60,
     ),
+    ("following", "loss = 'nu_novelty:0.2'\nkernel = 'gaussian:0.7'\nthreshold = 'tracker'\nwarmup = 10\nbudget = 'age:25'", 60),
 ];
 
 fn trained(which: usize) -> (Learner, Fixed) {
@@ -95,7 +96,10 @@ fn golden_files_resume_to_the_same_bits() {
         let current = String::from_utf8_lossy(&bytes).contains(&format!(r#"\"format\":{}"#, okl::snapshot::FORMAT));
         assert!(!current || learner.to_bytes() == bytes, "{name} is written otherwise than it was");
         assert_eq!(learner.position(), format!("row {rows}").as_bytes());
-        assert_eq!((learner.warming_up(), learner.config().warmup), [(false, 256), (true, 32), (false, 10), (false, 16)][which]);
+        assert_eq!(
+            (learner.warming_up(), learner.config().warmup),
+            [(false, 256), (true, 32), (false, 10), (false, 16), (false, 10)][which]
+        );
         let mut stream = Fixed::new();
         let skipped = Config::from_toml("loss = 'softmax'").unwrap();
         stream.learn(&mut Learner::new(skipped).unwrap(), rows);
@@ -349,6 +353,8 @@ fn states_that_cannot_be_are_refused() {
     });
     let tracker = trained(2).0;
     refused(&tracker, "gathered too much", |p| p.resize("head.gathered", 10));
+    refused(&trained(4).0, "out of its range", |p| p.put_f64("head.scalars", 36, 0.0));
+    refused(&trained(4).0, "not possible", |p| p.put_f64("head.scalars", 33, -1.0));
 }
 
 #[test]
@@ -374,7 +380,7 @@ fn impossible_warm_ups_are_refused() {
 #[test]
 fn other_formats_and_configurations_are_refused() {
     let window = trained(0).0;
-    for format in [0, 3, u32::MAX] {
+    for format in [0, okl::snapshot::FORMAT + 1, u32::MAX] {
         refused(&window, "format", |p| p.header.format = format);
     }
     refused(&window, "lambda", |p| p.header.config.lambda = (-1.0).into());

@@ -56,7 +56,7 @@ impl Setting {
     }
 
     fn learner(&self) -> anyhow::Result<Learner> {
-        let threshold = if self.tracker { "tracker" } else { "norma" };
+        let threshold = if self.tracker { "tracker:0.05" } else { "norma" };
         Ok(Learner::new(Config::from_toml(&format!(
             "loss = 'nu_novelty:{}'\nkernel = 'gaussian:{}'\nstep = 'inverse_sqrt:{}'\nlambda = 1\nbudget = 'window:1000'\nthreshold = '{threshold}'",
             self.nu,

@@ -283,7 +283,7 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
             _ => None,
         },
         classes: given.then(|| (0..names).rev().map(|c| name(c, shape.texts)).collect()),
-        threshold: if tracked { Threshold::Tracker { speed: 0.1 } } else { Threshold::Norma },
+        threshold: if tracked { Threshold::Tracker { speed: implicit.then_some(0.1) } } else { Threshold::Norma },
         theta0: loss.theta().filter(|_| tracked).map(|t| t.start + 0.25),
         scale: match scale {
             0 => Scale::Standard,

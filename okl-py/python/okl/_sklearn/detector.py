@@ -48,7 +48,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     alpha : float or "auto", default="auto"
         The weight of the squared norm: the engine's lambda. "auto": 0.1.
     threshold : str or dict, default="tracker"
-        "tracker": a quantile of the averaged score, tracked on its own; "tracker:0.1" tracks twice as fast.
+        "tracker": a quantile of the averaged score, tracked on its own; "tracker:0.1" moves by a given step.
         "norma": the margin of the loss itself, more hasty and less precise.
     learning_rate : str or dict, default="auto"
         "auto": constant steps of 0.1.
