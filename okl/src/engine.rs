@@ -38,6 +38,7 @@
 //!
 //! A block is cut into tiles whose kernel values come from one matrix product; nothing is decided at a tile's edge.
 
+use crate::ahead::Ahead;
 use crate::bank::Bank;
 use crate::budget::{Budget, Room};
 use crate::expansion::{Reading, Term};
@@ -109,6 +110,7 @@ pub struct Engine<P, L, S, B, R = AnyRegulariser> {
     pub(crate) t: u64,
     pub(crate) skipped: u64,
     pub(crate) tile: Tile,
+    ahead: Ahead,
     pub(crate) scratch: Scratch,
 }
 
@@ -176,6 +178,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             t: 0,
             skipped: 0,
             tile: Tile::default(),
+            ahead: Ahead::default(),
             scratch,
         }
     }
@@ -205,6 +208,12 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         self.terms.space.against_terms(rows, filled, &mut self.tile);
         if count > 1 {
             self.terms.space.among_rows(rows, &mut self.tile);
+        }
+        self.ahead.forget();
+        if let ([head], true) = (self.heads.as_mut_slice(), self.output.projectable()) {
+            let (space, tile, plane) = (&self.terms.space, &self.tile, head.plane);
+            let how = (space.backend(), space.threads());
+            self.ahead.take(how, &mut head.expansion, count, |r| tile.row(plane, r, filled));
         }
     }
 
@@ -237,6 +246,10 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         self.tile.patch(r);
         let (tile, slots, backend) = (&self.tile, self.terms.row_len(), self.terms.space.backend());
         let row = |plane| tile.row(plane, r, slots);
+        if self.ahead.is_taken() {
+            let head = &mut self.heads[0];
+            return head.read_ahead(backend, &self.output, row(head.plane), (&self.ahead, r));
+        }
         head::read_all(&mut self.heads, backend, &self.output, row, &mut self.scratch.sums);
         if let Some(bank) = &mut self.bank {
             bank.read(self.heads.iter().flat_map(Head::voices).map(|voice| voice.scores));

@@ -10,8 +10,9 @@
 //!
 //! so that a step changes five scalars and one term, whatever the number of terms. Only this file knows that it is scaled.
 
+use crate::ahead::Ahead;
 use crate::aligned::Aligned;
-use crate::gram::{Backend, LANES};
+use crate::gram::{Backend, CHUNK, LANES};
 use crate::output::Output;
 
 /// Which functions ride along.
@@ -49,6 +50,7 @@ pub(crate) struct Reading {
     pub trace: Vec<f64>,
     pub mean: Vec<f64>,
     sums: Vec<f64>,
+    fresh: Vec<f64>,
     gathered: Vec<f64>,
 }
 
@@ -105,6 +107,9 @@ pub struct Expansion {
     stride: usize,
     /// Column by column: a for each output, then b, then g; each column over `stride` slots, on whole cache lines.
     data: Aligned<f64>,
+    /// Which chunks of slots were written to since [`Expansion::nothing_changed`]; those beyond the list, too, if all were.
+    changed: Vec<bool>,
+    all_changed: bool,
     pub(crate) scales: Scales,
 }
 
@@ -148,7 +153,15 @@ pub(crate) fn sum_columns_of<'e>(
 
 impl Expansion {
     pub(crate) fn new(outputs: usize, riders: Riders) -> Self {
-        Expansion { outputs, riders, stride: 0, data: Aligned::default(), scales: Scales::FRESH }
+        Expansion {
+            outputs,
+            riders,
+            stride: 0,
+            data: Aligned::default(),
+            changed: Vec::new(),
+            all_changed: true,
+            scales: Scales::FRESH,
+        }
     }
 
     /// The number of outputs.
@@ -165,7 +178,7 @@ impl Expansion {
         self.data.bytes()
     }
 
-    fn columns(&self) -> usize {
+    pub(crate) fn columns(&self) -> usize {
         self.outputs * self.riders.functions()
     }
 
@@ -191,7 +204,26 @@ impl Expansion {
                 data[to..to + self.stride].copy_from_slice(&self.data[from..from + self.stride]);
             }
         }
+        self.all_changed |= outputs != self.outputs;
         (self.data, self.outputs, self.stride) = (data, outputs, stride);
+    }
+
+    /// From here on changes are noted.
+    pub(crate) fn nothing_changed(&mut self) {
+        self.changed.clear();
+        self.all_changed = false;
+    }
+
+    fn note_change(&mut self, slot: usize) {
+        let chunk = slot / CHUNK;
+        if chunk >= self.changed.len() {
+            self.changed.resize(chunk + 1, false);
+        }
+        self.changed[chunk] = true;
+    }
+
+    fn has_changed(&self, chunk: usize) -> bool {
+        self.all_changed || self.changed.get(chunk).is_some_and(|changed| *changed)
     }
 
     /// The values of f and its riders at the point whose kernel values are `row(plane)`, over the first slots.
@@ -199,6 +231,32 @@ impl Expansion {
         let sums = output.sums(self.outputs);
         to.fit(self.outputs, sums, self.riders);
         self.sum_terms(backend, output, row, &mut to.sums);
+        self.finish(output, to);
+    }
+
+    /// As [`Expansion::read`] under one plane for row `r` of a tile, from the totals that were taken ahead and still hold.
+    pub(crate) fn read_ahead(
+        &self,
+        backend: Backend,
+        output: &Output,
+        row: &[f32],
+        (ahead, r): (&Ahead, usize),
+        to: &mut Reading,
+    ) {
+        to.fit(self.outputs, output.sums(self.outputs), self.riders);
+        let Reading { sums, fresh, .. } = to;
+        fresh.resize(self.columns(), 0.0);
+        sums.fill(0.0);
+        for (chunk, row) in row.chunks(CHUNK).enumerate() {
+            let totals = match ahead.of(r, chunk).filter(|_| !self.has_changed(chunk)) {
+                Some(taken) => taken,
+                None => {
+                    self.sum_chunk(backend, row, chunk, fresh);
+                    &*fresh
+                }
+            };
+            sums.iter_mut().zip(totals).for_each(|(sum, total)| *sum += total);
+        }
         self.finish(output, to);
     }
 
@@ -252,9 +310,18 @@ impl Expansion {
         }
     }
 
+    /// The totals of one chunk of slots, of every column.
+    pub(crate) fn sum_chunk(&self, backend: Backend, row: &[f32], chunk: usize, totals: &mut [f64]) {
+        self.sum_columns_from(backend, row, chunk * CHUNK, 0, totals);
+    }
+
     /// Sums over terms of some columns from `first` on, a few at a time.
     fn sum_columns(&self, backend: Backend, row: &[f32], first: usize, sums: &mut [f64]) {
-        let column = |i: usize| &self.data[i * self.stride..][..row.len()];
+        self.sum_columns_from(backend, row, 0, first, sums);
+    }
+
+    fn sum_columns_from(&self, backend: Backend, row: &[f32], slot: usize, first: usize, sums: &mut [f64]) {
+        let column = |i: usize| &self.data[i * self.stride + slot..][..row.len()];
         if let [sum] = sums {
             return backend.weighted_sums(row, &[column(first)], std::slice::from_mut(sum));
         }
@@ -313,6 +380,7 @@ impl Expansion {
 
     /// Moves the scale into the coefficients by a power of two: no bit of any coefficient changes.
     fn renormalise(&mut self) {
+        self.all_changed = true;
         let power = libm::scalbn(1.0, libm::ilogb(self.scales.f));
         self.scales.f /= power;
         self.data.iter_mut().for_each(|a| *a *= power);
@@ -320,6 +388,7 @@ impl Expansion {
 
     /// Writes the scales into the coefficients.
     fn bake(&mut self) {
+        self.all_changed = true;
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
         let (riders, block) = (self.riders, self.outputs * self.stride);
         let (a, rest) = self.data.split_at_mut(block);
@@ -332,6 +401,7 @@ impl Expansion {
 
     pub(crate) fn forget_trace(&mut self) {
         if self.riders.trace {
+            self.all_changed = true;
             let block = self.outputs * self.stride;
             self.data[block..2 * block].fill(0.0);
             self.scales.trace = (1.0, 0.0);
@@ -340,6 +410,7 @@ impl Expansion {
 
     /// Adds (alpha, beta) onto a slot; the mean does not see it yet.
     pub(crate) fn add(&mut self, slot: usize, alpha: &[f64], trace: &[f64]) {
+        self.note_change(slot);
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
         for o in 0..self.outputs {
             let a = alpha[o] / s;
@@ -354,6 +425,7 @@ impl Expansion {
     }
 
     pub(crate) fn set(&mut self, slot: usize, term: &Term) {
+        self.note_change(slot);
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
         for o in 0..self.outputs {
             let a = term.alpha[o] / s;
@@ -430,10 +502,12 @@ impl Expansion {
         let mut data = Aligned::zeros(self.outputs * riders.functions() * self.stride);
         let kept = data.len();
         data.copy_from_slice(&self.data[..kept]);
-        Expansion { riders, data, scales: Scales { mean: Scales::FRESH.mean, ..self.scales }, ..*self }
+        let scales = Scales { mean: Scales::FRESH.mean, ..self.scales };
+        Expansion { riders, data, scales, changed: Vec::new(), all_changed: true, ..*self }
     }
 
     pub(crate) fn clear(&mut self, slot: usize) {
+        self.note_change(slot);
         for column in self.data.chunks_exact_mut(self.stride) {
             column[slot] = 0.0;
         }
@@ -454,6 +528,7 @@ impl Expansion {
 
     pub(crate) fn restore(&mut self, slots: usize, columns: &[f64], scales: Scales) {
         self.reserve(slots);
+        self.all_changed = true;
         if slots > 0 {
             for (to, from) in self.data.chunks_exact_mut(self.stride).zip(columns.chunks_exact(slots)) {
                 to[..slots].copy_from_slice(from);

@@ -13,6 +13,7 @@
 //!
 //! A step is computed whole, checked, and only then taken.
 
+use crate::ahead::Ahead;
 use crate::certificate::{Rate, Regret, RegretStep, Tracker};
 use crate::expansion::{self, Expansion, Reading, Riders, Term};
 use crate::gram::Backend;
@@ -343,6 +344,13 @@ impl<S: StepSize> Head<S> {
     pub(crate) fn read<'r>(&mut self, backend: Backend, output: &Output, row: impl Fn(usize) -> &'r [f32]) {
         self.plan.fit(self.offset.len());
         self.expansion.read(backend, output, |plane| row(self.plane + plane), &mut self.plan.reading);
+        self.fill_scores();
+    }
+
+    /// As [`Head::read`] under one plane, from what was taken ahead for row `r` of a tile.
+    pub(crate) fn read_ahead(&mut self, backend: Backend, output: &Output, row: &[f32], ahead: (&Ahead, usize)) {
+        self.plan.fit(self.offset.len());
+        self.expansion.read_ahead(backend, output, row, ahead, &mut self.plan.reading);
         self.fill_scores();
     }
 

@@ -58,6 +58,7 @@
 //! Smola 2005), O is OLOK (Audiffren, Kadri 2015), L and S are two lecture texts (Bagnell 2010, Sumitra). Their misprints
 //! are corrected; E followed by a number names the correction, listed in `docs/algorithms.md`, whose section numbers are cited too.
 
+mod ahead;
 mod aligned;
 pub mod bank;
 pub mod batch;

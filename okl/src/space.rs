@@ -64,6 +64,10 @@ pub trait Space: Send + Sync {
     fn backend(&self) -> Backend {
         Backend::best()
     }
+    /// How many threads share work on this space.
+    fn threads(&self) -> usize {
+        1
+    }
     /// May terms be merged along the line between them (Gaussian kernels)?
     fn blends(&self) -> bool {
         false
@@ -239,6 +243,10 @@ impl<K: DotKernel> Space for Dense<K> {
 
     fn backend(&self) -> Backend {
         self.backend
+    }
+
+    fn threads(&self) -> usize {
+        self.threads
     }
 
     fn blends(&self) -> bool {
