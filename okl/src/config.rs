@@ -137,8 +137,9 @@ const PAIRS: [(AnyStep, f64); 3] = [
     (AnyStep::Constant { eta: 0.2 }, 1e-3),
 ];
 
-/// Which of them has an average beside it, and of what kind.
-const AVERAGED: (usize, Average) = (1, Average::Exponential { rate: 0.01 });
+/// The averages beside them: a long one of what tires, a short one of what does not.
+const AVERAGES: [Option<Average>; 3] =
+    [Some(Average::Exponential { rate: 0.001 }), Some(Average::Exponential { rate: 0.01 }), None];
 
 /// What is novel is told from its nearest neighbours: a narrow width.
 const NOVEL: f64 = 4.0;
@@ -206,13 +207,13 @@ impl Config {
     pub fn members(&self) -> Vec<Member> {
         let average = self.average.given().copied().unwrap_or(Average::None);
         let pairs = self.pairs();
-        let beside = (self.average == Choice::Auto && self.step == Choice::Auto && self.banks()).then_some(AVERAGED);
+        let averages =
+            if self.average == Choice::Auto && self.step == Choice::Auto && self.banks() { AVERAGES } else { [None; 3] };
         let mut members = Vec::new();
         for width in 0..self.widths() {
-            for (which, (step, lambda)) in pairs.iter().enumerate() {
+            for ((step, lambda), beside) in pairs.iter().zip(averages) {
                 let member = Member { step: step.clone(), lambda: *lambda, width, average };
-                let mean =
-                    beside.filter(|(averaged, _)| *averaged == which).map(|(_, average)| Member { average, ..member.clone() });
+                let mean = beside.map(|average| Member { average, ..member.clone() });
                 members.extend([Some(member), mean].into_iter().flatten());
             }
         }

@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         let said = |config: &str| Config::from_toml(config).unwrap().within(100, 20, 1).unwrap_err().to_string();
-        assert!(said("").contains("takes 200 bytes"), "{}", said(""));
+        assert!(said("").contains("takes 224 bytes"), "{}", said(""));
         assert!(said("budget = 'age:100'").contains("window, transfer, merge"));
     }
 }

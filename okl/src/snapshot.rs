@@ -51,7 +51,7 @@ use crate::space::{Points, Space};
 use crate::step::AnyStep;
 use crate::terms::NO_ID;
 
-/// The version this crate writes; it reads this one and all before it. Version 2 has banks, and counts what an average lost;
+/// The version this crate writes; it reads this one and all before it, but for banks of version 2. Version 2 has banks, and counts what an average lost;
 /// version 3 has trackers that follow the usual score.
 pub const FORMAT: u32 = 3;
 
@@ -165,6 +165,7 @@ impl Learner {
             config.rules_mut().into_iter().for_each(KernelRule::without_bank);
         }
         let mut learner = Learner::new(config).map_err(|e| Error::snapshot(e.to_string()))?;
+        file.check_members(&learner)?;
         file.restore_shape(&mut learner)?;
         file.restore_terms(&mut learner)?;
         (0..learner.engine.heads.len()).try_for_each(|h| file.restore_head(&mut learner, h))?;
@@ -387,6 +388,16 @@ impl<'a> File<'a> {
             None => demand(gathered.is_empty(), "there is no tracker for what was gathered")?,
         }
         Ok(())
+    }
+
+    /// What `auto` runs side by side may be another set from one version to the next.
+    fn check_members(&self, learner: &Learner) -> Result<()> {
+        let Some(bank) = &learner.engine.bank else { return Ok(()) };
+        let (had, has) = (self.f64s("bank")?.len(), bank.state().len());
+        demand(
+            had == has,
+            "the settings that `auto` ran side by side were others when it was saved: learn it again, or freeze it with that okl",
+        )
     }
 
     fn restore_bank(&self, learner: &mut Learner) -> Result<()> {

@@ -87,7 +87,7 @@ fn a_bank_is_its_members_weighed() {
     let mut bank = learner(settings);
     let scores = learn(&mut bank, &s);
     let members = bank.config().members();
-    assert!(members.len() == 8 && members.iter().filter(|m| m.average != Average::None).count() == 2);
+    assert!(members.len() == 10 && members.iter().filter(|m| m.average != Average::None).count() == 4);
     let alone: Vec<Vec<f64>> = members
         .iter()
         .map(|member| {
@@ -219,9 +219,9 @@ fn the_parts_of_a_bank_add_up() {
 fn giving_one_setting_fixes_that_one() {
     let members = |toml: &str| config(toml).members();
     let all = members("loss = 'hinge'");
-    assert_eq!(all.len(), 12);
-    assert!(members("lambda = 0.5").iter().all(|m| m.lambda == 0.5) && members("lambda = 0.5").len() == 12);
-    assert!(members("gamma = 0.5").iter().all(|m| m.width == 0) && members("gamma = 0.5").len() == 4);
+    assert_eq!(all.len(), 15);
+    assert!(members("lambda = 0.5").iter().all(|m| m.lambda == 0.5) && members("lambda = 0.5").len() == 15);
+    assert!(members("gamma = 0.5").iter().all(|m| m.width == 0) && members("gamma = 0.5").len() == 5);
     let step = members("step = 'constant:0.3'\ngamma = 0.5");
     assert!(step.len() == 3 && step.iter().all(|m| m.step == AnyStep::Constant { eta: 0.3 }));
     assert_eq!(members("step = 'constant:0.3'\ngamma = 0.5\nlambda = 0.1").len(), 1);

@@ -1,6 +1,6 @@
 //! Law 7: model files load, resume to the same bits, and survive neither damage nor malice.
 //!
-//! `tests/golden/*.okl` are files of formats 1 to 3, each beside the scores (bits in hexadecimal) to which it resumes.
+//! `tests/golden/*.okl` are files of formats 1 and 3, each beside the scores (bits in hexadecimal) to which it resumes.
 //! They are written by `OKL_BLESS=1 cargo test --test snapshots golden` and read by everyone else: a change that
 //! needs a blessing breaks the models people have.
 
@@ -353,6 +353,7 @@ fn states_that_cannot_be_are_refused() {
     });
     let tracker = trained(2).0;
     refused(&tracker, "gathered too much", |p| p.resize("head.gathered", 10));
+    refused(&trained(3).0, "freeze it with that okl", |p| p.resize("bank", 27));
     refused(&trained(4).0, "out of its range", |p| p.put_f64("head.scalars", 36, 0.0));
     refused(&trained(4).0, "not possible", |p| p.put_f64("head.scalars", 33, -1.0));
 }
