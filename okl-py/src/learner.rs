@@ -432,7 +432,7 @@ impl Learner {
     /// >>> import okl
     /// >>> m = okl.Learner(loss="squared", gamma=1.0, step="auto", lam=0.01)
     /// >>> [member["weight"] for member in m.members]
-    /// [0.25, 0.25, 0.25, 0.25]
+    /// [0.2, 0.2, 0.2, 0.2, 0.2]
     #[getter]
     fn members<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let members = self.look(py, |m| settings::members(m.config(), &m.members()))?;
@@ -454,7 +454,7 @@ impl Learner {
     /// >>> scores = m.learn(X, np.sin(X[:, 0]))
     /// >>> plain = m.freeze()
     /// >>> len(m.members), len(plain.members)
-    /// (12, 1)
+    /// (15, 1)
     fn freeze(&self, py: Python<'_>) -> PyResult<Self> {
         Ok(self.look(py, okl::Learner::freeze)?.map_err(|e| refused(&e))?.into())
     }
