@@ -3,7 +3,8 @@
 //! The order of a sum ([`Backend::weighted_sums`]) goes chunk by chunk, and the total of a chunk depends on that chunk alone. So
 //! the totals of chunks that do not change while a tile is learned can be taken for all its rows at once, with the coefficients
 //! in cache: they are then fetched once a tile instead of once a row, which is most of the time where outputs and terms are many.
-//! No bit depends on it: a chunk that has changed by the time a row is read is summed again.
+//! No bit depends on it: a chunk that has changed by the time a row is read is summed again. A bank keeps its terms within a chunk
+//! or two that change with nearly every row, so this is for a head that is alone.
 
 use rayon::prelude::*;
 
@@ -43,7 +44,7 @@ impl Ahead {
     ) {
         let (slots, columns) = (row(0).len(), expansion.columns());
         if count == 1 || columns * slots * size_of::<f64>() < WORTHWHILE {
-            return self.forget();
+            return;
         }
         expansion.nothing_changed();
         (self.chunks, self.count, self.columns) = (slots / CHUNK, count, columns);

@@ -15,6 +15,7 @@
 
 use crate::head::Voice;
 use crate::loss::{Loss, Reads};
+use crate::recent::follow;
 
 /// How much a loss of the usual size counts against a head, in the long run.
 const RATE: f64 = 0.05;
@@ -24,9 +25,7 @@ const EAGER: f64 = 2.0;
 const SHARE: f64 = 5e-4;
 /// No single loss counts for more than so many usual ones.
 const FAR: f64 = 8.0;
-/// The weight of the newest loss in the usual one.
-const MEMORY: f64 = 1e-3;
-/// While there are few losses, the newest counts for so many of them: the first ones are large, and are forgotten soon.
+/// While there are few losses, the newest counts for so many of them in the usual one.
 const YOUNG: f64 = 10.0;
 
 /// A loss whose scalar adapts belongs to one function and has no bank.
@@ -154,7 +153,7 @@ impl Bank {
         self.examples += 1.0;
         let least = self.judged.iter().copied().fold(f64::INFINITY, f64::min);
         let usual: f64 = self.weights.iter().zip(&self.judged).map(|(w, l)| w * l).sum();
-        self.scale += MEMORY.max(YOUNG / (self.examples + YOUNG - 1.0)) * (usual - self.scale);
+        follow(&mut self.scale, usual, self.examples, YOUNG);
         let rate = RATE.max(EAGER / self.examples.sqrt());
         let mut total = 0.0;
         for (w, judged) in self.weights.iter_mut().zip(&self.judged) {

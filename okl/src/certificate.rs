@@ -14,6 +14,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::recent::follow;
+
 /// CERT-R of E25: for any u with offset b_u,
 ///
 /// ```text
@@ -176,8 +178,7 @@ pub(crate) struct TrackerState {
 
 /// A threshold is never 0: a multiplicative step could not leave it.
 const LEAST_THRESHOLD: f64 = 1e-12;
-/// The weight of the newest score in the usual one, and of how many it counts for while there are few.
-const MEMORY: f64 = 1e-3;
+/// While there are few scores, the newest counts for so many of them in the usual one.
 const YOUNG: f64 = 5.0;
 /// The share of the way from the quantile to the median that is walked at once, and the examples until strides get shorter.
 const STRIDE: f64 = 0.2;
@@ -221,7 +222,7 @@ impl Tracker {
         }
         let state = &mut self.state;
         state.scores += 1.0;
-        state.level += MEMORY.max(YOUNG / (state.scores + YOUNG - 1.0)) * (score - state.level);
+        follow(&mut state.level, score, state.scores, YOUNG);
     }
 
     fn move_quantile(&mut self, weight: f64, outside: bool, nu: f64) {

@@ -203,12 +203,16 @@ impl Config {
         self.loss.theta().is_none() && self.loss.reads() != Reads::Nothing && !tied
     }
 
+    /// Do steps run side by side?
+    fn chooses_steps(&self) -> bool {
+        self.step == Choice::Auto && self.banks()
+    }
+
     /// What speaks: one where everything is given, else a bank over what is not. Those of one head follow each other.
     pub fn members(&self) -> Vec<Member> {
         let average = self.average.given().copied().unwrap_or(Average::None);
         let pairs = self.pairs();
-        let averages =
-            if self.average == Choice::Auto && self.step == Choice::Auto && self.banks() { AVERAGES } else { [None; 3] };
+        let averages = if self.average == Choice::Auto && self.chooses_steps() { AVERAGES } else { [None; 3] };
         let mut members = Vec::new();
         for width in 0..self.widths() {
             for ((step, lambda), beside) in pairs.iter().zip(averages) {
@@ -269,14 +273,14 @@ impl Config {
 
     /// Is the step proximal?
     pub(crate) fn proximal(&self) -> bool {
-        self.implicit || (self.step == Choice::Auto && self.banks() && self.check_implicit().is_ok())
+        self.implicit || (self.chooses_steps() && self.check_implicit().is_ok())
     }
 
     /// Do scores start in the middle of the first targets, if there is a warm-up to see them? A step that is given starts at zero,
     /// as in the papers.
     pub(crate) fn starts_in_the_middle(&self) -> bool {
         let numbers = matches!(self.loss.reads(), Reads::Number | Reads::Vector);
-        self.offset && numbers && self.step == Choice::Auto && self.banks()
+        self.offset && numbers && self.chooses_steps()
     }
 
     /// How many widths run side by side.

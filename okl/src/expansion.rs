@@ -301,26 +301,22 @@ impl Expansion {
         if let Output::Full = output {
             for (i, sum) in sums.iter_mut().enumerate() {
                 let (function, plane) = (i / (d * d), i % (d * d));
-                self.sum_columns(backend, row(plane), function * d + plane % d, std::slice::from_mut(sum));
+                self.sum_columns(backend, row(plane), 0, function * d + plane % d, std::slice::from_mut(sum));
             }
             return;
         }
         for (plane, sums) in sums.chunks_exact_mut(self.columns().max(1)).enumerate() {
-            self.sum_columns(backend, row(plane), 0, sums);
+            self.sum_columns(backend, row(plane), 0, 0, sums);
         }
     }
 
     /// The totals of one chunk of slots, of every column.
     pub(crate) fn sum_chunk(&self, backend: Backend, row: &[f32], chunk: usize, totals: &mut [f64]) {
-        self.sum_columns_from(backend, row, chunk * CHUNK, 0, totals);
+        self.sum_columns(backend, row, chunk * CHUNK, 0, totals);
     }
 
-    /// Sums over terms of some columns from `first` on, a few at a time.
-    fn sum_columns(&self, backend: Backend, row: &[f32], first: usize, sums: &mut [f64]) {
-        self.sum_columns_from(backend, row, 0, first, sums);
-    }
-
-    fn sum_columns_from(&self, backend: Backend, row: &[f32], slot: usize, first: usize, sums: &mut [f64]) {
+    /// Sums over terms from slot `slot` on, of some columns from `first` on, a few at a time.
+    fn sum_columns(&self, backend: Backend, row: &[f32], slot: usize, first: usize, sums: &mut [f64]) {
         let column = |i: usize| &self.data[i * self.stride + slot..][..row.len()];
         if let [sum] = sums {
             return backend.weighted_sums(row, &[column(first)], std::slice::from_mut(sum));

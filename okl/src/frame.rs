@@ -6,7 +6,7 @@
 //! column's unit is then the root mean square of its other entries.
 //!
 //! Otherwise translation-invariant kernels shift by the first example (the anchor), which keeps the digits of distances far
-//! from the origin (3.10.4).
+//! from the origin (3.10.4). Beside it stands what else the first rows decide: ranges, the median distance, the middle of targets.
 
 use crate::batch::LARGEST;
 

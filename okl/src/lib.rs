@@ -76,6 +76,7 @@ pub mod learner;
 pub mod loss;
 pub mod memory;
 pub mod output;
+mod recent;
 pub mod regulariser;
 pub mod rls;
 mod room;

@@ -51,8 +51,8 @@ use crate::space::{Points, Space};
 use crate::step::AnyStep;
 use crate::terms::NO_ID;
 
-/// The version this crate writes; it reads this one and all before it, but for banks of version 2. Version 2 has banks, and counts what an average lost;
-/// version 3 has trackers that follow the usual score.
+/// The version this crate writes; it reads this one and all before it, but for banks of version 2. Version 2 has
+/// banks, and counts what an average lost; version 3 has trackers that follow the usual score.
 pub const FORMAT: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
