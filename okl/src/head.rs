@@ -121,6 +121,8 @@ pub(crate) struct Plan {
     /// |f|², <f, v>, |v|² before the step.
     before: [f64; 3],
     forget_trace: bool,
+    /// alpha = -reach xi: eta, or eta keep where the step is proximal.
+    reach: f64,
 }
 
 impl Plan {
@@ -332,6 +334,13 @@ impl<S: StepSize> Head<S> {
         self.cut_steps
     }
 
+    /// The update of the last row with a target, before any budget: f <- keep f + k(x, .) alpha. Returns keep and alpha.
+    ///
+    /// Together with the rows this is enough to follow f with nothing dropped, as the truncation certificate compares it.
+    pub fn last_update(&self) -> (f64, Vec<f64>) {
+        (self.plan.keep, self.plan.xi.iter().map(|xi| -self.plan.reach * xi).collect())
+    }
+
     pub(crate) fn add_outputs(&mut self, outputs: usize) {
         let outputs = outputs.max(self.offset.len());
         self.expansion.add_outputs(outputs);
@@ -488,6 +497,7 @@ impl<S: StepSize> Head<S> {
     fn explicit_gradient<L: Loss>(&mut self, loss: &L, example: &Example<'_>) {
         let plan = &mut self.plan;
         let eta = plan.eta;
+        plan.reach = eta;
         plan.alpha.iter_mut().zip(&plan.xi).for_each(|(a, xi)| *a = -eta * xi);
         if self.expansion.riders().trace {
             loss.curvature(&plan.z, example.y, self.theta, &plan.lifted, &mut plan.zeta);
@@ -513,6 +523,7 @@ impl<S: StepSize> Head<S> {
         if loss.prox(&plan.lifted, example.y, self.theta, &c, &mut plan.xi) {
             plan.xi.iter_mut().for_each(|xi| *xi *= weight);
         }
+        plan.reach = eta * keep;
         plan.alpha.iter_mut().zip(&plan.xi).for_each(|(a, xi)| *a = -eta * keep * xi);
     }
 
