@@ -59,16 +59,21 @@ pub fn learn<'py>(
 
     let mut table = Table::new(batch.rows(), shared.look(py, Learner::outputs)?)?;
     let mut signals = Signals::new();
-    let learned = shared.write(py, |learner| {
-        let each = |_, step: &Step<'_>| {
+    let mut pending = None;
+    let learned = shared.write_in_turns(py, |learner| {
+        let pending = match &mut pending {
+            Some(pending) => pending,
+            none => none.insert(learner.begin(&batch)?),
+        };
+        let more = learner.learn_next(&batch, pending, |_, step: &Step<'_>| {
             table.push(step.scores);
             each(step);
-        };
-        let rows = learner.learn_while(&batch, each, || signals.quiet())?;
+        })?;
         table.widen(width(learner, reader.reads));
-        Ok(rows)
+        Ok(more && signals.quiet())
     })?;
-    let rows = learned.map_err(|e| refused_rows(e, 0, &x, reader.reads))?;
+    learned.map_err(|e| refused_rows(e, 0, &x, reader.reads))?;
+    let rows = pending.map_or(0, |pending| pending.learned());
     match signals.raised {
         None => table.array(py, reader.reads != Reads::Class),
         Some(error) => {

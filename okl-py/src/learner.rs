@@ -151,7 +151,9 @@ impl Learner {
     ///
     /// Notes
     /// -----
-    /// Other threads run meanwhile. X must not be changed before the call is over.
+    /// Other threads run meanwhile, and may use this learner: `predict` and the attributes wait for the block of rows that is being
+    /// learned (256 rows at most), not for the whole call, and see the model as it is after that block. Another `learn` waits
+    /// until this call is over: the rows of a call stay together. X must not be changed before the call is over.
     ///
     /// Examples
     /// --------

@@ -1,16 +1,18 @@
 //! One learner between threads, signals and the interpreter.
 //!
-//! Readers run beside each other, a writer alone, and all of them without the interpreter. Who waits for the lock has let
-//! the interpreter go, so whoever holds the lock can have it. A signal handler runs in the middle of a call, on its thread:
-//! there the learner is taken, and to wait for it would be to wait forever.
+//! Readers run side by side, a writer runs alone, and all of them run without the interpreter's lock. A thread that waits for
+//! the learner has released the interpreter, so the thread that has the learner can get it. A writer learns block by block and
+//! lets readers in between two blocks. A signal handler runs in the middle of a call, on the thread of the call: there it is
+//! refused the learner, because it would wait forever.
 
 use std::cell::RefCell;
-use std::sync::RwLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, RwLock};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::sync::RwLockExt;
+use pyo3::sync::{MutexExt, RwLockExt};
 
 use crate::errors::broken;
 
@@ -36,24 +38,32 @@ impl Drop for Inside {
 }
 
 /// A learner that threads share.
-pub struct Shared(RwLock<okl::Learner>);
+pub struct Shared {
+    learner: RwLock<okl::Learner>,
+    /// Held by whoever changes the learner for the whole call, so that the rows of a call stay together.
+    writer: Mutex<()>,
+    /// Readers that have asked for the learner, and those of them that have got it.
+    arrived: AtomicUsize,
+    admitted: AtomicUsize,
+}
 
 impl Shared {
     pub fn new(learner: okl::Learner) -> Self {
-        Shared(RwLock::new(learner))
+        Shared { learner: RwLock::new(learner), writer: Mutex::new(()), arrived: 0.into(), admitted: 0.into() }
     }
 
     /// A look that takes no time; the interpreter is kept once the lock is there.
     pub fn look<T>(&self, py: Python<'_>, look: impl FnOnce(&okl::Learner) -> T) -> PyResult<T> {
         self.enter()?;
-        let learner = self.0.read_py_attached(py).map_err(|_| broken())?;
+        let learner = self.counted(|| self.learner.read_py_attached(py)).map_err(|_| broken())?;
         Ok(look(&learner))
     }
 
     /// A change that takes no time, in the same way.
     pub fn touch<T>(&self, py: Python<'_>, touch: impl FnOnce(&mut okl::Learner) -> T) -> PyResult<T> {
         self.enter()?;
-        let mut learner = self.0.write_py_attached(py).map_err(|_| broken())?;
+        let _writer = self.writer.lock_py_attached(py).map_err(|_| broken())?;
+        let mut learner = self.learner.write_py_attached(py).map_err(|_| broken())?;
         Ok(touch(&mut learner))
     }
 
@@ -61,7 +71,7 @@ impl Shared {
     pub fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&okl::Learner) -> T + Send) -> PyResult<T> {
         let address = self.enter()?;
         py.detach(|| {
-            let learner = self.0.read().map_err(|_| broken())?;
+            let learner = self.counted(|| self.learner.read()).map_err(|_| broken())?;
             let _inside = Inside::of(address);
             Ok(read(&learner))
         })
@@ -69,12 +79,52 @@ impl Shared {
 
     /// Changing the learner: other threads run meanwhile, but for those that want this one.
     pub fn write<T: Send>(&self, py: Python<'_>, write: impl FnOnce(&mut okl::Learner) -> T + Send) -> PyResult<T> {
+        let mut result = None;
+        let mut write = Some(write);
+        self.write_in_turns(py, |learner| {
+            result = write.take().map(|write| write(learner));
+            Ok::<_, ()>(false)
+        })?
+        .ok();
+        result.ok_or_else(broken)
+    }
+
+    /// Changing the learner in turns, as long as a turn returns true. Readers get the learner between two turns, other writers
+    /// after the last one.
+    pub fn write_in_turns<E: Send>(
+        &self,
+        py: Python<'_>,
+        mut turn: impl FnMut(&mut okl::Learner) -> Result<bool, E> + Send,
+    ) -> PyResult<Result<(), E>> {
         let address = self.enter()?;
         py.detach(|| {
-            let mut learner = self.0.write().map_err(|_| broken())?;
+            let _writer = self.writer.lock().map_err(|_| broken())?;
             let _inside = Inside::of(address);
-            Ok(write(&mut learner))
+            loop {
+                let more = turn(&mut *self.learner.write().map_err(|_| broken())?);
+                match more {
+                    Ok(true) => self.admit_readers(),
+                    Ok(false) => return Ok(Ok(())),
+                    Err(error) => return Ok(Err(error)),
+                }
+            }
         })
+    }
+
+    /// Counts a reader that waits, so that a writer sees it.
+    fn counted<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.arrived.fetch_add(1, Ordering::SeqCst);
+        let learner = wait();
+        self.admitted.fetch_add(1, Ordering::SeqCst);
+        learner
+    }
+
+    /// Waits until the readers that are waiting have the learner: a lock alone would go back to the writer, which is awake.
+    fn admit_readers(&self) {
+        let arrived = self.arrived.load(Ordering::SeqCst);
+        while self.admitted.load(Ordering::SeqCst) < arrived {
+            std::thread::yield_now();
+        }
     }
 
     fn enter(&self) -> PyResult<usize> {

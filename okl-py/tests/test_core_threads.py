@@ -96,15 +96,22 @@ def test_two_threads_learn_one_after_the_other(regressor: okl.Learner) -> None:
     assert fresh.to_bytes() == regressor.to_bytes()
 
 
-def test_readers_see_whole_calls_only(regressor: okl.Learner) -> None:
+BLOCK = 256
+"""Rows that are learned between two chances for readers."""
+
+
+def test_readers_see_whole_blocks_only(regressor: okl.Learner) -> None:
     X = rows(6000, 3)
     y = X[:, 0]
-    probe, states = X[:50], set()
+    probe, states, counts = X[:50], set(), set()
     twin = copy.copy(regressor)
     for first in range(0, 6000, 300):
-        states.add(twin.predict(probe).tobytes())
-        twin.learn(X[first : first + 300], y[first : first + 300])
+        for start, stop in ((first, first + BLOCK), (first + BLOCK, first + 300)):
+            states.add(twin.predict(probe).tobytes())
+            counts.add(twin.examples)
+            twin.learn(X[start:stop], y[start:stop])
     states.add(twin.predict(probe).tobytes())
+    counts.add(twin.examples)
     over = threading.Event()
 
     def write() -> None:
@@ -115,12 +122,75 @@ def test_readers_see_whole_calls_only(regressor: okl.Learner) -> None:
     def read() -> None:
         while not over.is_set():
             assert regressor.predict(probe).tobytes() in states
-            assert regressor.examples % 300 == 0
-            assert regressor.coefficients.shape == (len(regressor.centres), 1) or regressor.terms
+            assert regressor.examples in counts
             assert okl.Learner.from_bytes(regressor.to_bytes()).predict(probe).tobytes() in states
 
     in_threads(write, read, read)
     assert regressor.to_bytes() == twin.to_bytes()
+
+
+def test_readers_are_answered_while_one_call_learns() -> None:
+    """Counted, not timed: answers that fall between the first and the last row of one call. Were the learner taken for
+    the whole call, there would be none."""
+    blocks = 200
+    X = rows(blocks * BLOCK)
+    m, seen, over = slow_learner(1000), set(), threading.Event()
+
+    def write() -> None:
+        m.learn(X, X[:, 0])
+        over.set()
+
+    def read() -> None:
+        while not over.is_set():
+            m.predict(X[:1])
+            seen.add(m.examples)
+
+    in_threads(write, read)
+    during = {examples for examples in seen if 0 < examples < len(X)}
+    assert all(examples % BLOCK == 0 for examples in during)
+    assert len(during) >= 5, sorted(during)
+
+
+def test_calls_that_learn_at_the_same_time_are_not_mixed(regressor: okl.Learner) -> None:
+    """A call of many blocks: the rows of another call come before it or after it, though readers come between."""
+    X = np.arange(4 * 10 * BLOCK, dtype=float).reshape(-1, 1)
+    calls = np.split(np.arange(len(X)), 4)
+    in_threads(*(lambda part=part: regressor.learn(X[part], 2.0 + np.sin(X[part, 0])) for part in calls))
+    order = regressor.centres[:, 0].astype(int).reshape(4, -1)
+    assert (np.diff(order, axis=1) == 1).all()
+    assert sorted(order[:, 0]) == [part[0] for part in calls]
+
+
+FORKED = """
+import os, sys, time
+import numpy as np, okl
+
+X = np.random.default_rng(0).normal(size=(3000, 50))
+y = np.sign(X[:, 0])
+m = okl.Learner(loss="hinge", kernel="gaussian:0.1", step="constant:0.1", lam=1e-3, budget="unlimited")
+m.threads = 2
+m.learn(X, y)
+child = os.fork()
+if child == 0:
+    twin = okl.Learner.from_bytes(m.to_bytes())  # one thread
+    same = np.array_equal(m.predict(X), twin.predict(X))
+    m.learn(X[:300], y[:300])
+    twin.learn(X[:300], y[:300])
+    os._exit(0 if same and m.to_bytes() == twin.to_bytes() else 1)
+for _ in range(1200):
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+        sys.exit(os.waitstatus_to_exitcode(status))
+    time.sleep(0.1)
+os.kill(child, 9)
+sys.exit("the child hangs")
+"""
+
+
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    """In the child none of the parent's threads exist: work handed to them would never be done."""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 INTERRUPTED = """

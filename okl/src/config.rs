@@ -158,7 +158,13 @@ impl Config {
             };
             let field =
                 canonical.as_object().and_then(|settings| settings.iter().find(alone)).map_or("configuration", |(key, _)| key);
-            Error::config(field, e.to_string())
+            let message = e.to_string();
+            // "unknown field `tua`, expected one of `kernel`, ...": of the settings themselves, not of a part's parameters.
+            let mut names = message.split('`').skip(1).step_by(2);
+            if message.starts_with("unknown field") && names.next() == Some(field) {
+                return Error::config(field, shorthand::no_such_setting(field, &names.collect::<Vec<_>>()));
+            }
+            Error::config(field, message)
         })
     }
 

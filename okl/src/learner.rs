@@ -4,7 +4,6 @@
 //! blocks to the one loop in [`crate::engine`].
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::bank::Bank;
 use crate::batch::{self, BLOCK, Batch, Checked, Classes};
@@ -18,6 +17,7 @@ use crate::gram::{Backend, Rows};
 use crate::head::{Average, Head, HeadParts, Rules};
 use crate::kernel::{AnyKernel, DotKernel};
 use crate::loss::{AnyLoss, Loss, Reads};
+use crate::pool::Pool;
 use crate::space::{Dense, Points, Space};
 use crate::step::AnyStep;
 use crate::terms::NO_ID;
@@ -65,7 +65,7 @@ pub struct Learner {
     pub(crate) outputs_known: bool,
     pub(crate) position: Vec<u8>,
     threads: usize,
-    pool: Option<Arc<rayon::ThreadPool>>,
+    pool: Option<Pool>,
     checked: Checked,
     rows: FramedRows,
 }
@@ -78,6 +78,25 @@ pub(crate) struct WarmUp {
     pub width: usize,
     pub weights: Vec<f64>,
     pub ids: Vec<u64>,
+}
+
+/// A batch that a learner has checked, and how much of it has been learned: see [`Learner::begin`].
+#[derive(Debug)]
+pub struct Pending {
+    checked: Checked,
+    /// Features of a block, where these are not read in place.
+    buffer: Vec<f32>,
+    learned: usize,
+    of: usize,
+    /// Of the learner, after what it has learned.
+    state: (u64, usize, usize),
+}
+
+impl Pending {
+    /// Rows learned so far.
+    pub fn learned(&self) -> usize {
+        self.learned
+    }
 }
 
 /// Consecutive rows of a checked batch.
@@ -178,15 +197,14 @@ impl Learner {
     /// # Errors
     /// If anything in the batch is wrong; then nothing has changed.
     pub fn learn(&mut self, batch: &Batch<'_>) -> Result<Scores> {
-        let mut scores = Scores::default();
-        self.check(batch)?;
-        scores.outputs = self.outputs_after();
-        scores.values.resize(batch.rows() * scores.outputs, 0.0);
-        let outputs = scores.outputs;
-        let each = |i: usize, step: &Step<'_>| {
+        let mut pending = self.begin(batch)?;
+        let outputs = self.outputs_after(&pending.checked);
+        let mut scores = Scores { outputs, values: vec![0.0; batch.rows() * outputs] };
+        let mut each = |i: usize, step: &Step<'_>| {
             scores.values[i * outputs..i * outputs + step.scores.len()].copy_from_slice(step.scores);
         };
-        self.run(batch, each, || true);
+        while self.learn_next(batch, &mut pending, &mut each)? {}
+        self.checked = pending.checked;
         Ok(scores)
     }
 
@@ -207,19 +225,69 @@ impl Learner {
     pub fn learn_while(
         &mut self,
         batch: &Batch<'_>,
-        each: impl FnMut(usize, &Step<'_>) + Send,
-        go_on: impl FnMut() -> bool,
+        mut each: impl FnMut(usize, &Step<'_>) + Send,
+        mut go_on: impl FnMut() -> bool,
     ) -> Result<usize> {
-        self.check(batch)?;
-        Ok(self.run(batch, each, go_on))
+        let mut pending = self.begin(batch)?;
+        while self.learn_next(batch, &mut pending, &mut each)? && go_on() {}
+        self.checked = pending.checked;
+        Ok(pending.learned)
     }
 
-    fn check(&mut self, batch: &Batch<'_>) -> Result<()> {
+    /// Checks a whole batch, which [`Learner::learn_next`] then learns block by block. Nothing has changed yet.
+    ///
+    /// # Errors
+    /// As [`Learner::learn`].
+    pub fn begin(&mut self, batch: &Batch<'_>) -> Result<Pending> {
         let outputs = self.outputs_known.then(|| self.outputs());
         let mut checked = std::mem::take(&mut self.checked);
         let result = batch::check(batch, self.config.loss.reads(), self.features, outputs, &self.classes, &mut checked);
-        self.checked = checked;
-        result.and_then(|()| self.check_ids(batch))
+        if let Err(error) = result.and_then(|()| self.check_ids(batch)) {
+            self.checked = checked;
+            return Err(error);
+        }
+        Ok(Pending { checked, buffer: Vec::new(), learned: 0, of: batch.rows(), state: self.state() })
+    }
+
+    /// Learns the next block of a batch that [`Learner::begin`] has checked; `each` sees what every row left behind. Returns
+    /// true if rows remain. The learner may be read between two blocks.
+    ///
+    /// # Errors
+    /// If the learner has learned other rows in between, or if this is another batch; then nothing has changed.
+    pub fn learn_next(
+        &mut self,
+        batch: &Batch<'_>,
+        pending: &mut Pending,
+        mut each: impl FnMut(usize, &Step<'_>) + Send,
+    ) -> Result<bool> {
+        if pending.state != self.state() || pending.of != batch.rows() {
+            return Err(Error::config("batch", "the learner has changed since this batch was checked: begin again"));
+        }
+        let Pending { checked, buffer, learned, .. } = pending;
+        if self.features == 0 {
+            self.widen_to(batch.features);
+        }
+        if !self.outputs_known && checked.width > 0 {
+            self.engine.heads.iter_mut().for_each(|h| h.add_outputs(checked.width));
+            self.outputs_known = true;
+        }
+        let rows = *learned..batch.rows().min(*learned + BLOCK);
+        if !rows.is_empty() {
+            let x = batch.block(rows.clone(), buffer);
+            let block = Part { batch, checked, rows, x };
+            match self.pool.clone() {
+                Some(pool) => pool.install(|| self.run_block(&block, &mut each)),
+                None => self.run_block(&block, &mut each),
+            }
+            *learned = block.rows.end;
+        }
+        pending.state = self.state();
+        Ok(pending.learned < batch.rows())
+    }
+
+    /// What changes whenever rows are learned or features are added.
+    fn state(&self) -> (u64, usize, usize) {
+        (self.engine.t, self.features, self.classes.names.len())
     }
 
     /// An id names one input while a term or an earlier row of the call carries it.
@@ -251,42 +319,12 @@ impl Learner {
     }
 
     /// The width of the scores once the checked batch is learned.
-    fn outputs_after(&self) -> usize {
+    fn outputs_after(&self, checked: &Checked) -> usize {
         match self.config.loss.reads() {
-            Reads::Class => (self.classes.names.len() + self.checked.new_classes.len()).max(self.outputs()),
-            Reads::Vector if !self.outputs_known && self.checked.width > 0 => self.checked.width,
+            Reads::Class => (self.classes.names.len() + checked.new_classes.len()).max(self.outputs()),
+            Reads::Vector if !self.outputs_known && checked.width > 0 => checked.width,
             _ => self.outputs(),
         }
-    }
-
-    /// The checked batch is learned, block by block; from here on nothing can fail. Returns how many rows were.
-    fn run(
-        &mut self,
-        batch: &Batch<'_>,
-        mut each: impl FnMut(usize, &Step<'_>) + Send,
-        mut go_on: impl FnMut() -> bool,
-    ) -> usize {
-        if self.features == 0 {
-            self.widen_to(batch.features);
-        }
-        let checked = std::mem::take(&mut self.checked);
-        if !self.outputs_known && checked.width > 0 {
-            self.engine.heads.iter_mut().for_each(|h| h.add_outputs(checked.width));
-            self.outputs_known = true;
-        }
-        let (pool, mut buffer, mut learned) = (self.pool.clone(), Vec::new(), 0);
-        while learned < batch.rows() && (learned == 0 || go_on()) {
-            let rows = learned..batch.rows().min(learned + BLOCK);
-            let x = batch.block(rows.clone(), &mut buffer);
-            let block = Part { batch, checked: &checked, rows, x };
-            match &pool {
-                Some(pool) => pool.install(|| self.run_block(&block, &mut each)),
-                None => self.run_block(&block, &mut each),
-            }
-            learned = block.rows.end;
-        }
-        self.checked = checked;
-        learned
     }
 
     /// Parts of a block end where the warm-up recomputes its statistics: at counts of examples.
@@ -478,10 +516,7 @@ impl Learner {
     pub fn set_threads(&mut self, threads: usize) -> Result<()> {
         self.pool = match threads {
             0 | 1 => None,
-            n => {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build();
-                Some(Arc::new(pool.map_err(|e| Error::config("threads", e.to_string()))?))
-            }
+            n => Some(Pool::new(n)?),
         };
         self.threads = threads.max(1);
         self.engine.terms.space.threads = self.threads;

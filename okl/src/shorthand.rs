@@ -151,7 +151,8 @@ impl Group {
         let found = self.names.iter().find(|(n, _)| *n == name);
         found.map(|(_, keys)| *keys).ok_or_else(|| {
             let names: Vec<&str> = self.names.iter().map(|(n, _)| *n).collect();
-            Error::config(self.key, format!("unknown name {name:?}; choose one of {}", names.join(", ")))
+            let meant = nearest(name, names.iter().copied()).map_or(String::new(), |near| format!(" did you mean {near}?"));
+            Error::config(self.key, format!("unknown name {name:?};{meant} choose one of {}", names.join(", ")))
         })
     }
 
@@ -198,6 +199,54 @@ impl Group {
     }
 }
 
+/// What is said of a setting that does not exist; `settings` are those that do.
+pub(crate) fn no_such_setting(found: &str, settings: &[&str]) -> String {
+    let parameters = GROUPS.iter().flat_map(|group| group.names.iter().flat_map(|(_, keys)| keys.iter().copied()));
+    let near = nearest(found, settings.iter().copied().chain(parameters));
+    let meant = near.map_or(String::new(), |near| format!(" did you mean `{near}`?"));
+    format!("no such setting;{meant} there are {} and the parameters of these", settings.join(", "))
+}
+
+/// What other libraries call some of the names.
+const ELSEWHERE: [(&str, &str); 10] = [
+    ("rbf", "gaussian"),
+    ("poly", "polynomial"),
+    ("laplacian", "exponential"),
+    ("log", "logistic"),
+    ("log_loss", "logistic"),
+    ("crossentropy", "softmax"),
+    ("mse", "squared"),
+    ("squared_error", "squared"),
+    ("mae", "absolute"),
+    ("absolute_error", "absolute"),
+];
+
+/// The name that is meant by `found`: what it is called elsewhere, or the one that is spelled most like it, if one is.
+fn nearest<'a>(found: &str, mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    if let Some((_, ours)) = ELSEWHERE.iter().find(|(theirs, _)| *theirs == found) {
+        return names.find(|name| name == ours);
+    }
+    let near = |name: &&'a str| edits(found, name) <= found.chars().count().div_ceil(3);
+    names.filter(near).min_by_key(|name| edits(found, name))
+}
+
+/// How many letters have to be put in, left out, changed, or swapped with their neighbour.
+fn edits(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            let swap = if swapped { rows[i - 2][j - 2] + 1 } else { usize::MAX };
+            row.push(changed.min(rows[i - 1][j] + 1).min(row[j - 1] + 1).min(swap));
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
 fn has(parameters: &[&str]) -> String {
     match parameters {
         [] => "; it has none".into(),
@@ -207,4 +256,22 @@ fn has(parameters: &[&str]) -> String {
 
 fn number_or_text(text: &str) -> Value {
     serde_json::from_str::<serde_json::Number>(text).map_or_else(|_| Value::String(text.into()), Value::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_count_letters() {
+        let counted = [("", "abc", 3), ("tua", "tau", 1), ("rfb", "rbf", 1), ("dekay", "decay", 1), ("kitten", "sitting", 3)];
+        counted.iter().for_each(|(a, b, count)| assert_eq!((edits(a, b), edits(b, a)), (*count, *count), "{a} {b}"));
+    }
+
+    #[test]
+    fn only_what_is_alike_is_suggested() {
+        let names = ["constant", "decay", "auto"];
+        assert_eq!(nearest("dekay", names.into_iter()), Some("decay"));
+        assert_eq!(nearest("quick", names.into_iter()), None);
+    }
 }

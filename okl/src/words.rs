@@ -86,14 +86,13 @@ impl<'de> Deserialize<'de> for Gamma {
             Numbers(Vec<f64>),
             Text(String),
         }
-        match Raw::deserialize(from)? {
+        const EXPECTED: &str = "gamma must be a number, a list of numbers, \"median\" or \"auto\"";
+        match Raw::deserialize(from).map_err(|_| serde::de::Error::custom(EXPECTED))? {
             Raw::Number(v) => Ok(Gamma::Value(v)),
             Raw::Numbers(all) => Ok(Gamma::Several(all)),
             Raw::Text(t) if t == "auto" => Ok(Gamma::Auto),
             Raw::Text(t) if t == "median" => Ok(Gamma::Median),
-            Raw::Text(t) => Err(serde::de::Error::custom(format!(
-                "gamma must be a number, a list of numbers, \"median\" or \"auto\", found {t:?}"
-            ))),
+            Raw::Text(t) => Err(serde::de::Error::custom(format!("{EXPECTED}, found {t:?}"))),
         }
     }
 }

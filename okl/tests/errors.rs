@@ -382,7 +382,10 @@ fn settings_that_are_not_finite() {
 /// What is not even read: unknown names, keys, forms. (settings, words of the message)
 const UNREADABLE: &[(&str, &[&str])] = &[
     ("loss = 'hingee'", &["loss", "hingee", "nu_hinge", "quantile"]),
-    ("kernel = 'rbf'", &["kernel", "rbf", "gaussian"]),
+    ("kernel = 'rbf'", &["kernel", "rbf", "did you mean gaussian?"]),
+    ("kernel = 'guassian'", &["kernel", "guassian", "did you mean gaussian?"]),
+    ("tua = 3", &["tua", "no such setting", "did you mean `tau`?"]),
+    ("gamma = { a = 1 }", &["kernel", "gamma must be a number"]),
     ("kernel = 'rbf:0.5'", &["kernel", "rbf", "gaussian"]),
     ("step = 'adam'", &["step", "adam", "smd"]),
     ("budget = 'lru:5'", &["budget", "lru", "window"]),
@@ -391,7 +394,7 @@ const UNREADABLE: &[(&str, &[&str])] = &[
     ("scale = 'minmax'", &["scale", "minmax", "standard"]),
     ("regulariser = 'l1'", &["regulariser", "l1", "square"]),
     ("anchor = 'middle'", &["middle", "first"]),
-    ("lamda = 1", &["lamda"]),
+    ("lamda = 1", &["lamda", "did you mean `lambda`?", "kernel, loss, step"]),
     ("kernel = 'gaussian:width=1'", &["kernel", "width", "gamma"]),
     ("step = 'decay:eta=1,taw=3'", &["step", "taw", "eta, tau"]),
     ("step = 'decay:1'", &["step", "key=value", "eta, tau"]),
