@@ -5,8 +5,7 @@
 use okl::config::{OperatorRule, Scale};
 use okl::loss::{Loss, Reads};
 use okl::{Batch, Config, ErrorKind, Label, Learner, Targets, Workspace};
-use safetensors::tensor::{SafeTensors, TensorView};
-use serde::{Deserialize, Serialize};
+use safetensors::tensor::SafeTensors;
 
 /// Bytes as a model file: read, or refused with an error of model files. What was read learns on and is saved and read again.
 /// Then the same with the checksum put right, so that what lies behind it is reached.
@@ -35,34 +34,31 @@ fn reopen(learner: &Learner) {
     assert!(again.to_bytes() == bytes, "read and saved otherwise: {}", learner.config().to_json());
 }
 
-/// The header of a model file as it is written.
-#[derive(Serialize, Deserialize)]
-struct Header {
-    format: u32,
-    checksum: String,
-    config: Config,
-    classes: Vec<Label>,
-    warm_width: usize,
-    outputs_known: bool,
-}
-
 /// The same file with the checksum it should have; none for what is no file.
 fn reseal(data: &[u8]) -> Option<Vec<u8>> {
-    let (_, metadata) = SafeTensors::read_metadata(data).ok()?;
-    let mut header: Header = serde_json::from_str(metadata.metadata().as_ref()?.get("okl")?).ok()?;
-    let file = SafeTensors::deserialize(data).ok()?;
-    let mut tensors = file.tensors();
+    let (header, metadata) = SafeTensors::read_metadata(data).ok()?;
+    let Some(info) = metadata.info("checksum") else { return reseal_as_before(data, metadata.metadata().as_ref()?.get("okl")?) };
+    let (first, last) = (8 + header + info.data_offsets.0, 8 + header + info.data_offsets.1);
+    let mut bytes = data.to_vec();
+    bytes.get_mut(first..last)?.fill(0);
+    let hash = xxhash_rust::xxh3::xxh3_64(&bytes).to_le_bytes();
+    (last - first == hash.len()).then(|| bytes[first..last].copy_from_slice(&hash))?;
+    Some(bytes)
+}
+
+/// Up to format 3 the checksum is in the text.
+fn reseal_as_before(data: &[u8], text: &str) -> Option<Vec<u8>> {
+    let (before, rest) = text.split_once("\"checksum\":\"")?;
+    let (_, after) = rest.split_once('"')?;
+    let sealed = |checksum: &str| format!("{before}\"checksum\":\"{checksum}\"{after}");
+    let empty = sealed("");
+    let mut tensors = SafeTensors::deserialize(data).ok()?.tensors();
     tensors.sort_by(|a, b| a.0.cmp(&b.0));
-    header.checksum = String::new();
-    let text = serde_json::to_string(&header).ok()?;
-    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    let mut parts = vec![text.as_bytes()];
+    let mut parts = vec![empty.as_bytes()];
     tensors.iter().for_each(|(name, view)| parts.extend([name.as_bytes(), view.data()]));
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     let hash = parts.iter().fold(0xcbf2_9ce4_8422_2325, |hash, part| part.iter().fold(mix(hash, &(part.len() as u8)), mix));
-    header.checksum = format!("{hash:016x}");
-    let views: Vec<(String, TensorView<'_>)> = tensors;
-    let text = serde_json::to_string(&header).ok()?;
-    safetensors::serialize(views, Some([("okl".to_string(), text)].into())).ok()
+    safetensors::serialize(tensors, Some([("okl".to_string(), sealed(&format!("{hash:016x}")))].into())).ok()
 }
 
 /// A few rows with targets of the kind the loss reads; a learner may refuse them, but not fall over.

@@ -67,25 +67,6 @@ impl Bank {
         }
     }
 
-    /// What has to be saved: weights, losses, then the bank's own loss, scale and count.
-    pub(crate) fn state(&self) -> Vec<f64> {
-        [self.weights.as_slice(), &self.losses, &[self.loss, self.scale, self.examples]].concat()
-    }
-
-    /// Takes back what `state` returned; false if it cannot be.
-    pub(crate) fn restore(&mut self, state: &[f64]) -> bool {
-        let voices = self.weights.len();
-        if state.len() != 2 * voices + 3 {
-            return false;
-        }
-        self.weights.copy_from_slice(&state[..voices]);
-        self.losses.copy_from_slice(&state[voices..2 * voices]);
-        [self.loss, self.scale, self.examples] = [state[2 * voices], state[2 * voices + 1], state[2 * voices + 2]];
-        let sum: f64 = self.weights.iter().sum();
-        let weighed = self.weights.iter().all(|w| *w > 0.0) && (sum - 1.0).abs() < 1e-6;
-        weighed && self.scale >= 0.0 && self.examples >= 0.0
-    }
-
     /// How much each voice counts, head by head; the weights sum to one.
     pub fn weights(&self) -> &[f64] {
         &self.weights

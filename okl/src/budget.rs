@@ -79,7 +79,7 @@ pub trait Sight {
 
 /// A rule that bounds the number of terms or what they are worth.
 ///
-/// Laws: a decision depends on what the sight shows and on the budget's own state alone, and that state is what `state` returns.
+/// Law: a decision depends on what the sight shows and on the budget's own state alone.
 pub trait Budget: Send + Sync {
     /// Where the term about to be appended goes. Called once per new term, after the step's shrink.
     fn room(&mut self, sight: &mut dyn Sight) -> Room;
@@ -91,14 +91,6 @@ pub trait Budget: Send + Sync {
     /// Names the slots to drop at the end of a step.
     fn expired(&mut self, sight: &mut dyn Sight, out: &mut Vec<usize>) {
         let _ = (sight, out);
-    }
-    /// What has to be saved, as numbers.
-    fn state(&self) -> Vec<f64> {
-        Vec::new()
-    }
-    /// Takes back what `state` returned.
-    fn restore(&mut self, state: &[f64]) {
-        let _ = state;
     }
 }
 
@@ -204,14 +196,14 @@ const CLIMB: usize = 2;
 pub struct AnyBudget {
     rule: BudgetRule,
     /// Window: the slot written longest ago.
-    oldest_slot: usize,
+    pub(crate) oldest_slot: usize,
     /// Age, olok: no live term is older than this.
     oldest_birth: u64,
     /// OLOK's t_0.
     t0: f64,
     /// Forgetron: mistakes M and spent damage Q.
-    mistakes: f64,
-    damage: f64,
+    pub(crate) mistakes: f64,
+    pub(crate) damage: f64,
     norms2: Vec<f64>,
     products: Vec<f64>,
     row: Vec<f32>,
@@ -418,17 +410,6 @@ impl Budget for AnyBudget {
             BudgetRule::Certified { error } => self.drop_within(sight, error, out),
             _ => {}
         }
-    }
-
-    fn state(&self) -> Vec<f64> {
-        vec![self.oldest_slot as f64, self.mistakes, self.damage]
-    }
-
-    fn restore(&mut self, state: &[f64]) {
-        if let [slot, mistakes, damage] = *state {
-            (self.oldest_slot, self.mistakes, self.damage) = (slot as usize, mistakes, damage);
-        }
-        self.oldest_birth = 0;
     }
 }
 

@@ -522,7 +522,8 @@ impl Expansion {
         self.data.chunks_exact(self.stride.max(1)).flat_map(|c| c[..slots].iter().copied()).collect()
     }
 
-    pub(crate) fn restore(&mut self, slots: usize, columns: &[f64], scales: Scales) {
+    /// Takes back what `columns_of` returned; the scales are restored apart.
+    pub(crate) fn restore(&mut self, slots: usize, columns: &[f64]) {
         self.reserve(slots);
         self.all_changed = true;
         if slots > 0 {
@@ -530,6 +531,5 @@ impl Expansion {
                 to[..slots].copy_from_slice(from);
             }
         }
-        self.scales = scales;
     }
 }

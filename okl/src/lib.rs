@@ -81,6 +81,7 @@ mod recent;
 pub mod regulariser;
 pub mod rls;
 mod room;
+mod scalars;
 mod shorthand;
 pub mod snapshot;
 pub mod space;

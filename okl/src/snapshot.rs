@@ -1,20 +1,24 @@
 //! The model file: safetensors, readable without okl; it loads on any machine and resumes to the same bits.
 //!
-//! One metadata entry `okl` holds, as JSON, the format's version, the configuration, the classes and a checksum over
-//! everything else. State is tensors: numbers never pass through decimal text.
+//! One metadata entry `okl` holds, as JSON, the format's version, the configuration, the classes and the names of single
+//! numbers. State is tensors: numbers never pass through decimal text.
 //!
 //! | tensor | type | what |
 //! |---|---|---|
-//! | `counts` | u64 | examples, steps not taken, features |
+//! | `checksum` | u64 | XXH3 of all bytes of the file, with the eight of this number taken as zero |
+//! | `counts` | u64 | examples, steps not taken, features; single numbers by name (`scalars.rs`) |
 //! | `centres` | f32 (slots, features) | centres in their frame, holes included |
 //! | `births`, `ids`, `holes` | u64 | per slot, per slot, and the holes in the order they will be filled |
 //! | `head.columns` | f64 (columns, slots) | stored coefficients, column by column |
-//! | `head.scalars`, `head.offsets`, `head.gathered` | f64 | the head beside its coefficients |
+//! | `head.scalars`, `head.offsets`, `head.gathered` | f64 | the head beside its coefficients; scalars by name |
 //! | `head1.columns`, ... | f64 | the further heads of a bank, numbered |
-//! | `bank` | f64 | the weights of a bank's voices, their losses, the bank's own, its scale and count |
-//! | `budget`, `frame` | f64 | the budget's state; shift and factor |
+//! | `bank.weights`, `bank.losses`, `bank` | f64 | the weights of a bank's voices and their losses; the rest by name |
+//! | `budget`, `frame` | f64 | the budget's state, by name; shift and factor |
 //! | `warm.x`, `warm.y`, `warm.weights`, `warm.ids` | f32, f64, f64, u64 | the examples of a warm-up under way |
 //! | `position` | u8 | for whoever replays the stream |
+//!
+//! Later versions read every file of earlier ones. A setting that a file lacks means what okl did before the setting
+//! existed: the default of a new setting in [`Config`] has to be that, or has to be put in its place here.
 
 //! ```
 //! use okl::{Batch, Config, Learner};
@@ -31,38 +35,74 @@
 //! # Ok::<(), okl::Error>(())
 //! ```
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::batch::{Classes, LARGEST};
-use crate::budget::Budget;
-use crate::certificate::TrackerState;
 use crate::config::{Config, KernelRule, Label, Scale};
 use crate::error::{Error, Result};
-use crate::expansion::Scales;
 use crate::frame::Frame;
 use crate::gram::{self, Rows};
 use crate::head::Head;
 use crate::learner::{Learner, WarmUp};
 use crate::loss::{Loss, Reads};
+use crate::scalars::{self, BANK, BUDGET, COUNTS, HEAD, HEAD_OF_FORMAT};
 use crate::space::{Points, Space};
 use crate::step::AnyStep;
 use crate::terms::NO_ID;
 
 /// The version this crate writes; it reads this one and all before it, but for banks of version 2. Version 2 has
-/// banks, and counts what an average lost; version 3 has trackers that follow the usual score.
-pub const FORMAT: u32 = 3;
+/// banks, and counts what an average lost; version 3 has trackers that follow the usual score; version 4 has single
+/// numbers by name and a checksum over the bytes of the file.
+pub const FORMAT: u32 = 4;
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Header {
     format: u32,
-    checksum: String,
+    /// Up to format 3; read as part of [`Version`].
+    #[serde(default, rename = "checksum", skip_serializing)]
+    _checksum: String,
     config: Config,
     classes: Vec<Label>,
     warm_width: usize,
     outputs_known: bool,
+    /// The names of the single numbers, by tensor; from format 4 on.
+    #[serde(default)]
+    scalars: BTreeMap<String, Vec<String>>,
+}
+
+/// What of the header is read before the rest is believed; the checksum is here up to format 3.
+#[derive(Deserialize)]
+struct Version {
+    format: u32,
+    #[serde(default)]
+    checksum: String,
+}
+
+/// The names as this version writes them.
+fn scalar_names() -> BTreeMap<String, Vec<String>> {
+    let names = [
+        ("bank", scalars::names(BANK)),
+        ("budget", scalars::names(BUDGET)),
+        ("counts", scalars::names(COUNTS)),
+        ("head.scalars", scalars::names(HEAD)),
+    ];
+    names.into_iter().map(|(tensor, names)| (tensor.to_string(), names)).collect()
+}
+
+/// The names of the numbers that the formats before 4 have in this order, without a name.
+fn scalar_names_of(format: u32) -> BTreeMap<String, Vec<String>> {
+    let mut names = scalar_names();
+    for (tensor, count) in [("bank", 3), ("budget", 3), ("counts", 3), ("head.scalars", HEAD_OF_FORMAT[format as usize - 1])] {
+        names.entry(tensor.to_string()).and_modify(|names| names.truncate(count));
+    }
+    names
 }
 
 /// A tensor on its way to the file.
@@ -90,8 +130,8 @@ impl Tensor {
     }
 }
 
-/// FNV-1a over names and bytes, in order of names (what is read is checked against the bytes, not against shapes): it finds damage, not forgery.
-fn checksum<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
+/// FNV-1a, the checksum up to format 3: it finds damage, not forgery.
+fn fnv<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(PRIME);
@@ -99,26 +139,66 @@ fn checksum<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
     format!("{hash:016x}")
 }
 
+/// The checksum of formats 1 to 3: over the text of the `okl` entry without the checksum itself, and the names and bytes
+/// of the tensors in order of names.
+fn old_checksum(text: &str, tensors: &SafeTensors<'_>) -> String {
+    const KEY: &str = "\"checksum\":\"";
+    let (before, after) = text.find(KEY).map_or((text, ""), |at| text.split_at(at + KEY.len()));
+    let without = [before, &after[after.find('"').unwrap_or(0)..]].concat();
+    let mut all = tensors.tensors();
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    let parts = all.iter().flat_map(|(name, view)| [name.as_bytes(), view.data()]);
+    fnv(std::iter::once(without.as_bytes()).chain(parts))
+}
+
+/// Where the eight bytes of the checksum are in a file.
+fn checksum_place(header: usize, metadata: &Metadata) -> Result<Range<usize>> {
+    let info = metadata.info("checksum").ok_or_else(|| Error::snapshot("tensor `checksum` is missing"))?;
+    let (first, last) = (8 + header + info.data_offsets.0, 8 + header + info.data_offsets.1);
+    demand(info.dtype == Dtype::U64 && last - first == 8, "tensor `checksum` has another type")?;
+    Ok(first..last)
+}
+
+/// XXH3 of all bytes of a file, with those of the checksum taken as zero.
+fn checksum(bytes: &[u8], place: &Range<usize>) -> u64 {
+    let mut hash = Xxh3::new();
+    hash.update(&bytes[..place.start]);
+    hash.update(&[0; 8]);
+    hash.update(&bytes[place.end..]);
+    hash.digest()
+}
+
+/// Writes the checksum into the eight zeros that are there for it.
+fn seal(bytes: &mut [u8]) {
+    let (header, metadata) = SafeTensors::read_metadata(bytes).expect("it has just been written");
+    let place = checksum_place(header, &metadata).expect("it has a place for the checksum");
+    let found = checksum(bytes, &place);
+    bytes[place].copy_from_slice(&found.to_le_bytes());
+}
+
 impl Learner {
     /// The model file as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut tensors = self.tensors();
         tensors.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut header = Header {
+        let header = Header {
             format: FORMAT,
-            checksum: String::new(),
+            _checksum: String::new(),
             config: self.config.clone(),
             classes: self.classes.names.clone(),
             warm_width: self.warm.as_ref().map_or(0, |w| w.width),
             outputs_known: self.outputs_known,
+            scalars: scalar_names(),
         };
-        header.checksum = checksum_of(&header, tensors.iter().map(|t| (t.name.as_str(), t.bytes.as_slice())));
         let text = serde_json::to_string(&header).expect("a header is always representable");
         let views = tensors
             .iter()
             .map(|t| (t.name.as_str(), TensorView::new(t.dtype, t.shape.clone(), &t.bytes).expect("shapes match their bytes")));
         // One entry: a map with several would be written in the order of its hashes.
-        safetensors::serialize(views, Some(HashMap::from([("okl".into(), text)]))).expect("names are distinct and short")
+        let metadata = HashMap::from([("okl".into(), text)]);
+        let mut bytes = safetensors::serialize(views, Some(metadata)).expect("names are distinct and short");
+        seal(&mut bytes);
+        bytes
     }
 
     fn tensors(&self) -> Vec<Tensor> {
@@ -131,19 +211,21 @@ impl Learner {
         let holes: Vec<u64> = terms.holes.iter().map(|&h| h.into()).collect();
         let frame = [self.frame.shift.as_slice(), &self.frame.factor].concat();
         let mut tensors = vec![
-            Tensor::u64s("counts", &[self.engine.t, self.engine.skipped, d as u64]),
+            Tensor::u64s("checksum", &[0]),
+            Tensor::u64s("counts", &scalars::values(COUNTS, self)),
             Tensor::f32s("centres", vec![slots, d], &centres),
             Tensor::u64s("births", &terms.births),
             Tensor::u64s("ids", &terms.ids),
             Tensor::u64s("holes", &holes),
-            Tensor::f64s("budget", vec![3], &self.engine.budget.state()),
+            Tensor::f64s("budget", vec![BUDGET.len()], &scalars::values(BUDGET, &self.engine.budget)),
             Tensor::f64s("frame", vec![frame.len()], &frame),
             Tensor { name: "position".into(), dtype: Dtype::U8, shape: vec![self.position.len()], bytes: self.position.clone() },
         ];
         tensors.extend(self.engine.heads.iter().enumerate().flat_map(|(h, head)| head.tensors(h, slots)));
         if let Some(bank) = &self.engine.bank {
-            let state = bank.state();
-            tensors.push(Tensor::f64s("bank", vec![state.len()], &state));
+            tensors.push(Tensor::f64s("bank", vec![BANK.len()], &scalars::values(BANK, bank)));
+            tensors.push(Tensor::f64s("bank.weights", vec![bank.weights.len()], &bank.weights));
+            tensors.push(Tensor::f64s("bank.losses", vec![bank.losses.len()], &bank.losses));
         }
         if let Some(warm) = &self.warm {
             tensors.push(Tensor::f32s("warm.x", vec![warm.x.len()], &warm.x));
@@ -173,20 +255,16 @@ impl Learner {
         file.restore_bank(&mut learner)?;
         file.restore_warmup(&mut learner)?;
         learner.position = file.bytes("position", Dtype::U8)?.to_vec();
+        file.check_all_read()?;
         Ok(learner)
     }
-}
-
-fn checksum_of<'a>(header: &Header, tensors: impl Iterator<Item = (&'a str, &'a [u8])>) -> String {
-    let header = Header { checksum: String::new(), config: header.config.clone(), classes: header.classes.clone(), ..*header };
-    let text = serde_json::to_string(&header).expect("a header is always representable");
-    let parts: Vec<&[u8]> = tensors.flat_map(|(name, bytes)| [name.as_bytes(), bytes]).collect();
-    checksum(std::iter::once(text.as_bytes()).chain(parts))
 }
 
 struct File<'a> {
     header: Header,
     tensors: SafeTensors<'a>,
+    /// The tensors that have been asked for.
+    read: RefCell<HashSet<String>>,
 }
 
 /// So many features, slots or classes at most: what a file claims is not believed without its bytes.
@@ -199,35 +277,52 @@ fn demand(holds: bool, what: &str) -> Result<()> {
 impl<'a> File<'a> {
     fn open(bytes: &'a [u8]) -> Result<Self> {
         let unreadable = |e: safetensors::SafeTensorError| Error::snapshot(format!("not a safetensors file: {e}"));
-        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(unreadable)?;
+        let (start, metadata) = SafeTensors::read_metadata(bytes).map_err(unreadable)?;
         let text = metadata
             .metadata()
             .as_ref()
             .and_then(|m| m.get("okl"))
             .ok_or_else(|| Error::snapshot("not written by okl: no `okl` entry"))?;
-        #[derive(Deserialize)]
-        struct Version {
-            format: u32,
-        }
         let version: Version = serde_json::from_str(text).map_err(|e| Error::snapshot(e.to_string()))?;
         demand(
             (1..=FORMAT).contains(&version.format),
             &format!("format {} is not known to this okl, which reads 1 to {FORMAT}", version.format),
         )?;
-        let header: Header = serde_json::from_str(text).map_err(|e| Error::snapshot(e.to_string()))?;
         let tensors = SafeTensors::deserialize(bytes).map_err(unreadable)?;
-        let file = File { header, tensors };
-        let mut all = file.tensors.tensors();
-        all.sort_by(|a, b| a.0.cmp(&b.0));
-        let found = checksum_of(&file.header, all.iter().map(|(name, view)| (name.as_str(), view.data())));
-        demand(found == file.header.checksum, "the checksum does not match: the file is damaged")?;
-        Ok(file)
+        let whole = if version.format < 4 {
+            old_checksum(text, &tensors) == version.checksum
+        } else {
+            let place = checksum_place(start, &metadata)?;
+            checksum(bytes, &place).to_le_bytes() == bytes[place]
+        };
+        demand(whole, "the checksum does not match: the file is damaged")?;
+        let mut header: Header = serde_json::from_str(text).map_err(|e| Error::snapshot(e.to_string()))?;
+        if header.format < 4 {
+            header.scalars = scalar_names_of(header.format);
+        }
+        Ok(File { header, tensors, read: RefCell::default() })
+    }
+
+    /// The names of the single numbers of a tensor.
+    fn names(&self, tensor: &str) -> &[String] {
+        self.header.scalars.get(tensor).map_or(&[], Vec::as_slice)
     }
 
     fn bytes(&self, name: &str, dtype: Dtype) -> Result<&'a [u8]> {
         let tensor = self.tensors.tensor(name).map_err(|_| Error::snapshot(format!("tensor `{name}` is missing")))?;
+        self.read.borrow_mut().insert(name.to_string());
         demand(tensor.dtype() == dtype, &format!("tensor `{name}` has another type"))?;
         Ok(tensor.data())
+    }
+
+    /// A tensor that nothing asked for is state that this version does not have.
+    fn check_all_read(&self) -> Result<()> {
+        let read = self.read.borrow();
+        let unknown = self.tensors.names().into_iter().find(|name| *name != "checksum" && !read.contains(*name));
+        match unknown {
+            Some(name) => Err(Error::snapshot(format!("this version of okl does not know the tensor `{name}`"))),
+            None => Ok(()),
+        }
     }
 
     fn f64s(&self, name: &str) -> Result<Vec<f64>> {
@@ -251,11 +346,10 @@ impl<'a> File<'a> {
 
     /// Counts, features, outputs, classes and frame.
     fn restore_shape(&self, learner: &mut Learner) -> Result<()> {
-        let counts = self.u64s("counts")?;
-        let &[t, skipped, features] = counts.as_slice() else { return Err(Error::snapshot("`counts` has another length")) };
-        let features =
-            usize::try_from(features).ok().filter(|&d| d <= MOST).ok_or_else(|| Error::snapshot("too many features"))?;
-        demand(t.max(skipped) < 1 << 60, "too many examples")?;
+        let before = learner.features;
+        scalars::restore(COUNTS, "counts", self.names("counts"), &self.u64s("counts")?, learner)?;
+        let features = std::mem::replace(&mut learner.features, before);
+        demand(features <= MOST, "too many features")?;
         let fixed = match &learner.config.scale {
             Scale::Fixed { shift, .. } => Some(shift.len()),
             _ => None,
@@ -265,7 +359,6 @@ impl<'a> File<'a> {
         demand(frame.is_empty() || frame.len() == 2 * features, "the frame has another number of features")?;
         let (shift, factor) = frame.split_at(frame.len() / 2);
         demand(factor.iter().all(|f| *f > 0.0), "the frame has a factor that is not positive")?;
-        (learner.engine.t, learner.engine.skipped) = (t, skipped);
         if features > 0 {
             learner.widen(features)?;
         }
@@ -277,7 +370,7 @@ impl<'a> File<'a> {
 
     fn restore_classes(&self, learner: &mut Learner) -> Result<()> {
         let names = &self.header.classes;
-        let distinct: std::collections::HashSet<_> = names.iter().collect();
+        let distinct: HashSet<_> = names.iter().collect();
         demand(distinct.len() == names.len(), "a class is named twice")?;
         match &learner.config.classes {
             Some(given) => demand(given == names, "the classes are not those of the configuration")?,
@@ -314,7 +407,7 @@ impl<'a> File<'a> {
             "the holes are not the empty slots",
         )?;
         let named: Vec<u64> = ids.iter().copied().filter(|&id| id != NO_ID).collect();
-        let distinct: std::collections::HashSet<_> = named.iter().collect();
+        let distinct: HashSet<_> = named.iter().collect();
         let unnamed_holes = holes.iter().all(|&h| ids[h as usize] == NO_ID);
         demand(distinct.len() == named.len() && unnamed_holes, "an id is given twice")?;
         demand(
@@ -338,37 +431,17 @@ impl<'a> File<'a> {
         let holes = learner.engine.terms.holes.clone();
         let head = &mut learner.engine.heads[number];
         let tensor = |what: &str| self.f64s(&head_tensor(number, what));
-        let (columns, offsets, mut scalars) = (tensor("columns")?, tensor("offsets")?, tensor("scalars")?);
+        let (columns, offsets, numbers) = (tensor("columns")?, tensor("offsets")?, tensor("scalars")?);
         let count = head.offset.len() * head.expansion.riders().functions();
         demand(
             columns.len() == count * slots && offsets.len() == 3 * head.offset.len(),
             "the coefficients do not fit the terms",
         )?;
-        if scalars.len() == 32 && self.header.format < 2 {
-            // What an average lost was not told apart from what f lost.
-            scalars.push(scalars[6]);
-        }
-        if scalars.len() == 33 && self.header.format < 3 {
-            // A tracker's step was given: nothing had to be found.
-            scalars.extend([0.0; 5]);
-        }
-        demand(scalars.len() == SCALARS, "`head.scalars` has another length")?;
         let silent = |h: &u32| columns.chunks_exact(slots.max(1)).all(|c| c[*h as usize] == 0.0);
         demand(holes.iter().all(silent), "an empty slot has a coefficient")?;
-        let counted = (0.0..=learner.engine.t as f64).contains(&scalars[7]);
-        demand(
-            [0, 3, 5, 6, 32, 33, 35].iter().all(|&i| scalars[i] >= 0.0) && counted,
-            "a step size, norm or count is not possible",
-        )?;
-        let scales = head.restore_scalars(&scalars);
-        // A term is divided by the scales of the functions that are there; they are kept far from the ends of f64.
-        let riders = head.expansion.riders();
-        let usable = |used: bool, scale: f64| !used || (1e-100..1e100).contains(&scale.abs());
-        demand(
-            usable(true, scales.f) && usable(riders.trace, scales.trace.0) && usable(riders.mean, scales.mean.0),
-            "a scale is zero or out of range",
-        )?;
-        head.expansion.restore(slots, &columns, scales);
+        scalars::restore(HEAD, &head_tensor(number, "scalars"), self.names("head.scalars"), &numbers, head)?;
+        demand(head.cut_steps <= learner.engine.t, "there are more cut steps than examples")?;
+        head.expansion.restore(slots, &columns);
         for (to, from) in [&mut head.offset, &mut head.offset_trace, &mut head.offset_mean]
             .into_iter()
             .zip(offsets.chunks_exact(offsets.len().max(3) / 3))
@@ -393,34 +466,40 @@ impl<'a> File<'a> {
     /// What `auto` runs side by side may be another set from one version to the next.
     fn check_members(&self, learner: &Learner) -> Result<()> {
         let Some(bank) = &learner.engine.bank else { return Ok(()) };
-        let (had, has) = (self.f64s("bank")?.len(), bank.state().len());
         demand(
-            had == has,
+            self.of_voices(0)?.len() == bank.weights.len(),
             "the settings that `auto` ran side by side were others when it was saved: learn it again, or freeze it with that okl",
         )
     }
 
+    /// The weights (0) or losses (1) of a bank's voices; 2 is the rest of its state. Up to format 3 they are one tensor.
+    fn of_voices(&self, which: usize) -> Result<Vec<f64>> {
+        if self.header.format >= 4 {
+            return self.f64s(["bank.weights", "bank.losses", "bank"][which]);
+        }
+        let all = self.f64s("bank")?;
+        let voices = all.len().saturating_sub(BANK_OF_OLD) / 2;
+        Ok(all[(which * voices).min(all.len())..if which < 2 { (which + 1) * voices } else { all.len() }].to_vec())
+    }
+
     fn restore_bank(&self, learner: &mut Learner) -> Result<()> {
         let Some(bank) = &mut learner.engine.bank else { return Ok(()) };
-        let state = self.f64s("bank")?;
-        demand(bank.restore(&state), "the bank's state is not possible")
+        let (weights, losses) = (self.of_voices(0)?, self.of_voices(1)?);
+        // A voice that rests has weight 0.
+        let weighed = weights.iter().all(|w| *w >= 0.0) && (weights.iter().sum::<f64>() - 1.0).abs() < 1e-6;
+        demand(weighed && losses.len() == weights.len(), "the bank's state is not possible")?;
+        (bank.weights, bank.losses) = (weights, losses);
+        scalars::restore(BANK, "bank", self.names("bank"), &self.of_voices(2)?, bank)
     }
 
     fn restore_budget(&self, learner: &mut Learner) -> Result<()> {
-        let slots = learner.engine.terms.slots();
-        let budget = self.f64s("budget")?;
-        // The slot that a window writes next, mistakes, and damage, which may be negative.
-        let possible = |b: &[f64]| b.len() == 3 && (0.0..slots.max(1) as f64).contains(&b[0]) && b[1] >= 0.0;
-        demand(possible(&budget), "the budget's state is not possible")?;
-        learner.engine.budget.restore(&budget);
-        Ok(())
+        let (slots, budget) = (learner.engine.terms.slots(), &mut learner.engine.budget);
+        scalars::restore(BUDGET, "budget", self.names("budget"), &self.f64s("budget")?, budget)?;
+        demand(budget.oldest_slot < slots.max(1), "the budget's oldest slot is not there")
     }
 
     fn restore_warmup(&self, learner: &mut Learner) -> Result<()> {
         let Some(warm) = &mut learner.warm else { return Ok(()) };
-        if learner.features == 0 {
-            return Ok(());
-        }
         *warm = WarmUp {
             x: self.f32s("warm.x")?,
             y: self.f64s("warm.y")?,
@@ -429,6 +508,9 @@ impl<'a> File<'a> {
             ids: self.u64s("warm.ids")?,
         };
         let count = warm.weights.len();
+        if learner.features == 0 {
+            return demand(count == 0, "there are examples of the warm-up before there are features");
+        }
         let fits = warm.x.len() == count * learner.features
             && warm.y.len() == count.saturating_mul(warm.width)
             && warm.ids.len() == count
@@ -450,8 +532,8 @@ impl<'a> File<'a> {
     }
 }
 
-/// The length of `head.scalars`.
-const SCALARS: usize = 38;
+/// The single numbers at the end of the tensor `bank`, up to format 3.
+const BANK_OF_OLD: usize = 3;
 
 fn head_tensor(number: usize, what: &str) -> String {
     if number == 0 { format!("head.{what}") } else { format!("head{number}.{what}") }
@@ -465,74 +547,9 @@ impl Head<AnyStep> {
         let tensor = |what: &str, shape: Vec<usize>, values: &[f64]| Tensor::f64s(head_tensor(number, what), shape, values);
         [
             tensor("columns", vec![columns.len().checked_div(slots).unwrap_or(0), slots], &columns),
-            tensor("scalars", vec![SCALARS], &self.scalars()),
+            tensor("scalars", vec![HEAD.len()], &scalars::values(HEAD, self)),
             tensor("offsets", vec![3, self.offset.len()], &offsets),
             tensor("gathered", vec![gathered.len()], gathered),
         ]
-    }
-
-    fn scalars(&self) -> [f64; SCALARS] {
-        let Scales { f, trace, mean } = self.expansion.scales;
-        let (r, a) = (&self.regret, &self.rate);
-        let tracker = self.tracker.as_ref().map(|t| t.state).unwrap_or_default();
-        [
-            self.eta,
-            self.theta,
-            self.theta_trace,
-            self.norm2,
-            self.product,
-            self.trace_norm2,
-            self.truncation,
-            self.cut_steps as f64,
-            f,
-            trace.0,
-            trace.1,
-            mean.0,
-            mean.1,
-            f64::from(u8::from(r.holds)),
-            r.constant,
-            r.linear,
-            r.square,
-            r.offset_linear,
-            r.offset_square,
-            r.last_inverse,
-            a.examples,
-            a.outside,
-            a.least,
-            a.largest,
-            a.variation,
-            a.last_inverse,
-            a.projected,
-            tracker.start,
-            tracker.quantile,
-            tracker.examples,
-            tracker.outside,
-            self.theta_mean,
-            self.mean_truncation,
-            tracker.stride,
-            tracker.level,
-            tracker.scores,
-            tracker.least,
-            tracker.largest,
-        ]
-    }
-
-    fn restore_scalars(&mut self, s: &[f64]) -> Scales {
-        [self.eta, self.theta, self.theta_trace, self.norm2, self.product, self.trace_norm2, self.truncation] =
-            [s[0], s[1], s[2], s[3], s[4], s[5], s[6]];
-        (self.cut_steps, self.theta_mean, self.mean_truncation) = (s[7] as u64, s[31], s[32]);
-        let r = &mut self.regret;
-        r.holds = s[13] == 1.0;
-        [r.constant, r.linear, r.square, r.offset_linear, r.offset_square, r.last_inverse] =
-            [s[14], s[15], s[16], s[17], s[18], s[19]];
-        let a = &mut self.rate;
-        [a.examples, a.outside, a.least, a.largest, a.variation, a.last_inverse, a.projected] =
-            [s[20], s[21], s[22], s[23], s[24], s[25], s[26]];
-        if let Some(t) = &mut self.tracker {
-            let [start, quantile, examples, outside] = [s[27], s[28], s[29], s[30]];
-            let [stride, level, scores, least, largest] = [s[33], s[34], s[35], s[36], s[37]];
-            t.state = TrackerState { quantile, start, least, largest, stride, level, scores, examples, outside };
-        }
-        Scales { f: s[8], trace: (s[9], s[10]), mean: (s[11], s[12]) }
     }
 }

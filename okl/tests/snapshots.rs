@@ -1,16 +1,19 @@
 //! Law 7: model files load, resume to the same bits, and survive neither damage nor malice.
 //!
-//! `tests/golden/*.okl` are files of formats 1 and 3, each beside the scores (bits in hexadecimal) to which it resumes.
-//! They are written by `OKL_BLESS=1 cargo test --test snapshots golden` and read by everyone else: a change that
-//! needs a blessing breaks the models people have.
+//! `tests/golden/*.okl` are files of formats 1, 3 and 4, each beside the scores (bits in hexadecimal) to which it resumes;
+//! those of formats 1 and 3 have no number in their names. Those of the present format are written by
+//! `OKL_BLESS=1 cargo test --test snapshots golden` and read by everyone else: a change that needs a blessing breaks the
+//! models people have.
 
 mod cases;
 
 mod plain;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use cases::Random;
+use okl::snapshot::FORMAT;
 use okl::{Batch, Config, ErrorKind, Label, Learner};
 use plain::plain;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
@@ -80,21 +83,32 @@ fn trained(which: usize) -> (Learner, Fixed) {
     (learner, stream)
 }
 
+/// The golden files: which of the list, the path without an ending, and whether this version writes it.
+fn golden_files() -> impl Iterator<Item = (usize, PathBuf, bool)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let versions = move |which: usize| {
+        let name = GOLDEN[which].0;
+        [(name.to_string(), false), (format!("{name}-4"), FORMAT == 4)].map(|(name, current)| (which, folder.join(name), current))
+    };
+    (0..GOLDEN.len()).flat_map(versions)
+}
+
 #[test]
 fn golden_files_resume_to_the_same_bits() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let bless = std::env::var_os("OKL_BLESS").is_some_and(|v| v == "1");
-    for (which, (name, _, rows)) in GOLDEN.into_iter().enumerate() {
-        let (model, scores) = (folder.join(name).with_extension("okl"), folder.join(name).with_extension("scores"));
-        if bless {
+    for (which, path, current) in golden_files() {
+        let (model, scores, rows) = (path.with_extension("okl"), path.with_extension("scores"), GOLDEN[which].2);
+        if bless && current {
             let (mut learner, mut stream) = trained(which);
             std::fs::write(&model, learner.to_bytes()).unwrap();
             std::fs::write(&scores, stream.learn(&mut learner, 40)).unwrap();
         }
         let bytes = std::fs::read(&model).unwrap();
-        let mut learner = Learner::from_bytes(&bytes).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let current = String::from_utf8_lossy(&bytes).contains(&format!(r#"\"format\":{}"#, okl::snapshot::FORMAT));
-        assert!(!current || learner.to_bytes() == bytes, "{name} is written otherwise than it was");
+        let mut learner = Learner::from_bytes(&bytes).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+        let again = learner.to_bytes();
+        // A version that has more to save writes more names.
+        assert!(text_of(&again) != text_of(&bytes) || again == bytes, "{path:?} is written otherwise than it was");
+        assert!(Learner::from_bytes(&again).unwrap().to_bytes() == again, "{path:?}");
         assert_eq!(learner.position(), format!("row {rows}").as_bytes());
         assert_eq!(
             (learner.warming_up(), learner.config().warmup),
@@ -103,8 +117,72 @@ fn golden_files_resume_to_the_same_bits() {
         let mut stream = Fixed::new();
         let skipped = Config::from_toml("loss = 'softmax'").unwrap();
         stream.learn(&mut Learner::new(skipped).unwrap(), rows);
-        assert_eq!(stream.learn(&mut learner, 40), std::fs::read_to_string(&scores).unwrap(), "{name}");
+        assert_eq!(stream.learn(&mut learner, 40), std::fs::read_to_string(&scores).unwrap(), "{path:?}");
     }
+}
+
+/// A file from before a setting existed has the checksum of its own bytes, and means what it meant: as if `allow_overshoot`
+/// (whose default is what came before it) were new.
+#[test]
+fn a_new_setting_breaks_no_file() {
+    const NEW: &str = ",\"allow_overshoot\":false";
+    for (_, path, _) in golden_files() {
+        let bytes = std::fs::read(path.with_extension("okl")).unwrap();
+        let whole = Learner::from_bytes(&bytes).unwrap();
+        let text = text_of(&bytes);
+        assert_eq!(text.matches(NEW).count(), 1, "{path:?}");
+        let older = sealed(&with_text(&bytes, &text.replace(NEW, "")));
+        let loaded = reason(&older).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+        assert!(loaded.to_bytes() == whole.to_bytes(), "{path:?}");
+        // Without a new checksum the change is damage.
+        assert!(reason(&with_text(&bytes, &text.replace(NEW, ""))).unwrap_err().contains("damaged"), "{path:?}");
+        for (from, to) in [
+            ("\"allow_overshoot\"", "\"not_yet\":1,\"allow_overshoot\""),
+            ("\"classes\"", "\"not_yet\":1,\"classes\""),
+            ("\"gamma\"", "\"not_yet\":1,\"gamma\""),
+        ] {
+            let newer = sealed(&with_text(&bytes, &text.replacen(from, to, 1)));
+            let found = reason(&newer).expect_err("a file with a field that is not known");
+            assert!(found.contains("not_yet"), "{path:?}: {found}");
+        }
+    }
+}
+
+#[test]
+fn numbers_have_names() {
+    let learner = trained(0).0;
+    let changed = |change: &dyn Fn(&mut Parts)| {
+        let mut parts = Parts::of(&learner);
+        change(&mut parts);
+        reason(&parts.bytes())
+    };
+    let rename = |tensor: &'static str, from: &'static str, to: &'static str| {
+        changed(&|p| p.header.scalars.get_mut(tensor).unwrap().iter_mut().filter(|n| *n == from).for_each(|n| *n = to.into()))
+    };
+    for (tensor, name) in [("head.scalars", "eta"), ("budget", "mistakes"), ("counts", "skipped")] {
+        assert!(rename(tensor, name, "not_yet").unwrap_err().contains("`not_yet`"));
+    }
+    assert!(rename("head.scalars", "eta", "theta").unwrap_err().contains("`theta` is there twice"));
+    let without = |name: &'static str| {
+        changed(&|p| {
+            let at = p.place("head.scalars", name);
+            p.header.scalars.get_mut("head.scalars").unwrap().remove(at);
+            p.at("head.scalars").3.drain(8 * at..8 * at + 8);
+            let len = p.len("head.scalars");
+            p.resize("head.scalars", len);
+        })
+    };
+    assert!(without("norm2").unwrap_err().contains("`norm2` is missing"));
+    // Not known before format 3: absent it is zero, as in a learner without a tracker.
+    assert!(without("tracker.level").unwrap().to_bytes() == learner.to_bytes());
+    // The order does not matter.
+    let swapped = changed(&|p| {
+        p.header.scalars.get_mut("head.scalars").unwrap().swap(0, 3);
+        let (first, fourth) = (p.word("head.scalars", 0), p.word("head.scalars", 3));
+        p.put("head.scalars", 0, fourth);
+        p.put("head.scalars", 3, first);
+    });
+    assert!(swapped.unwrap().to_bytes() == learner.to_bytes());
 }
 
 #[test]
@@ -144,31 +222,70 @@ fn cut_off_files_are_refused() {
     }
 }
 
-/// A flipped bit is found; or it changed nothing but how the header is written (1e-3 and 1E-3), and the state is the same.
+/// A flipped bit in any byte is found.
 #[test]
 fn damaged_files_are_refused() {
     for (which, (name, ..)) in GOLDEN.into_iter().enumerate() {
         let bytes = trained(which).0.to_bytes();
-        let harmless = (0..bytes.len() * 8).filter(|bit| {
+        for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            let loaded = reason(&damaged);
-            assert!(loaded.as_ref().map_or(true, |l| l.to_bytes() == bytes), "bit {bit} of {name}");
-            loaded.is_ok()
-        });
-        assert!(harmless.count() < 16);
+            damaged[at] ^= 1 << (at % 8);
+            assert!(reason(&damaged).is_err(), "byte {at} of {name}");
+        }
     }
+}
+
+/// The text of the `okl` entry of a file.
+fn text_of(bytes: &[u8]) -> String {
+    SafeTensors::read_metadata(bytes).unwrap().1.metadata().as_ref().unwrap()["okl"].clone()
+}
+
+/// The same tensors with another text.
+fn with_text(bytes: &[u8], text: &str) -> Vec<u8> {
+    let mut tensors = SafeTensors::deserialize(bytes).unwrap().tensors();
+    tensors.sort_by(|a, b| a.0.cmp(&b.0));
+    safetensors::serialize(tensors, Some([("okl".to_string(), text.to_string())].into())).unwrap()
+}
+
+/// The same file with the checksum that its bytes have: see the table in snapshot.rs; FNV-1a of text and tensors up to format 3.
+fn sealed(bytes: &[u8]) -> Vec<u8> {
+    let (header, metadata) = SafeTensors::read_metadata(bytes).unwrap();
+    if text_of(bytes).contains("\"checksum\":") {
+        return sealed_as_before(bytes);
+    }
+    // A file without a place for it stays as it is.
+    let Some(info) = metadata.info("checksum") else { return bytes.to_vec() };
+    let place = 8 + header + info.data_offsets.0..8 + header + info.data_offsets.1;
+    let mut bytes = bytes.to_vec();
+    bytes[place.clone()].fill(0);
+    let hash = xxhash_rust::xxh3::xxh3_64(&bytes);
+    bytes[place].copy_from_slice(&hash.to_le_bytes());
+    bytes
+}
+
+fn sealed_as_before(bytes: &[u8]) -> Vec<u8> {
+    let text = text_of(bytes);
+    let (before, rest) = text.split_once("\"checksum\":\"").unwrap();
+    let (_, after) = rest.split_once('"').unwrap();
+    let empty = format!("{before}\"checksum\":\"\"{after}");
+    let mut tensors = SafeTensors::deserialize(bytes).unwrap().tensors();
+    tensors.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut parts = vec![empty.as_bytes()];
+    tensors.iter().for_each(|(name, view)| parts.extend([name.as_bytes(), view.data()]));
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let hash = parts.iter().fold(0xcbf2_9ce4_8422_2325, |hash, part| part.iter().fold(mix(hash, &(part.len() as u8)), mix));
+    with_text(bytes, &format!("{before}\"checksum\":\"{hash:016x}\"{after}"))
 }
 
 /// The header as it is written; see snapshot.rs.
 #[derive(Clone, Serialize, Deserialize)]
 struct Header {
     format: u32,
-    checksum: String,
     config: Config,
     classes: Vec<Label>,
     warm_width: usize,
     outputs_known: bool,
+    scalars: BTreeMap<String, Vec<String>>,
 }
 
 /// A model file taken apart, to be put together again with a checksum that is right.
@@ -181,8 +298,7 @@ struct Parts {
 impl Parts {
     fn of(learner: &Learner) -> Parts {
         let bytes = learner.to_bytes();
-        let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
-        let header = serde_json::from_str(&metadata.metadata().as_ref().unwrap()["okl"]).unwrap();
+        let header = serde_json::from_str(&text_of(&bytes)).unwrap();
         let file = SafeTensors::deserialize(&bytes).unwrap();
         let tensor = |(name, view): (String, TensorView<'_>)| (name, view.dtype(), view.shape().to_vec(), view.data().to_vec());
         let mut tensors: Vec<_> = file.tensors().into_iter().map(tensor).collect();
@@ -190,20 +306,19 @@ impl Parts {
         Parts { header, tensors }
     }
 
-    fn checksum(&self) -> String {
-        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        let text = serde_json::to_string(&Header { checksum: String::new(), ..self.header.clone() }).unwrap();
-        let mut parts = vec![text.as_bytes()];
-        self.tensors.iter().for_each(|t| parts.extend([t.0.as_bytes(), &t.3]));
-        let hash = parts.iter().fold(0xcbf2_9ce4_8422_2325, |hash, part| part.iter().fold(mix(hash, &(part.len() as u8)), mix));
-        format!("{hash:016x}")
+    fn bytes(&self) -> Vec<u8> {
+        let text = serde_json::to_string(&self.header).unwrap();
+        let views = self.tensors.iter().map(|t| (t.0.as_str(), TensorView::new(t.1, t.2.clone(), &t.3).unwrap()));
+        sealed(&safetensors::serialize(views, Some([("okl".to_string(), text)].into())).unwrap())
     }
 
-    fn bytes(&self) -> Vec<u8> {
-        let header = Header { checksum: self.checksum(), ..self.header.clone() };
-        let text = serde_json::to_string(&header).unwrap();
-        let views = self.tensors.iter().map(|t| (t.0.as_str(), TensorView::new(t.1, t.2.clone(), &t.3).unwrap()));
-        safetensors::serialize(views, Some([("okl".to_string(), text)].into())).unwrap()
+    /// Where a tensor of single numbers has the number of this name.
+    fn place(&self, tensor: &str, name: &str) -> usize {
+        self.header.scalars[tensor].iter().position(|n| n == name).unwrap_or_else(|| panic!("no {name}"))
+    }
+
+    fn put_named(&mut self, tensor: &str, name: &str, value: f64) {
+        self.put_f64(tensor, self.place(tensor, name), value);
     }
 
     fn at(&mut self, name: &str) -> &mut (String, Dtype, Vec<usize>, Vec<u8>) {
@@ -302,8 +417,8 @@ fn states_that_cannot_be_are_refused() {
 
     refused(&rich, "`counts`", cut("counts", 1));
     refused(&rich, "too many features", |p| p.put("counts", 2, 1 << 40));
-    refused(&rich, "too many", |p| p.put("counts", 0, u64::MAX));
-    refused(&rich, "too many", |p| p.put("counts", 1, u64::MAX));
+    refused(&rich, "`examples` is not possible", |p| p.put("counts", 0, u64::MAX));
+    refused(&rich, "`skipped` is not possible", |p| p.put("counts", 1, u64::MAX));
     refused(&rich, "do not fit together", |p| p.put("counts", 2, 4));
     refused(&rich, "do not fit together", |p| p.put("counts", 2, 0));
     refused(&rich, "do not fit together", cut("ids", 1));
@@ -328,12 +443,20 @@ fn states_that_cannot_be_are_refused() {
     refused(&rich, "coefficients do not fit", cut("head.columns", 1));
     refused(&rich, "empty slot has a coefficient", |p| p.put_f64("head.columns", hole, 0.5));
     refused(&rich, "`head.scalars`", cut("head.scalars", 1));
-    for (scale, value) in [(8, 0.0), (8, 1e-200), (11, 0.0), (11, 1e300)] {
-        refused(&rich, "a scale is zero", |p| p.put_f64("head.scalars", scale, value));
+    for (scalar, value) in [
+        ("scale.f", 0.0),
+        ("scale.f", 1e-200),
+        ("scale.mean", 0.0),
+        ("scale.mean", 1e300),
+        ("eta", -1.0),
+        ("norm2", -1.0),
+        ("truncation", -1e-3),
+        ("cut_steps", -1.0),
+        ("cut_steps", 1e19),
+    ] {
+        refused(&rich, &format!("`{scalar}` is not possible"), |p| p.put_named("head.scalars", scalar, value));
     }
-    for (scalar, value) in [(0, -1.0), (3, -1.0), (6, -1e-3), (7, -1.0), (7, 1e19)] {
-        refused(&rich, "not possible", |p| p.put_f64("head.scalars", scalar, value));
-    }
+    refused(&rich, "more cut steps than examples", |p| p.put_named("head.scalars", "cut_steps", t as f64 + 1.0));
     refused(&rich, "coefficients do not fit", cut("head.offsets", 3));
     refused(&rich, "coefficients do not fit", cut("head.offsets", 1));
     refused(&rich, "number of outputs", |p| p.resize("head.offsets", 3 << 14));
@@ -353,9 +476,15 @@ fn states_that_cannot_be_are_refused() {
     });
     let tracker = trained(2).0;
     refused(&tracker, "gathered too much", |p| p.resize("head.gathered", 10));
-    refused(&trained(3).0, "freeze it with that okl", |p| p.resize("bank", 27));
-    refused(&trained(4).0, "out of its range", |p| p.put_f64("head.scalars", 36, 0.0));
-    refused(&trained(4).0, "not possible", |p| p.put_f64("head.scalars", 33, -1.0));
+    let bank = trained(3).0;
+    refused(&bank, "freeze it with that okl", |p| p.resize("bank.weights", 12));
+    refused(&bank, "bank", |p| p.resize("bank.losses", 12));
+    refused(&bank, "bank", |p| p.put_f64("bank.weights", 0, -0.1));
+    refused(&bank, "bank", |p| p.put_f64("bank.weights", 0, 2.0));
+    refused(&bank, "`scale` is not possible", |p| p.put_named("bank", "scale", -1.0));
+    refused(&trained(4).0, "out of its range", |p| p.put_named("head.scalars", "tracker.least", 0.0));
+    refused(&trained(4).0, "not possible", |p| p.put_named("head.scalars", "tracker.stride", -1.0));
+    refused(&rich, "does not know the tensor `not_yet`", |p| p.tensors.push(("not_yet".into(), Dtype::U8, vec![0], Vec::new())));
 }
 
 #[test]
@@ -381,7 +510,7 @@ fn impossible_warm_ups_are_refused() {
 #[test]
 fn other_formats_and_configurations_are_refused() {
     let window = trained(0).0;
-    for format in [0, okl::snapshot::FORMAT + 1, u32::MAX] {
+    for format in [0, FORMAT + 1, u32::MAX] {
         refused(&window, "format", |p| p.header.format = format);
     }
     refused(&window, "lambda", |p| p.header.config.lambda = (-1.0).into());
@@ -408,7 +537,7 @@ fn other_formats_and_configurations_are_refused() {
     };
     text("\"okl\"", "\"olk\"");
     text("lambda", "lamdba");
-    text("checksum", "checksun");
+    text("\"checksum\"", "\"checksun\"");
     text("[8,3]", "[9,3]");
     text("[8,3]", "[3,9]");
     text("\"U64\"", "\"X64\"");

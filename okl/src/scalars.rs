@@ -1,0 +1,202 @@
+//! Single numbers of a model file, by name: one table per tensor, one line per number.
+//!
+//! The file lists the names beside the values. A name that this version does not know is an error; a name that the file
+//! lacks has the meaning that its line states. To save one more number, add one line at the end of a table: its
+//! [`Absent`] says what the older versions did, which did not have it.
+
+use crate::bank::Bank;
+use crate::budget::AnyBudget;
+use crate::error::{Error, Result};
+use crate::head::Head;
+use crate::learner::Learner;
+use crate::step::AnyStep;
+
+/// One number of the state of a `T`.
+pub(crate) struct Scalar<T, V = f64> {
+    name: &'static str,
+    get: fn(&T) -> V,
+    set: fn(&mut T, V),
+    /// Is this a possible value? False refuses the file.
+    check: fn(&T, V) -> bool,
+    absent: Absent<V>,
+}
+
+/// The meaning of a number in a file that does not have it.
+#[derive(Clone, Copy)]
+pub(crate) enum Absent<V> {
+    /// Every version wrote it: a file without it is refused.
+    Refused,
+    /// This value.
+    Is(V),
+    /// The value of another number of the same table.
+    Same(&'static str),
+}
+
+/// The names of a table, as a model file lists them.
+pub(crate) fn names<T, V>(table: &[Scalar<T, V>]) -> Vec<String> {
+    table.iter().map(|scalar| scalar.name.to_string()).collect()
+}
+
+/// The values of a table, in the order of the names.
+pub(crate) fn values<T, V>(table: &[Scalar<T, V>], of: &T) -> Vec<V> {
+    table.iter().map(|scalar| (scalar.get)(of)).collect()
+}
+
+/// Sets every number of a table from the names and values of the tensor `tensor`.
+pub(crate) fn restore<T, V: Copy>(
+    table: &[Scalar<T, V>],
+    tensor: &str,
+    names: &[String],
+    values: &[V],
+    to: &mut T,
+) -> Result<()> {
+    let refuse = |reason: String| Err(Error::snapshot(format!("`{tensor}`: {reason}")));
+    if names.len() != values.len() {
+        return refuse(format!("{} values for {} names", values.len(), names.len()));
+    }
+    if let Some(name) = names.iter().find(|name| table.iter().all(|scalar| scalar.name != **name)) {
+        return refuse(format!("this version of okl does not know `{name}`; read the file with the version that wrote it"));
+    }
+    let found = |name: &str| names.iter().position(|other| other == name).map(|i| values[i]);
+    if let Some(i) = (0..names.len()).find(|&i| names[..i].contains(&names[i])) {
+        return refuse(format!("`{}` is there twice", names[i]));
+    }
+    for scalar in table {
+        let absent = || match scalar.absent {
+            Absent::Refused => None,
+            Absent::Is(value) => Some(value),
+            Absent::Same(other) => found(other),
+        };
+        let Some(value) = found(scalar.name).or_else(absent) else {
+            return refuse(format!("`{}` is missing", scalar.name));
+        };
+        if !(scalar.check)(to, value) {
+            return refuse(format!("the value of `{}` is not possible", scalar.name));
+        }
+        (scalar.set)(to, value);
+    }
+    Ok(())
+}
+
+/// A line of a table: name, check, meaning when absent, and the place of an f64; or functions that get and set.
+macro_rules! scalar {
+    ($name:literal, $check:expr, $absent:expr, |$of:ident| $place:expr) => {
+        Scalar { name: $name, get: |$of| $place, set: |$of, value| $place = value, check: $check, absent: $absent }
+    };
+    ($name:literal, $check:expr, $absent:expr, $get:expr, $set:expr) => {
+        Scalar { name: $name, get: $get, set: $set, check: $check, absent: $absent }
+    };
+}
+
+/// A line for a number of the tracker; 0 where there is none.
+macro_rules! tracked {
+    ($name:literal, $check:expr, $absent:expr, $field:ident) => {
+        Scalar {
+            name: $name,
+            get: |head| head.tracker.as_ref().map_or(0.0, |tracker| tracker.state.$field),
+            set: |head, value| {
+                if let Some(tracker) = &mut head.tracker {
+                    tracker.state.$field = value;
+                }
+            },
+            check: $check,
+            absent: $absent,
+        }
+    };
+}
+
+fn any<T>(_: &T, _: f64) -> bool {
+    true
+}
+
+fn not_negative<T>(_: &T, value: f64) -> bool {
+    value >= 0.0
+}
+
+/// Counts that are kept as f64, which has every whole number up to here.
+const MOST_COUNTED: f64 = (1u64 << 53) as f64;
+
+fn counted<T>(_: &T, value: f64) -> bool {
+    (0.0..=MOST_COUNTED).contains(&value)
+}
+
+/// A term is divided by the scales of the functions that are there; they are kept far from the ends of f64.
+fn divides(value: f64) -> bool {
+    (1e-100..1e100).contains(&value.abs())
+}
+
+/// The number of lines of [`HEAD`] that formats 1, 2 and 3 have, in this order and without names.
+pub(crate) const HEAD_OF_FORMAT: [usize; 3] = [32, 33, 38];
+
+/// `head.scalars`: a head beside its coefficients.
+pub(crate) const HEAD: &[Scalar<Head<AnyStep>>] = &[
+    scalar!("eta", not_negative, Absent::Refused, |h| h.eta),
+    scalar!("theta", any, Absent::Refused, |h| h.theta),
+    scalar!("theta_trace", any, Absent::Refused, |h| h.theta_trace),
+    scalar!("norm2", not_negative, Absent::Refused, |h| h.norm2),
+    scalar!("product", any, Absent::Refused, |h| h.product),
+    scalar!("trace_norm2", not_negative, Absent::Refused, |h| h.trace_norm2),
+    scalar!("truncation", not_negative, Absent::Refused, |h| h.truncation),
+    scalar!("cut_steps", counted, Absent::Refused, |h| h.cut_steps as f64, |h, value| h.cut_steps = value as u64),
+    scalar!("scale.f", |_, v| divides(v), Absent::Refused, |h| h.expansion.scales.f),
+    scalar!("scale.trace", |h, v| !h.expansion.riders().trace || divides(v), Absent::Refused, |h| h.expansion.scales.trace.0),
+    scalar!("scale.trace_of_f", any, Absent::Refused, |h| h.expansion.scales.trace.1),
+    scalar!("scale.mean", |h, v| !h.expansion.riders().mean || divides(v), Absent::Refused, |h| h.expansion.scales.mean.0),
+    scalar!("scale.mean_of_f", any, Absent::Refused, |h| h.expansion.scales.mean.1),
+    scalar!("regret.holds", any, Absent::Refused, |h| f64::from(u8::from(h.regret.holds)), |h, value| h.regret.holds =
+        value == 1.0),
+    scalar!("regret.constant", any, Absent::Refused, |h| h.regret.constant),
+    scalar!("regret.linear", any, Absent::Refused, |h| h.regret.linear),
+    scalar!("regret.square", any, Absent::Refused, |h| h.regret.square),
+    scalar!("regret.offset_linear", any, Absent::Refused, |h| h.regret.offset_linear),
+    scalar!("regret.offset_square", any, Absent::Refused, |h| h.regret.offset_square),
+    scalar!("regret.last_inverse", any, Absent::Refused, |h| h.regret.last_inverse),
+    scalar!("rate.examples", any, Absent::Refused, |h| h.rate.examples),
+    scalar!("rate.outside", any, Absent::Refused, |h| h.rate.outside),
+    scalar!("rate.least", any, Absent::Refused, |h| h.rate.least),
+    scalar!("rate.largest", any, Absent::Refused, |h| h.rate.largest),
+    scalar!("rate.variation", any, Absent::Refused, |h| h.rate.variation),
+    scalar!("rate.last_inverse", any, Absent::Refused, |h| h.rate.last_inverse),
+    scalar!("rate.projected", any, Absent::Refused, |h| h.rate.projected),
+    tracked!("tracker.start", any, Absent::Refused, start),
+    tracked!("tracker.quantile", any, Absent::Refused, quantile),
+    tracked!("tracker.examples", any, Absent::Refused, examples),
+    tracked!("tracker.outside", any, Absent::Refused, outside),
+    scalar!("theta_mean", any, Absent::Refused, |h| h.theta_mean),
+    // Format 1 did not tell what an average lost from what f lost.
+    scalar!("mean_truncation", not_negative, Absent::Same("truncation"), |h| h.mean_truncation),
+    // Before format 3 a tracker's step was given: nothing had to be found.
+    tracked!("tracker.stride", not_negative, Absent::Is(0.0), stride),
+    tracked!("tracker.level", any, Absent::Is(0.0), level),
+    tracked!("tracker.scores", not_negative, Absent::Is(0.0), scores),
+    tracked!("tracker.least", any, Absent::Is(0.0), least),
+    tracked!("tracker.largest", any, Absent::Is(0.0), largest),
+];
+
+/// `budget`: the state of a built-in budget. Damage may be negative.
+pub(crate) const BUDGET: &[Scalar<AnyBudget>] = &[
+    scalar!("oldest_slot", counted, Absent::Refused, |b| b.oldest_slot as f64, |b, value| b.oldest_slot = value as usize),
+    scalar!("mistakes", not_negative, Absent::Refused, |b| b.mistakes),
+    scalar!("damage", any, Absent::Refused, |b| b.damage),
+];
+
+/// `bank`: the state of a bank beside what each voice has.
+pub(crate) const BANK: &[Scalar<Bank>] = &[
+    scalar!("loss", any, Absent::Refused, |b| b.loss),
+    scalar!("scale", not_negative, Absent::Refused, |b| b.scale),
+    scalar!("examples", not_negative, Absent::Refused, |b| b.examples),
+];
+
+/// Counts of examples stay below this, so that no sum of them overflows.
+const MOST_EXAMPLES: u64 = 1 << 60;
+
+fn few<T>(_: &T, value: u64) -> bool {
+    value < MOST_EXAMPLES
+}
+
+/// `counts`: whole numbers of the learner. `features` comes before the rest of its state is restored.
+pub(crate) const COUNTS: &[Scalar<Learner, u64>] = &[
+    scalar!("examples", few, Absent::Refused, |l| l.engine.t),
+    scalar!("skipped", few, Absent::Refused, |l| l.engine.skipped),
+    scalar!("features", few, Absent::Refused, |l| l.features as u64, |l, value| l.features = value as usize),
+];
