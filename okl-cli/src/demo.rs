@@ -188,7 +188,7 @@ fn leave_behind(folder: &Path, adapted: &mut Learned, scheduled: &Run) -> anyhow
     };
     let mut bytes = Vec::new();
     report::write(&mut bytes, &report)?;
-    store::write_atomically(&page, &bytes)?;
+    store::write(&page, &bytes)?;
     let (model, page) = (model.display(), page.display());
     Ok(say(&format!("\nLeft behind: {model} (try `okl inspect {model}`)\nand {page} (open it in a browser).\n"))?)
 }

@@ -13,7 +13,7 @@ pub fn freeze(args: &Freeze) -> anyhow::Result<()> {
     let (bank, _) = store::load(&args.model)?;
     let plain = bank.freeze()?;
     let weight = bank.members()[0].1;
-    store::write_atomically(&args.output, &plain.to_bytes())?;
+    store::write(&args.output, &plain.to_bytes())?;
     note(words::wrapped(&format!("{}: {}", args.output.display(), words::settled(&plain, weight)), "  "));
     Ok(())
 }

@@ -7,6 +7,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod args;
+pub mod clash;
 pub mod demo;
 pub mod export;
 pub mod freeze;
@@ -20,6 +21,7 @@ pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod settings;
+pub mod signals;
 pub mod store;
 pub mod table;
 pub mod usage;

@@ -2,22 +2,17 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 
 use clap::{CommandFactory, Parser};
 use okl_cli::args::{Cli, Command, Export, ExportTo};
-use okl_cli::table::note;
+use okl_cli::clash::{self, Named};
+use okl_cli::table::{is_closed_pipe, note};
 use okl_cli::usage::{Usage, usage};
-use okl_cli::{demo, export, freeze, input, learn, predict, reproduce, run, store, words};
+use okl_cli::{demo, export, freeze, input, learn, predict, reproduce, signals, store, words};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    // A second Ctrl-C stops at once.
-    let _ = ctrlc::set_handler(|| {
-        if run::INTERRUPTED.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    });
+    signals::listen();
     match execute(&cli) {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
@@ -45,7 +40,7 @@ fn execute(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Completions { shell } => print(completions(*shell)).map(|()| false)?,
         Command::Man { command } => print(manual(command.as_deref())?).map(|()| false)?,
     };
-    Ok(if stopped { ExitCode::from(130) } else { ExitCode::SUCCESS })
+    Ok(if stopped { ExitCode::from(signals::exit_code()) } else { ExitCode::SUCCESS })
 }
 
 fn print(bytes: Vec<u8>) -> anyhow::Result<()> {
@@ -72,6 +67,7 @@ fn manual(command: Option<&str>) -> anyhow::Result<Vec<u8>> {
 }
 
 fn export_model(args: &Export) -> anyhow::Result<()> {
+    clash::refuse(&[Named::new("the model", &args.model)], &[Named::new("--output", &args.output)])?;
     let (learner, _) = store::load(&args.model)?;
     let to = match args.to {
         ExportTo::Libsvm => export::To::Libsvm,
@@ -81,7 +77,7 @@ fn export_model(args: &Export) -> anyhow::Result<()> {
     let bytes = export::export(&learner, to)?;
     match args.output.as_str() {
         "-" => Ok(io::stdout().write_all(&bytes)?),
-        path => store::write_atomically(path.as_ref(), &bytes),
+        path => store::write(path.as_ref(), &bytes),
     }
 }
 
@@ -94,9 +90,4 @@ fn is_usage(error: &anyhow::Error) -> bool {
             || e.downcast_ref::<okl::Error>().is_some_and(of_config)
             || e.downcast_ref::<input::InputError>().is_some_and(of_input)
     })
-}
-
-/// Whoever reads our output has seen enough.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
 }

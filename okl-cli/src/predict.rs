@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use okl::{Label, Learner, Step, Workspace};
 
 use crate::args::{BadRow, InputFormat, Predict};
+use crate::clash::{self, Named};
 use crate::input::{Chunk, Format, Options, Reader, Schema, read_ahead};
 use crate::learn::task_of;
 use crate::metrics::Task;
@@ -70,6 +71,10 @@ fn said<'a>(learner: &'a Learner, scores: &[f64]) -> Option<(usize, &'a Label)> 
 /// # Errors
 /// One or two lines that say where and what to do.
 pub fn predict(args: &Predict) -> anyhow::Result<bool> {
+    clash::refuse(
+        &[Named::new("the model", &args.model), Named::new("the data", &args.data)],
+        &[Named::new("--output", &args.output)],
+    )?;
     let (mut learner, position) = store::load(&args.model)?;
     learner.set_threads(args.threads)?;
     let task = task_of(learner.config());

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use okl::{Batch, Label, Learner, Step, Targets};
@@ -10,17 +9,15 @@ use okl::{Batch, Label, Learner, Step, Targets};
 use crate::input::Chunk;
 use crate::metrics::{Metrics, Observed, Summary, Target, Task};
 use crate::report::{Alert, Alerts, Decision, History, Point, Reading, Samples};
+use crate::signals;
 use crate::watch::{Refused, Seen, Watch, numbers_only};
 
-/// Set by Ctrl-C: the block is finished, the model is written.
-pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// Was Ctrl-C pressed?
+/// Has a signal asked the command to end? Then the block is finished and the model is written.
 pub fn interrupted() -> bool {
-    INTERRUPTED.load(Ordering::Relaxed)
+    signals::received()
 }
 
-/// Rows that are learned at a time: few enough for Ctrl-C to be heard at once.
+/// Rows that are learned at a time: few enough for a signal to be heard at once.
 const BLOCK: u64 = 256;
 
 /// A learner and everything that is measured while it learns.

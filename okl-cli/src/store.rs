@@ -1,11 +1,9 @@
 //! Model files: written whole or not at all, with what the command line has to remember beside the learner.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
-use okl::Learner;
+use okl::{Learner, file};
 use serde::{Deserialize, Serialize};
 
 use crate::input::{Format, Schema};
@@ -58,17 +56,12 @@ impl Default for Way {
     }
 }
 
-/// Writes a file so that a crash at any moment leaves the old one or the new one: temporary file, fsync, rename.
-/// What is not a file (a device, a pipe) is written as it is.
+/// Writes a file whole or not at all, see [`okl::file`].
 ///
 /// # Errors
 /// With the path, if it cannot be written; then the old file is still there.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let write = || match place(path) {
-        Place::Device => File::options().write(true).open(path)?.write_all(bytes),
-        Place::File { path, temporary } => replace(&path, &temporary, bytes).inspect_err(|_| drop(fs::remove_file(&temporary))),
-    };
-    write().with_context(|| format!("{}: cannot be written", path.display()))
+pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    file::write(path, bytes).with_context(|| format!("{}: cannot be written", path.display()))
 }
 
 /// Can a file be written there? Better known before hours of learning than after.
@@ -76,47 +69,16 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 /// # Errors
 /// With the path, if not.
 pub fn check_writable(path: &Path) -> anyhow::Result<()> {
-    let probe = match place(path) {
-        Place::Device if path.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        Place::Device => Ok(()),
-        Place::File { temporary, .. } => File::create(&temporary).and_then(|_| fs::remove_file(&temporary)),
-    };
-    probe.with_context(|| format!("{}: cannot be written", path.display()))
-}
-
-enum Place {
-    Device,
-    File { path: PathBuf, temporary: PathBuf },
-}
-
-/// Links are followed: what they point to is replaced, not they.
-fn place(path: &Path) -> Place {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.into());
-    if fs::metadata(&path).is_ok_and(|m| !m.is_file()) {
-        return Place::Device;
-    }
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".part");
-    Place::File { path, temporary: temporary.into() }
-}
-
-fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = File::create(temporary)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(temporary, path)?;
-    // The rename itself must survive: sync the folder, where the system lets us.
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder).and_then(|f| f.sync_all()).or(Ok(()))
+    file::check_writable(path).with_context(|| format!("{}: cannot be written", path.display()))
 }
 
 /// Saves a learner with its position.
 ///
 /// # Errors
-/// Those of [`write_atomically`].
+/// With the path, if it cannot be written; then the old file is still there.
 pub fn save(path: &Path, learner: &mut Learner, position: &Position) -> anyhow::Result<()> {
     learner.set_position(serde_json::to_vec(position)?);
-    write_atomically(path, &learner.to_bytes())
+    learner.save(path).with_context(|| format!("{}: cannot be written", path.display()))
 }
 
 /// Loads a learner, and its position if it was learned here: a model that came out of a program has none, or one of that
@@ -125,10 +87,17 @@ pub fn save(path: &Path, learner: &mut Learner, position: &Position) -> anyhow::
 /// # Errors
 /// With the path, if it is not a model file of okl.
 pub fn load(path: &Path) -> anyhow::Result<(Learner, Option<Position>)> {
-    let bytes = fs::read(path).with_context(|| format!("{}: cannot be read", path.display()))?;
-    let learner = Learner::from_bytes(&bytes).with_context(|| format!("{}: not a model", path.display()))?;
+    let learner = Learner::load(path).map_err(|e| refused(path, e))?;
     let ours = |bytes: &&[u8]| bytes.first() == Some(&b'{');
     let position = Some(learner.position()).filter(ours).map(serde_json::from_slice).transpose();
-    let position = position.with_context(|| format!("{}: where it stopped is not in words of this okl", path.display()))?;
+    let position = position
+        .with_context(|| format!("{}: the position in its data was written by an incompatible version of okl", path.display()))?;
     Ok((learner, position))
+}
+
+/// Says whether the system or the contents are to blame.
+fn refused(path: &Path, error: std::io::Error) -> anyhow::Error {
+    let of_okl = error.get_ref().is_some_and(|inner| inner.is::<okl::Error>());
+    let what = if of_okl { "not a model" } else { "cannot be read" };
+    anyhow::Error::new(error).context(format!("{}: {what}", path.display()))
 }

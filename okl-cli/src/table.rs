@@ -18,6 +18,11 @@ pub fn say(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// Has the reader of our output stopped reading? `head` does so, and it is not an error.
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
+}
+
 /// Writes a line to standard error. If nobody reads it any more, that is no reason to stop learning.
 pub fn note(line: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{}", harmless(&line.to_string()));

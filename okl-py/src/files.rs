@@ -1,9 +1,6 @@
 //! Model files.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -35,26 +32,14 @@ use crate::learner::Learner;
 #[pyfunction]
 #[pyo3(signature = (path))]
 pub fn load(py: Python<'_>, path: PathBuf) -> PyResult<Learner> {
-    let bytes = py.detach(|| fs::read(&path)).map_err(|e| file_error(py, &e, &path))?;
-    let learner = py.detach(|| okl::Learner::from_bytes(&bytes));
-    Ok(learner.map_err(|e| PyValueError::new_err(format!("{}: {e}", path.display())))?.into())
+    let learner = py.detach(|| okl::Learner::load(&path)).map_err(|e| match e.get_ref() {
+        Some(refused) if refused.is::<okl::Error>() => PyValueError::new_err(format!("{}: {e}", path.display())),
+        _ => file_error(py, &e, &path),
+    })?;
+    Ok(learner.into())
 }
 
-/// Writes a file so that a crash at any moment leaves the old one or the new one.
+/// Writes a file whole or not at all.
 pub fn write(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<()> {
-    py.detach(|| write_atomically(path, bytes)).map_err(|e| file_error(py, &e, path))
-}
-
-fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // Two threads may save to one path: each has a file of its own until it is whole.
-    static FILES: AtomicU64 = AtomicU64::new(0);
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(format!(".{}-{}.part", std::process::id(), FILES.fetch_add(1, Ordering::Relaxed)));
-    let write = || {
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    };
-    write().inspect_err(|_| drop(fs::remove_file(&temporary)))
+    py.detach(|| okl::file::write(path, bytes)).map_err(|e| file_error(py, &e, path))
 }

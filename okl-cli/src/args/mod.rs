@@ -10,7 +10,8 @@ pub use settings::{Flat, Settings, Task};
 
 /// Stands below every help text and in every manual page.
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 the data or a file is wrong; 2 the command or a setting is wrong; \
-                          130 interrupted, the block finished and the model written.";
+                          130, 143, 129 stopped by SIGINT (Ctrl-C), SIGTERM or SIGHUP after the block was finished and the \
+                          model saved. A reader of standard output that stops reading (head) is not an error: 0.";
 
 /// Online kernel learning: exact, one example at a time, in bounded memory.
 #[derive(Parser, Debug)]

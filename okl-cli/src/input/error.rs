@@ -34,7 +34,8 @@ impl InputError {
         InputError(Box::new(Parts { trouble, file: shown_file(file), line: None, column: None, text }))
     }
 
-    pub(super) fn io(file: &str, error: &io::Error) -> Self {
+    /// What the system says of a file.
+    pub fn io(file: &str, error: &io::Error) -> Self {
         let text = match error.kind() {
             io::ErrorKind::NotFound => "no such file".into(),
             io::ErrorKind::UnexpectedEof => "ends in the middle of its compressed data; copy or compress it again".into(),

@@ -8,7 +8,9 @@ use okl::{Label, Learner};
 use serde_json::{Map, Value};
 
 use super::course::Course;
+use super::held_out;
 use crate::args::{Learn, Task as TaskName};
+use crate::clash::{self, Named};
 use crate::input::Chunk;
 use crate::metrics::Task;
 use crate::predict::check_width;
@@ -37,6 +39,7 @@ pub fn task_of(config: &Config) -> Task {
 /// If data or model cannot be read, or the command contradicts itself or them.
 pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Course)>> {
     check_flags(args)?;
+    held_out::check(args.stream.test.as_deref(), &args.data)?;
     let table = settings::given(&args.settings)?;
     if let Some(path) = &args.stream.resume {
         let (learner, position) = store::load(path)?;
@@ -76,7 +79,25 @@ fn check_flags(args: &Learn) -> anyhow::Result<()> {
     if args.show.json && args.show.predictions.as_deref() == Some("-") {
         return Err(usage("--json and --predictions - both write to standard output; give the predictions a file"));
     }
+    check_files(args)?;
     args.output.iter().chain(&args.show.report).try_for_each(|path| store::check_writable(path))
+}
+
+/// Files that a command names twice, or that are not there: better known before hours of learning than after.
+fn check_files(args: &Learn) -> anyhow::Result<()> {
+    let (stream, show) = (&args.stream, &args.show);
+    let mut inputs = vec![Named::new("the data", &args.data)];
+    inputs.extend(stream.test.iter().map(|path| Named::new("the file of --test", path)));
+    inputs.extend(args.settings.config.iter().map(|path| Named::new("the file of --config", path)));
+    let model = stream.resume.iter().map(|path| Named::new("the model of --resume", path));
+    let shown = || {
+        let report = show.report.iter().map(|path| Named::new("--report", path));
+        report.chain(show.predictions.iter().map(|path| Named::new("--predictions", path)))
+    };
+    let output = args.output.iter().map(|path| Named::new("--output", path));
+    clash::refuse(&inputs, &output.chain(shown()).collect::<Vec<_>>())?;
+    // A resumed model may be replaced by what it becomes, and by nothing else.
+    clash::refuse(&model.collect::<Vec<_>>(), &shown().collect::<Vec<_>>())
 }
 
 /// What the targets of the first rows are like.

@@ -19,8 +19,9 @@ use crate::input::Chunk;
 use crate::predictions::{self, Predictions};
 use crate::run::{Run, interrupted};
 use crate::store;
-use crate::table::{self, Table, note};
+use crate::table::{self, Table, is_closed_pipe, note};
 use crate::watch::{Refused, Seen, Watch};
+use crate::words::wrapped;
 
 /// Runs the command; true if it was interrupted.
 ///
@@ -34,6 +35,9 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     };
     learner.set_threads(args.stream.threads)?;
     let task = task_of(learner.config());
+    if let Some(test) = &args.stream.test {
+        held_out::check_columns(test, task, course.schema(), course.way())?;
+    }
     let columns = predictions::columns(&learner, Some(course.schema()));
     let create = |to: &String| Predictions::create(to, args.show.predictions_format, task, &columns);
     let predictions = args.show.predictions.as_ref().map(create).transpose()?;
@@ -46,6 +50,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
         table: Table::new(args.show.quiet),
         bar: table::bar(args.show.quiet),
         predictions,
+        lost: None,
         started,
         skipped: 0,
     };
@@ -53,7 +58,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
         session.learn(&mut run, &chunk)?;
     }
     session.finish(&mut run)?;
-    Ok(interrupted())
+    session.lost.map_or(Ok(interrupted()), Err)
 }
 
 /// What goes on beside the learning.
@@ -65,6 +70,8 @@ struct Session<'a> {
     table: Table,
     bar: ProgressBar,
     predictions: Option<Predictions>,
+    /// Why predictions could not be written, unless their reader stopped reading.
+    lost: Option<anyhow::Error>,
     started: Instant,
     /// Bad rows of one pass.
     skipped: u64,
@@ -79,9 +86,22 @@ impl Session<'_> {
         self.course.advance(chunk, learned);
         self.count_bad(chunk);
         self.bar.set_position(run.rows());
-        if let Some(predictions) = &mut self.predictions {
-            predictions.flush()?;
+        self.predict(Predictions::flush)
+    }
+
+    /// Writes predictions, if they are wanted. If they cannot be written, the model or the report that was asked for is still
+    /// made: the loss of the predictions is said, and learning goes on.
+    fn predict(&mut self, write: impl FnOnce(&mut Predictions) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        let Some(Err(error)) = self.predictions.as_mut().map(write) else { return Ok(()) };
+        if self.args.output.is_none() && self.args.show.report.is_none() {
+            return Err(error);
         }
+        self.predictions = None;
+        if !self.args.show.quiet {
+            let why = if is_closed_pipe(&error) { "nobody reads standard output any more".into() } else { format!("{error:#}") };
+            self.bar.suspend(|| note(wrapped(&format!("{why}: no more predictions are written, learning goes on"), "  ")));
+        }
+        self.lost = Some(error).filter(|error| !is_closed_pipe(error));
         Ok(())
     }
 
@@ -105,17 +125,11 @@ impl Session<'_> {
 
 impl Watch for Session<'_> {
     fn seen(&mut self, row: &Seen<'_>) -> anyhow::Result<()> {
-        match &mut self.predictions {
-            Some(predictions) if self.course.is_last_pass() => predictions.write(row),
-            _ => Ok(()),
-        }
+        if self.course.is_last_pass() { self.predict(|out| out.write(row)) } else { Ok(()) }
     }
 
     fn skipped(&mut self, line: u64) -> anyhow::Result<()> {
-        match &mut self.predictions {
-            Some(predictions) if self.course.is_last_pass() => predictions.write_skipped(line),
-            _ => Ok(()),
-        }
+        if self.course.is_last_pass() { self.predict(|out| out.write_skipped(line)) } else { Ok(()) }
     }
 
     fn next_pause(&self, rows: u64) -> u64 {

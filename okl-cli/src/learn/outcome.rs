@@ -36,6 +36,7 @@ impl Session<'_> {
             held_out: test.map(|path| held_out::score(&run.learner, run.metrics.task(), path, schema, way)).transpose()?,
             certificates: words::certificates(&run.learner),
         };
+        self.write_report(run, &outcome)?;
         if self.args.show.json {
             self.print_json(run, &outcome)?;
         } else if !self.args.show.quiet {
@@ -45,7 +46,7 @@ impl Session<'_> {
             let model = if self.args.output.is_some() { "the model is written" } else { "no model was asked for (-o)" };
             note(format_args!("interrupted: the block was finished, {model}"));
         }
-        self.write_report(run, &outcome)
+        Ok(())
     }
 
     fn print_json(&self, run: &Run, outcome: &Outcome) -> anyhow::Result<()> {
@@ -100,7 +101,7 @@ impl Session<'_> {
         };
         let mut bytes = Vec::new();
         report::write(&mut bytes, &report)?;
-        store::write_atomically(path, &bytes)
+        store::write(path, &bytes)
     }
 
     fn facts(&self, run: &Run, outcome: &Outcome) -> Vec<(String, String)> {

@@ -227,7 +227,7 @@ pub fn reproduce(args: &Reproduce) -> anyhow::Result<bool> {
         other => other?,
     };
     let out = args.out.clone().unwrap_or_else(|| format!("{}.html", experiment.name).into());
-    store::write_atomically(&out, page.html(&footer(args, experiment)).as_bytes())?;
+    store::write(&out, page.html(&footer(args, experiment)).as_bytes())?;
     say(&format!("{}\nThe page: {} (open it in a browser).\n", page.plain(), out.display()))?;
     Ok(false)
 }

@@ -1,6 +1,6 @@
 //! What is refused: one or two lines that name file, row, column, what was found and what to do; and no panic on any input.
 
-use crate::support::{Folder, fail, json, ring, succeed};
+use crate::support::{Folder, fail, json, okl, ring, succeed};
 
 #[test]
 fn settings_and_names() {
@@ -102,4 +102,58 @@ fn rows_without_a_target_are_only_predicted() {
     let data = folder.write("t.csv", "x,y\n1,1\n2,\n3,3\n4,?\n");
     let out = json(&["learn", &data, "--target", "y", "--task", "numbers"]);
     assert_eq!((&out["summary"]["rows"], &out["summary"]["examples"]), (&4.into(), &2.into()));
+}
+
+#[test]
+fn an_output_that_names_an_input_is_refused_before_anything_is_written() {
+    let folder = Folder::new("clash");
+    let text = ring(60);
+    let (data, test, model) = (folder.write("ring.csv", &text), folder.write("test.csv", &text), folder.path("m.okl"));
+    let config = folder.write("okl.toml", "loss = 'hinge'");
+    succeed(&["learn", &data, "--target", "where", "--quiet", "-o", &model]);
+    let before = std::fs::read(&model).unwrap();
+    let learn = ["learn", &data, "--target", "where", "--quiet", "--test", &test, "--config", &config];
+    let dotted =
+        folder.path("./../") + std::path::Path::new(&folder.path("")).file_name().unwrap().to_str().unwrap() + "/ring.csv";
+    let mut names = vec![data.clone(), dotted];
+    #[cfg(unix)]
+    {
+        let (link, hard) = (folder.path("link.csv"), folder.path("hard.csv"));
+        std::os::unix::fs::symlink("ring.csv", &link).unwrap();
+        std::fs::hard_link(&data, &hard).unwrap();
+        names.extend([link, hard]);
+    }
+    for flag in ["--predictions", "--report", "-o"] {
+        for name in &names {
+            fail(&[&learn[..], &[flag, name]].concat(), 2, &["overwrite the data", "another name"]);
+        }
+        fail(&[&learn[..], &[flag, &test]].concat(), 2, &["overwrite the file of --test"]);
+        fail(&[&learn[..], &[flag, &config]].concat(), 2, &["overwrite the file of --config"]);
+    }
+    for flag in ["--predictions", "--report"] {
+        fail(&["learn", &data, "--resume", &model, flag, &model], 2, &["overwrite the model of --resume"]);
+    }
+    let new = folder.path("new");
+    fail(&[&learn[..], &["--report", &new, "--predictions", &new]].concat(), 2, &["--report and --predictions both write"]);
+    fail(&["predict", &model, &data, "-o", &data], 2, &["overwrite the data"]);
+    fail(&["predict", &model, &data, "-o", &model], 2, &["overwrite the model"]);
+    fail(&["export", &model, "--to", "json", "-o", &model], 2, &["overwrite the model"]);
+    let mut piped = okl(&["learn", "-", "--target", "where", "--quiet", "-o", &data]);
+    let output = piped.stdin(std::fs::File::open(&data).unwrap()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "the file behind standard input");
+    assert!(folder.read("ring.csv") == text && folder.read("test.csv") == text && std::fs::read(&model).unwrap() == before);
+    succeed(&["learn", &data, "--resume", &model, "--quiet", "-o", &model]);
+}
+
+#[test]
+fn a_held_out_file_is_checked_before_learning() {
+    let folder = Folder::new("held-out");
+    let data = folder.write("ring.csv", ring(60));
+    let other = folder.write("other.csv", "x,z,where\n1,2,inside\n");
+    let (none, predictions) = (folder.path("nofile.csv"), folder.path("p.csv"));
+    let learn = ["learn", &data, "--target", "where", "--quiet", "--predictions", &predictions, "--test"];
+    fail(&[&learn[..], &[&none]].concat(), 1, &["--test", "nofile.csv: no such file"]);
+    fail(&[&learn[..], &[&other]].concat(), 2, &["--test", "other.csv", "'y'", "missing"]);
+    assert!(!std::path::Path::new(&predictions).exists(), "nothing has been learned");
+    fail(&["learn", "-", "--target", "where", "--test", "-"], 2, &["--test -", "already"]);
 }

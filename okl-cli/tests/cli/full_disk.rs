@@ -33,6 +33,10 @@ fn predictions_that_do_not_fit_are_an_error() {
         let err = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.code() == Some(1) && err.contains("No space left"), "{args:?}: {err}");
     }
+    // Predictions that do not fit do not cost the model; the error is still one.
+    fs::remove_file(&model).unwrap();
+    fail(&["learn", &data, "--target", "where", "--quiet", "--predictions", "/dev/full", "-o", &model], 1, &full);
+    assert!(Path::new(&model).exists());
     // Nobody reads what is said beside: the model is written all the same.
     fs::remove_file(&model).unwrap();
     let args = ["learn", &data, "--target", "where", "-o", &model];

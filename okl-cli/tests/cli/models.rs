@@ -66,5 +66,5 @@ fn a_model_that_knows_its_columns_keeps_to_them() {
 fn what_a_newer_okl_remembers_is_not_guessed() {
     let folder = Folder::new("newer");
     let model = folder.write("m.okl", learner(br#"{"rows": "seven"}"#).to_bytes());
-    fail(&["predict", &model, &folder.write("ring.csv", ring(5))], 1, &["m.okl", "not in words of this okl"]);
+    fail(&["predict", &model, &folder.write("ring.csv", ring(5))], 1, &["m.okl", "written by an incompatible version of okl"]);
 }

@@ -153,6 +153,18 @@ fn a_closed_pipe_is_not_an_error() {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success() && output.stderr.is_empty(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
+    // The reader of predictions may have seen enough of them; the model and the report are still made, and it is said.
+    std::fs::remove_file(&model).unwrap();
+    let (report, whole) = (folder.path("r.html"), folder.path("whole.okl"));
+    succeed(&["learn", &data, "--target", "where", "--quiet", "-o", &whole]);
+    let args = ["learn", &data, "--target", "where", "--predictions", "-", "-o", &model, "--report", &report];
+    let mut child = okl(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.replace("\n  ", " ").contains("no more predictions are written"), "{said}");
+    assert_eq!(std::fs::read(&model).unwrap(), std::fs::read(&whole).unwrap());
+    assert!(std::path::Path::new(&report).exists());
     // Who closes the table has seen enough of it, not of the model.
     std::fs::remove_file(&model).unwrap();
     let mut child = okl(&["learn", &data, "--target", "where", "-o", &model]).stderr(Stdio::piped()).spawn().unwrap();

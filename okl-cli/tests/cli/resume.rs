@@ -139,7 +139,7 @@ fn checkpoints_are_as_frequent_as_asked_for_and_leave_nothing_else() {
     child.kill().unwrap();
     child.wait().unwrap();
     succeed(&["learn", &data, "--target", "where", "--quiet", "-o", &model, "--checkpoint-every", "1"]);
-    assert!(!Path::new(&format!("{model}.part")).exists());
+    assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 2, "no temporary file is left");
     let none = ["learn", &data, "--target", "where", "--checkpoint-every", "5"];
     assert_eq!(okl(&none).output().unwrap().status.code(), Some(2), "a checkpoint needs a place");
     assert_eq!(okl(&["learn", &data, "-o", &model, "--checkpoint-every", "0"]).output().unwrap().status.code(), Some(2));
@@ -161,9 +161,91 @@ fn what_contradicts_the_model_is_refused() {
     assert_eq!(okl(&["learn", "--continue", &data]).output().unwrap().status.code(), Some(2));
 }
 
+fn signal(name: &str, pid: u32) {
+    assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+}
+
 /// Ctrl-C, as a terminal sends it.
 fn interrupt(pid: u32) {
-    assert!(Command::new("kill").args(["-INT", &pid.to_string()]).status().unwrap().success());
+    signal("-INT", pid);
+}
+
+/// Reads what a command says until the table has begun: then it is learning.
+fn until_the_table(said: &mut String, from: &mut impl std::io::BufRead) {
+    while !said.contains("avg loss") {
+        assert!(from.read_line(said).unwrap() > 0, "{said}");
+    }
+}
+
+#[test]
+fn sigterm_and_sighup_save_the_model_too() {
+    let folder = Folder::new("signals");
+    let model = folder.path("m.okl");
+    // The terminal and the shell may both send SIGHUP: two at once are one.
+    for (signals, code) in [(&["-TERM"][..], 143), (&["-HUP"], 129), (&["-HUP", "-HUP"], 129)] {
+        drop(fs::remove_file(&model));
+        let mut child = okl(&["learn", "-", "--target", "y", "--loss", "squared", "-o", &model])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut stdin, b"a,y\n1,1\n2,2\n3,3\n4,4\n").unwrap();
+        let (mut said, mut table) = (String::new(), std::io::BufReader::new(child.stderr.take().unwrap()));
+        until_the_table(&mut said, &mut table);
+        signals.iter().for_each(|name| signal(name, child.id()));
+        std::io::Read::read_to_string(&mut table, &mut said).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signals:?}: {said}");
+        let model: serde_json::Value = serde_json::from_str(&succeed(&["inspect", &model, "--json"]).0).unwrap();
+        assert!(model["examples"].as_u64() >= Some(1), "{signals:?}: {said}");
+        drop(stdin);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nohup_is_respected() {
+    let folder = Folder::new("nohup");
+    let model = folder.path("m.okl");
+    let args = ["learn", "-", "--target", "y", "--loss", "squared", "-o", &model];
+    let mut child = Command::new("nohup")
+        .arg(env!("CARGO_BIN_EXE_okl"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, b"a,y\n1,1\n2,2\n").unwrap();
+    let (mut said, mut table) = (String::new(), std::io::BufReader::new(child.stderr.take().unwrap()));
+    until_the_table(&mut said, &mut table);
+    signal("-HUP", child.id());
+    std::io::Write::write_all(&mut stdin, b"3,3\n").unwrap();
+    drop(stdin);
+    std::io::Read::read_to_string(&mut table, &mut said).unwrap();
+    assert!(child.wait().unwrap().success(), "{said}");
+    let model: serde_json::Value = serde_json::from_str(&succeed(&["inspect", &model, "--json"]).0).unwrap();
+    assert_eq!(model["examples"], 3);
+}
+
+#[test]
+fn two_processes_may_write_the_same_model() {
+    let folder = Folder::new("writers");
+    let (data, model) = (folder.write("ring.csv", ring(3000)), folder.path("m.okl"));
+    let learn = |seed: &'static str| {
+        let args = ["learn", &data, "--target", "where", "--quiet", "--shuffle", seed, "-o", &model, "--checkpoint-every", "5"];
+        okl(&[&args[..], &["--budget", "window:20", "--gamma", "1", "--step", "constant:1", "--lambda", "0"]].concat())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    for child in ["1", "2", "3"].map(learn) {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    succeed(&["inspect", &model]);
+    assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 2, "no temporary file is left");
 }
 
 #[test]
@@ -175,10 +257,7 @@ fn ctrl_c_finishes_the_block_writes_the_model_and_says_so() {
     let mut child = okl(&args).stderr(Stdio::piped()).spawn().unwrap();
     let mut table = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
-    // It is under way once the table has begun.
-    while !said.contains("avg loss") {
-        assert!(std::io::BufRead::read_line(&mut table, &mut said).unwrap() > 0, "{said}");
-    }
+    until_the_table(&mut said, &mut table);
     interrupt(child.id());
     std::io::Read::read_to_string(&mut table, &mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
@@ -201,9 +280,7 @@ fn ctrl_c_is_heard_while_nothing_comes() {
     std::io::Write::write_all(&mut stdin, b"a,y\n1,1\n2,2\n").unwrap();
     let mut table = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
-    while !said.contains("avg loss") {
-        std::io::BufRead::read_line(&mut table, &mut said).unwrap();
-    }
+    until_the_table(&mut said, &mut table);
     // The writer is still there, and silent.
     interrupt(child.id());
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -1,0 +1,77 @@
+//! Outputs that would overwrite what a command reads, or each other: refused before anything is written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::usage::usage;
+
+/// A file of a command, with the flag or the word by which it was given.
+pub struct Named<'a> {
+    flag: &'a str,
+    path: &'a Path,
+}
+
+impl<'a> Named<'a> {
+    /// `-` is standard input or standard output.
+    pub fn new(flag: &'a str, path: &'a (impl AsRef<Path> + ?Sized)) -> Self {
+        Named { flag, path: path.as_ref() }
+    }
+}
+
+/// Refuses an output that is one of the inputs or another output, also through links. Devices and pipes are left alone.
+///
+/// # Errors
+/// With both names.
+pub fn refuse(inputs: &[Named<'_>], outputs: &[Named<'_>]) -> anyhow::Result<()> {
+    for (i, output) in outputs.iter().enumerate() {
+        let Some(file) = identity(output.path, false) else { continue };
+        for input in inputs {
+            if identity(input.path, true).as_ref() == Some(&file) {
+                let (what, shown) = (input.flag, output.path.display());
+                return Err(usage(format!("{} {shown}: this would overwrite {what}; give it another name", output.flag)));
+            }
+        }
+        if let Some(other) = outputs[..i].iter().find(|other| identity(other.path, false).as_ref() == Some(&file)) {
+            return Err(usage(format!(
+                "{} and {} both write {}; give each its own file",
+                other.flag,
+                output.flag,
+                output.path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What makes two paths one file.
+#[derive(PartialEq, Eq)]
+enum Identity {
+    /// An existing file: its device and number, which hard links share.
+    #[cfg(unix)]
+    Node(u64, u64),
+    /// A file that does not exist yet, or any file where numbers are not known: its path without links.
+    Path(PathBuf),
+}
+
+/// Nothing for what is not a file. `-` is the file behind standard input, where there is one.
+fn identity(path: &Path, input: bool) -> Option<Identity> {
+    let path = match path.to_str() {
+        Some("-") if input => Path::new("/dev/stdin"),
+        Some("-") => return None,
+        _ => path,
+    };
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => None,
+        #[cfg(unix)]
+        Ok(found) => {
+            use std::os::unix::fs::MetadataExt;
+            Some(Identity::Node(found.dev(), found.ino()))
+        }
+        #[cfg(not(unix))]
+        Ok(_) => fs::canonicalize(path).ok().map(Identity::Path),
+        Err(_) => {
+            let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            Some(Identity::Path(fs::canonicalize(folder).ok()?.join(path.file_name()?)))
+        }
+    }
+}
