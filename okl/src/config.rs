@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::LARGEST;
 use crate::budget::BudgetRule;
+use crate::certificate::Scores;
 use crate::error::{Error, Result};
 use crate::frame::FEW;
 use crate::head::Average;
@@ -331,6 +332,15 @@ impl Config {
             Some(OperatorRule::Sum(parts)) => parts.iter_mut().map(|p| &mut p.kernel).collect(),
             _ => vec![&mut self.kernel],
         }
+    }
+
+    /// The sign of novelty scores. Coefficients are not negative unless a step overshoots, so a kernel >= 0 has scores >= 0.
+    pub(crate) fn novelty_scores(&self) -> Scores {
+        let kernels = match &self.operator {
+            Some(OperatorRule::Sum(parts)) => parts.iter().any(|part| part.kernel.can_be_negative()),
+            _ => self.kernel.can_be_negative(),
+        };
+        if kernels || self.allow_overshoot { Scores::AnySign } else { Scores::NotNegative }
     }
 
     pub(crate) fn output(&self) -> Result<Output> {

@@ -600,10 +600,13 @@ impl<S: StepSize> Head<S> {
         }
         let Some(range) = loss.theta() else { return };
         let gradient = plan.weight * plan.eval.dtheta;
-        let free = self.theta - plan.eta * gradient;
+        let (before, move_by) = (self.theta, -plan.eta * gradient);
+        let free = before + move_by;
         self.theta = free.max(range.least);
-        self.theta_trace = if free < range.least { 0.0 } else { plan.decay * self.theta_trace - plan.eta * gradient };
-        self.rate.step(plan.weight, plan.eval.outside, plan.eta, self.theta, self.theta - free);
+        self.theta_trace = if free < range.least { 0.0 } else { plan.decay * self.theta_trace + move_by };
+        // What theta did not follow: the projection, and rounding, which is all of the move if eta is very small.
+        let missed = (self.theta - before) - move_by;
+        self.rate.step(plan.weight, plan.eval.outside, plan.eta, self.theta, missed);
     }
 
     fn certify<R: Regulariser>(&mut self, output: &Output, rules: &Rules<R>, example: &Example<'_>) {

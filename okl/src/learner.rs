@@ -762,7 +762,8 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
         },
     });
     if let Threshold::Tracker { speed } = config.threshold {
-        engine.heads.iter_mut().for_each(|h| h.tracker = Some(Tracker::new(speed, config.warmup)));
+        let scores = config.novelty_scores();
+        engine.heads.iter_mut().for_each(|h| h.tracker = Some(Tracker::new(speed, config.warmup, scores)));
     }
     if let Some(terms) = rule.capacity().filter(|_| matches!(rule, BudgetRule::Window { .. })) {
         engine.heads.iter_mut().for_each(|h| h.expansion.reserve(terms.min(1 << 12)));

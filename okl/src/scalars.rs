@@ -6,6 +6,7 @@
 
 use crate::bank::Bank;
 use crate::budget::AnyBudget;
+use crate::certificate::Scores;
 use crate::error::{Error, Result};
 use crate::head::Head;
 use crate::learner::Learner;
@@ -105,6 +106,17 @@ macro_rules! tracked {
     };
 }
 
+fn tracks_any_sign(head: &Head<AnyStep>) -> f64 {
+    let any_sign = head.tracker.as_ref().is_some_and(|tracker| tracker.of == Scores::AnySign);
+    f64::from(u8::from(any_sign))
+}
+
+fn track_any_sign(head: &mut Head<AnyStep>, value: f64) {
+    if let Some(tracker) = &mut head.tracker {
+        tracker.of = if value == 1.0 { Scores::AnySign } else { Scores::NotNegative };
+    }
+}
+
 fn any<T>(_: &T, _: f64) -> bool {
     true
 }
@@ -171,6 +183,12 @@ pub(crate) const HEAD: &[Scalar<Head<AnyStep>>] = &[
     tracked!("tracker.scores", not_negative, Absent::Is(0.0), scores),
     tracked!("tracker.least", any, Absent::Is(0.0), least),
     tracked!("tracker.largest", any, Absent::Is(0.0), largest),
+    // Up to format 3 every tracker was that of scores >= 0, and its quantile stopped at the ends of f64.
+    scalar!("tracker.any_sign", |_, v| v == 0.0 || v == 1.0, Absent::Is(0.0), tracks_any_sign, track_any_sign),
+    tracked!("tracker.spread", not_negative, Absent::Is(0.0), spread),
+    tracked!("tracker.beyond", any, Absent::Is(0.0), beyond),
+    tracked!("tracker.least_beyond", any, Absent::Is(0.0), least_beyond),
+    tracked!("tracker.largest_beyond", any, Absent::Is(0.0), largest_beyond),
 ];
 
 /// `budget`: the state of a built-in budget. Damage may be negative.

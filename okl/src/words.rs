@@ -261,6 +261,17 @@ impl KernelRule {
         copy
     }
 
+    /// Can k(x, y) be negative? A sum or a product is taken to be so if one of its parts can be.
+    pub(crate) fn can_be_negative(&self) -> bool {
+        match self {
+            KernelRule::Linear {} => true,
+            KernelRule::Polynomial { degree, .. } => degree % 2 == 1,
+            KernelRule::Scaled { of, .. } => of.can_be_negative(),
+            KernelRule::Sum(parts) | KernelRule::Product(parts) => parts.iter().any(KernelRule::can_be_negative),
+            _ => false,
+        }
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         let refuse = |reason: String| Err(Error::config("kernel", reason));
         let (mut copy, mut bad) = (self.clone(), None);
@@ -372,8 +383,8 @@ pub enum Threshold {
     Norma,
     /// The averaged score against a quantile that is tracked on its own (algorithms.md 3.5).
     Tracker {
-        /// How fast the threshold moves, in its logarithm; found from the first scores where it is not given, and the threshold
-        /// then follows the usual score.
+        /// The step size of the threshold: of its logarithm, or in units of the scores' spread where scores can be negative
+        /// (linear kernels, polynomials of odd degree). Found from the first scores when not given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         speed: Option<f64>,
     },

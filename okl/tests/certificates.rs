@@ -775,6 +775,36 @@ fn novelty_rates_are_what_was_asked_for() {
     }
 }
 
+/// Scores of a linear kernel have both signs. The alert rate is held as asked for, and its certificate is true.
+#[test]
+fn negative_scores_have_the_rate_that_was_asked_for() {
+    let data = cloud(10_000, usize::MAX, 35);
+    for kernel in ["linear", "polynomial:degree=3", "{ sum = ['linear', 'gaussian:1'] }"] {
+        for threshold in ["tracker", "tracker:0.05"] {
+            let kernel = if kernel.starts_with('{') { kernel.into() } else { format!("'{kernel}'") };
+            let text = format!(
+                "loss='nu_novelty:0.1'\nkernel={kernel}\nstep='constant:0.01'\nlambda=0.1\nbudget='window:100'\nthreshold='{threshold}'"
+            );
+            let run = count(&text, &data, below, None);
+            let stated = run.l.alert_rate().unwrap();
+            println!("{text}: rate {} {stated:?}", run.rate());
+            assert!((stated.rate - run.rate()).abs() < 1e-12, "{text}: {stated:?}, counted {}", run.rate());
+            assert!((run.rate() - 0.1).abs() <= stated.bound, "{text}: rate {}, {stated:?}", run.rate());
+            assert!((run.rate() - 0.1).abs() <= 0.02, "{text}: rate {}", run.rate());
+        }
+    }
+}
+
+/// A step so small that theta does not move in f64 holds no rate, and the certificate says so.
+#[test]
+fn a_threshold_that_cannot_move_certifies_nothing() {
+    let text = "loss='nu_novelty:0.1'\nkernel='gaussian:1'\nstep='constant:1e-20'\nlambda=1\nbudget='window:20'\ntheta0=1";
+    let run = count(text, &cloud(500, usize::MAX, 36), below, None);
+    let stated = run.l.alert_rate().unwrap();
+    assert_eq!((run.rate(), run.l.theta()), (1.0, 1.0), "f stays at 0, below theta = 1");
+    assert!((0.9 - 1e-9..1.0).contains(&stated.bound), "{stated:?}");
+}
+
 /// With a constant step and no projection: rate = nu - (theta_T - theta_1)/(eta T) for a threshold from above (novelty, margin),
 /// + for a tube or scale; whatever the data. And the bounds for the other losses that adapt theta.
 #[test]
