@@ -64,6 +64,12 @@ impl Frame {
         Frame { factor: vec![1.0; self.factor.len()], ..self }
     }
 
+    /// Every column in one other unit.
+    pub fn in_unit(&self, unit: f64, features: usize) -> Self {
+        let shift = if self.shift.is_empty() { vec![0.0; features] } else { self.shift.clone() };
+        Frame { shift, factor: vec![unit; features], limit: None }
+    }
+
     /// Cut off at so many units.
     pub fn limited(self, limit: Option<f64>) -> Self {
         Frame { limit, ..self }
@@ -73,7 +79,10 @@ impl Frame {
     pub fn widen(&mut self, features: usize) {
         if !self.shift.is_empty() {
             self.shift.resize(features, 0.0);
-            self.factor.resize(features, 1.0);
+            // One unit for all columns is that of new columns, too; see `common_unit`.
+            let first = self.factor[0];
+            let common = libm::frexp(first).0 == 0.5 && self.factor.iter().all(|f| *f == first);
+            self.factor.resize(features, if common { first } else { 1.0 });
         }
     }
 
@@ -124,6 +133,13 @@ pub(crate) fn middles(targets: &[f64], width: usize) -> Vec<f64> {
         of_output[place]
     };
     (0..width).map(middle).collect()
+}
+
+/// The unit of all columns under which squared distances around `median` fit single precision: 1, or a power of two, which changes no
+/// digit of a row.
+pub(crate) fn common_unit(median: f64) -> f64 {
+    const USUAL: std::ops::RangeInclusive<f64> = 1e-24..=1e24;
+    if USUAL.contains(&median) { 1.0 } else { libm::exp2(-(libm::log2(median) / 2.0).round()) }
 }
 
 /// The median of the squared distances between rows, over the pairs that differ; 1 if there are none.
@@ -183,6 +199,18 @@ mod tests {
         let mut framed = Vec::new();
         frame.apply(&[1.5, 100.0, -100.0], &mut framed);
         assert_eq!(framed, [1.0, 3.0, -3.0]);
+    }
+
+    #[test]
+    fn a_common_unit_is_a_power_of_two_and_new_columns_have_it() {
+        assert_eq!([common_unit(1.0), common_unit(1e-24), common_unit(3e20)], [1.0; 3]);
+        assert_eq!([common_unit(2f64.powi(-132)), common_unit(2f64.powi(90))], [2f64.powi(66), 2f64.powi(-45)]);
+        let mut frame = Frame::default().in_unit(2f64.powi(66), 2);
+        frame.widen(3);
+        assert_eq!((frame.shift, frame.factor), (vec![0.0; 3], vec![2f64.powi(66); 3]));
+        let mut frame = Frame { shift: vec![0.0], factor: vec![0.3], limit: None };
+        frame.widen(2);
+        assert_eq!(frame.factor, [0.3, 1.0]);
     }
 
     #[test]

@@ -419,8 +419,7 @@ impl Learner {
             config.scale = Scale::Fixed { shift, factor, limit };
         }
         let mut framed = FramedRows::default();
-        framed.fill(&self.frame, first, self.features, self.engine.terms.space.backend());
-        let median = median_distance2(&framed.x, self.features);
+        let median = self.found_median(&mut config, first, &mut framed);
         let factors = config.width_factors(frame::ranges(first, self.features).len());
         config.rules_mut().into_iter().for_each(|k| k.set_auto(median, &factors));
         self.rebuild(&config);
@@ -433,6 +432,27 @@ impl Learner {
         let labels = Labels { y: &warm.y, width: warm.width, known: None, weights: Some(&warm.weights), ids };
         self.engine.learn_block(points, &labels, |_, _| {});
         config
+    }
+
+    /// The median squared distance of rows. Very small or large rows get another unit where kernels have none, because their squares
+    /// would leave single precision; the unit then stands in the configuration.
+    fn found_median(&mut self, config: &mut Config, rows: &[f32], framed: &mut FramedRows) -> f64 {
+        let backend = self.engine.terms.space.backend();
+        let in_units_of_the_data = self.config.scale == Scale::None;
+        if in_units_of_the_data {
+            self.frame.factor.fill(1.0);
+        }
+        framed.fill(&self.frame, rows, self.features, backend);
+        let median = median_distance2(&framed.x, self.features);
+        let unit = frame::common_unit(median);
+        if unit == 1.0 || !in_units_of_the_data || !config.rules_mut().iter().all(|k| k.has_no_unit()) {
+            return median;
+        }
+        self.frame = self.frame.in_unit(unit, self.features);
+        let Frame { shift, factor, limit } = self.frame.clone();
+        config.scale = Scale::Fixed { shift, factor, limit };
+        framed.fill(&self.frame, rows, self.features, backend);
+        median_distance2(&framed.x, self.features)
     }
 
     /// `scale = standard` as these rows have it. With `auto`, columns that share one range go as far as they go, and many of them keep

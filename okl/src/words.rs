@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::kernel::AnyKernel;
+use crate::kernel::{AnyKernel, DotKernel};
 
 /// A setting that is given, or left to the [bank](crate::bank).
 #[derive(Clone, Debug, PartialEq)]
@@ -95,6 +95,22 @@ impl<'de> Deserialize<'de> for Gamma {
             Raw::Text(t) => Err(serde::de::Error::custom(format!("{EXPECTED}, found {t:?}"))),
         }
     }
+}
+
+/// The normal numbers > 0 of single precision, in which kernel values are computed.
+const SINGLE: (f64, f64) = (f32::MIN_POSITIVE as f64, f32::MAX as f64);
+
+/// Refuses a parameter if `factor` times it is not a normal number of single precision.
+fn fits(name: &str, value: f64, factor: f64) -> Option<String> {
+    if !(value.is_finite() && value > 0.0) {
+        return Some(format!("{name} must be a finite number > 0, found {value}"));
+    }
+    let (least, most) = (SINGLE.0 / factor, SINGLE.1 / factor);
+    (!(least..=most).contains(&value)).then(|| {
+        // Rounded inwards, so that the numbers shown are accepted.
+        let (least, most) = (least * 1.001, most * 0.999);
+        format!("{name} must be between {least:.3e} and {most:.3e}, where single precision ends, found {value:e}")
+    })
 }
 
 /// Far more than anybody tries, few enough to be built.
@@ -230,8 +246,13 @@ impl KernelRule {
     /// `auto` takes each of the factors times that.
     pub(crate) fn set_auto(&mut self, median: f64, factors: &[f64]) {
         self.each(&mut |k| {
+            let per_gamma = k.constant_per_gamma();
             let Some((gamma, squared)) = k.gamma_mut() else { return };
-            let width = |factor: &f64| if squared { factor * 0.5 / median } else { (factor / median).sqrt() };
+            // Where a kernel has no unit the learner has put the median near 1; elsewhere the nearest width that fits has to do.
+            let width = |factor: &f64| {
+                let width = if squared { factor * 0.5 / median } else { (factor / median).sqrt() };
+                width.clamp(SINGLE.0 / per_gamma, SINGLE.1 / per_gamma)
+            };
             *gamma = match (&*gamma, factors) {
                 (Gamma::Median, _) => Gamma::Value(width(&1.0)),
                 (Gamma::Auto, [one]) => Gamma::Value(width(one)),
@@ -272,36 +293,75 @@ impl KernelRule {
         }
     }
 
+    /// Refuses parameters that the single-precision kernel cannot hold.
     pub(crate) fn check(&self) -> Result<()> {
-        let refuse = |reason: String| Err(Error::config("kernel", reason));
         let (mut copy, mut bad) = (self.clone(), None);
-        copy.each(&mut |k| {
-            let positive = |name: &str, v: f64| {
-                (!(v.is_finite() && v > 0.0)).then(|| format!("{name} must be a finite number > 0, found {v}"))
-            };
-            let found = match k {
-                KernelRule::Polynomial { degree, gamma, coef0 } => positive("degree", f64::from(*degree))
-                    .or(positive("gamma", *gamma))
-                    .or((!(coef0.is_finite() && *coef0 >= 0.0))
-                        .then(|| format!("coef0 must be >= 0 for the kernel to be positive semidefinite, found {coef0}"))),
-                KernelRule::RationalQuadratic { alpha, .. } => positive("alpha", *alpha),
-                KernelRule::Scaled { weight, .. } => positive("weight", *weight),
-                KernelRule::Sum(parts) | KernelRule::Product(parts) if parts.is_empty() => {
-                    Some("a sum or product needs at least one kernel".into())
-                }
-                _ => None,
-            };
-            let width = match k.gamma_mut() {
-                Some((Gamma::Value(v), _)) => positive("gamma", *v),
-                Some((Gamma::Several(all), _)) if all.is_empty() || all.len() > MOST_WIDTHS => {
-                    Some(format!("gamma: a bank has 1 to {MOST_WIDTHS} widths, found {}", all.len()))
-                }
-                Some((Gamma::Several(all), _)) => all.iter().find_map(|v| positive("gamma", *v)),
-                _ => None,
-            };
-            bad = bad.take().or(found).or(width);
-        });
-        bad.map_or(Ok(()), refuse)
+        copy.each(&mut |k| bad = bad.take().or_else(|| k.parameters_refused()).or_else(|| k.widths_refused()));
+        bad.or_else(|| self.value_at_zero().err()).map_or(Ok(()), |reason| Err(Error::config("kernel", reason)))
+    }
+
+    /// What is wrong with the parameters beside the width.
+    fn parameters_refused(&self) -> Option<String> {
+        match *self {
+            KernelRule::Polynomial { degree: 0, .. } => Some("degree must be a finite number > 0, found 0".into()),
+            KernelRule::Polynomial { coef0, .. } if !(coef0.is_finite() && coef0 >= 0.0) => {
+                Some(format!("coef0 must be >= 0 for the kernel to be positive semidefinite, found {coef0}"))
+            }
+            KernelRule::Polynomial { gamma, coef0, .. } => {
+                fits("gamma", gamma, 1.0).or_else(|| fits("coef0", coef0, 1.0).filter(|_| coef0 > 0.0))
+            }
+            KernelRule::RationalQuadratic { alpha, .. } => fits("alpha", alpha, 1.0),
+            KernelRule::Scaled { weight, .. } => fits("weight", weight, 1.0),
+            KernelRule::Sum(ref parts) | KernelRule::Product(ref parts) if parts.is_empty() => {
+                Some("a sum or product needs at least one kernel".into())
+            }
+            _ => None,
+        }
+    }
+
+    /// What is wrong with the width.
+    fn widths_refused(&mut self) -> Option<String> {
+        let factor = self.constant_per_gamma();
+        match self.gamma_mut()?.0 {
+            Gamma::Value(v) => fits("gamma", *v, factor),
+            Gamma::Several(all) if all.is_empty() || all.len() > MOST_WIDTHS => {
+                Some(format!("gamma: a bank has 1 to {MOST_WIDTHS} widths, found {}", all.len()))
+            }
+            Gamma::Several(all) => all.iter().find_map(|v| fits("gamma", *v, factor)),
+            _ => None,
+        }
+    }
+
+    /// The constant that the kernel computes with in single precision, over gamma; see [`AnyKernel`].
+    fn constant_per_gamma(&self) -> f64 {
+        match *self {
+            KernelRule::Gaussian { .. } | KernelRule::Exponential { .. } => std::f64::consts::LOG2_E,
+            KernelRule::Matern32 { .. } => 3f64.sqrt(),
+            KernelRule::Matern52 { .. } => 5f64.sqrt(),
+            KernelRule::RationalQuadratic { alpha, .. } => 1.0 / alpha,
+            _ => 1.0,
+        }
+    }
+
+    /// k(0, 0), which is k(x, x) for translation-invariant kernels; refused where weights, sums or products take it out of single
+    /// precision.
+    fn value_at_zero(&self) -> std::result::Result<f64, String> {
+        let in_range = |value: f64, never_zero: bool| match (value > SINGLE.1, never_zero && value < SINGLE.0) {
+            (false, false) => Ok(value),
+            _ => Err(format!(
+                "k(0, 0) = {value:e} does not fit single precision, where values are between {:.1e} and {:.1e}: change weights or coef0",
+                SINGLE.0, SINGLE.1
+            )),
+        };
+        let invariant = self.kernel(0).translation_invariant();
+        match self {
+            KernelRule::Linear {} => Ok(0.0),
+            KernelRule::Polynomial { degree, coef0, .. } => in_range(libm::pow(*coef0, f64::from(*degree)), false),
+            KernelRule::Scaled { weight, of } => in_range(weight * of.value_at_zero()?, invariant),
+            KernelRule::Sum(parts) => parts.iter().try_fold(0.0, |sum, k| in_range(sum + k.value_at_zero()?, false)),
+            KernelRule::Product(parts) => parts.iter().try_fold(1.0, |all, k| in_range(all * k.value_at_zero()?, invariant)),
+            _ => Ok(1.0),
+        }
     }
 
     /// The kernel that runs under one of its widths.

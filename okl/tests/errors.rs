@@ -324,6 +324,34 @@ const REFUSALS: &[Refusal] = &[
     ("kernel = 'rational_quadratic:alpha=0,gamma=1'", "kernel", &["alpha"]),
     ("kernel = { scaled = { weight = -1, of = 'linear' } }", "kernel", &["weight"]),
     ("kernel = { sum = [] }", "kernel", &["at least one"]),
+    ("kernel = 'gaussian:1e39'", "kernel", &["gamma", "between", "2.356e38", "found 1e39"]),
+    ("kernel = 'gaussian:1e-45'", "kernel", &["gamma", "8.156e-39", "found 1e-45"]),
+    ("kernel = { gaussian = { gamma = [1.0, 1e39] } }", "kernel", &["gamma", "found 1e39"]),
+    ("kernel = 'exponential:3e38'", "kernel", &["gamma", "2.356e38"]),
+    ("kernel = 'matern32:2e38'", "kernel", &["gamma", "1.963e38"]),
+    ("kernel = 'matern52:2e38'", "kernel", &["gamma", "1.520e38"]),
+    ("kernel = 'rational_quadratic:gamma=1e20,alpha=1e-20'", "kernel", &["gamma", "3.399e18"]),
+    ("kernel = 'rational_quadratic:gamma=1,alpha=1e39'", "kernel", &["alpha", "found 1e39"]),
+    ("kernel = 'polynomial:gamma=1e39'", "kernel", &["gamma", "found 1e39"]),
+    ("kernel = 'polynomial:coef0=1e-40'", "kernel", &["coef0", "found 1e-40"]),
+    ("kernel = 'polynomial:degree=3,coef0=1e20'", "kernel", &["k(0, 0) = 1e60", "coef0"]),
+    ("kernel = { scaled = { weight = 1e39, of = 'gaussian:1' } }", "kernel", &["weight", "found 1e39"]),
+    (
+        "kernel = { scaled = { weight = 1e30, of = { scaled = { weight = 1e30, of = 'gaussian:1' } } } }",
+        "kernel",
+        &["k(0, 0)", "weights"],
+    ),
+    ("kernel = { scaled = { weight = 1e-30, of = { scaled = { weight = 1e-30, of = 'gaussian:1' } } } }", "kernel", &["k(0, 0)"]),
+    (
+        "kernel = { sum = [{ scaled = { weight = 3e38, of = 'gaussian:1' } }, { scaled = { weight = 3e38, of = 'matern32:1' } }] }",
+        "kernel",
+        &["k(0, 0) = 6e38"],
+    ),
+    (
+        "kernel = { product = [{ scaled = { weight = 1e-30, of = 'gaussian:1' } }, { scaled = { weight = 1e-30, of = 'matern32:1' } }] }",
+        "kernel",
+        &["k(0, 0)"],
+    ),
     ("kernel = { product = ['linear', 'gaussian:-3'] }", "kernel", &["gamma", "-3"]),
     ("step = 'constant:0'", "step", &["eta", "> 0"]),
     ("step = 'theorem1:horizon=0'", "step", &["horizon"]),
@@ -618,4 +646,56 @@ fn defaults_are_accepted() {
         assert_ne!(config.loss == AnyLoss::Hinge { margin: 1.0 }, loss != "hinge");
     }
     assert!(matches!(Config::from_toml("operator = [1.0]").unwrap().operator, Some(OperatorRule::Matrix(_))));
+}
+
+/// The limits that a refusal names are accepted, and kernels at them have finite values: 1 for equal rows.
+#[test]
+fn the_limits_of_gamma_are_accepted() {
+    for kernel in ["gaussian", "exponential", "matern32", "matern52", "rational_quadratic"] {
+        let said = Config::from_toml(&format!("kernel = '{kernel}:gamma=1e39'")).unwrap().check().unwrap_err().to_string();
+        let limits: Vec<&str> = said.split_once("between ").unwrap().1.split(", ").next().unwrap().split(" and ").collect();
+        for limit in limits {
+            let text = format!(
+                "kernel = '{kernel}:gamma={limit}'\nloss = 'squared'\nstep = 'constant:0.5'\nlambda = 0.1\nbudget = 'unlimited'"
+            );
+            let mut learner = Learner::new(Config::from_toml(&text).unwrap()).unwrap();
+            let scores = learner.learn(&Batch::new(&[0.5, 0.5, -1.0, 1e15], 1).numbers(&[1.0, 1.0, 1.0, 1.0])).unwrap();
+            assert!(
+                (scores.values[1] - 0.5).abs() < 1e-7 && scores.values.iter().all(|z| z.is_finite()),
+                "{text}: {:?}",
+                scores.values
+            );
+            assert_eq!(learner.skipped(), 0, "{text}");
+        }
+    }
+}
+
+/// Automatic widths have no unit: rows times a power of two are learned to the same bits, however small or large they are.
+#[test]
+fn rows_of_any_size_are_learned_alike() {
+    let rows: Vec<f32> = (0..600).map(|i| ((i * 37 % 101) as f32 - 50.0) / 32.0).collect();
+    let y: Vec<f64> = rows.chunks_exact(2).map(|x| f64::from(x[0] * x[1] + 0.1).signum()).collect();
+    for (gamma, anchor) in [("auto", "first"), ("median", "none")] {
+        let learned = |power: i32, cut: usize| {
+            let unit = 2f32.powi(power);
+            let text =
+                format!("kernel = 'gaussian:{gamma}'\nscale = 'none'\nanchor = '{anchor}'\nwarmup = 60\nbudget = 'merge:40'");
+            let mut learner = Learner::new(Config::from_toml(&text).unwrap()).unwrap();
+            let x: Vec<f32> = rows.iter().map(|x| x * unit).collect();
+            let mut scores = Vec::new();
+            for (x, y) in x.chunks(2 * cut).zip(y.chunks(cut)) {
+                scores.extend(learner.learn(&Batch::new(x, 2).numbers(y)).unwrap().values);
+                learner = Learner::from_bytes(&learner.to_bytes()).unwrap();
+            }
+            assert_eq!(learner.skipped(), 0, "rows times 2^{power}");
+            // One row has no distance to another: the second is scored under a provisional width in the units of the data.
+            scores.split_off(2)
+        };
+        let plain = learned(0, 300);
+        assert!(plain.iter().all(|z| z.is_finite()) && plain.iter().any(|z| *z != 0.0));
+        for power in [-66, -110, 40, 46] {
+            assert!(learned(power, 300) == plain, "gamma {gamma}, rows times 2^{power}");
+            assert!(learned(power, 17) == plain, "gamma {gamma}, rows times 2^{power}, in parts of 17");
+        }
+    }
 }

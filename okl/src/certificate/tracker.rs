@@ -244,7 +244,8 @@ impl TrackerState {
     fn moved(&self, of: Scores, step_is_given: bool) -> (f64, f64) {
         let TrackerState { quantile, start, least, largest, beyond, least_beyond, largest_beyond, .. } = *self;
         let along = |from: f64, to: f64| if of == Scores::AnySign { to - from } else { libm::log(to) - libm::log(from) };
-        let moved = if step_is_given { along(start, quantile) + beyond } else { along(least, largest) + largest_beyond - least_beyond };
+        let moved =
+            if step_is_given { along(start, quantile) + beyond } else { along(least, largest) + largest_beyond - least_beyond };
         let farthest = if of == Scores::AnySign { largest.max(-least) } else { largest_beyond.max(-least_beyond) };
         (moved.abs(), farthest)
     }
@@ -295,7 +296,15 @@ mod tests {
             ("huge", made(&|_, s| normal(s) * 1e149), 0.005),
             ("constant, then normal", made(&|t, s| if t < half { 5.0 } else { normal(s) }), 0.02),
             ("normal, then constant", made(&|t, s| if t < half { normal(s) } else { 5.0 }), 0.02),
-            ("sorted", { let mut all = made(&|_, s| normal(s)); all.sort_by(f64::total_cmp); all }, 0.02),
+            (
+                "sorted",
+                {
+                    let mut all = made(&|_, s| normal(s));
+                    all.sort_by(f64::total_cmp);
+                    all
+                },
+                0.02,
+            ),
         ]
     }
 
