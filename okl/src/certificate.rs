@@ -29,6 +29,10 @@ pub(crate) use tracker::Scores;
 ///
 /// with L = eta, L' = eta/(1 - eta lambda), d_t the norm of what step t dropped. It is a quadratic in |u| and |b_u|,
 /// whose coefficients are kept.
+///
+/// With `shrink = on_update` it is a bound on sum_t [l_t(f_t) - l_t(u)] + lambda/2 sum_{t: xi_t != 0} (|f_t|² - |u|²): the
+/// regulariser counts at updates only. Where xi_t = 0, f_t minimises l_t, so l_t(f_t) <= l_t(u), and f stays as it is; leaving these
+/// examples out of the sums above is the whole proof. Without shrinking, nothing bounds the regulariser of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Regret {
     /// False once a step was taken for which the inequality is not known.
@@ -83,9 +87,11 @@ impl Regret {
 
     /// A part of norm `lost` was dropped from a function of norm `norm`, with step size eta.
     pub(crate) fn drop(&mut self, lost: f64, norm: f64, eta: f64, lambda: f64) {
-        // |f - u|² enters the telescoping sum with 1/(2 eta); and the norm itself, which the next R_t pays for, may have grown.
-        self.constant += 0.5 * lost * (2.0 * norm + lost) * (1.0 / eta + lambda);
-        self.linear += lost / eta;
+        // |f - u|² enters the telescoping sum with 1/(2 eta) of the last step that counted; and the norm itself, which the next R_t pays
+        // for, may have grown.
+        let inverse = (1.0 / eta).max(self.last_inverse);
+        self.constant += 0.5 * lost * (2.0 * norm + lost) * (inverse + lambda);
+        self.linear += lost * inverse;
     }
 
     /// The bound on the regret against every u with |u| <= `norm` and |b_u| <= `offset`; none where it does not hold.

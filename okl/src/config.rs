@@ -28,6 +28,7 @@ use crate::certificate::Scores;
 use crate::error::{Error, Result};
 use crate::frame::FEW;
 use crate::head::Average;
+pub use crate::head::Shrink;
 use crate::kernel::{AnyKernel, DotKernel};
 use crate::loss::{AnyLoss, Loss, Reads};
 use crate::output::{Operator, Output};
@@ -56,6 +57,9 @@ pub struct Config {
     pub lambda: Choice<f64>,
     /// Its shape omega(|f|).
     pub regulariser: AnyRegulariser,
+    /// When f is shrunk: at every example, or at those with an update.
+    #[serde(skip_serializing_if = "Shrink::is_always")]
+    pub shrink: Shrink,
     /// Is an offset learned?
     pub offset: bool,
     /// J.
@@ -91,6 +95,7 @@ impl Default for Config {
             budget: None,
             lambda: Choice::Auto,
             regulariser: AnyRegulariser::Square,
+            shrink: Shrink::Always,
             offset: false,
             operator: None,
             classes: None,

@@ -6,7 +6,7 @@
 //! z = p + b                                     p = f(x), u = v(x), w the trace of b, q that of theta
 //! xi = dl/dz                                    explicit: at z; implicit: at the step's own end, by the loss's prox
 //! eta: clamp(1 - mu <g, v>) eta,   <g, v> = lambda pi + xi^T (u + w) + dtheta q                       V(16), V(21)
-//! c = 1 - eta lambda omega'/|f|                 implicit: c = 1/(1 + eta lambda)
+//! c = 1 - eta lambda omega'/|f|                 implicit: c = 1/(1 + eta lambda); shrink = on_update: c = 1 where xi = 0 (7.1)
 //! f <- c f - eta xi k(x, .)        b <- b - eta xi        theta <- Pi(theta - eta dtheta)              N(6), N(8)-(10), V(15)
 //! v <- decay c v - eta lambda f - eta zeta k(x, .)        zeta = xi + decay h (u + w)                  V(17)
 //! ```
@@ -48,6 +48,23 @@ impl Average {
     }
 }
 
+/// When f is shrunk by 1 - eta lambda (algorithms.md 7.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shrink {
+    /// At every example, as the papers print it: N(10), N(12).
+    #[default]
+    Always,
+    /// At examples whose loss has a gradient (xi != 0 at the score) only, as the authors' scripts do.
+    OnUpdate,
+}
+
+impl Shrink {
+    pub(crate) fn is_always(&self) -> bool {
+        *self == Shrink::Always
+    }
+}
+
 /// What every head of a learner shares: the settings that are not its own. By default the explicit step, no offset.
 #[derive(Clone, Debug, Default)]
 pub struct Rules<R> {
@@ -59,6 +76,8 @@ pub struct Rules<R> {
     pub implicit: bool,
     /// May eta lambda exceed one (E13's second reading)?
     pub allow_overshoot: bool,
+    /// When f is shrunk.
+    pub shrink: Shrink,
 }
 
 /// A head's scalars and coefficients.
@@ -115,6 +134,8 @@ pub(crate) struct Plan {
     pull: f64,
     decay: f64,
     cut: bool,
+    /// No gradient and no shrinking: f stays as it is (`shrink = on_update`).
+    quiet: bool,
     norm2: f64,
     product: f64,
     trace_norm2: f64,
@@ -441,10 +462,11 @@ impl<S: StepSize> Head<S> {
         plan.weight = example.weight;
         plan.eval = loss.eval(&plan.z, example.y, self.theta, &mut plan.xi);
         plan.xi.iter_mut().for_each(|xi| *xi *= example.weight);
+        plan.quiet = !rules.shrink.is_always() && plan.xi.iter().all(|xi| *xi == 0.0);
         plan.decay = self.step.trace().unwrap_or(0.0);
         let product = self.gradient_trace_product();
         self.choose_step(rules, example.t, product);
-        match rules.implicit {
+        match rules.implicit && !self.plan.quiet {
             true => self.implicit_gradient(loss, output, rules.offset, example),
             false => self.explicit_gradient(loss, example),
         }
@@ -452,7 +474,8 @@ impl<S: StepSize> Head<S> {
         self.is_finite()
     }
 
-    /// <g, v> = lambda pi + xi^T (u + w) + dtheta q, V(21) with offsets and theta (3.2); leaves u + w in `lifted`.
+    /// <g, v> = lambda pi + xi^T (u + w) + dtheta q, V(21) with offsets and theta (3.2); leaves u + w in `lifted`. A quiet example has
+    /// no regulariser: lambda = 0 there, in the trace and in the norms as well.
     fn gradient_trace_product(&mut self) -> f64 {
         let plan = &mut self.plan;
         plan.forget_trace = false;
@@ -463,7 +486,8 @@ impl<S: StepSize> Head<S> {
             plan.lifted[o] = plan.reading.trace[o] + self.offset_trace[o];
         }
         let of_theta = plan.weight * plan.eval.dtheta * self.theta_trace;
-        let product = self.lambda * self.product + dot(&plan.xi, &plan.lifted) + of_theta;
+        let lambda = if plan.quiet { 0.0 } else { self.lambda };
+        let product = lambda * self.product + dot(&plan.xi, &plan.lifted) + of_theta;
         if product.is_finite() {
             return product;
         }
@@ -489,6 +513,9 @@ impl<S: StepSize> Head<S> {
             let keep = 1.0 - eta * pull;
             self.plan.keep = if square { keep } else { keep.max(0.0) };
             self.plan.pull = eta * pull;
+        }
+        if self.plan.quiet {
+            (self.plan.keep, self.plan.pull) = (1.0, 0.0);
         }
         self.plan.eta = eta;
     }
@@ -538,8 +565,8 @@ impl<S: StepSize> Head<S> {
     }
 
     fn new_trace_norms(&self, output: &Output, values: &[f64]) -> (f64, f64) {
-        let Plan { reading, xi, zeta, eta, keep: c, decay, .. } = &self.plan;
-        let (f, v, shrink) = (&reading.f, &reading.trace, eta * self.lambda);
+        let Plan { reading, xi, zeta, eta, keep: c, pull: shrink, decay, .. } = &self.plan;
+        let (f, v) = (&reading.f, &reading.trace);
         let old = if self.plan.forget_trace { (0.0, 0.0) } else { (self.product, self.trace_norm2) };
         let (xi_v, zeta_v) = if self.plan.forget_trace { (0.0, 0.0) } else { (dot(xi, v), dot(zeta, v)) };
         let product = decay * c * c * old.0 - shrink * c * self.norm2 - eta * c * dot(zeta, f) - eta * decay * c * xi_v
@@ -612,7 +639,8 @@ impl<S: StepSize> Head<S> {
     fn certify<R: Regulariser>(&mut self, output: &Output, rules: &Rules<R>, example: &Example<'_>) {
         let plan = &self.plan;
         self.regret.holds &= plan.keep > 0.0;
-        if self.regret.holds {
+        // A quiet example leaves f as it is and adds nothing: its loss is at its least. See [`Regret`].
+        if self.regret.holds && !plan.quiet {
             let offset2 = rules.offset.then(|| dot(&self.offset, &self.offset));
             let form = output.form(&example.values[self.plane..], &plan.xi, &plan.xi);
             let xi2 = dot(&plan.xi, &plan.xi);

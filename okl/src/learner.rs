@@ -607,7 +607,8 @@ impl Learner {
         let lost = |head: &Head<AnyStep>, averaged| if averaged { head.mean_truncation } else { head.truncation };
         self.weighted_voices().map(|(weight, head, averaged)| weight * lost(head, averaged)).sum()
     }
-    /// A bound on the regret against every u with |u| <= `norm`, |b_u| <= `offset` (E25); none where it does not hold.
+    /// A bound on the regret against every u with |u| <= `norm`, |b_u| <= `offset` (E25); none where it does not hold. With
+    /// `shrink = on_update` the regulariser counts at updates only.
     ///
     /// A bank's is what it has lost more than one of its heads, plus that head's own bound, for the head where this is least;
     /// u is then a function of that head's width, and its regulariser that head's.
@@ -779,6 +780,7 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
             offset: config.offset,
             implicit: config.proximal(),
             allow_overshoot: config.allow_overshoot,
+            shrink: config.shrink,
         },
     });
     if let Threshold::Tracker { speed } = config.threshold {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::{Engine, Labels, Parts};
-use okl::head::{HeadParts, Rules};
+use okl::head::{HeadParts, Rules, Shrink};
 use okl::kernel::Kernel as AnyTypeKernel;
 use okl::loss::{AnyLoss, Eval, Loss, Reads, Theta};
 use okl::output::Output;
@@ -519,7 +519,7 @@ impl AnyTypeKernel<Vec<f64>> for Gaussian {
 }
 
 const PLAIN: Rules<AnyRegulariser> =
-    Rules { regulariser: AnyRegulariser::Square, offset: false, implicit: false, allow_overshoot: false };
+    Rules { regulariser: AnyRegulariser::Square, offset: false, implicit: false, allow_overshoot: false, shrink: Shrink::Always };
 
 type Any<P, L> = Engine<P, L, AnyStep, AnyBudget>;
 

@@ -12,7 +12,7 @@ use okl::budget::{AnyBudget, Budget, BudgetRule};
 use okl::config::{Choice, KernelRule, OperatorRule, Scale, Threshold};
 use okl::engine::{Engine, Labels, Parts};
 use okl::gram::Backend;
-use okl::head::{Average, HeadParts, Rules};
+use okl::head::{Average, HeadParts, Rules, Shrink};
 use okl::kernel::Kernel;
 use okl::loss::{AnyLoss, Loss, Reads};
 use okl::output::Output;
@@ -427,7 +427,13 @@ fn learned<P: for<'a> Space<Rows<'a> = &'a [Vec<f32>]>>(
     let (rows, y) = own_rows();
     let y: Vec<f64> = y.into_iter().flat_map(|y| vec![y; outputs]).collect();
     let budget = AnyBudget::new(BudgetRule::Window { terms: 60 }, 0.0);
-    let rules = Rules { regulariser: AnyRegulariser::Square, offset: true, implicit: false, allow_overshoot: false };
+    let rules = Rules {
+        regulariser: AnyRegulariser::Square,
+        offset: true,
+        implicit: false,
+        allow_overshoot: false,
+        shrink: Shrink::Always,
+    };
     let heads = vec![HeadParts { average: Average::Uniform, ..HeadParts::new(AnyStep::Constant { eta: 0.3 }, 0.01) }];
     let mut engine = Engine::new(Parts { space, loss, budget, heads, output, outputs, theta0: None, rules });
     let mut trace = Trace::default();

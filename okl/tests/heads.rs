@@ -3,7 +3,7 @@
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::{Engine, Labels, Parts};
 use okl::gram::{Backend, Rows, square};
-use okl::head::{Average, HeadParts, Rules};
+use okl::head::{Average, HeadParts, Rules, Shrink};
 use okl::kernel::AnyKernel;
 use okl::loss::AnyLoss;
 use okl::output::Output;
@@ -35,7 +35,13 @@ fn heads() -> Vec<HeadParts<AnyStep>> {
 }
 
 fn engine(loss: AnyLoss, budget: BudgetRule, heads: Vec<HeadParts<AnyStep>>) -> DenseEngine {
-    let rules = Rules { regulariser: AnyRegulariser::Square, offset: true, implicit: false, allow_overshoot: false };
+    let rules = Rules {
+        regulariser: AnyRegulariser::Square,
+        offset: true,
+        implicit: false,
+        allow_overshoot: false,
+        shrink: Shrink::Always,
+    };
     let space = Dense::new(vec![AnyKernel::Gaussian { gamma: 2.0 }], FEATURES, Backend::best());
     let budget = AnyBudget::new(budget, 0.0);
     Engine::new(Parts { space, loss, budget, heads, output: Output::Identity, outputs: 1, theta0: None, rules })

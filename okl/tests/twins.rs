@@ -188,8 +188,22 @@ const BUDGETS: [Budget; 3] = [Budget::Unlimited, Budget::Age { steps: 200 }, Bud
 const AVERAGES: [Average; 3] = [Average::None, Average::Uniform, Average::Exponential { rate: 0.01 }];
 
 /// NORMA with run `i`'s share of the settings that are not the loss's and the schedule's.
-fn norma(i: usize, loss: Loss, theta0: f64, (step, lambda): (Step, f64), d: usize, stream: &Stream) -> Report {
+fn norma(i: usize, loss: Loss, theta0: f64, schedule: (Step, f64), d: usize, stream: &Stream) -> Report {
+    norma_that_shrinks(false, i, loss, theta0, schedule, d, stream)
+}
+
+/// The same, shrinking at every example or at updates only (7.1).
+fn norma_that_shrinks(
+    on_update: bool,
+    i: usize,
+    loss: Loss,
+    theta0: f64,
+    (step, lambda): (Step, f64),
+    d: usize,
+    stream: &Stream,
+) -> Report {
     let mut twin = Norma::with_outputs(&kernels::gaussian(0.5), loss, step, lambda, d);
+    twin.state.shrink_on_update = on_update;
     (twin.budget, twin.average) = (BUDGETS[i % 3], AVERAGES[i / 2 % 3]);
     twin.offset = !loss.is_novelty() && i % 4 < 2;
     twin.state.theta = theta0;
@@ -204,12 +218,13 @@ fn norma(i: usize, loss: Loss, theta0: f64, (step, lambda): (Step, f64), d: usiz
     );
     let classes = matches!(loss, Loss::MaxMargin | Loss::Softmax);
     let toml = format!(
-        "loss = '{}'\nkernel = 'gaussian'\ngamma = 0.5\nstep = '{}'\nlambda = {lambda}\nbudget = '{}'\naverage = '{}'\noffset = {}\n{}{}{}",
+        "loss = '{}'\nkernel = 'gaussian'\ngamma = 0.5\nstep = '{}'\nlambda = {lambda}\nbudget = '{}'\naverage = '{}'\noffset = {}\n{}{}{}{}",
         loss_text(loss),
         step_text(step),
         budget_text(twin.budget),
         average_text(twin.average),
         twin.offset,
+        shrink_text(on_update),
         if adapts { format!("theta0 = {theta0}\n") } else { String::new() },
         if classes { classes_text(d) } else { String::new() },
         anchor_text(i),
@@ -217,6 +232,10 @@ fn norma(i: usize, loss: Loss, theta0: f64, (step, lambda): (Step, f64), d: usiz
     let report = check(&mut twin, &toml, loss.targets(d), &if i % 5 == 3 { weighted(stream) } else { stream.clone() });
     assert!(report.updates > 10, "{report:?}\n{toml}");
     report
+}
+
+fn shrink_text(on_update: bool) -> &'static str {
+    if on_update { "shrink = 'on_update'\n" } else { "" }
 }
 
 /// The stream with example weights, some of them 0.
@@ -263,6 +282,40 @@ fn norma_many_outputs() {
     }
     norma(7, Loss::Huber { sigma: 0.4 }, 0.0, SCHEDULES[4], 3, &vectors);
     norma(13, Loss::NuHuber { nu: 0.3 }, 0.5, SCHEDULES[5], 3, &vectors);
+}
+
+/// 7.1: f is shrunk at updates only. Every loss with one output, classes and vectors; budgets, averages and offsets in turn.
+#[test]
+fn norma_shrinks_on_update() {
+    for (l, (loss, theta0)) in twin::check::scalar_losses().into_iter().enumerate() {
+        let stream = twin::check::stream_for(loss, 1000);
+        norma_that_shrinks(true, l, loss, theta0, SCHEDULES[l % SCHEDULES.len()], 1, &stream);
+    }
+    norma_that_shrinks(true, 2, Loss::MaxMargin, 0.0, SCHEDULES[3], 4, &streams::classes(1000, 4, 3, 21));
+    let vectors = streams::vector_regression(1000, 3, 3, 22);
+    norma_that_shrinks(true, 1, Loss::Epsilon { epsilon: 0.2 }, 0.0, SCHEDULES[0], 3, &vectors);
+}
+
+/// 7.1 under SVMD: the trace and the norms have lambda = 0 where f is not shrunk.
+#[test]
+fn svmd_shrinks_on_update() {
+    let (signs, hinge) = (streams::two_classes(1000, 3, 31), Loss::Hinge { margin: 1.0 });
+    let numbers = streams::regression(1000, 3, 32);
+    let (smd, shrink) = (Smd::safe(0.3, 0.01), shrink_text(true));
+    let on_update = |budget, offset| move |t: &mut Svmd| (t.state.shrink_on_update, t.budget, t.offset) = (true, budget, offset);
+    svmd(0, hinge, smd, "smd:eta=0.3", 1, on_update(WINDOW, true), shrink, &signs);
+    svmd(1, hinge, Smd::svmd2005(1.0), "smd:eta=1,preset=svmd2005", 1, on_update(Budget::Unlimited, false), shrink, &signs);
+    svmd(2, Loss::Epsilon { epsilon: 0.2 }, smd, "smd:eta=0.3", 1, on_update(Budget::Age { steps: 90 }, false), shrink, &numbers);
+    svmd(
+        3,
+        Loss::MaxMargin,
+        smd,
+        "smd:eta=0.3",
+        4,
+        on_update(WINDOW, false),
+        &(classes_text(4) + shrink),
+        &streams::classes(1000, 4, 3, 33),
+    );
 }
 
 /// Every kernel, with a kinked and a smooth loss; smooth ones also free, without adoption.
@@ -481,15 +534,18 @@ fn implicit() {
         Loss::Huber { sigma: 0.3 },
         Loss::Quantile { q: 0.8 },
     ];
-    for (i, loss) in losses.into_iter().enumerate() {
+    let shrinking_on_update = [(Loss::Hinge { margin: 1.0 }, true), (Loss::Epsilon { epsilon: 0.2 }, true)];
+    for (i, (loss, on_update)) in losses.map(|loss| (loss, false)).into_iter().chain(shrinking_on_update).enumerate() {
         let (step, lambda) = [(Step::Constant { eta: 0.3 }, 0.05), (Step::InverseSqrt { eta: 2.0 }, 0.8)][i % 2];
         let mut twin = Implicit::new(&kernels::gaussian(0.5), loss, step, lambda);
+        twin.state.shrink_on_update = on_update;
         twin.offset = i % 3 != 0;
         let toml = format!(
-            "loss = '{}'\nkernel = 'gaussian:0.5'\nimplicit = true\nstep = '{}'\nlambda = {lambda}\nbudget = 'unlimited'\noffset = {}\n{}",
+            "loss = '{}'\nkernel = 'gaussian:0.5'\nimplicit = true\nstep = '{}'\nlambda = {lambda}\nbudget = 'unlimited'\noffset = {}\n{}{}",
             loss_text(loss),
             step_text(step),
             twin.offset,
+            shrink_text(on_update),
             anchor_text(i),
         );
         check(&mut twin, &toml, 1, &twin::check::stream_for(loss, 1000));

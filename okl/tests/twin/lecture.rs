@@ -219,11 +219,21 @@ impl Twin for Implicit {
         let z = self.state.f(x)[0] + self.state.b[0];
         let eta = self.step.eta(self.state.xs.len() + 1, self.state.lambda);
         let s = 1.0 / (1.0 + eta * self.state.lambda);
+        let at_z = self.loss.eval(&[z], y, 0.0);
+        if self.state.shrink_on_update && at_z.xi[0] == 0.0 {
+            (self.state.gaps, self.state.eta) = (at_z.gaps, eta);
+            self.state.xs.push(x.to_vec());
+            update(&mut self.state, 1.0, 0.0); //                         7.1: no gradient at f_t, no step
+            return vec![z];
+        }
         let z0 = s * (z - self.state.b[0]) + self.state.b[0];
         let bound = 1.0 + self.loss.eval(&[z0], y, 0.0).xi[0].abs(); //   |xi| at the new z is no larger than at z0
         let xi = golden_section(|xi| self.objective(xi, x, y, eta), -bound, bound);
         self.state.gaps = self.loss.eval(&[z0], y, 0.0).gaps; //          whether a term appears is decided at z0
         let xi = if xi.abs() < 1e-6 && !self.state.gaps.is_empty() { 0.0 } else { xi }; // a flat piece: no action
+        if self.state.shrink_on_update {
+            self.state.gaps.extend(at_z.gaps);
+        }
         let st = &mut self.state;
         st.xs.push(x.to_vec());
         update(st, s, -eta * s * xi); //                                  3.3

@@ -98,6 +98,8 @@ pub struct Term {
 pub struct State {
     pub kernel: Kernel,
     pub lambda: f64,
+    /// f is shrunk only where the loss has a gradient (7.1).
+    pub shrink_on_update: bool,
     /// f(x) = output sum_i k(x_i, x) alpha_i and <f, g> = sum_ij k_ij alpha_i' metric beta_j: both J.
     pub output: Matrix,
     pub metric: Matrix,
@@ -119,6 +121,7 @@ impl State {
         State {
             kernel: kernel.clone(),
             lambda,
+            shrink_on_update: false,
             output: identity(outputs),
             metric: identity(outputs),
             xs: vec![],
@@ -179,6 +182,11 @@ impl State {
             term.alpha.iter_mut().for_each(|a| *a = 0.0);
         }
         self.terms.retain(|term| term.live || keep);
+    }
+
+    /// The regulariser that this example's gradient counts.
+    pub fn lambda_at(&self, xi: &[f64]) -> f64 {
+        if self.shrink_on_update && xi.iter().all(|xi| *xi == 0.0) { 0.0 } else { self.lambda }
     }
 
     pub fn adopt(&mut self, subject: &dyn Subject) {

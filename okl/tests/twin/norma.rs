@@ -96,10 +96,11 @@ impl Twin for Norma {
         let Eval { xi, dtheta, gaps, .. } = self.loss.eval(&z, y, self.state.theta); // c'(x, y, f(x))
         let xi = scale(weight, &xi);
         let eta = self.step.eta(t, self.state.lambda);
+        let lambda = self.state.lambda_at(&xi); //                                7.1
         let s = &mut self.state;
         s.xs.push(x.to_vec());
         for term in &mut s.terms {
-            term.alpha = scale(1.0 - eta * s.lambda, &term.alpha); //             N(10); E1
+            term.alpha = scale(1.0 - eta * lambda, &term.alpha); //               N(10); E1
         }
         s.append(scale(-eta, &xi), vec![0.0; d]); //                              N(9); E6
         if self.offset {

@@ -88,10 +88,10 @@ impl Twin for Svmd {
         let t = self.state.xs.len();
         self.gram.push(self.state.xs.iter().map(|xi| (self.state.kernel)(xi, x)).collect());
         self.before = (self.state.b.clone(), self.w.clone(), self.state.theta, self.q);
-        let lambda = self.state.lambda;
         let u = self.state.sum(x, |term| &term.beta); //                          v_t(x_t): V(19)
         let Eval { xi, h, dtheta, gaps, bends, .. } = self.loss.eval(&z, y, self.state.theta); // Table 1
         let (xi, dtheta) = (scale(weight, &xi), weight * dtheta);
+        let lambda = self.state.lambda_at(&xi); //                                7.1
 
         let mut g: Vec<_> = self.state.terms.iter().map(|term| (term.time, scale(lambda, &term.alpha))).collect();
         g.push((t, xi.clone())); //                                               g_t = lambda f + K_x xi: V(12)-(13)
