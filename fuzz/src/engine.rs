@@ -166,7 +166,7 @@ impl Bytes<'_> {
 
 /// One learner of each kind, all with a past.
 const LEARNERS: [&str; 10] = [
-    "loss = 'hinge'\nkernel = 'gaussian:0.5'\nbudget = 'merge:3'\noffset = true",
+    "loss = 'hinge'\nkernel = 'gaussian:0.5'\nbudget = 'merge:3'\noffset = true\nshrink = 'on_update'",
     "loss = 'softmax'\nkernel = 'linear'\nbudget = 'transfer:3'\nstep = 'smd:eta=0.2'",
     "loss = 'max_margin'\nclasses = [0, 1, 2]\nbudget = 'age:4'\nscale = 'standard'\nwarmup = 6",
     "loss = 'squared'\nkernel = 'polynomial:degree=2'\nbudget = 'window:3'\nstep = 'constant:0.1'",

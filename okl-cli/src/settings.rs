@@ -26,6 +26,7 @@ pub fn given(settings: &Settings) -> anyhow::Result<Map<String, Value>> {
         ("step", &settings.step),
         ("budget", &settings.budget),
         ("regulariser", &settings.regulariser),
+        ("shrink", &settings.shrink),
         ("average", &settings.average),
         ("threshold", &settings.threshold),
         ("scale", &settings.scale),

@@ -65,6 +65,9 @@ type Vector<'py> = Bound<'py, PyArray1<f64>>;
 ///     scale
 ///         none, standard or auto: what is done to features first. Default "auto": units of their deviation, unless `gamma` is
 ///         given or more than eight features share one range.
+///     shrink
+///         When f is shrunk by lam: "always" (at every row), or "on_update" (at rows with an update, as the authors' script for
+///         novelty detection does). Default "always".
 ///     implicit, regulariser, threshold, theta0, warmup, anchor, allow_overshoot
 ///         As on the command line; ``okl learn --help`` has a line on each.
 ///

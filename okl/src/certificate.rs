@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 mod tracker;
 
-pub use tracker::Tracker;
 pub(crate) use tracker::Scores;
+pub use tracker::Tracker;
 
 /// CERT-R of E25: for any u with offset b_u,
 ///

@@ -81,7 +81,7 @@ impl Frame {
             self.shift.resize(features, 0.0);
             // One unit for all columns is that of new columns, too; see `common_unit`.
             let first = self.factor[0];
-            let common = libm::frexp(first).0 == 0.5 && self.factor.iter().all(|f| *f == first);
+            let common = libm::log2(first).abs() > 32.0 && libm::frexp(first).0 == 0.5 && self.factor.iter().all(|f| *f == first);
             self.factor.resize(features, if common { first } else { 1.0 });
         }
     }

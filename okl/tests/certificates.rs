@@ -316,6 +316,35 @@ fn regret_with_a_budget_is_below_its_certificate() {
     }
 }
 
+/// 7.1: with `shrink = on_update` the bound is on the losses plus the regulariser of the examples with an update. These losses have a
+/// gradient exactly where they are not 0.
+#[test]
+fn regret_is_bounded_when_shrinking_on_update() {
+    let (m, mut quiet) = (150, 0);
+    for (name, lambda, offset) in [("hinge", 0.05, true), ("epsilon:0.1", 0.05, false), ("max_margin", 0.05, true)] {
+        let data = data_for(name, m, 7);
+        let (gram, list) = (gram(&data), comparators(name, lambda, offset, &data));
+        let others: Vec<_> =
+            list.iter().map(|u| (risks(name, 0.0, u, &data), u.norm(), dot(&u.offset, &u.offset).sqrt())).collect();
+        for (budget, step) in [("unlimited", "pegasos:1"), ("age:20", "constant:0.3"), ("window:15", "smd:eta=0.3,mu=0.1")] {
+            let mut l = learner(&(settings(name, step, lambda, offset, budget) + "shrink='on_update'\n"));
+            let mut regret = vec![0.0; list.len()];
+            for i in 0..m {
+                let norm2 = norm2(&l, &gram, m);
+                let ours = loss(name, &data.teach(&mut l, i, None), data.target(i));
+                let counts = if ours > 0.0 { 0.5 * lambda } else { 0.0 };
+                quiet += usize::from(ours == 0.0);
+                for (regret, (losses, norm, b)) in regret.iter_mut().zip(&others) {
+                    *regret += ours + counts * norm2 - losses[i] - counts * norm * norm;
+                    let bound = l.regret_bound(*norm, *b).unwrap();
+                    assert!(*regret <= bound, "{name} {step} {budget} t {}: {regret} > {bound}", i + 1);
+                }
+            }
+        }
+    }
+    assert!(quiet > 200, "only {quiet} examples without an update");
+}
+
 /// What is dropped enters the certificate with 1/eta, and with lambda for the norm that the drop may raise. One point,
 /// alternating signs, one term: every step is f' = c f + new = 0 and then drops c f, so that f'' = new; all is linear and
 /// E25's inequality an equality. With 1/L' in place of 1/eta + lambda (as 3.6 prints it) the bound breaks at t = 5.

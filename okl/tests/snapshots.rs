@@ -121,6 +121,22 @@ fn golden_files_resume_to_the_same_bits() {
     }
 }
 
+/// A tracker under a linear kernel, written before scores of any sign had a tracker of their own, goes on as it was: the thresholds and
+/// scores are those that the version which wrote the file printed for the next 40 rows.
+#[test]
+fn an_older_tracker_of_a_linear_kernel_goes_on() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/linear-tracker-3");
+    let mut learner = Learner::from_bytes(&std::fs::read(path.with_extension("okl")).unwrap()).unwrap();
+    let printed = std::fs::read_to_string(path.with_extension("scores")).unwrap();
+    for (i, line) in (60..100).zip(printed.lines().skip(1)) {
+        learner = Learner::from_bytes(&learner.to_bytes()).unwrap();
+        let x = [0, 1, 2].map(|j: i32| ((i * 37 + j * 53 + i * i * 7) % 101 - 50) as f32 / 32.0);
+        let (threshold, score) = line.split_once(',').unwrap();
+        assert_eq!(learner.threshold(), Some(threshold.parse().unwrap()), "row {i}");
+        assert_eq!(learner.learn(&Batch::new(&x, 3)).unwrap().values, [score.parse::<f64>().unwrap()], "row {i}");
+    }
+}
+
 /// A file from before a setting existed has the checksum of its own bytes, and means what it meant: as if `allow_overshoot`
 /// (whose default is what came before it) were new.
 #[test]

@@ -58,6 +58,9 @@ pub struct Settings {
     /// The classes, separated by commas; others are errors
     #[arg(long, value_delimiter = ',')]
     pub classes: Vec<String>,
+    /// When f is shrunk by lambda: always (at every row), on_update (at rows with an update)
+    #[arg(long)]
+    pub shrink: Option<String>,
     /// none, uniform, exponential:RATE
     #[arg(long)]
     pub average: Option<String>,

@@ -5,7 +5,7 @@
 #![allow(dead_code)]
 
 use okl::budget::BudgetRule;
-use okl::config::{Anchor, Choice, Gamma, KernelRule, OperatorPart, OperatorRule, Scale, Threshold};
+use okl::config::{Anchor, Choice, Gamma, KernelRule, OperatorPart, OperatorRule, Scale, Shrink, Threshold};
 use okl::head::Average;
 use okl::loss::{AnyLoss, Loss, Reads, SigmaRule};
 use okl::regulariser::AnyRegulariser;
@@ -218,7 +218,7 @@ fn matrix(size: usize, singular: bool) -> Vec<f64> {
 }
 
 type Parts = (KernelRule, AnyLoss, Choice<AnyStep>, Option<BudgetRule>, KernelRule);
-type Settings = (Choice<f64>, bool, bool, bool, AnyRegulariser, Choice<Average>, usize);
+type Settings = (Choice<f64>, bool, bool, bool, AnyRegulariser, Choice<Average>, usize, bool);
 type Frames = (usize, usize, bool, bool, usize);
 
 fn parts() -> impl Strategy<Value = (Parts, Settings, Frames)> {
@@ -241,6 +241,7 @@ fn parts() -> impl Strategy<Value = (Parts, Settings, Frames)> {
         regulariser,
         average,
         0..5usize,
+        prop::bool::weighted(0.25),
     );
     let frames = (0..5usize, select(vec![1usize, 3, 8, 21, 64]), any::<bool>(), any::<bool>(), 0..3usize);
     (parts, settings, frames)
@@ -256,7 +257,7 @@ fn shape(rows: std::ops::Range<usize>, features: std::ops::Range<usize>) -> impl
 
 /// A configuration with everything drawn on its own, repaired until it is accepted.
 fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Settings, Frames), shape: &Shape) -> Config {
-    let (lambda, implicit, offset, allow_overshoot, regulariser, average, operator) = settings;
+    let (lambda, implicit, offset, allow_overshoot, regulariser, average, operator, on_update) = settings;
     let (scale, warmup, anchored, tracked, classes) = frames;
     let reads = loss.reads();
     let size = if matches!(reads, Reads::Vector | Reads::Class) { shape.outputs + usize::from(reads == Reads::Class) } else { 1 };
@@ -275,6 +276,7 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
         offset,
         allow_overshoot,
         regulariser,
+        shrink: if on_update { Shrink::OnUpdate } else { Shrink::Always },
         average,
         warmup,
         operator: match operator {
