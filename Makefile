@@ -1,7 +1,7 @@
 # Everything this project does, one target each. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint backends examples python wheel demo bench speed endurance fuzz doc
+.PHONY: help test lint backends examples python wheel demo bench speed endurance soak fuzz doc
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -66,6 +66,16 @@ speed: ## the table of ratios of benchmarks/speed.md, then the parts with criter
 
 endurance: ## ten million steps of small models; the record is benchmarks/endurance.md
 	OKL_ENDURANCE=10000000 cargo test -p okl --test endurance -- --nocapture
+
+soak: ## the attack on all certificates for TIME seconds in PROCESSES processes; appends to benchmarks/attack.md
+	cargo test -p okl --test attack --no-run
+	@start=$$(date +%s); pids=; for i in $$(seq $(PROCESSES)); do \
+		OKL_ATTACK_DATE=$$(date +%F) OKL_ATTACK_SECONDS=$(TIME) OKL_ATTACK_SEED=$$((start * 10000000 + i * 1000000)) \
+		OKL_ATTACK_RECORD=$(CURDIR)/benchmarks/attack.md cargo test -q -p okl --test attack certificates -- --nocapture & pids="$$pids $$!"; \
+	done; for pid in $$pids; do wait $$pid || failed=1; done; test -z "$$failed"
+
+TIME = 3600
+PROCESSES = 2
 
 fuzz: ## five minutes of each fuzz target (needs cargo-fuzz)
 	cd fuzz && for target in $(notdir $(basename $(wildcard fuzz/fuzz_targets/*.rs))); do mkdir -p target/corpus/$$target; RUSTC_BOOTSTRAP=1 cargo fuzz run $$target target/corpus/$$target corpus/$$target -- -max_total_time=300 || exit 1; done

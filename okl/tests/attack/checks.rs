@@ -1,0 +1,341 @@
+//! What is checked while a case runs.
+
+use okl::Workspace;
+use okl::budget::BudgetRule;
+
+use crate::case::{Case, Target};
+use crate::follow::{Failure, Run, Seen, Voice, fail, truncation, within};
+use crate::kernels::U;
+use crate::losses::{loss, outside};
+use crate::points::{Function, norm};
+use crate::regret::Ledger;
+use crate::rng::Rng;
+use okl::regulariser::Regulariser;
+
+/// Roundings of what is carried from term to term, in units of 2^-24 of sum |alpha| sqrt k over all updates.
+const CARRIED: f64 = 8.0;
+
+/// Alerts, counted from what every row left behind.
+#[derive(Debug, Default)]
+struct Alerts {
+    outside: f64,
+    total: f64,
+}
+
+/// Runs a case and checks it. What fails where a kernel value is beyond single precision is a finding of its own.
+pub fn check(case: &Case) -> Result<(), Failure> {
+    check_deflated(case, 1.0)
+}
+
+/// As `check`, with every truncation error taken times a number: below one, the attack has to win.
+pub fn check_deflated(case: &Case, deflate: f64) -> Result<(), Failure> {
+    let Some(mut run) = Run::start(case)? else { return Ok(()) };
+    run.deflate = deflate;
+    walk(case, &mut run).map_err(|failure| {
+        if run.points.largest_diagonal() < 1e38 {
+            return failure;
+        }
+        let text = format!("{}: {}", failure.check, failure.text);
+        Failure { check: "kernel beyond f32", row: failure.row, text }
+    })
+}
+
+/// c = 1 - eta lambda omega'(|f|)/|f| with the true |f|, for the regularisers that ask for it.
+fn shrinking(run: &Run, seen: &Seen, t: usize) -> Result<(), Failure> {
+    if !seen.learned || run.config.regulariser.is_square() || run.config.allow_overshoot {
+        return Ok(());
+    }
+    for (h, shadow) in run.shadows.iter().enumerate() {
+        let head = &run.learner.engine().heads()[h];
+        let n = run.points.inner(&shadow.shape, &shadow.live, &shadow.live).max(0.0);
+        let slack = 2.0 * shadow.norm_slack + 1e-6 * n;
+        if n <= 4.0 * slack {
+            continue;
+        }
+        let keep = |n: f64| (1.0 - head.eta() * head.lambda() * run.config.regulariser.pull(n.sqrt())).max(0.0);
+        let (a, b) = (keep(n - slack), keep(n + slack));
+        let (found, _) = head.last_update();
+        if found < a.min(b) - 1e-6 || found > a.max(b) + 1e-6 {
+            let text = format!("head {h}: f shrinks by {found}, by the true |f| = {:e} it is {}", n.sqrt(), keep(n));
+            return fail("regulariser", t, text);
+        }
+    }
+    Ok(())
+}
+
+fn walk(case: &Case, run: &mut Run) -> Result<(), Failure> {
+    let mut rng = Rng::new(case.seed ^ 0xa77a_c4ed);
+    let mut alerts = Alerts::default();
+    let mut ledger = Ledger::new(run.shadows.len());
+    let n = case.rows.len();
+    for t in 0..n {
+        let skipped = run.learner.skipped();
+        let weights = run.learner.engine().bank().map_or(vec![1.0], |bank| bank.weights().to_vec());
+        let seen = run.step(t)?;
+        scores(run, &seen, &weights, t)?;
+        shrinking(run, &seen, t)?;
+        skips(run, skipped, t)?;
+        alerts.count(run, &seen, t)?;
+        ledger.count(run, &seen, t);
+        run.follow(&seen);
+        standing(run, t)?;
+        if n <= 30 || t + 1 == n || rng.chance(8.0 / n as f64) {
+            functions(run, &mut rng, t)?;
+            norms(run, t)?;
+            alerts.certificate(run, t)?;
+        }
+    }
+    ledger.check(run, n - 1).map(drop)
+}
+
+/// Scores are f(x) + b of the function the engine holds.
+fn scores(run: &Run, seen: &Seen, weights: &[f64], t: usize) -> Result<(), Failure> {
+    if let Some(bad) = seen.scores.iter().find(|v| !v.is_finite()) {
+        return fail("score not finite", t, format!("{bad}"));
+    }
+    let outputs = seen.scores.len();
+    let (mut expected, mut slack) = (vec![0.0; outputs], 0.0);
+    for (voice, w) in run.voices.iter().zip(weights) {
+        let z = run.score(voice, seen.point, outputs);
+        expected.iter_mut().zip(&z).for_each(|(e, z)| *e += w * z);
+        slack += w * run.score_rounding(voice, seen.point);
+    }
+    let apart = norm(&expected.iter().zip(&seen.scores).map(|(a, b)| a - b).collect::<Vec<_>>());
+    if apart > slack + 1e-12 * norm(&expected) {
+        return fail(
+            "score",
+            t,
+            format!("score {:?}, f(x) + b = {expected:?}, apart {apart:e}, rounding {slack:e}", seen.scores),
+        );
+    }
+    Ok(())
+}
+
+/// A step is left out only where it would not be finite: far from it, none is.
+fn skips(run: &Run, before: u64, t: usize) -> Result<(), Failure> {
+    if run.learner.skipped() == before {
+        return Ok(());
+    }
+    let row = &run.case.rows[t];
+    let y = if let Target::Numbers(y) = &row.y { norm(y) } else { 1.0 };
+    let x = row.x.iter().fold(0.0f32, |a, v| a.max(v.abs()));
+    let least = run.shadows.iter().map(|s| s.history).fold(f64::INFINITY, f64::min);
+    if run.shadows.len() > 1 && least < 1e6 && y < 1e6 && row.weight < 1e6 && x < 1e4 {
+        return fail("bank stopped", t, format!("all heads skip a step, though the smallest has sum |alpha| sqrt k = {least:e}"));
+    }
+    let largest = run.shadows.iter().map(|s| s.history).fold(0.0, f64::max);
+    if largest < 1e100 && y < 1e100 && row.weight < 1e100 && x < 1e4 {
+        return fail("skipped", t, format!("a step was skipped; sum |alpha| sqrt k = {largest:e}, |y| = {y:e}, |x| = {x:e}"));
+    }
+    Ok(())
+}
+
+/// What holds after every row: budgets keep their word.
+fn standing(run: &Run, t: usize) -> Result<(), Failure> {
+    let budget = run.config.budget();
+    if let Some(capacity) = budget.capacity().filter(|&c| run.learner.terms() > c) {
+        return fail("capacity", t, format!("{} terms, {capacity} at most", run.learner.terms()));
+    }
+    if let BudgetRule::Certified { error } = budget {
+        let of_learner = run.learner.truncation_error();
+        let worst = run.learner.engine().heads().iter().map(|h| h.truncation_error()).fold(of_learner, f64::max);
+        if worst > error {
+            return fail("certified", t, format!("certified:{error}, truncation error {worst} (learner {of_learner})"));
+        }
+    }
+    if let BudgetRule::Age { steps } = budget {
+        let (terms, now) = (run.learner.engine().terms(), run.learner.examples());
+        let oldest = terms.live().filter_map(|slot| terms.birth(slot)).min().unwrap_or(now);
+        if now.saturating_sub(oldest) > steps {
+            return fail("age", t, format!("age:{steps}, a term written at {oldest} lives at {now}"));
+        }
+    }
+    Ok(())
+}
+
+/// |f_full - f| <= truncation error + rounding, in H and at points.
+fn functions(run: &mut Run, rng: &mut Rng, t: usize) -> Result<(), Failure> {
+    let probes = probes(run, rng, t);
+    for h in 0..run.shadows.len() {
+        for mean in [false, true] {
+            if mean && run.shadows[h].average == okl::head::Average::None {
+                continue;
+            }
+            in_h(run, h, mean, t)?;
+        }
+    }
+    for (x, point) in probes {
+        at_a_point(run, &x, point, t)?;
+    }
+    Ok(())
+}
+
+/// Rows to ask f at: some seen, some near them.
+fn probes(run: &mut Run, rng: &mut Rng, t: usize) -> Vec<(Vec<f32>, usize)> {
+    let mut out = Vec::new();
+    for i in 0..4 {
+        let mut x = run.case.rows[rng.below(t + 1)].x.clone();
+        if i % 2 == 1 {
+            x.iter_mut().for_each(|v| *v += (v.abs() * 0.3 + 1e-3) * rng.normal() as f32);
+            x.iter_mut().for_each(|v| *v = v.clamp(-9e14, 9e14));
+        }
+        let framed = run.framed(&x);
+        let point = run.points.number(&framed);
+        out.push((x, point));
+    }
+    out
+}
+
+fn in_h(run: &Run, h: usize, mean: bool, t: usize) -> Result<(), Failure> {
+    let shadow = &run.shadows[h];
+    let (full, live) = if mean { (&shadow.full_mean, &shadow.live_mean) } else { (&shadow.full, &shadow.live) };
+    let claimed = run.deflate * truncation(&run.learner.engine().heads()[h], mean);
+    let apart = full.minus(live);
+    let distance = run.points.inner(&shadow.shape, &apart, &apart).max(0.0).sqrt();
+    let slack =
+        CARRIED * U * shadow.history + 1e-7 * run.points.mass(&shadow.shape, &apart) + claimed * 1e-5 + 1e-12 * shadow.peak;
+    if !within(distance, claimed + slack) {
+        let check = if mean { "truncation of the average" } else { "truncation" };
+        let text = format!("head {h}: |f_full - f| = {distance:e}, truncation error {claimed:e}, rounding {slack:e}");
+        return fail(check, t, text);
+    }
+    Ok(())
+}
+
+/// The combined score of all voices against what they would be with nothing dropped.
+fn at_a_point(run: &Run, x: &[f32], point: usize, t: usize) -> Result<(), Failure> {
+    let learner = &run.learner;
+    let scores = match learner.predict(&mut Workspace::default(), x, x.len()) {
+        Ok(scores) => scores.values,
+        Err(e) => return fail("predict refused", t, e.to_string()),
+    };
+    if scores.iter().any(|v| !v.is_finite()) {
+        return fail("prediction not finite", t, format!("{scores:?} at {x:?}"));
+    }
+    let weights = learner.engine().bank().map_or(vec![1.0], |bank| bank.weights().to_vec());
+    if weights.len() != run.voices.len() || weights.iter().any(|w| !w.is_finite() || *w < 0.0) {
+        return fail("weights", t, format!("{weights:?} of {} voices", run.voices.len()));
+    }
+    let (mut full, mut rounding, mut reach, mut own_claim) = (vec![0.0; scores.len()], 0.0, 0.0f64, 0.0);
+    for (voice, w) in run.voices.iter().zip(&weights) {
+        let shadow = &run.shadows[voice.head];
+        let z = full_score(run, voice, point, scores.len());
+        full.iter_mut().zip(&z).for_each(|(f, z)| *f += w * z);
+        let at = run.points.reach(&shadow.shape, point);
+        let carried = CARRIED * U * shadow.history * at;
+        rounding += w * (run.score_rounding(voice, point) + carried + 1e-12 * norm(&z));
+        reach = reach.max(at);
+        own_claim += w * truncation(&learner.engine().heads()[voice.head], voice.mean) * at;
+    }
+    let apart = norm(&full.iter().zip(&scores).map(|(a, b)| a - b).collect::<Vec<_>>());
+    let claimed = learner.truncation_error() * reach;
+    let noise = 1e-5 * claimed + rounding;
+    if !within(apart, claimed + noise) {
+        let text = format!("score {scores:?}, in full {full:?}: apart {apart:e}, claimed {claimed:e}, rounding {rounding:e}");
+        return fail("truncation at a point", t, text);
+    }
+    if own_claim > claimed * (1.0 + 1e-9) + 1e-300 && run.voices.len() == 1 {
+        return fail("truncation of the learner", t, format!("claimed {claimed:e}, by its heads {own_claim:e}"));
+    }
+    Ok(())
+}
+
+fn full_score(run: &Run, voice: &Voice, point: usize, outputs: usize) -> Vec<f64> {
+    let shadow = &run.shadows[voice.head];
+    let f = if voice.mean { &shadow.full_mean } else { &shadow.full };
+    let mut z = run.points.eval(&shadow.shape, f, point, outputs);
+    z.iter_mut().zip(&shadow.offset[usize::from(voice.mean)]).for_each(|(z, b)| *z += b);
+    z
+}
+
+/// |f|² is what it claims: exact until a drop, an upper bound after; exact under smd, as are <f, v> and |v|².
+fn norms(run: &Run, t: usize) -> Result<(), Failure> {
+    for (h, shadow) in run.shadows.iter().enumerate() {
+        let head = &run.learner.engine().heads()[h];
+        let true_norm = run.points.inner(&shadow.shape, &shadow.live, &shadow.live);
+        let kept = head.norm2();
+        let mass = run.points.mass(&shadow.shape, &shadow.live).max(shadow.history);
+        let slack = 2.0 * shadow.norm_slack + 1e-12 * mass * mass + 1e-6 * kept;
+        let exact = head.truncation_error() == 0.0 || run.under_smd();
+        if !within(true_norm - slack, kept) || (exact && !within(kept, true_norm + slack)) {
+            let text = format!("head {h}: norm2 {kept:e}, by the Gram matrix {true_norm:e}, rounding {slack:e}, exact {exact}");
+            return fail("norm", t, text);
+        }
+        if run.under_smd() {
+            trace(run, h, &shadow.live, &shadow.live_trace, t)?;
+        }
+    }
+    Ok(())
+}
+
+fn trace(run: &Run, h: usize, f: &Function, v: &Function, t: usize) -> Result<(), Failure> {
+    let shadow = &run.shadows[h];
+    let head = &run.learner.engine().heads()[h];
+    let (fv, vv) = (run.points.inner(&shadow.shape, f, v), run.points.inner(&shadow.shape, v, v));
+    let (mf, mv) = (run.points.mass(&shadow.shape, f).max(shadow.history), run.points.mass(&shadow.shape, v));
+    let slack = |a: f64, b: f64| 1e-4 * a * b + 1e-300 + 40.0 * shadow.norm_slack;
+    if (head.trace_product() - fv).abs() > slack(mf, mv.max(mf))
+        || (head.trace_norm2() - vv).abs() > slack(mv.max(mf), mv.max(mf))
+    {
+        let text = format!("<f, v> {} against {fv}, |v|² {} against {vv}", head.trace_product(), head.trace_norm2());
+        return fail("trace", t, text);
+    }
+    Ok(())
+}
+
+impl Alerts {
+    fn count(&mut self, run: &Run, seen: &Seen, t: usize) -> Result<(), Failure> {
+        let row = &run.case.rows[t];
+        if let (Some(threshold), Some(alert), true) = (seen.threshold, seen.outside, run.tracked())
+            && alert != (seen.scores[0] < threshold)
+        {
+            return fail("alert", t, format!("score {}, threshold {threshold}, alert {alert}", seen.scores[0]));
+        }
+        if !seen.learned {
+            return Ok(());
+        }
+        if let Some(alert) = seen.outside {
+            self.total += row.weight;
+            self.outside += if alert { row.weight } else { 0.0 };
+        }
+        if run.tracked() {
+            return Ok(());
+        }
+        let last = Voice { head: 0, mean: false };
+        let z = run.score(&last, seen.point, seen.scores.len());
+        if let (Some((own, gap)), Some(alert)) = (outside(&run.config.loss, &z, &row.y, seen.theta), seen.outside)
+            && own != alert
+            && gap > run.score_rounding(&last, seen.point) + 1e-12 * (norm(&z) + seen.theta)
+        {
+            return fail("outside", t, format!("z = {z:?}, theta = {}, reported {alert}", seen.theta));
+        }
+        Ok(())
+    }
+
+    fn certificate(&self, run: &Run, t: usize) -> Result<(), Failure> {
+        let Some(rate) = run.learner.alert_rate() else { return Ok(()) };
+        if self.total == 0.0 {
+            return Ok(());
+        }
+        let counted = self.outside / self.total;
+        if (counted - rate.rate).abs() > 1e-9 {
+            return fail("alert count", t, format!("rate {}, counted {counted} of weight {}", rate.rate, self.total));
+        }
+        if !within((counted - rate.nu).abs(), rate.bound * (1.0 + 1e-9) + 1e-9) {
+            return fail("alert rate", t, format!("rate {counted}, nu {}, certified within {}", rate.nu, rate.bound));
+        }
+        Ok(())
+    }
+}
+
+impl Run<'_> {
+    /// Is there a threshold of its own for the averaged score?
+    pub fn tracked(&self) -> bool {
+        self.learner.engine().heads()[0].tracker().is_some()
+    }
+}
+
+/// The loss of a row at given scores.
+pub fn loss_of(run: &Run, seen: &Seen, t: usize, z: &[f64], theta: f64) -> f64 {
+    loss(&run.config.loss, z, &run.case.rows[t].y, seen.class, theta)
+}

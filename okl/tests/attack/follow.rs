@@ -1,0 +1,347 @@
+//! One run of a case, row by row, with a shadow in f64 beside every head that keeps every term.
+
+use std::collections::HashMap;
+
+use okl::config::{Member, OperatorRule};
+use okl::head::{Average, Head};
+use okl::step::AnyStep;
+use okl::{Config, Learner};
+
+use crate::case::{Case, Row, Target};
+use crate::points::{Function, Points, Shape, norm};
+
+/// What a run found: which check, and the figures.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The check.
+    pub check: &'static str,
+    /// The row after which it failed.
+    pub row: usize,
+    /// The figures.
+    pub text: String,
+}
+
+/// A failure, as a result.
+pub fn fail<T>(check: &'static str, row: usize, text: String) -> Result<T, Failure> {
+    Err(Failure { check, row, text })
+}
+
+/// Is a number at most another? A number that is not one is not.
+pub fn within(a: f64, limit: f64) -> bool {
+    a <= limit
+}
+
+/// One score of a head: its last hypothesis or its average.
+#[derive(Clone, Debug)]
+pub struct Voice {
+    /// The head.
+    pub head: usize,
+    /// Is it the average that speaks?
+    pub mean: bool,
+}
+
+/// The shadow of one head.
+#[derive(Clone, Debug)]
+pub struct Shadow {
+    /// Its kernel and operator.
+    pub shape: Shape,
+    /// How its hypotheses are averaged.
+    pub average: Average,
+    /// f with nothing dropped.
+    pub full: Function,
+    /// The average with nothing dropped.
+    pub full_mean: Function,
+    /// f as the engine holds it.
+    pub live: Function,
+    /// The average as the engine holds it.
+    pub live_mean: Function,
+    /// SVMD's trace as the engine holds it.
+    pub live_trace: Function,
+    /// The offset, and that of the average.
+    pub offset: [Vec<f64>; 2],
+    /// sum |alpha| sqrt k over all updates, shrunk as f is: what roundings are relative to.
+    pub history: f64,
+    /// The largest that `history` has been.
+    pub peak: f64,
+    /// How far the norm that is kept may be from the true one by rounding.
+    pub norm_slack: f64,
+}
+
+/// What one row left behind.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Was it learned?
+    pub learned: bool,
+    /// The scores.
+    pub scores: Vec<f64>,
+    /// The loss that was reported.
+    pub loss: Option<f64>,
+    /// Outside?
+    pub outside: Option<bool>,
+    /// The threshold.
+    pub threshold: Option<f64>,
+    /// Theta before the row.
+    pub theta: f64,
+    /// The row as a point.
+    pub point: usize,
+    /// The class of the row, by its number.
+    pub class: Option<usize>,
+}
+
+/// A run under way.
+#[derive(Debug)]
+pub struct Run<'a> {
+    /// The case.
+    pub case: &'a Case,
+    /// The settings in force, everything found that is found from data.
+    pub config: Config,
+    /// The learner.
+    pub learner: Learner,
+    /// All points.
+    pub points: Points,
+    /// One per head.
+    pub shadows: Vec<Shadow>,
+    /// In the order of the bank's weights.
+    pub voices: Vec<Voice>,
+    /// Rows framed otherwise than by (x - shift) * factor in f64, rounded once.
+    pub frame_differs: usize,
+    /// What truncation errors are multiplied by, to see that a false one is found out.
+    pub deflate: f64,
+    classes: HashMap<i64, usize>,
+}
+
+/// The configuration after the warm-up, which a learner built from it does not need.
+fn frozen(case: &Case, config: Config) -> Result<Option<Config>, Failure> {
+    let mut learner = Learner::new(config).map_err(|e| Failure { check: "refused late", row: 0, text: e.to_string() })?;
+    let all = case.columns(0, case.rows.len());
+    if let Err(e) = learner.learn(&all.batch()) {
+        return fail("refused rows", 0, e.to_string());
+    }
+    Ok((!learner.warming_up()).then(|| learner.config().clone()))
+}
+
+impl<'a> Run<'a> {
+    /// Starts; none where the stream is too short for its warm-up.
+    pub fn start(case: &'a Case) -> Result<Option<Self>, Failure> {
+        let config = case.config().map_err(|text| Failure { check: "refused", row: 0, text })?;
+        let Some(config) = frozen(case, config)? else { return Ok(None) };
+        let learner =
+            Learner::new(config.clone()).map_err(|e| Failure { check: "frozen refused", row: 0, text: e.to_string() })?;
+        let members = config.members();
+        let (voices, owners) = voices(&members);
+        let kernels = learner.engine().terms().space().kernels().to_vec();
+        let heads = learner.engine().heads().len();
+        if heads != owners.len() {
+            return fail("heads", 0, format!("{heads} heads, {} by the members {members:?}", owners.len()));
+        }
+        let shadows = owners.iter().map(|member| Shadow::new(shape(&config, member), member.average)).collect();
+        let points = Points::new(&kernels);
+        Ok(Some(Self { case, config, learner, points, shadows, voices, frame_differs: 0, deflate: 1.0, classes: HashMap::new() }))
+    }
+
+    /// A row as the kernels see it.
+    pub fn framed(&self, x: &[f32]) -> Vec<f32> {
+        let (shift, factor) = self.learner.frame();
+        if shift.is_empty() && factor.is_empty() {
+            return x.to_vec();
+        }
+        let one = |(j, &v): (usize, &f32)| {
+            let moved = (f64::from(v) - shift.get(j).copied().unwrap_or(0.0)) * factor.get(j).copied().unwrap_or(1.0);
+            let limit = self.learner.limit().unwrap_or(f64::INFINITY).min(f64::from(okl::batch::LARGEST));
+            moved.clamp(-limit, limit) as f32
+        };
+        x.iter().enumerate().map(one).collect()
+    }
+
+    /// Learns row `t` and follows it.
+    pub fn step(&mut self, t: usize) -> Result<Seen, Failure> {
+        let row = &self.case.rows[t];
+        let mut seen = Seen { theta: self.learner.theta(), class: self.class(row), ..Seen::default() };
+        let before = self.learner.examples();
+        let mut slot = None;
+        let columns = self.case.columns(t, t + 1);
+        let outcome = self.learner.learn_with(&columns.batch(), |_, step| {
+            seen.scores = step.scores.to_vec();
+            (seen.loss, seen.outside, seen.threshold, slot) = (step.loss, step.outside, step.threshold, step.slot);
+        });
+        if let Err(e) = outcome {
+            return fail("refused row", t, e.to_string());
+        }
+        seen.learned = self.learner.examples() > before;
+        let mut x = self.framed(&row.x);
+        if let Some(slot) = slot.filter(|_| !self.case.json().contains("merge")) {
+            let mut centre = vec![0.0; x.len()];
+            self.learner.engine().terms().space().centre(slot, &mut centre);
+            if centre.iter().zip(&x).any(|(a, b)| a + 0.0 != b + 0.0) {
+                self.frame_differs += 1;
+                x = centre;
+            }
+        }
+        seen.point = self.points.number(&x);
+        Ok(seen)
+    }
+
+    /// The number of a row's class, in order of appearance or as listed.
+    fn class(&mut self, row: &Row) -> Option<usize> {
+        let Target::Class(label) = row.y else { return None };
+        if self.config.classes.is_some() {
+            return Some(label as usize);
+        }
+        if !row.known || row.weight == 0.0 {
+            return self.classes.get(&label).copied();
+        }
+        let next = self.classes.len();
+        Some(*self.classes.entry(label).or_insert(next))
+    }
+
+    /// Moves the shadows by what the heads say they did, then reads what the engine holds.
+    pub fn follow(&mut self, seen: &Seen) {
+        let t = self.learner.examples();
+        for (h, shadow) in self.shadows.iter_mut().enumerate() {
+            let head = &self.learner.engine().heads()[h];
+            if seen.learned {
+                let (keep, alpha) = head.last_update();
+                shadow.advance(&self.points, t, keep, &alpha, seen.point);
+            }
+        }
+        let smd = self.under_smd();
+        for h in 0..self.shadows.len() {
+            let (live, mean, trace) = held(&self.learner, h, &mut self.points);
+            let shadow = &mut self.shadows[h];
+            if seen.learned && smd {
+                shadow.account_for_drops(&self.points, &live, seen.point);
+            }
+            let head = &self.learner.engine().heads()[h];
+            (shadow.live, shadow.live_mean, shadow.live_trace) = (live, mean, trace);
+            shadow.offset = [head.offset().to_vec(), head.offset_mean().to_vec()];
+        }
+    }
+
+    /// Are step sizes SVMD's?
+    pub fn under_smd(&self) -> bool {
+        matches!(self.config.step.given(), Some(AnyStep::Smd { .. }))
+    }
+
+    /// f(x) + b of a voice, as the engine holds it.
+    pub fn score(&self, voice: &Voice, point: usize, outputs: usize) -> Vec<f64> {
+        let shadow = &self.shadows[voice.head];
+        let f = if voice.mean { &shadow.live_mean } else { &shadow.live };
+        let mut z = self.points.eval(&shadow.shape, f, point, outputs);
+        z.iter_mut().zip(&shadow.offset[usize::from(voice.mean)]).for_each(|(z, b)| *z += b);
+        z
+    }
+
+    /// The largest error of a voice's score in single precision.
+    pub fn score_rounding(&self, voice: &Voice, point: usize) -> f64 {
+        let shadow = &self.shadows[voice.head];
+        let f = if voice.mean { &shadow.live_mean } else { &shadow.live };
+        let offset = norm(&shadow.offset[usize::from(voice.mean)]);
+        // Coefficients of an average are differences of larger numbers of f64.
+        let carried = 1e-13 * if voice.mean { shadow.peak } else { shadow.history } * self.points.reach(&shadow.shape, point);
+        self.points.rounding(&shadow.shape, f, point) + 1e-13 * offset + carried
+    }
+}
+
+/// f, its average and its trace, over points.
+fn held(learner: &Learner, head: usize, points: &mut Points) -> (Function, Function, Function) {
+    let (mut f, mut mean, mut trace) = (Function::default(), Function::default(), Function::default());
+    let engine = learner.engine();
+    let expansion = engine.heads()[head].expansion();
+    let outputs = expansion.outputs();
+    let mut centre = vec![0.0; engine.terms().space().features()];
+    for slot in engine.terms().live() {
+        engine.terms().space().centre(slot, &mut centre);
+        let point = points.number(&centre);
+        f.add(point, &(0..outputs).map(|o| expansion.alpha(o, slot)).collect::<Vec<_>>());
+        let rider = |of: &dyn Fn(usize) -> Option<f64>| (0..outputs).map(of).collect::<Option<Vec<f64>>>();
+        if let Some(g) = rider(&|o| expansion.mean(o, slot)) {
+            mean.add(point, &g);
+        }
+        if let Some(b) = rider(&|o| expansion.trace(o, slot)) {
+            trace.add(point, &b);
+        }
+    }
+    (f, mean, trace)
+}
+
+impl Shadow {
+    fn new(shape: Shape, average: Average) -> Self {
+        Self {
+            shape,
+            average,
+            full: Function::default(),
+            full_mean: Function::default(),
+            live: Function::default(),
+            live_mean: Function::default(),
+            live_trace: Function::default(),
+            offset: [Vec::new(), Vec::new()],
+            history: 0.0,
+            peak: 0.0,
+            norm_slack: 0.0,
+        }
+    }
+
+    /// f <- keep f + k(x, .) alpha; before it, f enters its average.
+    fn advance(&mut self, points: &Points, t: u64, keep: f64, alpha: &[f64], point: usize) {
+        let rounding = points.rounding(&self.shape, &self.live, point);
+        let omega = match self.average {
+            Average::None => 0.0,
+            Average::Uniform => 1.0 / t as f64,
+            Average::Exponential { rate } => rate.max(1.0 / t as f64),
+        };
+        if omega > 0.0 {
+            self.full_mean.scale(1.0 - omega);
+            self.full_mean.add_scaled(&self.full, omega);
+        }
+        self.full.scale(keep);
+        self.full.add(point, alpha);
+        let (size, reach) = (norm(alpha), points.reach(&self.shape, point));
+        self.history = keep.abs() * self.history + size * reach;
+        self.peak = self.peak.max(self.history);
+        let own = size * size * reach * reach * points.diagonal_error(&self.shape, point);
+        self.norm_slack = keep * keep * self.norm_slack + 2.0 * keep.abs() * size * rounding + own;
+    }
+
+    /// A drop takes f(x_i) from kernel values in single precision.
+    fn account_for_drops(&mut self, points: &Points, live: &Function, point: usize) {
+        let kept: Vec<bool> = live.0.iter().map(|a| !a.is_empty()).collect();
+        let gone = |i: usize| !kept.get(i).copied().unwrap_or(false);
+        let mut slack = 0.0;
+        for (i, a) in self.live.support().filter(|(i, _)| gone(*i) && *i != point) {
+            let rounding = points.rounding(&self.shape, &self.live, i) + points.rounding(&self.shape, live, i);
+            slack += 2.0 * norm(a) * rounding + 4e-7 * norm(a).powi(2) * points.reach(&self.shape, i).powi(2);
+        }
+        self.norm_slack += slack;
+    }
+}
+
+/// Voices and the members that own heads: those of one head follow each other.
+fn voices(members: &[Member]) -> (Vec<Voice>, Vec<Member>) {
+    let (mut voices, mut owners): (Vec<Voice>, Vec<Member>) = (Vec::new(), Vec::new());
+    for member in members {
+        let same = owners
+            .last()
+            .is_some_and(|last| last.step == member.step && last.lambda == member.lambda && last.width == member.width);
+        if !same {
+            owners.push(member.clone());
+        } else if let Some(owner) = owners.last_mut().filter(|owner| owner.average == Average::None) {
+            owner.average = member.average;
+        }
+        voices.push(Voice { head: owners.len() - 1, mean: member.average != Average::None });
+    }
+    (voices, owners)
+}
+
+fn shape(config: &Config, member: &Member) -> Shape {
+    let parts = match &config.operator {
+        None => vec![(member.width, None)],
+        Some(OperatorRule::Matrix(j)) => vec![(member.width, Some(j.clone()))],
+        Some(OperatorRule::Sum(parts)) => parts.iter().enumerate().map(|(m, p)| (m, Some(p.operator.clone()))).collect(),
+    };
+    Shape { parts }
+}
+
+/// The head's own truncation error, of f or of its average.
+pub fn truncation<S: okl::step::StepSize>(head: &Head<S>, mean: bool) -> f64 {
+    if mean { head.mean_truncation_error() } else { head.truncation_error() }
+}

@@ -1,0 +1,215 @@
+//! Regret: what was lost, against functions chosen in hindsight.
+
+use crate::checks::loss_of;
+use crate::follow::{Failure, Run, Seen, Voice, fail, within};
+use crate::points::{Function, norm};
+
+/// What is needed to know the regret of every head.
+#[derive(Debug)]
+pub struct Ledger {
+    rows: Vec<(usize, Seen)>,
+    losses: Vec<f64>,
+    roundings: Vec<f64>,
+    sizes: Vec<f64>,
+    bank: f64,
+}
+
+/// A function chosen in hindsight.
+struct Competitor {
+    name: String,
+    u: Function,
+    offset: Vec<f64>,
+}
+
+/// What a competitor pays, and its norms.
+struct Bill {
+    losses: f64,
+    norm: f64,
+    offset: f64,
+}
+
+impl Ledger {
+    /// Empty.
+    pub fn new(heads: usize) -> Self {
+        Self { rows: Vec::new(), losses: vec![0.0; heads], roundings: vec![0.0; heads], sizes: vec![0.0; heads], bank: 0.0 }
+    }
+
+    /// Counts what the hypotheses before a row pay for it.
+    pub fn count(&mut self, run: &Run, seen: &Seen, t: usize) {
+        if !seen.learned {
+            return;
+        }
+        let (weight, outputs) = (run.case.rows[t].weight, seen.scores.len());
+        for h in 0..self.losses.len() {
+            let shadow = &run.shadows[h];
+            let z = run.score(&Voice { head: h, mean: false }, seen.point, outputs);
+            self.losses[h] += weight * loss_of(run, seen, t, &z, seen.theta);
+            let rounding = run.score_rounding(&Voice { head: h, mean: false }, seen.point);
+            let slope = norm(&gradient(run, seen, t, &z, 1e200));
+            self.roundings[h] += weight * rounding * (slope + rounding);
+            if run.learner.engine().heads()[h].lambda() > 0.0 {
+                self.sizes[h] += run.points.inner(&shadow.shape, &shadow.live, &shadow.live);
+            }
+        }
+        self.bank += weight * loss_of(run, seen, t, &seen.scores, seen.theta);
+        self.rows.push((t, seen.clone()));
+    }
+
+    /// No competitor wins by more than is certified. Returns how many were certified.
+    pub fn check(&self, run: &Run, t: usize) -> Result<usize, Failure> {
+        let outputs = run.learner.outputs();
+        if outputs == 0 || self.rows.is_empty() {
+            return Ok(0);
+        }
+        self.bank_losses(run, t)?;
+        let mut certified = 0;
+        for h in 0..self.losses.len() {
+            if run.learner.engine().heads()[h].regret().bound(0.0, 0.0).is_none() {
+                continue;
+            }
+            for competitor in self.competitors(run, h, outputs) {
+                certified += 1;
+                self.against(run, h, &competitor, t)?;
+            }
+        }
+        Ok(certified)
+    }
+
+    /// A bank's own count of what it and its voices have lost.
+    fn bank_losses(&self, run: &Run, t: usize) -> Result<(), Failure> {
+        let Some(bank) = run.learner.engine().bank() else { return Ok(()) };
+        let near = |a: f64, b: f64| (a - b).abs() <= 1e-5 * (a.abs() + b.abs()) + 1e-9;
+        let rounding = self.roundings.iter().fold(0.0, |a: f64, b| a.max(*b));
+        if (bank.loss() - self.bank).abs() > rounding && !near(bank.loss(), self.bank) {
+            return fail("bank's loss", t, format!("kept {}, counted {}", bank.loss(), self.bank));
+        }
+        for (v, voice) in run.voices.iter().enumerate().filter(|(_, voice)| !voice.mean) {
+            let apart = (bank.losses()[v] - self.losses[voice.head]).abs();
+            if apart > self.roundings[voice.head] && !near(bank.losses()[v], self.losses[voice.head]) {
+                let text = format!("voice {v}: kept {}, counted {}", bank.losses()[v], self.losses[voice.head]);
+                return fail("voice's loss", t, text);
+            }
+        }
+        Ok(())
+    }
+
+    fn bill(&self, run: &Run, h: usize, competitor: &Competitor) -> Bill {
+        let (shape, outputs) = (&run.shadows[h].shape, run.learner.outputs());
+        let mut losses = 0.0;
+        for (row, seen) in &self.rows {
+            let mut z = run.points.eval(shape, &competitor.u, seen.point, outputs);
+            z.iter_mut().zip(&competitor.offset).for_each(|(z, b)| *z += b);
+            losses += run.case.rows[*row].weight * loss_of(run, seen, *row, &z, seen.theta);
+        }
+        let norm2 = run.points.inner(shape, &competitor.u, &competitor.u).max(0.0);
+        Bill { losses, norm: norm2.sqrt(), offset: norm(&competitor.offset) }
+    }
+
+    fn against(&self, run: &Run, h: usize, competitor: &Competitor, t: usize) -> Result<(), Failure> {
+        let head = &run.learner.engine().heads()[h];
+        let bill = self.bill(run, h, competitor);
+        let penalty = head.lambda() / 2.0 * bill.norm.powi(2) * self.rows.len() as f64;
+        let (paid, theirs) = (self.losses[h] + head.lambda() / 2.0 * self.sizes[h], bill.losses + penalty);
+        let Some(bound) = head.regret().bound(bill.norm, bill.offset) else { return Ok(()) };
+        let slack = |bound: f64| 1e-6 * (bound.abs() + paid.abs() + theirs.abs()) + self.roundings[h];
+        let place = format!("head {h}, u = {}, |u| = {:e}, |b| = {:e}", competitor.name, bill.norm, bill.offset);
+        if !within(paid - theirs, bound + slack(bound)) {
+            return fail("regret", t, format!("{place}: paid {paid:e}, u pays {theirs:e}, bound {bound:e}"));
+        }
+        let Some(whole) = run.learner.regret_bound(bill.norm, bill.offset) else { return Ok(()) };
+        if run.learner.engine().bank().is_none() {
+            if whole != bound {
+                return fail("regret of the learner", t, format!("{place}: {whole:e}, its head says {bound:e}"));
+            }
+            return Ok(());
+        }
+        // The bank's bound is that of the head where it is least; it is checked for functions of that head.
+        let own = self.bank - self.losses[h] + bound;
+        let least = (0..self.losses.len())
+            .filter_map(|g| {
+                Some(self.bank - self.losses[g] + run.learner.engine().heads()[g].regret().bound(bill.norm, bill.offset)?)
+            })
+            .fold(f64::INFINITY, f64::min);
+        if bill.norm == 0.0 && !within(self.bank - theirs, whole + slack(bound)) {
+            return fail("regret of the bank", t, format!("{place}: paid {:e}, u pays {theirs:e}, bound {whole:e}", self.bank));
+        }
+        if (whole - least).abs() > 10.0 * slack(bound) + 1e-5 * (self.bank.abs() + self.losses[h].abs()) {
+            return fail(
+                "regret of the bank",
+                t,
+                format!(
+                    "{place}: {whole:e}, by its heads {least:e}; bank {}, heads {:?}, kept {:?}, bound {bound}",
+                    self.bank,
+                    self.losses,
+                    run.learner.engine().bank()
+                ),
+            );
+        }
+        if own <= least && !within(self.bank - theirs, whole + slack(bound)) {
+            return fail("regret of the bank", t, format!("{place}: paid {:e}, u pays {theirs:e}, bound {whole:e}", self.bank));
+        }
+        Ok(())
+    }
+
+    /// Functions to compete with: nothing, constants, multiples of f as it stands, and what many passes in hindsight find.
+    fn competitors(&self, run: &Run, h: usize, outputs: usize) -> Vec<Competitor> {
+        let shadow = &run.shadows[h];
+        let none = vec![0.0; outputs];
+        let mut out = vec![Competitor { name: "0".into(), u: Function::default(), offset: none.clone() }];
+        let hindsight = self.hindsight(run, h, outputs);
+        let sources = [
+            ("f", &shadow.live, &shadow.offset[0]),
+            ("f_full", &shadow.full, &shadow.offset[0]),
+            ("hindsight", &hindsight.0, &hindsight.1),
+        ];
+        for by in [0.1, 0.5, 1.0, 2.0, 5.0] {
+            for (name, f, b) in sources {
+                let mut u = f.clone();
+                u.scale(by);
+                if run.config.offset {
+                    out.push(Competitor { name: format!("{by} {name} with b"), u: u.clone(), offset: b.clone() });
+                }
+                out.push(Competitor { name: format!("{by} {name}"), u, offset: none.clone() });
+            }
+        }
+        for b in [-1.0, 1.0, 0.1, -0.1].into_iter().filter(|_| run.config.offset) {
+            out.push(Competitor { name: format!("the constant {b}"), u: Function::default(), offset: vec![b; outputs] });
+        }
+        out
+    }
+
+    /// A few passes of subgradient descent with falling steps over all rows: a good function in hindsight.
+    fn hindsight(&self, run: &Run, h: usize, outputs: usize) -> (Function, Vec<f64>) {
+        let (shape, lambda) = (&run.shadows[h].shape, run.learner.engine().heads()[h].lambda());
+        let (mut u, mut b) = (Function::default(), vec![0.0; outputs]);
+        let passes = (2000 / self.rows.len()).clamp(1, 10);
+        let mut t = 0.0f64;
+        for _ in 0..passes {
+            for (row, seen) in &self.rows {
+                t += 1.0;
+                let eta = 1.0 / (lambda * t + t.sqrt()) / run.points.reach(shape, seen.point).powi(2).max(1.0);
+                let mut z = run.points.eval(shape, &u, seen.point, outputs);
+                z.iter_mut().zip(&b).for_each(|(z, b)| *z += b);
+                let xi = gradient(run, seen, *row, &z, 10.0);
+                let weight = run.case.rows[*row].weight.min(1.0);
+                u.scale(1.0 - eta * lambda);
+                u.add(seen.point, &xi.iter().map(|g| -eta * weight * g).collect::<Vec<_>>());
+                if run.config.offset {
+                    b.iter_mut().zip(&xi).for_each(|(b, g)| *b -= eta * weight * g);
+                }
+            }
+        }
+        (u, b)
+    }
+}
+
+/// The gradient of the loss by differences, cut off where it is large.
+fn gradient(run: &Run, seen: &Seen, row: usize, z: &[f64], largest: f64) -> Vec<f64> {
+    let step = 1e-6 * norm(z).max(1.0);
+    let at = |i: usize, by: f64| {
+        let mut moved = z.to_vec();
+        moved[i] += by;
+        loss_of(run, seen, row, &moved, seen.theta)
+    };
+    (0..z.len()).map(|i| ((at(i, step) - at(i, -step)) / (2.0 * step)).clamp(-largest, largest)).collect()
+}
