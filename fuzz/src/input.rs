@@ -57,9 +57,9 @@ pub fn number(data: &[u8]) {
         Ok(value) if value.is_finite() => {
             let found = as_target.expect("a number is read").numbers.expect("as a number");
             assert_eq!(found[0].to_bits(), value.to_bits(), "{text}");
-            // Features are held in single precision, and none is larger than 1e15.
+            // No feature is larger than 1e15.
             match as_feature {
-                Ok(all) => assert_eq!(all.x[0][0].to_bits(), (value as f32).to_bits(), "{text}"),
+                Ok(all) => assert_eq!(all.x[0][0].to_bits(), value.to_bits(), "{text}"),
                 Err(why) => assert!(value.abs() > LARGEST, "{text}: {why}"),
             }
         }
@@ -145,7 +145,7 @@ fn continues(options: &Options, all: &All, open: impl Fn(Options) -> Result<Read
 #[derive(Clone, Debug, PartialEq)]
 pub struct All {
     /// Features, row by row, as wide as the last one.
-    pub x: Vec<Vec<f32>>,
+    pub x: Vec<Vec<f64>>,
     /// The features' names.
     pub names: Vec<String>,
     /// Targets, unless one is text.
@@ -185,9 +185,9 @@ impl All {
     fn add(&mut self, chunk: &Chunk) {
         assert_eq!((chunk.x.len(), chunk.known.len(), chunk.lines.len()), (chunk.rows * chunk.features, chunk.rows, chunk.rows));
         assert!(chunk.features >= self.x.last().map_or(0, Vec::len), "features never go away");
-        assert!(chunk.x.iter().all(|v| f64::from(v.abs()) <= LARGEST * 1.000_001), "features are finite and not too large");
+        assert!(chunk.x.iter().all(|v| v.abs() <= LARGEST), "features are finite and not too large");
         self.bad.extend(chunk.bad.iter().map(|bad| (self.x.len() + bad.before, bad.line)));
-        self.x.extend(chunk.x.chunks_exact(chunk.features.max(1)).map(<[f32]>::to_vec));
+        self.x.extend(chunk.x.chunks_exact(chunk.features.max(1)).map(<[f64]>::to_vec));
         self.labels.extend(chunk.targets.labels());
         self.numbers = self.numbers.take().zip(chunk.targets.numbers()).map(|(mut all, more)| {
             all.extend_from_slice(more);

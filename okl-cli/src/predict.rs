@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use okl::{Label, Learner, Step, Workspace};
+use okl::{Batch, Label, Learner, Step, Workspace};
 
 use crate::args::{BadRow, InputFormat, Predict};
 use crate::clash::{self, Named};
@@ -28,7 +28,7 @@ impl From<InputFormat> for Format {
 }
 
 /// A chunk's rows with as many features as the model has: features it has never seen mean nothing to it.
-pub fn fitted(chunk: &Chunk, features: usize) -> Cow<'_, [f32]> {
+pub fn fitted(chunk: &Chunk, features: usize) -> Cow<'_, [f64]> {
     match chunk.features == features || features == 0 {
         true => Cow::Borrowed(&chunk.x),
         false => Cow::Owned(
@@ -98,7 +98,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
             check_width(&learner, &args.data, chunks.schema(), chunk.features)?;
         }
         let features = if learner.features() == 0 { chunk.features } else { learner.features() };
-        let scores = learner.predict(&mut workspace, &fitted(&chunk, features), features)?;
+        let scores = learner.predict_batch(&mut workspace, &Batch::of_f64(&fitted(&chunk, features), features))?;
         for (row, &line) in chunk.lines.iter().enumerate() {
             chunk.bad_before(row).try_for_each(|line| out.write_skipped(line))?;
             let z = scores.row(row);

@@ -215,7 +215,7 @@ impl Run {
             Task::Novelty => Reading::Novelty(self.learner.threshold().unwrap_or(0.0)),
         };
         let mut workspace = okl::Workspace::default();
-        let scores = |x: &[f32]| self.learner.predict(&mut workspace, x, 2).map(|s| s.values);
+        let scores = |x: &[f64]| self.learner.predict_batch(&mut workspace, &Batch::of_f64(x, 2)).map(|s| s.values);
         Ok(Decision::evaluate([a.clone(), b.clone()], &self.samples, reading, scores)?)
     }
 
@@ -240,7 +240,7 @@ pub fn batch<'a>(chunk: &'a Chunk, labels: &'a [Label], rows: Range<usize>, task
         _ if !labels.is_empty() => Targets::Labels(&labels[rows.clone()]),
         _ => Targets::None,
     };
-    let mut batch = Batch::new(&chunk.x[rows.start * d..rows.end * d], d).targets(targets);
+    let mut batch = Batch::of_f64(&chunk.x[rows.start * d..rows.end * d], d).targets(targets);
     if task != Task::Novelty {
         batch = batch.known(&chunk.known[rows.clone()]);
     }

@@ -78,17 +78,17 @@ const KINDS: [(&str, &str); 10] = [
 struct Case {
     name: String,
     learner: Learner,
-    x: Vec<f32>,
+    x: Vec<f64>,
     scores: Vec<f64>,
 }
 
 impl Case {
-    fn new(name: String, learner: Learner, x: Vec<f32>) -> Self {
-        let scores = learner.predict(&mut Workspace::default(), &x, learner.features()).unwrap().values;
+    fn new(name: String, learner: Learner, x: Vec<f64>) -> Self {
+        let scores = learner.predict_batch(&mut Workspace::default(), &Batch::of_f64(&x, learner.features())).unwrap().values;
         Case { name, learner, x, scores }
     }
 
-    fn rows(&self) -> impl Iterator<Item = (&[f32], &[f64])> {
+    fn rows(&self) -> impl Iterator<Item = (&[f64], &[f64])> {
         self.x.chunks_exact(self.learner.features()).zip(self.scores.chunks_exact(self.learner.outputs()))
     }
 
@@ -98,20 +98,20 @@ impl Case {
 }
 
 /// Rows around `centre`; features have different scales where the frame is to be seen.
-fn rows(random: &mut Random, count: usize, centre: f64, spread: bool) -> Vec<f32> {
+fn rows(random: &mut Random, count: usize, centre: f64, spread: bool) -> Vec<f64> {
     let scale = |j: usize| if spread { [1.0, 10.0, 0.1, 3.0][j % 4] } else { 1.0 };
-    (0..count * FEATURES).map(|i| (scale(i % FEATURES) * (centre + random.next())) as f32).collect()
+    (0..count * FEATURES).map(|i| scale(i % FEATURES) * (centre + random.next())).collect()
 }
 
 /// Two questions about each row: right of the mean? both last features on the same side of theirs?
-fn sides(x: &[f32]) -> Vec<(bool, bool)> {
-    let count = (x.len() / FEATURES) as f32;
-    let mean = |j: usize| x.iter().skip(j).step_by(FEATURES).sum::<f32>() / count;
+fn sides(x: &[f64]) -> Vec<(bool, bool)> {
+    let count = (x.len() / FEATURES) as f64;
+    let mean = |j: usize| x.iter().skip(j).step_by(FEATURES).sum::<f64>() / count;
     let means = [mean(0), mean(2), mean(3)];
     x.chunks_exact(FEATURES).map(|row| (row[0] > means[0], (row[2] > means[1]) == (row[3] > means[2]))).collect()
 }
 
-fn trained(settings: &str, x: &[f32]) -> Learner {
+fn trained(settings: &str, x: &[f64]) -> Learner {
     let mut learner = Learner::new(plain(settings).unwrap()).unwrap();
     let sides = sides(x).into_iter();
     let number = |b: bool| if b { 1.0 } else { -1.0 };
@@ -127,7 +127,7 @@ fn trained(settings: &str, x: &[f32]) -> Learner {
         Reads::Sign if !settings.contains("logistic") => Targets::Labels(&pairs),
         _ => Targets::Numbers(&numbers),
     };
-    learner.learn(&Batch::new(x, FEATURES).targets(targets)).unwrap();
+    learner.learn(&Batch::of_f64(x, FEATURES).targets(targets)).unwrap();
     learner
 }
 
@@ -198,16 +198,23 @@ fn special_cases() -> Vec<Case> {
         of("power", format!("{hinge}\nkernel = 'polynomial:degree=7,gamma=0.2,coef0=1'")),
         of("bank", "loss = 'hinge'\noffset = true\nkernel = 'gaussian:auto'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 32\nbudget = 'merge:60'".into()),
         of("bank-of-classes", "loss = 'max_margin'\nkernel = { gaussian = { gamma = [0.3, 1.2] } }\nstep = 'auto'\nbudget = 'merge:60'".into()),
+        far("far-from-zero"),
         untaught("untaught-hinge", "loss = 'hinge'\nkernel = 'gaussian:0.7'"),
         untaught("untaught-classes", "loss = 'softmax'\nkernel = 'linear'\nclasses = ['a', 'b', 'c']"),
     ]
+}
+
+/// Seconds since 1970 within ten minutes: in single precision they would be five different numbers.
+fn far(name: &str) -> Case {
+    let x: Vec<f64> = rows(&mut Random(5), LEARNED, 0.0, false).iter().map(|v| 1.7e9 + 300.0 * v).collect();
+    Case::new(name.into(), trained("loss = 'squared'\nkernel = 'gaussian:0.7'\nscale = 'standard'\nwarmup = 64", &x), x)
 }
 
 /// A model that has seen rows and no target: no terms, all scores 0, all classes tied.
 fn untaught(name: &str, settings: &str) -> Case {
     let mut learner = Learner::new(plain(settings).unwrap()).unwrap();
     let x = rows(&mut Random(3), 5, 0.0, false);
-    let batch = Batch::new(&x, FEATURES).known(&[false; 5]);
+    let batch = Batch::of_f64(&x, FEATURES).known(&[false; 5]);
     let (signs, names) = ([1.0; 5], [const { Label::Int(0) }; 5]);
     let named = learner.config().loss.reads() == Reads::Class;
     learner.learn(&if named { batch.labels(&names) } else { batch.numbers(&signs) }).unwrap();
@@ -264,8 +271,8 @@ impl Svm {
         }
     }
 
-    fn value(&self, x: &[f32], sv: &[f64]) -> f64 {
-        let pairs = || x.iter().map(|v| f64::from(*v)).zip(sv);
+    fn value(&self, x: &[f64], sv: &[f64]) -> f64 {
+        let pairs = || x.iter().zip(sv);
         let dot: f64 = pairs().map(|(a, b)| a * b).sum();
         match self.kernel.as_str() {
             "linear" => dot,
@@ -275,7 +282,7 @@ impl Svm {
         }
     }
 
-    fn decision(&self, x: &[f32]) -> f64 {
+    fn decision(&self, x: &[f64]) -> f64 {
         self.vectors.iter().map(|(a, sv)| a * self.value(x, sv)).sum::<f64>() - self.rho
     }
 }
@@ -432,8 +439,8 @@ fn kernel_value(rule: &Value, u: &[f64], c: &[f64]) -> f64 {
     }
 }
 
-fn json_scores(model: &Value, x: &[f32]) -> Vec<f64> {
-    let mut u: Vec<f64> = x.iter().map(|v| f64::from(*v)).collect();
+fn json_scores(model: &Value, x: &[f64]) -> Vec<f64> {
+    let mut u = x.to_vec();
     if !model["frame"].is_null() {
         let (shift, factor) = (numbers(&model["frame"]["shift"]), numbers(&model["frame"]["factor"]));
         let limit = model["frame"]["limit"].as_f64().unwrap();

@@ -128,7 +128,7 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     worst, counts = {"onnxruntime": (0.0, ""), "LIBSVM": (0.0, "")}, {"onnxruntime": 0, "LIBSVM": 0}
     for case in json.loads((folder / "cases.json").read_text()):
-        x = np.fromfile(folder / f"{case['name']}.x", dtype="<f4").reshape(-1, case["features"])
+        x = np.fromfile(folder / f"{case['name']}.x", dtype="<f8").reshape(-1, case["features"])
         scores = np.fromfile(folder / f"{case['name']}.scores", dtype="<f8").reshape(-1, case["outputs"])
         runs = [("onnxruntime", run_onnx)] + ([("LIBSVM", run_libsvm)] if case["libsvm"] and svmutil else [])
         for program, run in runs:

@@ -72,7 +72,7 @@ pub fn learn<'py>(
         table.widen(width(learner, reader.reads));
         Ok(more && signals.quiet())
     })?;
-    learned.map_err(|e| refused_rows(e, 0, &x, reader.reads))?;
+    learned.map_err(|e| refused_rows(e, 0, reader.reads))?;
     let rows = pending.map_or(0, |pending| pending.learned());
     match signals.raised {
         None => table.array(py, reader.reads != Reads::Class),
@@ -127,7 +127,7 @@ pub fn predict<'py>(shared: &Shared, reader: Reader, x: &Bound<'py, PyAny>) -> P
         table.widen(width(learner, reader.reads));
         Ok(())
     })?;
-    scored.map_err(|(first, e)| refused_rows(e, first, &x, reader.reads))?;
+    scored.map_err(|(first, e)| refused_rows(e, first, reader.reads))?;
     match signals.raised {
         None => table.array(py, reader.reads != Reads::Class),
         Some(error) => Err(error),
@@ -145,7 +145,7 @@ fn score(
     let (mut first, mut buffer) = (0, Vec::new());
     loop {
         let last = x.rows().min(first + BLOCK);
-        let block = learner.predict(workspace, x.block(first..last, &mut buffer), x.features()).map_err(|e| (first, e))?;
+        let block = learner.predict_batch(workspace, &x.block(first..last, &mut buffer)).map_err(|e| (first, e))?;
         (0..last - first).for_each(|i| table.push(block.row(i)));
         if last == x.rows() || !signals.quiet() {
             return Ok(());

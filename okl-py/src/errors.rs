@@ -8,22 +8,15 @@ use okl::{Error, ErrorKind};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::rows::Matrix;
-
 /// A setting or a model file that the engine refuses.
 pub fn refused(error: &Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Rows or targets that the engine refuses; it saw the rows from `first` on, in single precision.
-pub fn refused_rows(error: Error, first: usize, x: &Matrix<'_>, reads: Reads) -> PyErr {
+/// Rows or targets that the engine refuses; it saw the rows from `first` on.
+pub fn refused_rows(error: Error, first: usize, reads: Reads) -> PyErr {
     let kind = match error.kind().clone() {
-        ErrorKind::NotFinite { row, column, found, hint } => {
-            let row = first + row;
-            let found = column.parse().map_or(found, |column| x.number(row, column));
-            let hint = if found.is_finite() { " below 1e15; rescale this feature" } else { hint };
-            ErrorKind::NotFinite { row, column, found, hint }
-        }
+        ErrorKind::NotFinite { row, column, found, hint } => ErrorKind::NotFinite { row: first + row, column, found, hint },
         ErrorKind::Target { row, found, expected } if reads == Reads::Sign => ErrorKind::Target {
             row,
             found,

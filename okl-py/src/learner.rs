@@ -409,7 +409,7 @@ impl Learner {
 
     /// The centres of the terms, (terms, features), in the units of the data.
     #[getter]
-    fn centres<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    fn centres<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (centres, shape) = self.shared.read(py, |m| (m.centres(), [m.terms(), m.features()]))?;
         centres.into_pyarray(py).reshape(shape)
     }

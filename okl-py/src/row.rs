@@ -23,7 +23,7 @@ pub fn learn_row(
 ) -> PyResult<()> {
     let (learner, x, weights) = (learner.get(), numbers(values)?, [weight]);
     let reader = learner.reader;
-    let batch = Batch::new(&x, x.len()).weights(&weights);
+    let batch = Batch::of_f64(&x, x.len()).weights(&weights);
     let learn = |targets: Targets<'_>| {
         let learned = learner.shared.touch(values.py(), |learner| learner.learn_with(&batch.targets(targets), |_, _| {}))?;
         learned.map_err(|e| refused(&e))
@@ -41,11 +41,13 @@ pub fn predict_row(learner: &Bound<'_, Learner>, values: &Bound<'_, PyList>) -> 
     let x = numbers(values)?;
     let scores = learner.get().shared.look(values.py(), |learner| match learner.features() {
         0 if x.is_empty() => Ok(vec![0.0; learner.outputs()]),
-        _ => with_workspace(|workspace| learner.predict(workspace, &x, x.len())).map(|scores| scores.values),
+        _ => {
+            with_workspace(|workspace| learner.predict_batch(workspace, &Batch::of_f64(&x, x.len()))).map(|scores| scores.values)
+        }
     })?;
     scores.map_err(|e| refused(&e))
 }
 
-fn numbers(values: &Bound<'_, PyList>) -> PyResult<Vec<f32>> {
-    values.iter().map(|value| Ok(value.extract::<f64>()? as f32)).collect()
+fn numbers(values: &Bound<'_, PyList>) -> PyResult<Vec<f64>> {
+    values.iter().map(|value| value.extract()).collect()
 }

@@ -70,31 +70,25 @@ pub enum Matrix<'a> {
 impl Matrix<'_> {
     /// The rows as a batch, without a copy.
     pub fn batch(&self) -> Batch<'_> {
-        match self {
-            Matrix::Single(x) if x.is_standard_layout() => Batch::new(x.as_slice().unwrap_or(&[]), x.ncols()),
-            _ => Batch::read_from(self),
-        }
+        self.in_place(0..self.rows()).unwrap_or_else(|| Batch::read_from(self))
     }
 
-    /// The rows of a range, in single precision: where they are, or written to `buffer`.
-    pub fn block<'b>(&'b self, rows: Range<usize>, buffer: &'b mut Vec<f32>) -> &'b [f32] {
-        match self {
-            Matrix::Single(x) if x.is_standard_layout() => {
-                &x.as_slice().unwrap_or(&[])[rows.start * x.ncols()..rows.end * x.ncols()]
-            }
-            _ => {
-                buffer.clear();
-                self.read(rows, buffer);
-                buffer
-            }
-        }
+    /// The rows of a range: where they are, or written to `buffer`.
+    pub fn block<'b>(&'b self, rows: Range<usize>, buffer: &'b mut Vec<f64>) -> Batch<'b> {
+        self.in_place(rows.clone()).unwrap_or_else(|| {
+            buffer.clear();
+            self.read(rows, buffer);
+            Batch::of_f64(buffer, self.features())
+        })
     }
 
-    /// One number as it was given.
-    pub fn number(&self, row: usize, column: usize) -> f64 {
+    /// The rows of a range, if they lie one after the other.
+    fn in_place(&self, rows: Range<usize>) -> Option<Batch<'_>> {
+        let features = self.features();
+        let cells = rows.start * features..rows.end * features;
         match self {
-            Matrix::Single(x) => x[[row, column]].into(),
-            Matrix::Double(x) => x[[row, column]],
+            Matrix::Single(x) => Some(Batch::new(&x.to_slice()?[cells], features)),
+            Matrix::Double(x) => Some(Batch::of_f64(&x.to_slice()?[cells], features)),
         }
     }
 }
@@ -114,26 +108,26 @@ impl RowSource for Matrix<'_> {
         }
     }
 
-    fn read(&self, rows: Range<usize>, to: &mut Vec<f32>) {
+    fn read(&self, rows: Range<usize>, to: &mut Vec<f64>) {
         match self {
-            Matrix::Single(x) => gather(x.slice(s![rows, ..]), to, |v| v),
-            Matrix::Double(x) => gather(x.slice(s![rows, ..]), to, |v| v as f32),
+            Matrix::Single(x) => gather(x.slice(s![rows, ..]), to),
+            Matrix::Double(x) => gather(x.slice(s![rows, ..]), to),
         }
     }
 }
 
 /// Appends a block row by row; it is walked along its rows or down its columns, as it lies in memory.
-fn gather<T: Copy>(block: ArrayView2<'_, T>, to: &mut Vec<f32>, single: impl Fn(T) -> f32) {
+fn gather<T: Copy + Into<f64>>(block: ArrayView2<'_, T>, to: &mut Vec<f64>) {
     let (start, features) = (to.len(), block.ncols());
     if block.strides()[1].abs() <= block.strides()[0].abs() {
         return block.outer_iter().for_each(|row| match row.to_slice() {
-            Some(row) => to.extend(row.iter().map(|&v| single(v))),
-            None => to.extend(row.iter().map(|&v| single(v))),
+            Some(row) => to.extend(row.iter().map(|&v| v.into())),
+            None => to.extend(row.iter().map(|&v| v.into())),
         });
     }
     to.resize(start + block.len(), 0.0);
     for (column, values) in block.axis_iter(Axis(1)).enumerate().filter(|_| !block.is_empty()) {
         let places = to[start + column..].iter_mut().step_by(features);
-        places.zip(values).for_each(|(place, &v)| *place = single(v));
+        places.zip(values).for_each(|(place, &v)| *place = v.into());
     }
 }

@@ -22,9 +22,9 @@ def test_the_function_is_its_terms(average: str, rng: np.random.Generator) -> No
     Y = np.stack([np.sin(X[:, 0]), X[:, 1] * X[:, 2]], axis=1)
     m = okl.Learner(loss="squared", kernel="gaussian:0.3", step="inverse_sqrt:0.5", lam=1e-3, budget="merge:100", offset=True, average=average)
     m.learn(X, Y)
-    K = gaussian(X, m.centres.astype(float), 0.3)
+    K = gaussian(X, m.centres, 0.3)
     np.testing.assert_allclose(K @ m.predicting_coefficients + m.predicting_offset, m.predict(X), atol=2e-5)
-    assert m.centres.shape == (m.terms, 3) and m.centres.dtype == np.float32
+    assert m.centres.shape == (m.terms, 3) and m.centres.dtype == np.float64
     assert m.coefficients.shape == (m.terms, 2) and m.coefficients.dtype == np.float64
     same = (m.coefficients == m.predicting_coefficients).all() and (m.offset == m.predicting_offset).all()
     assert same == (average == "none")
@@ -38,7 +38,7 @@ def test_norm_and_frame(regressor: okl.Learner, rng: np.random.Generator) -> Non
     np.testing.assert_allclose(regressor.norm2, alpha @ K @ alpha, rtol=1e-5)
     assert regressor.truncation_error == 0.0
     shift, factor = regressor.frame
-    assert (shift == X[0].astype(np.float32)).all() and (factor == 1.0).all()
+    assert (shift == X[0]).all() and (factor == 1.0).all()
 
 
 def test_before_the_first_row() -> None:
@@ -69,7 +69,7 @@ def test_warm_up(rng: np.random.Generator) -> None:
     m.learn(X[31:], X[31:, 0])
     assert not m.warming_up
     fixed = m.config["scale"]["fixed"]
-    first = X[:32].astype(np.float32).astype(float)
+    first = X[:32]
     np.testing.assert_allclose(fixed["shift"], first.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(fixed["factor"], 1.0 / first.std(axis=0), rtol=1e-9)
     assert not okl.Learner(m.config).warming_up

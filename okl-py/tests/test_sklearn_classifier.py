@@ -244,4 +244,4 @@ def test_the_model_file_is_the_engines(tmp_path):
     model.learner_.save(tmp_path / "m.okl")
     learner = okl.load(tmp_path / "m.okl")
     assert learner.classes == ["a", "b", "c"]
-    assert np.array_equal(learner.predict(X3.astype(np.float32)), model.decision_function(X3))
+    assert np.array_equal(learner.predict(X3), model.decision_function(X3))

@@ -53,8 +53,7 @@ def test_targets_of_any_size(how, loss):
 
 def test_targets_may_be_left_as_they_are():
     model = KernelRegressor(normalize_y=False, gamma=1.0, random_state=0).fit(X, Y)
-    scores = model.learner_.predict(X.astype(np.float32))
-    assert np.array_equal(model.predict(X), scores)
+    assert np.array_equal(model.predict(X), model.learner_.predict(X))
     assert model.score(X, Y) > 0.9
 
 
@@ -165,3 +164,10 @@ def test_nothing_is_known_before_fit():
     for attribute in ("support_vectors_", "dual_coef_", "intercept_"):
         assert not hasattr(model, attribute)
     assert not hasattr(model.fit(X, Y), "decision_function")
+
+
+def test_times_since_1970_keep_their_digits():
+    t = np.random.default_rng(0).uniform(0, 600, 2000)
+    for unit in (1.0, 1e3):
+        rows, y = ((1.7e9 + t) * unit)[:, None], np.sin(t / 30)
+        assert KernelRegressor(random_state=0).fit(rows, y).score(rows, y) > 0.999

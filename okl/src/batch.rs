@@ -8,8 +8,8 @@ use crate::config::Label;
 use crate::error::{Error, ErrorKind, Result};
 use crate::loss::Reads;
 
-/// The largest feature that is taken: its square, summed over many features, still fits single precision.
-pub const LARGEST: f32 = 1e15;
+/// The largest feature that is accepted: its square, summed over many features, still fits single precision.
+pub const LARGEST: f64 = 1e15;
 
 /// Rows are checked, read and learned so many at a time. No bit depends on it.
 pub(crate) const BLOCK: usize = 256;
@@ -20,16 +20,16 @@ pub(crate) const BLOCK: usize = 256;
 /// use okl::{Batch, Config, Learner, batch::RowSource};
 ///
 /// #[derive(Debug)]
-/// struct Doubles<'a>(&'a [f64]);                          // rows of two
-/// impl RowSource for Doubles<'_> {
+/// struct Bytes<'a>(&'a [u8]);                             // rows of two
+/// impl RowSource for Bytes<'_> {
 ///     fn rows(&self) -> usize { self.0.len() / 2 }
 ///     fn features(&self) -> usize { 2 }
-///     fn read(&self, rows: std::ops::Range<usize>, to: &mut Vec<f32>) {
-///         to.extend(self.0[2 * rows.start..2 * rows.end].iter().map(|&v| v as f32));
+///     fn read(&self, rows: std::ops::Range<usize>, to: &mut Vec<f64>) {
+///         to.extend(self.0[2 * rows.start..2 * rows.end].iter().map(|&v| f64::from(v)));
 ///     }
 /// }
 /// let mut learner = Learner::new(Config::default())?;
-/// learner.learn(&Batch::read_from(&Doubles(&[0.0, 1.0, 1.0, 0.0])).numbers(&[1.0, -1.0]))?;
+/// learner.learn(&Batch::read_from(&Bytes(&[0, 1, 1, 0])).numbers(&[1.0, -1.0]))?;
 /// assert_eq!(learner.examples(), 2);
 /// # Ok::<(), okl::Error>(())
 /// ```
@@ -39,13 +39,62 @@ pub trait RowSource: Debug + Sync {
     /// Numbers per row.
     fn features(&self) -> usize;
     /// Appends the rows of a range, one after the other. The same range always gives the same numbers.
-    fn read(&self, rows: Range<usize>, to: &mut Vec<f32>);
+    fn read(&self, rows: Range<usize>, to: &mut Vec<f64>);
+}
+
+/// Features of consecutive rows, as they were given. The frame sees both kinds in double precision, so numbers that are equal
+/// give the same bits, whichever kind they come as.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Features<'a> {
+    Single(&'a [f32]),
+    Double(&'a [f64]),
+}
+
+impl<'a> Features<'a> {
+    pub fn len(self) -> usize {
+        match self {
+            Features::Single(x) => x.len(),
+            Features::Double(x) => x.len(),
+        }
+    }
+
+    pub fn range(self, range: Range<usize>) -> Self {
+        match self {
+            Features::Single(x) => Features::Single(&x[range]),
+            Features::Double(x) => Features::Double(&x[range]),
+        }
+    }
+
+    pub fn append_to(self, to: &mut Vec<f64>) {
+        match self {
+            Features::Single(x) => to.extend(x.iter().map(|&v| f64::from(v))),
+            Features::Double(x) => to.extend_from_slice(x),
+        }
+    }
+
+    fn check_finite(self, first: usize, features: usize) -> Result<()> {
+        match self {
+            Features::Single(x) => check_finite(x, first, features),
+            Features::Double(x) => check_finite(x, first, features),
+        }
+    }
+}
+
+impl PartialEq for Features<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |a: &[f32], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(|(&a, &b)| f64::from(a) == b);
+        match (self, other) {
+            (Features::Single(a), Features::Single(b)) => a == b,
+            (Features::Double(a), Features::Double(b)) => a == b,
+            (Features::Single(a), Features::Double(b)) | (Features::Double(b), Features::Single(a)) => same(a, b),
+        }
+    }
 }
 
 /// Where the rows of a batch come from.
 #[derive(Clone, Copy, Debug)]
 enum Rows<'a> {
-    Here(&'a [f32]),
+    Here(Features<'a>),
     From(&'a dyn RowSource),
 }
 
@@ -82,12 +131,21 @@ pub struct Batch<'a> {
 impl<'a> Batch<'a> {
     /// Rows of `features` numbers each, one after the other.
     pub fn new(x: &'a [f32], features: usize) -> Self {
-        Batch { rows: Rows::Here(x), features, targets: Targets::None, known: None, weights: None, ids: None }
+        Batch::of(Rows::Here(Features::Single(x)), features)
+    }
+
+    /// The same in double precision: numbers are centred and scaled as they are, and rounded to single precision after that.
+    pub fn of_f64(x: &'a [f64], features: usize) -> Self {
+        Batch::of(Rows::Here(Features::Double(x)), features)
     }
 
     /// Rows that are read block by block.
     pub fn read_from(source: &'a dyn RowSource) -> Self {
-        Batch { rows: Rows::From(source), ..Batch::new(&[], source.features()) }
+        Batch::of(Rows::From(source), source.features())
+    }
+
+    fn of(rows: Rows<'a>, features: usize) -> Self {
+        Batch { rows, features, targets: Targets::None, known: None, weights: None, ids: None }
     }
 
     /// With targets.
@@ -129,13 +187,13 @@ impl<'a> Batch<'a> {
     }
 
     /// The rows of a range, one after the other: where they are, or read into `buffer`.
-    pub(crate) fn block<'b>(&'b self, rows: Range<usize>, buffer: &'b mut Vec<f32>) -> &'b [f32] {
+    pub(crate) fn block<'b>(&'b self, rows: Range<usize>, buffer: &'b mut Vec<f64>) -> Features<'b> {
         match self.rows {
-            Rows::Here(x) => &x[rows.start * self.features..rows.end * self.features],
+            Rows::Here(x) => x.range(rows.start * self.features..rows.end * self.features),
             Rows::From(source) => {
                 buffer.clear();
                 source.read(rows, buffer);
-                buffer
+                Features::Double(buffer)
             }
         }
     }
@@ -159,7 +217,7 @@ impl<'a> Batch<'a> {
         let mut buffer = Vec::new();
         (0..self.rows()).step_by(BLOCK).try_for_each(|first| {
             let last = self.rows().min(first + BLOCK);
-            check_finite(self.block(first..last, &mut buffer), first, self.features)
+            self.block(first..last, &mut buffer).check_finite(first, self.features)
         })
     }
 
@@ -183,14 +241,15 @@ impl<'a> Batch<'a> {
     }
 }
 
-fn check_finite(x: &[f32], first: usize, features: usize) -> Result<()> {
+fn check_finite<T: Copy + Into<f64>>(x: &[T], first: usize, features: usize) -> Result<()> {
     // Without a way out of the inner loop it runs on whole vectors; NaN compares as false.
-    let good = |part: &[f32]| part.iter().fold(true, |good, v| good & (v.abs() <= LARGEST));
+    let good = |part: &[T]| part.iter().fold(true, |good, &v| good & (v.into().abs() <= LARGEST));
     let Some(part) = x.chunks(256).position(|part| !good(part)) else { return Ok(()) };
     let at = 256 * part + x[256 * part..].iter().position(|v| !good(&[*v])).unwrap_or(0);
-    let hint = if x[at].is_finite() { " below 1e15; rescale this feature" } else { "" };
+    let found = x[at].into();
+    let hint = if found.is_finite() { " below 1e15; rescale this feature" } else { "" };
     let (row, column) = (first + at / features, (at % features).to_string());
-    Err(ErrorKind::NotFinite { row, column, found: x[at].into(), hint }.into())
+    Err(ErrorKind::NotFinite { row, column, found, hint }.into())
 }
 
 /// The targets of a batch as the loop reads them: numbers, row by row.

@@ -418,7 +418,7 @@ impl Config {
             return refuse("warmup", format!("must be between 1 and 65536 examples, found {}", self.warmup));
         }
         if let Scale::Fixed { shift, factor, limit } = &self.scale {
-            if limit.is_some_and(|l| !(l > 0.0 && l <= LARGEST.into())) {
+            if limit.is_some_and(|l| !(l > 0.0 && l <= LARGEST)) {
                 return refuse("scale", "the limit of a fixed scale must be a number > 0".into());
             }
             if shift.len() != factor.len() || shift.iter().chain(factor).any(|v| !v.is_finite()) {

@@ -5,10 +5,13 @@
 //! counter) becomes a constant instead of making every row new. With `anchor = none` zeros mean absence and stay zero: a
 //! column's unit is then the root mean square of its other entries.
 //!
+//! Shift and factor are applied in double precision, and the result is rounded once, to the single precision of the kernels:
+//! what a column varies by keeps its digits, however far from zero it lies (a time in seconds since 1970).
+//!
 //! Otherwise translation-invariant kernels shift by the first example (the anchor), which keeps the digits of distances far
 //! from the origin (3.10.4). Beside it stands what else the first rows decide: ranges, the median distance, the middle of targets.
 
-use crate::batch::LARGEST;
+use crate::batch::{Features, LARGEST};
 
 /// Where `scale = standard` cuts off, in deviations: far beyond where a bounded column goes, near enough for a kernel to see.
 pub(crate) const FAR: f64 = 8.0;
@@ -26,33 +29,34 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    pub fn anchored(first: &[f32]) -> Self {
-        Frame { shift: first.iter().map(|&v| v.into()).collect(), factor: vec![1.0; first.len()], limit: None }
+    pub fn anchored(first: Features<'_>) -> Self {
+        let mut shift = Vec::new();
+        first.append_to(&mut shift);
+        Frame { factor: vec![1.0; shift.len()], shift, limit: None }
     }
 
     /// Mean and inverse deviation of rows; a feature that does not vary keeps its unit.
-    pub fn standard(rows: &[f32], features: usize) -> Self {
+    pub fn standard(rows: &[f64], features: usize) -> Self {
         let count = (rows.len() / features) as f64;
         let mut frame = Frame { shift: vec![0.0; features], factor: vec![0.0; features], limit: None };
         for row in rows.chunks_exact(features) {
-            frame.shift.iter_mut().zip(row).for_each(|(m, &x)| *m += f64::from(x) / count);
+            frame.shift.iter_mut().zip(row).for_each(|(m, &x)| *m += x / count);
         }
         for row in rows.chunks_exact(features) {
             let spread = frame.factor.iter_mut().zip(&frame.shift).zip(row);
-            spread.for_each(|((v, m), &x)| *v += (f64::from(x) - m) * (f64::from(x) - m) / count);
+            spread.for_each(|((v, m), &x)| *v += (x - m) * (x - m) / count);
         }
-        for (factor, mean) in frame.factor.iter_mut().zip(&frame.shift) {
-            // Below the resolution of an f32 the spread is rounding in the mean: a constant.
-            let varies = *factor > (1e-7 * mean) * (1e-7 * mean);
-            *factor = if varies { 1.0 / factor.sqrt() } else { 1.0 };
+        for (column, (factor, mean)) in frame.factor.iter_mut().zip(&frame.shift).enumerate() {
+            let least = resolution(rows.iter().skip(column).step_by(features)) * mean;
+            *factor = if *factor > least * least { 1.0 / factor.sqrt() } else { 1.0 };
         }
         frame
     }
 
     /// Nothing is shifted, and the entries that are not zero have root mean square 1.
-    pub fn sparse(rows: &[f32], features: usize) -> Self {
+    pub fn sparse(rows: &[f64], features: usize) -> Self {
         let unit = |feature: usize| {
-            let present = || rows.iter().skip(feature).step_by(features).map(|&x| f64::from(x)).filter(|x| *x != 0.0);
+            let present = || rows.iter().skip(feature).step_by(features).copied().filter(|x| *x != 0.0);
             let count = present().count();
             if count > 0 { 1.0 / (present().map(|x| x * x).sum::<f64>() / count as f64).sqrt() } else { 1.0 }
         };
@@ -87,40 +91,52 @@ impl Frame {
     }
 
     /// Puts rows into the frame; what is absurdly far out stays finite.
-    pub fn apply(&self, rows: &[f32], out: &mut Vec<f32>) {
+    pub fn apply(&self, rows: Features<'_>, out: &mut Vec<f32>) {
         out.clear();
-        if self.shift.is_empty() {
-            out.extend_from_slice(rows);
-            return;
-        }
-        let limit = self.limit.map_or(LARGEST, |limit| limit as f32);
-        for row in rows.chunks_exact(self.shift.len()) {
-            let scaled = row.iter().zip(&self.shift).zip(&self.factor);
-            out.extend(scaled.map(|((&x, m), f)| (((f64::from(x) - m) * f) as f32).clamp(-limit, limit)));
+        match rows {
+            Features::Single(rows) => self.append(rows, out),
+            Features::Double(rows) => self.append(rows, out),
         }
     }
 
-    /// Back to the units of the data.
-    pub fn undo(&self, row: &mut [f32]) {
-        for ((x, m), f) in row.iter_mut().zip(&self.shift).zip(&self.factor) {
-            *x = (f64::from(*x) / f + m) as f32;
+    fn append<T: Copy + Into<f64>>(&self, rows: &[T], out: &mut Vec<f32>) {
+        if self.shift.is_empty() {
+            out.extend(rows.iter().map(|&x| x.into() as f32));
+            return;
         }
+        let limit = self.limit.unwrap_or(LARGEST) as f32;
+        for row in rows.chunks_exact(self.shift.len()) {
+            let scaled = row.iter().zip(&self.shift).zip(&self.factor);
+            out.extend(scaled.map(|((&x, m), f)| (((x.into() - m) * f) as f32).clamp(-limit, limit)));
+        }
+    }
+
+    /// A row of the frame in the units of the data.
+    pub fn undo<'a>(&'a self, row: &'a [f32]) -> impl Iterator<Item = f64> + 'a {
+        let unit = |j: usize| (self.shift.get(j).copied().unwrap_or(0.0), self.factor.get(j).copied().unwrap_or(1.0));
+        row.iter().enumerate().map(move |(j, &u)| (unit(j), f64::from(u))).map(|((m, f), u)| u / f + m)
     }
 }
 
+/// A column whose relative spread is below this is a constant with rounding errors. If all its numbers are single precision, these
+/// are errors of single precision.
+fn resolution<'a>(mut column: impl Iterator<Item = &'a f64>) -> f64 {
+    if column.all(|&x| f64::from(x as f32) == x) { 1e-7 } else { 1e-13 }
+}
+
 /// Do three quarters of the columns that vary have about the range of the widest, as pixels and indicators do?
-pub(crate) fn share_a_range(ranges: &[f32]) -> bool {
+pub(crate) fn share_a_range(ranges: &[f64]) -> bool {
     ranges.last().is_none_or(|widest| ranges[ranges.len() / 4] >= 0.5 * widest)
 }
 
 /// The ranges of the columns that vary, in order; those that are still to come have been zero and do not.
-pub(crate) fn ranges(rows: &[f32], features: usize) -> Vec<f32> {
-    let mut ends = vec![(f32::INFINITY, f32::NEG_INFINITY); features];
+pub(crate) fn ranges(rows: &[f64], features: usize) -> Vec<f64> {
+    let mut ends = vec![(f64::INFINITY, f64::NEG_INFINITY); features];
     for row in rows.chunks_exact(features) {
         ends.iter_mut().zip(row).for_each(|((low, high), &x)| (*low, *high) = (low.min(x), high.max(x)));
     }
-    let mut ranges: Vec<f32> = ends.iter().map(|(low, high)| high - low).filter(|range| *range > 0.0).collect();
-    ranges.sort_by(f32::total_cmp);
+    let mut ranges: Vec<f64> = ends.iter().map(|(low, high)| high - low).filter(|range| *range > 0.0).collect();
+    ranges.sort_by(f64::total_cmp);
     ranges
 }
 
@@ -180,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_constant_feature_keeps_its_unit() {
-        let rows: Vec<f32> = (0..100).flat_map(|i| [0.003467, i as f32]).collect();
+        let rows: Vec<f64> = (0..100).flat_map(|i| [0.003467, f64::from(i)]).collect();
         let frame = Frame::standard(&rows, 2);
         assert_eq!(frame.factor[0], 1.0);
         let variance = (0..100).map(|i| (i as f64 - 49.5).powi(2)).sum::<f64>() / 100.0;
@@ -197,7 +213,7 @@ mod tests {
     fn what_is_far_out_is_cut_off() {
         let frame = Frame { shift: vec![1.0], factor: vec![2.0], limit: Some(3.0) };
         let mut framed = Vec::new();
-        frame.apply(&[1.5, 100.0, -100.0], &mut framed);
+        frame.apply(Features::Single(&[1.5, 100.0, -100.0]), &mut framed);
         assert_eq!(framed, [1.0, 3.0, -3.0]);
     }
 
@@ -217,10 +233,32 @@ mod tests {
     fn undo_undoes() {
         let frame = Frame { shift: vec![1.0, -2.0], factor: vec![0.5, 4.0], limit: None };
         let mut framed = Vec::new();
-        frame.apply(&[3.0, -1.5], &mut framed);
+        frame.apply(Features::Double(&[3.0, -1.5]), &mut framed);
         assert_eq!(framed, [1.0, 2.0]);
-        frame.undo(&mut framed);
-        assert_eq!(framed, [3.0, -1.5]);
+        assert_eq!(frame.undo(&framed).collect::<Vec<_>>(), [3.0, -1.5]);
+    }
+
+    #[test]
+    fn a_column_far_from_zero_keeps_what_it_varies_by() {
+        let times: Vec<f64> = (0..256).map(|i| 1.7e9 + f64::from(i)).collect();
+        let frame = Frame::standard(&times, 1);
+        // The variance of 0, 1, ..., n - 1 is (n² - 1) / 12.
+        let deviation = ((256.0f64 * 256.0 - 1.0) / 12.0).sqrt();
+        assert!((frame.factor[0] * deviation - 1.0).abs() < 1e-9);
+        let mut framed = Vec::new();
+        frame.apply(Features::Double(&times), &mut framed);
+        for (i, u) in framed.iter().enumerate() {
+            assert!((f64::from(*u) - (i as f64 - 127.5) / deviation).abs() < 1e-6, "{i}: {u}");
+        }
+    }
+
+    #[test]
+    fn what_varies_by_rounding_errors_is_a_constant() {
+        let single = [1.0f32, 1.0 + f32::EPSILON, 1.0].map(f64::from);
+        let double = [0.1, 0.1 + 1e-16, 0.1];
+        assert_eq!((Frame::standard(&single, 1).factor, Frame::standard(&double, 1).factor), (vec![1.0], vec![1.0]));
+        // The same spread in a column that single precision does not hold is a spread.
+        assert!(Frame::standard(&[1.0, 1.0 + 1.2e-7, 1.0], 1).factor[0] > 1e6);
     }
 
     #[test]

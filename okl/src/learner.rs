@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::bank::Bank;
-use crate::batch::{self, BLOCK, Batch, Checked, Classes};
+use crate::batch::{self, BLOCK, Batch, Checked, Classes, Features};
 use crate::budget::{AnyBudget, BudgetRule};
 use crate::certificate::{AlertRate, Tracker};
 use crate::config::{Anchor, Choice, Config, Label, Member, Scale, Threshold};
@@ -73,7 +73,7 @@ pub struct Learner {
 /// The examples so far, while statistics of the data are still provisional.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct WarmUp {
-    pub x: Vec<f32>,
+    pub x: Vec<f64>,
     pub y: Vec<f64>,
     pub width: usize,
     pub weights: Vec<f64>,
@@ -85,7 +85,7 @@ pub(crate) struct WarmUp {
 pub struct Pending {
     checked: Checked,
     /// Features of a block, where these are not read in place.
-    buffer: Vec<f32>,
+    buffer: Vec<f64>,
     learned: usize,
     of: usize,
     /// Of the learner, after what it has learned.
@@ -105,7 +105,7 @@ struct Part<'a> {
     checked: &'a Checked,
     rows: Range<usize>,
     /// Their features, one row after the other.
-    x: &'a [f32],
+    x: Features<'a>,
 }
 
 impl<'a> Part<'a> {
@@ -136,7 +136,7 @@ struct FramedRows {
 }
 
 impl FramedRows {
-    fn fill(&mut self, frame: &Frame, rows: &[f32], features: usize, backend: Backend) -> Points<'_> {
+    fn fill(&mut self, frame: &Frame, rows: Features<'_>, features: usize, backend: Backend) -> Points<'_> {
         frame.apply(rows, &mut self.x);
         self.squares.resize(rows.len() / features, 0.0);
         let rows = Rows::new(features, &self.x);
@@ -306,12 +306,12 @@ impl Learner {
         Ok(())
     }
 
-    fn term_is(&mut self, id: u64, row: &[f32]) -> bool {
+    fn term_is(&mut self, id: u64, row: Features<'_>) -> bool {
         // Rows of a warm-up will be learned again: their ids are taken, whatever became of their terms.
         if let Some(warm) = &self.warm
             && let Some(i) = warm.ids.iter().position(|&other| other == id)
         {
-            return &warm.x[i * self.features..(i + 1) * self.features] == row;
+            return Features::Double(&warm.x[i * self.features..(i + 1) * self.features]) == row;
         }
         let Some(slot) = self.engine.terms.slot_of(id) else { return true };
         let points = self.rows.fill(&self.frame, row, row.len(), self.engine.terms.space.backend());
@@ -334,7 +334,7 @@ impl Learner {
         let (d, mut first) = (block.batch.features, block.rows.start);
         while first < block.rows.end {
             let last = self.next_stop(first, &block.checked.known[..block.rows.end]);
-            let x = &block.x[(first - block.rows.start) * d..(last - block.rows.start) * d];
+            let x = block.x.range((first - block.rows.start) * d..(last - block.rows.start) * d);
             let part = Part { rows: first..last, x, ..*block };
             self.anchor(&part);
             self.learn_part(&part, each);
@@ -358,7 +358,7 @@ impl Learner {
         let wanted = self.frame.shift.is_empty() && self.config.anchor == Anchor::First && self.config.scale == Scale::None;
         let first = part.known().iter().position(|k| *k);
         if let Some(i) = first.filter(|_| wanted && self.engine.t == 0 && self.translation_invariant()) {
-            self.frame = Frame::anchored(&part.x[i * self.features..(i + 1) * self.features]);
+            self.frame = Frame::anchored(part.x.range(i * self.features..(i + 1) * self.features));
         }
     }
 
@@ -378,7 +378,7 @@ impl Learner {
         let (d, width) = (self.features, part.checked.width);
         warm.width = width;
         for i in (0..part.rows.len()).filter(|&i| part.known()[i]) {
-            warm.x.extend_from_slice(&part.x[i * d..(i + 1) * d]);
+            part.x.range(i * d..(i + 1) * d).append_to(&mut warm.x);
             warm.y.extend_from_slice(&part.y()[i * width..(i + 1) * width]);
             warm.weights.push(part.weights().map_or(1.0, |w| w[i]));
             warm.ids.push(part.ids().map_or(NO_ID, |ids| ids[i]));
@@ -427,7 +427,7 @@ impl Learner {
             let middles = frame::middles(&warm.y[..count * warm.width], warm.width);
             self.engine.heads.iter_mut().for_each(|head| head.offset.copy_from_slice(&middles));
         }
-        let points = framed.fill(&self.frame, &warm.x, self.features, self.engine.terms.space.backend());
+        let points = framed.fill(&self.frame, Features::Double(&warm.x), self.features, self.engine.terms.space.backend());
         let ids = warm.ids.iter().any(|&id| id != NO_ID).then_some(warm.ids.as_slice());
         let labels = Labels { y: &warm.y, width: warm.width, known: None, weights: Some(&warm.weights), ids };
         self.engine.learn_block(points, &labels, |_, _| {});
@@ -436,13 +436,13 @@ impl Learner {
 
     /// The median squared distance of rows. Very small or large rows get another unit where kernels have none, because their squares
     /// would leave single precision; the unit then stands in the configuration.
-    fn found_median(&mut self, config: &mut Config, rows: &[f32], framed: &mut FramedRows) -> f64 {
+    fn found_median(&mut self, config: &mut Config, rows: &[f64], framed: &mut FramedRows) -> f64 {
         let backend = self.engine.terms.space.backend();
         let in_units_of_the_data = self.config.scale == Scale::None;
         if in_units_of_the_data {
             self.frame.factor.fill(1.0);
         }
-        framed.fill(&self.frame, rows, self.features, backend);
+        framed.fill(&self.frame, Features::Double(rows), self.features, backend);
         let median = median_distance2(&framed.x, self.features);
         let unit = frame::common_unit(median);
         if unit == 1.0 || !in_units_of_the_data || !config.rules_mut().iter().all(|k| k.has_no_unit()) {
@@ -451,13 +451,13 @@ impl Learner {
         self.frame = self.frame.in_unit(unit, self.features);
         let Frame { shift, factor, limit } = self.frame.clone();
         config.scale = Scale::Fixed { shift, factor, limit };
-        framed.fill(&self.frame, rows, self.features, backend);
+        framed.fill(&self.frame, Features::Double(rows), self.features, backend);
         median_distance2(&framed.x, self.features)
     }
 
     /// `scale = standard` as these rows have it. With `auto`, columns that share one range go as far as they go, and many of them keep
     /// their unit where kernels have none; of a few, each is a quantity of its own.
-    fn found_frame(&self, rows: &[f32]) -> Frame {
+    fn found_frame(&self, rows: &[f64]) -> Frame {
         let frame = match self.config.anchor {
             Anchor::First => Frame::standard(rows, self.features),
             Anchor::None => Frame::sparse(rows, self.features),
@@ -484,12 +484,21 @@ impl Learner {
     /// # Errors
     /// If the rows have another number of features or hold a number that is not finite.
     pub fn predict(&self, workspace: &mut Workspace, x: &[f32], features: usize) -> Result<Scores> {
-        Batch::new(x, features).check_rows(self.features)?;
+        self.predict_batch(workspace, &Batch::new(x, features))
+    }
+
+    /// Scores of the rows of a batch without learning; of the batch, only the rows are read.
+    ///
+    /// # Errors
+    /// As [`Learner::predict`].
+    pub fn predict_batch(&self, workspace: &mut Workspace, batch: &Batch<'_>) -> Result<Scores> {
+        batch.check_rows(self.features)?;
         let outputs = self.outputs();
-        let mut scores = Scores { outputs, values: vec![0.0; x.len() / features * outputs] };
+        let mut scores = Scores { outputs, values: vec![0.0; batch.rows() * outputs] };
         if self.features > 0 {
-            let mut framed = FramedRows::default();
-            let points = framed.fill(&self.frame, x, features, self.engine.terms.space.backend());
+            let (mut framed, mut buffer) = (FramedRows::default(), Vec::new());
+            let x = batch.block(0..batch.rows(), &mut buffer);
+            let points = framed.fill(&self.frame, x, self.features, self.engine.terms.space.backend());
             let mut run = || {
                 self.engine.predict(workspace, points, |i, z| scores.values[i * outputs..(i + 1) * outputs].copy_from_slice(z))
             };
@@ -518,7 +527,7 @@ impl Learner {
             && self.features > 0
         {
             let wide =
-                |row: &[f32]| row.iter().copied().chain(std::iter::repeat_n(0.0, features - row.len())).collect::<Vec<_>>();
+                |row: &[f64]| row.iter().copied().chain(std::iter::repeat_n(0.0, features - row.len())).collect::<Vec<_>>();
             warm.x = warm.x.chunks_exact(self.features).flat_map(wide).collect();
         }
         self.frame.widen(features);
@@ -657,11 +666,11 @@ impl Learner {
     }
 
     /// The centres of the live terms in slot order, in the units of the data.
-    pub fn centres(&self) -> Vec<f32> {
-        let mut centres = vec![0.0; self.terms() * self.features];
-        for (slot, row) in self.engine.terms.live().zip(centres.chunks_exact_mut(self.features.max(1))) {
-            self.engine.terms.space.centre(slot, row);
-            self.frame.undo(row);
+    pub fn centres(&self) -> Vec<f64> {
+        let (mut centres, mut row) = (Vec::with_capacity(self.terms() * self.features), vec![0.0; self.features]);
+        for slot in self.engine.terms.live() {
+            self.engine.terms.space.centre(slot, &mut row);
+            centres.extend(self.frame.undo(&row));
         }
         centres
     }

@@ -14,7 +14,7 @@
 //! | `head1.columns`, ... | f64 | the further heads of a bank, numbered |
 //! | `bank.weights`, `bank.losses`, `bank` | f64 | the weights of a bank's voices and their losses; the rest by name |
 //! | `budget`, `frame` | f64 | the budget's state, by name; shift and factor |
-//! | `warm.x`, `warm.y`, `warm.weights`, `warm.ids` | f32, f64, f64, u64 | the examples of a warm-up under way |
+//! | `warm.x`, `warm.y`, `warm.weights`, `warm.ids` | f64 (f32 in older files), f64, f64, u64 | the examples of a warm-up under way |
 //! | `position` | u8 | for whoever replays the stream |
 //!
 //! Later versions read every file of earlier ones. A setting that a file lacks means what okl did before the setting
@@ -228,7 +228,7 @@ impl Learner {
             tensors.push(Tensor::f64s("bank.losses", vec![bank.losses.len()], &bank.losses));
         }
         if let Some(warm) = &self.warm {
-            tensors.push(Tensor::f32s("warm.x", vec![warm.x.len()], &warm.x));
+            tensors.push(Tensor::f64s("warm.x", vec![warm.x.len()], &warm.x));
             tensors.push(Tensor::f64s("warm.y", vec![warm.y.len()], &warm.y));
             tensors.push(Tensor::f64s("warm.weights", vec![warm.weights.len()], &warm.weights));
             tensors.push(Tensor::u64s("warm.ids", &warm.ids));
@@ -335,7 +335,7 @@ impl<'a> File<'a> {
     fn f32s(&self, name: &str) -> Result<Vec<f32>> {
         let (chunks, _) = self.bytes(name, Dtype::F32)?.as_chunks::<4>();
         let values: Vec<f32> = chunks.iter().map(|b| f32::from_le_bytes(*b)).collect();
-        demand(values.iter().all(|v| v.is_finite() && v.abs() <= LARGEST), &format!("tensor `{name}` is not finite"))?;
+        demand(values.iter().all(|v| f64::from(v.abs()) <= LARGEST), &format!("tensor `{name}` is not finite"))?;
         Ok(values)
     }
 
@@ -498,10 +498,20 @@ impl<'a> File<'a> {
         demand(budget.oldest_slot < slots.max(1), "the budget's oldest slot is not there")
     }
 
+    /// Rows of older files are in single precision.
+    fn rows_of_warmup(&self) -> Result<Vec<f64>> {
+        if self.tensors.tensor("warm.x").is_ok_and(|x| x.dtype() == Dtype::F32) {
+            return Ok(self.f32s("warm.x")?.into_iter().map(f64::from).collect());
+        }
+        let x = self.f64s("warm.x")?;
+        demand(x.iter().all(|v| v.abs() <= LARGEST), "tensor `warm.x` has a number that is too large")?;
+        Ok(x)
+    }
+
     fn restore_warmup(&self, learner: &mut Learner) -> Result<()> {
         let Some(warm) = &mut learner.warm else { return Ok(()) };
         *warm = WarmUp {
-            x: self.f32s("warm.x")?,
+            x: self.rows_of_warmup()?,
             y: self.f64s("warm.y")?,
             width: self.header.warm_width,
             weights: self.f64s("warm.weights")?,

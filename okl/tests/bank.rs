@@ -205,7 +205,8 @@ fn the_parts_of_a_bank_add_up() {
     let mut bank = learner("loss = 'hinge'\nkernel = { gaussian = { gamma = [0.5, 2.0] } }\noffset = true\nanchor = 'none'");
     learn(&mut bank, &s);
     let scores = bank.predict(&mut Workspace::default(), &s.x[..30 * FEATURES], FEATURES).unwrap().values;
-    let (centres, coefficients, terms) = (bank.centres(), bank.predicting_coefficients(), bank.terms());
+    let centres: Vec<f32> = bank.centres().iter().map(|v| *v as f32).collect();
+    let (coefficients, terms) = (bank.predicting_coefficients(), bank.terms());
     assert_eq!((bank.widths(), coefficients.len()), (2, 2 * terms));
     for (x, score) in s.x.chunks(FEATURES).zip(scores) {
         let at = |(i, c): (usize, &[f32])| coefficients[i] * kernel(0.5, c, x) + coefficients[terms + i] * kernel(2.0, c, x);

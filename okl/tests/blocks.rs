@@ -20,8 +20,8 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(x: &[f32], features: usize) -> Self {
-        let column = |c| x.iter().skip(c).step_by(features).map(|&v| v.into()).collect();
+    fn of(x: &[f64], features: usize) -> Self {
+        let column = |c| x.iter().skip(c).step_by(features).copied().collect();
         Columns { rows: x.len() / features, columns: (0..features).map(column).collect() }
     }
 }
@@ -33,8 +33,8 @@ impl RowSource for Columns {
     fn features(&self) -> usize {
         self.columns.len()
     }
-    fn read(&self, rows: Range<usize>, to: &mut Vec<f32>) {
-        to.extend(rows.flat_map(|i| self.columns.iter().map(move |c| c[i] as f32)));
+    fn read(&self, rows: Range<usize>, to: &mut Vec<f64>) {
+        to.extend(rows.flat_map(|i| self.columns.iter().map(move |c| c[i])));
     }
 }
 
@@ -75,7 +75,7 @@ proptest! {
     #[test]
     fn a_stopped_call_leaves_the_state_of_its_rows(case in cases::long()) {
         let rows = case.stream.rows();
-        let source = Columns::of(&case.stream.x, case.stream.features);
+        let source = Columns::of(&case.stream.doubles, case.stream.features);
         for blocks in 1..=rows.div_ceil(BLOCK) {
             let (state, learned) = stopped(&case, &case.stream.batch(0..rows), blocks);
             prop_assert_eq!(learned, rows.min(blocks * BLOCK));
@@ -99,12 +99,13 @@ fn a_class_that_is_named_after_the_stop_does_not_exist() {
 
 #[test]
 fn what_is_wrong_in_the_last_block_is_found_before_the_first() {
-    let x: Vec<f32> = (0..3 * 700).map(|i| if i == 3 * 650 + 2 { f32::NAN } else { (i as f32).cos() }).collect();
+    let x: Vec<f64> = (0..3 * 700).map(|i| if i == 3 * 650 + 2 { f64::NAN } else { (i as f64).cos() }).collect();
     let y = vec![1.0; 700];
     let mut learner = Learner::new(okl::Config::default()).unwrap();
     let before = learner.to_bytes();
     let source = Columns::of(&x, 3);
-    for batch in [Batch::new(&x, 3), Batch::read_from(&source)] {
+    let single: Vec<f32> = x.iter().map(|v| *v as f32).collect();
+    for batch in [Batch::new(&single, 3), Batch::of_f64(&x, 3), Batch::read_from(&source)] {
         let error = learner.learn(&batch.numbers(&y)).unwrap_err();
         assert_eq!(error.to_string(), "row 650, column 2: found NaN, expected a finite number");
         assert_eq!(learner.to_bytes(), before);

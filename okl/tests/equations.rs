@@ -71,7 +71,13 @@ fn product(kernel: &Kernel, j: &Matrix, left: &Expansion, right: &Expansion) -> 
 fn per_slot(learner: &Learner, coefficient: impl Fn(usize, usize) -> f64) -> Expansion {
     let (d, centres) = (learner.outputs(), learner.centres());
     let rows = centres.chunks_exact(learner.features().max(1));
-    learner.engine().terms().live().zip(rows).map(|(slot, x)| (wide(x), (0..d).map(|o| coefficient(o, slot)).collect())).collect()
+    learner
+        .engine()
+        .terms()
+        .live()
+        .zip(rows)
+        .map(|(slot, x)| (x.to_vec(), (0..d).map(|o| coefficient(o, slot)).collect()))
+        .collect()
 }
 
 fn f_of(learner: &Learner) -> Expansion {

@@ -22,7 +22,8 @@ use serde_json::{Value, json};
 use super::{Model, Part};
 
 const SCORES: &str = "scores(x) = offset + sum over parts m and terms i of kernel_m(u, centres_i) operator_m coefficients_mi, \
-    with u = (x - frame.shift) * frame.factor, cut off at -limit and limit, or u = x where frame is null, and no operator where it is null";
+    with u = (x - frame.shift) * frame.factor, cut off at -limit and limit, computed in double precision and then rounded to single precision, \
+    or u = x rounded to single precision where frame is null, and no operator where it is null";
 
 pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     let learner = model.learner;

@@ -50,7 +50,7 @@ fn machine(model: &Model<'_>) -> Result<Machine> {
     let (kernel, weight) = unscaled(part.kernel);
     let coefficients: Vec<f64> = part.weights(model).iter().map(|a| weight * a).collect();
     let Placed { kernel, vectors, constant } = place(model, kernel, &coefficients)?;
-    if model.limit < LARGEST.into() {
+    if model.limit < LARGEST {
         bail!("features are cut off at {} units, which LIBSVM's kernels do not do: export to onnx", model.limit);
     }
     let rho = threshold - model.offset[0] - constant;

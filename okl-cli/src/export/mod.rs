@@ -3,7 +3,7 @@
 //! kernels are summed or a bank has several widths),
 //!
 //! ```text
-//! u = (x - shift) * factor, cut off at +-limit           u = x without a frame
+//! u = (x - shift) * factor, cut off at +-limit           u = x without a frame; in double precision, then rounded to single
 //! scores(x) = b + sum_m J_m sum_i k_m(u, c_i) a_mi       J = I without an operator
 //! ```
 //!
@@ -96,7 +96,7 @@ impl<'a> Model<'a> {
             learner,
             shift,
             factor,
-            limit: learner.limit().unwrap_or(LARGEST.into()),
+            limit: learner.limit().unwrap_or(LARGEST),
             features: learner.features(),
             outputs: learner.outputs(),
             parts: parts(learner),

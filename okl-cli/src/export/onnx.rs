@@ -2,7 +2,7 @@
 //!
 //! | name | type | what |
 //! |---|---|---|
-//! | `x` | float (rows, features) | input, as the learner reads it |
+//! | `x` | double (rows, features) | input, in the units of the data |
 //! | `scores` | double (rows, outputs) | what `okl predict` returns |
 //! | `label` | int64 (rows) | with classes: an index into them, the earlier one of equals; for a sign, 1 where the score is above 0 |
 //! | `novel` | bool (rows) | with a threshold: is the score below it? |
@@ -41,7 +41,7 @@ pub(super) fn write(model: &Model<'_>) -> Result<Vec<u8>> {
         bail!("the model has {bytes} bytes of numbers, and an ONNX file holds at most 2 GB: learn with a smaller budget");
     }
     let mut graph = Graph::default();
-    graph.declare_input("x", FLOAT, &[Dim::Rows, Dim::Count(model.features)]);
+    graph.declare_input("x", DOUBLE, &[Dim::Rows, Dim::Count(model.features)]);
     let rows = framed(&mut graph, model);
     scores(&mut graph, model, &rows);
     decide(&mut graph, model);
@@ -72,20 +72,18 @@ fn metadata(model: &Model<'_>) -> Vec<Message> {
     entries
 }
 
-/// The rows as the kernels see them: rounded to single precision where the learner does, in double precision.
+/// The rows as the kernels see them: shifted and scaled in double precision, rounded once to single precision, as the learner does.
 fn framed(graph: &mut Graph, model: &Model<'_>) -> String {
-    let x = graph.cast("x", DOUBLE);
     if !model.framed() {
-        return x;
+        return graph.rounded("x");
     }
     let shift = graph.doubles("shift", &[1, model.features], model.shift);
     let factor = graph.doubles("factor", &[1, model.features], model.factor);
     let (least, most) = (graph.scalar(-model.limit), graph.scalar(model.limit));
-    let x = graph.node("Sub", &[&x, &shift]);
+    let x = graph.node("Sub", &["x", &shift]);
     let x = graph.node("Mul", &[&x, &factor]);
     let x = graph.node("Clip", &[&x, &least, &most]);
-    let x = graph.cast(&x, FLOAT);
-    graph.cast(&x, DOUBLE)
+    graph.rounded(&x)
 }
 
 fn scores(graph: &mut Graph, model: &Model<'_>, rows: &str) {
@@ -283,6 +281,12 @@ impl Graph {
 
     fn cast(&mut self, value: &str, to: u64) -> String {
         self.node_with("Cast", &[value], &[("to", to)])
+    }
+
+    /// To single precision and back.
+    fn rounded(&mut self, value: &str) -> String {
+        let value = self.cast(value, FLOAT);
+        self.cast(&value, DOUBLE)
     }
 
     fn times(&mut self, factor: f64, value: &str) -> String {

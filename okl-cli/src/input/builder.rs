@@ -8,7 +8,7 @@ use super::number::{self, Value, shown};
 use super::schema::Feature;
 
 /// A chunk ends before it has more numbers than this (16 MiB), however many rows were asked for.
-const MOST_CELLS: usize = 4 << 20;
+const MOST_CELLS: usize = 2 << 20;
 
 /// The rows so far, and the one in the making.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) struct Builder {
     chunk: Chunk,
     /// May the number of features grow? Then cells are kept as entries until the chunk is done.
     growing: bool,
-    entries: Vec<(u32, f32)>,
+    entries: Vec<(u32, f64)>,
     /// Where each row's entries end.
     ends: Vec<usize>,
     words: HashMap<Vec<u8>, u32>,
@@ -58,14 +58,14 @@ impl Builder {
     #[inline]
     pub fn put(&mut self, feature: u32, value: f64) {
         if self.growing {
-            self.entries.push((feature, value as f32));
+            self.entries.push((feature, value));
         } else {
-            self.chunk.x[self.chunk.rows * self.chunk.features + feature as usize] = value as f32;
+            self.chunk.x[self.chunk.rows * self.chunk.features + feature as usize] = value;
         }
     }
 
     /// The features of the row, where their number is known.
-    pub fn row_mut(&mut self) -> &mut [f32] {
+    pub fn row_mut(&mut self) -> &mut [f64] {
         if self.growing { &mut [] } else { &mut self.chunk.x[self.chunk.rows * self.chunk.features..] }
     }
 
@@ -167,7 +167,7 @@ impl Builder {
     /// Would one more row of so many features be too much?
     pub fn is_full(&self, features: usize) -> bool {
         let cells = (self.chunk.rows + 1).saturating_mul(features);
-        self.chunk.rows > 0 && (cells > MOST_CELLS || self.entries.len() > MOST_CELLS || self.word_bytes > 4 * MOST_CELLS)
+        self.chunk.rows > 0 && (cells > MOST_CELLS || self.entries.len() > MOST_CELLS || self.word_bytes > 8 * MOST_CELLS)
     }
 
     /// The chunk, with so many features; the builder starts again.
@@ -189,8 +189,8 @@ impl Builder {
     }
 }
 
-fn expand(entries: &[(u32, f32)], ends: &[usize], features: usize) -> Vec<f32> {
-    let mut x = vec![0.0f32; ends.len() * features];
+fn expand(entries: &[(u32, f64)], ends: &[usize], features: usize) -> Vec<f64> {
+    let mut x = vec![0.0; ends.len() * features];
     let mut from = 0;
     for (row, &end) in x.chunks_exact_mut(features.max(1)).zip(ends) {
         for &(feature, value) in &entries[from..end] {

@@ -5,8 +5,7 @@ use okl::Label;
 use super::error::InputError;
 use super::schema::Feature;
 
-/// The largest feature that okl takes.
-pub const LARGEST: f64 = 1e15;
+pub use okl::batch::LARGEST;
 
 /// Some rows in order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,7 +15,7 @@ pub struct Chunk {
     /// The number of features; in formats that grow it may be larger than the last chunk's, never smaller.
     pub features: usize,
     /// The features, row by row; sparse formats are expanded.
-    pub x: Vec<f32>,
+    pub x: Vec<f64>,
     /// The targets; of width 0 if there are none.
     pub targets: Targets,
     /// Has the row all its targets? Otherwise it is only predicted.

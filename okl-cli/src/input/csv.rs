@@ -76,7 +76,7 @@ impl Csv {
             let Role::Number(feature) = columns.list[*column as usize].role else { return (i, at) };
             let number = short(&record[at..], self.delimiter);
             let (Some((value, end)), Some(place)) = (number, row.get_mut(feature as usize)) else { return (i, at) };
-            *place = value as f32;
+            *place = value;
             at += end + 1;
         }
         (plan.len(), at)

@@ -1,7 +1,7 @@
 //! A held-out file, scored with the model as it stands.
 
 use anyhow::Context;
-use okl::{Label, Learner, Workspace};
+use okl::{Batch, Label, Learner, Workspace};
 
 use crate::input::{InputError, Options, Reader, Schema, read_ahead};
 use crate::metrics::{Metrics, Observed, Summary, Target, Task};
@@ -24,7 +24,8 @@ pub fn score(learner: &Learner, task: Task, path: &str, schema: &Schema, way: &W
         if task == Task::Numbers {
             numbers_only(&chunk).map_err(|refused| refused.of(path, schema))?;
         }
-        let scores = learner.predict(&mut workspace, &fitted(&chunk, learner.features()), learner.features())?;
+        let scores =
+            learner.predict_batch(&mut workspace, &Batch::of_f64(&fitted(&chunk, learner.features()), learner.features()))?;
         let labels = if task == Task::Classes { chunk.targets.labels() } else { Vec::new() };
         for row in 0..chunk.rows {
             let target = match task {

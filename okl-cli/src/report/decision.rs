@@ -19,7 +19,7 @@ const COLOURS: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// The two features.
-    pub at: [f32; 2],
+    pub at: [f64; 2],
     /// What was known of it.
     pub value: f64,
 }
@@ -30,7 +30,7 @@ pub struct Samples(VecDeque<Sample>);
 
 impl Samples {
     /// One row; the oldest goes.
-    pub fn push(&mut self, at: [f32; 2], value: f64) {
+    pub fn push(&mut self, at: [f64; 2], value: f64) {
         if self.0.len() == MOST_SAMPLES {
             self.0.pop_front();
         }
@@ -39,7 +39,7 @@ impl Samples {
 
     /// The extent of a feature, with a margin.
     fn extent(&self, feature: usize) -> Axis {
-        let (low, high) = range(self.0.iter().map(|s| f64::from(s.at[feature])));
+        let (low, high) = range(self.0.iter().map(|s| s.at[feature]));
         let margin = 0.08 * (high - low).max(1e-6 * low.abs().max(1.0));
         Axis::exact(low - margin, high + margin, Unit::Plain)
     }
@@ -79,7 +79,7 @@ impl Decision {
         names: [String; 2],
         samples: &Samples,
         reading: Reading,
-        score: impl FnOnce(&[f32]) -> Result<Vec<f64>, E>,
+        score: impl FnOnce(&[f64]) -> Result<Vec<f64>, E>,
     ) -> Result<Option<Self>, E> {
         let axes = [samples.extent(0), samples.extent(1)];
         let scores = score(&rows(&axes))?;
@@ -178,8 +178,8 @@ impl Decision {
 }
 
 /// The middle of every cell.
-fn rows(axes: &[Axis; 2]) -> Vec<f32> {
-    let middle = |axis: &Axis, i: usize| (axis.low + (axis.high - axis.low) * (i as f64 + 0.5) / GRID as f64) as f32;
+fn rows(axes: &[Axis; 2]) -> Vec<f64> {
+    let middle = |axis: &Axis, i: usize| axis.low + (axis.high - axis.low) * (i as f64 + 0.5) / GRID as f64;
     (0..GRID * GRID).flat_map(|cell| [middle(&axes[0], cell % GRID), middle(&axes[1], cell / GRID)]).collect()
 }
 

@@ -239,7 +239,8 @@ impl DataSet {
             if rows.features < chunk.features {
                 rows.widen(chunk.features);
             }
-            let mut more = Rows { features: chunk.features, x: chunk.x, width: chunk.targets.width, y: Vec::new() };
+            let x = chunk.x.iter().map(|v| *v as f32).collect();
+            let mut more = Rows { features: chunk.features, x, width: chunk.targets.width, y: Vec::new() };
             more.widen(rows.features);
             let numbers = chunk.targets.numbers();
             rows.width = more.width;

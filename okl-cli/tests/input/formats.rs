@@ -12,7 +12,7 @@ fn labels(names: &[&str]) -> Vec<Label> {
     names.iter().map(|n| Label::from(*n)).collect()
 }
 
-const ROWS: [[f32; 2]; 3] = [[1.0, 2.5], [-3.0, 4e-1], [0.0, 6.0]];
+const ROWS: [[f64; 2]; 3] = [[1.0, 2.5], [-3.0, 4e-1], [0.0, 6.0]];
 
 fn same_rows(all: &All) {
     assert_eq!(all.x, ROWS);

@@ -130,7 +130,7 @@ proptest! {
         let written: Vec<Vec<Column<'_>>> = columns.iter().map(|(x, y)| vec![Column::Floats(x), Column::Doubles(y)]).collect();
         let bytes = write("required float a; required double y;", compression, &written);
         let all = read("t.parquet", bytes, Options { chunk_rows, ..target("y") }).unwrap();
-        let (x, y): (Vec<Vec<f32>>, Vec<f64>) = groups.iter().flatten().map(|(x, y)| (vec![*x], f64::from(*y))).unzip();
+        let (x, y): (Vec<Vec<f64>>, Vec<f64>) = groups.iter().flatten().map(|(x, y)| (vec![f64::from(*x)], f64::from(*y))).unzip();
         prop_assert_eq!((all.x, all.numbers), (x, Some(y)));
     }
 }

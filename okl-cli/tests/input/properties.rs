@@ -9,16 +9,16 @@ use crate::support::{All, gzip, read, read_stream, target, zstandard};
 
 #[derive(Clone, Debug)]
 struct Table {
-    x: Vec<Vec<f32>>,
+    x: Vec<Vec<f64>>,
     y: Vec<f64>,
 }
 
-fn number() -> impl Strategy<Value = f32> {
+fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
-        Just(0.0f32),
-        (-1000i32..1000).prop_map(|v| v as f32),
-        (-1000i32..1000).prop_map(|v| v as f32 / 64.0),
-        any::<f32>().prop_filter("taken", |v| v.abs() <= 1e15),
+        Just(0.0f64),
+        (-1000i32..1000).prop_map(|v| v as f64),
+        (-1000i32..1000).prop_map(|v| v as f64 / 64.0),
+        any::<f64>().prop_filter("taken", |v| v.abs() <= 1e15),
     ]
 }
 
@@ -44,19 +44,19 @@ impl Table {
     }
 
     fn libsvm(&self) -> String {
-        let pairs = |row: &[f32]| {
+        let pairs = |row: &[f64]| {
             (1..).zip(row).filter(|(i, v)| **v != 0.0 || *i == row.len()).map(|(i, v)| format!(" {i}:{v:e}")).collect::<String>()
         };
         self.x.iter().zip(&self.y).map(|(row, y)| format!("{y}{}\n", pairs(row))).collect()
     }
 
     fn vw(&self) -> String {
-        let pairs = |row: &[f32]| row.iter().enumerate().map(|(i, v)| format!(" f{i}:{v}")).collect::<String>();
+        let pairs = |row: &[f64]| row.iter().enumerate().map(|(i, v)| format!(" f{i}:{v}")).collect::<String>();
         self.x.iter().zip(&self.y).map(|(row, y)| format!("{y} |{}\n", pairs(row))).collect()
     }
 
     fn jsonl(&self) -> String {
-        let pairs = |row: &[f32]| row.iter().enumerate().map(|(i, v)| format!("\"f{i}\":{v:e},")).collect::<String>();
+        let pairs = |row: &[f64]| row.iter().enumerate().map(|(i, v)| format!("\"f{i}\":{v:e},")).collect::<String>();
         self.x.iter().zip(&self.y).map(|(row, y)| format!("{{{}\"y\":{y}}}\n", pairs(row))).collect()
     }
 

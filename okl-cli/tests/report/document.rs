@@ -98,12 +98,13 @@ impl Run {
             });
         };
         self.learner.learn_with(&batch, each).unwrap();
-        self.samples.push(x, value);
+        self.samples.push(x.map(f64::from), value);
         self.history.record(Point::now(&self.learner, &self.metrics, Some(1e5 + row as f64)));
     }
 
     fn decision(&self, reading: Reading) -> Decision {
-        let score = |rows: &[f32]| self.learner.predict(&mut Workspace::default(), rows, 2).map(|s| s.values);
+        let score =
+            |rows: &[f64]| self.learner.predict_batch(&mut Workspace::default(), &Batch::of_f64(rows, 2)).map(|s| s.values);
         Decision::evaluate([HOSTILE.into(), "y".into()], &self.samples, reading, score).unwrap().unwrap()
     }
 }
@@ -229,8 +230,8 @@ fn merged_rectangles_cover_the_grid_once() {
     let mut samples = Samples::default();
     [[0.0, 0.0], [1.0, 2.0]].iter().for_each(|x| samples.push(*x, 0.0));
     let mut random = Random(8);
-    let rings = |rows: &[f32]| Ok::<_, ()>(rows.chunks(2).map(|x| f64::from(x[0] * x[0] + x[1]).sin()).collect());
-    let noise = |rows: &[f32]| Ok::<_, ()>(rows.chunks(2).map(|_| random.signed()).collect());
+    let rings = |rows: &[f64]| Ok::<_, ()>(rows.chunks(2).map(|x| (x[0] * x[0] + x[1]).sin()).collect());
+    let noise = |rows: &[f64]| Ok::<_, ()>(rows.chunks(2).map(|_| random.signed()).collect());
     let both = || ["x".to_string(), "y".to_string()];
     let of_rings = Decision::evaluate(both(), &samples, Reading::Numbers("z".into()), rings).unwrap().unwrap();
     let of_noise = Decision::evaluate(both(), &samples, Reading::Classes(names(2)), noise).unwrap().unwrap();

@@ -53,6 +53,8 @@ pub enum Answers {
 pub struct Stream {
     pub features: usize,
     pub x: Vec<f32>,
+    /// The same rows in double precision; in half of the streams with digits that single precision does not have.
+    pub doubles: Vec<f64>,
     pub answers: Answers,
     pub known: Option<Vec<bool>>,
     pub weights: Option<Vec<f64>>,
@@ -64,9 +66,9 @@ impl Stream {
         self.x.len() / self.features
     }
 
-    pub fn batch(&self, part: std::ops::Range<usize>) -> Batch<'_> {
-        let rows = Batch::new(&self.x[part.start * self.features..part.end * self.features], self.features);
-        let mut batch = rows.targets(match &self.answers {
+    /// Some rows with all that is known of them; in single precision if that is all there is, unless `double`.
+    pub fn batch_as(&self, part: std::ops::Range<usize>, double: bool) -> Batch<'_> {
+        let mut batch = self.unlabelled(part.clone(), double).targets(match &self.answers {
             Answers::None => Targets::None,
             Answers::Numbers(width, y) => Targets::Numbers(&y[part.start * width..part.end * width]),
             Answers::Labels(labels) => Targets::Labels(&labels[part.clone()]),
@@ -83,6 +85,20 @@ impl Stream {
         batch
     }
 
+    pub fn batch(&self, part: std::ops::Range<usize>) -> Batch<'_> {
+        self.batch_as(part, false)
+    }
+
+    /// The rows alone.
+    pub fn unlabelled(&self, part: std::ops::Range<usize>, double: bool) -> Batch<'_> {
+        let cells = part.start * self.features..part.end * self.features;
+        let single = self.x.iter().zip(&self.doubles).all(|(&x, &double)| f64::from(x) == double);
+        match single && !double {
+            true => Batch::new(&self.x[cells], self.features),
+            false => Batch::of_f64(&self.doubles[cells], self.features),
+        }
+    }
+
     /// Has this row neither target nor effect?
     pub fn silent(&self, i: usize) -> bool {
         self.known.as_ref().is_some_and(|k| !k[i]) || self.weights.as_ref().is_some_and(|w| w[i] == 0.0)
@@ -90,8 +106,11 @@ impl Stream {
 
     /// The first `features` features of the rows before `rows`.
     pub fn narrow(&self, features: usize, rows: usize) -> Stream {
-        let x = self.x.chunks_exact(self.features).take(rows).flat_map(|row| row[..features].iter().copied()).collect();
-        Stream { features, x, ..self.clone() }
+        fn first<T: Copy>(x: &[T], of: usize, features: usize, rows: usize) -> Vec<T> {
+            x.chunks_exact(of).take(rows).flat_map(|row| row[..features].iter().copied()).collect()
+        }
+        let (x, doubles) = (first(&self.x, self.features, features, rows), first(&self.doubles, self.features, features, rows));
+        Stream { features, x, doubles, ..self.clone() }
     }
 }
 
@@ -372,9 +391,13 @@ fn stream(config: &Config, shape: &Shape, widened: Option<(usize, usize)>) -> St
     }
     let known: Vec<bool> = (0..rows).map(|_| random.often(0.8)).collect();
     let answers = answers(config, shape, &drawn, shape.masked.then_some(&known), &mut random);
+    // Far from zero, single precision would lose most of what the column varies by; zero stays zero.
+    let far = |v: f32| if v == 0.0 { 0.0 } else { 4096.0 + f64::from(v) * (1.0 + 1e-9) };
+    let double = |v: &f32| if shape.seed % 2 == 0 { f64::from(*v) } else { far(*v) };
     Stream {
         features: d,
         answers,
+        doubles: drawn.iter().flatten().map(double).collect(),
         x: drawn.concat(),
         known: shape.masked.then_some(known),
         weights: shape.weighted.then(|| (0..rows).map(|_| [0.0, 0.5, 1.0, 1.0, 2.5][random.below(5)]).collect()),

@@ -129,7 +129,7 @@ impl Function {
         Function {
             features: learner.features().max(1),
             outputs: learner.outputs(),
-            centres: learner.centres(),
+            centres: learner.centres().iter().map(|v| *v as f32).collect(),
             coefficients: learner.coefficients(),
             offset: learner.offset().to_vec(),
             operator: Vec::new(),

@@ -90,7 +90,7 @@ fn one(loss: &'static str, settings: &str, batch: Batch<'_>, taus: &[usize]) -> 
 /// An expansion, for norms by the definition.
 pub(super) struct Function {
     features: usize,
-    centres: Vec<f32>,
+    centres: Vec<f64>,
     coefficients: Vec<f64>,
     gamma: f64,
 }
@@ -120,8 +120,8 @@ impl Function {
 
     /// sqrt(sum_ij alpha_i alpha_j k(x_i, x_j)).
     pub fn norm(&self) -> f64 {
-        let rows: Vec<&[f32]> = self.centres.chunks_exact(self.features).collect();
-        let distance2 = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
+        let rows: Vec<&[f64]> = self.centres.chunks_exact(self.features).collect();
+        let distance2 = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
         let mut square = 0.0;
         for (i, (x, a)) in rows.iter().zip(&self.coefficients).enumerate() {
             let others = rows[..i].iter().zip(&self.coefficients);

@@ -224,7 +224,7 @@ class KernelEstimator(BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, dtype=np.float32, order="C")
+        rows = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], order="C")
         return self._threaded(self.learner_).predict(rows)
 
     @property

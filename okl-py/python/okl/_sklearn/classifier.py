@@ -267,7 +267,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         return {**report, "wrong": self._predicted(self._decision(report["scores"])) != codes}
 
     def _examples(self, X: Any, y: Any, reset: bool) -> tuple[np.ndarray, np.ndarray]:
-        rows, labels = validate_data(self, X, y, reset=reset, dtype=np.float32, order="C")
+        rows, labels = validate_data(self, X, y, reset=reset, dtype=[np.float64, np.float32], order="C")
         check_classification_targets(labels)
         return rows, labels
 

@@ -182,7 +182,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         self
         """
         going_on = self._continues()
-        rows = validate_data(self, X, reset=not going_on, dtype=np.float32, order="C")
+        rows = validate_data(self, X, reset=not going_on, dtype=[np.float64, np.float32], order="C")
         weights, rows = without_zeros(check_weights(sample_weight, len(rows), some=True), rows)
         learner = self.learner_ if going_on else Learner(self._set_config(rows))
         for _ in self._passes(learner, rows, None, weights):
@@ -221,7 +221,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> dict[str, np.ndarray]:
         first = not hasattr(self, "learner_")
-        rows = validate_data(self, X, reset=first, dtype=np.float32, order="C")
+        rows = validate_data(self, X, reset=first, dtype=[np.float64, np.float32], order="C")
         weights = check_weights(sample_weight, len(rows))
         report = self._learn_stream(rows, None, weights)
         self._fitted_offset = None
