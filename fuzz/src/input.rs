@@ -6,7 +6,8 @@
 use std::io::Cursor;
 
 use okl::Label;
-use okl_cli::input::{Chunk, Format, InputError, LARGEST, Options, Reader, Schema};
+use okl_cli::input::{Chunk, Encoding, Format, InputError, LARGEST, Options, Reader, Schema};
+use okl_cli::store::Position;
 
 /// Delimited text.
 pub fn csv(data: &[u8]) {
@@ -73,6 +74,23 @@ pub fn number(data: &[u8]) {
     }
 }
 
+/// A list of names, as flags have it: what is quoted comes back.
+pub fn names(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let read = okl_cli::input::names(text);
+    assert!(read.iter().all(|name| !name.is_empty()), "{text:?}");
+    let quoted: Vec<String> = read.iter().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect();
+    assert_eq!(okl_cli::input::names(&quoted.join(",")), read, "{text:?}");
+}
+
+/// The position in the data that a model remembers: read and written, it stays what it is.
+pub fn position(data: &[u8]) {
+    let Ok(position) = serde_json::from_slice::<Position>(data) else { return };
+    let written = serde_json::to_string(&position).expect("a position is written");
+    let again: Position = serde_json::from_str(&written).expect("and read");
+    assert_eq!(serde_json::to_string(&again).expect("and written"), written);
+}
+
 /// What the first two bytes ask for, and the rest.
 fn options(data: &[u8], format: Format) -> (Options, &[u8]) {
     let (bits, file) = match data {
@@ -94,6 +112,8 @@ fn options(data: &[u8], format: Format) -> (Options, &[u8]) {
         ignore: if flag(11) { names(&["b"]) } else { Vec::new() },
         features: if flag(12) { names(&["a", "1"]) } else { Vec::new() },
         header: flag(13).then(|| flag(14)),
+        encoding: [None, Some(Encoding::Latin1), Some(Encoding::Windows1252), Some(Encoding::Utf16)][usize::from(bits >> 6 & 3)]
+            .filter(|_| format != Format::Parquet),
         ..Options::default()
     };
     (options, file)
@@ -131,9 +151,10 @@ fn continues(options: &Options, all: &All, open: impl Fn(Options) -> Result<Read
         }
     };
     let after_line = first.lines.last().copied().unwrap_or(0);
+    let consumed = first.prints.last().copied();
     let remembered = serde_json::to_string(reader.schema()).expect("a schema is written");
     let schema: Schema = serde_json::from_str(&remembered).expect("and read");
-    let rest = drain(open(Options { schema: Some(schema), targets: Vec::new(), after_line, ..options.clone() })?)?;
+    let rest = drain(open(Options { schema: Some(schema), targets: Vec::new(), after_line, consumed, ..options.clone() })?)?;
     let from = first.rows;
     let numbers = all.numbers.as_ref().map(|n| &n[from * all.schema.targets.len()..]);
     let same_numbers = numbers.is_none() || rest.numbers.as_deref() == numbers;

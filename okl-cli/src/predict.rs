@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use okl::{Batch, Label, Learner, Step, Workspace};
 
-use crate::args::{BadRow, InputFormat, Predict};
+use crate::args::{BadRow, InputFormat, Predict, all_names};
 use crate::clash::{self, Named};
 use crate::input::{Chunk, Format, Options, Reader, Schema, read_ahead};
 use crate::learn::task_of;
@@ -83,8 +83,9 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     let named = schema.is_some();
     let options = Options {
         format: args.format.map(Format::from),
-        ignore: args.ignore.clone(),
-        features: args.features.clone(),
+        encoding: args.encoding,
+        ignore: all_names(&args.ignore),
+        features: all_names(&args.features),
         schema,
         want_target: false,
         skip_bad_rows: args.on_bad_row == Some(BadRow::Skip),

@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use clap::ValueEnum;
 use okl::Config;
 use okl::config::{Choice, Label, Scale};
 use okl::loss::{Loss, Reads};
 use serde_json::{Map, Value, json};
 
-use crate::args::{Settings, Task};
+use crate::args::{Columns, Names, Settings, Task};
+use crate::usage::usage;
 use crate::words::shorthand;
 
 /// The settings that were given, as one table: the file first, flags over it.
@@ -49,14 +51,70 @@ fn read_file(path: &Path) -> anyhow::Result<Map<String, Value>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))?;
     let value: Value = match path.extension().is_some_and(|e| e == "json") {
         true => serde_json::from_str(&text).with_context(|| format!("{}: not JSON", path.display()))?,
-        false => {
-            serde_json::to_value(toml::from_str::<toml::Value>(&text).with_context(|| format!("{}: not TOML", path.display()))?)?
-        }
+        false => okl::config::toml_table(&text).with_context(|| path.display().to_string())?,
     };
     match value {
         Value::Object(table) => Ok(table),
         other => bail!("{}: expected a table of settings, found {other}", path.display()),
     }
+}
+
+/// Takes the settings that are about columns out of the table; flags override them.
+///
+/// # Errors
+/// If one of them is not what its flag takes.
+pub fn columns(flags: &Columns, table: &mut Map<String, Value>) -> anyhow::Result<Columns> {
+    let mut columns = flags.clone();
+    for (key, place) in [("target", &mut columns.target), ("ignore", &mut columns.ignore), ("features", &mut columns.features)] {
+        if let Some(names) = table.remove(key).map(|value| names(key, &value)).transpose()?.filter(|_| place.is_empty()) {
+            *place = names;
+        }
+    }
+    for (key, place) in [("id", &mut columns.id), ("weight", &mut columns.weight)] {
+        if let Some(name) = table.remove(key).map(|value| one_word(key, &value)).transpose()? {
+            place.get_or_insert(name);
+        }
+    }
+    word(table, "format", &mut columns.format)?;
+    word(table, "encoding", &mut columns.encoding)?;
+    word(table, "on_bad_row", &mut columns.on_bad_row)?;
+    match table.remove("one_hot") {
+        None => {}
+        Some(Value::Bool(value)) => columns.one_hot |= value,
+        Some(other) => return Err(usage(format!("one_hot: expected true or false, found {other}"))),
+    }
+    Ok(columns)
+}
+
+/// A name, names separated by commas, or a list of names.
+fn names(key: &str, value: &Value) -> anyhow::Result<Vec<Names>> {
+    match value {
+        Value::String(text) => Ok(text.parse().into_iter().collect()),
+        Value::Array(list) => Ok(vec![list.iter().map(|name| one_word(key, name)).collect::<anyhow::Result<_>>()?]),
+        other => Ok(vec![std::iter::once(one_word(key, other)?).collect()]),
+    }
+}
+
+/// A name; columns without names have numbers.
+fn one_word(key: &str, value: &Value) -> anyhow::Result<String> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        other => Err(usage(format!("{key}: expected the name of a column, found {other}"))),
+    }
+}
+
+/// One of the words of a flag.
+fn word<T: ValueEnum>(table: &mut Map<String, Value>, key: &str, place: &mut Option<T>) -> anyhow::Result<()> {
+    let Some(value) = table.remove(key) else { return Ok(()) };
+    let word = one_word(key, &value)?;
+    let found = T::from_str(&word, false).map_err(|_| {
+        let words: Vec<String> =
+            T::value_variants().iter().filter_map(|v| Some(v.to_possible_value()?.get_name().into())).collect();
+        usage(format!("{key}: unknown word '{word}'; choose one of {}", words.join(", ")))
+    })?;
+    place.get_or_insert(found);
+    Ok(())
 }
 
 fn number_or_text(text: &str) -> Value {

@@ -6,13 +6,16 @@ use anyhow::Context;
 use okl::{Learner, file};
 use serde::{Deserialize, Serialize};
 
-use crate::input::{Format, Schema};
+use crate::input::{Encoding, Format, Schema};
 
 /// What the command line keeps in a model's `position`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Position {
     /// How far the current pass has come: the last line that was consumed or, in a shuffled file, the number of rows.
     pub rows: u64,
+    /// The fingerprint of the rows consumed in the current pass or, in a shuffled file, of all rows. Older versions kept none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub print: Option<u64>,
     /// Passes that were complete before this one.
     #[serde(default)]
     pub pass: u64,
@@ -42,6 +45,8 @@ pub struct Way {
     pub shuffle: Option<u64>,
     /// How the file is written.
     pub format: Option<Format>,
+    /// How text is written.
+    pub encoding: Option<Encoding>,
     /// The column of ids.
     pub id: Option<String>,
     /// The column of weights.
@@ -52,7 +57,7 @@ pub struct Way {
 
 impl Default for Way {
     fn default() -> Self {
-        Way { passes: 1, shuffle: None, format: None, id: None, weight: None, skip_bad_rows: false }
+        Way { passes: 1, shuffle: None, format: None, encoding: None, id: None, weight: None, skip_bad_rows: false }
     }
 }
 

@@ -5,8 +5,12 @@ use okl_cli::input;
 #[path = "../../fuzz/src/input.rs"]
 #[allow(missing_docs)]
 mod bodies;
+#[path = "input/encodings.rs"]
+mod encodings;
 #[path = "input/errors.rs"]
 mod errors;
+#[path = "input/files.rs"]
+mod files;
 #[path = "input/formats.rs"]
 mod formats;
 #[path = "input/fuzz.rs"]

@@ -120,8 +120,20 @@ fn not_finite(value: &toml::Value) -> Option<String> {
     }
 }
 
+/// A table of settings in TOML, as the JSON value that [`Config::from_value`] reads.
+///
+/// # Errors
+/// If it is not TOML, or has a number that is not finite: JSON would drop it.
+pub fn toml_table(text: &str) -> Result<serde_json::Value> {
+    let value: toml::Value = toml::from_str(text).map_err(|e| Error::config("configuration", e.message().to_string()))?;
+    if let Some(key) = not_finite(&value) {
+        return Err(Error::config(&key, "expected a finite number, found nan or inf"));
+    }
+    serde_json::to_value(value).map_err(|e| Error::config("configuration", e.to_string()))
+}
+
 /// The terms a budget has when none is asked for.
-const DEFAULT_TERMS: usize = 1000;
+pub(crate) const DEFAULT_TERMS: usize = 1000;
 
 /// What one voice of a learner runs with.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,8 +168,9 @@ const LAMBDAS: [f64; 3] = [1e-5, 1e-3, 1e-2];
 impl Config {
     /// Reads a description in any of the forms of this module's head, as a JSON value.
     pub fn from_value(value: serde_json::Value) -> Result<Config> {
-        let canonical = shorthand::expand(value)?;
-        serde_json::from_value(canonical.clone()).map_err(|e| {
+        let mut canonical = shorthand::expand(value)?;
+        let terms = shorthand::take_terms(&mut canonical)?;
+        let config: Config = serde_json::from_value(canonical.clone()).map_err(|e| {
             // serde does not say which setting it is: the one that cannot be read alone.
             let alone = |(key, value): &(&String, &serde_json::Value)| {
                 serde_json::from_value::<Config>(serde_json::json!({ *key: value })).is_err()
@@ -170,7 +183,15 @@ impl Config {
             if message.starts_with("unknown field") && names.next() == Some(field) {
                 return Error::config(field, shorthand::no_such_setting(field, &names.collect::<Vec<_>>()));
             }
+            let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+            if let Some(text) = missing.and_then(|key| shorthand::missing(field, canonical.get(field)?, key)) {
+                return Error::config(field, text);
+            }
             Error::config(field, message)
+        })?;
+        Ok(match terms {
+            Some(terms) => Config { budget: config.budget().with_terms(terms), ..config },
+            None => config,
         })
     }
 
@@ -182,12 +203,7 @@ impl Config {
 
     /// Reads TOML text.
     pub fn from_toml(text: &str) -> Result<Config> {
-        let value: toml::Value = toml::from_str(text).map_err(|e| Error::config("configuration", e.message().to_string()))?;
-        if let Some(key) = not_finite(&value) {
-            return Err(Error::config(&key, "expected a finite number, found nan or inf"));
-        }
-        let value = serde_json::to_value(value).map_err(|e| Error::config("configuration", e.to_string()))?;
-        Config::from_value(value)
+        Config::from_value(toml_table(text)?)
     }
 
     /// The canonical JSON text.

@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::config::DEFAULT_TERMS;
 use crate::error::{Error, Result};
 
 /// A setting whose value is one of several names, each with parameters.
@@ -86,6 +87,9 @@ const GROUPS: [Group; 8] = [
 /// Names that stand alone in the canonical form, without a table of parameters.
 const BARE: [&str; 8] = ["auto", "none", "uniform", "norma", "standard", "square", "norm", "tracker"];
 
+/// The default budget in the canonical form, until [`take_terms`]: a number alone is its number of terms.
+const DEFAULT: &str = "default";
+
 /// The canonical form of a table of settings.
 pub(crate) fn expand(value: Value) -> Result<Value> {
     let Value::Object(mut settings) = value else {
@@ -96,8 +100,8 @@ pub(crate) fn expand(value: Value) -> Result<Value> {
         let given = settings.remove(group.key).or_else(|| group.implied(&flat));
         if let Some(given) = given {
             settings.insert(group.key.into(), group.expand(given, flat)?);
-        } else if let Some((key, _)) = flat.iter().next() {
-            return Err(Error::config(key, format!("belongs to `{}`, which is not given", group.key)));
+        } else if let Some((key, value)) = flat.iter().next() {
+            return Err(Error::config(key, group.orphan(key, value)));
         }
     }
     if let Some(Value::Array(parts)) = settings.get_mut("operator") {
@@ -121,13 +125,31 @@ fn take_flat(settings: &mut Map<String, Value>, group: &Group) -> Map<String, Va
 }
 
 impl Group {
-    /// A width alone is that of a Gaussian.
+    /// A width alone is that of a Gaussian, a number of terms alone that of the default budget.
     fn implied(&self, flat: &Map<String, Value>) -> Option<Value> {
-        (self.key == "kernel" && flat.keys().eq(["gamma"])).then(|| "gaussian".into())
+        match self.key {
+            "kernel" if flat.keys().eq(["gamma"]) => Some("gaussian".into()),
+            "budget" if flat.keys().eq(["terms"]) => Some(DEFAULT.into()),
+            _ => None,
+        }
+    }
+
+    /// What to say of a parameter whose name of the group is not given: who has it, and an example.
+    fn orphan(&self, key: &str, value: &Value) -> String {
+        let having: Vec<&str> = self.names.iter().filter(|(_, keys)| keys.contains(&key)).map(|(name, _)| *name).collect();
+        let (group, first) = (self.key, having.first().unwrap_or(&""));
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        format!(
+            "belongs to `{group}`, which is not given; say for instance {group} = {first}:{key}={value} ({} {key})",
+            has_it(&having)
+        )
     }
 
     fn expand(&self, given: Value, flat: Map<String, Value>) -> Result<Value> {
         let (name, mut inner) = match given {
+            number if self.key == "budget" && whole(&number).is_some() => {
+                (DEFAULT.into(), Value::Object(Map::from_iter([("terms".into(), whole(&number).into())])))
+            }
             Value::String(text) => self.parse(&text)?,
             Value::Object(table) => self.unwrap(table)?,
             other => return Err(Error::config(self.key, format!("expected a name or a table, found {other}"))),
@@ -140,6 +162,9 @@ impl Group {
                 }
                 inner.insert(key, value);
             }
+            if known == ["terms"] && name != DEFAULT {
+                inner.entry("terms").or_insert(DEFAULT_TERMS.into());
+            }
         }
         if name == "tracker" || (inner.as_object().is_some_and(|m| !m.is_empty()) || !BARE.contains(&name.as_str())) {
             return Ok(Value::Object(Map::from_iter([(name, inner)])));
@@ -148,6 +173,9 @@ impl Group {
     }
 
     fn parameters(&self, name: &str) -> Result<&'static [&'static str]> {
+        if self.key == "budget" && name == DEFAULT {
+            return Ok(&["terms"]);
+        }
         let found = self.names.iter().find(|(n, _)| *n == name);
         found.map(|(_, keys)| *keys).ok_or_else(|| {
             let names: Vec<&str> = self.names.iter().map(|(n, _)| *n).collect();
@@ -245,6 +273,44 @@ fn edits(a: &str, b: &str) -> usize {
         rows.push(row);
     }
     rows[a.len()][b.len()]
+}
+
+/// The number of terms that the default budget is to have, taken out of the canonical form: which budget that is depends on the
+/// other settings.
+pub(crate) fn take_terms(canonical: &mut Value) -> Result<Option<usize>> {
+    let Some(settings) = canonical.as_object_mut() else { return Ok(None) };
+    let Some(terms) = settings.get("budget").and_then(|budget| budget.get(DEFAULT)).map(|inner| inner.get("terms").cloned())
+    else {
+        return Ok(None);
+    };
+    settings.remove("budget");
+    let terms = terms.unwrap_or(DEFAULT_TERMS.into());
+    match whole(&terms).and_then(|terms| usize::try_from(terms).ok()) {
+        Some(terms) => Ok(Some(terms)),
+        None => Err(Error::config("terms", format!("expected a whole number, found {terms}"))),
+    }
+}
+
+/// A whole number, also as text.
+fn whole(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// What to say of a parameter that a part needs and does not have: an example that works.
+pub(crate) fn missing(group: &str, part: &Value, key: &str) -> Option<String> {
+    let (name, _) = part.as_object()?.iter().next()?;
+    let value = EXAMPLES.iter().find(|(of, _)| *of == key).map_or("1", |(_, value)| *value);
+    Some(format!("`{name}` needs {key}, as in {group} = {name}:{key}={value}"))
+}
+
+/// Values for the parameters that have no default.
+const EXAMPLES: [(&str, &str); 4] = [("steps", "1000"), ("exponent", "0.1"), ("tolerance", "0.001"), ("error", "1")];
+
+fn has_it(names: &[&str]) -> String {
+    match names {
+        [one] => format!("{one} has"),
+        several => format!("{} have", several.join(", ")),
+    }
 }
 
 fn has(parameters: &[&str]) -> String {

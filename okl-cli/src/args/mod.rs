@@ -8,6 +8,31 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use settings::{Flat, Settings, Task};
 
+use crate::input::Encoding;
+
+/// Names separated by commas, as in a line of CSV: a name that has a comma stands in double quotes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names(Vec<String>);
+
+impl std::str::FromStr for Names {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Names(crate::input::names(text)))
+    }
+}
+
+impl FromIterator<String> for Names {
+    fn from_iter<I: IntoIterator<Item = String>>(names: I) -> Self {
+        Names(names.into_iter().collect())
+    }
+}
+
+/// The names of a flag that may be given several times.
+pub fn all_names(given: &[Names]) -> Vec<String> {
+    given.iter().flat_map(|names| names.0.iter().cloned()).collect()
+}
+
 /// Stands below every help text and in every manual page.
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 the data or a file is wrong; 2 the command or a setting is wrong; \
                           130, 143, 129 stopped by SIGINT (Ctrl-C), SIGTERM or SIGHUP after the block was finished and the \
@@ -100,15 +125,20 @@ pub struct Columns {
     /// How the file is written; found from its name and first bytes when not given
     #[arg(long, value_enum)]
     pub format: Option<InputFormat>,
+    /// The encoding of text files; UTF-8 when not given, or UTF-16 if the file begins with its byte order mark
+    #[arg(long, value_enum, hide_short_help = true)]
+    pub encoding: Option<Encoding>,
     /// The column to predict, or several separated by commas
-    #[arg(long, value_delimiter = ',')]
-    pub target: Vec<String>,
-    /// Columns to leave out
-    #[arg(long, value_delimiter = ',')]
-    pub ignore: Vec<String>,
-    /// The columns to use; all others are left out
-    #[arg(long, value_delimiter = ',')]
-    pub features: Vec<String>,
+    ///
+    /// A name that has a comma stands in double quotes, here and in the other lists: --ignore '"a,b",c'.
+    #[arg(long, value_name = "COLUMN")]
+    pub target: Vec<Names>,
+    /// Columns that are neither features nor targets, separated by commas
+    #[arg(long, value_name = "COLUMNS")]
+    pub ignore: Vec<Names>,
+    /// The only columns to use as features, separated by commas
+    #[arg(long, value_name = "COLUMNS")]
+    pub features: Vec<Names>,
     /// A column of ids: a revisit of the same row adds onto its term
     #[arg(long)]
     pub id: Option<String>,
@@ -197,8 +227,11 @@ pub struct Show {
 /// `okl learn`.
 #[derive(Args, Debug)]
 pub struct Learn {
-    /// The data; - is standard input
-    pub data: String,
+    /// The data: one file or several, which are read one after the other; - is standard input
+    ///
+    /// Each file has its own header, with the same columns. Lines are counted through all files, and errors name the file.
+    #[arg(required = true)]
+    pub data: Vec<String>,
     /// Where the model goes
     #[arg(short, long, value_name = "MODEL")]
     pub output: Option<PathBuf>,
@@ -226,12 +259,15 @@ pub struct Predict {
     /// How the file is written; found when not given
     #[arg(long, value_enum)]
     pub format: Option<InputFormat>,
-    /// Columns to leave out; those that the model does not know by name are left out anyway
-    #[arg(long, value_delimiter = ',')]
-    pub ignore: Vec<String>,
-    /// The columns to use, for a model that has no names for them
-    #[arg(long, value_delimiter = ',')]
-    pub features: Vec<String>,
+    /// The encoding of text files; UTF-8 when not given, or UTF-16 if the file begins with its byte order mark
+    #[arg(long, value_enum)]
+    pub encoding: Option<Encoding>,
+    /// Columns to leave out, separated by commas; columns that the model does not know by name are left out anyway
+    #[arg(long, value_name = "COLUMNS")]
+    pub ignore: Vec<Names>,
+    /// The columns to use, separated by commas, for a model that has no names for its features
+    #[arg(long, value_name = "COLUMNS")]
+    pub features: Vec<Names>,
     /// What to do with a row that cannot be read
     #[arg(long, value_enum)]
     pub on_bad_row: Option<BadRow>,

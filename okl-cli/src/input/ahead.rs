@@ -5,20 +5,34 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::error::{InputError, Trouble};
-use super::{Chunk, Reader, Schema};
+use super::{Chunk, Files, Schema};
 
 /// Chunks in order, parsed ahead; an error is the last item.
 pub struct ReadAhead {
     chunks: Receiver<Result<Chunk, InputError>>,
     thread: Option<JoinHandle<()>>,
     schema: Schema,
+    places: Places,
+}
+
+/// The lines before each of several files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places(Vec<u64>);
+
+impl Places {
+    /// The number of the file, from 0, that a line of all files belongs to, and its line there.
+    pub fn of(&self, line: u64) -> (usize, u64) {
+        let file = self.0.partition_point(|start| *start < line).max(1) - 1;
+        (file, line - self.0[file])
+    }
 }
 
 /// Starts a thread that parses up to `depth` chunks ahead of the caller. It ends when the input does or the iterator is dropped.
 ///
 /// # Errors
 /// If the system cannot start a thread.
-pub fn read_ahead(mut reader: Reader, depth: usize) -> Result<ReadAhead, InputError> {
+pub fn read_ahead(reader: impl Into<Files>, depth: usize) -> Result<ReadAhead, InputError> {
+    let mut reader = reader.into();
     let file = reader.file().to_string();
     let schema = reader.schema().clone();
     let (send, chunks) = sync_channel(depth.max(1));
@@ -32,7 +46,7 @@ pub fn read_ahead(mut reader: Reader, depth: usize) -> Result<ReadAhead, InputEr
     };
     let thread = thread::Builder::new().name("okl-read".into()).spawn(work);
     let thread = thread.map_err(|e| InputError::new(Trouble::Io, &file, format!("cannot start a thread to read it: {e}")))?;
-    Ok(ReadAhead { chunks, thread: Some(thread), schema })
+    Ok(ReadAhead { chunks, thread: Some(thread), schema, places: Places(vec![0]) })
 }
 
 /// How often someone who waits for input is asked whether he still wants it.
@@ -42,6 +56,11 @@ impl ReadAhead {
     /// The schema as of the chunk that was returned last, whatever has been parsed since.
     pub fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    /// Where the files begin of which chunks have been returned.
+    pub fn places(&self) -> Places {
+        self.places.clone()
     }
 
     /// The next chunk, or nothing at the end or once `stop` says so, be the input a stream on which nothing comes.
@@ -60,6 +79,7 @@ impl ReadAhead {
         };
         if let Ok(chunk) = &item {
             self.schema.advance(chunk);
+            self.places.0.resize(self.places.0.len().max(chunk.file + 1), chunk.before);
         }
         Some(item)
     }

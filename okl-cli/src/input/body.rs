@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::Read;
 
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
 use super::builder::Builder;
 use super::columns::Columns;
 use super::csv::{self, Csv};
@@ -59,6 +61,24 @@ impl Body {
             Body::Text(text) => text.lines.again(text.record),
             #[cfg(feature = "parquet")]
             Body::Parquet(table) => table.again(),
+        }
+    }
+
+    /// The fingerprint of the records so far and this one: a hash of the one before it and of what the record holds.
+    pub fn print(&self, before: u64) -> u64 {
+        match self {
+            Body::Text(text) => xxh3_64_with_seed(text.lines.bytes(text.record), before),
+            #[cfg(feature = "parquet")]
+            Body::Parquet(table) => table.print(before),
+        }
+    }
+
+    /// Lines (or rows) that have been read.
+    pub fn lines(&self) -> u64 {
+        match self {
+            Body::Text(text) => text.lines.read(),
+            #[cfg(feature = "parquet")]
+            Body::Parquet(table) => table.read(),
         }
     }
 

@@ -19,7 +19,7 @@ pub(super) struct Builder {
     entries: Vec<(u32, f64)>,
     /// Where each row's entries end.
     ends: Vec<usize>,
-    words: HashMap<Vec<u8>, u32>,
+    words: HashMap<String, u32>,
     word_bytes: usize,
     /// Of the row in the making: targets given, its weight and id.
     given: usize,
@@ -75,8 +75,8 @@ impl Builder {
             Value::Missing => return Ok(()),
             Value::Number(v) => v,
             Value::Int(v) => v as f64,
-            Value::Bool(v) => return self.text_target(index, if v { b"true" } else { b"false" }),
-            Value::Text(text) => return self.text_target(index, text),
+            Value::Bool(v) => return self.text_target(index, if v { "true" } else { "false" }),
+            Value::Text(text) => return self.text_target(index, number::letters(text, column)?),
         };
         if !number.is_finite() {
             return Err(error::cell(column, format!("found {number}, expected a finite target, or nothing to predict only")));
@@ -87,12 +87,12 @@ impl Builder {
         Ok(())
     }
 
-    fn text_target(&mut self, index: u32, text: &[u8]) -> Parsed {
+    fn text_target(&mut self, index: u32, text: &str) -> Parsed {
         let targets = &mut self.chunk.targets;
         let word = self.words.get(text).copied().unwrap_or_else(|| {
-            targets.words.push(String::from_utf8_lossy(text).into_owned());
+            targets.words.push(text.into());
             self.word_bytes += text.len();
-            self.words.insert(text.to_vec(), targets.words.len() as u32);
+            self.words.insert(text.into(), targets.words.len() as u32);
             targets.words.len() as u32
         });
         targets.texts.resize(targets.values.len(), 0);
@@ -145,7 +145,7 @@ impl Builder {
     }
 
     /// Keeps the row in the making.
-    pub fn commit(&mut self, line: u64) -> Parsed {
+    pub fn commit(&mut self, line: u64, print: u64) -> Parsed {
         if self.wants_id && self.id.is_none() {
             return Err(error::row("the row has no id"));
         }
@@ -159,6 +159,7 @@ impl Builder {
         let width = self.chunk.targets.width;
         self.chunk.known.push(width > 0 && self.given == width);
         self.chunk.lines.push(line);
+        self.chunk.prints.push(print);
         self.ends.push(self.entries.len());
         self.chunk.rows += 1;
         Ok(())

@@ -6,7 +6,7 @@ use super::builder::Builder;
 use super::chunk::LARGEST;
 use super::columns::{Column, Columns, MOST_FEATURES, MOST_LEVELS, Role};
 use super::error::{self, Parsed};
-use super::number::{Value, shown};
+use super::number::{Value, letters, shown};
 use super::schema::{Feature, Features};
 
 impl Columns {
@@ -46,7 +46,13 @@ impl Columns {
 
     pub fn missing(&self, column: u32) -> Box<error::Fault> {
         let name = &self.list[column as usize].name;
-        error::cell(name, "the value is missing; fill it in")
+        match name.split_once('.') {
+            Some((whole, _)) if self.schema.open => error::cell(
+                name,
+                format!("the value is missing; fill it in, or leave all of '{whole}' out with --ignore {whole}"),
+            ),
+            _ => error::cell(name, "the value is missing; fill it in"),
+        }
     }
 
     fn text_refused(&self, column: u32, text: &[u8]) -> Box<error::Fault> {
@@ -93,12 +99,7 @@ impl Columns {
                 format!("more than {MOST_LEVELS} different texts; use --ignore {name}, or --id {name} if it is an id"),
             ));
         }
-        let Ok(level) = std::str::from_utf8(raw) else {
-            return Err(error::cell(
-                &self.list[column as usize].name,
-                format!("found {}, which is not UTF-8; convert the file", shown(raw)),
-            ));
-        };
+        let level = letters(raw, &self.list[column as usize].name)?;
         let feature = self.add_feature(column, Some(level.into()))?;
         self.categories[category as usize].insert(raw.into(), feature);
         out.put(feature, 1.0);

@@ -26,6 +26,12 @@ pub struct Chunk {
     pub ids: Option<Vec<u64>>,
     /// The input line of each row, from 1 (for Parquet the row).
     pub lines: Vec<u64>,
+    /// The fingerprint of the input up to and including each row: a hash over the contents of every record, bad ones included.
+    pub prints: Vec<u64>,
+    /// Of several files, the number of the one these rows come from, from 0, and the lines of the files before it.
+    pub file: usize,
+    /// See [`Chunk::file`].
+    pub before: u64,
     /// The bad rows that were skipped since the last chunk, in order.
     pub bad: Vec<Bad>,
     /// Why the first of them was bad.

@@ -165,7 +165,8 @@ impl Columns {
         }
         let found = self.index.get(name).copied().unwrap_or_else(|| {
             let chosen = &self.schema.chosen;
-            let wanted = self.schema.open && (chosen.is_empty() || chosen.iter().any(|n| n.as_bytes() == name));
+            let inside = |n: &String| name.strip_prefix(n.as_bytes()).is_some_and(|rest| rest.is_empty() || rest[0] == b'.');
+            let wanted = self.schema.open && (chosen.is_empty() || chosen.iter().any(inside));
             let required = !self.schema.sparse && !self.started();
             if wanted { self.add(name, Role::Undecided, required) } else { NOWHERE }
         });

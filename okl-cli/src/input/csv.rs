@@ -5,7 +5,7 @@ use super::builder::Builder;
 use super::chunk::LARGEST;
 use super::columns::{Columns, MOST_FEATURES, Role, Shape};
 use super::error::{self, Parsed};
-use super::number::{classify, scan, short};
+use super::number::{classify, not_utf8, scan, short};
 use super::plan::assign;
 use super::sniff;
 
@@ -34,6 +34,15 @@ impl Csv {
         let asked: Vec<String> = columns.list.iter().map(|c| c.name.clone()).chain(options.features.iter().cloned()).collect();
         let header = options.header.unwrap_or_else(|| sniff::has_header(&records, &asked));
         let Some(first) = records.first() else { return Err("empty; there is nothing to read".into()) };
+        no_comment(first, records.get(1))?;
+        if header {
+            let bytes = sniff::first_record(head, delimiter);
+            let mut names = Vec::new();
+            split(bytes, delimiter, |name| names.push(name.to_vec()));
+            if let Some((i, name)) = names.iter().enumerate().find(|(_, name)| std::str::from_utf8(name).is_err()) {
+                return Err(format!("row 1, column {}: {}", i + 1, not_utf8(name)));
+            }
+        }
         let numbered = |i: usize| (i + 1).to_string();
         let name = |(i, n): (usize, &String)| if header && !n.is_empty() { n.clone() } else { numbered(i) };
         let names: Vec<String> = first.iter().enumerate().map(name).collect();
@@ -46,12 +55,17 @@ impl Csv {
             return Ok(false);
         }
         out.begin(columns.features());
-        if record.contains(&b'"') {
-            self.quoted(record, columns, out)?
-        } else {
-            self.plain(record, columns, out)?
+        let read = if record.contains(&b'"') { self.quoted(record, columns, out) } else { self.plain(record, columns, out) };
+        match read {
+            Err(_) if record.starts_with(b"#") && self.fields(record) != self.plan.len() => Err(self.ragged(record)),
+            other => other.map(|()| true),
         }
-        Ok(true)
+    }
+
+    fn fields(&self, record: &[u8]) -> usize {
+        let mut found = 0;
+        split(record, self.delimiter, |_| found += 1);
+        found
     }
 
     fn plain(&self, record: &[u8], columns: &mut Columns, out: &mut Builder) -> Parsed {
@@ -117,10 +131,25 @@ impl Csv {
     }
 
     fn ragged(&self, record: &[u8]) -> Box<error::Fault> {
-        let mut found = 0;
-        split(record, self.delimiter, |_| found += 1);
+        let found = self.fields(record);
         let delimiter = char::from(self.delimiter).escape_debug();
-        error::row(format!("found {found} columns, expected {} as in the first row (delimiter '{delimiter}')", self.plan.len()))
+        let comment = if record.starts_with(b"#") { COMMENT } else { "" };
+        let expected = self.plan.len();
+        error::row(format!("found {found} columns, expected {expected} as in the first row (delimiter '{delimiter}'){comment}"))
+    }
+}
+
+/// A `#` may begin a name or a value, so it does not make a comment.
+const COMMENT: &str = "; CSV has no comments: delete lines that begin with '#'";
+
+/// Refuses a first line that is a comment rather than a header or a row.
+fn no_comment(first: &[String], second: Option<&Vec<String>>) -> Result<(), String> {
+    let begins = first.first().is_some_and(|field| field.starts_with('#'));
+    match second.filter(|second| begins && second.len() != first.len()) {
+        Some(second) => {
+            Err(format!("the first line begins with '#' and has {} columns, the next has {}{COMMENT}", first.len(), second.len()))
+        }
+        None => Ok(()),
     }
 }
 

@@ -2,16 +2,17 @@
 //!
 //! Nested objects and arrays are flattened: `{"a": {"b": [1, 2]}}` has the columns `a.b.0` and `a.b.1`; a line that is an
 //! array has the columns 1, 2, ... A key of the first row is required in every row (`null` is missing), unless the data
-//! are said to be sparse; a key that appears later is a new feature, 0 wherever it is absent.
+//! are said to be sparse; a key that appears later is a new feature, 0 wherever it is absent. `--ignore a` and `--features a`
+//! speak of everything inside `a`.
 
 use std::fmt;
 
-use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::builder::Builder;
 use super::columns::{Columns, Role, Shape};
 use super::error::{self, Fault, Parsed};
-use super::number::{Value, shown};
+use super::number::{Value, not_utf8, shown};
 
 pub(super) fn shape(sparse: bool) -> Shape {
     Shape { sparse, open: true, indexed: false }
@@ -45,6 +46,7 @@ impl Jsonl {
         let read = cell.deserialize(&mut json).and_then(|()| json.end());
         match (self.fault.take(), read) {
             (Some(fault), _) => Err(fault),
+            (None, Err(_)) if std::str::from_utf8(line).is_err() => Err(error::row(not_utf8(line))),
             (None, Err(e)) => Err(error::row(format!("not JSON: {}", short(&e)))),
             (None, Ok(())) => self.complete(columns).map(|()| true),
         }
@@ -93,6 +95,20 @@ impl Cell<'_> {
             state.fault = Some(fault);
             E::custom("")
         })
+    }
+
+    /// Is the array or object at the current path left out as a whole? One value is needed where one was asked for.
+    fn is_ignored<E: de::Error>(&mut self, what: &str, part: &str) -> Result<bool, E> {
+        let path = self.state.path.as_str();
+        match self.columns.at(path).map(|column| self.columns.list[column as usize].role) {
+            Some(Role::Ignored) => Ok(true),
+            Some(Role::Target(_) | Role::Weight | Role::Id) => {
+                let text = format!("found {what}, expected a number or text; name one value inside it, as in {path}.{part}");
+                self.state.fault = Some(error::cell(path, text));
+                Err(E::custom(""))
+            }
+            _ => Ok(false),
+        }
     }
 
     /// The same again, for what is inside.
@@ -167,6 +183,10 @@ impl<'de> Visitor<'de> for Cell<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        if self.is_ignored("an array", "0")? {
+            while list.next_element::<IgnoredAny>()?.is_some() {}
+            return Ok(());
+        }
         let length = self.state.path.len();
         let first = usize::from(length == 0);
         for i in first.. {
@@ -182,6 +202,10 @@ impl<'de> Visitor<'de> for Cell<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        if self.is_ignored("an object", "key")? {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            return Ok(());
+        }
         let length = self.state.path.len();
         while map.next_key_seed(Key(&mut self.state.path))?.is_some() {
             map.next_value_seed(self.inner())?;

@@ -42,6 +42,11 @@ impl Lines {
         !self.done && self.source.would_wait() && !self.buffer[self.start..self.end].contains(&b'\n')
     }
 
+    /// Lines that have been taken.
+    pub fn read(&self) -> u64 {
+        self.number
+    }
+
     /// The next record without its end (LF or CRLF), as a range of [`Lines::bytes`]: one line, and more as long as `open` says
     /// that what it is given (the line, and whether the one before was open) does not end the record.
     pub fn next(&mut self, open: impl Fn(&[u8], bool) -> bool) -> Result<Option<(usize, usize)>, NoLine> {
@@ -85,23 +90,22 @@ impl Lines {
 
     /// Before any line is taken, looks at what comes: at least two whole lines, or all there is, or as much as a line may be.
     pub fn peek(&mut self) -> Result<&[u8], NoLine> {
-        let mut ends = if self.peeked { 2 } else { 0 };
+        let (mut ends, mut line) = (if self.peeked { 2 } else { 0 }, 0);
         while !self.done && self.end < LONGEST_LINE && ends < 2 {
             let before = self.end;
             self.fill(false)?;
-            ends += (before..self.end).filter(|i| self.ends_text(*i)).count();
+            for at in (before..self.end).filter(|at| self.buffer[*at] == b'\n') {
+                // Blank lines and comments say nothing about the format.
+                let first = self.buffer[line..at].trim_ascii().first();
+                ends += usize::from(first.is_some_and(|b| *b != b'#'));
+                line = at + 1;
+            }
         }
         self.peeked = true;
         if ends == 0 && self.end >= LONGEST_LINE {
             return Err(NoLine::TooLong);
         }
         Ok(&self.buffer[self.start..self.end])
-    }
-
-    /// Is here the end of a line that is not blank?
-    fn ends_text(&self, at: usize) -> bool {
-        let line = self.buffer[..at].strip_suffix(b"\r").unwrap_or(&self.buffer[..at]);
-        self.buffer[at] == b'\n' && line.last().is_some_and(|b| *b != b'\n')
     }
 
     /// Leaves out bytes at the very beginning (a byte order mark).

@@ -16,7 +16,9 @@ mod cells;
 mod chunk;
 mod columns;
 mod csv;
+mod encoding;
 mod error;
+mod files;
 mod jsonl;
 mod libsvm;
 mod lines;
@@ -34,10 +36,12 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
-pub use ahead::{ReadAhead, read_ahead};
+pub use ahead::{Places, ReadAhead, read_ahead};
 pub use chunk::{Bad, Chunk, LARGEST, Targets};
 pub use columns::{MOST_FEATURES, MOST_LEVELS};
+pub use encoding::Encoding;
 pub use error::{InputError, Trouble};
+pub use files::Files;
 pub use lines::LONGEST_LINE;
 pub use schema::{Feature, Features, Schema};
 pub use whole::Whole;
@@ -92,6 +96,12 @@ pub struct Options {
     pub schema: Option<Schema>,
     /// Rows up to this line have been consumed already (see [`Chunk::lines`]) and are passed over.
     pub after_line: u64,
+    /// The fingerprint of these rows (see [`Chunk::prints`]): other rows are an error.
+    pub consumed: Option<u64>,
+    /// The fingerprint of the rows before this input.
+    pub print: u64,
+    /// How text is written; UTF-8, or UTF-16 with a byte order mark, if not given.
+    pub encoding: Option<Encoding>,
     /// At most so many rows per chunk.
     pub chunk_rows: usize,
 }
@@ -112,9 +122,20 @@ impl Default for Options {
             want_target: true,
             schema: None,
             after_line: 0,
+            consumed: None,
+            print: 0,
+            encoding: None,
             chunk_rows: 1024,
         }
     }
+}
+
+/// Names separated by commas as in a line of CSV, with double quotes around a name that has a comma.
+pub fn names(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    csv::split(text.as_bytes(), b',', |name| names.push(String::from_utf8_lossy(name).into_owned()));
+    names.retain(|name| !name.is_empty());
+    names
 }
 
 /// Reads an input chunk by chunk.
@@ -127,6 +148,11 @@ pub struct Reader {
     chunk_rows: usize,
     skip_bad_rows: bool,
     after_line: u64,
+    /// The fingerprint that the rows up to `after_line` must have, until it has been checked.
+    unchecked: Option<u64>,
+    /// The fingerprint of all records so far, and the line of the last.
+    print: u64,
+    last: u64,
     /// Chunks and good rows handed out, bad rows met and the first of them; the last chunk was the end.
     chunks: u32,
     rows: u64,
@@ -143,9 +169,12 @@ impl Reader {
     pub fn open(path: &str, options: Options) -> Result<Reader, InputError> {
         let format = options.format.or_else(|| sniff::from_name(path));
         if path != "-" && (format == Some(Format::Parquet) || body::is_parquet(path)) {
+            if options.encoding.is_some_and(|encoding| encoding != Encoding::Utf8) {
+                return Err(InputError::new(Trouble::Usage, path, "--encoding: Parquet is not text; leave it out"));
+            }
             return Self::with(path, Format::Parquet, options, body::open_parquet);
         }
-        let source = Source::open(path).map_err(|e| InputError::io(path, &e))?;
+        let source = Source::open(path, options.encoding).map_err(|e| InputError::io(path, &e))?;
         Self::text(path, source, format, options)
     }
 
@@ -154,7 +183,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::open`].
     pub fn of(name: &str, bytes: impl Read + Send + 'static, options: Options) -> Result<Reader, InputError> {
-        let source = Source::new(bytes).map_err(|e| InputError::io(name, &e))?;
+        let source = Source::new(bytes, options.encoding).map_err(|e| InputError::io(name, &e))?;
         let format = options.format;
         Self::text(name, source, format, options)
     }
@@ -164,7 +193,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::open`].
     pub fn stream(name: &str, bytes: impl Read + Send + 'static, options: Options) -> Result<Reader, InputError> {
-        let source = Source::live(bytes).map_err(|e| InputError::io(name, &e))?;
+        let source = Source::live(bytes, options.encoding).map_err(|e| InputError::io(name, &e))?;
         let format = options.format;
         Self::text(name, source, format, options)
     }
@@ -196,6 +225,9 @@ impl Reader {
             chunk_rows: options.chunk_rows.max(1),
             skip_bad_rows: options.skip_bad_rows,
             after_line: options.after_line,
+            unchecked: options.consumed,
+            print: options.print,
+            last: 0,
             chunks: 0,
             rows: 0,
             bad: 0,
@@ -242,15 +274,19 @@ impl Reader {
     fn read(&mut self) -> Result<Option<Chunk>, InputError> {
         while !self.is_enough() {
             let Some(line) = self.body.advance(&self.file)? else { return self.end() };
+            let print = self.body.print(self.print);
             if line <= self.after_line {
+                (self.print, self.last) = (print, line);
                 continue;
             }
+            self.check_consumed()?;
             let parsed = self.body.parse(&mut self.columns, &mut self.builder);
             if parsed.is_ok() && self.builder.is_full(self.columns.features()) {
                 self.roll_back();
                 self.body.again();
                 break;
             }
+            (self.print, self.last) = (print, line);
             match parsed.and_then(|there| self.commit(there, line)) {
                 Ok(true) => self.columns.keep(),
                 Ok(false) => continue,
@@ -266,7 +302,46 @@ impl Reader {
         if there && self.columns.features() == 0 {
             return Err(error::row("found no feature, in this row or before; expected at least one"));
         }
-        if there { self.builder.commit(line).map(|()| true) } else { Ok(false) }
+        if there { self.builder.commit(line, self.print).map(|()| true) } else { Ok(false) }
+    }
+
+    /// Are the rows that were passed over the ones that were consumed?
+    fn check_consumed(&mut self) -> Result<(), InputError> {
+        match self.unchecked.take() {
+            Some(consumed) if consumed != self.print => {
+                let text = "the rows up to here are not the ones that the model has learned; --continue needs the same data \
+                            (without --continue all rows are taken as new ones)";
+                Err(InputError::of_row(&self.file, self.after_line.max(self.last), None, text.into()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// At the end of the data, all of which may have been consumed: are they as long as they were, and the same?
+    fn check_all_consumed(&mut self, before: u64) -> Result<(), InputError> {
+        if self.unchecked.is_some() && self.last < self.after_line {
+            let text = format!(
+                "ends before line {}, where the model stopped; --continue needs the same data, not shorter",
+                before + self.after_line
+            );
+            return Err(InputError::new(Trouble::Data, &self.file, text));
+        }
+        self.check_consumed()
+    }
+
+    /// The fingerprint of the rows that were passed over, if it has not been checked yet.
+    fn unchecked(&self) -> Option<u64> {
+        self.unchecked
+    }
+
+    /// The fingerprint of all records so far.
+    fn print(&self) -> u64 {
+        self.print
+    }
+
+    /// Lines that have been read.
+    fn lines(&self) -> u64 {
+        self.body.lines()
     }
 
     fn refuse(&mut self, line: u64, fault: error::Fault) -> Result<(), InputError> {

@@ -4,6 +4,8 @@
 //! (Clinger 1990); everything else goes through `str::parse`. Numbers of up to eight bytes, which is most of them, are read
 //! as one word without a branch per digit. All three are correctly rounded, so they agree to the last bit.
 
+use super::error::{self, Parsed};
+
 /// What a cell holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value<'a> {
@@ -151,9 +153,23 @@ pub(super) fn id(text: &[u8]) -> u64 {
     whole.unwrap_or_else(|| text.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3)))
 }
 
+/// Text of a cell, which must be UTF-8: bytes that are not would make one name of several.
+pub(super) fn letters<'a>(text: &'a [u8], column: &str) -> Parsed<&'a str> {
+    std::str::from_utf8(text).map_err(|_| error::cell(column, not_utf8(text)))
+}
+
+/// What to say of bytes that are not UTF-8.
+pub(super) fn not_utf8(text: &[u8]) -> String {
+    format!("found {}, which is not UTF-8; if the file is Latin-1, say --encoding latin1", shown(text))
+}
+
 /// A piece of the input for a message: printable, and short.
 pub(super) fn shown(text: &[u8]) -> String {
-    let clean: String =
-        String::from_utf8_lossy(&text[..text.len().min(160)]).chars().flat_map(char::escape_debug).take(40).collect();
+    let start = &text[..text.len().min(160)];
+    let clean: String = match std::str::from_utf8(start) {
+        // The cut may go through a letter.
+        Err(e) if e.error_len().is_some() || text.len() <= 160 => start.escape_ascii().map(char::from).take(40).collect(),
+        _ => String::from_utf8_lossy(start).chars().flat_map(char::escape_debug).take(40).collect(),
+    };
     if text.len() > 40 { format!("'{clean}...'") } else { format!("'{clean}'") }
 }

@@ -14,6 +14,8 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::schema::types::ColumnDescriptor;
 
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
 use super::builder::Builder;
 use super::columns::{Columns, Role};
 use super::error::{InputError, Parsed, Trouble};
@@ -74,6 +76,21 @@ impl Table {
         self.at += 1;
         self.row += 1;
         Ok(Some(self.row))
+    }
+
+    /// Rows that have been taken.
+    pub fn read(&self) -> u64 {
+        self.row
+    }
+
+    /// A hash of the one before and of what the row's columns hold.
+    pub fn print(&self, before: u64) -> u64 {
+        let row = self.at - 1;
+        self.batch.iter().fold(before, |print, cells| match cells.value(row) {
+            Value::Missing => xxh3_64_with_seed(b"", print),
+            Value::Text(text) => xxh3_64_with_seed(text, print),
+            _ => xxh3_64_with_seed(&cells.numbers[row].to_bits().to_le_bytes(), print),
+        })
     }
 
     pub fn again(&mut self) {

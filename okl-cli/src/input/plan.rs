@@ -72,7 +72,12 @@ fn demand(names: &[String], options: &Options, columns: &Columns) -> Result<(), 
     let fresh = if options.schema.is_some() { [].iter() } else { options.features.iter() };
     let asked = targets.iter().chain(chosen).chain(fresh).chain(&options.id).chain(&options.weight);
     if let Some(name) = asked.into_iter().find(missing) {
-        return Err(format!("no column '{name}'; the columns are {}", there()));
+        let comma = if names.iter().any(|name| name.contains(',')) {
+            "; put a name that has a comma into quotes: '\"a,b\",c'"
+        } else {
+            ""
+        };
+        return Err(format!("no column '{name}'; the columns are {}{comma}", there()));
     }
     match columns.list.iter().find(|c| c.required && missing(&&c.name)) {
         Some(c) => Err(format!("column '{}' is missing, and the model was learned with it; the columns are {}", c.name, there())),

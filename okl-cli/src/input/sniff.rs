@@ -57,9 +57,6 @@ fn is_libsvm(line: &[u8]) -> bool {
 
 /// Is this not text at all? Then says what it looks like.
 pub(super) fn not_text(head: &[u8]) -> Option<&'static str> {
-    if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
-        return Some("UTF-16 text; convert it to UTF-8 (iconv -f utf-16 -t utf-8)");
-    }
     let odd = |b: &u8| *b < 0x20 && !b"\t\n\r\x0c".contains(b);
     head[..head.len().min(4096)]
         .iter()
@@ -90,6 +87,15 @@ pub(super) fn delimiter(head: &[u8]) -> u8 {
 
 /// The first records of a head, at most two, in fields.
 pub(super) fn records(head: &[u8], delimiter: u8) -> Vec<Vec<String>> {
+    raw_records(head, delimiter).into_iter().map(|record| fields(record, delimiter)).collect()
+}
+
+/// The first record that is not blank.
+pub(super) fn first_record(head: &[u8], delimiter: u8) -> &[u8] {
+    raw_records(head, delimiter).first().copied().unwrap_or(&[])
+}
+
+fn raw_records(head: &[u8], delimiter: u8) -> Vec<&[u8]> {
     let (mut records, mut from, mut line, mut inside) = (Vec::new(), 0, 0, false);
     for end in head.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i).chain([head.len()]) {
         inside = open_quote(&head[line..end], delimiter, inside);
@@ -100,7 +106,7 @@ pub(super) fn records(head: &[u8], delimiter: u8) -> Vec<Vec<String>> {
         let record = head[from..end].strip_suffix(b"\r").unwrap_or(&head[from..end]);
         from = end + 1;
         if !record.trim_ascii().is_empty() {
-            records.push(fields(record, delimiter));
+            records.push(record);
         }
         if records.len() == 2 || from > head.len() {
             break;

@@ -1,4 +1,4 @@
-//! Where bytes come from: a file, standard input, memory; gzip and zstd recognised by their first bytes.
+//! Where bytes come from: a file, standard input, memory; gzip and zstd recognised by their first bytes, text decoded to UTF-8.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
+
+use super::encoding::{Encoding, decoded};
 
 const PIECE: usize = 64 << 10;
 const PIECES: usize = 16;
@@ -19,23 +21,23 @@ pub(super) struct Source {
 
 impl Source {
     /// A file, or standard input for `-`.
-    pub fn open(path: &str) -> io::Result<Source> {
-        if path == "-" { Source::live(io::stdin()) } else { Source::new(File::open(path)?) }
+    pub fn open(path: &str, encoding: Option<Encoding>) -> io::Result<Source> {
+        if path == "-" { Source::live(io::stdin(), encoding) } else { Source::new(File::open(path)?, encoding) }
     }
 
-    /// Whatever can be read, decompressed.
-    pub fn new(bytes: impl Read + Send + 'static) -> io::Result<Source> {
-        Ok(Source { plain: plain(Box::new(bytes))?, waiting: None })
+    /// Whatever can be read, decompressed and decoded.
+    pub fn new(bytes: impl Read + Send + 'static, encoding: Option<Encoding>) -> io::Result<Source> {
+        Ok(Source { plain: decoded(plain(Box::new(bytes))?, encoding)?, waiting: None })
     }
 
     /// A stream whose writer may be slow: a thread takes what arrives, so that one can ask whether something has.
-    pub fn live(bytes: impl Read + Send + 'static) -> io::Result<Source> {
+    pub fn live(bytes: impl Read + Send + 'static, encoding: Option<Encoding>) -> io::Result<Source> {
         let waiting = Arc::new(AtomicUsize::new(0));
         let (send, receive) = sync_channel(PIECES);
         let count = Arc::clone(&waiting);
         thread::Builder::new().name("okl-stdin".into()).spawn(move || pump(bytes, &send, &count))?;
         let pipe = Pipe { receive, waiting: Arc::clone(&waiting), piece: Cursor::default() };
-        Ok(Source { plain: plain(Box::new(pipe))?, waiting: Some(waiting) })
+        Ok(Source { plain: decoded(plain(Box::new(pipe))?, encoding)?, waiting: Some(waiting) })
     }
 
     pub fn would_wait(&self) -> bool {

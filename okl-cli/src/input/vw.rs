@@ -7,7 +7,7 @@ use super::Options;
 use super::builder::Builder;
 use super::columns::{Columns, Role, Shape};
 use super::error::{self, Parsed};
-use super::number::{Value, classify, scan, shown};
+use super::number::{Value, classify, not_utf8, scan, shown};
 
 pub(super) const SHAPE: Shape = Shape { sparse: true, open: true, indexed: false };
 
@@ -98,7 +98,7 @@ impl Vw {
             }
             self.name.extend_from_slice(name);
             if std::str::from_utf8(&self.name).is_err() {
-                return Err(error::row(format!("found {}, which is not UTF-8; convert the file", shown(&self.name))));
+                return Err(error::row(not_utf8(&self.name)));
             }
             self.previous = columns.find(&self.name, self.previous);
             match columns.list[self.previous as usize].role {

@@ -34,6 +34,11 @@ impl Whole {
         self.chunks.push(chunk);
     }
 
+    /// The fingerprint of the input up to its last good row.
+    pub fn print(&self) -> Option<u64> {
+        self.chunks.iter().rev().find_map(|chunk| chunk.prints.last().copied())
+    }
+
     /// How many good rows there are.
     pub fn rows(&self) -> usize {
         self.places.len()

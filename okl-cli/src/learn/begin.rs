@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::course::Course;
 use super::held_out;
-use crate::args::{Learn, Task as TaskName};
+use crate::args::{Columns, Learn, Task as TaskName};
 use crate::clash::{self, Named};
 use crate::input::Chunk;
 use crate::metrics::Task;
@@ -40,14 +40,15 @@ pub fn task_of(config: &Config) -> Task {
 pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Course)>> {
     check_flags(args)?;
     held_out::check(args.stream.test.as_deref(), &args.data)?;
-    let table = settings::given(&args.settings)?;
+    let mut table = settings::given(&args.settings)?;
+    let columns = settings::columns(&args.columns, &mut table)?;
     if let Some(path) = &args.stream.resume {
         let (learner, position) = store::load(path)?;
         let memory = args.settings.memory.is_some().then_some("memory");
         if let Some(name) = table.keys().map(String::as_str).next().or(memory) {
             return Err(usage(format!("--{name}: the model that is resumed brings its settings; leave this one out")));
         }
-        return resume(args, learner, position);
+        return resume(args, &columns, learner, position);
     }
     let known = match args.settings.task {
         _ if table.contains_key("loss") => Some(task_of(&Config::from_value(Value::Object(table.clone()))?)),
@@ -55,22 +56,32 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Course)>> {
         Some(TaskName::Numbers) => Some(Task::Numbers),
         _ => None,
     };
-    let mut course = Course::open(&args.data, &args.columns, &args.stream, None, known == Some(Task::Novelty))?;
+    let mut course = Course::open(&args.data, &columns, &args.stream, None, known == Some(Task::Novelty))?;
     Ok(build(args, table, known, &mut course)?.map(|learner| (learner, course)))
 }
 
 /// Goes on with a model: over the same data where it stopped, or over new ones.
-fn resume(args: &Learn, learner: Learner, position: Option<Position>) -> anyhow::Result<Option<(Learner, Course)>> {
+fn resume(
+    args: &Learn,
+    columns: &Columns,
+    learner: Learner,
+    position: Option<Position>,
+) -> anyhow::Result<Option<(Learner, Course)>> {
     if args.stream.r#continue && position.is_none() {
         return Err(usage(
             "--continue: the model was not learned by `okl learn` and does not say where it stopped; leave it out",
         ));
     }
     let position = position.unwrap_or_default();
+    if args.stream.r#continue && position.rows > 0 && position.print.is_none() && !args.show.quiet {
+        let text = "the model comes from an older version of okl and has no fingerprint of the data it has learned: \
+                    that the data are the same is not checked";
+        note(wrapped(text, "  "));
+    }
     let (named, novelty) = (position.schema.is_some(), task_of(learner.config()) == Task::Novelty);
-    let mut course = Course::open(&args.data, &args.columns, &args.stream, Some(position), novelty)?;
+    let mut course = Course::open(&args.data, columns, &args.stream, Some(position), novelty)?;
     if !named && let Some(features) = course.look(1)?.first().map(|chunk| chunk.features) {
-        check_width(&learner, &args.data, course.schema(), features)?;
+        check_width(&learner, &args.data[0], course.schema(), features)?;
     }
     Ok(Some((learner, course)))
 }
@@ -86,7 +97,7 @@ fn check_flags(args: &Learn) -> anyhow::Result<()> {
 /// Files that a command names twice, or that are not there: better known before hours of learning than after.
 fn check_files(args: &Learn) -> anyhow::Result<()> {
     let (stream, show) = (&args.stream, &args.show);
-    let mut inputs = vec![Named::new("the data", &args.data)];
+    let mut inputs: Vec<Named<'_>> = args.data.iter().map(|path| Named::new("the data", path)).collect();
     inputs.extend(stream.test.iter().map(|path| Named::new("the file of --test", path)));
     inputs.extend(args.settings.config.iter().map(|path| Named::new("the file of --config", path)));
     let model = stream.resume.iter().map(|path| Named::new("the model of --resume", path));

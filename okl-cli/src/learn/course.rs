@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use anyhow::bail;
 
-use crate::args::{BadRow, Columns, Stream};
-use crate::input::{Chunk, Format, Options, ReadAhead, Reader, Schema, Whole, read_ahead};
+use crate::args::{BadRow, Columns, Stream, all_names};
+use crate::input::{Chunk, Files, Format, Options, Places, ReadAhead, Schema, Whole, read_ahead};
 use crate::random;
 use crate::run::interrupted;
 use crate::store::{Position, Way};
@@ -20,7 +20,7 @@ const OWN_IDS: u64 = 1 << 63;
 
 /// The rows of the data, pass after pass.
 pub struct Course {
-    data: String,
+    data: Vec<String>,
     options: Options,
     rows: Rows,
     position: Position,
@@ -34,7 +34,7 @@ pub struct Course {
 
 enum Rows {
     Streamed(ReadAhead),
-    Shuffled { whole: Whole, schema: Schema, order: Vec<u32>, next: usize },
+    Shuffled { whole: Whole, places: Places, schema: Schema, order: Vec<u32>, next: usize },
 }
 
 impl Course {
@@ -42,18 +42,28 @@ impl Course {
     ///
     /// # Errors
     /// If the data cannot be opened, or flags contradict each other or what the model remembers.
-    pub fn open(data: &str, columns: &Columns, stream: &Stream, model: Option<Position>, novelty: bool) -> anyhow::Result<Self> {
+    pub fn open(
+        data: &[String],
+        columns: &Columns,
+        stream: &Stream,
+        model: Option<Position>,
+        novelty: bool,
+    ) -> anyhow::Result<Self> {
         let position = position(columns, stream, model)?;
         let (way, same) = (&position.way, stream.r#continue);
-        if data == "-" && (way.passes > 1 || way.shuffle.is_some()) {
+        if data.iter().filter(|file| *file == "-").count() > 1 {
+            return Err(usage("standard input can be read once; give - once"));
+        }
+        if data.iter().any(|file| file == "-") && (way.passes > 1 || way.shuffle.is_some()) {
             let flag = if way.shuffle.is_some() { "--shuffle" } else { "--passes" };
             return Err(usage(format!("{flag}: standard input can be read once and may never end; give a file")));
         }
         let options = Options {
             format: way.format,
-            targets: columns.target.clone(),
-            ignore: columns.ignore.clone(),
-            features: columns.features.clone(),
+            encoding: way.encoding,
+            targets: all_names(&columns.target),
+            ignore: all_names(&columns.ignore),
+            features: all_names(&columns.features),
             id: way.id.clone(),
             weight: way.weight.clone(),
             one_hot: columns.one_hot,
@@ -61,11 +71,12 @@ impl Course {
             want_target: !novelty,
             schema: position.schema.clone(),
             after_line: if same && way.shuffle.is_none() { position.rows } else { 0 },
+            consumed: position.print.filter(|_| same && way.shuffle.is_none() && position.rows > 0),
             ..Options::default()
         };
-        let chunks = read_ahead(Reader::open(data, options.clone())?, AHEAD)?;
+        let chunks = read_ahead(Files::open(data, options.clone())?, AHEAD)?;
         let mut course = Course {
-            data: data.into(),
+            data: data.to_vec(),
             options,
             rows: Rows::Streamed(chunks),
             began: position.pass,
@@ -85,11 +96,19 @@ impl Course {
         let Rows::Streamed(chunks) = &mut self.rows else { return Ok(()) };
         let whole = Whole::read(chunks.by_ref())?;
         let (schema, rows) = (chunks.schema().clone(), whole.rows() as u64);
+        let places = chunks.places();
         if let Some(before) = self.position.shuffled.replace(rows).filter(|before| *before != rows) {
-            bail!("{}: has {rows} rows, but the model drew from {before}; --continue needs the same file", self.data);
+            bail!("{}: has {rows} rows, but the model drew from {before}; --continue needs the same file", self.data.join(", "));
         }
+        if self.position.print.is_some_and(|before| Some(before) != whole.print()) {
+            bail!(
+                "{}: its rows are not the ones that the model has learned; --continue needs the same file",
+                self.data.join(", ")
+            );
+        }
+        self.position.print = whole.print();
         self.before = self.position.rows;
-        self.rows = Rows::Shuffled { whole, schema, order: Vec::new(), next: self.position.rows as usize };
+        self.rows = Rows::Shuffled { whole, places, schema, order: Vec::new(), next: self.position.rows as usize };
         self.draw();
         Ok(())
     }
@@ -155,6 +174,16 @@ impl Course {
         }
     }
 
+    /// The file that a line belongs to, and the line there.
+    pub fn place(&self, line: u64) -> (&str, u64) {
+        let places = match &self.rows {
+            Rows::Streamed(chunks) => chunks.places(),
+            Rows::Shuffled { places, .. } => places.clone(),
+        };
+        let (file, line) = places.of(line);
+        (&self.data[file], line)
+    }
+
     /// How the data are gone through.
     pub fn way(&self) -> &Way {
         &self.position.way
@@ -165,6 +194,9 @@ impl Course {
         if let Some(&line) = chunk.lines[..learned].last() {
             let shuffled = matches!(self.rows, Rows::Shuffled { .. });
             self.position.rows = if shuffled { self.before + learned as u64 } else { line };
+            if let Some(print) = chunk.prints.get(learned - 1) {
+                self.position.print = Some(*print);
+            }
             self.position.lines = chunk.lines[..learned].iter().copied().fold(self.position.lines, u64::max);
         }
     }
@@ -209,8 +241,9 @@ impl Course {
             self.draw();
             return Ok(());
         }
-        let options = Options { schema: Some(self.schema().clone()), after_line: 0, ..self.options.clone() };
-        self.rows = Rows::Streamed(read_ahead(Reader::open(&self.data, options)?, AHEAD)?);
+        self.position.print = None;
+        let options = Options { schema: Some(self.schema().clone()), after_line: 0, consumed: None, ..self.options.clone() };
+        self.rows = Rows::Streamed(read_ahead(Files::open(&self.data, options)?, AHEAD)?);
         Ok(())
     }
 }
@@ -222,6 +255,7 @@ fn position(columns: &Columns, stream: &Stream, model: Option<Position>) -> anyh
         shuffle: stream.shuffle,
         format: columns.format.map(Format::from),
         id: columns.id.clone(),
+        encoding: columns.encoding,
         weight: columns.weight.clone(),
         skip_bad_rows: columns.on_bad_row == Some(BadRow::Skip),
     };
@@ -239,6 +273,7 @@ fn position(columns: &Columns, stream: &Stream, model: Option<Position>) -> anyh
         passes: stream.passes.unwrap_or(old.passes),
         shuffle: old.shuffle,
         format: given.format.or(old.format),
+        encoding: given.encoding.or(old.encoding),
         id: given.id.or(old.id),
         weight: given.weight.or(old.weight),
         skip_bad_rows: columns.on_bad_row.map_or(old.skip_bad_rows, |rule| rule == BadRow::Skip),

@@ -48,6 +48,7 @@ fn options(task: Task, schema: &Schema, way: &Way) -> Options {
         want_target: task != Task::Novelty,
         weight: way.weight.clone(),
         skip_bad_rows: way.skip_bad_rows,
+        encoding: way.encoding,
         ..Options::default()
     }
 }
@@ -56,9 +57,11 @@ fn options(task: Task, schema: &Schema, way: &Way) -> Options {
 ///
 /// # Errors
 /// If it cannot be opened, or is standard input, which the data take already.
-pub fn check(path: Option<&str>, data: &str) -> anyhow::Result<()> {
+pub fn check(path: Option<&str>, data: &[String]) -> anyhow::Result<()> {
     match path {
-        Some("-") if data == "-" => Err(usage("--test -: the data are read from standard input already; give a file")),
+        Some("-") if data.iter().any(|data| data == "-") => {
+            Err(usage("--test -: the data are read from standard input already; give a file"))
+        }
         Some(path) if path != "-" => {
             Ok(std::fs::metadata(path).map(drop).map_err(|e| InputError::io(&format!("--test {path}"), &e))?)
         }

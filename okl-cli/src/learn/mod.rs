@@ -80,7 +80,10 @@ struct Session<'a> {
 impl Session<'_> {
     fn learn(&mut self, run: &mut Run, chunk: &Chunk) -> anyhow::Result<()> {
         let learned = run.learn(chunk, self).map_err(|error| match error.downcast::<Refused>() {
-            Ok(refused) => refused.of(&self.args.data, self.course.schema()).into(),
+            Ok(refused) => {
+                let (file, line) = self.course.place(refused.line);
+                Refused { line, ..refused }.of(file, self.course.schema()).into()
+            }
             Err(other) => other,
         })?;
         self.course.advance(chunk, learned);

@@ -66,7 +66,7 @@ impl Session<'_> {
 
     fn print(&self, run: &Run, outcome: &Outcome) {
         if run.rows() == 0 {
-            note(format_args!("{}: no rows after those that the model has consumed", self.args.data));
+            note(format_args!("{}: no rows after those that the model has consumed", self.args.data.join(", ")));
         } else if let (Some(held_out), Some(file)) = (&outcome.held_out, &self.args.stream.test) {
             note(format_args!("\nprogressive, every row before it was learned:\n{}", outcome.summary));
             note(format_args!("held out, {file}:\n{held_out}"));
@@ -130,13 +130,14 @@ impl Session<'_> {
     }
 }
 
-/// What the data are called: the file without its folders.
-fn name(data: &str) -> String {
-    match (data, Path::new(data).file_name()) {
+/// What the data are called: the files without their folders.
+fn name(data: &[String]) -> String {
+    let one = |data: &String| match (data.as_str(), Path::new(data).file_name()) {
         ("-", _) => "Standard input".into(),
         (_, Some(name)) => name.to_string_lossy().into_owned(),
         (data, None) => data.into(),
-    }
+    };
+    data.iter().map(one).collect::<Vec<String>>().join(", ")
 }
 
 /// A word of a command as a shell takes it.

@@ -146,6 +146,55 @@ fn an_output_that_names_an_input_is_refused_before_anything_is_written() {
 }
 
 #[test]
+fn short_settings_mean_what_they_seem_to_mean() {
+    let folder = Folder::new("short");
+    let data = folder.write("ring.csv", ring(30));
+    let budget =
+        |flags: &[&str]| json(&[&["learn", &data, "--target", "where", "--quiet"], flags].concat())["config"]["budget"].clone();
+    assert_eq!(budget(&["--terms", "40"]), serde_json::json!({ "merge": { "terms": 40 } }));
+    assert_eq!(budget(&["--budget", "50"]), serde_json::json!({ "merge": { "terms": 50 } }));
+    assert_eq!(budget(&["--budget", "50", "--kernel", "linear"]), serde_json::json!({ "transfer": { "terms": 50 } }));
+    assert_eq!(budget(&["--budget", "merge"]), serde_json::json!({ "merge": { "terms": 1000 } }));
+    assert_eq!(budget(&["--budget", "window", "--terms", "7"]), serde_json::json!({ "window": { "terms": 7 } }));
+    let learn = ["learn", &data, "--target", "where", "--quiet"];
+    let refused = |flags: &[&str], words: &[&str]| fail(&[&learn[..], flags].concat(), 2, words);
+    refused(&["--eta", "0.5"], &["eta: belongs to `step`", "step = constant:eta=0.5"]);
+    refused(&["--budget", "age"], &["budget: `age` needs steps, as in budget = age:steps=1000"]);
+    refused(&["--terms", "many"], &["terms: expected a whole number, found \"many\""]);
+    // The examples work.
+    for flags in [["--step", "constant:eta=0.5"], ["--budget", "age:steps=1000"]] {
+        succeed(&[&learn[..], &flags].concat());
+    }
+}
+
+#[test]
+fn a_config_file_names_columns_and_has_finite_numbers() {
+    let folder = Folder::new("config-columns");
+    let text: String =
+        ring(40).lines().enumerate().map(|(i, l)| format!("{l},{}\n", if i == 0 { "\"a,b\",w" } else { "oops,2" })).collect();
+    let (data, model) = (folder.write("ring.txt", text), folder.path("m.okl"));
+    let config =
+        folder.write("okl.toml", "target = 'where'\nignore = ['a,b']\nweight = 'w'\nformat = 'csv'\nloss = 'logistic'\n");
+    succeed(&["learn", &data, "--config", &config, "--quiet", "-o", &model]);
+    succeed(&["learn", &data, "--target", "where", "--ignore", "\"a,b\",w", "--quiet"]);
+    let named: serde_json::Value = serde_json::from_str(&succeed(&["inspect", &model, "--json"]).0).unwrap();
+    assert_eq!(
+        (&named["feature_names"], &named["config"]["loss"]),
+        (&serde_json::json!(["x", "y"]), &serde_json::json!({ "logistic": {} }))
+    );
+    // Flags override the file.
+    let (_, err) =
+        succeed(&["learn", &data, "--config", &config, "--target", "x", "--ignore", "where,\"a,b\"", "--loss", "squared"]);
+    assert!(err.contains("RMSE"), "{err}");
+    let odd = folder.write("odd.toml", "target = { a = 1 }\n");
+    fail(&["learn", &data, "--config", &odd], 2, &["target", "expected the name of a column"]);
+    let odd = folder.write("odd.toml", "target = 'where'\nencoding = 'ebcdic'\n");
+    fail(&["learn", &data, "--config", &odd], 2, &["encoding", "ebcdic", "latin1"]);
+    let nan = folder.write("nan.toml", "target = 'where'\nlambda = nan\n");
+    fail(&["learn", &data, "--config", &nan], 2, &["nan.toml", "lambda", "finite"]);
+}
+
+#[test]
 fn a_held_out_file_is_checked_before_learning() {
     let folder = Folder::new("held-out");
     let data = folder.write("ring.csv", ring(60));

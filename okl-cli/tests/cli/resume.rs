@@ -34,6 +34,72 @@ fn more_data_and_the_same_data() {
     assert!(err.contains("no rows after those that the model has consumed") && bytes(&a) == bytes(&d), "{err}");
 }
 
+#[test]
+fn continuing_over_other_data_is_refused() {
+    let folder = Folder::new("other-data");
+    let (text, model, end) = (ring(600), folder.path("m.okl"), folder.path("end.okl"));
+    let whole = folder.write("whole.csv", &text);
+    let lines: Vec<&str> = text.lines().collect();
+    let half = folder.write("half.csv", lines[..401].join("\n"));
+    succeed(&["learn", &half, "--target", "where", "--quiet", "-o", &model]);
+    let mut rows = lines.clone();
+    rows.swap(5, 590);
+    let (shorter, shuffled) =
+        (folder.write("shorter.csv", lines[..300].join("\n")), folder.write("shuffled.csv", rows.join("\n")));
+    let going_on = |data: &str| ["learn", "--resume", &model, "--continue", data, "-o", &end].map(str::to_owned);
+    let fails = |data: &str, words: &[&str]| fail(&going_on(data).iter().map(String::as_str).collect::<Vec<_>>(), 1, words);
+    fails(&shorter, &["shorter.csv", "ends before line 401", "same data"]);
+    fails(&shuffled, &["shuffled.csv, row 401", "not the ones that the model has learned"]);
+    assert!(!Path::new(&end).exists(), "nothing was learned");
+    succeed(&["learn", "--resume", &model, "--continue", &whole, "--quiet", "-o", &end]);
+    // All rows count where a pass is shuffled.
+    succeed(&["learn", &whole, "--target", "where", "--quiet", "--shuffle", "3", "-o", &model]);
+    fails(&shuffled, &["shuffled.csv", "not the ones that the model has learned"]);
+}
+
+#[test]
+fn a_position_without_a_fingerprint_is_accepted_with_a_word() {
+    let folder = Folder::new("no-print");
+    let (data, model) = (folder.write("ring.csv", ring(100)), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "where", "--quiet", "-o", &model]);
+    let mut learner = okl::Learner::load(&model).unwrap();
+    let mut position: serde_json::Value = serde_json::from_slice(learner.position()).unwrap();
+    assert!(position.as_object_mut().unwrap().remove("print").is_some());
+    learner.set_position(position.to_string().into_bytes());
+    learner.save(&model).unwrap();
+    let (_, said) = succeed(&["learn", "--resume", &model, "--continue", &data, "-o", &model]);
+    assert!(said.contains("no fingerprint"), "{said}");
+}
+
+#[test]
+fn several_files_are_learned_as_one() {
+    let folder = Folder::new("several");
+    let text = ring(500);
+    let (header, rows) = text.split_once('\n').unwrap();
+    let rows: Vec<&str> = rows.lines().collect();
+    let part = |rows: &[&str]| format!("{header}\n{}\n", rows.join("\n"));
+    let (whole, a, b) =
+        (folder.write("whole.csv", &text), folder.write("a.csv", part(&rows[..200])), folder.write("b.csv", part(&rows[200..])));
+    let [one, two, half, on] = ["one.okl", "two.okl", "half.okl", "on.okl"].map(|name| folder.path(name));
+    for flags in [&["--passes", "2"][..], &["--shuffle", "5"], &[]] {
+        succeed(&[&["learn", &whole, "--target", "where", "--quiet", "-o", &one], flags].concat());
+        succeed(&[&["learn", &a, &b, "--target", "where", "--quiet", "-o", &two], flags].concat());
+        assert_eq!(scores(&one, &whole), scores(&two, &whole), "{flags:?}");
+    }
+    succeed(&["learn", &a, "--target", "where", "--quiet", "-o", &half]);
+    succeed(&["learn", "--resume", &half, "--continue", &a, &b, "--quiet", "-o", &on]);
+    assert_eq!(bytes(&two), bytes(&on));
+    let bad = folder.write("bad.csv", part(&["1,2,inside", "1,oops,inside"]));
+    fail(&["learn", &a, &bad, "--target", "where", "--quiet"], 1, &["bad.csv, row 3, column 'y'"]);
+    let third = folder.write("third.csv", part(&["1,2,inside", "1,2,between"]));
+    fail(
+        &["learn", &a, &third, "--target", "where", "--quiet", "--classes", "inside,outside"],
+        1,
+        &["third.csv, row 3", "between"],
+    );
+    fail(&["learn", &a, &third, "--target", "where", "--quiet", "-o", &third], 2, &["overwrite the data"]);
+}
+
 /// A stream, its flags, and every how many rows it is saved.
 struct Case {
     name: &'static str,

@@ -104,6 +104,16 @@ fn numbers() {
 }
 
 #[test]
+fn names() {
+    exercise("names", bodies::names, 10_000);
+}
+
+#[test]
+fn position() {
+    exercise("position", bodies::position, 6000);
+}
+
+#[test]
 fn compressed_files() {
     let (seeds, mut random) = (corpus("csv"), Random(99));
     for i in 0..rounds(2000) {

@@ -1,0 +1,80 @@
+//! One input after the other as one stream of rows. Every file has its own header; lines are counted through all of them.
+
+use super::{Chunk, Format, InputError, Options, Reader, Schema};
+use crate::input::error::Trouble;
+
+/// The rows of several files, chunk by chunk.
+pub struct Files {
+    reader: Reader,
+    /// The files that come after it, the last first.
+    rest: Vec<String>,
+    options: Options,
+    /// The number of the file, from 0, and the lines of the files before it.
+    file: usize,
+    before: u64,
+}
+
+impl From<Reader> for Files {
+    fn from(reader: Reader) -> Files {
+        Files { reader, rest: Vec::new(), options: Options::default(), file: 0, before: 0 }
+    }
+}
+
+impl Files {
+    /// Opens the first file; the others are opened when their turn comes.
+    ///
+    /// # Errors
+    /// Those of [`Reader::open`]; and if a file is not there or there is none.
+    pub fn open(paths: &[String], options: Options) -> Result<Files, InputError> {
+        let Some((first, rest)) = paths.split_first() else {
+            return Err(InputError::new(Trouble::Usage, "no file", "there is nothing to read"));
+        };
+        for path in rest.iter().filter(|path| *path != "-") {
+            std::fs::metadata(path).map_err(|e| InputError::io(path, &e))?;
+        }
+        let reader = Reader::open(first, options.clone())?;
+        Ok(Files { reader, rest: rest.iter().rev().cloned().collect(), options, file: 0, before: 0 })
+    }
+
+    /// The next rows, or nothing after the last file.
+    ///
+    /// # Errors
+    /// Those of the files, with the line of the file.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<Chunk>, InputError> {
+        loop {
+            if let Some(mut chunk) = self.reader.next()? {
+                (chunk.file, chunk.before) = (self.file, self.before);
+                chunk.lines.iter_mut().for_each(|line| *line += self.before);
+                chunk.bad.iter_mut().for_each(|bad| bad.line += self.before);
+                return Ok(Some(chunk));
+            }
+            let Some(path) = self.rest.pop() else { return self.reader.check_all_consumed(self.before).map(|()| None) };
+            self.before += self.reader.lines();
+            self.file += 1;
+            let options = Options {
+                schema: Some(self.reader.schema().clone()),
+                after_line: self.options.after_line.saturating_sub(self.before),
+                consumed: self.reader.unchecked(),
+                print: self.reader.print(),
+                ..self.options.clone()
+            };
+            self.reader = Reader::open(&path, options)?;
+        }
+    }
+
+    /// What is known of the columns so far.
+    pub fn schema(&self) -> &Schema {
+        self.reader.schema()
+    }
+
+    /// How the file that is being read is written.
+    pub fn format(&self) -> Format {
+        self.reader.format()
+    }
+
+    /// The name of the file that is being read.
+    pub fn file(&self) -> &str {
+        self.reader.file()
+    }
+}
