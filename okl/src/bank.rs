@@ -12,6 +12,12 @@
 //! l_h is 1 for a wrong decision and 0 for a right one where there are classes or signs, else the loss; `scale` is the recent
 //! mean of sum_h w_h l_h, so that nothing here has a unit. Kernel values are nearly all of the cost and are shared: a term is
 //! appended when the leading head asks for one, and what other heads would append then is projected onto the nearest term.
+//!
+//! A head whose step would leave a state that is not finite does not stop the others. It is set back to f = 0 and rests: it takes no
+//! step, its voices have weight 0, and nothing is shared out to them. A weight is 0 if and only if its head rests, so the weights are
+//! all that has to be saved. At the next example whose number is a power of two (examples with a target, learned or not) all resting
+//! heads start again, from f = 0 and with a share of the weight that is handed out anew. A step that no head can take is taken by
+//! none, and then no head is set back.
 
 use crate::head::Voice;
 use crate::loss::{Loss, Reads};
@@ -67,6 +73,14 @@ impl Bank {
         }
     }
 
+    /// May these be weights? They sum to one, and the voices of a head that rests, and no others, have weight 0.
+    pub(crate) fn can_have(&self, weights: &[f64]) -> bool {
+        let sum: f64 = weights.iter().sum();
+        let heads = &self.heads;
+        let together = (1..heads.len()).all(|v| heads[v] != heads[v - 1] || (weights[v] > 0.0) == (weights[v - 1] > 0.0));
+        weights.iter().all(|w| *w >= 0.0) && (sum - 1.0).abs() < 1e-6 && together
+    }
+
     /// How much each voice counts, head by head; the weights sum to one.
     pub fn weights(&self) -> &[f64] {
         &self.weights
@@ -92,6 +106,17 @@ impl Bank {
         (0..self.weights.len()).fold(0, |best, v| if self.weights[v] > self.weights[best] { v } else { best })
     }
 
+    /// Does this head rest, because its last step would have left a state that is not finite?
+    pub fn rests(&self, head: usize) -> bool {
+        self.heads.iter().zip(&self.weights).any(|(h, weight)| *h == head && *weight == 0.0)
+    }
+
+    /// The number of heads that rest.
+    pub fn resting(&self) -> usize {
+        let last = self.heads.last().map_or(0, |head| head + 1);
+        (0..last).filter(|&head| self.rests(head)).count()
+    }
+
     /// z = sum_h w_h z_h.
     pub(crate) fn combine<'a>(&self, scores: impl Iterator<Item = &'a [f64]>, out: &mut Vec<f64>) {
         out.clear();
@@ -114,7 +139,7 @@ impl Bank {
         weight * loss.eval(&self.scores, y, NO_THETA, &mut self.gradient).loss
     }
 
-    /// Weighs the voices by what each said of an example.
+    /// Weighs the voices by what each said of an example; those of heads that rest have weight 0 and no loss.
     pub(crate) fn learn<'a, L: Loss>(
         &mut self,
         loss: &L,
@@ -124,27 +149,43 @@ impl Bank {
         voices: impl Iterator<Item = Voice<'a>>,
     ) {
         self.judged.clear();
-        for (voice, total) in voices.zip(&mut self.losses) {
+        let mut awake = 0;
+        for ((voice, total), weight_of) in voices.zip(&mut self.losses).zip(&mut self.weights) {
+            if voice.rests {
+                *weight_of = 0.0;
+                self.judged.push(f64::INFINITY);
+                continue;
+            }
+            awake += 1;
             let evaluate = || weight * loss.eval(voice.scores, y, NO_THETA, &mut self.gradient).loss;
             let lost = voice.loss.unwrap_or_else(evaluate);
-            *total += lost;
+            *total = (*total + lost).min(f64::MAX);
             self.judged.push(judge(loss.reads(), voice.scores, y).map_or(lost, |wrong| weight * wrong));
         }
-        self.loss += own;
+        self.loss = (self.loss + own).min(f64::MAX);
         self.examples += 1.0;
+        self.weigh(awake);
+    }
+
+    /// w_h exp(-rate ...), then the fixed share of the `awake` voices.
+    fn weigh(&mut self, awake: usize) {
         let least = self.judged.iter().copied().fold(f64::INFINITY, f64::min);
-        let usual: f64 = self.weights.iter().zip(&self.judged).map(|(w, l)| w * l).sum();
+        let rests = |judged: f64| judged == f64::INFINITY;
+        let usual = self.weights.iter().zip(&self.judged).filter(|(_, l)| !rests(**l)).map(|(w, l)| w * l).sum();
         follow(&mut self.scale, usual, self.examples, YOUNG);
         let rate = RATE.max(EAGER / self.examples.sqrt());
         let mut total = 0.0;
         for (w, judged) in self.weights.iter_mut().zip(&self.judged) {
-            if *judged > least {
+            if *judged > least && !rests(*judged) {
                 *w *= libm::exp(-rate * ((judged - least) / self.scale).min(FAR));
             }
             total += *w;
         }
-        let handed_out = SHARE / self.weights.len() as f64;
-        self.weights.iter_mut().for_each(|w| *w = (1.0 - SHARE) * *w / total + handed_out);
+        // If all that had weight rest now, those that start again share it.
+        let (total, handed_out) = if total > 0.0 { (total, SHARE / awake as f64) } else { (1.0, 1.0 / awake as f64) };
+        for (w, judged) in self.weights.iter_mut().zip(&self.judged) {
+            *w = if rests(*judged) { 0.0 } else { (1.0 - SHARE) * *w / total + handed_out };
+        }
     }
 }
 
@@ -170,7 +211,7 @@ mod tests {
     }
 
     fn hear(bank: &mut Bank, losses: [f64; 3]) {
-        let voices = losses.iter().map(|l| Voice { scores: &[0.0], loss: Some(*l) });
+        let voices = losses.iter().map(|l| Voice { scores: &[0.0], loss: Some(*l), rests: l.is_nan() });
         bank.learn(&AnyLoss::Squared {}, &[0.0], 1.0, 0.0, voices);
     }
 
@@ -198,6 +239,35 @@ mod tests {
         let mut bank = after(5000, [2.0, 1.0, 3.0]);
         (0..1000).for_each(|_| hear(&mut bank, [2.0, 3.0, 1.0]));
         assert_eq!(bank.leader(), 2);
+    }
+
+    #[test]
+    fn a_resting_head_has_no_weight_until_it_starts_again() {
+        let mut bank = after(100, [2.0, 1.0, 3.0]);
+        hear(&mut bank, [2.0, f64::NAN, 3.0]);
+        assert_eq!((bank.weights[1], bank.leader(), bank.resting(), bank.rests(1)), (0.0, 0, 1, true));
+        assert!((bank.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        let lost = bank.losses[1];
+        hear(&mut bank, [2.0, f64::NAN, 3.0]);
+        assert_eq!((bank.weights[1], bank.losses[1]), (0.0, lost));
+        assert!(bank.can_have(&bank.weights));
+        hear(&mut bank, [2.0, 2.0, 3.0]);
+        assert_eq!((bank.weights[1], bank.resting()), (SHARE / 3.0, 0));
+    }
+
+    #[test]
+    fn a_head_that_starts_again_alone_has_all_the_weight() {
+        let mut bank = after(100, [2.0, 1.0, 3.0]);
+        hear(&mut bank, [f64::NAN, 1.0, f64::NAN]);
+        hear(&mut bank, [2.0, f64::NAN, f64::NAN]);
+        assert_eq!(bank.weights, [1.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn the_voices_of_one_head_rest_together() {
+        let bank = Bank::new([2, 1]);
+        assert!(!bank.can_have(&[0.0, 0.5, 0.5]));
+        assert!(bank.can_have(&[0.0, 0.0, 1.0]));
     }
 
     #[test]

@@ -73,6 +73,12 @@ pub trait Sight {
     fn eta(&self) -> f64;
     /// The truncation certificate as it stands.
     fn truncation(&self) -> f64;
+    /// For each slot, the norm that dropping its term would take from the head that loses most, averages included.
+    fn largest_losses(&mut self, out: &mut Vec<f64>);
+    /// How many of these terms, dropped in this order, leave the certificates of all heads and averages at `limit` or below.
+    fn affordable(&mut self, slots: &[usize], limit: f64) -> usize;
+    /// sup k(x, x), where k(x, x) is the same for all x; 1 where it is not known.
+    fn supremum(&self) -> f64;
     /// The backend for elementwise work.
     fn backend(&self) -> Backend;
 }
@@ -92,6 +98,12 @@ pub trait Budget: Send + Sync {
     fn expired(&mut self, sight: &mut dyn Sight, out: &mut Vec<usize>) {
         let _ = (sight, out);
     }
+    /// The truncation certificate that no head may exceed by a projection onto another term; see [`BudgetRule::Certified`].
+    fn limit(&self) -> f64 {
+        f64::INFINITY
+    }
+    /// All terms were removed because nothing was left of any function: the next term finds its slot among 0, 1, 2, ...
+    fn cleared(&mut self) {}
 }
 
 /// The built-in budgets, by their names in a configuration.
@@ -120,9 +132,10 @@ pub enum BudgetRule {
         /// The tolerance.
         tolerance: f64,
     },
-    /// Every 64 examples, the lightest terms go as long as the truncation certificate stays below `error`.
+    /// Every 64 examples, the lightest terms go as long as the truncation certificate of every head, and of its average, stays
+    /// within `error`.
     Certified {
-        /// The largest truncation error.
+        /// The largest truncation error of any head or average.
         error: f64,
     },
     /// The term that the newest one replaces best is projected onto it (generalises BPA-S).
@@ -328,12 +341,13 @@ impl AnyBudget {
         best.1
     }
 
-    /// phi = max{phi in (0, 1]: phi² (sigma² - 2 sigma mu) + 2 phi sigma <= 15/32 M - Q}, in units of the step size.
+    /// phi = max{phi in (0, 1]: phi² (sigma² - 2 sigma mu) + 2 phi sigma <= 15/32 M - Q}, in units of the step size. The analysis
+    /// assumes k(x, x) <= 1: it runs on k/K with K = sup k(x, x), which divides mu by K (algorithms.md 7.3).
     fn forget(&mut self, sight: &mut dyn Sight) -> Room {
         let births = sight.births();
         let oldest = (0..births.len()).filter(|&s| births[s] > 0).min_by_key(|&s| births[s]).unwrap_or(0);
         let (alpha, f) = sight.value_at(oldest);
-        let (sigma, mu) = (alpha.abs() / sight.eta(), alpha.signum() * f / sight.eta());
+        let (sigma, mu) = (alpha.abs() / sight.eta(), alpha.signum() * f / (sight.eta() * sight.supremum()));
         let (square, linear) = (sigma * sigma - 2.0 * sigma * mu, 2.0 * sigma);
         let allowed = 15.0 / 32.0 * self.mistakes - self.damage;
         let phi = largest_phi(square, linear, allowed);
@@ -358,17 +372,11 @@ impl AnyBudget {
     }
 
     fn drop_within(&mut self, sight: &mut dyn Sight, error: f64, out: &mut Vec<usize>) {
-        sight.norms2(&mut self.norms2);
+        sight.largest_losses(&mut self.norms2);
         let births = sight.births();
         out.extend((0..births.len()).filter(|&s| births[s] > 0));
         out.sort_by(|&a, &b| self.norms2[a].total_cmp(&self.norms2[b]).then(a.cmp(&b)));
-        let mut total = sight.truncation();
-        let affordable = out.iter().take_while(|&&s| {
-            total += self.norms2[s].sqrt();
-            total <= error
-        });
-        let count = affordable.count();
-        out.truncate(count);
+        out.truncate(sight.affordable(out, error));
     }
 
     fn olok_age(&self, t: u64, exponent: f64) -> u64 {
@@ -410,6 +418,14 @@ impl Budget for AnyBudget {
             BudgetRule::Certified { error } => self.drop_within(sight, error, out),
             _ => {}
         }
+    }
+
+    fn limit(&self) -> f64 {
+        if let BudgetRule::Certified { error } = self.rule { error } else { f64::INFINITY }
+    }
+
+    fn cleared(&mut self) {
+        self.oldest_slot = 0;
     }
 }
 

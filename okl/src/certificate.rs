@@ -87,6 +87,9 @@ impl Regret {
 
     /// A part of norm `lost` was dropped from a function of norm `norm`, with step size eta.
     pub(crate) fn drop(&mut self, lost: f64, norm: f64, eta: f64, lambda: f64) {
+        if !self.holds || lost == 0.0 {
+            return;
+        }
         // |f - u|² enters the telescoping sum with 1/(2 eta) of the last step that counted; and the norm itself, which the next R_t pays
         // for, may have grown.
         let inverse = (1.0 / eta).max(self.last_inverse);

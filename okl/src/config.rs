@@ -267,13 +267,24 @@ impl Config {
         }
         match (&self.step, &self.lambda) {
             (Choice::Given(step), Choice::Given(lambda)) => one(step, *lambda),
-            (Choice::Auto, Choice::Given(lambda)) => PAIRS.iter().map(|(step, _)| (step.clone(), *lambda)).collect(),
-            (Choice::Auto, Choice::Auto) => PAIRS.to_vec(),
+            (Choice::Auto, Choice::Given(lambda)) => PAIRS.iter().map(|(step, _)| (self.safe(step), *lambda)).collect(),
+            (Choice::Auto, Choice::Auto) => PAIRS.iter().map(|(step, lambda)| (self.safe(step), *lambda)).collect(),
             (Choice::Given(step), Choice::Auto) => {
                 let square = self.regulariser == AnyRegulariser::Square && !self.implicit && !self.allow_overshoot;
                 let possible = |l: &&f64| **l == LAMBDAS[0] || !square || step.largest(**l) * **l < 1.0;
                 LAMBDAS.iter().filter(possible).map(|lambda| (step.clone(), *lambda)).collect()
             }
+        }
+    }
+
+    /// The step of a bank. A proximal step never overshoots. An explicit one does under a loss with unbounded gradients, and then f
+    /// grows without end: there it is normalised.
+    fn safe(&self, step: &AnyStep) -> AnyStep {
+        match *step {
+            _ if self.proximal() || self.loss.lipschitz().is_some() => step.clone(),
+            AnyStep::Constant { eta } => AnyStep::Normalised { eta, tau: None },
+            AnyStep::Decay { eta, tau } => AnyStep::Normalised { eta, tau: Some(tau) },
+            _ => step.clone(),
         }
     }
 
@@ -391,6 +402,12 @@ impl Config {
 
     /// Refuses what cannot work, with the reason.
     pub fn check(&self) -> Result<()> {
+        self.check_loaded()?;
+        self.check_promises()
+    }
+
+    /// Refuses what no version accepted: a model file of an older version loads even if its settings are refused today.
+    pub(crate) fn check_loaded(&self) -> Result<()> {
         let within = |field: &str, found: std::result::Result<(), String>| found.map_err(|reason| Error::config(field, reason));
         within("loss", self.loss.check())?;
         if let Choice::Given(step) = &self.step {
@@ -535,7 +552,11 @@ impl Config {
                     && self.step.given().is_none_or(|step| matches!(step, AnyStep::Constant { .. }))
                     && self.lambda.given().is_none_or(|lambda| *lambda == 0.0)
                     && self.operator.is_none();
-                if textbook {
+                if !self.kernel.kernel(0).translation_invariant() {
+                    refuse(
+                        "the Forgetron needs k(x, x) to be bounded: use a Gaussian kernel or another that depends on x - x' only",
+                    )
+                } else if textbook {
                     Ok(())
                 } else {
                     refuse("the Forgetron is a perceptron: it needs loss = perceptron, step = constant and lambda = 0")
@@ -546,6 +567,20 @@ impl Config {
                     || self.step.given().is_some_and(|step| !matches!(step, AnyStep::InverseSqrt { .. })) =>
             {
                 refuse("olok's truncation is stated for step = inverse_sqrt and lambda > 0")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses budgets that cannot keep what they promise.
+    fn check_promises(&self) -> Result<()> {
+        let refuse = |reason: &str| Err(Error::config("budget", reason));
+        match self.budget() {
+            BudgetRule::Forgetron { .. } if !self.kernel.kernel(0).translation_invariant() => {
+                refuse("the Forgetron needs k(x, x) to be bounded: use a Gaussian kernel or another that depends on x - x' only")
+            }
+            BudgetRule::Certified { .. } if self.allow_overshoot => {
+                refuse("with allow_overshoot a step may enlarge what was dropped, so no limit can be kept: use window or age")
             }
             _ => Ok(()),
         }

@@ -44,6 +44,7 @@ use crate::budget::{Budget, Room};
 use crate::expansion::{Reading, Term};
 use crate::gram::LANES;
 use crate::head::{self, Example, Head, HeadParts, Rules};
+use crate::kernel::Pair;
 use crate::loss::{Loss, Reads};
 use crate::output::Output;
 use crate::regulariser::{AnyRegulariser, Regulariser};
@@ -120,7 +121,12 @@ pub(crate) struct Scratch {
     pub(crate) term_values: Vec<f64>,
     pub(crate) row: Vec<f32>,
     pub(crate) expired: Vec<usize>,
-    pub(crate) blend: Vec<[f64; 3]>,
+    pub(crate) blend: Vec<[Pair; 3]>,
+    /// Two points, plane by plane, and what is left of the first after a projection onto the second.
+    pub(crate) pairs: Vec<Pair>,
+    pub(crate) left: Vec<f64>,
+    /// Of each head, the share that a projection keeps and what it loses.
+    pub(crate) projections: Vec<(f64, f64)>,
     /// Of each head, two terms and the one they become.
     pub(crate) merging: Vec<[Term; 3]>,
     sums: Vec<f64>,
@@ -166,7 +172,13 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         let certified = rules.regulariser.is_square() && !rules.implicit && loss.convex() && loss.theta().is_none();
         let heads: Vec<_> = heads.into_iter().map(|parts| Head::new(parts, outputs, theta, certified, None)).collect();
         let bank = (heads.len() > 1).then(|| Bank::new(heads.iter().map(Head::voice_count)));
-        let scratch = Scratch { values: vec![0.0; space.planes()], term_values: vec![0.0; space.planes()], ..Scratch::default() };
+        let planes = space.planes();
+        let scratch = Scratch {
+            values: vec![0.0; planes],
+            term_values: vec![0.0; planes],
+            pairs: vec![Pair::default(); planes],
+            ..Scratch::default()
+        };
         Engine {
             heads,
             bank,
@@ -231,6 +243,9 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         let threshold = self.heads[leader].threshold(&self.loss);
         let taken = self.take(&example);
         let loss = self.judge(&example, taken);
+        if taken && self.heads.iter().any(Head::is_cleared) {
+            self.remove_dead_terms();
+        }
         let slot = if taken { self.append(rows, r, id, &values) } else { None };
         self.scratch.values = values;
         if taken {
@@ -271,15 +286,26 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         loss
     }
 
-    /// Plans the step for every head, and takes it if it leaves every state finite.
+    /// Plans the step for every head that does not rest. Those for which it would leave a state that is not finite rest from now on,
+    /// the others take it; if there are no others, nothing happens at all.
     fn take(&mut self, example: &Example<'_>) -> bool {
-        let Engine { heads, loss, output, rules, .. } = self;
-        if !heads.iter_mut().all(|head| head.plan(loss, output, rules, example)) {
-            return false;
+        let starts_again = (self.t + self.skipped + 1).is_power_of_two();
+        let Engine { heads, bank, loss, output, rules, .. } = self;
+        let mut possible = false;
+        for (h, head) in heads.iter_mut().enumerate() {
+            match bank.as_ref().is_some_and(|bank| bank.rests(h)) && !starts_again {
+                true => head.rest(),
+                false => possible |= head.plan(loss, output, rules, example),
+            }
         }
-        heads.iter_mut().for_each(|head| head.commit(loss, output, rules, example));
-        self.t += 1;
-        true
+        if possible {
+            heads.iter_mut().for_each(|head| match head.plan.finite {
+                true => head.commit(loss, output, rules, example),
+                false => head.rest(),
+            });
+            self.t += 1;
+        }
+        possible
     }
 
     fn append(&mut self, rows: P::Rows<'_>, r: usize, id: u64, values: &[f64]) -> Option<usize> {
@@ -291,8 +317,8 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             self.heads.iter_mut().for_each(|head| head.write(slot));
             return Some(slot);
         }
-        if !self.heads[self.leader()].plan.appends() && !self.terms.is_empty() {
-            self.onto_nearest(r, values);
+        let wanted = self.heads[self.leader()].plan.appends();
+        if !wanted && !self.terms.is_empty() && self.onto_nearest(rows, r) {
             return None;
         }
         let room = self.consult(r, values, |budget, sight| budget.room(sight));
@@ -300,7 +326,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         if exact {
             self.heads.iter_mut().for_each(Head::without_new_term);
         }
-        let slot = self.make_room(room, r, values);
+        let slot = self.make_room(room, rows, r);
         self.terms.put(slot, rows, r, self.t, id);
         if exact {
             self.count_new_term(slot, values);
@@ -369,7 +395,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         self.t
     }
 
-    /// Steps that would have left a state that is not finite, and were not taken.
+    /// Steps that were not taken because they would have left a number beyond 1e150: a coefficient, an offset, a score, a loss, |f|².
     pub fn skipped(&self) -> u64 {
         self.skipped
     }

@@ -353,12 +353,23 @@ impl Expansion {
         self.tidy();
     }
 
-    /// f and its riders times `factor`.
-    pub(crate) fn scale_all(&mut self, factor: f64) {
+    /// f and its trace times `factor`. The average is of hypotheses before this one and stays what it is.
+    pub(crate) fn scale(&mut self, factor: f64) {
         let Scales { f, trace, mean } = self.scales;
-        self.scales =
-            Scales { f: f * factor, trace: (trace.0 * factor, trace.1 * factor), mean: (mean.0 * factor, mean.1 * factor) };
+        self.scales = Scales { f: f * factor, trace: (trace.0 * factor, trace.1 * factor), mean };
         self.tidy();
+    }
+
+    /// f = 0, and its riders.
+    pub(crate) fn zero(&mut self) {
+        self.all_changed = true;
+        self.data.iter_mut().for_each(|a| *a = 0.0);
+        self.scales = Scales::FRESH;
+    }
+
+    /// Are all coefficients of the first slots zero, the riders' too?
+    pub(crate) fn is_zero(&self, slots: usize) -> bool {
+        self.data.chunks_exact(self.stride.max(1)).all(|column| column[..slots.min(column.len())].iter().all(|a| *a == 0.0))
     }
 
     fn tidy(&mut self) {

@@ -144,6 +144,10 @@ pub(crate) struct Plan {
     forget_trace: bool,
     /// alpha = -reach xi: eta, or eta keep where the step is proximal.
     reach: f64,
+    /// Would the step leave a finite state?
+    pub finite: bool,
+    /// There is no step: the head of a bank rests, and f = 0.
+    pub rests: bool,
 }
 
 impl Plan {
@@ -190,6 +194,8 @@ pub(crate) struct Example<'a> {
 pub(crate) struct Voice<'a> {
     pub scores: &'a [f64],
     pub loss: Option<f64>,
+    /// Does its head take no step?
+    pub rests: bool,
 }
 
 /// What a head has of its own when it starts.
@@ -318,7 +324,7 @@ impl<S: StepSize> Head<S> {
     pub fn theta_trace(&self) -> f64 {
         self.theta_trace
     }
-    /// |f|²: exact until a term is dropped, an upper bound after; exact under smd.
+    /// |f|²: exact until a term is dropped, an upper bound after; exact under smd and where the regulariser is not the square.
     pub fn norm2(&self) -> f64 {
         self.norm2
     }
@@ -330,7 +336,9 @@ impl<S: StepSize> Head<S> {
     pub fn trace_norm2(&self) -> f64 {
         self.trace_norm2
     }
-    /// A bound on |f_full - f|, f_full being the same updates with nothing dropped (3.6).
+    /// A bound E on |f_full - f|, f_full being the same updates with nothing dropped (3.6). So |f_full(x) - f(x)| is at most
+    /// E sqrt(k(x, x) |J|), |J| being the largest eigenvalue of the output operator (1 without one), plus the rounding of the two
+    /// sums over terms: kernel values have single precision, and under a kernel of x - x' that includes the rounding of |x - x'|².
     pub fn truncation_error(&self) -> f64 {
         self.truncation
     }
@@ -411,9 +419,10 @@ impl<S: StepSize> Head<S> {
 
     /// What the head has to say of the current row: the last hypothesis, the average, or both, in this order.
     pub(crate) fn voices(&self) -> impl Iterator<Item = Voice<'_>> {
-        self.kinds().map(|averaged| match averaged {
-            true => Voice { scores: &self.plan.mean, loss: None },
-            false => Voice { scores: &self.plan.z, loss: Some(self.plan.loss()) },
+        let rests = self.plan.rests;
+        self.kinds().map(move |averaged| match averaged {
+            true => Voice { scores: &self.plan.mean, loss: None, rests },
+            false => Voice { scores: &self.plan.z, loss: Some(self.plan.loss()), rests },
         })
     }
 
@@ -459,19 +468,22 @@ impl<S: StepSize> Head<S> {
         example: &Example<'_>,
     ) -> bool {
         let plan = &mut self.plan;
+        plan.rests = false;
         plan.weight = example.weight;
         plan.eval = loss.eval(&plan.z, example.y, self.theta, &mut plan.xi);
         plan.xi.iter_mut().for_each(|xi| *xi *= example.weight);
         plan.quiet = !rules.shrink.is_always() && plan.xi.iter().all(|xi| *xi == 0.0);
         plan.decay = self.step.trace().unwrap_or(0.0);
         let product = self.gradient_trace_product();
-        self.choose_step(rules, example.t, product);
+        let size = example.weight * (output.largest(&example.values[self.plane..]) + f64::from(u8::from(rules.offset)));
+        self.choose_step(rules, example.t, product, size);
         match rules.implicit && !self.plan.quiet {
             true => self.implicit_gradient(loss, output, rules.offset, example),
             false => self.explicit_gradient(loss, example),
         }
-        self.new_norms(output, &example.values[self.plane..]);
-        self.is_finite()
+        self.new_norms(output, &example.values[self.plane..], rules.regulariser.is_square());
+        self.plan.finite = self.is_finite();
+        self.plan.finite
     }
 
     /// <g, v> = lambda pi + xi^T (u + w) + dtheta q, V(21) with offsets and theta (3.2); leaves u + w in `lifted`. A quiet example has
@@ -496,8 +508,8 @@ impl<S: StepSize> Head<S> {
         0.0
     }
 
-    fn choose_step<R: Regulariser>(&mut self, rules: &Rules<R>, t: u64, product: f64) {
-        let signal = Signal { t, lambda: self.lambda, last: self.eta, product };
+    fn choose_step<R: Regulariser>(&mut self, rules: &Rules<R>, t: u64, product: f64, size: f64) {
+        let signal = Signal { t, lambda: self.lambda, last: self.eta, product, size };
         let mut eta = self.step.eta(&signal);
         self.plan.cut = false;
         if rules.implicit {
@@ -555,13 +567,17 @@ impl<S: StepSize> Head<S> {
     }
 
     /// N <- c² N + 2 c alpha^T p + alpha^T K alpha, V(25); pi and M by 3.2, which generalises V(22)-(24).
-    fn new_norms(&mut self, output: &Output, values: &[f64]) {
+    ///
+    /// Once N is an upper bound only, the rounding of this sum is added: a drop can make much of it.
+    fn new_norms(&mut self, output: &Output, values: &[f64], square: bool) {
         let Plan { reading, alpha, keep: c, .. } = &self.plan;
-        let norm2 = c * c * self.norm2 + 2.0 * c * dot(alpha, &reading.f) + output.form(values, alpha, alpha);
+        let (old, across, own) = (c * c * self.norm2, 2.0 * c * dot(alpha, &reading.f), own_form(output, values, alpha));
+        let bound = self.truncation > 0.0 && square && !self.expansion.riders().trace;
+        let rounding = if bound { ROUNDING * (old + across.abs() + own) } else { 0.0 };
         if self.expansion.riders().trace {
             (self.plan.product, self.plan.trace_norm2) = self.new_trace_norms(output, values);
         }
-        self.plan.norm2 = norm2.max(0.0);
+        self.plan.norm2 = at_least_zero(old + across + own) + rounding;
     }
 
     fn new_trace_norms(&self, output: &Output, values: &[f64]) -> (f64, f64) {
@@ -576,21 +592,20 @@ impl<S: StepSize> Head<S> {
             - 2.0 * decay * c * shrink * old.0
             - 2.0 * decay * c * eta * zeta_v
             + 2.0 * eta * shrink * dot(zeta, f);
-        (product, norm2.max(0.0))
+        (product, at_least_zero(norm2))
     }
 
-    /// 0 times a number is 0 if it is finite and NaN if it is not, so one sum decides. What is kept stays below 1e150, so that
-    /// the sums of the certificates, and norms after a loss, are finite too.
+    /// Does the step leave a state of numbers up to 1e150? Then the sums of the certificates, and norms after a loss, are finite too.
+    /// Sizes are added, so that no two numbers cancel.
     fn is_finite(&self) -> bool {
-        const ROOM: f64 = 1e158;
+        const LARGEST: f64 = 1e150;
         let p = &self.plan;
         let theta = p.weight * p.eval.dtheta * p.eta;
-        let mut sum =
-            0.0 * (ROOM * (p.keep + p.norm2 + p.eval.loss + theta)) + 0.0 * (ROOM * (p.product + p.trace_norm2 + p.weight));
+        let mut size = p.keep.abs() + p.norm2 + p.eval.loss.abs() + theta.abs() + p.product.abs() + p.trace_norm2 + p.weight;
         for o in 0..p.z.len() {
-            sum += 0.0 * (ROOM * (p.alpha[o] + p.beta[o])) + 0.0 * (ROOM * (p.z[o] + (self.offset[o] - p.eta * p.xi[o])));
+            size += p.alpha[o].abs() + p.beta[o].abs() + p.z[o].abs() + (self.offset[o] - p.eta * p.xi[o]).abs();
         }
-        sum == 0.0
+        size <= LARGEST
     }
 
     /// Takes the planned step, up to the new term itself.
@@ -642,7 +657,7 @@ impl<S: StepSize> Head<S> {
         // A quiet example leaves f as it is and adds nothing: its loss is at its least. See [`Regret`].
         if self.regret.holds && !plan.quiet {
             let offset2 = rules.offset.then(|| dot(&self.offset, &self.offset));
-            let form = output.form(&example.values[self.plane..], &plan.xi, &plan.xi);
+            let form = own_form(output, &example.values[self.plane..], &plan.xi);
             let xi2 = dot(&plan.xi, &plan.xi);
             self.regret.step(&RegretStep { eta: plan.eta, lambda: self.lambda, norm2: self.norm2, offset2, form, xi2 });
         }
@@ -674,13 +689,13 @@ impl<S: StepSize> Head<S> {
     /// was corrected exactly.
     pub(crate) fn lose(&mut self, lost: f64, of_mean: f64, exact: bool) {
         let norm = self.norm2.sqrt();
-        self.truncation += lost;
+        self.truncation = (self.truncation + lost).min(f64::MAX);
         self.mean_truncation = (self.mean_truncation + of_mean).min(f64::MAX);
         // The regret's price is that of f before the loss; a corrected norm is of f after it, perhaps without its new term.
         let before = if exact { (norm + lost).max(self.plan.norm2.sqrt()) } else { norm };
         self.regret.drop(lost, before, self.eta, self.lambda);
         if !exact {
-            self.norm2 = (norm + lost) * (norm + lost);
+            self.norm2 = (1.0 + ROUNDING) * (norm + lost) * (norm + lost);
         }
     }
 
@@ -693,15 +708,44 @@ impl<S: StepSize> Head<S> {
         self.trace_norm2 = (self.trace_norm2 + sign * 2.0 * dot(beta, &at.trace) + form(beta, beta)).max(0.0);
     }
 
-    /// Everything times phi (the Forgetron's shrink).
-    pub(crate) fn scale(&mut self, phi: f64) {
-        self.expansion.scale_all(phi);
+    /// f, its trace and the new term times phi: the Forgetron's shrink, which is a part of the update.
+    pub(crate) fn forget(&mut self, phi: f64) {
+        self.expansion.scale(phi);
+        let plan = &mut self.plan;
+        plan.alpha.iter_mut().chain(&mut plan.beta).for_each(|a| *a *= phi);
+        (plan.keep, plan.reach) = (phi * plan.keep, phi * plan.reach);
         self.norm2 *= phi * phi;
         self.product *= phi * phi;
         self.trace_norm2 *= phi * phi;
         self.truncation *= phi;
-        self.mean_truncation *= phi;
         self.regret.holds = false;
+    }
+
+    /// Takes no step: f = 0, whatever it was before, and certificates that start anew. See [`crate::bank`].
+    pub(crate) fn rest(&mut self) {
+        if !self.plan.rests {
+            self.restart();
+        }
+        let plan = &mut self.plan;
+        (plan.finite, plan.rests, plan.keep, plan.reach, plan.before) = (false, true, 0.0, 0.0, [0.0; 3]);
+        [&mut plan.alpha, &mut plan.beta, &mut plan.xi].into_iter().for_each(|v| v.fill(0.0));
+    }
+
+    fn restart(&mut self) {
+        self.expansion.zero();
+        for v in [&mut self.offset, &mut self.offset_trace, &mut self.offset_mean] {
+            v.fill(0.0);
+        }
+        self.eta = self.step.start();
+        (self.theta_trace, self.theta_mean) = (0.0, 0.0);
+        (self.norm2, self.product, self.trace_norm2) = (0.0, 0.0, 0.0);
+        (self.truncation, self.mean_truncation) = (0.0, 0.0);
+        self.regret = Regret::default();
+    }
+
+    /// Did the last step leave nothing of the old f?
+    pub(crate) fn is_cleared(&self) -> bool {
+        self.plan.keep == 0.0
     }
 
     pub(crate) fn term(&self, slot: usize) -> Term {
@@ -709,4 +753,17 @@ impl<S: StepSize> Head<S> {
         self.expansion.get(slot, &mut term);
         term
     }
+}
+
+/// A few units in the last place.
+const ROUNDING: f64 = 16.0 * f64::EPSILON;
+
+/// a^T K(x, x) a; 0 for a = 0 even where k(x, x) is not finite.
+fn own_form(output: &Output, values: &[f64], a: &[f64]) -> f64 {
+    if a.iter().all(|a| *a == 0.0) { 0.0 } else { output.form(values, a, a) }
+}
+
+/// What rounding left below zero is zero; what is not a number stays that.
+fn at_least_zero(value: f64) -> f64 {
+    if value < 0.0 { 0.0 } else { value }
 }

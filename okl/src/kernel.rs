@@ -37,6 +37,119 @@ pub trait Kernel<X: ?Sized> {
     fn eval(&self, a: &X, b: &X) -> f64;
 }
 
+/// Two rows in double precision, difference by difference, so that what is small is accurate.
+#[derive(Clone, Copy, Debug)]
+pub struct TwoRows {
+    /// `<x, y>`
+    pub dot: f64,
+    /// `|x - y|²`
+    pub apart2: f64,
+    /// `<x - y, x + y> = |x|² - |y|²`
+    pub tilt: f64,
+}
+
+impl TwoRows {
+    /// The numbers of two rows of one length.
+    pub fn new(x: &[f32], y: &[f32]) -> Self {
+        let mut rows = TwoRows { dot: 0.0, apart2: 0.0, tilt: 0.0 };
+        for (x, y) in x.iter().zip(y) {
+            let (x, y) = (f64::from(*x), f64::from(*y));
+            rows.dot += x * y;
+            rows.apart2 += (x - y) * (x - y);
+            rows.tilt += (x - y) * (x + y);
+        }
+        rows
+    }
+}
+
+/// The functions k(x, .) and k(y, .) of two points, in double precision: what is left of one after its projection onto the other
+/// is a small difference, which single precision would lose (law 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pair {
+    /// `k(x, y)`
+    pub shared: f64,
+    /// `|k(x, .) - k(y, .)|² = k(x, x) + k(y, y) - 2 k(x, y)`
+    pub apart2: f64,
+    /// `k(x, x) - k(y, y)`
+    pub tilt: f64,
+}
+
+impl Pair {
+    /// From the three kernel values; what cancels here is lost.
+    pub fn of_values(xx: f64, xy: f64, yy: f64) -> Self {
+        Pair { shared: xy, apart2: xx + yy - 2.0 * xy, tilt: xx - yy }
+    }
+
+    /// Of a kernel with k(x, x) = 1 everywhere, from `1 - k(x, y)`.
+    fn below_one(gap: f64) -> Self {
+        Pair { shared: 1.0 - gap, apart2: 2.0 * gap, tilt: 0.0 }
+    }
+
+    /// `k(x, x)`
+    pub fn first(&self) -> f64 {
+        self.shared + 0.5 * (self.apart2 + self.tilt)
+    }
+
+    /// `k(y, y)`
+    pub fn second(&self) -> f64 {
+        self.shared + 0.5 * (self.apart2 - self.tilt)
+    }
+
+    /// The same pair with x and y exchanged.
+    pub fn swapped(&self) -> Self {
+        Pair { tilt: -self.tilt, ..*self }
+    }
+
+    /// The projection of k(x, .) onto k(y, .) is `share` k(y, .); 0 onto the zero function.
+    pub fn share(&self) -> f64 {
+        if self.second() > 0.0 { self.shared / self.second() } else { 0.0 }
+    }
+
+    /// `|k(x, .) - share k(y, .)|²`; rounding may leave a little below 0.
+    pub fn left(&self, share: f64) -> f64 {
+        let rest = 1.0 - share;
+        share * self.apart2 + rest * self.tilt + rest * rest * self.second()
+    }
+
+    fn scaled(self, by: f64) -> Self {
+        Pair { shared: by * self.shared, apart2: by * self.apart2, tilt: by * self.tilt }
+    }
+
+    /// Under the sum of two kernels.
+    fn plus(self, other: Self) -> Self {
+        Pair { shared: self.shared + other.shared, apart2: self.apart2 + other.apart2, tilt: self.tilt + other.tilt }
+    }
+
+    /// Under the product of two kernels: with k(x, x) = c + (d + t)/2 and k(y, y) = c + (d - t)/2 of each, nothing large cancels.
+    fn times(self, other: Self) -> Self {
+        let ((c, d, t), (e, f, u)) = ((self.shared, self.apart2, self.tilt), (other.shared, other.apart2, other.tilt));
+        Pair { shared: c * e, apart2: e * d + c * f + 0.5 * (d * f + t * u), tilt: c * u + e * t + 0.5 * (d * u + t * f) }
+    }
+
+    /// By squaring, the lowest bit of the degree first.
+    fn power(self, mut degree: u32) -> Self {
+        let (mut product, mut power) = (Pair::below_one(0.0), self);
+        while degree > 0 {
+            if degree % 2 == 1 {
+                product = product.times(power);
+            }
+            power = power.times(power);
+            degree /= 2;
+        }
+        product
+    }
+}
+
+/// `1 - (1 + s) exp(-s)` for s >= 0; for small s its bound `s²/2`, where the difference would be rounding.
+fn matern32_gap(s: f64) -> f64 {
+    if s < 1e-5 { 0.5 * s * s } else { -libm::expm1(-s) - s * libm::exp(-s) }
+}
+
+/// `1 - (1 + s + s²/3) exp(-s)` for s >= 0; for small s its bound `s²/6`.
+fn matern52_gap(s: f64) -> f64 {
+    if s < 1e-5 { s * s / 6.0 } else { -libm::expm1(-s) - (s + s * s / 3.0) * libm::exp(-s) }
+}
+
 /// A kernel over rows of numbers that is a function of `<x, y>`, `|x|²` and `|y|²`.
 ///
 /// Law: [`DotKernel::map`] gives the bits of [`DotKernel::eval`], whatever the backend and however the values are cut.
@@ -49,6 +162,17 @@ pub trait DotKernel: Send + Sync {
         for (value, yy) in values.iter_mut().zip(yy) {
             *value = self.eval(*value, xx, *yy);
         }
+    }
+
+    /// The functions of two rows in double precision.
+    ///
+    /// The default has single precision only: it states their distance with the rounding of [`DotKernel::eval`] added.
+    fn pair(&self, rows: &TwoRows) -> Pair {
+        let (xx, yy) = (rows.dot + 0.5 * (rows.apart2 + rows.tilt), rows.dot + 0.5 * (rows.apart2 - rows.tilt));
+        let value = |dot: f64, xx: f64, yy: f64| f64::from(self.eval(dot as f32, xx as f32, yy as f32));
+        let (own, other) = (value(xx, xx, xx), value(yy, yy, yy));
+        let pair = Pair::of_values(own, value(rows.dot, xx, yy), other);
+        Pair { apart2: pair.apart2.max(0.0) + 8.0 * f64::from(f32::EPSILON) * own.max(other), ..pair }
     }
 
     /// Whether `k(x, y)` depends on `x - y` only, so that an anchor may be subtracted from all rows.
@@ -155,6 +279,25 @@ impl DotKernel for AnyKernel {
             }
             Self::Sum(ref of) => map_fold(of, 0.0, Add {}, backend, xx, yy, values),
             Self::Product(ref of) => map_fold(of, 1.0, Multiply {}, backend, xx, yy, values),
+        }
+    }
+
+    fn pair(&self, rows: &TwoRows) -> Pair {
+        let (linear, r2) = (Pair { shared: rows.dot, apart2: rows.apart2, tilt: rows.tilt }, rows.apart2);
+        match *self {
+            Self::Linear => linear,
+            Self::Polynomial { degree, gamma, coef0 } => {
+                let constant = Pair { shared: coef0, apart2: 0.0, tilt: 0.0 };
+                linear.scaled(gamma).plus(constant).power(degree)
+            }
+            Self::Gaussian { gamma } => Pair::below_one(-libm::expm1(-gamma * r2)),
+            Self::Exponential { gamma } => Pair::below_one(-libm::expm1(-gamma * r2.sqrt())),
+            Self::Matern32 { gamma } => Pair::below_one(matern32_gap(3f64.sqrt() * gamma * r2.sqrt())),
+            Self::Matern52 { gamma } => Pair::below_one(matern52_gap(5f64.sqrt() * gamma * r2.sqrt())),
+            Self::RationalQuadratic { gamma, alpha } => Pair::below_one(-libm::expm1(-alpha * libm::log1p(gamma * r2 / alpha))),
+            Self::Scaled { weight, ref of } => of.pair(rows).scaled(weight),
+            Self::Sum(ref of) => of.iter().fold(Pair::default(), |sum, k| sum.plus(k.pair(rows))),
+            Self::Product(ref of) => of.iter().fold(Pair::below_one(0.0), |product, k| product.times(k.pair(rows))),
         }
     }
 

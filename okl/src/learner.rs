@@ -150,8 +150,13 @@ impl Learner {
     ///
     /// # Errors
     /// With the setting and the reason, if the configuration is refused; if `OKL_BACKEND` names a backend this machine lacks.
-    pub fn new(mut config: Config) -> Result<Self> {
+    pub fn new(config: Config) -> Result<Self> {
         config.check()?;
+        Self::build(config)
+    }
+
+    /// Builds the learner of a configuration that was checked.
+    pub(crate) fn build(mut config: Config) -> Result<Self> {
         if matches!(config.threshold, Threshold::Tracker { .. })
             && matches!(config.average, Choice::Auto | Choice::Given(Average::None))
         {
@@ -586,7 +591,7 @@ impl Learner {
     pub fn examples(&self) -> u64 {
         self.engine.t
     }
-    /// Steps that would have left a state that is not finite, and were not taken.
+    /// Steps that were not taken because they would have left a number beyond 1e150: a coefficient, an offset, a score, a loss, |f|².
     pub fn skipped(&self) -> u64 {
         self.engine.skipped
     }
@@ -606,7 +611,7 @@ impl Learner {
     pub fn offset(&self) -> &[f64] {
         &self.head().offset
     }
-    /// |f|²: exact until a term is dropped, an upper bound after; exact under smd.
+    /// |f|²: exact until a term is dropped, an upper bound after; exact under smd and where the regulariser is not the square.
     pub fn norm2(&self) -> f64 {
         self.head().norm2
     }
@@ -623,8 +628,12 @@ impl Learner {
     /// u is then a function of that head's width, and its regulariser that head's.
     pub fn regret_bound(&self, norm: f64, offset: f64) -> Option<f64> {
         let Some(bank) = self.engine.bank() else { return self.head().regret.bound(norm, offset) };
-        let of_head = |(head, loss): (&Head<AnyStep>, &f64)| Some(bank.loss() - loss + head.regret.bound(norm, offset)?);
-        self.engine.heads.iter().zip(bank.losses()).filter_map(of_head).min_by(f64::total_cmp)
+        // A head's bound is on the losses of its last hypotheses, not on those of their average.
+        let voices = self.engine.heads.iter().flat_map(|head| head.kinds().map(move |averaged| (head, averaged)));
+        let last = voices.zip(bank.losses()).filter(|((_, averaged), _)| !averaged);
+        let of_head =
+            |((head, _), loss): ((&Head<AnyStep>, bool), &f64)| Some(bank.loss() - loss + head.regret.bound(norm, offset)?);
+        last.filter_map(of_head).min_by(f64::total_cmp)
     }
     /// The rate of alerts (examples outside) and how far it can be from nu; none for losses without nu.
     ///

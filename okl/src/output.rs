@@ -122,6 +122,17 @@ impl Output {
         }
     }
 
+    /// A bound on the largest eigenvalue of K = K(x, x), given by one kernel value per plane.
+    pub(crate) fn largest(&self, values: &[f64]) -> f64 {
+        let of = |j: &Operator| j.eigen.values.iter().copied().fold(0.0, f64::max);
+        match self {
+            Output::Identity => values[0],
+            Output::Separable(js) => js.iter().zip(values).map(|(j, k)| k * of(j)).sum(),
+            // The trace: all eigenvalues are at least 0.
+            Output::Full => values.iter().step_by(values.len().isqrt() + 1).sum(),
+        }
+    }
+
     /// f = sum_m J_m S_m from the sums S_m over terms (`sums[m]`, or `sums[p * d + q]` for [`Output::Full`]).
     pub(crate) fn apply_sums(&self, sums: &[f64], out: &mut [f64]) {
         let d = out.len();

@@ -1,13 +1,16 @@
 //! Making room: what a budget decided is carried out for every head, and what is lost is accounted for (law 5).
 //!
-//! Under smd, |f|², <f, v> and |v|² follow every change exactly at the cost of a kernel row (3.2, truncation corrections);
-//! otherwise |f| grows by what was lost and is an upper bound from then on.
+//! Under smd, and under a regulariser that depends on |f|, the numbers |f|², <f, v> and |v|² follow every change exactly at the cost
+//! of a kernel row (3.2, truncation corrections); otherwise |f| grows by what was lost and is an upper bound from then on.
+//!
+//! What a projection loses is computed in double precision from the difference of the two points ([`Space::pairs`]).
 
 use crate::budget::{Budget, Room, Sight};
 use crate::engine::{Engine, Scratch};
 use crate::expansion::{Reading, Term};
 use crate::gram::Backend;
 use crate::head::Head;
+use crate::kernel::Pair;
 use crate::loss::Loss;
 use crate::output::Output;
 use crate::regulariser::Regulariser;
@@ -21,22 +24,19 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
     pub(crate) fn consult<T>(&mut self, r: usize, values: &[f64], ask: impl FnOnce(&mut B, &mut dyn Sight) -> T) -> T {
         let leader = self.leader();
         let Engine { terms, heads, output, tile, budget, t, .. } = self;
-        ask(budget, &mut Scene { terms, head: &heads[leader], output, tile, r, t: *t, values, term_values: Vec::new() })
+        ask(budget, &mut Scene { terms, heads, leader, output, tile, r, t: *t, values, term_values: Vec::new() })
     }
 
-    pub(crate) fn make_room(&mut self, room: Room, r: usize, values: &[f64]) -> usize {
+    pub(crate) fn make_room(&mut self, room: Room, rows: P::Rows<'_>, r: usize) -> usize {
         match room {
             Room::Fresh => return self.terms.fresh(),
             Room::Drop(slot) => self.leave(slot, None),
-            Room::Transfer(slot) => self.leave(slot, Some((r, values))),
+            Room::Transfer(slot) => self.leave(slot, Some((rows, r))),
             // Only between Gaussian centres is there a point that can stand for both.
             Room::Merge { from, .. } if !self.terms.space.blends() => self.leave(from, None),
             Room::Merge { from, into, h } => self.merge(from, into, h),
             Room::Forget { slot, phi } => {
-                for head in &mut self.heads {
-                    head.scale(phi);
-                    head.plan.alpha.iter_mut().for_each(|a| *a *= phi);
-                }
+                self.heads.iter_mut().for_each(|head| head.forget(phi));
                 self.leave(slot, None);
             }
         }
@@ -48,38 +48,56 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
     }
 
     /// The leading head needs no new term: what the others would append goes onto the term that it resembles most, projected
-    /// in each head's own space, a_j += a k_tj / k_jj, and the residual is lost.
-    pub(crate) fn onto_nearest(&mut self, r: usize, values: &[f64]) {
-        let exact = self.exact_norms();
+    /// in each head's own space, a_j += a k_tj / k_jj, and the residual is lost. False, with nothing changed, if a head may not
+    /// lose that much.
+    pub(crate) fn onto_nearest(&mut self, rows: P::Rows<'_>, r: usize) -> bool {
         let slot = self.nearest(r);
+        if !self.plan_projection(slot, rows, r) {
+            return false;
+        }
+        let exact = self.exact_norms();
         self.terms.space.term_self_values(slot, &mut self.scratch.term_values);
         if exact {
             self.read_term_row(slot);
         }
         for h in 0..self.heads.len() {
-            let head = &mut self.heads[h];
+            let (head, (share, lost)) = (&mut self.heads[h], self.scratch.projections[h]);
             if !head.plan.appends() {
                 continue;
             }
-            let plane = head.plane;
-            let (own, centre) = (values[plane], self.scratch.term_values[plane]);
-            let shared = f64::from(self.tile.row(plane, r, slot + 1)[slot]);
-            let share = if centre > 0.0 { shared / centre } else { 0.0 };
-            let whole = self.output.form(&values[plane..], &head.plan.alpha, &head.plan.alpha).max(0.0);
-            let residual = if own > 0.0 { (1.0 - share * shared / own).max(0.0) } else { 1.0 };
             if exact {
                 head.without_new_term();
             }
             head.plan.alpha.iter_mut().chain(&mut head.plan.beta).for_each(|a| *a *= share);
-            let (term, plan) = (&mut self.scratch.terms[0], &self.heads[h].plan);
-            term.alpha.clone_from(&plan.alpha);
-            term.trace.clone_from(&plan.beta);
             if exact {
+                let (term, plan) = (&mut self.scratch.terms[0], &self.heads[h].plan);
+                term.alpha.clone_from(&plan.alpha);
+                term.trace.clone_from(&plan.beta);
                 self.correct_norms(h, 0, 1.0);
             }
-            self.heads[h].lose((whole * residual).sqrt(), 0.0, exact);
+            self.heads[h].lose(lost, 0.0, exact);
             self.heads[h].write(slot);
         }
+        true
+    }
+
+    /// Of each head, the share of its new term that the term at `slot` can stand for, and the norm of what is lost. False if the
+    /// certificate of a head would exceed the budget's limit.
+    fn plan_projection(&mut self, slot: usize, rows: P::Rows<'_>, r: usize) -> bool {
+        let limit = self.budget.limit();
+        let Engine { terms, heads, output, scratch, .. } = self;
+        terms.space.pairs(slot, rows, r, &mut scratch.pairs);
+        scratch.projections.clear();
+        for head in heads {
+            let alpha = &head.plan.alpha;
+            let share = project(output, &scratch.pairs[head.plane..], alpha, &mut scratch.left);
+            let lost = output.form(&scratch.left, alpha, alpha).max(0.0).sqrt();
+            scratch.projections.push((share, lost));
+            if head.plan.appends() && head.truncation + lost > limit {
+                return false;
+            }
+        }
+        true
     }
 
     /// The live term whose function has the largest share of row `r`'s, as the leading head sees it.
@@ -102,8 +120,10 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         best.1
     }
 
+    /// Must |f|² be exact while terms are dropped? SVMD's recursions and a regulariser that depends on |f| act on it; otherwise an
+    /// upper bound is enough.
     pub(crate) fn exact_norms(&self) -> bool {
-        self.heads.iter().any(|h| h.expansion.riders().trace)
+        !self.rules.regulariser.is_square() || self.heads.iter().any(|h| h.expansion.riders().trace)
     }
 
     /// The values of one centre against all terms, kept in the scratch row.
@@ -113,7 +133,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         self.terms.space.term_row(slot, slots, 0..planes, &mut self.scratch.row);
     }
 
-    /// N, pi and M as the term (0: f's share, -1 or +1 its sign) at the centre of the scratch row comes or goes.
+    /// N, pi and M as scratch term `term`, whose centre's kernel values are in the scratch row, comes (sign = 1) or goes (sign = -1).
     fn correct_norms(&mut self, head: usize, term: usize, sign: f64) {
         let slots = self.terms.row_len();
         let Scratch { row, reading, terms, term_values, .. } = &mut self.scratch;
@@ -135,33 +155,50 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         }
     }
 
-    /// A term leaves every head: delta = alpha_i k(x_i, .), |delta|² = alpha^T K_ii alpha (3.6). If it goes `onto` the point
-    /// about to be appended (a row of the tile and its own values), only the residual of the projection is lost and the rest
-    /// waits to be carried by the new term.
-    fn leave(&mut self, slot: usize, onto: Option<(usize, &[f64])>) {
+    /// A term leaves every head: delta = alpha_i k(x_i, .), |delta|² = alpha^T K_ii alpha (3.6). If it goes `onto` the row that is
+    /// about to be appended, only the residual of the projection is lost and the rest waits to be carried by the new term.
+    fn leave(&mut self, slot: usize, onto: Option<(P::Rows<'_>, usize)>) {
         let exact = self.exact_norms();
         self.terms.space.term_self_values(slot, &mut self.scratch.term_values);
         if exact {
             self.read_term_row(slot);
+        }
+        if let Some((rows, r)) = onto {
+            let pairs = &mut self.scratch.pairs;
+            self.terms.space.pairs(slot, rows, r, pairs);
+            pairs.iter_mut().for_each(|pair| *pair = pair.swapped());
         }
         for h in 0..self.heads.len() {
             self.heads[h].expansion.get(slot, &mut self.scratch.terms[0]);
             if exact {
                 self.correct_norms(h, 0, -1.0);
             }
-            let Scratch { terms: [gone, ..], term_values, .. } = &self.scratch;
-            let head = &mut self.heads[h];
+            let Scratch { terms: [gone, ..], term_values, pairs, left, .. } = &mut self.scratch;
+            let (head, output) = (&mut self.heads[h], &self.output);
             let plane = head.plane;
-            let (shared, own) =
-                onto.map_or((0.0, 1.0), |(r, values)| (f64::from(self.tile.row(plane, r, slot + 1)[slot]), values[plane]));
-            let residual = if shared == 0.0 { 1.0 } else { (1.0 - shared * shared / (term_values[plane] * own)).max(0.0) };
-            let lost = |a: &[f64]| (self.output.form(&term_values[plane..], a, a).max(0.0) * residual).sqrt();
+            let share = onto.map_or(0.0, |_| project(output, &pairs[plane..], &gone.alpha, left));
+            let left = if onto.is_some() { left.as_slice() } else { &term_values[plane..] };
+            let lost = |a: &[f64]| output.form(left, a, a).max(0.0).sqrt();
             let of_mean = if head.expansion.riders().mean { lost(&gone.mean) } else { 0.0 };
             head.lose(lost(&gone.alpha), of_mean, exact);
             head.expansion.clear(slot);
             // Also where nothing is shared: the new term then receives zeros.
-            head.carried.set_scaled(gone, shared / own);
+            head.carried.set_scaled(gone, share);
         }
+    }
+
+    /// Where nothing is left of any head's functions (a step with keep = 0 clears them), the terms go: nothing is lost with them.
+    pub(crate) fn remove_dead_terms(&mut self) {
+        let slots = self.terms.slots();
+        if self.terms.is_empty() || !self.heads.iter().all(|head| head.expansion.is_zero(slots)) {
+            return;
+        }
+        let live: Vec<usize> = self.terms.live().collect();
+        for slot in live.into_iter().rev() {
+            self.heads.iter_mut().for_each(|head| head.expansion.clear(slot));
+            self.terms.remove(slot);
+        }
+        self.budget.cleared();
     }
 
     /// The new term carries what a transfer left for it.
@@ -204,23 +241,26 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
                 }
             }
         }
-        let mut values = std::mem::take(&mut self.scratch.blend);
-        values.resize(self.terms.space.planes(), [0.0; 3]);
-        self.terms.space.blend(into, from, h, &mut values);
+        let mut pairs = std::mem::take(&mut self.scratch.blend);
+        pairs.resize(self.terms.space.planes(), Default::default());
+        self.terms.space.blend(into, from, h, &mut pairs);
         if exact {
             self.heads.iter_mut().for_each(|head| head.expansion.clear(into));
             self.read_term_row(into);
         }
         for (head, [a, b, merged]) in triples.iter_mut().enumerate() {
-            let plane = self.heads[head].plane;
-            let (own, [apart, from_new, into_new]) = (self.scratch.term_values[plane], values[plane]);
-            merged.set_scaled(a, from_new / own);
-            merged.add_scaled(b, into_new / own);
+            let [apart, from_new, into_new] = pairs[self.heads[head].plane];
+            let (of_a, of_b) = (from_new.share(), into_new.share());
+            merged.set_scaled(a, of_a);
+            merged.add_scaled(b, of_b);
             let (a, b, merged) = (&*a, &*b, &*merged);
+            // k(x_a, .) and k(x_b, .) without their projections onto the new centre: their norms and their inner product.
+            let across = 0.5 * (from_new.apart2 + into_new.apart2 - apart.apart2)
+                - 0.25 * from_new.apart2 * into_new.apart2 / from_new.second();
             let lost = |part: fn(&Term) -> &[f64]| {
                 let form = |x: &Term, y: &Term| self.output.form(&[1.0], part(x), part(y));
-                let before = own * (form(a, a) + form(b, b)) + 2.0 * apart * form(a, b);
-                (before - own * form(merged, merged)).max(0.0).sqrt()
+                let lost2 = from_new.left(of_a) * form(a, a) + into_new.left(of_b) * form(b, b) + 2.0 * across * form(a, b);
+                lost2.max(0.0).sqrt()
             };
             let (lost, of_mean) = (lost(|term| &term.alpha), lost(|term| &term.mean));
             if exact {
@@ -231,7 +271,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             self.heads[head].expansion.clear(from);
             self.heads[head].expansion.set(into, merged);
         }
-        (self.scratch.blend, self.scratch.merging) = (values, triples);
+        (self.scratch.blend, self.scratch.merging) = (pairs, triples);
         self.terms.name(into, NO_ID);
         self.terms.space.refresh(into, &mut self.tile);
     }
@@ -253,6 +293,26 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
     }
 }
 
+/// Projects K(x, .) a onto K(y, .) a, x being the first point of each pair: returns the share that is kept and writes what is left,
+/// plane by plane, as kernel values for [`Output::form`]. Under several planes the share is the best one for this a.
+fn project(output: &Output, pairs: &[Pair], a: &[f64], left: &mut Vec<f64>) -> f64 {
+    let mut form = |value: fn(&Pair) -> f64| {
+        left.clear();
+        left.extend(pairs.iter().map(value));
+        output.form(left, a, a)
+    };
+    let share = match output.projectable() {
+        true => pairs[0].share(),
+        false => {
+            let own = form(Pair::second);
+            if own > 0.0 { form(|pair| pair.shared) / own } else { 0.0 }
+        }
+    };
+    left.clear();
+    left.extend(pairs.iter().map(|pair| pair.left(share)));
+    share
+}
+
 /// Where the largest size stands, the first of equals.
 fn largest(values: &[f32]) -> usize {
     const LANES: usize = 16;
@@ -266,7 +326,8 @@ fn largest(values: &[f32]) -> usize {
 /// What the budget sees, borrowed from the engine for one decision.
 struct Scene<'a, P, S> {
     terms: &'a mut Terms<P>,
-    head: &'a Head<S>,
+    heads: &'a [Head<S>],
+    leader: usize,
     output: &'a Output,
     tile: &'a Tile,
     r: usize,
@@ -275,12 +336,33 @@ struct Scene<'a, P, S> {
     term_values: Vec<f64>,
 }
 
-impl<P: Space, S: StepSize> Scene<'_, P, S> {
-    /// k(x, x) of a centre in the head's own space.
-    fn term_values(&mut self, slot: usize) -> &[f64] {
+impl<'a, P: Space, S: StepSize> Scene<'a, P, S> {
+    fn head(&self) -> &'a Head<S> {
+        &self.heads[self.leader]
+    }
+
+    /// k(x, x) of a centre in every plane.
+    fn all_term_values(&mut self, slot: usize) -> &[f64] {
         self.term_values.resize(self.terms.space.planes(), 0.0);
         self.terms.space.term_self_values(slot, &mut self.term_values);
-        &self.term_values[self.head.plane..]
+        &self.term_values
+    }
+
+    /// k(x, x) of a centre in the leading head's own space.
+    fn term_values(&mut self, slot: usize) -> &[f64] {
+        let plane = self.head().plane;
+        &self.all_term_values(slot)[plane..]
+    }
+
+    /// What each head would lose, and its average, if a term were dropped.
+    fn each_loss(&mut self, slot: usize, term: &mut Term, mut each: impl FnMut(usize, f64, f64)) {
+        let (heads, output) = (self.heads, self.output);
+        let values = self.all_term_values(slot);
+        for (h, head) in heads.iter().enumerate() {
+            head.expansion.get(slot, term);
+            let lost = |a: &[f64]| output.form(&values[head.plane..], a, a).max(0.0).sqrt();
+            each(h, lost(&term.alpha), if head.expansion.riders().mean { lost(&term.mean) } else { 0.0 });
+        }
     }
 }
 
@@ -298,11 +380,11 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
     }
 
     fn norms2(&mut self, out: &mut Vec<f64>) {
-        let (slots, expansion, output) = (self.terms.slots(), &self.head.expansion, self.output);
+        let (slots, expansion, output) = (self.terms.slots(), &self.head().expansion, self.output);
         if output.projectable() {
             expansion.squares(output.single().map(|j| j.entries()), slots, out);
             if let Some(diagonal) = self.terms.space.diagonal() {
-                let own = diagonal[self.head.plane];
+                let own = diagonal[self.head().plane];
                 out.iter_mut().for_each(|norm2| *norm2 = (*norm2 * own).max(0.0));
                 return;
             }
@@ -322,22 +404,22 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
     }
 
     fn products(&mut self, slot: usize, out: &mut Vec<f64>) {
-        let term = self.head.term(slot);
+        let term = self.head().term(slot);
         let mut weights = vec![0.0; term.alpha.len()];
         self.output.apply_one(&[1.0], &term.alpha, &mut weights);
-        self.head.expansion.weighted(&weights, self.terms.slots(), out);
+        self.head().expansion.weighted(&weights, self.terms.slots(), out);
     }
 
     fn row(&self) -> &[f32] {
-        self.tile.row(self.head.plane, self.r, self.terms.row_len())
+        self.tile.row(self.head().plane, self.r, self.terms.row_len())
     }
 
     fn own_value(&self) -> f64 {
-        self.values[self.head.plane]
+        self.values[self.head().plane]
     }
 
     fn term_row(&mut self, slot: usize, out: &mut Vec<f32>) {
-        let (slots, plane) = (self.terms.row_len(), self.head.plane);
+        let (slots, plane) = (self.terms.row_len(), self.head().plane);
         out.resize(slots, 0.0);
         self.terms.space.term_row(slot, slots, plane..plane + 1, out);
     }
@@ -345,17 +427,44 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
     fn value_at(&mut self, slot: usize) -> (f64, f64) {
         let (mut row, mut reading) = (Vec::new(), Reading::default());
         self.term_row(slot, &mut row);
-        self.head.expansion.read(self.terms.space.backend(), self.output, |_| &row, &mut reading);
-        let with_new = f64::from(self.row()[slot]) * self.head.plan.alpha[0];
-        (self.head.expansion.alpha(0, slot), reading.f[0] + with_new)
+        self.head().expansion.read(self.terms.space.backend(), self.output, |_| &row, &mut reading);
+        let with_new = f64::from(self.row()[slot]) * self.head().plan.alpha[0];
+        (self.head().expansion.alpha(0, slot), reading.f[0] + with_new)
     }
 
     fn eta(&self) -> f64 {
-        self.head.eta
+        self.head().eta
     }
 
     fn truncation(&self) -> f64 {
-        self.head.truncation
+        self.head().truncation
+    }
+
+    fn largest_losses(&mut self, out: &mut Vec<f64>) {
+        let mut term = Term::default();
+        out.clear();
+        for slot in 0..self.terms.slots() {
+            let mut largest = 0.0f64;
+            self.each_loss(slot, &mut term, |_, of_f, of_mean| largest = largest.max(of_f).max(of_mean));
+            out.push(largest);
+        }
+    }
+
+    fn affordable(&mut self, slots: &[usize], limit: f64) -> usize {
+        let mut totals: Vec<[f64; 2]> = self.heads.iter().map(|head| [head.truncation, head.mean_truncation]).collect();
+        let mut term = Term::default();
+        let within = |slot: &&usize| {
+            self.each_loss(**slot, &mut term, |h, of_f, of_mean| {
+                totals[h][0] += of_f;
+                totals[h][1] += of_mean;
+            });
+            totals.iter().flatten().all(|total| *total <= limit)
+        };
+        slots.iter().take_while(within).count()
+    }
+
+    fn supremum(&self) -> f64 {
+        self.terms.space.diagonal().map_or(1.0, |values| values[self.head().plane])
     }
 
     fn backend(&self) -> Backend {

@@ -61,6 +61,7 @@ const GROUPS: [Group; 8] = [
             ("decay", &["eta", "tau"]),
             ("linear", &["eta", "horizon"]),
             ("pegasos", &["t0"]),
+            ("normalised", &["eta", "tau"]),
             ("smd", &["eta", "mu", "decay", "floor", "cap", "preset"]),
         ],
     },

@@ -246,7 +246,8 @@ impl Learner {
         if file.header.format == 1 {
             config.rules_mut().into_iter().for_each(KernelRule::without_bank);
         }
-        let mut learner = Learner::new(config).map_err(|e| Error::snapshot(e.to_string()))?;
+        let built = config.check_loaded().and_then(|()| Learner::build(config));
+        let mut learner = built.map_err(|e| Error::snapshot(e.to_string()))?;
         file.check_members(&learner)?;
         file.restore_shape(&mut learner)?;
         file.restore_terms(&mut learner)?;
@@ -485,9 +486,7 @@ impl<'a> File<'a> {
     fn restore_bank(&self, learner: &mut Learner) -> Result<()> {
         let Some(bank) = &mut learner.engine.bank else { return Ok(()) };
         let (weights, losses) = (self.of_voices(0)?, self.of_voices(1)?);
-        // A voice that rests has weight 0.
-        let weighed = weights.iter().all(|w| *w >= 0.0) && (weights.iter().sum::<f64>() - 1.0).abs() < 1e-6;
-        demand(weighed && losses.len() == weights.len(), "the bank's state is not possible")?;
+        demand(bank.can_have(&weights) && losses.len() == weights.len(), "the bank's state is not possible")?;
         (bank.weights, bank.losses) = (weights, losses);
         scalars::restore(BANK, "bank", self.names("bank"), &self.of_voices(2)?, bank)
     }

@@ -23,7 +23,7 @@
 use std::ops::Range;
 
 use crate::gram::{self, Backend, LANES, Panels, Rows};
-use crate::kernel::{DotKernel, Kernel};
+use crate::kernel::{DotKernel, Kernel, Pair, TwoRows};
 use crate::tile::{Tile, Values};
 
 /// A set of centres in numbered slots, and kernel values between them and rows.
@@ -60,6 +60,9 @@ pub trait Space: Send + Sync {
     }
     /// The values of one centre against every slot below `slots` for some planes, plane by plane: K(x_slot, x_j).
     fn term_row(&mut self, slot: usize, slots: usize, planes: Range<usize>, out: &mut [f32]);
+    /// The functions of input `i` and of the centre of a slot (in this order) in double precision, one pair per plane: what a
+    /// projection of one onto the other loses is accounted for with these.
+    fn pairs(&mut self, slot: usize, rows: Self::Rows<'_>, i: usize, out: &mut [Pair]);
     /// Which backend sums over terms.
     fn backend(&self) -> Backend {
         Backend::best()
@@ -73,8 +76,8 @@ pub trait Space: Send + Sync {
         false
     }
     /// Replaces the centre of `into` by h x_from + (1 - h) x_into;
-    /// writes the three kernel values (from, into), (from, new), (into, new) of each plane.
-    fn blend(&mut self, _into: usize, _from: usize, _h: f64, _values: &mut [[f64; 3]]) {}
+    /// writes the pairs (from, into), (from, new), (into, new) of each plane.
+    fn blend(&mut self, _into: usize, _from: usize, _h: f64, _pairs: &mut [[Pair; 3]]) {}
     /// Computes anew the column of a slot whose centre was blended, for the rows of the tile.
     fn refresh(&mut self, _slot: usize, _tile: &mut Tile) {}
     /// Bytes held.
@@ -241,6 +244,12 @@ impl<K: DotKernel> Space for Dense<K> {
         self.values(&self.kernels[planes], self.threads, point, &self.panels, &self.squares, out);
     }
 
+    fn pairs(&mut self, slot: usize, rows: Points<'_>, i: usize, out: &mut [Pair]) {
+        self.panels.get(slot, &mut self.scratch[0]);
+        let rows = TwoRows::new(rows.rows.row(i), &self.scratch[0]);
+        self.kernels.iter().zip(out).for_each(|(kernel, pair)| *pair = kernel.pair(&rows));
+    }
+
     fn backend(&self) -> Backend {
         self.backend
     }
@@ -253,18 +262,16 @@ impl<K: DotKernel> Space for Dense<K> {
         self.kernels.iter().all(|k| k.gaussian_gamma().is_some())
     }
 
-    fn blend(&mut self, into: usize, from: usize, h: f64, values: &mut [[f64; 3]]) {
+    fn blend(&mut self, into: usize, from: usize, h: f64, pairs: &mut [[Pair; 3]]) {
         let [a, b] = &mut self.scratch;
         self.panels.get(from, a);
         self.panels.get(into, b);
         let blend = |(a, b): (&f32, &f32)| (h * f64::from(*a) + (1.0 - h) * f64::from(*b)) as f32;
         let z: Vec<f32> = a.iter().zip(&*b).map(blend).collect();
         let zz = gram::square(&z);
-        // What a merge loses is a small difference of these values: single precision would lose it silently (law 5).
-        let distances = [distance2(a, b), distance2(a, &z), distance2(b, &z)];
-        for (k, values) in self.kernels.iter().zip(values) {
-            let (gamma, own) = (k.gaussian_gamma().unwrap_or(0.0), f64::from(k.eval(zz, zz, zz)));
-            *values = distances.map(|r2| own * libm::exp(-gamma * r2));
+        let rows = [TwoRows::new(a, b), TwoRows::new(a, &z), TwoRows::new(b, &z)];
+        for (kernel, pairs) in self.kernels.iter().zip(pairs) {
+            *pairs = rows.map(|rows| kernel.pair(&rows));
         }
         self.panels.put(into, &z);
         self.squares[into] = zz;
@@ -287,11 +294,6 @@ impl<K: DotKernel> Space for Dense<K> {
     fn bytes(&self) -> usize {
         self.panels.bytes() + self.squares.capacity() * size_of::<f32>()
     }
-}
-
-/// |x - y|² in double precision, difference by difference.
-fn distance2(x: &[f32], y: &[f32]) -> f64 {
-    x.iter().zip(y).map(|(x, y)| (f64::from(*x) - f64::from(*y)) * (f64::from(*x) - f64::from(*y))).sum()
 }
 
 /// A general operator-valued kernel K(x, x'): for each pair of inputs a matrix over the outputs.
@@ -350,6 +352,11 @@ impl<X, K> Operators<X, K> {
 impl<X, K: OperatorKernel<X>> Operators<X, K> {
     /// Every entry of K(a, b), plane by plane; zeros against an empty slot.
     fn each_entry(&self, a: &X, b: Option<&X>, mut write: impl FnMut(usize, f32)) {
+        self.each_value(a, b, |plane, v| write(plane, v as f32));
+    }
+
+    /// As [`Operators::each_entry`], before it is rounded to single precision.
+    fn each_value(&self, a: &X, b: Option<&X>, mut write: impl FnMut(usize, f64)) {
         let d = self.kernel.outputs();
         let (mut one, mut many) = ([0.0], Vec::new());
         let matrix = if d == 1 {
@@ -361,7 +368,7 @@ impl<X, K: OperatorKernel<X>> Operators<X, K> {
         if let Some(b) = b {
             self.kernel.eval(a, b, matrix);
         }
-        matrix.iter().enumerate().for_each(|(plane, v)| write(plane, *v as f32));
+        matrix.iter().enumerate().for_each(|(plane, v)| write(plane, *v));
     }
 }
 
@@ -419,6 +426,18 @@ impl<X: Clone + PartialEq + Send + Sync + 'static, K: OperatorKernel<X>> Space f
         if let Some(x) = &self.items[slot] {
             self.each_entry(x, Some(x), |p, v| out[p] = v.into());
         }
+    }
+
+    fn pairs(&mut self, slot: usize, rows: &[X], i: usize, out: &mut [Pair]) {
+        let (x, y) = (&rows[i], self.items[slot].as_ref());
+        // First the values themselves, then what they mean to each other.
+        self.each_value(x, Some(x), |plane, v| out[plane].apart2 = v);
+        self.each_value(x, y, |plane, v| out[plane].shared = v);
+        out.iter_mut().for_each(|pair| pair.tilt = 0.0);
+        if let Some(y) = y {
+            self.each_value(y, Some(y), |plane, v| out[plane].tilt = v);
+        }
+        out.iter_mut().for_each(|pair| *pair = Pair::of_values(pair.apart2, pair.shared, pair.tilt));
     }
 
     fn term_row(&mut self, slot: usize, slots: usize, planes: Range<usize>, out: &mut [f32]) {

@@ -4,7 +4,7 @@
 
 //! ```
 //! use okl::step::{AnyStep, Signal, StepSize};
-//! let at = |t, product| Signal { t, lambda: 0.1, last: 0.5, product };
+//! let at = |t, product| Signal { t, lambda: 0.1, last: 0.5, product, size: 1.0 };
 //! assert_eq!(AnyStep::InverseSqrt { eta: 1.0 }.eta(&at(4, 0.0)), 0.5);
 //! let smd = AnyStep::Smd { eta: 0.5, mu: 0.1, decay: 0.9, floor: None, cap: None, preset: None };
 //! assert!(smd.eta(&at(2, -1.0)) > 0.5);                    // the last steps pointed the same way: go faster
@@ -24,6 +24,9 @@ pub struct Signal {
     pub last: f64,
     /// SVMD's <g_t, v_t>, V(21); 0 without a trace.
     pub product: f64,
+    /// A bound on how fast the example's own score moves: its weight times (the largest eigenvalue of K(x, x), plus 1 where there is
+    /// an offset). A gradient step of length eta moves the score by at most eta size |xi|.
+    pub size: f64,
 }
 
 /// A policy of step sizes.
@@ -103,6 +106,17 @@ pub enum AnyStep {
         #[serde(default = "one")]
         t0: f64,
     },
+    /// e / (1 + e size) with e = eta sqrt(tau / (tau + t)), or e = eta without tau, and size = k(x, x) + 1 (+ 1 only with an offset; see
+    /// [`Signal::size`]): normalised least mean squares. A step never overshoots its own target under the squared loss, however
+    /// large k(x, x) is.
+    Normalised {
+        /// The step size for small k(x, x); one over k(x, x) where that is large.
+        #[serde(default = "one")]
+        eta: f64,
+        /// The number of examples after which e has fallen to 0.7 eta; when not given, e = eta for ever.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tau: Option<f64>,
+    },
     /// eta_t = eta_{t-1} clamp(1 - mu <g, v>, 1/2, 2), kept in [floor, cap]: V(16) with the safeguards of E20.
     Smd {
         /// eta_0.
@@ -142,13 +156,18 @@ fn decay() -> f64 {
     0.9
 }
 
+/// eta sqrt(tau / (tau + t)).
+fn decayed(eta: f64, tau: f64, t: f64) -> f64 {
+    eta * (tau / (tau + t)).sqrt()
+}
+
 /// The largest eta lambda that still leaves something of f: 1 - 2^-10.
 pub(crate) const LARGEST_SHRINK: f64 = 1.0 - 1.0 / 1024.0;
 
 impl AnyStep {
     /// Is this a policy whose largest step is known beforehand? Then that step, for the check of eta lambda < 1.
     pub(crate) fn largest(&self, lambda: f64) -> f64 {
-        let first = Signal { t: 1, lambda, last: self.start(), product: 0.0 };
+        let first = Signal { t: 1, lambda, last: self.start(), product: 0.0, size: 0.0 };
         self.eta(&first)
     }
 
@@ -167,6 +186,7 @@ impl AnyStep {
             }
             AnyStep::Theorem2 {} => Ok(()),
             AnyStep::Decay { eta, tau } => positive("eta", eta).and(positive("tau", tau)),
+            AnyStep::Normalised { eta, tau } => positive("eta", eta).and(tau.map_or(Ok(()), |tau| positive("tau", tau))),
             AnyStep::Linear { eta, horizon } => positive("eta", eta).and(positive("horizon", horizon as f64)),
             AnyStep::Pegasos { t0 } if t0 >= 1.0 && t0.is_finite() => Ok(()),
             AnyStep::Pegasos { t0 } => Err(format!("t0 must be at least 1 so that eta lambda stays below one, found {t0}")),
@@ -192,7 +212,11 @@ impl StepSize for AnyStep {
             AnyStep::InverseSqrt { eta } => eta / t.sqrt(),
             AnyStep::Theorem1 { bound, radius, horizon } => bound / (radius * (horizon as f64).sqrt()),
             AnyStep::Theorem2 {} => 1.0 / (3.0 * s.lambda * t.sqrt()),
-            AnyStep::Decay { eta, tau } => eta * (tau / (tau + t)).sqrt(),
+            AnyStep::Decay { eta, tau } => decayed(eta, tau, t),
+            AnyStep::Normalised { eta, tau } => {
+                let eta = tau.map_or(eta, |tau| decayed(eta, tau, t));
+                eta / (1.0 + eta * s.size)
+            }
             AnyStep::Linear { eta, horizon } => eta * (horizon as f64 - (t - 1.0)).max(1.0) / horizon as f64,
             AnyStep::Pegasos { t0 } => 1.0 / (s.lambda * (t + t0)),
             AnyStep::Smd { preset: Some(Preset::Svmd2005), .. } => {

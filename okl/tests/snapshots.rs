@@ -97,7 +97,10 @@ fn golden_files() -> impl Iterator<Item = (usize, PathBuf, bool)> {
 fn golden_files_resume_to_the_same_bits() {
     let bless = std::env::var_os("OKL_BLESS").is_some_and(|v| v == "1");
     for (which, path, current) in golden_files() {
-        let (model, scores, rows) = (path.with_extension("okl"), path.with_extension("scores"), GOLDEN[which].2);
+        let (model, first, rows) = (path.with_extension("okl"), path.with_extension("scores"), GOLDEN[which].2);
+        // Where a mend has changed further learning (CHANGELOG.md), its scores stand beside those of the version that wrote the file.
+        let mended = path.with_extension("2.scores");
+        let scores = if mended.exists() { mended } else { first.clone() };
         if bless && current {
             let (mut learner, mut stream) = trained(which);
             std::fs::write(&model, learner.to_bytes()).unwrap();
@@ -117,7 +120,9 @@ fn golden_files_resume_to_the_same_bits() {
         let mut stream = Fixed::new();
         let skipped = Config::from_toml("loss = 'softmax'").unwrap();
         stream.learn(&mut Learner::new(skipped).unwrap(), rows);
-        assert_eq!(stream.learn(&mut learner, 40), std::fs::read_to_string(&scores).unwrap(), "{path:?}");
+        let (first, found) = (std::fs::read_to_string(&first).unwrap(), stream.learn(&mut learner, 40));
+        assert_eq!(found.lines().next(), first.lines().next(), "{path:?}: the first score is that of the loaded model");
+        assert_eq!(found, std::fs::read_to_string(&scores).unwrap(), "{path:?}");
     }
 }
 

@@ -206,6 +206,8 @@ fn step() -> impl Strategy<Value = Choice<AnyStep>> {
         AnyStep::Decay { eta: 0.5, tau: 20.0 },
         AnyStep::Linear { eta: 0.5, horizon: 30 },
         AnyStep::Pegasos { t0: 2.0 },
+        AnyStep::Normalised { eta: 0.8, tau: None },
+        AnyStep::Normalised { eta: 1.5, tau: Some(30.0) },
         smd(None, None, None),
         smd(Some(0.05), Some(0.4), None),
         smd(None, None, Some(Preset::Svmd2005)),
