@@ -85,7 +85,8 @@ fn walk(case: &Case, run: &mut Run) -> Result<(), Failure> {
             alerts.certificate(run, t)?;
         }
     }
-    ledger.check(run, n - 1).map(drop)
+    ledger.check(run, n - 1)?;
+    frozen(run, n - 1)
 }
 
 /// Scores are f(x) + b of the function the engine holds.
@@ -198,6 +199,28 @@ fn in_h(run: &Run, h: usize, mean: bool, t: usize) -> Result<(), Failure> {
         let check = if mean { "truncation of the average" } else { "truncation" };
         let text = format!("head {h}: |f_full - f| = {distance:e}, truncation error {claimed:e}, rounding {slack:e}");
         return fail(check, t, text);
+    }
+    Ok(())
+}
+
+/// The plain learner that a bank's leading member is: its scores are those of the leading voice.
+fn frozen(run: &Run, t: usize) -> Result<(), Failure> {
+    let Some(bank) = run.learner.engine().bank() else { return Ok(()) };
+    let first = |best: usize, v: usize| if bank.weights()[v] > bank.weights()[best] { v } else { best };
+    let voice = &run.voices[(1..run.voices.len()).fold(0, first)];
+    let plain = match run.learner.freeze() {
+        Ok(plain) => plain,
+        Err(e) => return fail("freeze refused", t, e.to_string()),
+    };
+    let x = &run.case.rows[t].x;
+    let Ok(scores) = plain.predict(&mut Workspace::default(), x, x.len()) else { return fail("freeze", t, "no scores".into()) };
+    let point = run.points.known(&run.framed(x));
+    let z = run.score(voice, point, scores.outputs);
+    let apart = norm(&z.iter().zip(&scores.values).map(|(a, b)| a - b).collect::<Vec<_>>());
+    let rounding = run.score_rounding(voice, point) + 1e-12 * norm(&z);
+    if !within(apart, rounding) {
+        let text = format!("the leading voice says {z:?}, its plain learner {:?}, rounding {rounding:e}", scores.values);
+        return fail("freeze", t, text);
     }
     Ok(())
 }

@@ -64,7 +64,7 @@ fn quoted(text: &str) -> String {
 }
 
 fn nu(rng: &mut Rng) -> f64 {
-    *rng.pick(&[0.01, 0.05, 0.1, 0.3, 0.5, 0.9])
+    *rng.pick(&[0.01, 0.05, 0.1, 0.3, 0.5, 0.9, 0.99, 1e-4])
 }
 
 fn loss(rng: &mut Rng, family: &str, settings: &mut Settings) -> Reads {
@@ -117,7 +117,7 @@ fn loss(rng: &mut Rng, family: &str, settings: &mut Settings) -> Reads {
 }
 
 fn simple_kernel(rng: &mut Rng) -> String {
-    let gamma = rng.log_between(0.01, 30.0);
+    let gamma = if rng.chance(0.05) { rng.log_between(1e-30, 1e30) } else { rng.log_between(0.01, 30.0) };
     match rng.below(9) {
         0..=2 => format!("{{\"gaussian\": {{\"gamma\": {gamma}}}}}"),
         3 => format!("{{\"exponential\": {{\"gamma\": {gamma}}}}}"),
@@ -146,7 +146,11 @@ fn kernel(rng: &mut Rng, family: &str, settings: &mut Settings) {
 }
 
 fn step(rng: &mut Rng, lambda: f64) -> String {
-    let eta = if rng.chance(0.1) { rng.log_between(1e-6, 1e-2) } else { rng.log_between(0.01, 1.5) };
+    let eta = match rng.below(20) {
+        0 | 1 => rng.log_between(1e-6, 1e-2),
+        2 => rng.log_between(1.5, 1e4),
+        _ => rng.log_between(0.01, 1.5),
+    };
     let eta = if lambda * eta >= 1.0 { 0.9 / lambda } else { eta };
     match rng.below(10) {
         0..=2 => format!("constant:{eta}"),
@@ -212,6 +216,9 @@ fn extras(rng: &mut Rng, family: &str, reads: Reads, settings: &mut Settings) {
     if rng.chance(0.15) {
         let shape = *rng.pick(&["norm", "power:1.5", "power:3", "power:1"]);
         settings.insert("regulariser", quoted(shape));
+    }
+    if rng.chance(0.2) {
+        settings.insert("shrink", quoted("on_update"));
     }
     if rng.chance(0.1) {
         settings.insert("anchor", quoted("none"));

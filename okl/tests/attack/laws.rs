@@ -1,9 +1,10 @@
 //! Law 1: the cut does not matter, nor does a save and load in between.
 
-use okl::Learner;
+use okl::{Config, Learner};
 
 use crate::case::Case;
 use crate::follow::{Failure, fail};
+use crate::rng::Rng;
 
 /// Learns the stream row by row, and in blocks with a save and load after each, and compares files and scores.
 pub fn check(case: &Case) -> Result<(), Failure> {
@@ -36,6 +37,28 @@ pub fn check(case: &Case) -> Result<(), Failure> {
     }
     if fast.to_bytes() != slow.to_bytes() {
         return fail("law 1", n - 1, format!("model files differ after the cuts {cuts:?}"));
+    }
+    damage(case, &fast.to_bytes())?;
+    let again = Config::from_json(&fast.config().to_json());
+    if again.as_ref().ok() != Some(fast.config()) {
+        return fail("settings", n - 1, format!("{} is read back as {again:?}", fast.config().to_json()));
+    }
+    Ok(())
+}
+
+/// A damaged file is refused.
+fn damage(case: &Case, bytes: &[u8]) -> Result<(), Failure> {
+    let mut rng = Rng::new(case.seed ^ 0xda4a_6ed0);
+    for _ in 0..3 {
+        let mut damaged = bytes.to_vec();
+        let (at, bit) = (rng.below(bytes.len()), 1u8 << rng.below(8));
+        damaged[at] ^= bit;
+        if Learner::from_bytes(&damaged).is_ok() {
+            return fail("damaged file", case.rows.len() - 1, format!("byte {at} of {} changed by {bit}: it loads", bytes.len()));
+        }
+    }
+    if Learner::from_bytes(&bytes[..rng.below(bytes.len())]).is_ok() {
+        return fail("damaged file", case.rows.len() - 1, "a part of it loads".into());
     }
     Ok(())
 }

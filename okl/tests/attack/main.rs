@@ -10,6 +10,7 @@
 //! - is the regret against functions chosen in hindsight at most what is certified, for heads and for a bank? (`regret`)
 //! - is |f|² what it claims: exact, or an upper bound after a drop? Does f shrink by the true |f|?
 //! - are scores f(x) + b of the terms held, and finite; are steps skipped only where they would not be finite?
+//! - does `predict` say what `learn` says, and does bad input change nothing? (`insults`)
 //! - does the stream in other cuts, with a save and load in between, leave the same bytes? (`laws`)
 //!
 //! A case that fails is made small (`shrink`) and printed as a test that can be pasted.
@@ -21,6 +22,8 @@ mod case;
 mod checks;
 mod draw;
 mod follow;
+mod found;
+mod insults;
 mod kernels;
 mod laws;
 mod losses;

@@ -83,6 +83,11 @@ impl Points {
         i
     }
 
+    /// The number of a point that is known.
+    pub fn known(&self, row: &[f32]) -> usize {
+        self.index[&row.iter().map(|v| (v + 0.0).to_bits()).collect::<Vec<u32>>()]
+    }
+
     /// k_plane(x_i, x_j).
     pub fn k(&self, plane: usize, i: usize, j: usize) -> f64 {
         if i >= j { self.gram[plane][i][j] } else { self.gram[plane][j][i] }

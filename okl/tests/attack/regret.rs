@@ -1,5 +1,7 @@
 //! Regret: what was lost, against functions chosen in hindsight.
 
+use okl::head::Shrink;
+
 use crate::checks::loss_of;
 use crate::follow::{Failure, Run, Seen, Voice, fail, within};
 use crate::points::{Function, norm};
@@ -11,6 +13,7 @@ pub struct Ledger {
     losses: Vec<f64>,
     roundings: Vec<f64>,
     sizes: Vec<f64>,
+    regularised: Vec<f64>,
     bank: f64,
 }
 
@@ -31,7 +34,14 @@ struct Bill {
 impl Ledger {
     /// Empty.
     pub fn new(heads: usize) -> Self {
-        Self { rows: Vec::new(), losses: vec![0.0; heads], roundings: vec![0.0; heads], sizes: vec![0.0; heads], bank: 0.0 }
+        Self {
+            rows: Vec::new(),
+            losses: vec![0.0; heads],
+            roundings: vec![0.0; heads],
+            sizes: vec![0.0; heads],
+            regularised: vec![0.0; heads],
+            bank: 0.0,
+        }
     }
 
     /// Counts what the hypotheses before a row pay for it.
@@ -47,7 +57,13 @@ impl Ledger {
             let rounding = run.score_rounding(&Voice { head: h, mean: false }, seen.point);
             let slope = norm(&gradient(run, seen, t, &z, 1e200));
             self.roundings[h] += weight * rounding * (slope + rounding);
-            if run.learner.engine().heads()[h].lambda() > 0.0 {
+            let head = &run.learner.engine().heads()[h];
+            let quiet = head.last_update().1.iter().all(|a| *a == 0.0);
+            if run.config.shrink == Shrink::OnUpdate && quiet {
+                continue; // with shrink = on_update the regulariser counts at updates only
+            }
+            self.regularised[h] += 1.0;
+            if head.lambda() > 0.0 {
                 self.sizes[h] += run.points.inner(&shadow.shape, &shadow.live, &shadow.live);
             }
         }
@@ -108,7 +124,7 @@ impl Ledger {
     fn against(&self, run: &Run, h: usize, competitor: &Competitor, t: usize) -> Result<(), Failure> {
         let head = &run.learner.engine().heads()[h];
         let bill = self.bill(run, h, competitor);
-        let penalty = head.lambda() / 2.0 * bill.norm.powi(2) * self.rows.len() as f64;
+        let penalty = head.lambda() / 2.0 * bill.norm.powi(2) * self.regularised[h];
         let (paid, theirs) = (self.losses[h] + head.lambda() / 2.0 * self.sizes[h], bill.losses + penalty);
         let Some(bound) = head.regret().bound(bill.norm, bill.offset) else { return Ok(()) };
         let slack = |bound: f64| 1e-6 * (bound.abs() + paid.abs() + theirs.abs()) + self.roundings[h];

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::case::{Case, Target};
 use crate::checks::check;
 use crate::follow::Failure;
+use crate::{insults, laws};
 
 /// How many tries a case is worth.
 const TRIES: usize = 1500;
@@ -14,11 +15,17 @@ const TIME: Duration = Duration::from_secs(15);
 
 /// Runs the checks; a panic is a failure like any other.
 pub fn outcome(case: &Case) -> Result<(), Failure> {
-    catch_unwind(AssertUnwindSafe(|| check(case).and_then(|()| crate::laws::check(case)))).unwrap_or_else(|panic| {
+    catch_unwind(AssertUnwindSafe(|| all(case))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_string()));
         Err(Failure { check: "panic", row: 0, text: text.unwrap_or_default() })
     })
+}
+
+fn all(case: &Case) -> Result<(), Failure> {
+    check(case)?;
+    laws::check(case)?;
+    insults::check(case)
 }
 
 /// A smaller case that fails alike.
@@ -82,7 +89,9 @@ fn simpler(case: &Case) -> Vec<Case> {
             out.push(simpler);
         }
     };
-    for name in ["average", "regulariser", "offset", "implicit", "anchor", "allow_overshoot", "scale", "theta0", "threshold"] {
+    for name in
+        ["average", "regulariser", "offset", "implicit", "anchor", "allow_overshoot", "scale", "theta0", "threshold", "shrink"]
+    {
         with(&|c| drop(c.settings.remove(name)));
     }
     for (name, value) in [

@@ -1,0 +1,243 @@
+//! What the attack has found, made small: each case stays here after its mend.
+
+use std::collections::BTreeMap;
+
+use crate::case::{Case, Row, Target};
+use crate::rng::Rng;
+use crate::shrink::outcome;
+use crate::stream::{Reads, draw};
+use crate::switched_off;
+
+/// A case of the list: its settings as JSON text, rows of one feature, and what goes with them.
+struct Found {
+    name: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+    x: &'static [f32],
+    y: &'static [f64],
+    labels: &'static [i64],
+    weights: &'static [f64],
+    ids: &'static [u64],
+}
+
+const NONE: Found = Found { name: "", settings: &[], x: &[], y: &[], labels: &[], weights: &[], ids: &[] };
+
+impl Found {
+    fn case(&self) -> Case {
+        let target = |t: usize| match (self.y.get(t), self.labels.get(t)) {
+            (Some(y), _) => Target::Numbers(vec![*y]),
+            (None, Some(label)) => Target::Class(*label),
+            (None, None) => Target::Nothing,
+        };
+        let row = |(t, x): (usize, &f32)| Row {
+            x: vec![*x],
+            y: target(t),
+            known: true,
+            weight: self.weights.get(t).copied().unwrap_or(1.0),
+            id: self.ids.get(t).copied().unwrap_or(0),
+        };
+        let settings: BTreeMap<&'static str, String> = self.settings.iter().map(|(k, v)| (*k, (*v).to_string())).collect();
+        Case {
+            seed: 7,
+            family: "found",
+            settings,
+            rows: self.x.iter().enumerate().map(row).collect(),
+            ids: !self.ids.is_empty(),
+            weights: !self.weights.is_empty(),
+            cuts: vec![self.x.len() / 2],
+        }
+    }
+}
+
+const LIST: &[Found] = &[
+    Found {
+        name: "the Forgetron's shrink is a loss, too",
+        settings: &[
+            ("loss", "\"perceptron\""),
+            ("kernel", "\"gaussian:1\""),
+            ("step", "\"constant:0.5\""),
+            ("lambda", "0.0"),
+            ("budget", "\"forgetron:1\""),
+        ],
+        x: &[0.2, -0.2],
+        y: &[1.0, -1.0],
+        ..NONE
+    },
+    Found {
+        name: "an upper bound of the norm stays one where the norm before a drop is small",
+        settings: &[
+            ("loss", "\"absolute\""),
+            ("kernel", "\"gaussian:1\""),
+            ("step", "\"constant:1.4418417875430583\""),
+            ("lambda", "0.08572126787221497"),
+            ("offset", "true"),
+            ("budget", "\"window:1\""),
+        ],
+        x: &[0.0; 24],
+        y: &[
+            -2.1, -1.9, -1.9, -1.7, -1.7, -1.6, -1.4, -1.2, -1.2, -1.2, -1.1, -1.1, -0.87, -0.85, -0.74, -0.7, -0.7, -0.6, -0.6,
+            -0.5, -0.5, -0.4, -0.4, -0.3,
+        ],
+        ..NONE
+    },
+    Found {
+        name: "a bank's regret is over the losses of heads, not of voices",
+        settings: &[
+            ("loss", "\"perceptron\""),
+            ("kernel", "\"gaussian:0.01\""),
+            ("lambda", "0.008"),
+            ("budget", "\"window:1\""),
+            ("warmup", "2"),
+        ],
+        x: &[1000.0, 1000.0],
+        y: &[1.0, -1.0],
+        ..NONE
+    },
+    Found {
+        name: "certified is certified for every head",
+        settings: &[
+            ("loss", "\"hinge\""),
+            ("kernel", "\"gaussian:1\""),
+            ("step", "\"pegasos:10\""),
+            ("offset", "true"),
+            ("budget", "\"certified:0.0001\""),
+        ],
+        x: &[-900.0, 1000.0, -400.0],
+        y: &[1.0, -1.0, 1.0],
+        ..NONE
+    },
+    Found {
+        name: "what a transfer loses of rows that are nearly equal",
+        settings: &[
+            ("loss", "\"hinge\""),
+            ("kernel", "\"gaussian:1.6487063502375348\""),
+            ("anchor", "\"none\""),
+            ("step", "\"constant:0.5\""),
+            ("lambda", "0.1"),
+            ("budget", "\"transfer:1\""),
+        ],
+        x: &[1.0, 1.0001, 1.0002],
+        y: &[1.0, -1.0, 1.0],
+        ..NONE
+    },
+    Found {
+        name: "a regulariser that asks for the norm gets the true one after a drop",
+        settings: &[
+            ("loss", "\"hinge:0.3\""),
+            ("kernel", "\"gaussian:1\""),
+            ("step", "\"constant:0.5\""),
+            ("lambda", "0.1"),
+            ("regulariser", "\"power:3\""),
+            ("budget", "\"window:1\""),
+        ],
+        x: &[5.0, 0.1, -4.0],
+        y: &[-1.0, -1.0, -1.0],
+        ..NONE
+    },
+    Found {
+        name: "a threshold that leaves the range of numbers by a large weight",
+        settings: &[
+            ("loss", "\"nu_novelty:0.9\""),
+            ("kernel", "\"gaussian:0.76\""),
+            ("step", "\"constant:0.3378431156475594\""),
+            ("lambda", "0.01514442884338166"),
+            ("threshold", "\"tracker:0.5\""),
+            ("budget", "\"window:1\""),
+            ("warmup", "4"),
+        ],
+        x: &[-5.0, -4.0, 3.0, -1.0, 1.0, -7.0],
+        weights: &[1.0, 0.16, 2.6, 1.07, 10000.0, 10000.0],
+        ..NONE
+    },
+    Found {
+        name: "a tiny weight leaves digits to the bound of the rate",
+        settings: &[
+            ("loss", "\"nu_epsilon:0.05\""),
+            ("kernel", "\"linear\""),
+            ("step", "\"constant:0.039\""),
+            ("lambda", "0.0007"),
+            ("theta0", "1.2206782280917372"),
+            ("scale", "\"none\""),
+        ],
+        x: &[1.0],
+        y: &[5.0],
+        weights: &[1e-9],
+        ..NONE
+    },
+    Found {
+        name: "an id is taken over by another row",
+        settings: &[
+            ("loss", "\"hinge\""),
+            ("kernel", "\"gaussian:1\""),
+            ("step", "\"constant:0.5\""),
+            ("lambda", "0.1"),
+            ("budget", "\"window:1\""),
+        ],
+        x: &[0.0, 1.0, 2.0, 2.0],
+        y: &[1.0, -1.0, 1.0, 1.0],
+        ids: &[7, 8, 7, 7],
+        ..NONE
+    },
+    Found {
+        name: "a kernel value beyond single precision",
+        settings: &[
+            ("loss", "\"nu_novelty:0.05\""),
+            ("kernel", "{\"polynomial\": {\"degree\": 4, \"gamma\": 0.75, \"coef0\": 0.5}}"),
+            ("step", "\"inverse_sqrt:0.9\""),
+            ("lambda", "0.0186"),
+            ("warmup", "2"),
+        ],
+        x: &[-2.124243, -2.1243324, 5.0],
+        ..NONE
+    },
+];
+
+/// A head whose steps are too long for its kernel diverges; the others go on.
+fn diverging_head() -> Case {
+    let mut rng = Rng::new(3);
+    let parts = "[{\"kernel\": \"gaussian:1\", \"operator\": [1]}, {\"kernel\": \"linear\", \"operator\": [1]}]";
+    let settings =
+        [("loss", "\"squared\""), ("operator", parts), ("warmup", "2"), ("budget", "\"window:20\""), ("scale", "\"none\"")];
+    let rows = draw(&mut rng, 500, 3, Reads::Numbers(1), true);
+    let settings = settings.iter().map(|(k, v)| (*k, (*v).to_string())).collect();
+    Case { seed: 7, family: "found", settings, rows, ids: false, weights: false, cuts: vec![100, 300] }
+}
+
+/// A detector with a linear kernel, whose scores have both signs.
+fn linear_detector() -> Case {
+    let mut rng = Rng::new(4);
+    let settings = [
+        ("loss", "\"nu_novelty:0.1\""),
+        ("kernel", "\"linear\""),
+        ("threshold", "\"tracker\""),
+        ("step", "\"constant:0.01\""),
+        ("lambda", "0.1"),
+        ("budget", "\"window:30\""),
+        ("warmup", "64"),
+    ];
+    let normal = |rng: &mut Rng| Row { x: (0..3).map(|_| rng.normal() as f32).collect(), ..row() };
+    let rows = (0..1500).map(|_| normal(&mut rng)).collect();
+    let settings = settings.iter().map(|(k, v)| (*k, (*v).to_string())).collect();
+    Case { seed: 7, family: "found", settings, rows, ids: false, weights: false, cuts: vec![100, 300] }
+}
+
+fn row() -> Row {
+    Row { x: Vec::new(), y: Target::Nothing, known: true, weight: 1.0, id: 0 }
+}
+
+#[test]
+fn what_was_found_stays_mended() {
+    let mut failures = Vec::new();
+    let mut cases: Vec<(&str, Case)> = LIST.iter().map(|found| (found.name, found.case())).collect();
+    cases.push(("a head that diverges does not stop a bank", diverging_head()));
+    cases.push(("the alert rate of a detector with a linear kernel", linear_detector()));
+    for (name, case) in cases {
+        assert!(case.config().is_ok(), "{name}: {:?}", case.config());
+        if let Err(failure) = outcome(&case) {
+            println!("{name}: row {}: {}: {}", failure.row, failure.check, failure.text);
+            if !switched_off(failure.check) {
+                failures.push(format!("{name}: {}: {}", failure.check, failure.text));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
