@@ -20,8 +20,8 @@ pub enum Target {
 /// One row of a stream.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Features.
-    pub x: Vec<f32>,
+    /// Features; numbers of f32 where the case is not wide.
+    pub x: Vec<f64>,
     /// Target.
     pub y: Target,
     /// Is the target known?
@@ -43,6 +43,8 @@ pub struct Case {
     pub settings: BTreeMap<&'static str, String>,
     /// The stream.
     pub rows: Vec<Row>,
+    /// Are rows given in double precision?
+    pub wide: bool,
     /// Are ids given?
     pub ids: bool,
     /// Are weights given?
@@ -76,6 +78,7 @@ impl Case {
         let mut out = Columns { features: rows.first().map_or(1, |r| r.x.len()), ..Columns::default() };
         for row in rows {
             out.x.extend_from_slice(&row.x);
+            out.single.extend(row.x.iter().map(|&v| v as f32).filter(|_| !self.wide));
             match &row.y {
                 Target::Nothing => {}
                 Target::Numbers(y) => out.numbers.extend_from_slice(y),
@@ -95,8 +98,15 @@ impl Case {
         let _ = writeln!(out, "// family {}, seed {}: {failure}", self.family, self.seed);
         let _ = writeln!(out, "let config = okl::Config::from_json(r#\"{}\"#).unwrap();", self.json());
         let _ = writeln!(out, "let mut learner = okl::Learner::new(config).unwrap();");
-        let _ = writeln!(out, "let x: Vec<f32> = vec!{:?}; // {} rows of {}", all.x, self.rows.len(), all.features);
-        let mut batch = format!("okl::Batch::new(&x, {})", all.features);
+        let (kind, name) = if self.wide { ("f64", "of_f64") } else { ("f32", "new") };
+        let _ = writeln!(
+            out,
+            "let x: Vec<{kind}> = vec!{}; // {} rows of {}",
+            if self.wide { format!("{:?}", all.x) } else { format!("{:?}", all.single) },
+            self.rows.len(),
+            all.features
+        );
+        let mut batch = format!("okl::Batch::{name}(&x, {})", all.features);
         if !all.numbers.is_empty() {
             let _ = writeln!(out, "let y: Vec<f64> = vec!{:?};", all.numbers);
             batch += ".numbers(&y)";
@@ -129,7 +139,9 @@ pub struct Columns {
     /// Numbers per row.
     pub features: usize,
     /// Rows.
-    pub x: Vec<f32>,
+    pub x: Vec<f64>,
+    /// The same in single precision, where they are given so.
+    pub single: Vec<f32>,
     /// Targets that are numbers.
     pub numbers: Vec<f64>,
     /// Targets that are classes.
@@ -143,9 +155,14 @@ pub struct Columns {
 }
 
 impl Columns {
+    /// The rows alone.
+    pub fn rows(&self) -> Batch<'_> {
+        if self.single.is_empty() { Batch::of_f64(&self.x, self.features) } else { Batch::new(&self.single, self.features) }
+    }
+
     /// As a batch.
     pub fn batch(&self) -> Batch<'_> {
-        let mut batch = Batch::new(&self.x, self.features);
+        let mut batch = self.rows();
         if !self.numbers.is_empty() {
             batch = batch.numbers(&self.numbers);
         }

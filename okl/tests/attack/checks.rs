@@ -1,7 +1,7 @@
 //! What is checked while a case runs.
 
-use okl::Workspace;
 use okl::budget::BudgetRule;
+use okl::{Batch, Workspace};
 
 use crate::case::{Case, Target};
 use crate::follow::{Failure, Run, Seen, Voice, fail, truncation, within};
@@ -119,7 +119,7 @@ fn skips(run: &Run, before: u64, t: usize) -> Result<(), Failure> {
     }
     let row = &run.case.rows[t];
     let y = if let Target::Numbers(y) = &row.y { norm(y) } else { 1.0 };
-    let x = row.x.iter().fold(0.0f32, |a, v| a.max(v.abs()));
+    let x = row.x.iter().fold(0.0f64, |a, v| a.max(v.abs()));
     let least = run.shadows.iter().map(|s| s.history).fold(f64::INFINITY, f64::min);
     if run.shadows.len() > 1 && least < 1e6 && y < 1e6 && row.weight < 1e6 && x < 1e4 {
         return fail("bank stopped", t, format!("all heads skip a step, though the smallest has sum |alpha| sqrt k = {least:e}"));
@@ -172,13 +172,13 @@ fn functions(run: &mut Run, rng: &mut Rng, t: usize) -> Result<(), Failure> {
 }
 
 /// Rows to ask f at: some seen, some near them.
-fn probes(run: &mut Run, rng: &mut Rng, t: usize) -> Vec<(Vec<f32>, usize)> {
+fn probes(run: &mut Run, rng: &mut Rng, t: usize) -> Vec<(Vec<f64>, usize)> {
     let mut out = Vec::new();
     for i in 0..4 {
         let mut x = run.case.rows[rng.below(t + 1)].x.clone();
         if i % 2 == 1 {
-            x.iter_mut().for_each(|v| *v += (v.abs() * 0.3 + 1e-3) * rng.normal() as f32);
-            x.iter_mut().for_each(|v| *v = v.clamp(-9e14, 9e14));
+            x.iter_mut().for_each(|v| *v += (v.abs() * 0.3 + 1e-3) * rng.normal());
+            x.iter_mut().for_each(|v| *v = f64::from(v.clamp(-9e14, 9e14) as f32));
         }
         let framed = run.framed(&x);
         let point = run.points.number(&framed);
@@ -203,6 +203,42 @@ fn in_h(run: &Run, h: usize, mean: bool, t: usize) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The coefficients that are given out make the function that predicts.
+fn written_out(run: &Run, scores: &[f64], point: usize, t: usize) -> Result<(), Failure> {
+    let (learner, outputs) = (&run.learner, scores.len());
+    let (coefficients, terms) = (learner.predicting_coefficients(), learner.engine().terms());
+    if coefficients.len() != learner.widths() * terms.len() * outputs {
+        let text =
+            format!("{} coefficients, {} widths, {} terms, {outputs} outputs", coefficients.len(), learner.widths(), terms.len());
+        return fail("coefficients", t, text);
+    }
+    let (mut z, mut rounding) = (learner.predicting_offset(), 0.0);
+    z.resize(outputs, 0.0);
+    let mut centre = vec![0.0; terms.space().features()];
+    let live: Vec<usize> = terms.live().collect();
+    for width in 0..learner.widths() {
+        let mut f = Function::default();
+        for (i, slot) in live.iter().enumerate() {
+            terms.space().centre(*slot, &mut centre);
+            let from = (width * live.len() + i) * outputs;
+            f.add(run.points.known(&centre), &coefficients[from..from + outputs]);
+        }
+        let mut shape = run.shadows[0].shape.clone();
+        if shape.parts.len() == 1 {
+            shape.parts[0].0 = width;
+        }
+        z.iter_mut().zip(run.points.eval(&shape, &f, point, outputs)).for_each(|(z, v)| *z += v);
+        rounding += run.points.rounding(&shape, &f, point);
+    }
+    let apart = norm(&z.iter().zip(scores).map(|(a, b)| a - b).collect::<Vec<_>>());
+    let peak = run.shadows.iter().map(|s| s.peak * run.points.reach(&s.shape, point)).fold(0.0, f64::max);
+    if !within(apart, rounding + 1e-12 * (norm(&z) + peak)) {
+        let text = format!("predict says {scores:?}, the coefficients {z:?}, rounding {rounding:e}");
+        return fail("coefficients", t, text);
+    }
+    Ok(())
+}
+
 /// The plain learner that a bank's leading member is: its scores are those of the leading voice.
 fn frozen(run: &Run, t: usize) -> Result<(), Failure> {
     let Some(bank) = run.learner.engine().bank() else { return Ok(()) };
@@ -213,7 +249,9 @@ fn frozen(run: &Run, t: usize) -> Result<(), Failure> {
         Err(e) => return fail("freeze refused", t, e.to_string()),
     };
     let x = &run.case.rows[t].x;
-    let Ok(scores) = plain.predict(&mut Workspace::default(), x, x.len()) else { return fail("freeze", t, "no scores".into()) };
+    let Ok(scores) = plain.predict_batch(&mut Workspace::default(), &Batch::of_f64(x, x.len())) else {
+        return fail("freeze", t, "no scores".into());
+    };
     let point = run.points.known(&run.framed(x));
     let z = run.score(voice, point, scores.outputs);
     let apart = norm(&z.iter().zip(&scores.values).map(|(a, b)| a - b).collect::<Vec<_>>());
@@ -226,15 +264,16 @@ fn frozen(run: &Run, t: usize) -> Result<(), Failure> {
 }
 
 /// The combined score of all voices against what they would be with nothing dropped.
-fn at_a_point(run: &Run, x: &[f32], point: usize, t: usize) -> Result<(), Failure> {
+fn at_a_point(run: &Run, x: &[f64], point: usize, t: usize) -> Result<(), Failure> {
     let learner = &run.learner;
-    let scores = match learner.predict(&mut Workspace::default(), x, x.len()) {
+    let scores = match learner.predict_batch(&mut Workspace::default(), &Batch::of_f64(x, x.len())) {
         Ok(scores) => scores.values,
         Err(e) => return fail("predict refused", t, e.to_string()),
     };
     if scores.iter().any(|v| !v.is_finite()) {
         return fail("prediction not finite", t, format!("{scores:?} at {x:?}"));
     }
+    written_out(run, &scores, point, t)?;
     let weights = learner.engine().bank().map_or(vec![1.0], |bank| bank.weights().to_vec());
     if weights.len() != run.voices.len() || weights.iter().any(|w| !w.is_finite() || *w < 0.0) {
         return fail("weights", t, format!("{weights:?} of {} voices", run.voices.len()));

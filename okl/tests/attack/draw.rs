@@ -42,7 +42,8 @@ pub fn one(rng: &mut Rng, family: &'static str, seed: u64) -> Case {
     let longest = if rng.chance(0.1) { 300 } else { 90 };
     let n = if family == "rates" { 60 + rng.below(if longest > 100 { 1500 } else { 400 }) } else { 5 + rng.below(longest) };
     let d = if rng.chance(0.1) { 20 + rng.below(30) } else { 1 + rng.below(6) };
-    let mut rows = draw_stream(rng, n, d, reads, mild);
+    let wide = rng.chance(0.3);
+    let mut rows = draw_stream(rng, n, d, reads, mild, wide);
     let weights = rng.chance(0.25);
     if weights {
         weigh(rng, &mut rows, mild);
@@ -56,7 +57,7 @@ pub fn one(rng: &mut Rng, family: &'static str, seed: u64) -> Case {
         rows.iter_mut().for_each(|row| row.known = rng.chance(0.8));
     }
     let cuts = (0..1 + rng.below(5)).map(|_| rng.below(n + 1)).collect();
-    Case { seed, family, settings, rows, ids, weights, cuts }
+    Case { seed, family, settings, rows, wide, ids, weights, cuts }
 }
 
 fn quoted(text: &str) -> String {

@@ -103,8 +103,6 @@ pub struct Run<'a> {
     pub shadows: Vec<Shadow>,
     /// In the order of the bank's weights.
     pub voices: Vec<Voice>,
-    /// Rows framed otherwise than by (x - shift) * factor in f64, rounded once.
-    pub frame_differs: usize,
     /// What truncation errors are multiplied by, to see that a false one is found out.
     pub deflate: f64,
     classes: HashMap<i64, usize>,
@@ -136,17 +134,17 @@ impl<'a> Run<'a> {
         }
         let shadows = owners.iter().map(|member| Shadow::new(shape(&config, member), member.average)).collect();
         let points = Points::new(&kernels);
-        Ok(Some(Self { case, config, learner, points, shadows, voices, frame_differs: 0, deflate: 1.0, classes: HashMap::new() }))
+        Ok(Some(Self { case, config, learner, points, shadows, voices, deflate: 1.0, classes: HashMap::new() }))
     }
 
     /// A row as the kernels see it.
-    pub fn framed(&self, x: &[f32]) -> Vec<f32> {
+    pub fn framed(&self, x: &[f64]) -> Vec<f32> {
         let (shift, factor) = self.learner.frame();
         if shift.is_empty() && factor.is_empty() {
-            return x.to_vec();
+            return x.iter().map(|&v| v as f32).collect();
         }
-        let one = |(j, &v): (usize, &f32)| {
-            let moved = (f64::from(v) - shift.get(j).copied().unwrap_or(0.0)) * factor.get(j).copied().unwrap_or(1.0);
+        let one = |(j, &v): (usize, &f64)| {
+            let moved = (v - shift.get(j).copied().unwrap_or(0.0)) * factor.get(j).copied().unwrap_or(1.0);
             let limit = self.learner.limit().unwrap_or(f64::INFINITY).min(f64::from(okl::batch::LARGEST));
             moved.clamp(-limit, limit) as f32
         };
@@ -168,13 +166,14 @@ impl<'a> Run<'a> {
             return fail("refused row", t, e.to_string());
         }
         seen.learned = self.learner.examples() > before;
-        let mut x = self.framed(&row.x);
+        let x = self.framed(&row.x);
         if let Some(slot) = slot.filter(|_| !self.case.json().contains("merge")) {
             let mut centre = vec![0.0; x.len()];
             self.learner.engine().terms().space().centre(slot, &mut centre);
             if centre.iter().zip(&x).any(|(a, b)| a + 0.0 != b + 0.0) {
-                self.frame_differs += 1;
-                x = centre;
+                let (shift, factor) = self.learner.frame();
+                let text = format!("x = {:?}, shift {shift:?}, factor {factor:?}: {x:?}, held {centre:?}", row.x);
+                return fail("frame", t, text);
             }
         }
         seen.point = self.points.number(&x);

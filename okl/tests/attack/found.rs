@@ -29,7 +29,7 @@ impl Found {
             (None, None) => Target::Nothing,
         };
         let row = |(t, x): (usize, &f32)| Row {
-            x: vec![*x],
+            x: vec![f64::from(*x)],
             y: target(t),
             known: true,
             weight: self.weights.get(t).copied().unwrap_or(1.0),
@@ -41,6 +41,7 @@ impl Found {
             family: "found",
             settings,
             rows: self.x.iter().enumerate().map(row).collect(),
+            wide: false,
             ids: !self.ids.is_empty(),
             weights: !self.weights.is_empty(),
             cuts: vec![self.x.len() / 2],
@@ -197,9 +198,9 @@ fn diverging_head() -> Case {
     let parts = "[{\"kernel\": \"gaussian:1\", \"operator\": [1]}, {\"kernel\": \"linear\", \"operator\": [1]}]";
     let settings =
         [("loss", "\"squared\""), ("operator", parts), ("warmup", "2"), ("budget", "\"window:20\""), ("scale", "\"none\"")];
-    let rows = draw(&mut rng, 500, 3, Reads::Numbers(1), true);
+    let rows = draw(&mut rng, 500, 3, Reads::Numbers(1), true, false);
     let settings = settings.iter().map(|(k, v)| (*k, (*v).to_string())).collect();
-    Case { seed: 7, family: "found", settings, rows, ids: false, weights: false, cuts: vec![100, 300] }
+    Case { seed: 7, family: "found", settings, rows, wide: false, ids: false, weights: false, cuts: vec![100, 300] }
 }
 
 /// A detector with a linear kernel, whose scores have both signs.
@@ -214,10 +215,10 @@ fn linear_detector() -> Case {
         ("budget", "\"window:30\""),
         ("warmup", "64"),
     ];
-    let normal = |rng: &mut Rng| Row { x: (0..3).map(|_| rng.normal() as f32).collect(), ..row() };
+    let normal = |rng: &mut Rng| Row { x: (0..3).map(|_| f64::from(rng.normal() as f32)).collect(), ..row() };
     let rows = (0..1500).map(|_| normal(&mut rng)).collect();
     let settings = settings.iter().map(|(k, v)| (*k, (*v).to_string())).collect();
-    Case { seed: 7, family: "found", settings, rows, ids: false, weights: false, cuts: vec![100, 300] }
+    Case { seed: 7, family: "found", settings, rows, wide: false, ids: false, weights: false, cuts: vec![100, 300] }
 }
 
 fn row() -> Row {

@@ -1,7 +1,7 @@
 //! Law 6: bad input changes nothing and never panics. And what `predict` and `widen` promise.
 
 use okl::config::Label;
-use okl::{Batch, Learner, Workspace};
+use okl::{Learner, Workspace};
 
 use crate::case::{Case, Columns, Target};
 use crate::follow::{Failure, fail};
@@ -17,9 +17,9 @@ pub fn check(case: &Case) -> Result<(), Failure> {
         if rng.chance(4.0 / case.rows.len() as f64) {
             offer(case, &mut learner, &mut rng, t)?;
         }
-        let x = &case.rows[t].x;
-        let before = (t > 0).then(|| learner.predict(&mut workspace, x, x.len()));
-        let Ok(scores) = learner.learn(&case.columns(t, t + 1).batch()) else { return Ok(()) };
+        let columns = case.columns(t, t + 1);
+        let before = (t > 0).then(|| learner.predict_batch(&mut workspace, &columns.rows()));
+        let Ok(scores) = learner.learn(&columns.batch()) else { return Ok(()) };
         match before {
             Some(Ok(before)) if !agree(&before.values, &scores.values) => {
                 return fail("predict", t, format!("predict says {:?}, learn {:?}", before.values, scores.values));
@@ -43,7 +43,7 @@ fn offer(case: &Case, learner: &mut Learner, rng: &mut Rng, t: usize) -> Result<
     let mut bad = case.columns(0, case.rows.len().min(3));
     let what = spoil(&mut bad, case, rng);
     let features = bad.features;
-    let outcome = learner.learn(&batch(&bad));
+    let outcome = learner.learn(&bad.batch());
     if outcome.is_ok() {
         return fail("bad rows", t, format!("{what}: taken (features {features})"));
     }
@@ -53,13 +53,9 @@ fn offer(case: &Case, learner: &mut Learner, rng: &mut Rng, t: usize) -> Result<
     Ok(())
 }
 
-fn batch(columns: &Columns) -> Batch<'_> {
-    columns.batch()
-}
-
 /// Spoils a batch in one way, and says how.
 fn spoil(bad: &mut Columns, case: &Case, rng: &mut Rng) -> &'static str {
-    let value = |rng: &mut Rng| *rng.pick(&[f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1.1e15, -3e38]);
+    let value = |rng: &mut Rng| *rng.pick(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.1e15, -3e38]);
     let numbers = matches!(case.rows[0].y, Target::Numbers(_));
     match rng.below(6) {
         0 if numbers => {
@@ -86,11 +82,13 @@ fn spoil(bad: &mut Columns, case: &Case, rng: &mut Rng) -> &'static str {
         4 => {
             bad.ids = Some(vec![1]);
             bad.x.extend_from_within(..bad.features);
+            bad.single.clear();
             "more rows than targets or ids"
         }
         _ => {
             let at = rng.below(bad.x.len());
             bad.x[at] = value(rng);
+            bad.single.clear();
             "a feature that is not finite or too large"
         }
     }

@@ -46,6 +46,33 @@ pub fn check(case: &Case) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A column that comes later: every row so far is taken to have been zero there.
+pub fn widened(case: &Case) -> Result<(), Failure> {
+    let mut wider = case.clone();
+    wider.rows.iter_mut().for_each(|row| row.x.push(0.0));
+    let config = case.config().map_err(|text| Failure { check: "refused", row: 0, text })?;
+    let (Ok(mut all), Ok(mut later)) = (Learner::new(config.clone()), Learner::new(config)) else { return Ok(()) };
+    let (n, half) = (case.rows.len(), case.cuts[0].min(case.rows.len()));
+    if half == 0 || all.learn(&wider.columns(0, half).batch()).is_err() || later.learn(&case.columns(0, half).batch()).is_err() {
+        return Ok(());
+    }
+    if let Err(e) = later.widen(case.rows[0].x.len() + 1) {
+        return fail("widen refused", half, e.to_string());
+    }
+    for t in half..n {
+        let columns = wider.columns(t, t + 1);
+        let (Ok(a), Ok(b)) = (all.learn(&columns.batch()), later.learn(&columns.batch())) else { return Ok(()) };
+        if a.values.iter().zip(&b.values).any(|(a, b)| a.to_bits() != b.to_bits()) {
+            return fail(
+                "widen",
+                t,
+                format!("{:?} with the column from the start, {:?} with it from row {half} on", a.values, b.values),
+            );
+        }
+    }
+    Ok(())
+}
+
 /// A damaged file is refused.
 fn damage(case: &Case, bytes: &[u8]) -> Result<(), Failure> {
     let mut rng = Rng::new(case.seed ^ 0xda4a_6ed0);

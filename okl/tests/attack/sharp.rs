@@ -10,13 +10,13 @@ use crate::checks::check_deflated;
 use crate::kernels::{Pair, U, value};
 use crate::rng::Rng;
 
-fn row(x: f32, y: f64) -> Row {
+fn row(x: f64, y: f64) -> Row {
     Row { x: vec![x], y: Target::Numbers(vec![y]), known: true, weight: 1.0, id: 0 }
 }
 
 fn case(settings: &[(&'static str, &str)], rows: Vec<Row>) -> Case {
     let settings: BTreeMap<&'static str, String> = settings.iter().map(|(k, v)| (*k, (*v).to_string())).collect();
-    Case { seed: 1, family: "sharp", settings, rows, ids: false, weights: false, cuts: vec![1] }
+    Case { seed: 1, family: "sharp", settings, rows, wide: false, ids: false, weights: false, cuts: vec![1] }
 }
 
 /// After one drop |f_full - f| equals the truncation error: a claim one thousandth smaller is found out, the claim itself is not.

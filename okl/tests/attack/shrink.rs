@@ -25,7 +25,8 @@ pub fn outcome(case: &Case) -> Result<(), Failure> {
 fn all(case: &Case) -> Result<(), Failure> {
     check(case)?;
     laws::check(case)?;
-    insults::check(case)
+    insults::check(case)?;
+    laws::widened(case)
 }
 
 /// A smaller case that fails alike.
@@ -84,7 +85,10 @@ fn simpler(case: &Case) -> Vec<Case> {
     let mut with = |change: &dyn Fn(&mut Case)| {
         let mut simpler = case.clone();
         change(&mut simpler);
-        if simpler.json() != case.json() || format!("{:?}", simpler.rows) != format!("{:?}", case.rows) || simpler.ids != case.ids
+        if simpler.json() != case.json()
+            || format!("{:?}", simpler.rows) != format!("{:?}", case.rows)
+            || simpler.ids != case.ids
+            || simpler.wide != case.wide
         {
             out.push(simpler);
         }
@@ -117,6 +121,10 @@ fn simpler(case: &Case) -> Vec<Case> {
     }
     with(&|c| c.ids = false);
     with(&|c| {
+        c.wide = false;
+        c.rows.iter_mut().for_each(|r| r.x.iter_mut().for_each(|v| *v = f64::from(*v as f32)));
+    });
+    with(&|c| {
         c.weights = false;
         c.rows.iter_mut().for_each(|r| r.weight = 1.0);
     });
@@ -127,7 +135,7 @@ fn simpler(case: &Case) -> Vec<Case> {
         });
     }
     for digits in [0, 1, 2] {
-        with(&|c| c.rows.iter_mut().for_each(|r| r.x.iter_mut().for_each(|v| *v = rounded(f64::from(*v), digits) as f32)));
+        with(&|c| c.rows.iter_mut().for_each(|r| r.x.iter_mut().for_each(|v| *v = f64::from(rounded(*v, digits) as f32))));
         with(&|c| c.rows.iter_mut().for_each(|r| round_target(&mut r.y, digits)));
     }
     out

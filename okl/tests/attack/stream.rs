@@ -39,12 +39,13 @@ struct Plan {
     target_scale: f64,
 }
 
-/// Draws a stream of `n` rows of `d` features. `mild` keeps features within the usual sizes.
-pub fn draw(rng: &mut Rng, n: usize, d: usize, reads: Reads, mild: bool) -> Vec<Row> {
+/// Draws a stream of `n` rows of `d` features. `mild` keeps features within the usual sizes; features that are not `wide` are numbers of f32.
+pub fn draw(rng: &mut Rng, n: usize, d: usize, reads: Reads, mild: bool, wide: bool) -> Vec<Row> {
     let plan = plan(rng, d, mild);
     let mut rows: Vec<Row> = Vec::with_capacity(n);
     for t in 0..n {
-        let x = features(rng, &plan, &rows, t, n, d);
+        let mut x = features(rng, &plan, &rows, t, n, d);
+        x.iter_mut().filter(|_| !wide).for_each(|v| *v = f64::from(*v as f32));
         let y = target(rng, &plan, &x, reads);
         rows.push(Row { x, y, known: true, weight: 1.0, id: t as u64 });
     }
@@ -65,13 +66,10 @@ fn plan(rng: &mut Rng, d: usize, mild: bool) -> Plan {
     Plan { layout, scale, offset, spread, centres, target_scale }
 }
 
-fn features(rng: &mut Rng, plan: &Plan, before: &[Row], t: usize, n: usize, d: usize) -> Vec<f32> {
+fn features(rng: &mut Rng, plan: &Plan, before: &[Row], t: usize, n: usize, d: usize) -> Vec<f64> {
     if matches!(plan.layout, Layout::NearDuplicates) && !before.is_empty() && rng.chance(0.8) {
         let from = &before[rng.below(before.len())].x;
-        return from
-            .iter()
-            .map(|&v| (f64::from(v) + plan.scale * plan.spread * rng.normal()).clamp(-9e14, 9e14) as f32)
-            .collect();
+        return from.iter().map(|&v| (v + plan.scale * plan.spread * rng.normal()).clamp(-9e14, 9e14)).collect();
     }
     let mut x: Vec<f64> = (0..d).map(|_| rng.normal()).collect();
     match plan.layout {
@@ -86,12 +84,11 @@ fn features(rng: &mut Rng, plan: &Plan, before: &[Row], t: usize, n: usize, d: u
         Layout::Growing => x.iter_mut().for_each(|x| *x *= 1.0 + 5.0 * t as f64 / n as f64),
         _ => {}
     }
-    x.iter().map(|x| (x * plan.scale + plan.offset).clamp(-9e14, 9e14) as f32).collect()
+    x.iter().map(|x| (x * plan.scale + plan.offset).clamp(-9e14, 9e14)).collect()
 }
 
-fn target(rng: &mut Rng, plan: &Plan, x: &[f32], reads: Reads) -> Target {
-    let inner = |x: &[f32]| x.iter().map(|&v| (f64::from(v) - plan.offset) / plan.scale).collect::<Vec<f64>>();
-    let x = inner(x);
+fn target(rng: &mut Rng, plan: &Plan, x: &[f64], reads: Reads) -> Target {
+    let x: Vec<f64> = x.iter().map(|v| (v - plan.offset) / plan.scale).collect();
     let signal = (2.0 * x[0]).sin() + x.iter().skip(1).sum::<f64>().cos() - 0.5;
     match reads {
         Reads::Nothing => Target::Nothing,
@@ -110,7 +107,7 @@ fn key(row: &Row) -> f64 {
     match &row.y {
         Target::Numbers(y) => y[0],
         Target::Class(c) => *c as f64,
-        Target::Nothing => f64::from(row.x[0]),
+        Target::Nothing => row.x[0],
     }
 }
 
