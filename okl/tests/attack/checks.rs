@@ -365,7 +365,7 @@ impl Alerts {
         }
         let last = Voice { head: 0, mean: false };
         let z = run.score(&last, seen.point, seen.scores.len());
-        if let (Some((own, gap)), Some(alert)) = (outside(&run.config.loss, &z, &row.y, seen.theta), seen.outside)
+        if let (Some((own, gap)), Some(alert)) = (outside(&run.config.loss, &z, seen.target(), seen.theta), seen.outside)
             && own != alert
             && gap > run.score_rounding(&last, seen.point) + 1e-12 * (norm(&z) + seen.theta)
         {
@@ -390,6 +390,13 @@ impl Alerts {
     }
 }
 
+impl Seen {
+    /// The target as the loss reads it.
+    pub fn target(&self) -> &Target {
+        self.y.as_ref().expect("set with every row")
+    }
+}
+
 impl Run<'_> {
     /// Is there a threshold of its own for the averaged score?
     pub fn tracked(&self) -> bool {
@@ -398,6 +405,6 @@ impl Run<'_> {
 }
 
 /// The loss of a row at given scores.
-pub fn loss_of(run: &Run, seen: &Seen, t: usize, z: &[f64], theta: f64) -> f64 {
-    loss(&run.config.loss, z, &run.case.rows[t].y, seen.class, theta)
+pub fn loss_of(run: &Run, seen: &Seen, z: &[f64], theta: f64) -> f64 {
+    loss(&run.config.loss, z, seen.target(), seen.class, theta)
 }

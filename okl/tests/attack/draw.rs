@@ -38,7 +38,10 @@ pub fn one(rng: &mut Rng, family: &'static str, seed: u64) -> Case {
     if family == "bank" {
         leave_out(rng, &mut settings);
     }
-    let reads = operator(rng, family, reads, &mut settings);
+    let mut reads = operator(rng, family, reads, &mut settings);
+    if reads == Reads::Sign && rng.chance(0.3) {
+        reads = Reads::Label;
+    }
     let longest = if rng.chance(0.1) { 300 } else { 90 };
     let n = if family == "rates" { 60 + rng.below(if longest > 100 { 1500 } else { 400 }) } else { 5 + rng.below(longest) };
     let d = if rng.chance(0.1) { 20 + rng.below(30) } else { 1 + rng.below(6) };

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use okl::config::{Member, OperatorRule};
 use okl::head::{Average, Head};
+use okl::loss::{Loss, Reads};
 use okl::step::AnyStep;
 use okl::{Config, Learner};
 
@@ -86,6 +87,8 @@ pub struct Seen {
     pub point: usize,
     /// The class of the row, by its number.
     pub class: Option<usize>,
+    /// The target as the loss reads it: for two classes and a loss that reads a sign, -1 or +1.
+    pub y: Option<Target>,
 }
 
 /// A run under way.
@@ -154,7 +157,8 @@ impl<'a> Run<'a> {
     /// Learns row `t` and follows it.
     pub fn step(&mut self, t: usize) -> Result<Seen, Failure> {
         let row = &self.case.rows[t];
-        let mut seen = Seen { theta: self.learner.theta(), class: self.class(row), ..Seen::default() };
+        let class = self.class(row);
+        let mut seen = Seen { theta: self.learner.theta(), class, y: Some(self.read(row, class)), ..Seen::default() };
         let before = self.learner.examples();
         let mut slot = None;
         let columns = self.case.columns(t, t + 1);
@@ -178,6 +182,14 @@ impl<'a> Run<'a> {
         }
         seen.point = self.points.number(&x);
         Ok(seen)
+    }
+
+    /// A row's target as the loss reads it: of two classes the second one to appear is the positive one.
+    fn read(&self, row: &Row, class: Option<usize>) -> Target {
+        match (self.config.loss.reads(), class) {
+            (Reads::Sign, Some(class)) => Target::Numbers(vec![if class == 1 { 1.0 } else { -1.0 }]),
+            _ => row.y.clone(),
+        }
     }
 
     /// The number of a row's class, in order of appearance or as listed.

@@ -53,9 +53,9 @@ impl Ledger {
         for h in 0..self.losses.len() {
             let shadow = &run.shadows[h];
             let z = run.score(&Voice { head: h, mean: false }, seen.point, outputs);
-            self.losses[h] += weight * loss_of(run, seen, t, &z, seen.theta);
+            self.losses[h] += weight * loss_of(run, seen, &z, seen.theta);
             let rounding = run.score_rounding(&Voice { head: h, mean: false }, seen.point);
-            let slope = norm(&gradient(run, seen, t, &z, 1e200));
+            let slope = norm(&gradient(run, seen, &z, 1e200));
             self.roundings[h] += weight * rounding * (slope + rounding);
             let head = &run.learner.engine().heads()[h];
             let quiet = head.last_update().1.iter().all(|a| *a == 0.0);
@@ -67,7 +67,7 @@ impl Ledger {
                 self.sizes[h] += run.points.inner(&shadow.shape, &shadow.live, &shadow.live);
             }
         }
-        self.bank += weight * loss_of(run, seen, t, &seen.scores, seen.theta);
+        self.bank += weight * loss_of(run, seen, &seen.scores, seen.theta);
         self.rows.push((t, seen.clone()));
     }
 
@@ -115,7 +115,7 @@ impl Ledger {
         for (row, seen) in &self.rows {
             let mut z = run.points.eval(shape, &competitor.u, seen.point, outputs);
             z.iter_mut().zip(&competitor.offset).for_each(|(z, b)| *z += b);
-            losses += run.case.rows[*row].weight * loss_of(run, seen, *row, &z, seen.theta);
+            losses += run.case.rows[*row].weight * loss_of(run, seen, &z, seen.theta);
         }
         let norm2 = run.points.inner(shape, &competitor.u, &competitor.u).max(0.0);
         Bill { losses, norm: norm2.sqrt(), offset: norm(&competitor.offset) }
@@ -206,7 +206,7 @@ impl Ledger {
                 let eta = 1.0 / (lambda * t + t.sqrt()) / run.points.reach(shape, seen.point).powi(2).max(1.0);
                 let mut z = run.points.eval(shape, &u, seen.point, outputs);
                 z.iter_mut().zip(&b).for_each(|(z, b)| *z += b);
-                let xi = gradient(run, seen, *row, &z, 10.0);
+                let xi = gradient(run, seen, &z, 10.0);
                 let weight = run.case.rows[*row].weight.min(1.0);
                 u.scale(1.0 - eta * lambda);
                 u.add(seen.point, &xi.iter().map(|g| -eta * weight * g).collect::<Vec<_>>());
@@ -220,12 +220,12 @@ impl Ledger {
 }
 
 /// The gradient of the loss by differences, cut off where it is large.
-fn gradient(run: &Run, seen: &Seen, row: usize, z: &[f64], largest: f64) -> Vec<f64> {
+fn gradient(run: &Run, seen: &Seen, z: &[f64], largest: f64) -> Vec<f64> {
     let step = 1e-6 * norm(z).max(1.0);
     let at = |i: usize, by: f64| {
         let mut moved = z.to_vec();
         moved[i] += by;
-        loss_of(run, seen, row, &moved, seen.theta)
+        loss_of(run, seen, &moved, seen.theta)
     };
     (0..z.len()).map(|i| ((at(i, step) - at(i, -step)) / (2.0 * step)).clamp(-largest, largest)).collect()
 }

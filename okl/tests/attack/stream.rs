@@ -8,6 +8,8 @@ use crate::rng::Rng;
 pub enum Reads {
     /// -1 or +1.
     Sign,
+    /// One of two classes, for a loss that reads a sign.
+    Label,
     /// A class out of so many.
     Class(usize),
     /// So many numbers.
@@ -96,6 +98,8 @@ fn target(rng: &mut Rng, plan: &Plan, x: &[f64], reads: Reads) -> Target {
             let sign = if signal + 0.3 * rng.normal() > 0.0 { 1.0 } else { -1.0 };
             Target::Numbers(vec![sign])
         }
+        Reads::Label if signal + 0.3 * rng.normal() > 0.0 => Target::Class(3),
+        Reads::Label => Target::Class(-2),
         Reads::Class(count) => Target::Class(((signal * 2.0 + 0.5 * rng.normal()).floor() as i64).rem_euclid(count as i64)),
         Reads::Numbers(outputs) => {
             Target::Numbers((0..outputs).map(|o| plan.target_scale * (signal + 0.3 * o as f64 + 0.2 * rng.normal())).collect())
