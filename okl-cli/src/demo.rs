@@ -164,7 +164,9 @@ fn list_alerts(run: &Run, novel: &[u64]) -> anyhow::Result<()> {
         strongest.iter().filter(injected).count(),
         strongest.len()
     ))?;
-    words::certificates(&run.learner).iter().try_for_each(|line| say(&(words::wrapped(line, "  ") + "\n")))?;
+    words::certificates(&run.learner, words::Measured::default())
+        .iter()
+        .try_for_each(|line| say(&(words::wrapped(line, "  ") + "\n")))?;
     say("The five strongest:\n")?;
     for alert in strongest.iter().take(5) {
         let known = if injected(&alert) { "  (injected)" } else { "" };
@@ -181,7 +183,7 @@ fn leave_behind(folder: &Path, adapted: &mut Learned, scheduled: &Run) -> anyhow
     let config = run.learner.config().to_json();
     let decision = run.decision(&schema.names(), "moon")?;
     let report = Report {
-        certificates: &words::certificates(&run.learner),
+        certificates: &words::certificates(&run.learner, words::Measured::default()),
         rivals: &[("a fixed schedule".to_owned(), &scheduled.history)],
         decision: decision.as_ref(),
         ..Report::new("Two moons that turn and jump", "okl demo", &summary, &run.history, &config)

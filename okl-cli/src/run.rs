@@ -8,7 +8,9 @@ use okl::{Batch, Label, Learner, Step, Targets};
 
 use crate::input::Chunk;
 use crate::metrics::{Metrics, Observed, Summary, Target, Task};
+use crate::past::{Past, Reservoir};
 use crate::report::{Alert, Alerts, Decision, History, Point, Reading, Samples};
+use crate::scoring::quantile;
 use crate::signals;
 use crate::watch::{Refused, Seen, Watch, numbers_only};
 
@@ -24,8 +26,12 @@ const BLOCK: u64 = 256;
 pub struct Run {
     /// The learner.
     pub learner: Learner,
-    /// How good it is.
+    /// Progressive figures: every row is judged the first time it is seen, before it is learned.
     pub metrics: Metrics,
+    /// From the second pass on: figures of the current pass, over rows that have been learned before.
+    pub training: Option<Training>,
+    /// A random sample of the rows.
+    pub reservoir: Reservoir,
     /// Its course.
     pub history: History,
     /// What it found novel.
@@ -35,9 +41,20 @@ pub struct Run {
     classes: Vec<Label>,
     index: HashMap<Label, usize>,
     left: Left,
+    /// Rows visited, in all passes; and examples in the passes that are complete.
+    visited: u64,
+    before_pass: u64,
     started: Instant,
     learning: Duration,
     last: (Instant, u64),
+}
+
+/// Figures over rows that have been learned before: training error.
+pub struct Training {
+    /// The pass, from 1; 2 or later.
+    pub pass: u64,
+    /// Of this pass.
+    pub metrics: Metrics,
 }
 
 /// What the rows of a block left behind.
@@ -71,26 +88,71 @@ impl Run {
     pub fn new(learner: Learner, task: Task) -> Self {
         let classes = learner.classes().to_vec();
         let index = classes.iter().cloned().zip(0..).collect();
-        let outputs = if task == Task::Classes { classes.len() } else { 0 };
+        let metrics = metrics(&learner, task, classes.len());
         let now = Instant::now();
         Run {
             learner,
-            metrics: Metrics::new(task, outputs),
+            metrics,
+            training: None,
+            reservoir: Reservoir::default(),
             history: History::default(),
             alerts: Alerts::default(),
             samples: Samples::default(),
             classes,
             index,
             left: Left::default(),
+            visited: 0,
+            before_pass: 0,
             started: now,
             learning: Duration::ZERO,
             last: (now, 0),
         }
     }
 
-    /// Rows so far.
+    /// Rows so far, counted again in every pass.
     pub fn rows(&self) -> u64 {
-        self.metrics.rows()
+        self.visited
+    }
+
+    /// Examples so far, counted again in every pass.
+    pub fn examples(&self) -> u64 {
+        self.before_pass + self.current().examples()
+    }
+
+    /// The figures that grow now: progressive ones in the first pass, training errors after it.
+    pub fn current(&self) -> &Metrics {
+        self.training.as_ref().map_or(&self.metrics, |training| &training.metrics)
+    }
+
+    /// The same, to add to.
+    pub fn current_mut(&mut self) -> &mut Metrics {
+        self.training.as_mut().map_or(&mut self.metrics, |training| &mut training.metrics)
+    }
+
+    /// The rows come again: what is counted from here on is training error.
+    pub fn begin_pass(&mut self, pass: u64) {
+        self.before_pass = self.examples();
+        let metrics = metrics(&self.learner, self.metrics.task(), self.classes.len());
+        self.training = Some(Training { pass, metrics });
+    }
+
+    /// Rows that were learned by an earlier run over the same data: they belong to the sample of past rows.
+    pub fn recall(&mut self, chunk: &Chunk, rows: Range<usize>) {
+        let task = self.metrics.task();
+        rows.filter(|row| is_example(chunk, *row, task)).for_each(|row| self.reservoir.offer(chunk, row));
+    }
+
+    /// The model as it stands, on a sample of the rows it has learned; none before the first.
+    ///
+    /// # Errors
+    /// Those of the learner.
+    pub fn past(&self, targets: &[String]) -> okl::Result<Option<Past>> {
+        let task = self.metrics.task();
+        let expected = match task {
+            Task::Novelty => self.learner.alert_rate().map(|rate| rate.nu),
+            _ => self.metrics.error(),
+        };
+        Past::measure(&self.reservoir, &self.learner, task, expected, targets)
     }
 
     /// Seconds since the beginning.
@@ -105,9 +167,18 @@ impl Run {
 
     /// The figures; `targets` are the outputs' names, where they are numbers.
     pub fn summary(&self, targets: &[String]) -> Summary {
-        match self.metrics.task() {
-            Task::Numbers => self.metrics.summary(targets),
-            _ => self.metrics.summary(&self.class_names()),
+        self.summary_of(&self.metrics, targets)
+    }
+
+    /// The pass and its figures, if the rows have come again.
+    pub fn training_summary(&self, targets: &[String]) -> Option<(u64, Summary)> {
+        self.training.as_ref().map(|training| (training.pass, self.summary_of(&training.metrics, targets)))
+    }
+
+    fn summary_of(&self, metrics: &Metrics, targets: &[String]) -> Summary {
+        match metrics.task() {
+            Task::Numbers => metrics.summary(targets),
+            _ => metrics.summary(&self.class_names()),
         }
     }
 
@@ -130,7 +201,7 @@ impl Run {
             self.learn_block(chunk, &labels, first..last)?;
             self.observe(chunk, &labels, first..last, watch)?;
             first = last;
-            if self.history.due(self.metrics.examples()) {
+            if self.history.due(self.examples()) {
                 self.record();
             }
             if self.rows().is_power_of_two() || self.rows() == watch.next_pause(self.rows() - 1) {
@@ -179,8 +250,14 @@ impl Run {
     /// Counts what a block left behind and shows it to whoever watches.
     fn observe(&mut self, chunk: &Chunk, labels: &[Label], rows: Range<usize>, watch: &mut impl Watch) -> anyhow::Result<()> {
         let (d, task) = (chunk.features, self.metrics.task());
-        let Run { metrics, alerts, samples, classes, index, left, .. } = self;
+        let Run { metrics, training, reservoir, visited, alerts, samples, classes, index, left, .. } = self;
+        let first_visit = training.is_none();
+        let metrics = training.as_mut().map_or(metrics, |training| &mut training.metrics);
         for (row, step) in rows.zip(left.steps()) {
+            *visited += 1;
+            if first_visit && is_example(chunk, row, task) {
+                reservoir.offer(chunk, row);
+            }
             chunk.bad_before(row).try_for_each(|line| watch.skipped(line))?;
             let class = metrics.said(step.scores).and_then(|c| Some((c, classes.get(c)?)));
             watch.seen(&Seen { line: chunk.lines[row], step: &step, class })?;
@@ -192,7 +269,7 @@ impl Run {
             let weight = chunk.weights.as_ref().map_or(1.0, |w| w[row]);
             let alert = step.outside.filter(|_| task == Task::Novelty);
             metrics.add(&Observed { scores: step.scores, target, loss: step.loss, weight, alert });
-            if alert == Some(true) {
+            if alert == Some(true) && first_visit {
                 let (line, examples) = (chunk.lines[row], metrics.examples());
                 alerts.push(Alert { line, examples, score: step.scores[0], threshold: step.threshold.unwrap_or(0.0) });
             }
@@ -222,14 +299,30 @@ impl Run {
     /// Keeps a point of the run's course.
     pub fn record(&mut self) {
         let (then, before) = self.last;
-        let (now, examples) = (Instant::now(), self.metrics.examples());
+        let (now, examples) = (Instant::now(), self.examples());
         let seconds = (now - then).as_secs_f64();
         let speed = (seconds > 0.05 && examples > before).then(|| (examples - before) as f64 / seconds);
-        self.history.record(Point::now(&self.learner, &self.metrics, speed));
+        let point = Point::now(&self.learner, &self.metrics, speed);
+        self.history.record(match &self.training {
+            Some(training) => point.in_training(examples, &training.metrics),
+            None => point,
+        });
         if speed.is_some() {
             self.last = (now, examples);
         }
     }
+}
+
+/// Figures for this learner, before the first row.
+fn metrics(learner: &Learner, task: Task, classes: usize) -> Metrics {
+    let known = if task == Task::Classes { classes } else { 0 };
+    Metrics::new(task, known).with_quantile(quantile(learner.config()))
+}
+
+/// Is the row learned, not only predicted? Then it has a target (but for novelty) and a weight.
+fn is_example(chunk: &Chunk, row: usize, task: Task) -> bool {
+    let known = task == Task::Novelty || chunk.known[row];
+    known && chunk.weights.as_ref().is_none_or(|weights| weights[row] > 0.0)
 }
 
 /// Some rows of a chunk as a learner takes them; `labels` are those of the whole chunk, where the task is about classes.

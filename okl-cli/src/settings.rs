@@ -127,10 +127,12 @@ pub fn label(text: &str) -> Label {
 }
 
 /// What the data look like, as far as a choice depends on it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Look {
     /// What is to be predicted.
     pub task: Task,
+    /// Why, if the first rows decided it; none if it was asked for.
+    pub why: Option<String>,
     /// Distinct classes among the first rows.
     pub classes: usize,
     /// Columns that are learned from, so far.
@@ -161,13 +163,15 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
         }
     };
     let (had_loss, had_budget) = (table.contains_key("loss"), table.contains_key("budget"));
-    let (loss, why) = match look.task {
-        Task::Classes if look.classes == 2 => ("hinge", "the target has two values"),
-        Task::Classes => ("max_margin", "the target is a class"),
-        Task::Numbers => ("squared", "the target is a number"),
-        Task::Novelty => ("nu_novelty", "no target: rows unlike those before them are alerts"),
+    let declared = table.get("classes").and_then(Value::as_array).map(Vec::len);
+    let (loss, why) = match (look.task, declared) {
+        (Task::Classes, Some(2)) => ("hinge", "two classes are given"),
+        (Task::Classes, None) if look.why.is_some() && look.classes == 2 => ("hinge", "the target has two values"),
+        (Task::Classes, _) => ("max_margin", "for any number of classes"),
+        (Task::Numbers, _) => ("squared", "the target is a number"),
+        (Task::Novelty, _) => ("nu_novelty", "no target: rows unlike those before them are alerts"),
     };
-    choose(&mut table, "loss", json!(loss), why);
+    choose(&mut table, "loss", json!(loss), look.why.as_deref().unwrap_or(why));
     choose(&mut table, "kernel", json!("gaussian"), "a good first choice");
     if look.sparse {
         choose(&mut table, "anchor", json!("none"), "absent features stay zero");

@@ -45,52 +45,74 @@ pub fn bar(quiet: bool) -> ProgressBar {
 /// Writes the table to standard error, unless it is to be quiet.
 pub struct Table {
     quiet: bool,
-    started: bool,
+    /// What the header that was written last is about: training errors or progressive ones.
+    training: Option<bool>,
+    /// Rows at the last line.
+    at: u64,
 }
 
 impl Table {
     /// Nothing yet.
     pub fn new(quiet: bool) -> Self {
-        Table { quiet, started: false }
+        Table { quiet, training: None, at: 0 }
     }
 
-    /// One line; "since last" begins anew.
+    /// One line, unless there has been one for this row; "since last" begins anew.
     pub fn line(&mut self, run: &mut Run) {
+        if std::mem::replace(&mut self.at, run.rows()) == run.rows() {
+            return;
+        }
+        let training = run.training.is_some();
         if !self.quiet {
-            if !std::mem::replace(&mut self.started, true) {
-                note(header(run.metrics.task()));
+            if self.training.replace(training) != Some(training) {
+                note(legend(run.metrics.task(), training));
             }
             note(row(run));
         }
-        run.metrics.mark();
+        run.current_mut().mark();
     }
 }
 
-fn header(task: Task) -> String {
-    let error = match task {
-        Task::Classes => "error %",
-        Task::Numbers => "mean |r|",
-        Task::Novelty => "alerts %",
+/// The header, and above it what its columns mean.
+fn legend(task: Task, training: bool) -> String {
+    let past = match task {
+        Task::Classes => "past %: the model as it stands on up to 1,000 of the rows it has learned",
+        Task::Numbers => "past |r|: the model as it stands on up to 1,000 of the rows it has learned",
+        Task::Novelty => "past %: alerts of the model as it stands on up to 1,000 past rows",
     };
-    aligned(["avg loss", "since last", "examples", error, "terms", "step", "rows/s"])
+    let again = "later passes: the rows have been learned before, so these are training errors";
+    format!("{}\n{}", if training { again } else { past }, header(task, training))
+}
+
+fn header(task: Task, training: bool) -> String {
+    let [error, past] = match (task, training) {
+        (Task::Classes, false) => ["error %", "past %"],
+        (Task::Classes, true) => ["train %", "past %"],
+        (Task::Numbers, false) => ["mean |r|", "past |r|"],
+        (Task::Numbers, true) => ["train |r|", "past |r|"],
+        (Task::Novelty, _) => ["alerts %", "past %"],
+    };
+    aligned(["avg loss", "since last", "examples", error, past, "terms", "step", "rows/s"])
 }
 
 fn row(run: &Run) -> String {
-    let metrics = &run.metrics;
+    let metrics = run.current();
     let number = |v: Option<f64>| v.map_or_else(|| "-".into(), figure);
     let scale = if metrics.task() == Task::Numbers { 1.0 } else { 100.0 };
-    let speed = metrics.rows() as f64 / run.seconds().max(1e-9);
+    let speed = run.rows() as f64 / run.seconds().max(1e-9);
+    let past = run.past(&[]).ok().flatten().and_then(|past| past.error);
     aligned([
         number(metrics.average_loss()),
         number(metrics.loss_since()),
-        metrics.examples().to_string(),
+        run.examples().to_string(),
         number(metrics.error().map(|e| scale * e)),
+        number(past.map(|e| scale * e)),
         run.learner.terms().to_string(),
         figure(run.learner.eta()),
         count(speed.round()),
     ])
 }
 
-fn aligned<T: Display>([a, b, c, d, e, f, g]: [T; 7]) -> String {
-    format!("{a:>10} {b:>10} {c:>10} {d:>9} {e:>7} {f:>9} {g:>10}")
+fn aligned<T: Display>([a, b, c, d, p, e, f, g]: [T; 8]) -> String {
+    format!("{a:>10} {b:>10} {c:>10} {d:>9} {p:>8} {e:>7} {f:>9} {g:>10}")
 }

@@ -1,9 +1,11 @@
 //! A model in words.
 
 use okl::Learner;
+use okl::certificate::AlertRate;
 use okl::config::Member;
 use okl::head::Average;
 use okl::kernel::DotKernel;
+use okl::loss::{Loss, Reads};
 use serde_json::{Value, json};
 
 use crate::args::Inspect;
@@ -21,31 +23,83 @@ const LISTED: usize = 4;
 /// A longer number is shortened; `--json` has all of it.
 const DIGITS: usize = 8;
 
+/// What was measured beside a model: a bound that is larger says nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Measured {
+    /// The standard deviation of its scores.
+    pub score_deviation: Option<f64>,
+    /// The sum of its losses.
+    pub total_loss: Option<f64>,
+}
+
+/// Does a bound on the change of a score say anything? Not if it is larger than the scores' own deviation. Where that is not
+/// known the norm of f stands in: scores are usually much smaller, so the bound must be below a tenth of it.
+pub fn is_useful(bound: f64, norm: f64, score_deviation: Option<f64>) -> bool {
+    bound < score_deviation.unwrap_or(0.1 * norm)
+}
+
 /// What is certain about a run, a line each.
-pub fn certificates(learner: &Learner) -> Vec<String> {
-    let mut lines = Vec::new();
+pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
+    let mut lines = vec![truncation(learner, measured)];
+    lines.extend(learner.alert_rate().map(|rate| rate_in_words(learner, &rate)));
     let norm = learner.norm2().max(0.0).sqrt();
-    match learner.truncation_error() {
-        0.0 => lines.push(format!("Nothing was dropped: f is exact, |f| = {}.", figure(norm))),
-        error => {
-            lines.push(format!("What was dropped or merged is worth at most {} in norm; |f| <= {}.", figure(error), figure(norm)))
-        }
-    }
-    if let Some(rate) = learner.alert_rate() {
+    if let (Some(bound), Some(loss)) = (learner.regret_bound(norm, 0.0), measured.total_loss)
+        && bound < loss
+    {
+        let each = figure(bound / learner.examples().max(1) as f64);
         lines.push(format!(
-            "Outside: {} of the examples, asked for {}; it cannot be further off than {}.",
-            percent(rate.rate),
-            percent(rate.nu),
-            percent(rate.bound)
+            "Losses and penalties add up to at most {} more than those of the best fixed function of the same norm: {each} per example.",
+            figure(bound)
         ));
     }
-    if let Some(bound) = learner.regret_bound(norm, 0.0) {
-        lines.push(format!("Regret against any function of norm up to {}: at most {} in total.", figure(norm), figure(bound)));
-    }
     if learner.skipped() > 0 {
-        lines.push(format!("{} steps would have left a number that is not finite and were not taken.", learner.skipped()));
+        lines.push(format!("{} steps were skipped: their result would not have been finite.", count(learner.skipped() as f64)));
     }
     lines
+}
+
+/// How much terms that were dropped or merged can matter.
+fn truncation(learner: &Learner, measured: Measured) -> String {
+    let (lost, norm) = (learner.truncation_error(), learner.norm2().max(0.0).sqrt());
+    if lost == 0.0 {
+        return "No term has been dropped or merged: the model is exact.".into();
+    }
+    let nothing = "Terms have been dropped or merged to stay within the budget. No useful bound on the effect is known.";
+    match largest_diagonal(learner).map(|diagonal| lost * diagonal.sqrt()) {
+        Some(change) if is_useful(change, norm, measured.score_deviation) => {
+            format!("Terms dropped or merged so far can change a score by at most {}.", figure(change))
+        }
+        None if lost < 0.1 * norm => {
+            format!(
+                "Terms dropped or merged so far have a norm of at most {}; that of the model is {}.",
+                figure(lost),
+                figure(norm)
+            )
+        }
+        _ => nothing.into(),
+    }
+}
+
+/// The largest k(x, x); none if it depends on x, or an operator multiplies it.
+fn largest_diagonal(learner: &Learner) -> Option<f64> {
+    let kernels = learner.engine().terms().space().kernels();
+    let constant = learner.config().operator.is_none() && kernels.iter().all(DotKernel::translation_invariant);
+    constant.then(|| kernels.iter().map(|kernel| f64::from(kernel.eval(0.0, 0.0, 0.0))).fold(0.0, f64::max))
+}
+
+/// The share of examples outside, beside the one that was asked for.
+fn rate_in_words(learner: &Learner, rate: &AlertRate) -> String {
+    let name = match learner.config().loss.reads() {
+        Reads::Nothing => "Alert rate",
+        Reads::Sign | Reads::Class => "Examples inside the margin:",
+        Reads::Number | Reads::Vector => "Targets outside the tube or scale:",
+    };
+    // |rate - nu| below nu says that there are some; a larger bound says nothing.
+    let guarantee = match rate.bound < rate.nu.min(1.0 - rate.nu) {
+        true => format!(", guaranteed within {} percentage points", figure(100.0 * rate.bound)),
+        false => String::new(),
+    };
+    format!("{name} {} (requested {}{guarantee}).", percent(rate.rate), percent(rate.nu))
 }
 
 /// `okl inspect`.
@@ -66,7 +120,7 @@ fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_js
         "feature_names": names, "outputs": learner.outputs(), "classes": learner.classes(), "eta": learner.eta(), "theta": learner.theta(),
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate(),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "width": m.width })).collect::<Vec<_>>(),
-        "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner),
+        "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, Measured::default()),
     })
 }
 
@@ -90,7 +144,7 @@ fn in_words(learner: &Learner, names: &[String]) -> String {
     let settings = settings.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
     let settings = settings.map(|(name, value)| named(&format!("  {name}"), &shorthand(value)));
     let lines = lines.iter().map(|(name, value)| named(name, value));
-    let certificates = certificates(learner);
+    let certificates = certificates(learner, Measured::default());
     let certificates = certificates.iter().map(|line| wrapped(line, "  "));
     lines.chain(["settings".into()]).chain(settings).chain(certificates).map(|line| format!("  {line}\n")).collect()
 }

@@ -23,3 +23,5 @@ mod predictions;
 mod resume;
 #[path = "cli/support.rs"]
 mod support;
+#[path = "cli/truth.rs"]
+mod truth;

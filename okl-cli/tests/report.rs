@@ -6,5 +6,7 @@ mod course;
 mod document;
 #[path = "report/figures.rs"]
 mod figures;
+#[path = "report/past.rs"]
+mod past;
 #[path = "report/support.rs"]
 mod support;

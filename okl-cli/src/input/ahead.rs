@@ -5,13 +5,14 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::error::{InputError, Trouble};
-use super::{Chunk, Files, Schema};
+use super::{Chunk, Files, Format, Schema};
 
 /// Chunks in order, parsed ahead; an error is the last item.
 pub struct ReadAhead {
     chunks: Receiver<Result<Chunk, InputError>>,
     thread: Option<JoinHandle<()>>,
     schema: Schema,
+    format: Format,
     places: Places,
 }
 
@@ -34,7 +35,7 @@ impl Places {
 pub fn read_ahead(reader: impl Into<Files>, depth: usize) -> Result<ReadAhead, InputError> {
     let mut reader = reader.into();
     let file = reader.file().to_string();
-    let schema = reader.schema().clone();
+    let (schema, format) = (reader.schema().clone(), reader.format());
     let (send, chunks) = sync_channel(depth.max(1));
     let work = move || {
         while let Some(chunk) = reader.next().transpose() {
@@ -46,7 +47,7 @@ pub fn read_ahead(reader: impl Into<Files>, depth: usize) -> Result<ReadAhead, I
     };
     let thread = thread::Builder::new().name("okl-read".into()).spawn(work);
     let thread = thread.map_err(|e| InputError::new(Trouble::Io, &file, format!("cannot start a thread to read it: {e}")))?;
-    Ok(ReadAhead { chunks, thread: Some(thread), schema, places: Places(vec![0]) })
+    Ok(ReadAhead { chunks, thread: Some(thread), schema, format, places: Places(vec![0]) })
 }
 
 /// How often someone who waits for input is asked whether he still wants it.
@@ -56,6 +57,11 @@ impl ReadAhead {
     /// The schema as of the chunk that was returned last, whatever has been parsed since.
     pub fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    /// How the input is written.
+    pub fn format(&self) -> Format {
+        self.format
     }
 
     /// Where the files begin of which chunks have been returned.

@@ -80,6 +80,12 @@ impl Targets {
         self.numbers().filter(|_| self.width > 0).map(|all| &all[row * self.width..(row + 1) * self.width])
     }
 
+    /// Bytes that the values take.
+    pub fn bytes(&self) -> usize {
+        let words: usize = self.words.iter().map(String::len).sum();
+        size_of_val(&self.values[..]) + size_of_val(&self.texts[..]) + words
+    }
+
     /// The first target that is text: its row in the chunk, which target, and the text.
     pub fn first_text(&self) -> Option<(usize, usize, &str)> {
         let at = self.texts.iter().position(|t| *t > 0)?;

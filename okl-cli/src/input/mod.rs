@@ -44,7 +44,7 @@ pub use error::{InputError, Trouble};
 pub use files::Files;
 pub use lines::LONGEST_LINE;
 pub use schema::{Feature, Features, Schema};
-pub use whole::Whole;
+pub use whole::{Whole, gather};
 
 use body::Body;
 use builder::Builder;

@@ -52,22 +52,27 @@ impl Whole {
 
     /// Some of the good rows, in any order, as wide as the widest.
     pub fn gather(&self, rows: &[u32]) -> Chunk {
-        let mut out = Chunk { rows: rows.len(), features: self.features, ..Chunk::default() };
-        let from =
-            || rows.iter().map(|row| self.places[*row as usize]).map(|(chunk, at)| (&self.chunks[chunk as usize], at as usize));
-        for (chunk, at) in from() {
-            out.x.extend_from_slice(&chunk.x[at * chunk.features..(at + 1) * chunk.features]);
-            out.x.resize(out.x.len() + self.features - chunk.features, 0.0);
-            out.known.push(chunk.known[at]);
-            out.lines.push(chunk.lines[at]);
-        }
-        if self.chunks.iter().any(|c| c.weights.is_some()) {
-            out.weights = Some(from().map(|(chunk, at)| chunk.weights.as_ref().map_or(1.0, |w| w[at])).collect());
-        }
-        out.ids = from().map(|(chunk, at)| chunk.ids.as_ref().map(|ids| ids[at])).collect();
-        out.targets = gather_targets(from());
-        out
+        let places = rows.iter().map(|row| self.places[*row as usize]);
+        gather(places.map(|(chunk, at)| (&self.chunks[chunk as usize], at as usize)), self.features)
     }
+}
+
+/// Some rows of several chunks as one chunk of `features` features; narrower rows are filled up with zeros.
+pub fn gather<'a>(rows: impl Iterator<Item = (&'a Chunk, usize)> + Clone, features: usize) -> Chunk {
+    let mut out = Chunk { features, ..Chunk::default() };
+    for (chunk, at) in rows.clone() {
+        out.rows += 1;
+        out.x.extend_from_slice(&chunk.x[at * chunk.features..(at + 1) * chunk.features]);
+        out.x.resize(out.rows * features, 0.0);
+        out.known.push(chunk.known[at]);
+        out.lines.push(chunk.lines[at]);
+    }
+    if rows.clone().any(|(chunk, _)| chunk.weights.is_some()) {
+        out.weights = Some(rows.clone().map(|(chunk, at)| chunk.weights.as_ref().map_or(1.0, |w| w[at])).collect());
+    }
+    out.ids = rows.clone().map(|(chunk, at)| chunk.ids.as_ref().map(|ids| ids[at])).collect();
+    out.targets = gather_targets(rows);
+    out
 }
 
 fn gather_targets<'a>(rows: impl Iterator<Item = (&'a Chunk, usize)>) -> Targets {

@@ -11,7 +11,7 @@ use super::course::Course;
 use super::held_out;
 use crate::args::{Columns, Learn, Task as TaskName};
 use crate::clash::{self, Named};
-use crate::input::Chunk;
+use crate::input::{Chunk, Format};
 use crate::metrics::Task;
 use crate::predict::check_width;
 use crate::settings::{self, Look};
@@ -22,6 +22,8 @@ use crate::words::wrapped;
 
 /// Rows that are looked at before a loss is chosen.
 const LOOK: usize = 1024;
+/// Up to so many whole numbers look like classes.
+const FEW: usize = 100;
 
 /// What a configured loss is for.
 pub fn task_of(config: &Config) -> Task {
@@ -134,17 +136,46 @@ impl Targets {
         seen
     }
 
-    /// Text or two values are classes, everything else is numbers.
-    fn guess(&self) -> TaskName {
-        match !self.several && (self.text || self.values.len() <= 2) {
-            true => TaskName::Classes,
-            false => TaskName::Numbers,
+    /// What the targets are taken for, and why. Text and two values are classes, other targets are numbers. LIBSVM writes
+    /// classes as whole numbers; in VW a label is a number, unless all are 1 or -1.
+    fn guess(&self, format: Format) -> (TaskName, String) {
+        let (count, whole) = (self.values.len(), self.values.iter().all(|value| matches!(value, Label::Int(_))));
+        let signs = self.values.iter().all(|value| matches!(value, Label::Int(1 | -1)));
+        let (classes, few) = (|why: String| (TaskName::Classes, why), whole && count <= FEW);
+        let numbers = |why: &str| (TaskName::Numbers, why.to_owned());
+        match format {
+            _ if self.several => numbers("the targets are numbers"),
+            _ if self.text && count != 2 => classes("the target is text: a class".into()),
+            Format::Vw if signs => classes("all labels are 1 or -1".into()),
+            Format::Vw if count <= 2 => numbers("the label is a number; for classes add --task classes"),
+            Format::Libsvm if few && count > 2 => {
+                classes(format!("the labels are {count} whole numbers; if they are quantities add --task numbers"))
+            }
+            Format::Vw => numbers("the label is a number"),
+            _ if count == 2 => classes("the target has two values".into()),
+            _ if count < 2 => classes("the target has one value so far".into()),
+            _ if few => {
+                (TaskName::Numbers, format!("the target has {count} whole-number values; if they are classes add --task classes"))
+            }
+            _ => numbers("the target is a number"),
         }
+    }
+}
+
+/// What to type after a third class came to a loss for two.
+pub fn more_classes(args: &Learn) -> &'static str {
+    if args.stream.resume.is_some() {
+        "this model separates two classes; for more, learn a new model with --task classes"
+    } else if args.settings.loss.is_some() || args.settings.config.is_some() {
+        "this loss separates two classes; for more use --loss max_margin"
+    } else {
+        "the first rows had two classes, so okl chose a loss for two; for more run again with --task classes"
     }
 }
 
 /// Looks at the first rows, chooses what was not given, says so, and builds the learner.
 fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, course: &mut Course) -> anyhow::Result<Option<Learner>> {
+    let format = course.format();
     let first = course.look(if known.is_some() { 1 } else { LOOK })?;
     if first.is_empty() {
         return Ok(None);
@@ -156,12 +187,20 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, course: &
         Task::Numbers => TaskName::Numbers,
         Task::Novelty => TaskName::Novelty,
     });
-    let task = named.or(args.settings.task).unwrap_or_else(|| targets.guess());
+    let asked = named.or(args.settings.task);
+    let (task, why) = match asked {
+        Some(task) => (task, None),
+        None => {
+            let (task, why) = targets.guess(format);
+            (task, Some(why))
+        }
+    };
     let schema = course.schema();
     if task == TaskName::Classes && schema.targets.len() > 1 {
         return Err(usage(format!("--target {}: classes are learned one target at a time", schema.targets.join(","))));
     }
-    let look = Look { task, classes: targets.values.len(), features, targets: schema.targets.len(), sparse: schema.sparse };
+    let (classes, targets) = (targets.values.len(), schema.targets.len());
+    let look = Look { task, why, classes, features, targets, sparse: schema.sparse };
     let (config, said) = settings::choose(table, &look, args.settings.memory)?;
     if !args.show.quiet && !said.is_empty() {
         note("chosen, because not given:");

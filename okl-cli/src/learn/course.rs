@@ -34,7 +34,7 @@ pub struct Course {
 
 enum Rows {
     Streamed(ReadAhead),
-    Shuffled { whole: Whole, places: Places, schema: Schema, order: Vec<u32>, next: usize },
+    Shuffled { whole: Whole, places: Places, schema: Schema, format: Format, order: Vec<u32>, next: usize },
 }
 
 impl Course {
@@ -95,7 +95,7 @@ impl Course {
     fn shuffle(&mut self) -> anyhow::Result<()> {
         let Rows::Streamed(chunks) = &mut self.rows else { return Ok(()) };
         let whole = Whole::read(chunks.by_ref())?;
-        let (schema, rows) = (chunks.schema().clone(), whole.rows() as u64);
+        let (schema, format, rows) = (chunks.schema().clone(), chunks.format(), whole.rows() as u64);
         let places = chunks.places();
         if let Some(before) = self.position.shuffled.replace(rows).filter(|before| *before != rows) {
             bail!("{}: has {rows} rows, but the model drew from {before}; --continue needs the same file", self.data.join(", "));
@@ -108,7 +108,8 @@ impl Course {
         }
         self.position.print = whole.print();
         self.before = self.position.rows;
-        self.rows = Rows::Shuffled { whole, places, schema, order: Vec::new(), next: self.position.rows as usize };
+        let next = self.position.rows as usize;
+        self.rows = Rows::Shuffled { whole, places, schema, format, order: Vec::new(), next };
         self.draw();
         Ok(())
     }
@@ -154,6 +155,52 @@ impl Course {
             self.begin_pass()?;
         }
         Ok(None)
+    }
+
+    /// The pass, from 1.
+    pub fn pass(&self) -> u64 {
+        self.position.pass + 1
+    }
+
+    /// Has the model learned other data before these?
+    pub fn had_other_data(&self) -> bool {
+        self.position.ids > 0
+    }
+
+    /// How the data are written.
+    pub fn format(&self) -> Format {
+        match &self.rows {
+            Rows::Streamed(chunks) => chunks.format(),
+            Rows::Shuffled { format, .. } => *format,
+        }
+    }
+
+    /// Hands out the rows that the model consumed before this run the first time over the data, in their order then: a chunk
+    /// and how many of its rows. False if the data cannot be read a second time, or were not read to the end.
+    ///
+    /// # Errors
+    /// Those of the reader.
+    pub fn consumed(&self, mut each: impl FnMut(&Chunk, usize)) -> anyhow::Result<bool> {
+        let (first, rows) = (self.began == 0, self.position.rows);
+        if let (Rows::Shuffled { whole, .. }, Some(seed)) = (&self.rows, self.position.way.shuffle) {
+            let order = random::order(whole.rows(), seed, 0);
+            let consumed = if first { &order[..order.len().min(rows as usize)] } else { &order[..] };
+            consumed.chunks(DRAWN).map(|part| whole.gather(part)).for_each(|chunk| each(&chunk, chunk.rows));
+            return Ok(true);
+        }
+        if !self.data.iter().all(|file| std::fs::metadata(file).is_ok_and(|file| file.is_file())) {
+            return Ok(false);
+        }
+        let options = Options { after_line: 0, consumed: None, ..self.options.clone() };
+        let mut chunks = read_ahead(Files::open(&self.data, options)?, AHEAD)?;
+        while let Some(chunk) = chunks.next_unless(interrupted).transpose()? {
+            let consumed = if first { chunk.lines.partition_point(|line| *line <= rows) } else { chunk.rows };
+            each(&chunk, consumed);
+            if consumed < chunk.rows {
+                return Ok(true);
+            }
+        }
+        Ok(!interrupted())
     }
 
     /// Is this the first time over the data?

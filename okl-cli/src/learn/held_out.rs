@@ -1,45 +1,30 @@
 //! A held-out file, scored with the model as it stands.
 
 use anyhow::Context;
-use okl::{Batch, Label, Learner, Workspace};
+use okl::Learner;
 
 use crate::input::{InputError, Options, Reader, Schema, read_ahead};
-use crate::metrics::{Metrics, Observed, Summary, Target, Task};
-use crate::predict::fitted;
+use crate::metrics::{Summary, Task};
+use crate::scoring::Scoring;
 use crate::store::Way;
 use crate::usage::usage;
 use crate::watch::numbers_only;
 
-/// Scores every row of the file, which is written and read as the one that was learned. A class that the model has never seen counts as a mistake.
+/// Scores every row of the file, which is written and read as the one that was learned.
 ///
 /// # Errors
 /// Those of the file.
 pub fn score(learner: &Learner, task: Task, path: &str, schema: &Schema, way: &Way) -> anyhow::Result<Summary> {
-    let mut classes: Vec<Label> = learner.classes().to_vec();
-    let mut metrics = Metrics::new(task, if task == Task::Classes { classes.len() } else { 0 });
     let options = options(task, schema, way);
-    let mut workspace = Workspace::default();
+    let mut scoring = Scoring::new(learner, task);
     for chunk in read_ahead(Reader::open(path, options)?, 4)? {
         let chunk = chunk?;
         if task == Task::Numbers {
             numbers_only(&chunk).map_err(|refused| refused.of(path, schema))?;
         }
-        let scores =
-            learner.predict_batch(&mut workspace, &Batch::of_f64(&fitted(&chunk, learner.features()), learner.features()))?;
-        let labels = if task == Task::Classes { chunk.targets.labels() } else { Vec::new() };
-        for row in 0..chunk.rows {
-            let target = match task {
-                Task::Classes if chunk.known[row] => Target::Class(place(&labels[row], &mut classes)),
-                Task::Numbers if chunk.known[row] => chunk.targets.row(row).map_or(Target::None, Target::Numbers),
-                _ => Target::None,
-            };
-            let weight = chunk.weights.as_ref().map_or(1.0, |w| w[row]);
-            let alert = learner.threshold().filter(|_| task == Task::Novelty).map(|threshold| scores.row(row)[0] < threshold);
-            metrics.add(&Observed { scores: scores.row(row), target, loss: None, weight, alert });
-        }
+        scoring.add(&chunk)?;
     }
-    let names = if task == Task::Classes { classes.iter().map(Label::to_string).collect() } else { schema.targets.clone() };
-    Ok(metrics.summary(&names))
+    Ok(scoring.summary(&schema.targets))
 }
 
 fn options(task: Task, schema: &Schema, way: &Way) -> Options {
@@ -79,12 +64,4 @@ pub fn check_columns(path: &str, task: Task, schema: &Schema, way: &Way) -> anyh
         Reader::open(path, options(task, schema, way)).with_context(|| format!("--test {path}"))?;
     }
     Ok(())
-}
-
-/// The number of a class; a new one comes last.
-fn place(label: &Label, classes: &mut Vec<Label>) -> usize {
-    classes.iter().position(|c| c == label).unwrap_or_else(|| {
-        classes.push(label.clone());
-        classes.len() - 1
-    })
 }

@@ -9,7 +9,8 @@ mod outcome;
 use std::time::Instant;
 
 use indicatif::ProgressBar;
-use okl::Config;
+use okl::loss::{Loss, Reads};
+use okl::{Config, ErrorKind, Learner};
 
 pub use begin::{begin, task_of};
 pub use course::Course;
@@ -43,10 +44,12 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     let predictions = args.show.predictions.as_ref().map(create).transpose()?;
     let asked = learner.config().clone();
     let mut run = Run::new(learner, task);
+    let all_rows = recall(args, &mut run, &course)?;
     let mut session = Session {
         args,
         asked,
         course,
+        all_rows,
         table: Table::new(args.show.quiet),
         bar: table::bar(args.show.quiet),
         predictions,
@@ -61,12 +64,39 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     session.lost.map_or(Ok(interrupted()), Err)
 }
 
+/// With --continue, the sample of past rows is drawn again from the rows before. Returns false if the model has learned rows
+/// that the sample does not cover.
+fn recall(args: &Learn, run: &mut Run, course: &Course) -> anyhow::Result<bool> {
+    if course.pass() > 1 {
+        run.begin_pass(course.pass());
+    }
+    match (&args.stream.resume, args.stream.r#continue) {
+        (None, _) => Ok(true),
+        (Some(_), true) => Ok(course.consumed(|chunk, rows| run.recall(chunk, 0..rows))? && !course.had_other_data()),
+        (Some(_), false) => Ok(false),
+    }
+}
+
+/// A third class that came to a loss for two: says what to type.
+fn with_advice(refused: Refused, learner: &Learner, args: &Learn) -> Refused {
+    let two = learner.config().loss.reads() == Reads::Sign && learner.config().classes.is_none();
+    match (refused.kind, learner.classes()) {
+        (ErrorKind::Target { row, found, .. }, [a, b]) if two => {
+            let expected = format!("{a} or {b}: {}", begin::more_classes(args));
+            Refused { line: refused.line, kind: ErrorKind::Target { row, found, expected } }
+        }
+        (kind, _) => Refused { line: refused.line, kind },
+    }
+}
+
 /// What goes on beside the learning.
 struct Session<'a> {
     args: &'a Learn,
     /// The settings as they were before the first row.
     asked: Config,
     course: Course,
+    /// Does the sample of past rows cover all rows that the model has learned?
+    all_rows: bool,
     table: Table,
     bar: ProgressBar,
     predictions: Option<Predictions>,
@@ -79,10 +109,11 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn learn(&mut self, run: &mut Run, chunk: &Chunk) -> anyhow::Result<()> {
+        self.follow_pass(run);
         let learned = run.learn(chunk, self).map_err(|error| match error.downcast::<Refused>() {
             Ok(refused) => {
                 let (file, line) = self.course.place(refused.line);
-                Refused { line, ..refused }.of(file, self.course.schema()).into()
+                with_advice(Refused { line, ..refused }, &run.learner, self.args).of(file, self.course.schema()).into()
             }
             Err(other) => other,
         })?;
@@ -106,6 +137,18 @@ impl Session<'_> {
         }
         self.lost = Some(error).filter(|error| !is_closed_pipe(error));
         Ok(())
+    }
+
+    /// Once the rows come again, what is counted is training error. The table has a line at the end of passes 1, 2, 4, ...
+    fn follow_pass(&mut self, run: &mut Run) {
+        let counted = run.training.as_ref().map_or(1, |training| training.pass);
+        if counted == self.course.pass() {
+            return;
+        }
+        if counted.is_power_of_two() && run.rows() > 0 {
+            self.bar.suspend(|| self.table.line(run));
+        }
+        run.begin_pass(self.course.pass());
     }
 
     fn count_bad(&mut self, chunk: &Chunk) {

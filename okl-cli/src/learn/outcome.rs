@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::found::found;
 use super::{Session, held_out};
-use crate::metrics::{Summary, Task, count, percent};
+use crate::metrics::{Summary, Task, count, figure, percent};
+use crate::past::{Order, Past};
 use crate::report::{self, Report};
 use crate::run::{Run, interrupted};
 use crate::store;
@@ -15,9 +16,16 @@ use crate::words;
 
 /// What is left of a run in figures and words.
 struct Outcome {
+    /// Every row the first time it was seen, before it was learned.
     summary: Summary,
+    /// The last pass and its figures, over rows that had been learned before.
+    training: Option<(u64, Summary)>,
+    /// The model as it stands, on a sample of the rows it has learned.
+    past: Option<Past>,
     held_out: Option<Summary>,
     certificates: Vec<String>,
+    /// What the user should know about the figures.
+    warnings: Vec<String>,
 }
 
 impl Session<'_> {
@@ -29,13 +37,7 @@ impl Session<'_> {
         }
         self.bar.finish_and_clear();
         self.save(run)?;
-        let (schema, way) = (self.course.schema(), self.course.way());
-        let test = self.args.stream.test.as_deref();
-        let outcome = Outcome {
-            summary: run.summary(&schema.targets),
-            held_out: test.map(|path| held_out::score(&run.learner, run.metrics.task(), path, schema, way)).transpose()?,
-            certificates: words::certificates(&run.learner),
-        };
+        let outcome = self.outcome(run)?;
         self.write_report(run, &outcome)?;
         if self.args.show.json {
             self.print_json(run, &outcome)?;
@@ -49,9 +51,36 @@ impl Session<'_> {
         Ok(())
     }
 
+    fn outcome(&self, run: &Run) -> anyhow::Result<Outcome> {
+        let (schema, way) = (self.course.schema(), self.course.way());
+        let test = self.args.stream.test.as_deref();
+        let summary = run.summary(&schema.targets);
+        let past = run.past(&schema.targets)?.map(|past| Past { all_rows: self.all_rows, ..past });
+        let measured = words::Measured {
+            score_deviation: past.as_ref().and_then(|past| past.score_deviation),
+            total_loss: summary.average_loss.map(|loss| loss * summary.examples as f64),
+        };
+        let order = match way.shuffle {
+            Some(_) => Order::Shuffled,
+            None if self.args.data.iter().any(|file| file == "-") => Order::Stream,
+            None => Order::File,
+        };
+        let worse = past.as_ref().and_then(|past| past.warning(order));
+        Ok(Outcome {
+            training: run.training_summary(&schema.targets),
+            held_out: test.map(|path| held_out::score(&run.learner, run.metrics.task(), path, schema, way)).transpose()?,
+            certificates: words::certificates(&run.learner, measured),
+            warnings: worse.into_iter().chain(summary.warnings()).collect(),
+            summary,
+            past,
+        })
+    }
+
     fn print_json(&self, run: &Run, outcome: &Outcome) -> anyhow::Result<()> {
         let mut all = json!({
             "summary": outcome.summary,
+            "model_on_past_rows": outcome.past,
+            "warnings": outcome.warnings,
             "certificates": outcome.certificates,
             "config": run.learner.config(),
             "skipped_rows": self.skipped,
@@ -61,17 +90,16 @@ impl Session<'_> {
         if let Some(held_out) = &outcome.held_out {
             all["held_out"] = json!(held_out);
         }
+        if let Some((pass, summary)) = &outcome.training {
+            all["training"] = json!({ "pass": pass, "summary": summary });
+        }
         Ok(say(&(serde_json::to_string_pretty(&all)? + "\n"))?)
     }
 
     fn print(&self, run: &Run, outcome: &Outcome) {
-        if run.rows() == 0 {
-            note(format_args!("{}: no rows after those that the model has consumed", self.args.data.join(", ")));
-        } else if let (Some(held_out), Some(file)) = (&outcome.held_out, &self.args.stream.test) {
-            note(format_args!("\nprogressive, every row before it was learned:\n{}", outcome.summary));
-            note(format_args!("held out, {file}:\n{held_out}"));
-        } else {
-            note(format_args!("\n{}", outcome.summary));
+        match run.rows() {
+            0 => note(format_args!("{}: no rows after those that the model has consumed", self.args.data.join(", "))),
+            _ => print_figures(outcome, self.args.stream.test.as_deref()),
         }
         if outcome.summary.classes.as_ref().is_some_and(|c| c.known == 1) {
             note("the target has only one value: there is nothing to tell apart yet (say --task numbers if it is a number)");
@@ -89,11 +117,18 @@ impl Session<'_> {
         let schema = self.course.schema();
         let command = std::iter::once("okl".into()).chain(std::env::args().skip(1).map(typed)).collect::<Vec<_>>().join(" ");
         let config = run.learner.config().to_json();
-        let facts = self.facts(run, outcome);
+        let facts = self.facts(run);
         let title = name(&self.args.data);
         let decision = run.decision(&schema.names(), schema.targets.first().map_or("target", String::as_str))?;
+        let training = outcome.training.as_ref().map(|(pass, summary)| (*pass, summary));
+        let held_out = self.args.stream.test.as_deref().zip(outcome.held_out.as_ref());
         let report = Report {
             certificates: &outcome.certificates,
+            warnings: &outcome.warnings,
+            past: outcome.past.as_ref(),
+            training,
+            held_out,
+            members: run.learner.members().len(),
             decision: decision.as_ref(),
             alerts: (run.metrics.task() == Task::Novelty).then_some(&run.alerts),
             facts: &facts,
@@ -104,7 +139,7 @@ impl Session<'_> {
         store::write(path, &bytes)
     }
 
-    fn facts(&self, run: &Run, outcome: &Outcome) -> Vec<(String, String)> {
+    fn facts(&self, run: &Run) -> Vec<(String, String)> {
         let way = self.course.way();
         let mut facts = vec![("rows", count(run.rows() as f64))];
         if self.skipped > 0 {
@@ -114,20 +149,33 @@ impl Session<'_> {
             facts.push(("passes", way.passes.to_string()));
         }
         facts.extend(way.shuffle.map(|seed| ("shuffled with seed", seed.to_string())));
-        if let (Some(held_out), Some(file)) = (&outcome.held_out, &self.args.stream.test) {
-            let error = held_out.error.map_or(
-                "none".into(),
-                match held_out.task {
-                    Task::Numbers => crate::metrics::figure as fn(f64) -> String,
-                    _ => percent,
-                },
-            );
-            facts.push(("held out", format!("{file}: error {error} over {} examples", count(held_out.examples as f64))));
-        }
         facts.push(("seconds", format!("{:.2}", self.started.elapsed().as_secs_f64())));
         facts.push(("okl", env!("CARGO_PKG_VERSION").into()));
         facts.into_iter().map(|(name, value)| (name.into(), value)).collect()
     }
+}
+
+/// The figures: progressive ones, the saved model's own, and where there are any, of later passes and of the held-out file.
+fn print_figures(outcome: &Outcome, test: Option<&str>) {
+    let several = outcome.held_out.is_some() || outcome.training.is_some();
+    let title = if several { "progressive, every row before it was learned:\n" } else { "" };
+    let mut text = format!("\n{title}");
+    match (&outcome.training, outcome.summary.examples) {
+        (Some(_), 0) => text += "no row was seen for the first time in this run\n",
+        _ => text += &outcome.summary.to_string(),
+    }
+    if let Some((pass, training)) = &outcome.training {
+        let show = if training.task == Task::Numbers { figure } else { percent };
+        let (value, name) = (training.error.map_or("-".into(), show), "training error");
+        text += &format!("{name:<16}{value:<12}in pass {pass}, of rows that had been learned before\n");
+    }
+    text += &outcome.past.iter().map(|past| past.line() + "\n").collect::<String>();
+    note(text.trim_end_matches('\n'));
+    if let (Some(held_out), Some(file)) = (&outcome.held_out, test) {
+        note(format_args!("\nheld out, {file}:\n{}", held_out.to_string().trim_end()));
+    }
+    note("");
+    outcome.warnings.iter().for_each(|line| note(words::wrapped(line, "  ")));
 }
 
 /// What the data are called: the files without their folders.

@@ -9,11 +9,32 @@ pub const MOST_CLASSES: usize = 50;
 const OTHER: usize = MOST_CLASSES;
 const SIDE: usize = MOST_CLASSES + 1;
 
+/// One class, by weight: its rows, the rows predicted to be of it, and those of both kinds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    rows: f64,
+    said: f64,
+    hits: f64,
+}
+
+impl Totals {
+    /// The harmonic mean of precision and recall; none for a class that was neither met nor predicted.
+    fn f1(&self) -> Option<f64> {
+        share(self.hits, 0.5 * (self.said + self.rows))
+    }
+}
+
+fn share(part: f64, of: f64) -> Option<f64> {
+    (of > 0.0).then(|| part / of)
+}
+
 /// Counts over classes, numbered in the order in which they appeared.
 #[derive(Clone, Debug)]
 pub(super) struct ClassCounts {
     /// Classes that exist: given in advance or seen.
     known: usize,
+    /// Of every class, without a limit.
+    totals: Vec<Totals>,
     /// `counts[truth][said]`, by weight.
     counts: Vec<f64>,
     /// The weight of rows before any class was known.
@@ -30,6 +51,7 @@ impl ClassCounts {
         let (right, no_change) = (Mean::default(), Mean::default());
         ClassCounts {
             known,
+            totals: Vec::new(),
             counts: vec![0.0; SIDE * SIDE],
             unsaid: 0.0,
             right,
@@ -55,6 +77,7 @@ impl ClassCounts {
         // Where nothing could be said, the last column keeps the row's sum whole.
         self.counts[class.min(OTHER) * SIDE + said.unwrap_or(OTHER).min(OTHER)] += weight;
         self.unsaid += if said.is_none() { weight } else { 0.0 };
+        self.add_totals(class, said, weight);
         self.right.add(1.0 - wrong, weight);
         if let Some(last) = self.last.replace(class) {
             self.no_change.add(f64::from(u8::from(last != class)), weight);
@@ -64,6 +87,16 @@ impl ClassCounts {
         }
         self.known = self.known.max(class + 1);
         wrong
+    }
+
+    fn add_totals(&mut self, class: usize, said: Option<usize>, weight: f64) {
+        let classes = class.max(said.unwrap_or(0)) + 1;
+        self.totals.resize(self.totals.len().max(classes), Totals::default());
+        self.totals[class].rows += weight;
+        if let Some(said) = said {
+            self.totals[said].said += weight;
+            self.totals[said].hits += if said == class { weight } else { 0.0 };
+        }
     }
 
     pub fn no_change(&self) -> Option<f64> {
@@ -77,11 +110,12 @@ impl ClassCounts {
 
     pub fn summary(&self, names: &[String]) -> ClassSummary {
         let per_class: Vec<ClassFigures> = self.shown(names).into_iter().map(|i| self.figures(i, name(names, i))).collect();
-        let met: Vec<f64> = per_class.iter().filter_map(|c| c.f1).collect();
-        let largest = per_class.iter().map(|c| c.examples).fold(0.0, f64::max);
+        let met: Vec<f64> = self.totals.iter().filter_map(Totals::f1).collect();
+        let largest = self.totals.iter().map(|class| class.rows).fold(0.0, f64::max);
         ClassSummary {
             accuracy: self.right.value(),
             macro_f1: (!met.is_empty()).then(|| met.iter().sum::<f64>() / met.len() as f64),
+            macro_classes: met.len(),
             auc: self.auc(),
             majority_error: (self.right.weight() > 0.0).then(|| 1.0 - largest / self.right.weight()),
             known: self.known,
@@ -101,11 +135,9 @@ impl ClassCounts {
     }
 
     fn figures(&self, class: usize, name: String) -> ClassFigures {
-        let examples: f64 = self.counts[class * SIDE..(class + 1) * SIDE].iter().sum();
-        let said: f64 = self.counts.iter().skip(class).step_by(SIDE).sum();
-        let hits = self.counts[class * SIDE + class];
-        let share = |of: f64| (of > 0.0).then(|| hits / of);
-        ClassFigures { name, examples, precision: share(said), recall: share(examples), f1: share(0.5 * (said + examples)) }
+        let totals = self.totals.get(class).copied().unwrap_or_default();
+        let Totals { rows, said, hits } = totals;
+        ClassFigures { name, examples: rows, precision: share(hits, said), recall: share(hits, rows), f1: totals.f1() }
     }
 
     fn confusion(&self, names: &[String]) -> Confusion {

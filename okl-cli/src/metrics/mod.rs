@@ -15,7 +15,9 @@ mod window;
 use serde::{Deserialize, Serialize};
 
 pub use classes::MOST_CLASSES;
-pub use summary::{ClassFigures, ClassSummary, Confusion, OutputSummary, Residuals, Summary, bound, count, figure, percent};
+pub use summary::{
+    ClassFigures, ClassSummary, Confusion, Coverage, NotLearned, OutputSummary, Residuals, Summary, bound, count, figure, percent,
+};
 pub use window::WINDOW;
 
 use classes::ClassCounts;
@@ -81,6 +83,8 @@ pub struct Metrics {
     detail: Detail,
     rows: u64,
     examples: u64,
+    not_learned: NotLearned,
+    quantile: Option<f64>,
     loss: [Mean; 2],
     error: [Mean; 2],
     window: Window,
@@ -97,13 +101,21 @@ impl Metrics {
             Task::Novelty => Detail::Novelty,
         };
         let (loss, error, window, alert_window) = Default::default();
-        Metrics { detail, rows: 0, examples: 0, loss, error, window, alerts: Mean::default(), alert_window }
+        let (not_learned, alerts) = Default::default();
+        Metrics { detail, rows: 0, examples: 0, not_learned, quantile: None, loss, error, window, alerts, alert_window }
+    }
+
+    /// The scores stand for this quantile of the target: coverage is counted.
+    pub fn with_quantile(mut self, q: Option<f64>) -> Self {
+        self.quantile = q;
+        self
     }
 
     /// One row.
     pub fn add(&mut self, row: &Observed<'_>) {
         self.rows += 1;
         if row.weight <= 0.0 {
+            self.not_learned.of_weight_zero += 1;
             return;
         }
         if let Some(loss) = row.loss {
@@ -113,7 +125,13 @@ impl Metrics {
             self.alerts.add(f64::from(u8::from(alert)), row.weight);
             self.alert_window.add(f64::from(u8::from(alert)), row.weight);
         }
-        self.examples += u64::from(self.add_target(row));
+        let example = self.add_target(row);
+        self.examples += u64::from(example);
+        match (example, row.loss) {
+            (false, _) => self.not_learned.without_target += 1,
+            (true, None) => self.not_learned.by_the_learner += 1,
+            _ => {}
+        }
     }
 
     /// Was it an example?
@@ -169,6 +187,10 @@ impl Metrics {
     pub fn windowed_error(&self) -> Option<f64> {
         self.window.value()
     }
+    /// The standard error of [`Metrics::windowed_error`], for rows that are a random sample.
+    pub fn standard_error(&self) -> Option<f64> {
+        self.window.standard_error()
+    }
     /// The error of whoever repeats the last target; none for novelty.
     pub fn no_change_error(&self) -> Option<f64> {
         match &self.detail {
@@ -201,7 +223,7 @@ impl Metrics {
     /// All of it; `names` are the classes' or the outputs', in order.
     pub fn summary(&self, names: &[String]) -> Summary {
         let name = |i: usize| names.get(i).cloned().unwrap_or_else(|| format!("target {}", i + 1));
-        let output = |(i, o): (usize, &OutputCounts)| o.summary(name(i));
+        let output = |(i, o): (usize, &OutputCounts)| o.summary(name(i), self.quantile);
         let (classes, outputs) = match &self.detail {
             Detail::Classes(classes) => (Some(classes.summary(names)), Vec::new()),
             Detail::Numbers(outputs) => (None, outputs.iter().enumerate().map(output).collect()),
@@ -211,9 +233,11 @@ impl Metrics {
             task: self.task(),
             rows: self.rows,
             examples: self.examples,
+            not_learned: self.not_learned,
             average_loss: self.average_loss(),
             error: self.error(),
             windowed_error: self.windowed_error(),
+            windowed_rows: self.window.len() as u64,
             no_change_error: self.no_change_error(),
             alert_rate: self.alert_rate(),
             classes,

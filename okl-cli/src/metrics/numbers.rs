@@ -1,8 +1,8 @@
 //! One output of a regression: errors, and the spread of the target they are to be held against.
 
 use super::histogram::Histogram;
-use super::summary::{OutputSummary, Residuals};
-use super::window::Mean;
+use super::summary::{Coverage, OutputSummary, Residuals};
+use super::window::{Mean, WINDOW, Window};
 
 /// Bars of a residual histogram.
 const BARS: usize = 41;
@@ -20,6 +20,10 @@ pub(super) struct OutputCounts {
     last: Option<f64>,
     no_change: Mean,
     residuals: Histogram,
+    /// Targets at or below the score, of all examples and of the last ones.
+    covered: Mean,
+    covered_last: Window,
+    examples: u64,
 }
 
 impl OutputCounts {
@@ -30,6 +34,10 @@ impl OutputCounts {
         self.squared.add(residual * residual, weight);
         self.residual.add(residual, weight);
         self.residuals.add(residual, weight);
+        let covered = f64::from(u8::from(target <= score));
+        self.covered.add(covered, weight);
+        self.covered_last.add(covered, weight);
+        self.examples += 1;
         if let Some(last) = self.last.replace(target) {
             self.no_change.add((target - last).abs(), weight);
         }
@@ -44,7 +52,8 @@ impl OutputCounts {
         self.no_change.value()
     }
 
-    pub fn summary(&self, name: String) -> OutputSummary {
+    /// `quantile`: the quantile that the score stands for, if it stands for one.
+    pub fn summary(&self, name: String, quantile: Option<f64>) -> OutputSummary {
         let squared = self.squared.value();
         OutputSummary {
             name,
@@ -53,8 +62,14 @@ impl OutputCounts {
             bias: self.residual.value(),
             r2: squared.filter(|_| self.spread > 0.0).map(|s| 1.0 - s * self.weight / self.spread),
             no_change_mae: self.no_change(),
+            coverage: quantile.and_then(|asked| self.coverage(asked)),
             residuals: self.residuals(),
         }
+    }
+
+    fn coverage(&self, asked: f64) -> Option<Coverage> {
+        let last_examples = self.examples.min(WINDOW as u64);
+        Some(Coverage { asked, seen: self.covered.value()?, last: self.covered_last.value()?, last_examples })
     }
 
     /// Equal bars about 0 that hold all but the outermost hundredth, so that the first guesses of a young model do not flatten the rest.

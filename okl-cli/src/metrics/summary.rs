@@ -4,7 +4,7 @@ use std::fmt::{Display, Formatter, Result, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Task, WINDOW};
+use super::Task;
 
 /// The columns of a line.
 const COLUMNS: usize = 80;
@@ -20,12 +20,16 @@ pub struct Summary {
     pub rows: u64,
     /// Rows with a target; for novelty, rows that were learned or judged.
     pub examples: u64,
+    /// Rows that were predicted and not learned.
+    pub not_learned: NotLearned,
     /// The mean loss.
     pub average_loss: Option<f64>,
     /// Share of mistakes, mean absolute error, or share of alerts.
     pub error: Option<f64>,
     /// The same over the last 1,000.
     pub windowed_error: Option<f64>,
+    /// The number of rows in `windowed_error`; for novelty those for which an alert was decided.
+    pub windowed_rows: u64,
     /// The error of whoever repeats the last target.
     pub no_change_error: Option<f64>,
     /// The share of rows outside.
@@ -34,6 +38,71 @@ pub struct Summary {
     pub classes: Option<ClassSummary>,
     /// For numbers, one each.
     pub outputs: Vec<OutputSummary>,
+}
+
+/// Rows that were predicted and not learned, by the reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotLearned {
+    /// The target is missing.
+    pub without_target: u64,
+    /// The weight is 0.
+    pub of_weight_zero: u64,
+    /// The row has a target and a weight, and the learner did not use it: while only one class is known, for example.
+    pub by_the_learner: u64,
+}
+
+impl NotLearned {
+    /// Each reason that applies: its name, the number of rows, and what it means.
+    fn reasons(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
+        let all = [
+            ("no target", self.without_target, "rows without a target: only predicted"),
+            ("weight 0", self.of_weight_zero, "rows of weight 0: only predicted"),
+            ("not learned", self.by_the_learner, "rows with a target that the learner did not use"),
+        ];
+        all.into_iter().filter(|(_, rows, _)| *rows > 0)
+    }
+
+    /// In words; empty if every row was learned.
+    pub fn words(&self) -> String {
+        self.reasons().map(|(_, rows, what)| format!("{} {what}", count(rows as f64))).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// The share of targets at or below the predicted quantile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// The quantile that was asked for.
+    pub asked: f64,
+    /// The share over all examples.
+    pub seen: f64,
+    /// The share over the last 1,000 examples.
+    pub last: f64,
+    /// The number of examples in `last`.
+    pub last_examples: u64,
+}
+
+impl Coverage {
+    /// Whether a share over `examples` rows is off by more than chance explains: by more than three standard errors and a
+    /// fifth of the smaller side of the quantile (2 percentage points for q = 0.9).
+    fn off(&self, share: f64, examples: u64) -> bool {
+        let q = self.asked;
+        let chance = 3.0 * (q * (1.0 - q) / examples.max(1) as f64).sqrt();
+        (share - q).abs() > chance + 0.2 * q.min(1.0 - q)
+    }
+
+    /// One sentence where the coverage is off, over all `examples` or over the last rows.
+    pub fn warning(&self, examples: u64) -> Option<String> {
+        let off = self.off(self.seen, examples) || self.off(self.last, self.last_examples);
+        off.then(|| {
+            format!(
+                "The predicted {} quantile is off: {} of all targets and {} of the last {} lie at or below it.",
+                self.asked,
+                percent(self.seen),
+                percent(self.last),
+                count(self.last_examples as f64)
+            )
+        })
+    }
 }
 
 /// The area under the ROC curve, second class above first.
@@ -50,8 +119,10 @@ pub struct Auc {
 pub struct ClassSummary {
     /// The share said right.
     pub accuracy: Option<f64>,
-    /// The mean F1 over the classes that were met or said, of the first 50.
+    /// The mean F1 over all classes that were met or predicted.
     pub macro_f1: Option<f64>,
+    /// The number of these classes.
+    pub macro_classes: usize,
     /// With two classes.
     pub auc: Option<Auc>,
     /// The error of whoever knew the most frequent class in advance and always said it.
@@ -105,6 +176,9 @@ pub struct OutputSummary {
     pub r2: Option<f64>,
     /// The mean absolute change from target to target.
     pub no_change_mae: Option<f64>,
+    /// Where quantiles are predicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Coverage>,
     /// Target minus score, in bars; none if all were 0.
     pub residuals: Option<Residuals>,
 }
@@ -193,9 +267,10 @@ fn line(f: &mut Formatter<'_>, name: &str, value: &str, note: &str) -> Result {
 
 impl Display for Summary {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let without = self.rows - self.examples;
-        let note = if without > 0 { format!("and {} rows without a target", count(without as f64)) } else { String::new() };
-        line(f, "examples", &count(self.examples as f64), &note)?;
+        line(f, "examples", &count(self.examples as f64), "")?;
+        for (name, rows, what) in self.not_learned.reasons() {
+            line(f, &format!("  {name}"), &count(rows as f64), what)?;
+        }
         if let Some(loss) = self.average_loss {
             line(f, "average loss", &figure(loss), "")?;
         }
@@ -212,7 +287,7 @@ impl Display for Summary {
 
 impl Summary {
     fn of_last(&self, show: fn(f64) -> String) -> String {
-        format!("{} over the last {}", or_dash(self.windowed_error, show), count(self.examples.min(WINDOW as u64) as f64))
+        format!("{} over the last {}", or_dash(self.windowed_error, show), count(self.windowed_rows as f64))
     }
 
     fn class_lines(&self, f: &mut Formatter<'_>) -> Result {
@@ -244,7 +319,24 @@ impl Summary {
             [o.rmse, o.mae, o.bias, o.r2].iter().try_for_each(|v| write!(cells, "{:>12}", or_dash(*v, figure)))?;
             writeln!(f, "{cells}")?;
         }
-        more(f, self.outputs.len(), "targets")
+        more(f, self.outputs.len(), "targets")?;
+        self.outputs.iter().take(LISTED).try_for_each(|o| o.coverage_line(f, self.outputs.len() > 1))
+    }
+
+    /// What should be said about the figures, a sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        self.outputs.iter().filter_map(|o| o.coverage?.warning(self.examples)).collect()
+    }
+}
+
+impl OutputSummary {
+    /// The share of targets at or below the predicted quantile; the output is named if there are several.
+    fn coverage_line(&self, f: &mut Formatter<'_>, named: bool) -> Result {
+        let Some(coverage) = self.coverage else { return Ok(()) };
+        let of = if named { cut(&self.name, 16) } else { "targets".into() };
+        let note = format!("of {of} at or below the score; asked for {}", percent(coverage.asked));
+        line(f, "coverage", &percent(coverage.seen), &note)?;
+        line(f, &format!("  last {}", count(coverage.last_examples as f64)), &percent(coverage.last), "")
     }
 }
 

@@ -51,10 +51,23 @@ impl Window {
         self.next = (self.next + 1) % WINDOW;
     }
 
+    /// The number of values.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
     /// The mean of what is there, summed afresh: a running sum would drift over a long stream.
     pub fn value(&self) -> Option<f64> {
         let mut mean = Mean::default();
         self.values.iter().for_each(|&(value, weight)| mean.add(value, weight));
         mean.value()
+    }
+
+    /// The standard error of [`Window::value`] as the mean of a random sample: sqrt(n/(n-1) sum w²(v - mean)²) / sum w.
+    pub fn standard_error(&self) -> Option<f64> {
+        let (mean, n) = (self.value()?, self.values.len() as f64);
+        let total: f64 = self.values.iter().map(|(_, weight)| weight).sum();
+        let squares: f64 = self.values.iter().map(|(value, weight)| (weight * (value - mean)).powi(2)).sum();
+        (n > 1.0).then(|| (n / (n - 1.0) * squares).sqrt() / total)
     }
 }

@@ -5,6 +5,8 @@ pub const MOST_ALERTS: usize = 200;
 /// Alerts in the table.
 const LISTED: usize = 20;
 
+use std::collections::VecDeque;
+
 use super::text;
 
 /// A row that was outside.
@@ -27,10 +29,11 @@ impl Alert {
     }
 }
 
-/// How many alerts there were, and the 200 strongest of them.
+/// How many alerts there were, the 200 strongest of them, and the latest.
 #[derive(Clone, Debug, Default)]
 pub struct Alerts {
     kept: Vec<Alert>,
+    latest: VecDeque<Alert>,
     total: u64,
 }
 
@@ -39,6 +42,10 @@ impl Alerts {
     pub fn push(&mut self, alert: Alert) {
         self.total += 1;
         self.kept.push(alert);
+        self.latest.push_back(alert);
+        if self.latest.len() > LISTED {
+            self.latest.pop_front();
+        }
         if self.kept.len() >= 2 * MOST_ALERTS {
             self.kept = self.strongest();
         }
@@ -57,28 +64,38 @@ impl Alerts {
         alerts
     }
 
-    /// The strongest as a table.
-    pub(super) fn html(&self) -> String {
-        let row = |a: &Alert| {
-            let cells = [text::figure(a.score), text::figure(a.threshold), text::percent(a.depth())];
-            format!(
-                "<tr><th scope=\"row\">{}</th>{}</tr>",
-                text::count(a.line as f64),
-                cells.map(|c| format!("<td>{c}</td>")).concat()
-            )
-        };
-        let rows: String = self.strongest().iter().take(LISTED).map(row).collect();
-        let listed = (self.total as usize).min(LISTED);
-        let caption = match self.total {
-            0 => "No row was below its threshold.".into(),
-            total if listed as u64 == total => format!("All {total} alerts, the strongest first."),
-            total => format!(
-                "The {listed} strongest of {} alerts, the deepest below their threshold first.",
-                text::count(total as f64)
-            ),
-        };
-        format!(
-            "<figure><div class=\"scroll\"><table class=\"figures alerts\"><thead><tr><th>line</th><th>score</th><th>threshold</th><th>below it by</th></tr></thead><tbody>{rows}</tbody></table></div><figcaption>{caption}</figcaption></figure>"
-        )
+    /// The latest [`LISTED`], in their order.
+    pub fn latest(&self) -> impl DoubleEndedIterator<Item = &Alert> {
+        self.latest.iter()
     }
+
+    /// The latest and the strongest as tables.
+    pub(super) fn html(&self) -> String {
+        if self.total == 0 {
+            return "<p>No row was below its threshold.</p>".into();
+        }
+        let (strongest, latest) = (self.strongest(), self.latest.iter().rev());
+        let (total, listed) = (text::count(self.total as f64), (self.total as usize).min(LISTED));
+        let tables = match listed as u64 == self.total {
+            true => table(strongest.iter(), &format!("All {total} alerts, the strongest first.")),
+            false => {
+                let words = format!("The {listed} strongest of {total} alerts, the deepest below their threshold first.");
+                table(strongest.iter().take(LISTED), &words)
+                    + &table(latest, &format!("The {listed} latest of {total} alerts, the last one first."))
+            }
+        };
+        format!("<div class=\"grid\">{tables}</div>")
+    }
+}
+
+fn table<'a>(alerts: impl Iterator<Item = &'a Alert>, caption: &str) -> String {
+    let row = |a: &Alert| {
+        let cells = [text::figure(a.score), text::figure(a.threshold), text::percent(a.depth())];
+        let cells = cells.map(|c| format!("<td>{c}</td>")).concat();
+        format!("<tr><th scope=\"row\">{}</th>{cells}</tr>", text::count(a.line as f64))
+    };
+    let rows: String = alerts.map(row).collect();
+    format!(
+        "<figure><div class=\"scroll\"><table class=\"figures alerts\"><thead><tr><th>line</th><th>score</th><th>threshold</th><th>below it by</th></tr></thead><tbody>{rows}</tbody></table></div><figcaption>{caption}</figcaption></figure>"
+    )
 }

@@ -4,7 +4,9 @@ use super::Report;
 use super::axis::{Axis, Unit};
 use super::chart::Chart;
 use super::curves::{Course, Values, examples_axis, heights, line, series, there, without_the_start};
+use super::history::Point;
 use super::text::{self, escape};
+use crate::words::is_useful;
 
 /// Theta, what decides, and the alert rate against nu; empty where the loss adapts no theta.
 pub(super) fn alert_charts(report: &Report<'_>) -> Vec<Chart> {
@@ -62,26 +64,23 @@ fn rate_chart(report: &Report<'_>, rate: Values) -> Chart {
     Chart { caption, ..Chart::new("Alert rate", "share of examples outside", examples_axis(h), y, lines) }
 }
 
-/// The truncation certificate; none while nothing was dropped.
+/// The bound on what the budget has cost; none while nothing was dropped, or where the bound says nothing.
 pub(super) fn truncation(report: &Report<'_>) -> Option<Chart> {
-    let latest = report.history.latest().filter(|p| p.truncation > 0.0)?;
+    let deviation = report.past.and_then(|past| past.score_deviation);
+    let useful = |p: &&Point| p.truncation > 0.0 && is_useful(p.truncation, p.norm, deviation);
+    let latest = report.history.latest().filter(useful)?;
     let lines = vec![
         line("norm |f|", "c", series(report.history, |p| Some(p.norm))),
-        line("truncation error", "a", series(report.history, |p| Some(p.truncation))),
+        line("bound on what was dropped", "a", series(report.history, |p| Some(p.truncation))),
     ];
-    let ratio = latest.truncation / latest.norm;
-    let share = match latest.norm {
-        n if n <= 0.0 => String::new(),
-        _ if ratio > 1.0 => format!(", {ratio:.1} times |f| itself"),
-        _ => format!(", {} of |f|", text::percent(ratio)),
-    };
     let caption = format!(
-        "Everything the budget ({}) has dropped or merged away is worth at most {} in norm{share}: no score with k(x, x) = 1 differs by more from that of the same updates with nothing dropped.",
+        "The terms that the budget ({}) has dropped or merged so far have a norm of at most {}, {} of |f|. Where k(x, x) = 1, no score differs by more from that of the same updates with nothing dropped.",
         escape(&report.part("budget").unwrap_or_default()),
-        text::figure(latest.truncation)
+        text::figure(latest.truncation),
+        text::percent(latest.truncation / latest.norm)
     );
     let positive: Vec<f64> = heights(&lines).filter(|v| *v > 0.0).collect();
     let y = Axis::fitting(positive.iter().copied(), Unit::Plain);
     let measures = "bound on |f without a budget − f|";
-    Some(Chart { caption, ..Chart::new("Truncation error", measures, examples_axis(report.history), y, lines) })
+    Some(Chart { caption, ..Chart::new("What the budget has cost", measures, examples_axis(report.history), y, lines) })
 }

@@ -78,6 +78,10 @@ pub(super) fn progress(report: &Report<'_>) -> Chart {
     }
     lines.push(line("all so far", "b", series(history, |p| p.error)));
     lines.push(line("last 1,000", "a", series(history, |p| p.windowed_error)));
+    let training = series(history, |p| p.training_error);
+    if there(&training) {
+        lines.push(line("training error in later passes, last 1,000", "g", training));
+    }
     // A line far above the others would flatten them: then only the words have it.
     let own = without_the_start(&lines, history, unit).0.high;
     let beside = report.summary.no_change_error.is_some_and(|e| e <= 3.0 * own);
@@ -115,11 +119,7 @@ fn error_caption(report: &Report<'_>, unit: Unit, beside: bool, above: Option<f6
         Task::Classes => format!("{} of all examples were mistaken before they were learned", text::or_none(s.error, show)),
         _ => format!("Before they were learned, examples were missed by {} on average", text::or_none(s.error, show)),
     };
-    words += &format!(
-        "; {} over the last {}.",
-        text::or_none(s.windowed_error, show),
-        text::count((s.examples as usize).min(WINDOW) as f64)
-    );
+    words += &format!("; {} over the last {}.", text::or_none(s.windowed_error, show), text::count(s.windowed_rows as f64));
     let late: Values = series(report.history, |p| p.windowed_error).into_iter().filter(|v| v.0 >= 2.0 * WINDOW as f64).collect();
     if let Some(course) = Course::of(&late).filter(|c| c.most.1 > 1.5 * c.last.max(c.first)) {
         words += &format!(
@@ -137,6 +137,9 @@ fn error_caption(report: &Report<'_>, unit: Unit, beside: bool, above: Option<f6
             "far above this frame"
         };
         words += &format!(" Repeating the last target would err by {}: {where_it_is}.", show(no_change));
+    }
+    if report.training.is_some() {
+        words += " In later passes the rows have been learned before: that is training error, not the error on new rows.";
     }
     above.map_or(words.clone(), |at| format!("{words} Up to example {} a line lies above the frame.", text::count(at)))
 }
@@ -166,15 +169,23 @@ fn single(
     Chart { caption: words(&course), ..Chart::new(title, measures, examples_axis(history), y, lines) }
 }
 
+/// What moves the step size.
+fn step_note(report: &Report<'_>) -> String {
+    match report.part("step").as_deref() {
+        _ if report.members > 1 => format!(
+            "{} settings learn side by side; this is the step size of the one that has erred least, and it jumps where another one takes the lead.",
+            report.members
+        ),
+        Some("smd") => "It is adapted to the stream (SVMD): it rises where larger steps would have helped.".into(),
+        Some("constant") => "It is constant.".into(),
+        _ => "It depends on the number of examples alone, not on what they are.".into(),
+    }
+}
+
 /// Step size, terms, norm and speed.
 pub(super) fn model(report: &Report<'_>) -> Vec<Chart> {
     let h = report.history;
-    let adaptive = report.part("step").is_some_and(|s| s == "smd");
-    let eta_note = if adaptive {
-        "It is adapted to the stream (SVMD): it rises where larger steps would have helped."
-    } else {
-        "It follows its schedule, whatever the stream does."
-    };
+    let eta_note = step_note(report);
     let fitting = |values: &Values| Axis::fitting(values.iter().map(|v| v.1), Unit::Plain);
     let mut charts = vec![
         single(h, "Step size", "eta", fitting, |p| p.eta, |course| format!("The step size went {course}. {eta_note}")),
@@ -189,7 +200,11 @@ pub(super) fn model(report: &Report<'_>) -> Vec<Chart> {
         single(
             h,
             "Norm",
-            "|f|: exact, or a bound once terms were dropped",
+            if report.members > 1 {
+                "|f| of the leading setting: exact, or a bound once terms were dropped"
+            } else {
+                "|f|: exact, or a bound once terms were dropped"
+            },
             |v| Axis::straight(v.iter().map(|v| v.1), Unit::Plain),
             |p| p.norm,
             |course| {

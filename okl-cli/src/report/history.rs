@@ -21,6 +21,9 @@ pub struct Point {
     pub error: Option<f64>,
     /// The error over the last 1,000.
     pub windowed_error: Option<f64>,
+    /// In later passes: the error over the last 1,000 rows, which have been learned before.
+    #[serde(default)]
+    pub training_error: Option<f64>,
     /// The error of repeating the last target.
     pub no_change_error: Option<f64>,
     /// The step size.
@@ -52,6 +55,7 @@ impl Point {
             loss: metrics.average_loss(),
             error: metrics.error(),
             windowed_error: metrics.windowed_error(),
+            training_error: None,
             no_change_error: metrics.no_change_error(),
             eta: learner.eta(),
             terms: learner.terms(),
@@ -62,6 +66,20 @@ impl Point {
             windowed_alert_rate: metrics.windowed_alert_rate(),
             truncation: learner.truncation_error(),
             speed,
+        }
+    }
+
+    /// The same in a later pass: progressive figures have ended, `examples` counts all visits, and `metrics` are of this pass.
+    pub fn in_training(self, examples: u64, metrics: &Metrics) -> Self {
+        Point {
+            examples,
+            training_error: metrics.windowed_error(),
+            loss: None,
+            error: None,
+            windowed_error: None,
+            no_change_error: None,
+            windowed_alert_rate: None,
+            ..self
         }
     }
 }

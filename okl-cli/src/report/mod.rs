@@ -28,6 +28,7 @@ pub use decision::{Decision, Reading, Samples};
 pub use history::{History, Point};
 
 use crate::metrics::Summary;
+use crate::past::Past;
 
 /// What a report is made of. All text is escaped when it is written.
 #[derive(Clone, Copy)]
@@ -44,6 +45,16 @@ pub struct Report<'a> {
     pub history: &'a History,
     /// [`okl::Config::to_json`] at the end of the run; nu and the names of loss, step and budget are read from it.
     pub config_json: &'a str,
+    /// What the reader should know about the figures, a sentence each.
+    pub warnings: &'a [String],
+    /// The model as it stands, on a sample of the rows it has learned.
+    pub past: Option<&'a Past>,
+    /// The last of several passes and its figures, over rows that had been learned before.
+    pub training: Option<(u64, &'a Summary)>,
+    /// The held-out file and its figures.
+    pub held_out: Option<(&'a str, &'a Summary)>,
+    /// Settings that learn side by side; 1 if all are given.
+    pub members: usize,
     /// Certificates in words.
     pub certificates: &'a [String],
     /// Other runs over the same stream, drawn beside this one's error; at most three.
@@ -66,6 +77,11 @@ impl<'a> Report<'a> {
             summary,
             history,
             config_json,
+            warnings: &[],
+            past: None,
+            training: None,
+            held_out: None,
+            members: 1,
             certificates: &[],
             rivals: &[],
             decision: None,

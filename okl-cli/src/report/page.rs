@@ -2,7 +2,7 @@
 
 use super::text::{self, escape};
 use super::{Report, certified, curves, tables};
-use crate::metrics::{Task, WINDOW};
+use crate::metrics::{Coverage, Summary, Task};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -22,28 +22,29 @@ pub(crate) fn document(title: &str, lead: &str, sections: &str, style: &str) -> 
 
 fn sections(report: &Report<'_>) -> String {
     let mut missing = Vec::new();
-    let parts = [
-        section("figures", "In figures", tiles(report)),
-        section(
-            "error",
-            if report.summary.task == Task::Novelty { "Progressive loss" } else { "Progressive error" },
-            curves::progress(report).html(),
-        ),
-        section("model", "Step size, terms and norm", grid(curves::model(report).iter().map(super::chart::Chart::html))),
-        theta(report, &mut missing),
-        truncation(report),
-        outcome(report, &mut missing),
-        regions(report, &mut missing),
-        alerts(report),
-        grid(
-            [
-                section("config", "Configuration", tables::config(report.config_json)),
-                section("reproduce", "How to reproduce it", reproduce(report, &missing)),
-            ]
-            .into_iter(),
-        ),
-    ];
-    parts.concat()
+    let figures = section("figures", "In figures", tiles(report));
+    let model = section("model", "Step size, terms and norm", grid(curves::model(report).iter().map(super::chart::Chart::html)));
+    let (theta, outcome, regions) = (theta(report, &mut missing), outcome(report, &mut missing), regions(report, &mut missing));
+    let reproduce = grid(
+        [
+            section("config", "Configuration", tables::config(report.config_json)),
+            section("reproduce", "How to reproduce it", reproduce(report, &missing)),
+        ]
+        .into_iter(),
+    );
+    let budget = truncation(report);
+    let curve = |title| section("error", title, curves::progress(report).html());
+    let parts = match report.summary.task {
+        // Alerts are what a user acts on: they come first.
+        Task::Novelty => [alerts(report), figures, theta, regions, curve("Progressive loss"), model, budget, outcome, reproduce],
+        _ => [figures, curve("Progressive error"), outcome, regions, theta, model, budget, alerts(report), reproduce],
+    };
+    warnings(report) + &parts.concat()
+}
+
+/// What the reader should know before the figures.
+fn warnings(report: &Report<'_>) -> String {
+    report.warnings.iter().map(|words| format!("<p class=\"warning\">{}</p>\n", escape(words))).collect()
 }
 
 pub(crate) fn section(id: &str, title: &str, body: String) -> String {
@@ -78,12 +79,42 @@ fn lead(report: &Report<'_>) -> String {
             report.nu().map_or(String::new(), |nu| format!(", where {} were asked for", percent(nu)))
         ),
     };
-    format!("{} {words}", escape(report.lead)).trim_start().to_string()
+    let more = report.training.map_or(String::new(), |(pass, training)| {
+        format!(" Training error in pass {pass}, on rows that had been learned before: {}.", error_of(training))
+    });
+    format!("{} {words}{more}", escape(report.lead)).trim_start().to_string()
+}
+
+/// The error in the units of the task.
+fn error_of(summary: &Summary) -> String {
+    text::or_none(summary.error, if summary.task == Task::Numbers { text::figure } else { text::percent })
+}
+
+/// The model as it stands: on past rows, in the last pass, on the held-out file.
+fn model_tiles(report: &Report<'_>) -> Vec<String> {
+    let name = |of: &str| match report.summary.task {
+        Task::Classes => format!("error {of}"),
+        Task::Numbers => format!("MAE {of}"),
+        Task::Novelty => format!("alert rate {of}"),
+    };
+    let past = report.past.map(|past| {
+        let show = if past.summary.task == Task::Numbers { text::figure } else { text::percent };
+        let spread = past.standard_error.map_or(String::new(), |e| format!(", standard error {}", show(e)));
+        tile(error_of(&past.summary), &name("of the saved model on past rows"), &format!("{}{spread}", past.of_rows()))
+    });
+    let training = report
+        .training
+        .map(|(pass, training)| tile(error_of(training), &name("in training"), &format!("pass {pass}, on rows learned before")));
+    let held_out = report.held_out.map(|(file, summary)| {
+        let note = format!("{}, {} examples", escape(file), text::count(summary.examples as f64));
+        tile(error_of(summary), &name("of the saved model on held-out rows"), &note)
+    });
+    past.into_iter().chain(training).chain(held_out).collect()
 }
 
 /// How many examples the window holds.
 fn window(report: &Report<'_>) -> String {
-    text::count(report.summary.examples.min(WINDOW as u64) as f64)
+    text::count(report.summary.windowed_rows as f64)
 }
 
 pub(crate) fn tile(value: String, name: &str, note: &str) -> String {
@@ -97,14 +128,13 @@ fn tiles(report: &Report<'_>) -> String {
         Task::Numbers => number_tiles(report),
         Task::Novelty => alert_tiles(report),
     };
+    tiles.extend(model_tiles(report));
     tiles.push(tile(
         s.average_loss.map_or("none".into(), text::figure),
         "average loss",
         &report.part("loss").map_or(String::new(), |l| escape(&l)),
     ));
-    let without = s.rows - s.examples;
-    let note = if without > 0 { format!("and {} rows without a target", text::count(without as f64)) } else { String::new() };
-    tiles.push(tile(text::count(s.examples as f64), "examples", &note));
+    tiles.push(tile(text::count(s.examples as f64), "examples", &s.not_learned.words()));
     if let Some(latest) = report.history.latest() {
         tiles.push(tile(
             text::count(latest.terms as f64),
@@ -133,11 +163,7 @@ fn class_tiles(report: &Report<'_>) -> Vec<String> {
             "by repeating the last label",
             &format!("{} by the most frequent class", percent(classes.majority_error.map(|e| 1.0 - e))),
         ),
-        tile(
-            text::or_none(classes.macro_f1, text::figure),
-            "macro F1",
-            &format!("over {} classes", classes.per_class.iter().filter(|c| c.f1.is_some()).count()),
-        ),
+        tile(text::or_none(classes.macro_f1, text::figure), "macro F1", &format!("over {} classes", classes.macro_classes)),
     ];
     tiles.extend(
         classes
@@ -154,13 +180,25 @@ fn number_tiles(report: &Report<'_>) -> Vec<String> {
         text::or_none((!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64), text::figure)
     };
     let note = if s.outputs.len() > 1 { format!("mean over {} outputs", s.outputs.len()) } else { String::new() };
-    vec![
+    let mut tiles = vec![
         tile(mean(|o| o.r2), "R²", &note),
         tile(mean(|o| o.rmse), "RMSE", &note),
         tile(mean(|o| o.mae), "MAE", &note),
         tile(text::or_none(s.windowed_error, text::figure), &format!("MAE, last {}", window(report)), &note),
         tile(mean(|o| o.no_change_mae), "MAE by repeating the last target", &note),
-    ]
+    ];
+    tiles.extend(s.outputs.iter().filter_map(|o| o.coverage.map(|coverage| coverage_tile(&o.name, &coverage))));
+    tiles
+}
+
+fn coverage_tile(name: &str, coverage: &Coverage) -> String {
+    let note = format!(
+        "{} asked for; {} of the last {}",
+        text::percent(coverage.asked),
+        text::percent(coverage.last),
+        text::count(coverage.last_examples as f64)
+    );
+    tile(text::percent(coverage.seen), &format!("of targets at or below the score of {}", text::short(name, 20)), &note)
 }
 
 fn alert_tiles(report: &Report<'_>) -> Vec<String> {
@@ -185,17 +223,15 @@ fn theta(report: &Report<'_>, missing: &mut Vec<&'static str>) -> String {
     section("theta", "Theta and alert rate", grid(charts.iter().map(super::chart::Chart::html)))
 }
 
-/// The curve beside all certificates in words.
+/// The certificates in words, beside a curve if the bound on what was dropped says anything.
 fn truncation(report: &Report<'_>) -> String {
-    let chart = certified::truncation(report).map(|c| c.html());
-    let nothing = "<p class=\"beside\">Nothing has been dropped: the model is that of an unlimited budget.</p>".to_string();
     let words: String = report.certificates.iter().map(|c| format!("<li>{}</li>", escape(c))).collect();
-    let list = if words.is_empty() {
-        words
-    } else {
-        format!("<div class=\"beside\"><h3>What is certified</h3><ul class=\"words\">{words}</ul></div>")
-    };
-    section("truncation", "Truncation certificate", grid([chart.unwrap_or(nothing), list].into_iter()))
+    let list = if words.is_empty() { words } else { format!("<div class=\"beside\"><ul class=\"words\">{words}</ul></div>") };
+    let chart = certified::truncation(report).map(|c| c.html()).unwrap_or_default();
+    if list.is_empty() && chart.is_empty() {
+        return String::new();
+    }
+    section("truncation", "What is certain", grid([list, chart].into_iter()))
 }
 
 fn outcome(report: &Report<'_>, missing: &mut Vec<&'static str>) -> String {

@@ -56,7 +56,7 @@ fn labels_that_appear_late() {
     let rows: String =
         (0..2000).map(|i| format!("{},{}\n", i % 10, if i == 1900 { "third" } else { ["a", "b"][i % 2] })).collect();
     let data = folder.write("late.csv", format!("x,y\n{rows}"));
-    fail(&["learn", &data, "--target", "y", "--quiet"], 1, &["late.csv, row 1902, column 'y': found third", "max_margin"]);
+    fail(&["learn", &data, "--target", "y", "--quiet"], 1, &["late.csv, row 1902, column 'y': found third", "--task classes"]);
     let out = json(&["learn", &data, "--target", "y", "--loss", "max_margin"]);
     assert_eq!(out["summary"]["classes"]["known"], 3);
     fail(

@@ -182,6 +182,9 @@ fn the_report_of_novelty_has_every_section() {
     );
     let page = report_of(&run, Reading::Novelty(run.learner.threshold().unwrap()), &[]);
     check_document(&page, &["figures", "error", "model", "theta", "truncation", "regions", "alerts", "config", "reproduce"]);
+    let at = |id: &str| page.find(&format!("<section id=\"{id}\">")).unwrap();
+    assert!(at("alerts") < at("figures") && at("theta") < at("error"), "what a user acts on comes first");
+    assert!(page.contains("strongest of") && page.contains("latest of"), "alerts by strength and by time");
     assert!(page.contains("because the stream has no targets") && page.contains("margin rho"));
 }
 

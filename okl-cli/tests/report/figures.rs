@@ -123,11 +123,30 @@ fn a_class_cannot_be_said_before_it_exists_and_ties_go_to_the_earlier() {
     assert_eq!(given.error(), Some(0.0));
 }
 
+fn naive_macro_f1(rows: &[Row], classes: usize) -> f64 {
+    let said: Vec<Option<usize>> = (0..rows.len()).map(|i| naive_said(rows, i)).collect();
+    let f1 = |class: usize| {
+        let sum = |pick: &dyn Fn(bool, bool) -> f64| -> f64 {
+            rows.iter().zip(&said).map(|(r, s)| r.2 * pick(r.1 == class, *s == Some(class))).sum()
+        };
+        let hits = sum(&|was, said| f64::from(u8::from(was && said)));
+        2.0 * hits / sum(&|was, said| f64::from(u8::from(was)) + f64::from(u8::from(said)))
+    };
+    (0..classes).map(f1).sum::<f64>() / classes as f64
+}
+
+/// The confusion matrix has 50 classes; macro F1 and the most frequent class count all of them.
 #[test]
 fn classes_after_the_fiftieth_are_other() {
-    let rows = class_stream(70, 20_000, 13);
+    let mut rows = class_stream(70, 20_000, 13);
+    // The most frequent class is a late one.
+    rows.extend((0..3000).map(|_| (vec![0.0; 70], 69, 1.0)));
     let summary = of_classes(&rows, 0).summary(&[]).classes.unwrap();
-    assert_eq!((summary.known, summary.per_class.len()), (70, MOST_CLASSES));
+    assert_eq!((summary.known, summary.per_class.len(), summary.macro_classes), (70, MOST_CLASSES, 70));
+    close(summary.macro_f1.unwrap(), naive_macro_f1(&rows, 70));
+    let weight_of = |class: usize| rows.iter().filter(|r| r.1 == class).map(|r| r.2).sum::<f64>();
+    let largest = (0..70).map(weight_of).fold(0.0, f64::max);
+    close(summary.majority_error.unwrap(), 1.0 - largest / rows.iter().map(|r| r.2).sum::<f64>());
     assert_eq!(summary.confusion.names.len(), MOST_CLASSES + 1);
     assert_eq!(summary.confusion.names[MOST_CLASSES], "other");
     close(summary.confusion.counts.iter().flatten().sum(), rows.iter().map(|r| r.2).sum());
@@ -288,4 +307,52 @@ fn numbers_are_written_for_people() {
     assert_eq!([metrics::count(1234567.0), metrics::count(-1000.0), metrics::count(12.25)], ["1,234,567", "-1,000", "12.2"]);
     assert_eq!([metrics::percent(0.0), metrics::percent(0.12345), metrics::percent(1.0)], ["0 %", "12.35 %", "100 %"]);
     assert_eq!([metrics::bound(0.000431), metrics::bound(0.0), metrics::bound(2e-9)], ["0.0005", "0", "2e-9"]);
+}
+
+#[test]
+fn rows_that_are_not_learned_are_counted_by_the_reason() {
+    let mut metrics = Metrics::new(Task::Numbers, 1);
+    let mut add = |target, loss, weight| metrics.add(&Observed { scores: &[0.0], target, loss, weight, alert: None });
+    add(Target::Numbers(&[1.0]), Some(1.0), 1.0);
+    add(Target::None, None, 1.0);
+    (0..2).for_each(|_| add(Target::Numbers(&[1.0]), None, 0.0));
+    (0..3).for_each(|_| add(Target::Numbers(&[1.0]), None, 1.0));
+    let summary = metrics.summary(&[]);
+    assert_eq!((summary.rows, summary.examples), (7, 4));
+    let n = summary.not_learned;
+    assert_eq!((n.without_target, n.of_weight_zero, n.by_the_learner), (1, 2, 3));
+    let text = summary.to_string();
+    for line in ["  no target     1  ", "  weight 0      2  ", "  not learned   3  "] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
+/// Coverage by counting; said where it is off by more than chance.
+#[test]
+fn coverage_is_the_share_of_targets_at_or_below_the_score() {
+    let said = |shift: f64| {
+        let mut metrics = Metrics::new(Task::Numbers, 1).with_quantile(Some(0.9));
+        let mut random = Random(31);
+        let rows: Vec<f64> = (0..3000).map(|_| random.next()).collect();
+        for y in &rows {
+            metrics.add(&Observed {
+                scores: &[0.9 - shift],
+                target: Target::Numbers(&[*y]),
+                loss: Some(0.0),
+                weight: 1.0,
+                alert: None,
+            });
+        }
+        let summary = metrics.summary(&["y".into()]);
+        let coverage = summary.outputs[0].coverage.unwrap();
+        let share = |rows: &[f64]| rows.iter().filter(|y| **y <= 0.9 - shift).count() as f64 / rows.len() as f64;
+        close(coverage.seen, share(&rows));
+        close(coverage.last, share(&rows[2000..]));
+        assert_eq!((coverage.asked, coverage.last_examples), (0.9, 1000));
+        assert!(summary.to_string().lines().any(|line| line.starts_with("coverage  ") && line.chars().count() <= 80));
+        summary.warnings().join(" ")
+    };
+    assert_eq!(said(0.0), "");
+    assert!(said(0.07).starts_with("The predicted 0.9 quantile is off: 8"), "{}", said(0.07));
+    assert!(said(-0.07).contains("is off"), "{}", said(-0.07));
 }

@@ -1,0 +1,284 @@
+//! The model as it stands, measured on rows that it has learned.
+//!
+//! Progressive figures judge each row by the model of that moment. Where rows come in an order that changes (stretches of one
+//! class, drift), the model that is saved can be much worse on the stream as a whole than these figures say. So a uniform
+//! sample of the rows is kept (Vitter 1985, algorithm R) and the model is measured on it. The sample depends on the rows
+//! and a fixed seed alone: not on how they were cut into blocks.
+
+use okl::Learner;
+use serde::Serialize;
+
+use crate::input::{Chunk, gather};
+use crate::metrics::{Summary, Task, count, figure, percent};
+use crate::random::Random;
+use crate::scoring::Scoring;
+
+/// Rows that are kept at most.
+pub const MOST_ROWS: usize = 1000;
+/// Bytes that they take at most: of wide rows, fewer are kept.
+pub const MOST_BYTES: usize = 32 << 20;
+/// Bytes of a row beside its features.
+const ROW_BYTES: usize = size_of::<Chunk>() + 64;
+const SEED: u64 = 1985;
+/// Figures of fewer rows are not compared.
+const FEWEST: u64 = 30;
+
+/// A uniform random sample of a stream's rows in bounded memory.
+#[derive(Clone, Debug)]
+pub struct Reservoir {
+    /// One row each.
+    rows: Vec<Chunk>,
+    most: usize,
+    bytes: usize,
+    most_bytes: usize,
+    seen: u64,
+    random: Random,
+}
+
+impl Default for Reservoir {
+    fn default() -> Self {
+        Reservoir::within(MOST_ROWS, MOST_BYTES)
+    }
+}
+
+impl Reservoir {
+    /// At most so many rows and bytes.
+    pub fn within(rows: usize, bytes: usize) -> Self {
+        Reservoir { rows: Vec::new(), most: rows.max(1), bytes: 0, most_bytes: bytes, seen: 0, random: Random::new(SEED) }
+    }
+
+    /// One more row of the stream: after n rows each of them is in the sample with the same probability.
+    pub fn offer(&mut self, chunk: &Chunk, row: usize) {
+        self.seen += 1;
+        if self.rows.len() < self.most {
+            self.rows.push(Chunk::default());
+            self.put(self.rows.len() - 1, chunk, row);
+        } else {
+            let place = self.random.below(self.seen);
+            if place < self.most as u64 {
+                self.put(place as usize, chunk, row);
+            }
+        }
+        while self.bytes > self.most_bytes && self.rows.len() > 1 {
+            self.shrink();
+        }
+    }
+
+    fn put(&mut self, place: usize, chunk: &Chunk, row: usize) {
+        let kept = one(chunk, row);
+        self.bytes = self.bytes + bytes(&kept) - bytes(&self.rows[place]);
+        self.rows[place] = kept;
+    }
+
+    /// One row less from now on. A random part of a uniform sample is a uniform sample.
+    fn shrink(&mut self) {
+        let place = self.random.below(self.rows.len() as u64) as usize;
+        self.bytes -= bytes(&self.rows.swap_remove(place));
+        self.most = self.rows.len();
+    }
+
+    /// Rows in the sample.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Is there no row yet?
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Rows from which the sample was drawn.
+    pub fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// Bytes that the rows take.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// All rows of the sample.
+    pub fn chunk(&self) -> Chunk {
+        let features = self.rows.iter().map(|row| row.features).max().unwrap_or(0).max(1);
+        gather(self.rows.iter().map(|row| (row, 0)), features)
+    }
+}
+
+/// A chunk of one row. Zeros at its end are cut off: how wide a chunk of a growing format is depends on later rows.
+fn one(chunk: &Chunk, row: usize) -> Chunk {
+    let mut one = gather(std::iter::once((chunk, row)), chunk.features);
+    let width = one.x.iter().rposition(|v| *v != 0.0).map_or(0, |last| last + 1);
+    one.x.truncate(width);
+    one.x.shrink_to_fit();
+    Chunk { features: width, ids: None, ..one }
+}
+
+fn bytes(row: &Chunk) -> usize {
+    if row.rows == 0 { 0 } else { ROW_BYTES + size_of_val(&row.x[..]) + row.targets.bytes() }
+}
+
+/// The model as it stands on a random sample of the rows it has learned.
+#[derive(Clone, Debug, Serialize)]
+pub struct Past {
+    /// Rows in the sample.
+    pub rows: u64,
+    /// Rows from which it was drawn.
+    pub drawn_from: u64,
+    /// Were these all rows that the model has learned? Otherwise the rows of this run.
+    pub all_rows: bool,
+    /// Share of mistakes, mean absolute error, or share of alerts.
+    pub error: Option<f64>,
+    /// The standard error of `error`, from the size of the sample.
+    pub standard_error: Option<f64>,
+    /// What the error is held against: the progressive error, or for novelty the alert rate asked for.
+    pub expected: Option<f64>,
+    /// Is the error larger than expected by more than three standard errors, and by half?
+    pub much_worse: bool,
+    /// All figures over the sample.
+    pub summary: Summary,
+    /// The standard deviation of the scores.
+    #[serde(skip)]
+    pub score_deviation: Option<f64>,
+}
+
+impl Past {
+    /// Measures the model; `expected` is the progressive error, or for novelty the alert rate asked for. None if no row was kept.
+    ///
+    /// # Errors
+    /// Those of the learner.
+    pub fn measure(
+        reservoir: &Reservoir,
+        learner: &Learner,
+        task: Task,
+        expected: Option<f64>,
+        targets: &[String],
+    ) -> okl::Result<Option<Past>> {
+        if reservoir.is_empty() {
+            return Ok(None);
+        }
+        let mut scoring = Scoring::new(learner, task);
+        scoring.add(&reservoir.chunk())?;
+        let (error, standard_error) = (scoring.metrics().error(), scoring.metrics().standard_error());
+        let much_worse = match (error, standard_error, expected) {
+            (Some(error), Some(spread), Some(expected)) => {
+                reservoir.len() as u64 >= FEWEST && much_larger(error, spread, expected)
+            }
+            _ => false,
+        };
+        Ok(Some(Past {
+            rows: reservoir.len() as u64,
+            drawn_from: reservoir.seen(),
+            all_rows: true,
+            error,
+            standard_error,
+            expected,
+            much_worse,
+            summary: scoring.summary(targets),
+            score_deviation: scoring.score_deviation(),
+        }))
+    }
+
+    /// "1,000 of 581,012 learned rows".
+    pub fn of_rows(&self) -> String {
+        let (rows, all) = (count(self.rows as f64), count(self.drawn_from as f64));
+        let of = if self.all_rows { "learned rows" } else { "rows of this run" };
+        if self.rows == self.drawn_from { format!("all {all} {of}") } else { format!("{rows} of {all} {of}") }
+    }
+
+    /// A line of the summary.
+    pub fn line(&self) -> String {
+        let show = shown(self.summary.task);
+        let value = self.error.map_or("-".into(), show);
+        let what = if self.summary.task == Task::Novelty { "alert rate" } else { "error" };
+        let spread = self.standard_error.map_or(String::new(), |e| format!(" (± {})", show(e)));
+        format!("{:<16}{value:<12}{what} on {}{spread}", "saved model", self.of_rows())
+    }
+
+    /// What to say where the saved model is much worse than expected.
+    pub fn warning(&self, order: Order) -> Option<String> {
+        let show = shown(self.summary.task);
+        let [error, expected] = [self.error, self.expected].map(|value| value.map_or("none".into(), show));
+        let rows = self.of_rows();
+        let found = match self.summary.task {
+            Task::Classes => {
+                format!("gets {error} of past rows wrong ({rows} were tried). When rows were new, {expected} were wrong.")
+            }
+            Task::Numbers => {
+                format!("is off by {error} on average on past rows ({rows} were tried). When rows were new, by {expected}.")
+            }
+            Task::Novelty => format!("gives an alert for {error} of past rows ({rows} were tried). {expected} was asked for."),
+        };
+        self.much_worse.then(|| format!("The saved model {found} {}", order.advice()))
+    }
+}
+
+/// How the rows came, as far as advice depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// As the file has them.
+    File,
+    /// From standard input.
+    Stream,
+    /// In a random order.
+    Shuffled,
+}
+
+impl Order {
+    fn advice(self) -> &'static str {
+        match self {
+            Order::File => {
+                "The rows come in an order that changes: the saved model knows the latest rows best. \
+                 Learn with --shuffle 1 if the file is a fixed set; keep the model if the future looks like the last rows."
+            }
+            Order::Stream => {
+                "The rows come in an order that changes: the saved model knows the latest rows best. \
+                 Keep it if the future looks like the last rows; if the rows are a fixed set, write them to a file and learn with --shuffle 1."
+            }
+            Order::Shuffled => {
+                "The rows came in a random order, so the model has not settled: allow it more memory (--memory) or learn with --passes 2."
+            }
+        }
+    }
+}
+
+fn shown(task: Task) -> fn(f64) -> String {
+    if task == Task::Numbers { figure } else { percent }
+}
+
+/// Is an error measured on a sample much larger than expected? By more than three standard errors, and by half.
+fn much_larger(error: f64, standard_error: f64, expected: f64) -> bool {
+    error - expected > 3.0 * standard_error && error > 1.5 * expected
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rule for k mistakes in a sample of n.
+    fn rule(k: u32, n: u32, expected: f64) -> bool {
+        let (n, share) = (f64::from(n), f64::from(k) / f64::from(n));
+        much_larger(share, (share * (1.0 - share) / (n - 1.0)).sqrt(), expected)
+    }
+
+    /// The probability that the rule speaks although the model is as good as expected: exact, by the binomial distribution.
+    #[test]
+    fn chance_alone_is_rarely_called_a_difference() {
+        for n in [FEWEST as u32, 100, 1000] {
+            for p in [0.001f64, 0.01, 0.03, 0.1, 0.3, 0.5] {
+                let (mut log_pmf, mut alarm) = (f64::from(n) * (-p).ln_1p(), 0.0);
+                for k in 0..=n {
+                    alarm += if rule(k, n, p) { log_pmf.exp() } else { 0.0 };
+                    log_pmf += (f64::from(n - k) / f64::from(k + 1)).ln() + (p / (1.0 - p)).ln();
+                }
+                assert!(alarm < 0.002, "{n} rows, error {p}: {alarm}");
+            }
+        }
+    }
+
+    /// Differences that matter are found in 1,000 rows, small ones are not called large.
+    #[test]
+    fn large_differences_are_found() {
+        assert!(rule(930, 1000, 0.044) && rule(248, 1000, 0.072) && rule(80, 1000, 0.032));
+        assert!(!rule(230, 1000, 0.2) && !rule(45, 1000, 0.032) && !rule(300, 1000, 0.25));
+    }
+}

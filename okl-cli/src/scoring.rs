@@ -1,0 +1,109 @@
+//! The model as it stands, measured on rows that have targets: a held-out file, or a sample of the rows it has learned.
+
+use okl::loss::AnyLoss;
+use okl::{Batch, Config, Label, Learner, Workspace};
+
+use crate::input::Chunk;
+use crate::metrics::{Metrics, NotLearned, Observed, Summary, Target, Task};
+use crate::predict::fitted;
+
+/// The quantile that a learner predicts; none for other losses.
+pub fn quantile(config: &Config) -> Option<f64> {
+    match config.loss {
+        AnyLoss::Quantile { q } => Some(q),
+        _ => None,
+    }
+}
+
+/// Figures of a model over rows that it only predicts.
+pub struct Scoring<'a> {
+    learner: &'a Learner,
+    classes: Vec<Label>,
+    metrics: Metrics,
+    workspace: Workspace,
+    scores: Spread,
+}
+
+impl<'a> Scoring<'a> {
+    /// Before the first row.
+    pub fn new(learner: &'a Learner, task: Task) -> Self {
+        let classes = learner.classes().to_vec();
+        let known = if task == Task::Classes { classes.len() } else { 0 };
+        let metrics = Metrics::new(task, known).with_quantile(quantile(learner.config()));
+        Scoring { learner, classes, metrics, workspace: Workspace::default(), scores: Spread::default() }
+    }
+
+    /// Scores the rows of a chunk. A class that the model has never seen counts as a mistake.
+    ///
+    /// # Errors
+    /// Those of the learner.
+    pub fn add(&mut self, chunk: &Chunk) -> okl::Result<()> {
+        let (task, features) = (self.metrics.task(), self.learner.features());
+        let rows = fitted(chunk, features);
+        let scores = self.learner.predict_batch(&mut self.workspace, &Batch::of_f64(&rows, features))?;
+        let labels = if task == Task::Classes { chunk.targets.labels() } else { Vec::new() };
+        let threshold = self.learner.threshold().filter(|_| task == Task::Novelty);
+        for row in 0..chunk.rows {
+            let target = match task {
+                Task::Classes if chunk.known[row] => Target::Class(place(&labels[row], &mut self.classes)),
+                Task::Numbers if chunk.known[row] => chunk.targets.row(row).map_or(Target::None, Target::Numbers),
+                _ => Target::None,
+            };
+            let weight = chunk.weights.as_ref().map_or(1.0, |w| w[row]);
+            let (scores, alert) = (scores.row(row), threshold.map(|threshold| scores.row(row)[0] < threshold));
+            scores.iter().for_each(|score| self.scores.add(*score));
+            self.metrics.add(&Observed { scores, target, loss: None, weight, alert });
+        }
+        Ok(())
+    }
+
+    /// The figures; `targets` are the outputs' names, where they are numbers.
+    pub fn summary(&self, targets: &[String]) -> Summary {
+        let names: Vec<String> = match self.metrics.task() {
+            Task::Classes => self.classes.iter().map(Label::to_string).collect(),
+            _ => targets.to_vec(),
+        };
+        let summary = self.metrics.summary(&names);
+        // Nothing is learned here: that needs no word.
+        Summary { not_learned: NotLearned { by_the_learner: 0, ..summary.not_learned }, ..summary }
+    }
+
+    /// The running figures.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// The standard deviation of the scores.
+    pub fn score_deviation(&self) -> Option<f64> {
+        self.scores.deviation()
+    }
+}
+
+/// The number of a class; a new one comes last.
+fn place(label: &Label, classes: &mut Vec<Label>) -> usize {
+    classes.iter().position(|c| c == label).unwrap_or_else(|| {
+        classes.push(label.clone());
+        classes.len() - 1
+    })
+}
+
+/// Mean and sum of squared deviations (Welford).
+#[derive(Default)]
+struct Spread {
+    count: f64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Spread {
+    fn add(&mut self, value: f64) {
+        self.count += 1.0;
+        let away = value - self.mean;
+        self.mean += away / self.count;
+        self.squares += away * (value - self.mean);
+    }
+
+    fn deviation(&self) -> Option<f64> {
+        (self.count > 1.0).then(|| (self.squares / self.count).sqrt())
+    }
+}
