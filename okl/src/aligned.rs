@@ -21,11 +21,23 @@ impl<T: Copy + Default> Aligned<T> {
         Aligned { start, len, data }
     }
 
-    /// At least `len` numbers; what was there is lost when it grows. It grows by a quarter, as fresh memory costs more than sums.
+    /// At least `len` numbers, a thirty-second more if it has to grow, so that memory stays what is stated.
     pub fn at_least(&mut self, len: usize) {
         if self.len < len {
-            *self = Aligned::zeros(len.max(self.len + self.len / 4));
+            self.grow(len.max(self.len + self.len / 32));
         }
+    }
+
+    /// `len` numbers, those that are there first, then zeros. The buffer is extended where it stands if the allocator can do that.
+    pub fn grow(&mut self, len: usize) {
+        let (old, spare) = (self.start, LINE / size_of::<T>());
+        self.data.reserve_exact((len + spare).saturating_sub(self.data.len()));
+        self.start = self.data.as_ptr().align_offset(LINE).min(spare);
+        self.data.resize((self.start + len).max(old + self.len), T::default());
+        self.data.copy_within(old..old + self.len, self.start);
+        self.data[self.start + self.len..].fill(T::default());
+        self.data.truncate(self.start + len);
+        self.len = len;
     }
 
     pub fn bytes(&self) -> usize {
@@ -51,5 +63,22 @@ impl<T> Deref for Aligned<T> {
 impl<T> DerefMut for Aligned<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.data[self.start..self.start + self.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_stays_in_front_of_zeros() {
+        let mut buffer = Aligned::<f64>::default();
+        for len in [1usize, 3, 64, 1000, 100_000, 1_000_000] {
+            let before = buffer.to_vec();
+            buffer.grow(len);
+            assert!(buffer.as_ptr().align_offset(LINE) == 0 && buffer.len() == len);
+            assert!(buffer[..before.len()] == before && buffer[before.len()..].iter().all(|v| *v == 0.0));
+            buffer.iter_mut().enumerate().for_each(|(i, v)| *v = i as f64 + 1.0);
+        }
     }
 }

@@ -48,6 +48,7 @@ use crate::kernel::Pair;
 use crate::loss::{Loss, Reads};
 use crate::output::Output;
 use crate::regulariser::{AnyRegulariser, Regulariser};
+use crate::room::SceneScratch;
 use crate::space::Space;
 use crate::step::StepSize;
 use crate::terms::{NO_ID, Terms};
@@ -132,6 +133,7 @@ pub(crate) struct Scratch {
     sums: Vec<f64>,
     pub(crate) reading: Reading,
     pub(crate) terms: [Term; 3],
+    pub(crate) scene: SceneScratch,
 }
 
 /// Room for predictions, so that readers share a learner without writing to it.

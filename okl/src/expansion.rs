@@ -196,16 +196,19 @@ impl Expansion {
         }
     }
 
+    /// Moves the columns apart where they stand, the last one first: there is never a second copy of them.
     fn relayout(&mut self, outputs: usize, stride: usize) {
-        let mut data = Aligned::zeros(outputs * self.riders.functions() * stride);
-        for function in 0..self.riders.functions() {
-            for o in 0..self.outputs {
-                let (from, to) = ((function * self.outputs + o) * self.stride, (function * outputs + o) * stride);
-                data[to..to + self.stride].copy_from_slice(&self.data[from..from + self.stride]);
-            }
+        let functions = self.riders.functions();
+        self.data.grow(outputs * functions * stride);
+        for column in (0..outputs * functions).rev() {
+            let (function, o, to) = (column / outputs, column % outputs, column * stride);
+            let kept = if o < self.outputs { self.stride } else { 0 };
+            let from = (function * self.outputs + o) * self.stride;
+            self.data.copy_within(from..from + kept, to);
+            self.data[to + kept..to + stride].fill(0.0);
         }
         self.all_changed |= outputs != self.outputs;
-        (self.data, self.outputs, self.stride) = (data, outputs, stride);
+        (self.outputs, self.stride) = (outputs, stride);
     }
 
     /// From here on changes are noted.

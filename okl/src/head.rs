@@ -747,12 +747,6 @@ impl<S: StepSize> Head<S> {
     pub(crate) fn is_cleared(&self) -> bool {
         self.plan.keep == 0.0
     }
-
-    pub(crate) fn term(&self, slot: usize) -> Term {
-        let mut term = Term::default();
-        self.expansion.get(slot, &mut term);
-        term
-    }
 }
 
 /// A few units in the last place.

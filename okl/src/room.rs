@@ -23,8 +23,8 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
     /// Lets the budget see the leading head and row `r` of the tile, and decide.
     pub(crate) fn consult<T>(&mut self, r: usize, values: &[f64], ask: impl FnOnce(&mut B, &mut dyn Sight) -> T) -> T {
         let leader = self.leader();
-        let Engine { terms, heads, output, tile, budget, t, .. } = self;
-        ask(budget, &mut Scene { terms, heads, leader, output, tile, r, t: *t, values, term_values: Vec::new() })
+        let Engine { terms, heads, output, tile, budget, t, scratch, .. } = self;
+        ask(budget, &mut Scene { terms, heads, leader, output, tile, r, t: *t, values, scratch: &mut scratch.scene })
     }
 
     pub(crate) fn make_room(&mut self, room: Room, rows: P::Rows<'_>, r: usize) -> usize {
@@ -193,8 +193,10 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         if self.terms.is_empty() || !self.heads.iter().all(|head| head.expansion.is_zero(slots)) {
             return;
         }
-        let live: Vec<usize> = self.terms.live().collect();
-        for slot in live.into_iter().rev() {
+        for slot in (0..slots).rev() {
+            if self.terms.birth(slot).is_none() {
+                continue;
+            }
             self.heads.iter_mut().for_each(|head| head.expansion.clear(slot));
             self.terms.remove(slot);
         }
@@ -235,7 +237,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             for (which, slot) in [from, into].into_iter().enumerate() {
                 self.read_term_row(slot);
                 for (head, triple) in triples.iter().enumerate() {
-                    self.scratch.terms[0].clone_from(&triple[which]);
+                    self.scratch.terms[0].set_scaled(&triple[which], 1.0);
                     self.correct_norms(head, 0, -1.0);
                     self.heads[head].expansion.clear(slot);
                 }
@@ -264,7 +266,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             };
             let (lost, of_mean) = (lost(|term| &term.alpha), lost(|term| &term.mean));
             if exact {
-                self.scratch.terms[0].clone_from(merged);
+                self.scratch.terms[0].set_scaled(merged, 1.0);
                 self.correct_norms(head, 0, 1.0);
             }
             self.heads[head].lose(lost, of_mean, exact);
@@ -333,7 +335,18 @@ struct Scene<'a, P, S> {
     r: usize,
     t: u64,
     values: &'a [f64],
+    scratch: &'a mut SceneScratch,
+}
+
+/// The workspace of a decision.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SceneScratch {
     term_values: Vec<f64>,
+    term: Term,
+    weights: Vec<f64>,
+    row: Vec<f32>,
+    reading: Reading,
+    totals: Vec<[f64; 2]>,
 }
 
 impl<'a, P: Space, S: StepSize> Scene<'a, P, S> {
@@ -343,9 +356,10 @@ impl<'a, P: Space, S: StepSize> Scene<'a, P, S> {
 
     /// k(x, x) of a centre in every plane.
     fn all_term_values(&mut self, slot: usize) -> &[f64] {
-        self.term_values.resize(self.terms.space.planes(), 0.0);
-        self.terms.space.term_self_values(slot, &mut self.term_values);
-        &self.term_values
+        let values = &mut self.scratch.term_values;
+        values.resize(self.terms.space.planes(), 0.0);
+        self.terms.space.term_self_values(slot, values);
+        values
     }
 
     /// k(x, x) of a centre in the leading head's own space.
@@ -391,12 +405,13 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
             (0..slots).for_each(|slot| out[slot] = (out[slot] * self.term_values(slot)[0]).max(0.0));
             return;
         }
-        let mut term = Term::default();
+        let mut term = std::mem::take(&mut self.scratch.term);
         out.clear();
         for slot in 0..slots {
             expansion.get(slot, &mut term);
             out.push(output.form(self.term_values(slot), &term.alpha, &term.alpha).max(0.0));
         }
+        self.scratch.term = term;
     }
 
     fn self_value(&mut self, slot: usize) -> f64 {
@@ -404,10 +419,12 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
     }
 
     fn products(&mut self, slot: usize, out: &mut Vec<f64>) {
-        let term = self.head().term(slot);
-        let mut weights = vec![0.0; term.alpha.len()];
-        self.output.apply_one(&[1.0], &term.alpha, &mut weights);
-        self.head().expansion.weighted(&weights, self.terms.slots(), out);
+        let expansion = &self.head().expansion;
+        let SceneScratch { term, weights, .. } = &mut *self.scratch;
+        expansion.get(slot, term);
+        weights.resize(term.alpha.len(), 0.0);
+        self.output.apply_one(&[1.0], &term.alpha, weights);
+        expansion.weighted(weights, self.terms.slots(), out);
     }
 
     fn row(&self) -> &[f32] {
@@ -425,11 +442,13 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
     }
 
     fn value_at(&mut self, slot: usize) -> (f64, f64) {
-        let (mut row, mut reading) = (Vec::new(), Reading::default());
+        let mut row = std::mem::take(&mut self.scratch.row);
         self.term_row(slot, &mut row);
-        self.head().expansion.read(self.terms.space.backend(), self.output, |_| &row, &mut reading);
+        let expansion = &self.head().expansion;
+        expansion.read(self.terms.space.backend(), self.output, |_| &row, &mut self.scratch.reading);
+        self.scratch.row = row;
         let with_new = f64::from(self.row()[slot]) * self.head().plan.alpha[0];
-        (self.head().expansion.alpha(0, slot), reading.f[0] + with_new)
+        (expansion.alpha(0, slot), self.scratch.reading.f[0] + with_new)
     }
 
     fn eta(&self) -> f64 {
@@ -441,18 +460,20 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
     }
 
     fn largest_losses(&mut self, out: &mut Vec<f64>) {
-        let mut term = Term::default();
+        let mut term = std::mem::take(&mut self.scratch.term);
         out.clear();
         for slot in 0..self.terms.slots() {
             let mut largest = 0.0f64;
             self.each_loss(slot, &mut term, |_, of_f, of_mean| largest = largest.max(of_f).max(of_mean));
             out.push(largest);
         }
+        self.scratch.term = term;
     }
 
     fn affordable(&mut self, slots: &[usize], limit: f64) -> usize {
-        let mut totals: Vec<[f64; 2]> = self.heads.iter().map(|head| [head.truncation, head.mean_truncation]).collect();
-        let mut term = Term::default();
+        let (mut totals, mut term) = (std::mem::take(&mut self.scratch.totals), std::mem::take(&mut self.scratch.term));
+        totals.clear();
+        totals.extend(self.heads.iter().map(|head| [head.truncation, head.mean_truncation]));
         let within = |slot: &&usize| {
             self.each_loss(**slot, &mut term, |h, of_f, of_mean| {
                 totals[h][0] += of_f;
@@ -460,7 +481,9 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
             });
             totals.iter().flatten().all(|total| *total <= limit)
         };
-        slots.iter().take_while(within).count()
+        let count = slots.iter().take_while(within).count();
+        (self.scratch.totals, self.scratch.term) = (totals, term);
+        count
     }
 
     fn supremum(&self) -> f64 {

@@ -105,14 +105,14 @@ pub struct Dense<K> {
     /// k(x, x) of each kernel, where it is the same for all x.
     diagonal: Option<Vec<f64>>,
     pub(crate) threads: usize,
-    /// One or two centres taken out of the panels.
-    scratch: [Vec<f32>; 2],
+    /// One or two centres taken out of the panels, and one between them.
+    scratch: [Vec<f32>; 3],
 }
 
 impl<K: DotKernel> Dense<K> {
     /// No centres yet; `kernels` are the planes.
     pub fn new(kernels: Vec<K>, features: usize, backend: Backend) -> Self {
-        let scratch = [Vec::new(), Vec::new()];
+        let scratch = Default::default();
         let invariant = kernels.iter().all(DotKernel::translation_invariant);
         let diagonal = invariant.then(|| kernels.iter().map(|k| k.eval(0.0, 0.0, 0.0).into()).collect());
         Dense { kernels, panels: Panels::new(features), squares: Vec::new(), backend, diagonal, threads: 1, scratch }
@@ -160,6 +160,11 @@ impl<K: DotKernel> Dense<K> {
         match kernels.len() {
             1 => run(&mut [out]),
             _ if terms.slots() == 0 => {}
+            planes if planes <= FEW_PLANES => {
+                let mut of_planes: [&mut [f32]; FEW_PLANES] = std::array::from_fn(|_| &mut [][..]);
+                of_planes.iter_mut().zip(out.chunks_mut(plane)).for_each(|(to, plane)| *to = plane);
+                run(&mut of_planes[..planes])
+            }
             planes => run(&mut out.chunks_mut(plane).take(planes).collect::<Vec<_>>()),
         }
     }
@@ -263,17 +268,17 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 
     fn blend(&mut self, into: usize, from: usize, h: f64, pairs: &mut [[Pair; 3]]) {
-        let [a, b] = &mut self.scratch;
+        let [a, b, z] = &mut self.scratch;
         self.panels.get(from, a);
         self.panels.get(into, b);
         let blend = |(a, b): (&f32, &f32)| (h * f64::from(*a) + (1.0 - h) * f64::from(*b)) as f32;
-        let z: Vec<f32> = a.iter().zip(&*b).map(blend).collect();
-        let zz = gram::square(&z);
-        let rows = [TwoRows::new(a, b), TwoRows::new(a, &z), TwoRows::new(b, &z)];
+        z.iter_mut().zip(a.iter().zip(&*b).map(blend)).for_each(|(z, between)| *z = between);
+        let zz = gram::square(z);
+        let rows = [TwoRows::new(a, b), TwoRows::new(a, z), TwoRows::new(b, z)];
         for (kernel, pairs) in self.kernels.iter().zip(pairs) {
             *pairs = rows.map(|rows| kernel.pair(&rows));
         }
-        self.panels.put(into, &z);
+        self.panels.put(into, z);
         self.squares[into] = zz;
     }
 
@@ -295,6 +300,12 @@ impl<K: DotKernel> Space for Dense<K> {
         self.panels.bytes() + self.squares.capacity() * size_of::<f32>()
     }
 }
+
+/// Up to so many planes, their slices lie on the stack.
+const FEW_PLANES: usize = 64;
+
+/// Up to so many entries, the matrix of an operator-valued kernel lies on the stack.
+const FEW_ENTRIES: usize = 64;
 
 /// A general operator-valued kernel K(x, x'): for each pair of inputs a matrix over the outputs.
 ///
@@ -358,9 +369,9 @@ impl<X, K: OperatorKernel<X>> Operators<X, K> {
     /// As [`Operators::each_entry`], before it is rounded to single precision.
     fn each_value(&self, a: &X, b: Option<&X>, mut write: impl FnMut(usize, f64)) {
         let d = self.kernel.outputs();
-        let (mut one, mut many) = ([0.0], Vec::new());
-        let matrix = if d == 1 {
-            &mut one[..]
+        let (mut few, mut many) = ([0.0; FEW_ENTRIES], Vec::new());
+        let matrix = if d * d <= FEW_ENTRIES {
+            &mut few[..d * d]
         } else {
             many.resize(d * d, 0.0);
             &mut many[..]

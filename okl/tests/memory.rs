@@ -1,0 +1,110 @@
+//! Law 4: memory is bounded and stated, and nothing is allocated in the loop. An allocator that counts shows both.
+
+// A global allocator cannot be written without it.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use okl::{Batch, Config, Learner};
+
+/// Counts what the thread that asks has allocated.
+struct Counting;
+
+thread_local! {
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+    static LIVE: Cell<i64> = const { Cell::new(0) };
+    static PEAK: Cell<i64> = const { Cell::new(0) };
+}
+
+fn count(calls: u64, bytes: i64) {
+    // A thread that is ending has no counters any more.
+    _ = CALLS.try_with(|c| c.set(c.get() + calls));
+    _ = LIVE.try_with(|live| {
+        live.set(live.get() + bytes);
+        _ = PEAK.try_with(|peak| peak.set(peak.get().max(live.get())));
+    });
+}
+
+// SAFETY: every call goes to the system's allocator as it is; the counters are the thread's own and allocate nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(1, layout.size() as i64);
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(1, layout.size() as i64);
+        unsafe { System.alloc_zeroed(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count(0, -(layout.size() as i64));
+        unsafe { System.dealloc(at, layout) }
+    }
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(1, size as i64 - layout.size() as i64);
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Rows and targets that keep every learner busy: two noisy rings, the same in every run.
+struct Stream {
+    x: Vec<f32>,
+    y: Vec<f64>,
+    features: usize,
+}
+
+fn stream(rows: usize, features: usize, seed: u64) -> Stream {
+    let mut state = seed;
+    let mut unit = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1u64 << 24) as f32
+    };
+    let x: Vec<f32> = (0..rows * features).map(|_| 2.0 * unit() - 1.0).collect();
+    let y = x.chunks_exact(features).map(|x| if (x[0] * 3.0).sin() > 0.2 * unit() { 1.0 } else { -1.0 }).collect();
+    Stream { x, y, features }
+}
+
+impl Stream {
+    fn batch(&self) -> Batch<'_> {
+        Batch::new(&self.x, self.features).numbers(&self.y)
+    }
+}
+
+/// Each budget, step and kind of learner whose terms are bounded.
+const BOUNDED: [(&str, &str); 10] = [
+    ("window", "loss = 'hinge'\nkernel = 'gaussian:0.5'\nstep = 'constant:0.3'\nlambda = 1e-3\nbudget = 'window:100'"),
+    ("transfer", "loss = 'hinge'\nkernel = 'matern32:0.5'\nstep = 'constant:0.3'\nlambda = 1e-3\nbudget = 'transfer:100'"),
+    ("transfer, linear", "loss = 'hinge'\nkernel = 'linear'\nstep = 'constant:0.3'\nlambda = 1e-3\nbudget = 'transfer:100'"),
+    ("merge", "loss = 'hinge'\nkernel = 'gaussian:0.5'\nstep = 'constant:0.3'\nlambda = 1e-3\nbudget = 'merge:100'"),
+    ("forgetron", "loss = 'perceptron'\nkernel = 'gaussian:0.5'\nstep = 'constant:1'\nlambda = 0\nbudget = 'forgetron:100'"),
+    ("bank", "loss = 'hinge'\noffset = true\nbudget = 'merge:100'"),
+    ("bank of transfer", "loss = 'logistic'\nkernel = 'matern52'\nbudget = 'transfer:100'"),
+    ("smd", "loss = 'logistic'\nkernel = 'gaussian:0.5'\nstep = 'smd'\nlambda = 1e-3\nbudget = 'merge:100'\naverage = 'uniform'"),
+    ("age", "loss = 'hinge'\nkernel = 'gaussian:0.5'\nstep = 'constant:0.3'\nlambda = 1e-3\nbudget = 'age:150'"),
+    (
+        "sum of operators",
+        "loss = 'squared'\noperator = [{ kernel = 'linear', operator = [1.0] }, { kernel = 'gaussian:1', operator = [0.5] }]\nstep = 'constant:0.1'\nlambda = 1e-3\nbudget = 'window:100'",
+    ),
+];
+
+/// After the budget is full, 10,000 rows are learned between the first and the last call of the observer without one allocation.
+#[test]
+fn nothing_is_allocated_in_the_loop() {
+    for (name, settings) in BOUNDED {
+        let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
+        learner.learn_with(&stream(3_000, 5, 1).batch(), |_, _| {}).unwrap();
+        let data = stream(10_000, 5, 2);
+        let (mut first, mut last) = (0, 0);
+        learner
+            .learn_with(&data.batch(), |row, _| {
+                last = CALLS.get();
+                first = if row == 0 { last } else { first };
+            })
+            .unwrap();
+        assert!(learner.terms() >= 90, "{name}: {} terms", learner.terms());
+        assert_eq!(last - first, 0, "{name}: allocations while 9,999 rows were learned");
+    }
+}
