@@ -227,7 +227,8 @@ fn budget_name(config: &Config) -> String {
 }
 
 fn held(config: &Config, look: &Look, terms: usize) -> String {
-    let bytes = terms * config.bytes_per_term(look.features, look.outputs(config));
+    let each = config.bytes_per_term(look.features, look.outputs(config));
+    let bytes = terms * (each + each.div_ceil(32));
     format!("at most {terms} terms, {} of memory", figure_of_bytes(bytes))
 }
 

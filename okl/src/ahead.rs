@@ -29,6 +29,10 @@ impl Ahead {
         self.chunks = 0;
     }
 
+    pub fn bytes(&self) -> usize {
+        self.totals.capacity() * size_of::<f64>()
+    }
+
     /// Is there anything?
     pub fn is_taken(&self) -> bool {
         self.chunks > 0
@@ -48,7 +52,9 @@ impl Ahead {
         }
         expansion.nothing_changed();
         (self.chunks, self.count, self.columns) = (slots / CHUNK, count, columns);
-        self.totals.resize(self.chunks * count * columns, 0.0);
+        let wanted = self.chunks * count * columns;
+        self.totals.reserve_exact(wanted.saturating_sub(self.totals.len()));
+        self.totals.resize(wanted, 0.0);
         let of_chunk = |(chunk, totals): (usize, &mut [f64])| {
             for (r, totals) in totals.chunks_exact_mut(columns).enumerate() {
                 expansion.sum_chunk(backend, &row(r)[chunk * CHUNK..][..CHUNK], chunk, totals);

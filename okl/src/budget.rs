@@ -104,6 +104,10 @@ pub trait Budget: Send + Sync {
     }
     /// All terms were removed because nothing was left of any function: the next term finds its slot among 0, 1, 2, ...
     fn cleared(&mut self) {}
+    /// Bytes held that grow with the number of terms.
+    fn bytes(&self) -> usize {
+        0
+    }
 }
 
 /// The built-in budgets, by their names in a configuration.
@@ -397,6 +401,12 @@ impl Budget for AnyBudget {
             },
             _ => Room::Fresh,
         }
+    }
+
+    fn bytes(&self) -> usize {
+        let doubles = self.norms2.capacity() + self.products.capacity();
+        let singles = self.row.capacity() + self.blends.capacity() + self.powers.iter().map(Vec::capacity).sum::<usize>();
+        doubles * size_of::<f64>() + singles * size_of::<f32>()
     }
 
     fn looks(&self, t: u64) -> bool {

@@ -402,8 +402,10 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         self.skipped
     }
 
-    /// Bytes held for terms and coefficients.
+    /// Bytes held for what grows with the number of terms: centres, coefficients and the workspace of a tile.
     pub fn bytes(&self) -> usize {
-        self.terms.bytes() + self.heads.iter().map(|h| h.expansion.bytes()).sum::<usize>()
+        let coefficients: usize = self.heads.iter().map(|h| h.expansion.bytes()).sum();
+        let workspace = self.tile.bytes() + self.ahead.bytes() + self.scratch.row.capacity() * size_of::<f32>();
+        self.terms.bytes() + coefficients + workspace + self.budget.bytes()
     }
 }

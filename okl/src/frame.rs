@@ -158,10 +158,15 @@ pub(crate) fn common_unit(median: f64) -> f64 {
     if USUAL.contains(&median) { 1.0 } else { libm::exp2(-(libm::log2(median) / 2.0).round()) }
 }
 
-/// The median of the squared distances between rows, over the pairs that differ; 1 if there are none.
+/// Distances between more rows than this would take more memory than a model.
+pub(crate) const MOST_COMPARED: usize = 1024;
+
+/// The median of the squared distances between rows, over the pairs that differ; 1 if there are none. Of more than
+/// [`MOST_COMPARED`] rows, so many at equal distances in the stream.
 pub(crate) fn median_distance2(rows: &[f32], features: usize) -> f64 {
-    let count = rows.len() / features;
-    let row = |i: usize| &rows[i * features..(i + 1) * features];
+    let all = rows.len() / features;
+    let count = all.min(MOST_COMPARED);
+    let row = |i: usize| &rows[i * all / count * features..][..features];
     let distance = |a: &[f32], b: &[f32]| {
         a.iter().zip(b).map(|(a, b)| (f64::from(*a) - f64::from(*b)) * (f64::from(*a) - f64::from(*b))).sum::<f64>()
     };

@@ -4,12 +4,15 @@
 //! use okl::Config;
 //! let bytes = okl::memory::bytes("64MB")?;
 //! let config = Config::from_toml("loss = 'hinge'\nstep = 'smd'\nlambda = 1e-4\ngamma = 0.5")?.within(bytes, 20, 1)?;
-//! assert_eq!(config.budget().capacity(), Some(64_000_000 / (4 * 20 + 24 + 8 * 2)));
+//! assert_eq!(config.budget().capacity(), Some(64_000_000 / 299));    // 4 * 20 + 24 + 8 * 2 + 128 + 4 + 1 + 36, and 1/32 of it
 //! # Ok::<(), okl::Error>(())
 //! ```
 
+use crate::batch::BLOCK;
+use crate::budget::BudgetRule;
 use crate::config::{Config, Member};
 use crate::error::{Error, Result};
+use crate::frame::MOST_COMPARED;
 use crate::head::Average;
 use crate::step::AnyStep;
 
@@ -29,24 +32,64 @@ pub fn bytes(text: &str) -> Result<usize> {
     if size >= 1.0 && size <= (1u64 << 48) as f64 { Ok(size as usize) } else { Err(refused()) }
 }
 
+/// What grows with the number of terms grows by one part in so many.
+const GROWTH: usize = 32;
+
 impl Config {
-    /// What a term takes: 4 bytes per feature, 8 per output, head and function (f, the trace of smd, the average), 24 for the rest.
+    /// The bytes that one term takes, everything counted that grows with the number of terms:
+    ///
+    /// | bytes | for |
+    /// |---|---|
+    /// | 4 features | the centre |
+    /// | 24 | its square, birthday, id and place |
+    /// | 8 outputs functions | coefficients; functions: of every head, f, the trace of smd, the average |
+    /// | 128 kernels | kernel values of the 32 rows that are learned at a time; kernels: widths side by side, parts of an operator |
+    /// | 4 kernels | under smd, kernel values of a term that leaves |
+    /// | 8, 36, 4 | what transfer, merge and the Forgetron compare terms by |
+    /// | outputs functions / 4 | sums over 1,024 terms, taken ahead, of a head that is alone |
+    ///
+    /// Memory grows by a thirty-second at a time, so up to 1/32 more is held. An index of ids, where rows have ids, takes up to 40 bytes
+    /// per term more. Beside the terms there is [`Config::bytes_beside_terms`].
     pub fn bytes_per_term(&self, features: usize, outputs: usize) -> usize {
+        let (columns, kernels) = (outputs * self.functions(), self.kernels().len());
+        let trace = self.members().iter().any(|member| matches!(member.step, AnyStep::Smd { .. }));
+        let leaving = if trace { 4 * kernels } else { 0 };
+        let ahead = if self.heads().len() == 1 { columns.div_ceil(4) } else { 0 };
+        let compared = match self.budget() {
+            BudgetRule::Transfer { .. } => 8,
+            BudgetRule::Merge { .. } => 36,
+            BudgetRule::Forgetron { .. } => 4,
+            _ => 0,
+        };
+        4 * features + 24 + 8 * columns + 128 * kernels + leaving + ahead + compared
+    }
+
+    /// The number of functions that have a coefficient per term and output.
+    fn functions(&self) -> usize {
         let functions = |member: &Member| match (&member.step, member.average, self.average.given()) {
             // An average beside its head's last hypothesis.
             (_, Average::Exponential { .. }, None) => 1,
             (step, average, _) => 1 + usize::from(average != Average::None) + usize::from(matches!(step, AnyStep::Smd { .. })),
         };
-        let functions: usize = self.members().iter().map(functions).sum();
-        4 * features + 24 + 8 * outputs * functions
+        self.members().iter().map(functions).sum()
     }
 
-    /// The same settings with as many terms as fit into `bytes`.
+    /// A bound on the bytes that do not depend on the number of terms: 256 kB, the rows of a block and of the warm-up, and the kernel
+    /// values among 32 rows. What one call hands over (rows, targets, scores) is not in it.
+    pub fn bytes_beside_terms(&self, features: usize, outputs: usize) -> usize {
+        let warmup = if self.needs_warmup() { self.warmup } else { 0 };
+        let rows = (BLOCK + warmup) * (16 * features + 8 * outputs + 32);
+        let distances = if warmup > 0 { 16 * warmup.min(MOST_COMPARED).pow(2) } else { 0 };
+        262_144 + rows + distances + 16_384 * self.kernels().len() + 4096 * outputs * self.functions()
+    }
+
+    /// The same settings with as many terms as fit into `bytes`, beside which there are [`Config::bytes_beside_terms`].
     ///
     /// # Errors
     /// If the budget does not count terms, or not one fits.
     pub fn within(&self, bytes: usize, features: usize, outputs: usize) -> Result<Config> {
         let each = self.bytes_per_term(features, outputs);
+        let each = each + each.div_ceil(GROWTH);
         let refused = |reason| Err(Error::config("memory", reason));
         match (self.budget().with_terms(bytes / each), bytes / each) {
             (None, _) => refused("only window, transfer, merge and forgetron have a number of terms to choose".into()),
@@ -74,7 +117,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         let said = |config: &str| Config::from_toml(config).unwrap().within(100, 20, 1).unwrap_err().to_string();
-        assert!(said("").contains("takes 224 bytes"), "{}", said(""));
+        // 4 * 20 + 24 + 8 * 15 functions + 128 * 3 widths + 36 of `merge`, and 1/32 of it.
+        assert!(said("").contains("takes 665 bytes"), "{}", said(""));
         assert!(said("budget = 'age:100'").contains("window, transfer, merge"));
     }
 }

@@ -126,6 +126,9 @@ impl<P: Space> Terms<P> {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.space.bytes() + (self.births.capacity() + self.ids.capacity()) * size_of::<u64>()
+        // A hash table of ids and slots: an entry and a byte of control each, in a power of two of places of which 7/8 are used.
+        let index = (self.slot_of.capacity() * 8 / 7) * (size_of::<(u64, u32)>() + 1);
+        let lists = (self.births.capacity() + self.ids.capacity()) * size_of::<u64>() + self.holes.capacity() * size_of::<u32>();
+        self.space.bytes() + lists + index
     }
 }

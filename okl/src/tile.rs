@@ -58,6 +58,10 @@ impl Tile {
         self.used_columns = 0;
     }
 
+    pub(crate) fn bytes(&self) -> usize {
+        self.terms.bytes() + self.own.bytes()
+    }
+
     /// Rows by slots.
     pub fn terms_mut(&mut self) -> Values<'_> {
         let plane = self.rows * self.stride;

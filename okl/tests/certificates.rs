@@ -948,7 +948,7 @@ fn alerts_come_as_asked_for_while_scores_grow() {
     }
 }
 
-// Every budget, and bytes
+// Every budget
 
 /// f_full: every update, shrunk as f is, nothing dropped; |f_full - f| <= truncation_error for every budget.
 #[test]
@@ -1066,49 +1066,4 @@ fn truncation_is_stated_for_the_forgetron() {
         assert!(lost <= l.truncation_error() * (1.0 + 1e-9) + 1e-12, "t {}: {lost} > {}", i + 1, l.truncation_error());
     }
     assert!(l.truncation_error() > 0.0 && l.terms() == 30);
-}
-
-/// Law 4: 4 bytes per feature, 8 per output and function (f, smd's trace, the average), 24 for the rest; within 5 %.
-#[test]
-fn bytes_per_term_are_as_stated() {
-    for (name, outputs) in [("hinge:1000000", 1), ("softmax", 3)] {
-        for features in [8usize, 100] {
-            for (step, average, riders) in [
-                ("constant:0.1", "none", 0),
-                ("smd:eta=0.1", "none", 1),
-                ("constant:0.1", "exponential:0.01", 1),
-                ("smd:eta=0.1", "exponential:0.01", 2),
-            ] {
-                for budget in ["unlimited", "window"] {
-                    for terms in [1000usize, 4000] {
-                        let budget = if budget == "window" { format!("window:{terms}") } else { budget.into() };
-                        let classes = if outputs == 3 { "classes=[0,1,2]\n" } else { "" };
-                        let mut l = learner(&format!(
-                            "loss='{name}'\nstep='{step}'\naverage='{average}'\nlambda=0.001\nbudget='{budget}'\n{classes}"
-                        ));
-                        let data = match outputs {
-                            1 => Data::make(terms, features, 1, 71, |_, _| vec![1.0]),
-                            _ => Data {
-                                classes: true,
-                                ..Data::make(terms, features, 1, 71, |rng, _| vec![(3.0 * rng.uniform()).floor()])
-                            },
-                        };
-                        let labels: Vec<okl::Label> = data.y.iter().map(|y| okl::Label::Int(*y as i64)).collect();
-                        let batch = okl::Batch::new(&data.x, features);
-                        l.learn(&if outputs == 3 { batch.labels(&labels) } else { batch.numbers(&data.y) }).unwrap();
-                        assert_eq!(l.terms(), terms);
-                        let stated = terms * (4 * features + 8 * outputs * (1 + riders) + 24);
-                        assert_eq!(l.config().bytes_per_term(features, outputs), stated / terms);
-                        let ratio = l.bytes() as f64 / stated as f64;
-                        println!("{name} {features} features {step} {average} {budget} {terms}: {ratio:.4}");
-                        assert!(
-                            (ratio - 1.0).abs() <= 0.05,
-                            "{name} {features} features {step} {average} {budget} {terms} terms: {} bytes, {stated} stated",
-                            l.bytes()
-                        );
-                    }
-                }
-            }
-        }
-    }
 }

@@ -108,3 +108,52 @@ fn nothing_is_allocated_in_the_loop() {
         assert_eq!(last - first, 0, "{name}: allocations while 9,999 rows were learned");
     }
 }
+
+/// Learners of several shapes: (settings, features, outputs).
+const SHAPES: [(&str, usize, usize); 8] = [
+    ("loss = 'hinge:1000000'\nkernel = 'gaussian:0.5'\nstep = 'constant:0.1'\nlambda = 1e-3\nbudget = 'window:1'", 4, 1),
+    ("loss = 'hinge:1000000'\nkernel = 'gaussian:0.01'\nstep = 'constant:0.1'\nlambda = 1e-3\nbudget = 'window:1'", 200, 1),
+    ("loss = 'hinge:1000000'\nkernel = 'gaussian:0.5'\nstep = 'smd:eta=0.1'\nlambda = 1e-3\nbudget = 'window:1'", 20, 1),
+    (
+        "loss = 'hinge:1000000'\nkernel = 'gaussian:0.5'\nstep = 'smd:eta=0.1'\nlambda = 1e-3\nbudget = 'window:1'\naverage = 'exponential:0.01'",
+        8,
+        1,
+    ),
+    ("loss = 'squared'\nkernel = 'gaussian:0.5'\nstep = 'constant:0.1'\nlambda = 1e-3\nbudget = 'window:1'", 10, 30),
+    ("loss = 'hinge:1000000'\nbudget = 'window:1'\noffset = true", 12, 1),
+    ("loss = 'hinge:1000000'\nkernel = 'matern32:0.5'\nstep = 'constant:0.1'\nlambda = 1e-3\nbudget = 'transfer:1'", 6, 1),
+    ("loss = 'hinge:1000000'\nkernel = 'gaussian:0.5'\nstep = 'constant:0.1'\nlambda = 1e-3\nbudget = 'merge:1'", 6, 1),
+];
+
+/// `within` means that the heap grows by so much at most, beside the stated constant, at any time; at a full budget the stated bytes
+/// per term are used, within 5 %.
+#[test]
+fn the_heap_stays_within_what_was_asked_for() {
+    const ASKED: usize = 2_000_000;
+    for (settings, features, outputs) in SHAPES {
+        let name = format!("{features} features, {outputs} outputs, {settings}");
+        let config = Config::from_toml(settings).unwrap().within(ASKED, features, outputs).unwrap();
+        let terms = config.budget().capacity().unwrap();
+        let (stated, beside) = (terms * config.bytes_per_term(features, outputs), config.bytes_beside_terms(features, outputs));
+        let data = stream(64, features, 3);
+        let targets: Vec<f64> = data.y.iter().flat_map(|y| vec![*y; outputs]).collect();
+        let before = LIVE.get();
+        PEAK.set(before);
+        let mut learner = Learner::new(config).unwrap();
+        let mut rows = 0u64;
+        while learner.terms() < terms || rows < terms as u64 + 64 {
+            // Rows that differ from all before: the first feature counts.
+            let mut x = data.x.clone();
+            x.chunks_exact_mut(features).for_each(|x| (rows, x[0]) = (rows + 1, (rows % 4096) as f32 * 0.01));
+            let batch = Batch::new(&x, features);
+            let batch = if outputs > 1 { batch.targets(okl::Targets::Numbers(&targets)) } else { batch.numbers(&data.y) };
+            learner.learn_with(&batch, |_, _| {}).unwrap();
+        }
+        let (used, peak) = ((LIVE.get() - before) as usize, (PEAK.get() - before) as usize);
+        println!("{name}: asked {ASKED}, stated {stated} + {beside}, used {used}, peak {peak}, counted {}", learner.bytes());
+        assert!(peak <= ASKED + beside, "{name}: peak {peak}, asked {ASKED} and {beside}");
+        let ratio = learner.bytes() as f64 / stated as f64;
+        assert!((ratio - 1.0).abs() <= 0.05, "{name}: {} bytes of terms, {stated} stated", learner.bytes());
+        assert!(used.abs_diff(learner.bytes()) <= beside, "{name}: {used} bytes used, {} counted", learner.bytes());
+    }
+}

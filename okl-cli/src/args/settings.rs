@@ -38,6 +38,9 @@ pub struct Settings {
     #[arg(long)]
     pub budget: Option<String>,
     /// As many terms as fit into so much memory, in place of their number: 64MB, 1.5GiB
+    ///
+    /// Counted per term: 4 bytes per feature, 8 per output and function (of each head: f, the trace of smd, the average), 128 per kernel
+    /// (the workspace of 32 rows), 24, and 8 to 36 for the budget. Rows in flight and the warm-up come on top.
     #[arg(long, value_name = "SIZE", value_parser = okl::memory::bytes, conflicts_with = "terms")]
     pub memory: Option<usize>,
     /// The regulariser, or auto

@@ -31,12 +31,13 @@ fn memory_stands_for_terms() {
     let folder = Folder::new("megabytes");
     let (data, model) = (folder.write("ring.csv", ring(1500)), folder.path("m.okl"));
     let learn = ["learn", &data, "--target", "where"];
-    let (_, said) = succeed(&[&learn[..], &["--memory", "5kB", "-o", &model]].concat());
-    assert!(said.contains("budget = merge:terms=32") && said.contains("5 kB of memory"), "{said}");
-    assert!(succeed(&["inspect", &model]).0.contains("32 of 2 features"));
+    let (_, said) = succeed(&[&learn[..], &["--memory", "20kB", "-o", &model]].concat());
+    // 4 * 2 features + 24 + 8 * 15 functions + 128 * 3 widths + 36 of `merge`, and 1/32 of it: 590 bytes.
+    assert!(said.contains("budget = merge:terms=33") && said.contains("19 kB of memory"), "{said}");
+    assert!(succeed(&["inspect", &model]).0.contains("33 of 2 features"));
     let refuse = |more: &[&str], words: &str| fail(&[&learn[..], more].concat(), 2, &["memory", words]);
     refuse(&["--memory", "5kB", "--budget", "age:100"], "window, transfer, merge");
-    refuse(&["--memory", "100B"], "takes 152 bytes");
+    refuse(&["--memory", "100B"], "takes 590 bytes");
     refuse(&["--memory", "5kB", "--resume", &model], "leave this one out");
     for (more, words) in [(&["5kB", "--terms", "7"][..], "cannot be used with"), (&["5"], "64MB")] {
         let refused = okl(&[&learn[..], &["--memory"], more].concat()).output().unwrap();
