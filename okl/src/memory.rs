@@ -14,6 +14,7 @@ use crate::config::{Config, Member};
 use crate::error::{Error, Result};
 use crate::frame::MOST_COMPARED;
 use crate::head::Average;
+use crate::regulariser::AnyRegulariser;
 use crate::step::AnyStep;
 
 const UNITS: [(&str, f64); 7] =
@@ -44,7 +45,7 @@ impl Config {
     /// | 24 | its square, birthday, id and place |
     /// | 8 outputs functions | coefficients; functions: of every head, f, the trace of smd, the average |
     /// | 128 kernels | kernel values of the 32 rows that are learned at a time; kernels: widths side by side, parts of an operator |
-    /// | 4 kernels | under smd, kernel values of a term that leaves |
+    /// | 4 kernels | where norms are exact (smd, other regularisers than the square), kernel values of a term that leaves |
     /// | 8, 36, 4 | what transfer, merge and the Forgetron compare terms by |
     /// | outputs functions / 4 | sums over 1,024 terms, taken ahead, of a head that is alone |
     ///
@@ -53,7 +54,7 @@ impl Config {
     pub fn bytes_per_term(&self, features: usize, outputs: usize) -> usize {
         let (columns, kernels) = (outputs * self.functions(), self.kernels().len());
         let trace = self.members().iter().any(|member| matches!(member.step, AnyStep::Smd { .. }));
-        let leaving = if trace { 4 * kernels } else { 0 };
+        let leaving = if trace || self.regulariser != AnyRegulariser::Square { 4 * kernels } else { 0 };
         let ahead = if self.heads().len() == 1 { columns.div_ceil(4) } else { 0 };
         let compared = match self.budget() {
             BudgetRule::Transfer { .. } => 8,

@@ -395,7 +395,7 @@ fn stream(config: &Config, shape: &Shape, widened: Option<(usize, usize)>) -> St
     let answers = answers(config, shape, &drawn, shape.masked.then_some(&known), &mut random);
     // Far from zero, single precision would lose most of what the column varies by; zero stays zero.
     let far = |v: f32| if v == 0.0 { 0.0 } else { 4096.0 + f64::from(v) * (1.0 + 1e-9) };
-    let double = |v: &f32| if shape.seed % 2 == 0 { f64::from(*v) } else { far(*v) };
+    let double = |v: &f32| if shape.seed.is_multiple_of(2) { f64::from(*v) } else { far(*v) };
     Stream {
         features: d,
         answers,
