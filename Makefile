@@ -6,7 +6,7 @@
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-test: lint .venv/ready ## all that CI runs: lint, every test on every backend, the examples, the documentation
+test: .venv/packages lint ## all that CI runs: lint, every test on every backend, the examples, the documentation
 	OKL_PYTHON=$(CURDIR)/.venv/bin/python cargo test --workspace
 	$(MAKE) backends examples python
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace
@@ -18,7 +18,7 @@ test: lint .venv/ready ## all that CI runs: lint, every test on every backend, t
 	touch $@
 
 .venv/packages: .venv/ready pyproject.toml # what the Python package works with, and what it is tested with
-	.venv/bin/pip install --quiet --disable-pip-version-check "scikit-learn>=1.9" "river>=0.26.1" matplotlib pandas polars pytest hypothesis mypy
+	.venv/bin/pip install --quiet --disable-pip-version-check "scikit-learn>=1.9" "river>=0.26.1" matplotlib pandas polars pytest hypothesis mypy ruff
 	touch $@
 
 wheel: .venv/ready ## the Python package as a wheel, in target/wheels
@@ -33,6 +33,7 @@ python: wheel .venv/packages ## the Python package, installed from its wheel and
 lint: ## formatting and clippy, where the toolchain has them
 	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; else echo "rustfmt is not installed: skipped"; fi
 	@if cargo clippy --version >/dev/null 2>&1; then cargo clippy --workspace --all-targets -- -D warnings; else echo "clippy is not installed: skipped"; fi
+	@if [ -x .venv/bin/ruff ]; then .venv/bin/ruff check --quiet okl-py && .venv/bin/ruff format --quiet --check okl-py; else echo "ruff is not installed yet (make .venv/packages): skipped"; fi
 
 backends: ## the engine's tests once more on each slower instruction set of this machine
 	@for backend in $$(cargo run -q --example backends | sed '$$d'); do \

@@ -1,13 +1,14 @@
 //! The command line of okl: reading streams, learning them, showing what was learned.
 //!
 //! The library crate `okl` owns the algorithms; this one owns input and output. It is a library of its own so that its
-//! parts can be tested; the binary `okl` is `main.rs`.
+//! parts can be tested and the Python package has the same command; the binary `okl` is `main.rs`.
 
 // Both panic when nobody reads them any more; `table::say` and `table::note` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod args;
 pub mod clash;
+pub mod command;
 pub mod demo;
 pub mod export;
 pub mod freeze;

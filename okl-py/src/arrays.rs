@@ -6,12 +6,29 @@ use numpy::{
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// Any object as an array: itself, or what its array protocol gives.
-pub fn array<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
-    match object.cast::<PyUntypedArray>() {
+/// Any object as an array: itself, or what its array protocol gives. `name` is what the caller calls it.
+pub fn array<'py>(name: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    match object.cast_exact::<PyUntypedArray>() {
         Ok(array) => Ok(array.clone()),
-        Err(_) => Ok(object.py().import("numpy")?.call_method1("asarray", (object,))?.cast_into()?),
+        Err(_) => {
+            refuse_masked(name, object)?;
+            Ok(object.py().import("numpy")?.call_method1("asarray", (object,))?.cast_into()?)
+        }
     }
+}
+
+/// Under the mask of a masked array are numbers that mean nothing, and no other array has the mask.
+fn refuse_masked(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
+    if !object.hasattr("mask")? || !object.py().import("numpy.ma")?.call_method1("is_masked", (object,))?.extract()? {
+        return Ok(());
+    }
+    let mask = object.py().import("numpy")?.call_method1("argwhere", (object.getattr("mask")?,))?;
+    let place: Vec<usize> = mask.get_item(0)?.call_method0("tolist")?.extract()?;
+    let place: Vec<String> = ["row", "column"].iter().zip(place).map(|(axis, at)| format!("{axis} {at}")).collect();
+    Err(PyValueError::new_err(format!(
+        "{name} has masked values, the first in {}: fill them in first, for instance with numpy.ma.filled, or leave these rows out",
+        place.join(", ")
+    )))
 }
 
 /// A copy in C order of the type named.
@@ -29,7 +46,7 @@ pub fn contiguous<'py, T: Element>(array: &Bound<'py, PyUntypedArray>, dtype: &s
 
 /// An argument that has one entry per row; the engine compares its length with the rows.
 fn per_row<'py>(name: &str, object: &Bound<'py, PyAny>, kinds: &[u8], expected: &str) -> PyResult<Bound<'py, PyUntypedArray>> {
-    let array = array(object)?;
+    let array = array(name, object)?;
     if array.ndim() != 1 {
         return Err(PyValueError::new_err(format!("{name} has {} dimension(s), expected 1: one entry per row", array.ndim())));
     }

@@ -16,7 +16,7 @@ use crate::errors::refused;
 use crate::scores::Report;
 use crate::shared::Shared;
 use crate::targets::Reader;
-use crate::{files, settings};
+use crate::{command_line, files, settings};
 
 /// Nobody has more features, or more processors: such a number is a mistake, and would exhaust the machine.
 const MOST_FEATURES: i64 = 1 << 24;
@@ -303,6 +303,39 @@ impl Learner {
     /// {'squared': {}}
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         files::write(py, &path, &self.shared.read(py, okl::Learner::to_bytes)?)
+    }
+
+    /// The model as an ONNX graph, which onnxruntime and others evaluate: input `x`, float64 rows; outputs `scores` and, for classes, `label`.
+    ///
+    /// Parameters
+    /// ----------
+    /// path : str or os.PathLike, optional
+    ///     A file to write; it is replaced as a whole or not at all.
+    ///
+    /// Returns
+    /// -------
+    /// bytes or None
+    ///     The file's bytes, if no path is given.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     Before the first row: there is nothing to export.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import okl
+    /// >>> m = okl.Learner(loss="squared", kernel="gaussian:1")
+    /// >>> _ = m.learn([[0.0], [1.0]], [0.0, 1.0])
+    /// >>> type(m.to_onnx())
+    /// <class 'bytes'>
+    #[pyo3(signature = (path=None))]
+    fn to_onnx<'py>(&self, py: Python<'py>, path: Option<PathBuf>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let bytes = self.shared.read(py, command_line::onnx)??;
+        match path {
+            None => Ok(Some(PyBytes::new(py, &bytes))),
+            Some(path) => files::write(py, &path, &bytes).map(|()| None),
+        }
     }
 
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {

@@ -2,11 +2,12 @@
 //!
 //! It owns no algorithm. `rows`, `targets` and `arrays` see Python's objects as what the engine reads, without copies where
 //! none are needed; `settings` carries configurations across; `shared` lets threads, signals and the interpreter live with
-//! one learner; `learner` is what Python sees.
+//! one learner; `learner` is what Python sees; `command_line` is the command `okl`, without a binary.
 
 mod alert_rate;
 mod arrays;
 mod call;
+mod command_line;
 mod errors;
 mod files;
 mod learner;
@@ -23,6 +24,8 @@ mod _okl {
 
     #[pymodule_export]
     use super::alert_rate::AlertRate;
+    #[pymodule_export]
+    use super::command_line::command_line;
     #[pymodule_export]
     use super::files::load;
     #[pymodule_export]

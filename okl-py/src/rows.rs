@@ -20,7 +20,7 @@ pub enum Rows<'py> {
 impl<'py> Rows<'py> {
     /// Sees an object as rows: float32 and float64 where they are, other real numbers converted.
     pub fn new(x: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let array = array(x)?;
+        let array = array("X", x)?;
         if !b"fiub".contains(&array.dtype().kind()) {
             let (dtype, kind) = (array.dtype(), x.get_type().name()?);
             return Err(PyTypeError::new_err(format!(

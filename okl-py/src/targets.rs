@@ -138,7 +138,7 @@ impl Reader {
 
 /// numpy writes numbers beside text as text: a list is seen as the objects that are in it.
 fn as_array<'py>(y: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
-    let found = array(y)?;
+    let found = array("y", y)?;
     let listed = y.is_instance_of::<PyList>() || y.is_instance_of::<PyTuple>();
     match listed && found.dtype().kind() == b'U' {
         true => Ok(y.py().import("numpy")?.call_method1("asarray", (y, "object"))?.cast_into()?),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,10 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture
-def command_line() -> str:
-    """The binary `okl`, where the environment names one."""
+def command_line() -> list[str]:
+    """The command `okl`: the binary that the environment names, or the one in the package."""
     path = os.environ.get("OKL_BIN")
-    if not path:
-        pytest.skip("OKL_BIN names no binary")
-    return str(Path(path).resolve())
+    return [str(Path(path).resolve())] if path else [sys.executable, "-m", "okl"]
 
 
 @pytest.fixture

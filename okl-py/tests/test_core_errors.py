@@ -275,7 +275,11 @@ def recursive() -> dict[str, Any]:
 
 BAD_SETTINGS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"colour": "red"}, ValueError, "colour: no such setting; there are kernel, loss"),
-    ({"loss": "hinges"}, ValueError, 'loss: unknown name "hinges"; did you mean hinge\\? choose one of hinge'),
+    (
+        {"loss": "hinges"},
+        ValueError,
+        'loss: unknown name "hinges"; did you mean hinge\\? choose one of hinge',
+    ),
     ({"loss": 3}, ValueError, "loss: expected a name or a table, found 3"),
     ({"loss": object()}, TypeError, "loss: cannot read a object as a setting"),
     ({"loss": b"hinge"}, TypeError, "loss: cannot read a bytes as a setting"),

@@ -78,8 +78,8 @@ def test_bytes_that_are_no_model(regressor: okl.Learner, tmp_path: Path) -> None
         okl.Learner.from_bytes("text")
 
 
-def run(command_line: str, *arguments: Any) -> str:
-    done = subprocess.run([command_line, *map(str, arguments)], capture_output=True, text=True)
+def run(command_line: list[str], *arguments: Any) -> str:
+    done = subprocess.run([*command_line, *map(str, arguments)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -111,7 +111,7 @@ SETTINGS = {
 FLAGS = [part for name, value in SETTINGS.items() for part in (f"--{name}", value)] + ["--lambda", "0.001"]
 
 
-def predicted(command_line: str, model: Path, rows: Path) -> np.ndarray:
+def predicted(command_line: list[str], model: Path, rows: Path) -> np.ndarray:
     """The scores that the command line has for the rows of a file."""
     scores = rows.with_suffix(".jsonl")
     run(command_line, "predict", model, rows, "-o", scores)
@@ -119,7 +119,7 @@ def predicted(command_line: str, model: Path, rows: Path) -> np.ndarray:
 
 
 def test_python_goes_on_where_the_command_line_stopped(
-    command_line: str, rings: tuple[np.ndarray, np.ndarray], tmp_path: Path
+    command_line: list[str], rings: tuple[np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:
     X, y = rings
     model = tmp_path / "m.okl"
@@ -135,7 +135,7 @@ def test_python_goes_on_where_the_command_line_stopped(
 
 
 def test_the_command_line_goes_on_where_python_stopped(
-    command_line: str, rings: tuple[np.ndarray, np.ndarray], tmp_path: Path
+    command_line: list[str], rings: tuple[np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:
     X, y = rings
     m = okl.Learner(SETTINGS, lam=1e-3)
@@ -164,7 +164,9 @@ def test_the_command_line_goes_on_where_python_stopped(
     assert n.predict(X).tobytes() == m.predict(X).tobytes()
 
 
-def test_the_position_of_a_stream_survives_python(command_line: str, rings: Any, tmp_path: Path) -> None:
+def test_the_position_of_a_stream_survives_python(
+    command_line: list[str], rings: Any, tmp_path: Path
+) -> None:
     """What the command line notes in a model about its stream is still there after Python has saved it."""
     model, learn = tmp_path / "m.okl", ["--target", "label", *FLAGS, "--quiet"]
     run(command_line, "learn", tmp_path / "first.csv", *learn, "-o", model)

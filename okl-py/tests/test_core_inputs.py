@@ -148,3 +148,20 @@ def test_rows_are_not_copied(X: str) -> None:
     program = WITHIN_MEMORY.format(X=X)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "learned\n", done.stderr
+
+
+def test_masked_values_are_refused(regressor: okl.Learner) -> None:
+    """Under a mask are numbers that nobody has measured."""
+    X, y = np.ma.array(np.ones((5, 3)), mask=False), np.ma.array(np.ones(5), mask=False)
+    assert regressor.learn(X, y).shape == (5,)
+    before = regressor.to_bytes()
+    X[3, 2] = y[4] = np.ma.masked
+    words = "X has masked values, the first in row 3, column 2: fill them in first"
+    for call in (lambda: regressor.learn(X, np.ones(5)), lambda: regressor.predict(X)):
+        with pytest.raises(ValueError, match=words):
+            call()
+    with pytest.raises(ValueError, match="y has masked values, the first in row 4:"):
+        regressor.learn(np.ones((5, 3)), y)
+    with pytest.raises(ValueError, match="weights has masked values, the first in row 4:"):
+        regressor.learn(np.ones((5, 3)), np.ones(5), weights=y)
+    assert regressor.to_bytes() == before

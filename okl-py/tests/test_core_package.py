@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy
 import pytest
 
 import okl
@@ -22,6 +23,40 @@ def test_importing_needs_numpy_only() -> None:
     loaded = subprocess.check_output([sys.executable, "-c", program], text=True).split()
     assert "okl" in loaded
     assert not {"pandas", "polars", "sklearn", "river", "scipy", "matplotlib"} & set(loaded)
+
+
+def with_numpy_only(program: str, tmp_path: Path) -> str:
+    """Runs a program in a process whose import finds nothing beside numpy."""
+    folder = tmp_path / "packages"
+    folder.mkdir()
+    for package in (PACKAGE, Path(numpy.__file__).parent):
+        (folder / package.name).symlink_to(package)
+    for libraries in Path(numpy.__file__).parents[1].glob("numpy.libs"):
+        (folder / libraries.name).symlink_to(libraries)
+    command, paths = [sys.executable, "-S", "-c", program], {"PYTHONPATH": str(folder)}
+    done = subprocess.run(command, capture_output=True, text=True, env=paths)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_star_import_and_help_need_numpy_only(tmp_path: Path) -> None:
+    program = """
+from okl import *
+import okl, pydoc
+assert Learner is okl.Learner and plot.History
+assert not {"KernelClassifier", "river"} & {*okl.__all__, *dir(okl), *globals()}
+text = pydoc.plain(pydoc.render_doc(okl))
+assert "class Learner" in text, text
+for name, package in ("KernelClassifier", "scikit-learn"), ("sklearn", "scikit-learn"), ("river", "River"):
+    try:
+        getattr(okl, name)
+    except ModuleNotFoundError as error:
+        assert f"okl.{name} needs {package}, which is not installed: pip install" in str(error), error
+    else:
+        raise AssertionError(name)
+print("fine")
+"""
+    assert with_numpy_only(program, tmp_path) == "fine\n"
 
 
 def test_what_is_there() -> None:
@@ -95,3 +130,32 @@ def test_stubs_match_the_module(tmp_path: Path) -> None:
 
 def test_types_are_strict(tmp_path: Path) -> None:
     mypy("mypy", "--config-file", CONFIG, away=tmp_path)
+
+
+def test_the_command_line_comes_with_the_package(tmp_path: Path) -> None:
+    data = tmp_path / "rows.csv"
+    data.write_text("x,label\n" + "".join(f"{i % 7},{'low' if i % 7 < 3 else 'high'}\n" for i in range(300)))
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "okl", *arguments], capture_output=True, text=True, cwd=tmp_path
+        )
+
+    assert run("--version").stdout == f"okl {okl.__version__}\n"
+    done = run("learn", "rows.csv", "--target", "label", "-o", "m.okl", "--report", "report.html", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert okl.load(tmp_path / "m.okl").examples > 290
+    assert ">okl learn rows.csv" in (tmp_path / "report.html").read_text()
+    assert run("predict", "m.okl", "rows.csv").stdout.count("\n") == 301
+    wrong = run("learn", "nowhere.csv", "--target", "label")
+    assert (wrong.returncode, "nowhere.csv" in wrong.stderr) == (1, True)
+    assert run("lern").returncode == 2
+
+
+def test_the_script_is_the_command_line() -> None:
+    import tomllib
+
+    from okl.__main__ import main
+
+    scripts = tomllib.loads(Path(CONFIG).read_text())["project"]["scripts"]
+    assert scripts == {"okl": f"{main.__module__}:{main.__name__}"}

@@ -20,7 +20,15 @@ def test_the_function_is_its_terms(average: str, rng: np.random.Generator) -> No
     """f(x) = sum_i k(x, c_i) alpha_i + b, computed again in double precision."""
     X = rng.normal(size=(500, 3))
     Y = np.stack([np.sin(X[:, 0]), X[:, 1] * X[:, 2]], axis=1)
-    m = okl.Learner(loss="squared", kernel="gaussian:0.3", step="inverse_sqrt:0.5", lam=1e-3, budget="merge:100", offset=True, average=average)
+    m = okl.Learner(
+        loss="squared",
+        kernel="gaussian:0.3",
+        step="inverse_sqrt:0.5",
+        lam=1e-3,
+        budget="merge:100",
+        offset=True,
+        average=average,
+    )
     m.learn(X, Y)
     K = gaussian(X, m.centres, 0.3)
     np.testing.assert_allclose(K @ m.predicting_coefficients + m.predicting_offset, m.predict(X), atol=2e-5)

@@ -19,13 +19,14 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from okl.sklearn import NoveltyDetector
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.ensemble import IsolationForest
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
+
+from okl.sklearn import NoveltyDetector
 
 ROWS = 20_000
 SPEED = 0.05

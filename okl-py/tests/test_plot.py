@@ -4,8 +4,9 @@ import subprocess
 import sys
 
 import numpy as np
-import okl
 import pytest
+
+import okl
 from okl import plot
 
 RNG = np.random.default_rng(0)
@@ -56,7 +57,7 @@ def test_recording_changes_nothing(name):
     whole.learn(X, y)
     recorded = history(name, every=70)
     assert recorded.model.to_bytes() == whole.to_bytes()
-    assert recorded.column("rows").tolist() == list(range(70, 1000, 70))
+    assert recorded.column("rows").tolist() == [*range(70, 1000, 70), 1000]
     in_two = plot.History(okl.Learner(kernel="gaussian", gamma=0.5, **settings), every=70)
     in_two.learn(X[:333], None if y is None else y[:333]).learn(X[333:], None if y is None else y[333:])
     assert np.array_equal(np.array(in_two.records), np.array(recorded.records), equal_nan=True)
@@ -132,6 +133,44 @@ def test_estimators():
     assert regressor.column("recent_error")[-1] < 0.5 * np.abs(50 * NUMBERS).mean()
     detector = plot.History(okl.NoveltyDetector(0.1)).learn(X)
     assert detector.records[-1].alert_rate == detector.model.alert_rate_.rate
+
+
+def test_rows_after_the_last_full_record_count_too():
+    recorded, fine = history("numbers", every=300), history("numbers", every=100)
+    assert recorded.column("rows").tolist() == [300, 600, 900, 1000]
+    assert recorded.column("error")[-1] == pytest.approx(fine.column("error")[-1])
+    assert recorded.column("recent_error")[-1] == pytest.approx(fine.column("recent_error")[-1])
+    recorded.learn(X[:200], NUMBERS[:200])
+    assert recorded.column("rows").tolist() == [300, 600, 900, 1200]
+
+
+def test_river_models():
+    pytest.importorskip("river")
+    pd = pytest.importorskip("pandas")
+    import okl.river
+
+    frame = pd.DataFrame(X, columns=["a", "b"])
+
+    def recorded(model, *y):
+        twin, history = model.clone(), plot.History(model, every=300).learn(frame, *map(pd.Series, y))
+        said = []
+        for x, *target in zip(frame.to_dict("records"), *y):
+            said.append(twin.is_novel_one(x) if not target else twin.predict_one(x))
+            twin.learn_one(x, *target)
+        assert model.learner.to_bytes() == twin.learner.to_bytes()
+        assert history.column("rows").tolist() == [300, 600, 900, 1000]
+        return history, np.array(said)
+
+    for loss in ("max_margin", "softmax"):
+        history, said = recorded(okl.river.KernelClassifier(loss), NAMES)
+        assert history.column("error")[-1] == pytest.approx((said != NAMES).mean())
+    history, said = recorded(okl.river.KernelClassifier("hinge"), SIGNS > 0)
+    assert history.column("error")[-1] == pytest.approx((said != (SIGNS > 0)).mean())
+    history, said = recorded(okl.river.KernelRegressor(), NUMBERS)
+    assert history.column("error")[-1] == pytest.approx(np.abs(said - NUMBERS).mean())
+    history, said = recorded(okl.river.NoveltyDetector(nu=0.1))
+    assert history.column("alert_rate")[-1] == pytest.approx(said.sum() / (1000 - 256))
+    assert history.column("recent_alert_rate")[-1] == pytest.approx(said[900:].mean())
 
 
 def test_records_make_a_table():
@@ -235,8 +274,8 @@ def test_decision_regions_of_estimators(pyplot):
 def test_what_cannot_be_drawn_says_why(pyplot):
     with pytest.raises(ValueError, match=r"two features, found X of shape \(10, 3\)"):
         plot.decision_regions(history("signs").model, np.zeros((10, 3)))
-    with pytest.raises(ValueError, match="nothing is recorded yet: a record is made after every 5000 rows"):
-        plot.progressive_error(history("signs", every=5000))
+    with pytest.raises(ValueError, match="nothing is recorded yet: call learn first"):
+        plot.progressive_error(plot.History(okl.Learner()))
     with pytest.raises(ValueError, match="no alert rate to draw: only losses with nu"):
         plot.alert_rate(history("signs"))
     with pytest.raises(ValueError, match="no error to draw: the model has no targets"):

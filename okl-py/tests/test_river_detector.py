@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pandas as pd
 import pytest
-from river import anomaly, evaluate, metrics, preprocessing
+from river import anomaly, datasets, evaluate, metrics, preprocessing
 
 import okl
 import okl.river
@@ -24,15 +24,24 @@ def learned(count=1000, **settings):
     return detector
 
 
-def test_the_score_is_one_minus_score_over_threshold():
+def test_the_score_is_threshold_over_threshold_and_score():
     detector = learned(nu=0.05)
+    threshold = detector.learner.threshold
     for x in rows(50, seed=9):
         [score] = detector.learner.predict(np.array([[x["a"], x["b"]]]))
-        assert detector.score_one(x) == pytest.approx(
-            1 - score / detector.learner.threshold, rel=1e-12, abs=1e-12
-        )
-        assert detector.is_novel_one(x) == (score < detector.learner.threshold)
+        assert detector.score_one(x) == pytest.approx(threshold / (threshold + score), rel=1e-12)
+        assert detector.is_novel_one(x) == (score < threshold) == (detector.score_one(x) > 0.5)
     assert 0.99 < detector.score_one({"a": 1e6}) <= 1.0
+
+
+def test_scores_below_zero_are_more_novel_still():
+    """A linear kernel has such scores: the order is kept, and there is no jump at 0."""
+    detector = okl.river.NoveltyDetector(kernel="linear", scale="none", warmup=20)
+    for _ in range(100):
+        detector.learn_one({"a": 1.0})
+    scores = [detector.score_one({"a": a}) for a in (2.0, 1.0, 1e-9, -1e-9, -1.0, -2.0)]
+    assert scores == sorted(scores)
+    assert scores[2] == pytest.approx(1.0) == scores[3]
 
 
 def test_what_is_far_is_more_novel():
@@ -63,10 +72,10 @@ def test_nothing_is_an_alert_while_the_threshold_is_not_known():
     detector = okl.river.NoveltyDetector(warmup=50)
     assert detector.alert_rate is None
     for x in rows(50):
-        assert not detector.is_novel_one(x) and detector.score_one(x) < 0.0
+        assert not detector.is_novel_one(x) and detector.score_one(x) == 0.0
         detector.learn_one(x)
     assert detector.learner.threshold is not None
-    assert detector.score_one({"a": 50.0, "b": 50.0}) > 0.0
+    assert detector.score_one({"a": 50.0, "b": 50.0}) > 0.5
 
 
 def test_frames_are_rows_one_by_one():
@@ -117,7 +126,7 @@ def alerts(model, classify):
 
 def test_rivers_threshold_filter():
     """It keeps the extremes from the detector."""
-    model = anomaly.ThresholdFilter(okl.river.NoveltyDetector(nu=0.05), threshold=0.5)
+    model = anomaly.ThresholdFilter(okl.river.NoveltyDetector(nu=0.05), threshold=2 / 3)
     faults, caught, false_alarms = alerts(model, model.classify)
     assert caught > 0.9 * faults
     assert false_alarms < 0.05 * 1000
@@ -138,3 +147,22 @@ def test_progressive_validation():
         stream_with_faults(), okl.river.NoveltyDetector(), metrics.RollingROCAUC(window_size=1000)
     )
     assert auc.get() > 0.95
+
+
+@pytest.mark.parametrize(
+    "keep_out",
+    [
+        lambda detector: anomaly.QuantileFilter(detector, q=0.98),
+        lambda detector: anomaly.ThresholdFilter(detector, threshold=0.9),
+    ],
+    ids=["quantile", "threshold"],
+)
+def test_a_filter_keeps_few_rows_from_the_classifier_after_it(keep_out):
+    def accuracy(model):
+        return evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy()).get()
+
+    scaled = preprocessing.MinMaxScaler()
+    plain = accuracy(scaled.clone() | okl.river.KernelClassifier())
+    filtered = accuracy(scaled | keep_out(okl.river.NoveltyDetector()) | okl.river.KernelClassifier())
+    assert plain > 0.85
+    assert filtered > plain - 0.02

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import random
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -181,3 +182,55 @@ def test_frames_keep_their_index_and_may_be_empty():
     model.learn_many(X[:0], pd.Series([], dtype=float))
     assert state(model) == before
     assert len(model.predict_many(X[:0])) == 0
+
+
+def changing(rows, first=0):
+    """Rows of one feature that stays and one whose name is new in every row."""
+    return [{"stays": float(i % 5), f"new{first + i:05}": 1.0} for i in range(rows)]
+
+
+def test_names_that_keep_changing_are_bounded():
+    model = okl.river.KernelRegressor(**SETTINGS, max_features=10)
+    with pytest.warns(
+        UserWarning, match="feature 'new00009' is ignored: the model has max_features=10"
+    ) as warned:
+        for x in changing(300):
+            model.learn_one(x, x["stays"])
+    assert len(warned) == 1
+    assert model.learner.features == 10
+    assert model.feature_names == ["new00000", "stays", *(f"new{i:05}" for i in range(1, 9))]
+    assert model.rows_with_ignored_features == 300 - 9
+    assert model.predict_one({"stays": 2.0, "never seen": 5.0}) == model.predict_one({"stays": 2.0})
+
+
+def test_ignored_names_are_as_if_they_were_absent():
+    bounded, plain = (okl.river.KernelClassifier(**SETTINGS, max_features=n) for n in (2, 4096))
+    with pytest.warns(UserWarning, match="is ignored"):
+        for x in rows(50, "abcd"):
+            bounded.learn_one(x, x["a"] > 0)
+    for x in rows(50, "abcd"):
+        plain.learn_one({name: x[name] for name in "ab"}, x["a"] > 0)
+    assert bounded.learner.to_bytes() == plain.learner.to_bytes()
+
+
+def test_frames_with_ignored_names_are_rows_one_by_one():
+    one, many = (okl.river.KernelRegressor(**SETTINGS, max_features=3) for _ in range(2))
+    part = rows(40, "abcde")
+    with pytest.warns(UserWarning, match="is ignored"):
+        many.learn_many(pd.DataFrame(part), pd.Series(map(target, part)))
+    with pytest.warns(UserWarning, match="is ignored"):
+        for x in part:
+            one.learn_one(x, target(x))
+    assert state(one) == state(many)
+    assert many.predict_many(pd.DataFrame(part)).tolist() == [one.predict_one(x) for x in part]
+
+
+def test_few_names_are_not_bounded():
+    with pytest.raises(ValueError, match="max_features must be at least 1, found 0"):
+        okl.river.KernelRegressor(max_features=0)
+    model = okl.river.KernelRegressor(**SETTINGS, max_features=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for x in rows(20, "ab"):
+            model.learn_one(x, target(x))
+    assert model.rows_with_ignored_features == 0

@@ -4,8 +4,9 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
 from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
 
 ESTIMATORS = [
     KernelClassifier(),

@@ -7,11 +7,13 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from okl.sklearn import KernelClassifier
 from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
+
+import okl
+from okl.sklearn import KernelClassifier
 
 X2, Y2 = make_moons(300, noise=0.2, random_state=0)
 X3, Y3 = load_iris(return_X_y=True)
@@ -61,10 +63,8 @@ def test_the_learner_names_classes_as_the_user_does():
     assert KernelClassifier().fit(X2, np.array([3, 7])[Y2]).learner_.classes == [3, 7]
 
 
-def test_classes_are_needed_first_and_stay():
+def test_classes_that_are_given_stay():
     model = KernelClassifier()
-    with pytest.raises(ValueError, match="classes must be passed on the first call to partial_fit"):
-        model.partial_fit(X2, Y2)
     model.partial_fit(X2[:1], Y2[:1], classes=[1, 0]).partial_fit(X2, Y2)
     with pytest.raises(ValueError, match="not the same as on the first call"):
         model.partial_fit(X2, Y2, classes=[0, 1, 2])
@@ -72,6 +72,62 @@ def test_classes_are_needed_first_and_stay():
         model.partial_fit(X2, Y2 + 1)
     with pytest.raises(ValueError, match="number of classes has to be greater than one; got 1 class"):
         KernelClassifier().fit(X2, np.ones(300))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+@pytest.mark.parametrize("names", [["x", "m", "a"], [9, 5, 7], [2.0, 0.0, 1.0]])
+def test_classes_are_discovered(loss, names):
+    """As they come, in any order; `classes_` and all columns are sorted. The learner is the one that a stream of labels makes."""
+    labels = np.array(names)[Y3]
+    order = np.argsort(Y3, kind="stable")  # one class after the other
+    model, seen = KernelClassifier(loss), set()
+    for part in np.array_split(order, 7):
+        model.partial_fit(X3[part], labels[part])
+        seen |= set(labels[part].tolist())
+        assert model.classes_.tolist() == sorted(seen)
+        assert set(model.predict(X3)) <= set(model.classes_)
+    named = names if type(names[0]) is not float else range(3)  # neither whole numbers nor text: by number
+    twin = okl.Learner(model.learner_.config)
+    twin.learn(X3[order], np.array(list(named))[Y3][order])
+    assert twin.to_bytes() == model.learner_.to_bytes()
+    by_name = dict(zip(names, twin.predict(X3).T, strict=True))
+    assert np.array_equal(model.decision_function(X3), np.column_stack([by_name[c] for c in model.classes_]))
+    assert np.array_equal(model.predict(X3), model.classes_[model.decision_function(X3).argmax(axis=1)])
+    if loss == "log_loss":
+        assert np.allclose(model.predict_proba(X3).sum(axis=1), 1)
+
+
+def test_two_discovered_classes_have_one_column():
+    shuffled = np.random.default_rng(0).permutation(len(X2))
+    model = KernelClassifier().partial_fit(X2[shuffled], np.array(["yes", "no"])[Y2][shuffled])
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.decision_function(X2).shape == (len(X2),)
+    assert np.array_equal(model.decision_function(X2) > 0, model.predict(X2) == "yes")
+    assert (model.predict(X2) == np.array(["yes", "no"])[Y2]).mean() > 0.8
+    assert model.dual_coef_.shape[0] == 1 and model.intercept_.shape == (1,)
+
+
+def test_discovered_classes_that_are_refused_change_nothing():
+    model = KernelClassifier().partial_fit(X2, Y2)
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.partial_fit(X2, Y2 + 5, sample_weight=np.full(len(X2), -1.0))
+    assert pickle.dumps(model) == before
+    with pytest.raises(ValueError, match="not the same as on the first call"):
+        model.partial_fit(X2, Y2, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="loss='perceptron' separates two classes, which have to be known"):
+        KernelClassifier("perceptron").partial_fit(X2, Y2)
+
+
+def test_progressive_errors_are_among_the_classes_known_before_a_row():
+    """In one call or in calls of one row, and as predicting before each row tells it."""
+    X, y = X3[::5], Y3[::5]
+    whole = KernelClassifier()._learn_report(X, y)["wrong"]
+    model, wrong = KernelClassifier(), []
+    for i in range(len(X)):
+        wrong.append(i == 0 or model.predict(X[i : i + 1])[0] != y[i])
+        assert model._learn_report(X[i : i + 1], y[i : i + 1])["wrong"].tolist() == wrong[-1:]
+    assert whole.tolist() == wrong
 
 
 def test_partial_fit_goes_on_from_fit():

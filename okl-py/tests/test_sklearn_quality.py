@@ -5,7 +5,6 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from okl.sklearn import KernelClassifier, KernelRegressor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import (
     load_breast_cancer,
@@ -22,6 +21,8 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
+
+from okl.sklearn import KernelClassifier, KernelRegressor
 
 SETS = {
     "digits": load_digits(return_X_y=True),

@@ -5,11 +5,12 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from okl.sklearn import KernelRegressor
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+
+from okl.sklearn import KernelRegressor
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-3, 3, size=(400, 2))

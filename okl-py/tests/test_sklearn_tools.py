@@ -10,7 +10,6 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
 from sklearn.base import clone, is_classifier, is_outlier_detector, is_regressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
@@ -20,6 +19,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
 
 MOONS = make_moons(300, noise=0.2, random_state=0)
 IRIS = load_iris(return_X_y=True)

@@ -5,10 +5,11 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-import okl
-from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+
+import okl
+from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4)) * [1.0, 2.0, 3.0, 4.0]
@@ -49,9 +50,9 @@ def test_kernels_in_the_engines_own_spelling():
 def test_gamma_median_is_the_median_heuristic():
     rows = (X - X.mean(axis=0)) / X.std(axis=0)
     distances = ((rows[:, None] - rows[None]) ** 2).sum(axis=2)[np.triu_indices(60, 1)]
-    assert config(KernelClassifier(gamma="median", scale="standard"))["kernel"]["gaussian"]["gamma"] == pytest.approx(
-        0.5 / np.median(distances), rel=0.01
-    )
+    assert config(KernelClassifier(gamma="median", scale="standard"))["kernel"]["gaussian"][
+        "gamma"
+    ] == pytest.approx(0.5 / np.median(distances), rel=0.01)
     of_r = config(KernelClassifier(kernel="laplacian", gamma="median", scale="standard"))["kernel"]
     assert of_r["exponential"]["gamma"] == pytest.approx(np.median(distances) ** -0.5, rel=0.01)
     # "auto" chooses among that width, four times it and a quarter of it; narrower where few columns vary.
@@ -218,7 +219,8 @@ def test_the_other_words():
 
 def test_every_setting_of_the_engine_can_be_reached():
     found = stream_config(
-        learning_rate="decay", learner_params={"tau": 300, "lam": 0.5, "warmup": 30, "regulariser": "norm", "anchor": "none"}
+        learning_rate="decay",
+        learner_params={"tau": 300, "lam": 0.5, "warmup": 30, "regulariser": "norm", "anchor": "none"},
     )
     assert found["step"]["decay"]["tau"] == 300
     assert (found["lambda"], found["warmup"], found["regulariser"], found["anchor"]) == (
@@ -247,19 +249,54 @@ def test_the_scale_is_that_of_all_rows_in_fit():
         ({"alpha": None}, TypeError, "alpha must be an instance of"),
         ({"eta0": 0, "learning_rate": "decay"}, ValueError, "eta0 == 0, must be > 0"),
         ({"gamma": 0}, ValueError, "gamma == 0, must be > 0"),
-        ({"gamma": "wide"}, ValueError, "gamma must be a number > 0, 'auto', 'median' or 'scale', found 'wide'"),
-        ({"kernel": "sigmoid"}, ValueError, "unknown name"),
+        (
+            {"gamma": "wide"},
+            ValueError,
+            "gamma must be a number > 0, 'auto', 'median' or 'scale', found 'wide'",
+        ),
+        (
+            {"kernel": "rfb"},
+            ValueError,
+            "kernel='rfb' is not known. Did you mean 'rbf'\\? Expected one of 'rbf', 'linear'",
+        ),
+        ({"kernel": {"gausian": {}}}, ValueError, "is not known. Did you mean 'gaussian'"),
+        (
+            {"gamma": {"a": 1}},
+            TypeError,
+            "gamma must be a number > 0, 'auto', 'median' or 'scale', found {'a': 1}",
+        ),
         ({"kernel": len}, TypeError, "kernel must be a name or a dict"),
         ({"kernel": "poly", "degree": 0}, ValueError, "degree == 0, must be >= 1"),
-        ({"loss": "hinged"}, ValueError, "unknown name"),
+        (
+            {"loss": "log"},
+            ValueError,
+            "loss='log' is not known. Did you mean 'log_loss'\\? Expected one of 'hinge', 'log_loss'",
+        ),
+        ({"loss": "squared_error"}, ValueError, "loss='squared_error' is not known. Expected one of 'hinge'"),
         ({"loss": None}, TypeError, "loss must be a name or a dict"),
         ({"nu": 1.0}, ValueError, "nu == 1.0, must be < 1"),
-        ({"learning_rate": "fast"}, ValueError, "unknown name"),
+        (
+            {"learning_rate": "optmal"},
+            ValueError,
+            "learning_rate='optmal' is not known. Did you mean 'optimal'",
+        ),
+        (
+            {"learning_rate": "fast"},
+            ValueError,
+            "learning_rate='fast' is not known. Expected one of 'auto', 'decay'",
+        ),
+        ({"budget": "windw:100"}, ValueError, "budget='windw:100' is not known. Did you mean 'window'"),
+        (
+            {"average": "exponental"},
+            ValueError,
+            "average='exponental' is not known. Did you mean 'exponential'",
+        ),
+        ({"learner_params": {"tua": 3}}, ValueError, "tua: no such setting; did you mean `tau`"),
         ({"learning_rate": 0.1}, TypeError, "learning_rate must be a name"),
         ({"budget": 0}, ValueError, "budget == 0, must be >= 1"),
         ({"budget": 1.5}, TypeError, "budget must be an instance of"),
         ({"average": 10}, TypeError, "average must be a name"),
-        ({"scale": "minmax"}, ValueError, "scale"),
+        ({"scale": "minmax"}, ValueError, "scale='minmax' is not known. Expected one of 'auto', 'standard'"),
         ({"max_iter": 0}, ValueError, "max_iter == 0, must be >= 1"),
         ({"max_iter": "many"}, TypeError, "max_iter must be an instance of"),
         ({"tol": -1.0}, ValueError, "tol == -1.0, must be >= 0"),
@@ -286,7 +323,7 @@ def test_bad_parameters_are_refused_in_fit(parameters, error, words):
 
 
 def test_bad_parameters_of_the_others():
-    for parameters in ({"epsilon": 0}, {"quantile": 1}, {"nu": 0}):
+    for parameters in ({"epsilon": 0}, {"quantile": 1}, {"nu": 0}, {"loss": "hinge"}, {"loss": "mse"}):
         with pytest.raises(ValueError, match=next(iter(parameters))):
             KernelRegressor(**parameters).fit(X, NUMBERS)
     for parameters in ({"nu": 0}, {"threshold": "fixed"}, {"max_iter": -1}):
@@ -306,3 +343,23 @@ def test_a_budget_in_bytes_is_what_the_model_takes(outputs):
     assert okl.terms_within(f"{size}B", 4, outputs, loss=model.learner_.config["loss"], offset=True) == terms
     with pytest.raises(ValueError, match="64MB"):
         KernelClassifier(budget="60 zebras").fit(rows, y)
+
+
+MASKED = np.ma.array(X, mask=False)
+MASKED[7, 1] = np.ma.masked
+
+
+def test_masked_values_are_refused():
+    """Under a mask are numbers that nobody has measured."""
+    words = "X has masked values, the first in row 7, column 1: fill them in first"
+    for model, y in ((KernelClassifier(), TWO), (KernelRegressor(), NUMBERS), (NoveltyDetector(), None)):
+        with pytest.raises(ValueError, match=words):
+            model.fit(MASKED, y)
+        fitted = model.fit(X, y)
+        with pytest.raises(ValueError, match=words):
+            fitted.predict(MASKED)
+        fitted.predict(np.ma.array(X, mask=False))
+    with pytest.raises(ValueError, match="y has masked values, the first in row 3:"):
+        KernelRegressor().fit(X, np.ma.array(NUMBERS, mask=np.arange(len(X)) == 3))
+    with pytest.raises(ValueError, match="sample_weight has masked values, the first in row 3:"):
+        KernelRegressor().fit(X, NUMBERS, np.ma.array(NUMBERS, mask=np.arange(len(X)) == 3))

@@ -6,8 +6,13 @@ use serde_json::json;
 
 use super::found::found;
 use super::{Session, held_out};
+<<<<<<< HEAD
 use crate::metrics::{Summary, Task, count, figure, percent};
 use crate::past::{Order, Past};
+=======
+use crate::command::arguments;
+use crate::metrics::{Summary, Task, count, percent};
+>>>>>>> 129f5a2 (Python: the command line and ONNX from the wheel, discovered classes, scores that River's filters understand, bounded feature names, errors in the user's words)
 use crate::report::{self, Report};
 use crate::run::{Run, interrupted};
 use crate::store;
@@ -115,7 +120,7 @@ impl Session<'_> {
     fn write_report(&self, run: &Run, outcome: &Outcome) -> anyhow::Result<()> {
         let Some(path) = &self.args.show.report else { return Ok(()) };
         let schema = self.course.schema();
-        let command = std::iter::once("okl".into()).chain(std::env::args().skip(1).map(typed)).collect::<Vec<_>>().join(" ");
+        let command = std::iter::once("okl".into()).chain(arguments().into_iter().map(typed)).collect::<Vec<_>>().join(" ");
         let config = run.learner.config().to_json();
         let facts = self.facts(run);
         let title = name(&self.args.data);

@@ -13,6 +13,7 @@ True
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from okl._okl import AlertRate, Learner, __version__, load, terms_within
@@ -34,16 +35,38 @@ __all__ = [
     "terms_within",
 ]
 
-_MODULES = ("plot", "river", "sklearn")
-_ESTIMATORS = ("KernelClassifier", "KernelRegressor", "NoveltyDetector")
+_NEEDS = {
+    "KernelClassifier": "sklearn",
+    "KernelRegressor": "sklearn",
+    "NoveltyDetector": "sklearn",
+    "sklearn": "sklearn",
+    "river": "river",
+    "plot": "",
+}
+"""What is imported when it is first asked for, and the package that it needs beside numpy."""
+
+_PACKAGES = {"sklearn": "scikit-learn", "river": "River"}
+
+# `from okl import *` and `help(okl)` take what can be imported here.
+for _name, _package in _NEEDS.items():
+    if _package and _name in __all__ and find_spec(_package) is None:
+        __all__.remove(_name)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"okl.{name}")
-    if name in _ESTIMATORS:
-        return getattr(import_module("okl.sklearn"), name)
-    raise AttributeError(f"module 'okl' has no attribute {name!r}")
+    if name not in _NEEDS:
+        raise AttributeError(f"module 'okl' has no attribute {name!r}")
+    is_module = name in ("plot", "river", "sklearn")
+    try:
+        return import_module(f"okl.{name}") if is_module else getattr(import_module("okl.sklearn"), name)
+    except ModuleNotFoundError as error:
+        package = _NEEDS[name]
+        if not package or find_spec(package) is not None:
+            raise
+        raise ModuleNotFoundError(
+            f"okl.{name} needs {_PACKAGES[package]}, which is not installed: pip install 'okl[{package}]'",
+            name=error.name,
+        ) from error
 
 
 def __dir__() -> list[str]:

@@ -99,7 +99,7 @@ def checked(history: History, name: str, otherwise: str) -> np.ndarray:
     """A column that has something to draw."""
     values = history.column(name)
     if len(values) == 0:
-        raise ValueError(f"nothing is recorded yet: a record is made after every {history.every} rows")
+        raise ValueError("nothing is recorded yet: call learn first")
     if np.isnan(values).all():
         raise ValueError(f"there is no {name.replace('_', ' ')} to draw: {otherwise}")
     return values

@@ -36,15 +36,10 @@ class History:
 
     Parameters
     ----------
-    model : okl.Learner, KernelClassifier, KernelRegressor or NoveltyDetector
-        It learns what `learn` is given.
+    model : okl.Learner, or a KernelClassifier, KernelRegressor or NoveltyDetector of okl.sklearn or okl.river
+        It learns what `learn` is given: arrays, or frames for River's.
     every : int, default=100
         Rows between two records.
-
-    Attributes
-    ----------
-    records : list of Record
-        ``pandas.DataFrame(history.records)`` is a table of them.
     """
 
     def __init__(self, model: Any, every: int = 100) -> None:
@@ -52,7 +47,7 @@ class History:
             raise ValueError(f"every must be at least 1 row, found {every}")
         self.model = model
         self.every = every
-        self.records: list[Record] = []
+        self._records: list[Record] = []
         self._rows = 0
         self._errors: list[np.ndarray] = []
         self._alerts: list[np.ndarray] = []
@@ -84,26 +79,42 @@ class History:
         self._errors.append(errors(self.model, report, y))
         self._alerts.append(report["outside"])
         if self._rows % self.every == 0:
-            self._record()
+            self._records.append(self._record())
+            self._error_sum, self._error_count = self._errors_so_far()
+            self._errors, self._alerts = [], []
 
-    def _record(self) -> None:
-        learner, errors = learner_of(self.model), np.concatenate(self._errors)
-        counted = errors[~np.isnan(errors)]
-        self._error_sum, self._error_count = self._error_sum + counted.sum(), self._error_count + len(counted)
+    @property
+    def records(self) -> list[Record]:
+        """A record after every `every` rows, and one of the rows since the last of these, if there are any.
+
+        ``pandas.DataFrame(history.records)`` is a table of them.
+        """
+        return [*self._records, self._record()] if self._errors else list(self._records)
+
+    def _errors_so_far(self) -> tuple[float, int]:
+        """The sum of the errors, and of how many rows."""
+        counted = self._counted()
+        return self._error_sum + counted.sum(), self._error_count + len(counted)
+
+    def _counted(self) -> np.ndarray:
+        """The errors since the record before, of rows that have one."""
+        errors = np.concatenate(self._errors)
+        return errors[~np.isnan(errors)]
+
+    def _record(self) -> Record:
+        learner, counted = learner_of(self.model), self._counted()
+        error_sum, error_count = self._errors_so_far()
         rate = learner.alert_rate
-        self.records.append(
-            Record(
-                rows=self._rows,
-                error=self._error_sum / self._error_count if self._error_count else np.nan,
-                recent_error=counted.mean() if len(counted) else np.nan,
-                eta=learner.eta,
-                terms=learner.terms,
-                alert_rate=np.nan if rate is None else rate.rate,
-                recent_alert_rate=np.nan if rate is None else np.concatenate(self._alerts).mean(),
-                bound=np.nan if rate is None else rate.bound,
-            )
+        return Record(
+            rows=self._rows,
+            error=error_sum / error_count if error_count else np.nan,
+            recent_error=counted.mean() if len(counted) else np.nan,
+            eta=learner.eta,
+            terms=learner.terms,
+            alert_rate=np.nan if rate is None else rate.rate,
+            recent_alert_rate=np.nan if rate is None else np.concatenate(self._alerts).mean(),
+            bound=np.nan if rate is None else rate.bound,
         )
-        self._errors, self._alerts = [], []
 
     def column(self, name: str) -> np.ndarray:
         """One field of all records."""

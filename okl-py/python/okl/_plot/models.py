@@ -14,7 +14,14 @@ NOVELTY = ("novelty", "nu_novelty")
 
 
 def learner_of(model: Any) -> Learner:
-    return model if isinstance(model, Learner) else model.learner_
+    """The learner itself, scikit-learn's `learner_` or River's `learner`."""
+    return (
+        model
+        if isinstance(model, Learner)
+        else model.learner_
+        if hasattr(model, "learner_")
+        else model.learner
+    )
 
 
 def loss_of(model: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from copy import copy
 from numbers import Integral, Real
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state, check_scalar
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import validate_data as sklearn_validate_data
 
 from okl._okl import Learner, terms_within
 from okl._sklearn import words
@@ -70,7 +72,7 @@ class KernelEstimator(BaseEstimator):
         alpha = words.alpha(self.alpha)
         if words.is_word(self.learning_rate, "optimal") and alpha == "auto":
             alpha = PLAIN_ALPHA
-        scale = "none" if self.scale is None else self.scale
+        scale = words.scale(self.scale)
         by_name = (self.kernel, self.gamma, self.degree, self.coef0)
         config = {
             "kernel": words.kernel(*by_name, rows, scale == "standard"),
@@ -127,9 +129,7 @@ class KernelEstimator(BaseEstimator):
         if len(bank.members) == 1 or self._most_passes(len(rows)) == 1:
             return bank
         order = self._orders(len(rows))()
-        self._threaded(bank).learn(
-            rows[order], y[order], weights=None if weights is None else weights[order]
-        )
+        self._threaded(bank).learn(rows[order], y[order], weights=None if weights is None else weights[order])
         plain = bank.freeze().config
         if config["step"] == "auto":
             by_name = (self.kernel, self.gamma, self.degree, self.coef0)
@@ -227,6 +227,25 @@ class KernelEstimator(BaseEstimator):
         rows = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], order="C")
         return self._threaded(self.learner_).predict(rows)
 
+    def to_onnx(self, path: str | os.PathLike[str] | None = None) -> bytes | None:
+        """The model as an ONNX graph, which onnxruntime and others evaluate: `learner_.to_onnx`.
+
+        The input `x` is a matrix of rows; the outputs are `scores` and, for classes, `label`. Labels that are
+        neither whole numbers nor text are exported as their place in `classes_`.
+
+        Parameters
+        ----------
+        path : str or os.PathLike, default=None
+            A file to write.
+
+        Returns
+        -------
+        bytes or None
+            The file's bytes, if no path is given.
+        """
+        check_is_fitted(self)
+        return self.learner_.to_onnx(path)
+
     @property
     def support_vectors_(self) -> np.ndarray:
         """The centres of the terms, in the units of the data: (terms, features)."""
@@ -265,10 +284,29 @@ def standard_scale(rows: np.ndarray) -> dict[str, list[float]]:
     return {"shift": mean.tolist(), "factor": factor.tolist()}
 
 
+def validate_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **more: Any) -> Any:
+    """scikit-learn's checks of rows and targets, which do not see the mask of a masked array."""
+    check_unmasked("X", X)
+    check_unmasked("y", y)
+    return sklearn_validate_data(estimator, X, y, **more)
+
+
+def check_unmasked(name: str, values: Any) -> None:
+    """Refuses an array of which values are masked: under the mask are numbers that mean nothing."""
+    if np.ma.is_masked(values):
+        place = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
+        where = f"row {place[0]}" + (f", column {place[1]}" if len(place) > 1 else "")
+        raise ValueError(
+            f"{name} has masked values, the first in {where}: fill them in first, for instance with "
+            "sklearn.impute.SimpleImputer or numpy.ma.filled, or leave these rows out"
+        )
+
+
 def check_weights(sample_weight: Any, rows: int, some: bool = False) -> np.ndarray | None:
     """Example weights as an array, `some` of them above zero if asked for; None, weight 1 for all, stays."""
     if sample_weight is None:
         return None
+    check_unmasked("sample_weight", sample_weight)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(rows, sample_weight)
     weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")

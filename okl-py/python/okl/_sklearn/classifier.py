@@ -14,11 +14,12 @@ from sklearn.utils import check_scalar
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from okl._okl import Learner
 from okl._sklearn import words
-from okl._sklearn.base import KernelEstimator, check_weights, without_zeros
+from okl._sklearn.base import KernelEstimator, check_weights, validate_data, without_zeros
+
+LOSS_NAMES = ("hinge", "log_loss", "perceptron", "nu_hinge", "max_margin", "softmax")
 
 LOSSES = {"log_loss": "logistic"}
 """okl's names of scikit-learn's losses."""
@@ -144,10 +145,15 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     >>> model = KernelClassifier(random_state=0).fit(X[:300], y[:300])
     >>> bool(model.score(X[300:], y[300:]) > 0.9)
     True
-    >>> stream = KernelClassifier().partial_fit(X[:100], y[:100], classes=[0, 1])
+    >>> stream = KernelClassifier().partial_fit(X[:100], y[:100])
     >>> stream.partial_fit(X[100:], y[100:]).learner_.examples
     400
+    >>> stream.classes_
+    array([0, 1])
     """
+
+    _discovered: dict[Any, Any] | None = None
+    """The learner's names of the classes that were discovered; None where they were given."""
 
     def __init__(
         self,
@@ -216,7 +222,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         going_on = self._continues()
         rows, labels = self._examples(X, y, reset=not going_on)
         if not going_on:
-            self.classes_ = np.unique(labels)
+            self.classes_, self._discovered = np.unique(labels), None
             self._check_classes()
         codes = self._codes(labels)
         weights = self._weights(codes, check_weights(sample_weight, len(rows), some=True))
@@ -240,8 +246,10 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         classes : array-like of shape (n_classes,), default=None
-            All labels that will ever come. Required in the first call, and the same or left out in later
-            ones.
+            All labels that will ever come: in the first call, and the same or left out in later ones. Without
+            them classes are discovered: `classes_` has those so far, sorted, and grows, and so do the columns
+            of `decision_function` and `predict_proba`. The loss is then the one for several classes
+            (max_margin for "hinge", softmax for "log_loss"); the losses of two classes only need `classes`.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
@@ -260,32 +268,57 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     ) -> dict[str, np.ndarray]:
         first = not hasattr(self, "learner_")
         rows, labels = self._examples(X, y, reset=first)
-        self._take_classes(classes, first)
-        codes = self._codes(labels)
-        weights = self._weights(codes, check_weights(sample_weight, len(rows)), streaming=True)
-        report = self._learn_stream(rows, self._names()[codes], weights)
+        before = None if first else (self.classes_, self._discovered)
+        try:
+            self._take_classes(classes, labels, first)
+            codes = self._codes(labels)
+            weights = self._weights(codes, check_weights(sample_weight, len(rows)), streaming=True)
+            report = self._learn_stream(rows, self._names()[codes], weights)
+        except (TypeError, ValueError):  # nothing has been learned, no class has been discovered
+            if before is not None:
+                self.classes_, self._discovered = before
+            raise
+        known = self.classes_[:0] if before is None else before[0]
+        if self._discovered is not None and len(self.classes_) > len(known):
+            return {**report, "wrong": self._wrong_among_known(report["scores"], codes, known)}
         return {**report, "wrong": self._predicted(self._decision(report["scores"])) != codes}
+
+    def _wrong_among_known(self, scores: np.ndarray, codes: np.ndarray, before: np.ndarray) -> np.ndarray:
+        """Which rows were predicted wrongly, each among the classes that had come before it."""
+        known = np.isin(self.classes_, before)
+        scores, wrong = self._of_classes(scores), []
+        for of_row, code in zip(scores, codes, strict=True):
+            wrong.append(np.where(known, of_row, -np.inf).argmax() != code if known.any() else True)
+            known[code] = True
+        return np.array(wrong, dtype=bool)
 
     def _examples(self, X: Any, y: Any, reset: bool) -> tuple[np.ndarray, np.ndarray]:
         rows, labels = validate_data(self, X, y, reset=reset, dtype=[np.float64, np.float32], order="C")
         check_classification_targets(labels)
         return rows, labels
 
-    def _take_classes(self, classes: Any, first: bool) -> None:
-        if first and classes is None:
-            raise ValueError(
-                "classes must be passed on the first call to partial_fit: all labels that will ever come"
-            )
-        if classes is None:
-            return
-        classes = np.unique(column_or_1d(np.asarray(classes)))
+    def _take_classes(self, classes: Any, labels: np.ndarray, first: bool) -> None:
+        """The classes as they are given, or as they are discovered in `labels`."""
         if first:
-            self.classes_ = classes
-            self._check_classes()
-        elif not np.array_equal(classes, self.classes_):
+            self._discovered = {} if classes is None else None
+            self.classes_ = labels[:0] if classes is None else np.unique(column_or_1d(np.asarray(classes)))
+            if classes is not None:
+                self._check_classes()
+        elif classes is not None and not np.array_equal(np.unique(column_or_1d(classes)), self.classes_):
             raise ValueError(
                 f"classes={classes!r} is not the same as on the first call to partial_fit: {self.classes_!r}"
             )
+        if self._discovered is not None:
+            self._discover(labels)
+
+    def _discover(self, labels: np.ndarray) -> None:
+        """Names new classes for the learner, in their order: whole numbers and text as they are, others by number."""
+        found, names = self._discovered or {}, dict.fromkeys(labels.tolist())
+        for label in names:
+            if label not in found:
+                found = {**found, label: label if type(label) in (int, str) else len(found)}
+        self._discovered = found
+        self.classes_ = np.union1d(self.classes_, labels)
 
     def _check_classes(self) -> None:
         if len(self.classes_) < 2:
@@ -302,6 +335,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     def _names(self) -> np.ndarray:
         """The classes as the learner and its files name them: whole numbers and text, others by number."""
         names = self.classes_.tolist()
+        if self._discovered is not None:
+            return np.array([self._discovered[name] for name in names])
         named = all(type(name) is int for name in names) or all(isinstance(name, str) for name in names)
         return np.array(names if named else range(len(names)))
 
@@ -324,14 +359,32 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
 
     def _loss(self) -> words.Setting:
         nu = check_scalar(self.nu, "nu", Real, min_val=0, max_val=1, include_boundaries="neither")
-        loss = words.loss(self.loss, LOSSES, {"nu_hinge": {"nu": float(nu)}})
-        return FOR_MANY_CLASSES.get(loss, loss) if isinstance(loss, str) and len(self.classes_) > 2 else loss
+        loss = words.loss(self.loss, LOSS_NAMES, LOSSES, {"nu_hinge": {"nu": float(nu)}})
+        many = len(self.classes_) > 2 or self._discovered is not None
+        loss = FOR_MANY_CLASSES.get(loss, loss) if isinstance(loss, str) and many else loss
+        name = loss.partition(":")[0] if isinstance(loss, str) else next(iter(loss))
+        if self._discovered is not None and name not in FOR_MANY_CLASSES.values():
+            raise ValueError(
+                f"loss={self.loss!r} separates two classes, which have to be known: pass "
+                "partial_fit(X, y, classes=[first, second]) on the first call, or use 'hinge' or 'log_loss'"
+            )
+        return loss
 
     def _task(self) -> dict[str, Any]:
-        return {"offset": bool(self.fit_intercept), "classes": self._names().tolist()}
+        offset = {"offset": bool(self.fit_intercept)}
+        return offset if self._discovered is not None else {**offset, "classes": self._names().tolist()}
+
+    def _of_classes(self, scores: np.ndarray) -> np.ndarray:
+        """Scores in the order of `classes_`: the learner has discovered classes in the order in which they came."""
+        if self._discovered is None:
+            return scores
+        places = {name: place for place, name in enumerate(self.learner_.classes)}
+        columns = np.column_stack([scores, np.zeros(len(scores))])  # a class without an example scores 0
+        return columns[:, [places.get(name, -1) for name in self._names().tolist()]]
 
     def _decision(self, scores: np.ndarray) -> np.ndarray:
         """One column for two classes, whatever the loss: the second against the first."""
+        scores = self._of_classes(scores)
         return scores[:, 1] - scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 2 else scores
 
     def _predicted(self, decision: np.ndarray) -> np.ndarray:

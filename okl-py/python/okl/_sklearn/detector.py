@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import OutlierMixin
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from okl._okl import Learner
 from okl._sklearn import words
-from okl._sklearn.base import KernelEstimator, check_weights, without_zeros
+from okl._sklearn.base import KernelEstimator, check_weights, validate_data, without_zeros
 
 
 class NoveltyDetector(OutlierMixin, KernelEstimator):
@@ -232,7 +232,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         return {"nu_novelty": {"nu": float(nu)}}
 
     def _task(self) -> dict[str, Any]:
-        return {"threshold": self.threshold}
+        return {"threshold": words.named("threshold", self.threshold, words.THRESHOLD_NAMES)}
 
     def score_samples(self, X: ArrayLike) -> np.ndarray:
         """How normal rows are: high where many rows have been, 0 far from all of them."""

@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from okl._okl import Learner
 from okl._sklearn import words
-from okl._sklearn.base import KernelEstimator, check_weights, without_zeros
+from okl._sklearn.base import KernelEstimator, check_weights, validate_data, without_zeros
 from okl._sklearn.targets import TargetScale, TargetWarmUp
+
+LOSS_NAMES = (
+    "squared_error", "absolute_error", "epsilon_insensitive", "huber", "quantile", "nu_epsilon", "nu_huber"
+)  # fmt: skip
 
 LOSSES = {"squared_error": "squared", "absolute_error": "absolute", "epsilon_insensitive": "epsilon"}
 """okl's names of scikit-learn's losses."""
@@ -311,7 +315,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
             "nu_huber": nu,
             "quantile": {"q": float(check_scalar(self.quantile, "quantile", Real, **within))},
         }
-        return words.loss(self.loss, LOSSES, parameters)
+        return words.loss(self.loss, LOSS_NAMES, LOSSES, parameters)
 
     def _task(self) -> dict[str, Any]:
         return {"offset": bool(self.fit_intercept)}

@@ -7,7 +7,8 @@ Whatever is no word of scikit-learn is left as it is: the engine reads its own s
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
@@ -26,12 +27,41 @@ OF_DISTANCE = ("exponential", "matern32", "matern52")
 LEARNING_RATES = {"invscaling": "inverse_sqrt", "optimal": "pegasos", "adaptive": "smd"}
 """okl's names of scikit-learn's learning rates."""
 
+KERNEL_NAMES = ("rbf", "linear", "poly", "laplacian", "matern32", "matern52", "rational_quadratic")
+RATE_NAMES = ("auto", "decay", "invscaling", "constant", "optimal", "adaptive")
+AVERAGE_NAMES = ("auto", "none", "uniform", "exponential")
+SCALE_NAMES = ("auto", "standard", "none")
+THRESHOLD_NAMES = ("tracker", "norma")
+BUDGET_NAMES = (
+    "unlimited", "window", "merge", "transfer", "forgetron", "age", "olok", "weight", "certified"
+)  # fmt: skip
+
+ENGINE_NAMES = {
+    "kernel": ("gaussian", "polynomial", "exponential", "scaled", "sum", "product"),
+    "learning_rate": ("inverse_sqrt", "smd", "pegasos", "linear", "theorem1", "theorem2"),
+    "scale": ("fixed",),
+}
+"""Names that only the engine has; they are accepted too."""
+
+ELSEWHERE = {
+    "log": "log_loss",
+    "logloss": "log_loss",
+    "crossentropy": "log_loss",
+    "mse": "squared_error",
+    "l2": "squared_error",
+    "mae": "absolute_error",
+    "l1": "absolute_error",
+    "sigmoid": "rbf",
+    "cosine": "linear",
+}
+"""What other libraries call some of the names, or the nearest to it that there is."""
+
 TAKES_ETA = ("constant", "inverse_sqrt", "decay", "smd")
 
 
 def kernel(name: Any, gamma: Any, degree: Any, coef0: Any, rows: np.ndarray, standardised: bool) -> Setting:
     """The kernel that `name` and its parameters describe for data that begin with `rows`."""
-    name = _named("kernel", name)
+    name = named("kernel", name, KERNEL_NAMES)
     okl_name = KERNELS.get(name, name) if isinstance(name, str) else name
     if okl_name == "polynomial":
         check_scalar(degree, "degree", Integral, min_val=1)
@@ -54,8 +84,9 @@ def _gamma(gamma: Any, rows: np.ndarray, standardised: bool) -> Any:
         # Of standardised columns those that vary have variance 1; scikit-learn's X.var() is then their share.
         mean = np.count_nonzero(variance) / len(variance) if standardised else np.var(rows, dtype=np.float64)
         return 1 / (rows.shape[1] * mean) if mean > 0 else 1.0
-    if isinstance(gamma, str):
-        raise ValueError(f"gamma must be a number > 0, 'auto', 'median' or 'scale', found {gamma!r}")
+    if not isinstance(gamma, Real):
+        error = ValueError if isinstance(gamma, str) else TypeError
+        raise error(f"gamma must be a number > 0, 'auto', 'median' or 'scale', found {gamma!r}")
     return float(check_scalar(gamma, "gamma", Real, min_val=0, include_boundaries="neither"))
 
 
@@ -80,7 +111,7 @@ def alpha(alpha: Any) -> float | str:
 
 def step(learning_rate: Any, eta0: Any, alpha: float | str, size: float) -> Setting:
     """The step sizes that `learning_rate` and `eta0` describe, for a kernel of this size."""
-    learning_rate = _named("learning_rate", learning_rate)
+    learning_rate = named("learning_rate", learning_rate, RATE_NAMES)
     if not isinstance(learning_rate, str):
         return learning_rate
     name = LEARNING_RATES.get(learning_rate, learning_rate)
@@ -105,7 +136,7 @@ def budget(budget: Any, engine_choice: Mapping[str, Any]) -> Setting:
     if budget is None:
         return "unlimited"
     if isinstance(budget, (str, Mapping)):
-        return _named("budget", budget)
+        return named("budget", budget, BUDGET_NAMES)
     terms = check_scalar(budget, "budget", Integral, min_val=1)
     return {next(iter(engine_choice)): {"terms": int(terms)}}
 
@@ -116,12 +147,22 @@ def average(average: Any, window: float) -> Setting:
         return "auto"
     if isinstance(average, (bool, np.bool_)):
         return {"exponential": {"rate": 1 / max(window, 2.0)}} if average else "none"
-    return _named("average", average)
+    return named("average", average, AVERAGE_NAMES)
 
 
-def loss(name: Any, aliases: Mapping[str, str], parameters: Mapping[str, Mapping[str, Any]]) -> Setting:
-    """The loss `name`, with the parameters that the estimator has for it."""
-    name = _named("loss", name)
+def scale(scale: Any) -> Setting:
+    """What is done to the columns first."""
+    return "none" if scale is None else named("scale", scale, SCALE_NAMES)
+
+
+def loss(
+    name: Any,
+    names: Iterable[str],
+    aliases: Mapping[str, str],
+    parameters: Mapping[str, Mapping[str, Any]],
+) -> Setting:
+    """The loss `name`, one of `names`, with the parameters that the estimator has for it."""
+    name = named("loss", name, names, aliases.values())
     if not isinstance(name, str):
         return name
     okl_name = aliases.get(name, name)
@@ -152,9 +193,20 @@ def is_word(value: Any, word: str) -> bool:
     return isinstance(value, str) and value == word
 
 
-def _named(parameter: str, value: Any) -> Any:
+def named(parameter: str, value: Any, names: Iterable[str], more: Iterable[str] = ()) -> Any:
+    """A value that is one of `names` (or of `more`, which are not listed), alone or with parameters of its own."""
     if not isinstance(value, (str, Mapping)):
         raise TypeError(
             f"{parameter} must be a name or a dict that describes one, found {type(value).__name__}"
         )
-    return value
+    found = value.partition(":")[0] if isinstance(value, str) else next(iter(value), "")
+    names = list(names)
+    known = {*names, *more, *ENGINE_NAMES.get(parameter, ())}
+    if found in known:
+        return value
+    near = [ELSEWHERE[found]] if ELSEWHERE.get(found) in known else get_close_matches(str(found), known, 1)
+    meant = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(
+        f"{parameter}={value!r} is not known.{meant} Expected one of {', '.join(map(repr, names))}, "
+        f"or a description as okl.Learner takes it."
+    )

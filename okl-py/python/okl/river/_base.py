@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Mapping
+import operator
+import os
+import warnings
+from collections.abc import Hashable, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 from river import base
@@ -26,19 +29,42 @@ class KernelEstimator(base.Estimator):
     ----------
     learner
         The `okl.Learner` behind the estimator: its terms, certificates, configuration, `save`, and all else.
+    rows_with_ignored_features
+        Rows learned without some of their features, because `max_features` names were known already.
     """
 
     learner: Learner
+    max_features: int
+    rows_with_ignored_features: int
 
     def _start(self, **more: Any) -> None:
         """Builds the learner from the parameters that are not None, and `more`."""
         given = {name: value for name, value in self._get_params().items() if value is not None} | more
+        limit = operator.index(given.pop("max_features"))
+        if limit < 1:
+            raise ValueError(f"max_features must be at least 1, found {limit}")
         if "terms" in given and "budget" not in given:
             given["budget"] = _default_budget(
                 {name: value for name, value in given.items() if name != "terms"}
             )
         self.learner = Learner(**given)
-        self._features = Features()
+        self._features = Features(limit)
+        self.rows_with_ignored_features = 0
+
+    @property
+    def feature_names(self) -> list[Hashable]:
+        """The features so far, in the order in which `learner` and `to_onnx` have them as columns."""
+        return self._features.names()
+
+    def to_onnx(self, path: str | os.PathLike[str] | None = None) -> bytes | None:
+        """The model as an ONNX graph, which onnxruntime and others evaluate; its columns are `feature_names`.
+
+        Parameters
+        ----------
+        path
+            A file to write. None: the file's bytes are returned.
+        """
+        return self.learner.to_onnx(path)
 
     def _learn_row(self, x: Mapping[Hashable, Any], *target: Any) -> None:
         try:
@@ -50,17 +76,36 @@ class KernelEstimator(base.Estimator):
         except (TypeError, ValueError):
             check_row(x)
             raise
+        self._count_ignored(x.keys(), 1)
 
-    def _learn_frame(self, frame: nw.DataFrame[Any], *target: Any, **more: Any) -> None:
+    def _learn_frame(self, frame: nw.DataFrame[Any], *target: Any, **more: Any) -> dict[str, Any]:
+        """Learns the rows of a frame; returns what each of them left behind."""
         try:
             if new := self._features.unseen(set(frame.columns)):
                 trial, features = self._reader(new)
                 trial.learn(features.matrix(frame), *target, **more)
                 self._widen(features)
-            self.learner.learn(self._features.matrix(frame), *target, **more)
+            report = self.learner.learn_report(self._features.matrix(frame), *target, **more)
         except ValueError:
             check_frame(frame)
             raise
+        self._count_ignored(set(frame.columns), len(frame))
+        return report
+
+    def _count_ignored(self, names: Set[Hashable], rows: int) -> None:
+        """Counts rows of whose features some are ignored; the first of them is a warning."""
+        ignored = self._features.ignored(names)
+        if ignored is None or rows == 0:
+            return
+        if self.rows_with_ignored_features == 0:
+            warnings.warn(
+                f"feature {ignored!r} is ignored: the model has max_features={self._features.limit} features. "
+                "It ignores every other new name from now on and counts such rows in "
+                "rows_with_ignored_features. Give a larger max_features, or names that do not keep changing, "
+                "for instance with preprocessing.FeatureHasher",
+                stacklevel=4,
+            )
+        self.rows_with_ignored_features += rows
 
     def _predict_row(self, x: Mapping[Hashable, Any]) -> list[float]:
         try:

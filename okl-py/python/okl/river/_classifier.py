@@ -64,6 +64,9 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         The examples from which `gamma` and `scale` are found; they are relearned whenever these change.
     classes
         The classes, where they are known beforehand; others are then refused. None: discovered.
+    max_features
+        The most features that the model has: names that come after these are ignored, with a warning, and
+        counted in `rows_with_ignored_features`. It bounds memory and time where names keep changing.
     settings
         Any other setting of `okl.Learner`: `tau`, `mu`, `degree`, `implicit`, ...
 
@@ -93,6 +96,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         offset: bool = True,
         warmup: int = 256,
         classes: Sequence[Label] | None = None,
+        max_features: int = 4096,
         **settings: Any,
     ) -> None:
         self.loss = loss
@@ -108,6 +112,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         self.offset = offset
         self.warmup = warmup
         self.classes = classes
+        self.max_features = max_features
         self.settings = settings
         self._by_sign = loss_name(loss) in SIGN_LOSSES
         self._labels: dict[Label, int] = {name: index for index, name in enumerate(classes or ())}
@@ -151,21 +156,42 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         w
             A weight for all rows, or a series of weights.
         """
+        self._learn_many(X, y, w)
+
+    def _learn_many(
+        self, X: pd.DataFrame, y: pd.Series[Any], w: float | pd.Series[Any]
+    ) -> tuple[list[Label], list[float], dict[str, Any]]:
+        """Learns a frame; its labels and weights, and what its rows left behind."""
         frame, names = as_frame(X), as_list(y)
         weights = as_weights(w, len(frame))
         labels = self._discover(names, weights)
+        targets = [self._target(name, labels) for name in names]
         try:
-            self._learn_frame(frame, [self._target(name, labels) for name in names], weights=weights)
+            report = self._learn_frame(frame, targets, weights=weights)
         except KeyboardInterrupt:  # the first rows are learned, and their classes
             self._labels = (
                 labels if self._by_sign else dict(islice(labels.items(), len(self.learner.classes)))
             )
             raise
         self._labels = labels
+        return names, weights, report
+
+    def _learn_report(
+        self, X: pd.DataFrame, y: pd.Series[Any], w: float | pd.Series[Any] = 1.0
+    ) -> dict[str, Any]:
+        """Learns a frame; what its rows left behind, for `okl.plot.History`."""
+        labels = self._labels
+        names, weights, report = self._learn_many(X, y, w)
+        wrong = []
+        for name, weight, scores in zip(names, weights, np.atleast_2d(report["scores"].T).T, strict=True):
+            wrong.append(not labels or self._best(scores.tolist(), labels) != name)
+            if name not in labels and weight != 0:
+                labels = self._with_new(labels, as_label(name))
+        return {**report, "wrong": np.array(wrong, dtype=bool)}
 
     def predict_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> Label | None:
         """The class with the highest score, the earlier one where two are equal; None before one is known."""
-        return self._best(self._predict_row(x)) if self._labels else None
+        return self._best(self._predict_row(x), self._labels) if self._labels else None
 
     def predict_proba_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[Label, float]:
         """A probability for every class so far.
@@ -179,7 +205,10 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
     def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
         """`predict_one` of every row, as a series."""
         frame = as_frame(X)
-        best = [self._best(scores) if self._labels else None for scores in self._predict_frame(frame)]
+        best = [
+            self._best(scores, self._labels) if self._labels else None
+            for scores in self._predict_frame(frame)
+        ]
         return as_series(best, frame)
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
@@ -213,19 +242,19 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         """What the engine is told: the label, or its place where it decides by a sign."""
         return labels.get(name) if self._by_sign else name
 
-    def _scores(self, outputs: list[float]) -> list[float]:
+    def _scores(self, outputs: list[float], labels: dict[Label, int]) -> list[float]:
         """A score for every class: one output is the second's against 0; what is not learned yet has 0."""
         scores = [0.0, *outputs] if self._by_sign else outputs
-        return (scores + [0.0] * len(self._labels))[: len(self._labels)]
+        return (scores + [0.0] * len(labels))[: len(labels)]
 
-    def _best(self, outputs: list[float]) -> Label:
-        scores = self._scores(outputs)
-        return list(self._labels)[scores.index(max(scores))]
+    def _best(self, outputs: list[float], labels: dict[Label, int]) -> Label:
+        scores = self._scores(outputs, labels)
+        return list(labels)[scores.index(max(scores))]
 
     def _probabilities(self, outputs: list[float]) -> dict[Label, float]:
         if not self._labels:
             return {False: 0.5, True: 0.5} if self._by_sign else {}
-        scores = self._scores(outputs)
+        scores = self._scores(outputs, self._labels)
         highest = max(scores)
         parts = [math.exp(score - highest) for score in scores]
         whole = sum(parts)

@@ -21,14 +21,15 @@ LEAST = 1e-12
 class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
     """A novelty detector that raises alerts at the rate that was asked for.
 
-    `score_one` is `1 - score / threshold`: the higher, the more novel; positive for an alert, 1 for a row
-    unlike anything before. The threshold follows the stream, so that a fraction `nu` of the rows that are
-    learned are alerts. It is there after the first `warmup` rows; until then `score_one` is minus the score,
-    and nothing is an alert.
+    `score_one` is `threshold / (threshold + score)`: between 0 and 1, the higher, the more novel; above 0.5 for
+    an alert, 1 for a row unlike anything before. The threshold follows the stream, so that a fraction `nu` of
+    the rows that are learned are alerts. It is there after the first `warmup` rows; until then `score_one` is
+    0, and nothing is an alert.
 
-    A filter that keeps rows from the detector should keep back the extremes only, such as
-    `anomaly.ThresholdFilter(detector, threshold=0.5)`: one that keeps back all alerts leaves it nothing but
-    normal rows, of which a fraction `nu` are alerts again, and again.
+    River's filters take this score: `anomaly.QuantileFilter(detector, q=0.98)` and
+    `anomaly.ThresholdFilter(detector, threshold=0.7)`. A filter that keeps rows from the detector should keep
+    back the extremes only: one that keeps back all alerts (a threshold of 0.5) leaves it nothing but normal
+    rows, of which a fraction `nu` are alerts again, and again.
 
     Parameters
     ----------
@@ -60,6 +61,9 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         unless `gamma` is given or many of them share one range; `none`.
     warmup
         The examples from which `gamma`, `scale` and the tracker's start are found.
+    max_features
+        The most features that the model has: names that come after these are ignored, with a warning, and
+        counted in `rows_with_ignored_features`. It bounds memory and time where names keep changing.
     settings
         Any other setting of `okl.Learner`: `average`, `speed`, `margin`, ...
 
@@ -93,6 +97,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         threshold: Setting = "tracker",
         scale: Setting = "auto",
         warmup: int = 256,
+        max_features: int = 4096,
         **settings: Any,
     ) -> None:
         self.nu = nu
@@ -107,6 +112,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         self.threshold = threshold
         self.scale = scale
         self.warmup = warmup
+        self.max_features = max_features
         self.settings = settings
         self._start()
 
@@ -121,10 +127,14 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
 
     def learn_many(self, X: pd.DataFrame) -> None:
         """Learns the rows of a frame in order, exactly as `learn_one` does."""
-        self._learn_frame(as_frame(X))
+        self._learn_report(X)
+
+    def _learn_report(self, X: pd.DataFrame, y: Any = None) -> dict[str, Any]:
+        """Learns a frame; what its rows left behind, for `okl.plot.History`."""
+        return self._learn_frame(as_frame(X))
 
     def score_one(self, x: Mapping[Hashable, Any]) -> float:
-        """How novel a row is: `1 - score / threshold`, positive for an alert."""
+        """How novel a row is: 0 for what is usual, above 0.5 for an alert; 0 before the threshold is known."""
         return self._novelty(self._predict_row(x))
 
     def score_many(self, X: pd.DataFrame) -> pd.Series[Any]:
@@ -140,5 +150,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
     def _novelty(self, scores: list[float]) -> float:
         [score], threshold = scores, self.learner.threshold
         if threshold is None:
-            return min(-score, -LEAST)
-        return (threshold - score) / max(threshold, LEAST)
+            return 0.0
+        threshold = max(threshold, LEAST)
+        # Below 0, which only kernels that can be negative reach, the curve goes on as its tangent at 0.
+        return threshold / (threshold + score) if score > 0.0 else 1.0 - score / threshold

@@ -19,27 +19,42 @@ LARGEST = 1e15
 
 
 class Features:
-    """The features so far, a column each, in the order in which they came: those of one row in name order."""
+    """The features so far, a column each, in the order in which they came: those of one row in name order.
 
-    def __init__(self) -> None:
+    There are at most `limit`: names that come after these are ignored.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
         self._columns: dict[Hashable, int] = {}
 
     def __len__(self) -> int:
         return len(self._columns)
 
+    def names(self) -> list[Hashable]:
+        """All of them, in the order of the columns."""
+        return list(self._columns)
+
     def unseen(self, names: Set[Hashable]) -> list[Hashable]:
-        """Those of `names` that are new, in the order in which they would enter."""
-        if names <= self._columns.keys():
+        """Those of `names` that are new and for which there is room, in the order in which they would enter."""
+        room = self.limit - len(self)
+        if room == 0 or names <= self._columns.keys():
             return []
         new: set[Any] = names - self._columns.keys()
         try:
-            return sorted(new)
+            return sorted(new)[:room]
         except TypeError:  # names of several types have no order of their own
-            return sorted(new, key=lambda name: (type(name).__name__, repr(name)))
+            return sorted(new, key=lambda name: (type(name).__name__, repr(name)))[:room]
+
+    def ignored(self, names: Set[Hashable]) -> Hashable | None:
+        """One of `names` for which there is no room, once all columns are taken; None if there is none."""
+        if len(self) < self.limit or names <= self._columns.keys():
+            return None
+        return next(name for name in names if name not in self._columns)
 
     def with_new(self, names: list[Hashable]) -> Features:
         """These features and then `names`."""
-        wider = Features()
+        wider = Features(self.limit)
         wider._columns = self._columns | {name: len(self) + i for i, name in enumerate(names)}
         return wider
 
@@ -54,7 +69,8 @@ class Features:
         if names == list(self._columns):
             return values
         matrix = np.zeros((len(values), len(self)))
-        matrix[:, [self._columns[name] for name in names]] = values
+        known = [i for i, name in enumerate(names) if name in self._columns]
+        matrix[:, [self._columns[names[i]] for i in known]] = values[:, known]
         return matrix
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from river import base
 
 from okl.river._base import KernelEstimator, Setting
@@ -53,6 +54,9 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
         Is an offset learned?
     warmup
         The examples from which `gamma` and `scale` are found; they are relearned whenever these change.
+    max_features
+        The most features that the model has: names that come after these are ignored, with a warning, and
+        counted in `rows_with_ignored_features`. It bounds memory and time where names keep changing.
     settings
         Any other setting of `okl.Learner`: `sigma`, `epsilon`, `q`, `nu`, `tau`, `implicit`, ...
 
@@ -81,6 +85,7 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
         average: Setting = "auto",
         offset: bool = True,
         warmup: int = 256,
+        max_features: int = 4096,
         **settings: Any,
     ) -> None:
         self.loss = loss
@@ -95,6 +100,7 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
         self.average = average
         self.offset = offset
         self.warmup = warmup
+        self.max_features = max_features
         self.settings = settings
         self._start()
 
@@ -124,8 +130,15 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
         w
             A weight for all rows, or a series of weights.
         """
-        frame = as_frame(X)
-        self._learn_frame(frame, as_list(y), weights=as_weights(w, len(frame)))
+        self._learn_report(X, y, w)
+
+    def _learn_report(
+        self, X: pd.DataFrame, y: pd.Series[Any], w: float | pd.Series[Any] = 1.0
+    ) -> dict[str, Any]:
+        """Learns a frame; what its rows left behind, for `okl.plot.History`."""
+        frame, targets = as_frame(X), as_list(y)
+        report = self._learn_frame(frame, targets, weights=as_weights(w, len(frame)))
+        return {**report, "residual": np.array(targets, dtype=float)[:, None] - report["scores"][:, None]}
 
     def predict_one(self, x: Mapping[Hashable, Any]) -> float:
         """The prediction; 0 before anything is learned."""

@@ -1,0 +1,119 @@
+//! One run of the command line, from its arguments to its exit status: for the binary `okl` and for the Python package.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
+
+use clap::{CommandFactory, Parser};
+
+use crate::args::{Cli, Command, Export, ExportTo};
+use crate::clash::{self, Named};
+use crate::table::{is_closed_pipe, note};
+use crate::usage::{Usage, usage};
+use crate::{demo, export, freeze, input, learn, predict, reproduce, signals, store, words};
+
+static ARGUMENTS: Mutex<Vec<OsString>> = Mutex::new(Vec::new());
+
+/// What was typed after the name of the program. A program that runs the command for someone has other arguments of its own.
+pub fn arguments() -> Vec<String> {
+    let typed = ARGUMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// Runs the command that `arguments` ask for, the first of which is the name of the program. Returns the exit status.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let typed: Vec<OsString> = arguments.into_iter().collect();
+    ARGUMENTS.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&typed);
+    let status = match Cli::try_parse_from(typed) {
+        Ok(cli) => run_parsed(&cli),
+        // Help and the version are asked for in the same way; clap knows where each of them is written.
+        Err(answer) => {
+            let _ = answer.print();
+            u8::try_from(answer.exit_code()).unwrap_or(2)
+        }
+    };
+    // Only a Rust program flushes at its end, and the caller may be another one.
+    let _ = io::stdout().flush();
+    status
+}
+
+fn run_parsed(cli: &Cli) -> u8 {
+    signals::listen();
+    match execute(cli) {
+        Ok(status) => status,
+        Err(error) if is_closed_pipe(&error) => 0,
+        Err(error) => {
+            complain(&format!("okl: {error:#}"));
+            if is_usage(&error) { 2 } else { 1 }
+        }
+    }
+}
+
+/// One line for whoever reads a log, broken between words for whoever reads a terminal.
+fn complain(error: &str) {
+    if io::stderr().is_terminal() { note(words::wrapped(error, "  ")) } else { note(error) }
+}
+
+fn execute(cli: &Cli) -> anyhow::Result<u8> {
+    let stopped = match &cli.command {
+        Command::Demo(args) => demo::demo(args)?,
+        Command::Learn(args) => learn::learn(args)?,
+        Command::Predict(args) => predict::predict(args)?,
+        Command::Inspect(args) => words::inspect(args).map(|()| false)?,
+        Command::Freeze(args) => freeze::freeze(args).map(|()| false)?,
+        Command::Export(args) => export_model(args).map(|()| false)?,
+        Command::Reproduce(args) => reproduce::reproduce(args)?,
+        Command::Completions { shell } => print(completions(*shell)).map(|()| false)?,
+        Command::Man { command } => print(manual(command.as_deref())?).map(|()| false)?,
+    };
+    Ok(if stopped { signals::exit_code() } else { 0 })
+}
+
+fn print(bytes: Vec<u8>) -> anyhow::Result<()> {
+    Ok(io::stdout().write_all(&bytes)?)
+}
+
+fn completions(shell: clap_complete::Shell) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "okl", &mut bytes);
+    bytes
+}
+
+/// The page of okl, or of one of its commands.
+fn manual(command: Option<&str>) -> anyhow::Result<Vec<u8>> {
+    let mut page = Cli::command();
+    page.build();
+    if let Some(name) = command {
+        let found = page.find_subcommand(name).cloned();
+        page = found.ok_or_else(|| usage(format!("man: no command '{name}'; `okl --help` lists them")))?;
+    }
+    let mut bytes = Vec::new();
+    clap_mangen::Man::new(page).render(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn export_model(args: &Export) -> anyhow::Result<()> {
+    clash::refuse(&[Named::new("the model", &args.model)], &[Named::new("--output", &args.output)])?;
+    let (learner, _) = store::load(&args.model)?;
+    let to = match args.to {
+        ExportTo::Libsvm => export::To::Libsvm,
+        ExportTo::Onnx => export::To::Onnx,
+        ExportTo::Json => export::To::Json,
+    };
+    let bytes = export::export(&learner, to)?;
+    match args.output.as_str() {
+        "-" => Ok(io::stdout().write_all(&bytes)?),
+        path => store::write(path.as_ref(), &bytes),
+    }
+}
+
+/// A wrong setting is the command's fault, not the data's.
+fn is_usage(error: &anyhow::Error) -> bool {
+    let of_config = |e: &okl::Error| matches!(e.kind(), okl::ErrorKind::Config { .. });
+    let of_input = |e: &input::InputError| e.trouble() == input::Trouble::Usage;
+    error.chain().any(|e| {
+        e.is::<Usage>()
+            || e.downcast_ref::<okl::Error>().is_some_and(of_config)
+            || e.downcast_ref::<input::InputError>().is_some_and(of_input)
+    })
+}

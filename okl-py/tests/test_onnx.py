@@ -1,0 +1,62 @@
+"""Models as ONNX graphs: what onnxruntime computes is what the model predicts."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import okl
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(400, 3)).astype(np.float32)
+NUMBERS = 1000 + 50 * np.sin(X[:, 0]) + X[:, 1]
+NAMES = np.array(["low", "mid", "top"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+
+
+def run(model: bytes | str) -> dict[str, np.ndarray]:
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, {"x": X}), strict=True))
+
+
+def test_a_learner(tmp_path: Path) -> None:
+    learner = okl.Learner(loss="squared", kernel="gaussian", gamma=0.5)
+    with pytest.raises(ValueError, match="not seen data yet"):
+        learner.to_onnx()
+    learner.learn(X, np.sin(X[:, 0]))
+    model = learner.to_onnx()
+    assert np.allclose(run(model)["scores"][:, 0], learner.predict(X), atol=1e-5)
+    assert learner.to_onnx(tmp_path / "m.onnx") is None
+    assert (tmp_path / "m.onnx").read_bytes() == model
+    with pytest.raises(FileNotFoundError):
+        learner.to_onnx(tmp_path / "nowhere" / "m.onnx")
+
+
+def test_scikit_learns_estimators() -> None:
+    pytest.importorskip("sklearn")
+    classifier = okl.KernelClassifier(random_state=0).fit(X, NAMES)
+    assert np.allclose(run(classifier.to_onnx())["scores"], classifier.decision_function(X), atol=1e-4)
+    two = okl.KernelClassifier(random_state=0).fit(X, NAMES == "mid")
+    assert np.allclose(run(two.to_onnx())["scores"].ravel(), two.decision_function(X), atol=1e-4)
+    detector = okl.NoveltyDetector(random_state=0).fit(X)
+    assert np.allclose(run(detector.to_onnx())["scores"].ravel(), detector.score_samples(X), atol=1e-4)
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        okl.KernelClassifier().to_onnx()
+
+
+def test_rivers_estimators() -> None:
+    pytest.importorskip("river")
+    pd = pytest.importorskip("pandas")
+    import okl.river
+
+    model = okl.river.KernelRegressor()
+    frame = pd.DataFrame(X, columns=["c", "b", "a"])
+    model.learn_many(frame, pd.Series(NUMBERS))
+    assert model.feature_names == ["a", "b", "c"]
+    session = onnxruntime.InferenceSession(model.to_onnx(), providers=["CPUExecutionProvider"])
+    [scores] = session.run(["scores"], {"x": frame[model.feature_names].to_numpy()})
+    assert np.allclose(scores[:, 0], model.predict_many(frame), rtol=1e-5)
