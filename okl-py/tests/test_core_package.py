@@ -159,3 +159,19 @@ def test_the_script_is_the_command_line() -> None:
 
     scripts = tomllib.loads(Path(CONFIG).read_text())["project"]["scripts"]
     assert scripts == {"okl": f"{main.__module__}:{main.__name__}"}
+
+
+def refusal(**setting: object) -> str:
+    with pytest.raises((TypeError, ValueError)) as refused:
+        okl.Learner(**setting)
+    return str(refused.value)
+
+
+def test_the_typed_settings_are_the_learners() -> None:
+    from okl._settings import Settings
+
+    typed = set(Settings.__annotations__)
+    listed = refusal(colour=1).partition("there are ")[2].partition(" and the parameters")[0].split(", ")
+    assert len(listed) > 15
+    assert {"lam" if name == "lambda" else name for name in listed} <= typed
+    assert not [name for name in typed if "no such setting" in refusal(**{name: "?"})]

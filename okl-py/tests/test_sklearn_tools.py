@@ -2,6 +2,8 @@
 
 import doctest
 import importlib
+import inspect
+import re
 import warnings
 
 import joblib
@@ -158,3 +160,18 @@ def test_lazily_from_the_package():
     assert okl.KernelClassifier is KernelClassifier
     assert okl.KernelRegressor is KernelRegressor
     assert okl.NoveltyDetector is NoveltyDetector
+
+
+@pytest.mark.parametrize("estimator", [KernelClassifier, KernelRegressor, NoveltyDetector])
+def test_everything_is_documented(estimator):
+    """Parameters in their order, shared texts filled in; what methods take and give back."""
+    parameters = list(inspect.signature(estimator).parameters)
+    text = inspect.getdoc(estimator)
+    assert not re.findall(r"^ *<[a-z ]+>$", text, flags=re.MULTILINE)
+    section = text.partition("Parameters\n----------")[2].partition("Attributes\n----------")[0]
+    assert re.findall(r"^([a-z_0-9]+) : ", section, flags=re.MULTILINE) == parameters
+    for name in ("fit", "partial_fit", "predict", "decision_function", "score_samples", "predict_proba"):
+        if method := vars(estimator).get(name):
+            text = inspect.getdoc(method.fn if hasattr(method, "fn") else method)
+            assert "Parameters\n----------\nX : array-like" in text, name
+            assert "Returns\n-------" in text, name

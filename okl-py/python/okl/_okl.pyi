@@ -2,10 +2,12 @@
 
 import os
 from builtins import bytes as _bytes
-from typing import Any, final
+from typing import Any, Unpack, final
 
 import numpy as np
 import numpy.typing as npt
+
+from okl._settings import Settings
 
 __all__ = [
     "AlertRate",
@@ -35,7 +37,7 @@ class AlertRate:
 
 @final
 class Learner:
-    def __new__(cls, config: dict[str, Any] | None = None, **settings: Any) -> Learner: ...
+    def __new__(cls, config: dict[str, Any] | None = None, **settings: Unpack[Settings]) -> Learner: ...
     def learn(
         self,
         X: npt.ArrayLike,
@@ -119,4 +121,6 @@ def command_line(arguments: list[str]) -> int: ...
 def load(path: str | os.PathLike[str]) -> Learner: ...
 def learn_row(learner: Learner, values: list[float], y: object = None, weight: float = 1.0) -> None: ...
 def predict_row(learner: Learner, values: list[float]) -> list[float]: ...
-def terms_within(memory: str, features: int, outputs: int = 1, **settings: Any) -> int | None: ...
+def terms_within(
+    memory: str, features: int, outputs: int = 1, **settings: Unpack[Settings]
+) -> int | None: ...

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from okl._sklearn import words
+from okl._sklearn import docs, words
 from okl._sklearn.base import KernelEstimator, check_weights, validate_data, without_zeros
 
 LOSS_NAMES = ("hinge", "log_loss", "perceptron", "nu_hinge", "max_margin", "softmax")
@@ -36,6 +36,7 @@ def _gives_probabilities(estimator: KernelClassifier) -> bool:
     raise AttributeError(f"probabilities need loss='log_loss', found loss={estimator.loss!r}")
 
 
+@docs.filled
 class KernelClassifier(ClassifierMixin, KernelEstimator):
     """Kernel classifier that learns one example at a time, in bounded memory.
 
@@ -48,66 +49,24 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         "hinge" (its form for several classes, max_margin, with more than two), "log_loss" (softmax with more
         than two; gives probabilities), "perceptron" or "nu_hinge" (two classes), or any spelling of the
         engine, as "hinge:0.5".
-    kernel : str or dict, default="rbf"
-        "rbf" exp(-gamma r²), "linear", "poly" (gamma <x, x'> + coef0)^degree, "laplacian" exp(-gamma r) with
-        the Euclidean distance r, "matern32", "matern52", "rational_quadratic", or any spelling of the engine,
-        as ``{"sum": ["linear", "gaussian:0.5"]}``.
-    gamma : float, "auto", "median" or "scale", default="auto"
-        "median": 1 / (2 m), with m the median squared distance between the first `warmup` (256) rows (1 /
-        sqrt(m) for kernels of r). "auto": several widths around it side by side, of which the best
-        in a first pass makes the passes of `fit` (1 / n_features for
-        "poly"). "scale": 1 / (n_features X.var()) of the rows
-        that the kernel sees in the first call, as scikit-learn has it (its square root for kernels of r).
-    degree : int, default=3
-        The degree of "poly".
-    coef0 : float, default=1.0
-        The constant of "poly".
-    alpha : float or "auto", default="auto"
-        The weight of the squared norm: the engine's lambda. "auto": several side by side
-        (1e-4 in several passes of `fit`).
+    <kernel>
+    <gamma>
+    <coefficients>
+    <alpha>
     nu : float, default=0.1
         The share of margin errors that "nu_hinge" settles at.
     fit_intercept : bool, default=True
         Is an offset learned?
-    learning_rate : str or dict, default="auto"
-        "auto": several rules side by side, over one set of terms; those that err least count most ("decay" in
-        several passes of `fit`, where all errors become small).
-        "decay": eta0 sqrt(tau / (tau + t)) with tau = 1000. "invscaling" or "inverse_sqrt": eta0 / sqrt(t).
-        "constant": eta0. "optimal": 1 / (alpha (t + t0)), with t0 such that it starts at eta0. "adaptive" or
-        "smd": the engine's own adaptation, from eta0. Or any spelling of the engine, as
-        "decay:eta=0.5,tau=300".
+    <learning rate>
     eta0 : float, default=1.0
-        The first step size of a rule that is given, for kernels with k(x, x) = 1; for "linear" and "poly" it is divided by k(x, x) of
-        a row whose columns have variance 1.
-    average : "auto", bool, str or dict, default="auto"
-        Does the mean of the hypotheses of the last 1000 examples predict, or the last one? "auto": the last
-        one in `partial_fit`, as a mean would lag behind a stream that changes, and where `learning_rate` is
-        "auto" a mean beside it, so that what errs less counts more; the mean in `fit`, if the terms it is made
-        of last: with a Gaussian kernel, without a limit, or with no more rows than terms. Or a spelling of the
-        engine, as "exponential:0.01" or "uniform".
-    budget : int, None, str or dict, default=1000
-        The most terms the model may have; the lightest are merged (Gaussian kernel) or carried over to new
-        ones. None: no limit. A size, as "64MB": as many as fit. Or any rule of the engine, as "window:500".
-    scale : "auto", "standard" or None, default="auto"
-        "standard": columns are put into units of their deviation, as the first `warmup` rows show it (all
-        rows in `fit`). "auto": the same, unless `gamma` is a number or many columns share one range. None: as they
-        come.
-    max_iter : int or "auto", default="auto"
-        The most passes of `fit` over its rows. "auto": as many as make 100,000 examples, between 1 and 100.
-        `partial_fit` makes one.
-    tol : float or None, default=1e-3
-        `fit` ends when `n_iter_no_change` passes in a row have not lowered the mean loss by `tol`; None:
-        after all passes. The model is that of the pass with the lowest loss.
-    n_iter_no_change : int, default=5
-        See `tol`.
-    shuffle : bool, default=True
-        Does `fit` take the rows in a new random order in every pass?
-    random_state : int, RandomState instance or None, default=None
-        The source of these orders.
+        <first step>
+    <average>
+    <budget and scale>
+    <passes>
+    <orders>
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes. "balanced" needs all labels and so `fit`.
-    n_jobs : int or None, default=None
-        Threads for large matrix products. No bit depends on it.
+    <threads>
     warm_start : bool, default=False
         Does `fit` go on from the model of the last call? Scale, width and classes stay what they were.
     learner_params : dict or None, default=None
@@ -146,9 +105,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     >>> bool(model.score(X[300:], y[300:]) > 0.9)
     True
     >>> stream = KernelClassifier().partial_fit(X[:100], y[:100])
-    >>> stream.partial_fit(X[100:], y[100:]).learner_.examples
-    400
-    >>> stream.classes_
+    >>> stream.partial_fit(X[100:], y[100:]).classes_
     array([0, 1])
     """
 
@@ -391,22 +348,63 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         return (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """Scores: of the second class against the first, (n_samples,), or of each, (n_samples, n_classes)."""
+        """Scores of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes one score, positive for `classes_[1]`, whatever order the labels came in; else one for
+            each of `classes_`, the largest of which is predicted.
+        """
         return self._decision(self._scores(X))
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """The label of every row; a tie goes to the earlier class."""
+        """The label of every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Of `classes_`, the one with the highest score; the earlier one where two are equal.
+        """
         predicted = self._predicted(self.decision_function(X))
         return self.classes_[predicted]
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """The probability of every class, shape (n_samples, n_classes), with `loss="log_loss"`."""
+        """The probability of every class, with `loss="log_loss"`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            The columns are in the order of `classes_`; rows sum to 1.
+        """
         return np.exp(self.predict_log_proba(X))
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
-        """The logarithm of the probability of every class."""
+        """The logarithm of the probability of every class, with `loss="log_loss"`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            The columns are in the order of `classes_`.
+        """
         decision = self.decision_function(X)
         if decision.ndim == 1:
             return np.column_stack([log_expit(-decision), log_expit(decision)])

@@ -12,10 +12,11 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from okl._okl import Learner
-from okl._sklearn import words
+from okl._sklearn import docs, words
 from okl._sklearn.base import KernelEstimator, check_weights, validate_data, without_zeros
 
 
+@docs.filled
 class NoveltyDetector(OutlierMixin, KernelEstimator):
     """Novelty detector that learns one example at a time, with an alert rate that is what `nu` says.
 
@@ -32,19 +33,13 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     ----------
     nu : float, default=0.05
         The share of rows that are to be alerts.
-    kernel : str or dict, default="rbf"
-        "rbf" exp(-gamma r²), "linear", "poly" (gamma <x, x'> + coef0)^degree, "laplacian" exp(-gamma r) with
-        the Euclidean distance r, "matern32", "matern52", "rational_quadratic", or any spelling of the engine,
-        as ``{"sum": ["linear", "gaussian:0.5"]}``.
+    <kernel>
     gamma : float, "auto", "median" or "scale", default="auto"
         "median": 1 / (2 m), with m the median squared distance between the first `warmup` (256) rows (1 /
         sqrt(m) for kernels of r). "auto": four times that, as what is novel is told from its neighbours (1 / n_features for
         "poly"). "scale": 1 / (n_features X.var()) of the rows
         that the kernel sees in the first call, as scikit-learn has it (its square root for kernels of r).
-    degree : int, default=3
-        The degree of "poly".
-    coef0 : float, default=1.0
-        The constant of "poly".
+    <coefficients>
     alpha : float or "auto", default="auto"
         The weight of the squared norm: the engine's lambda. "auto": 0.1.
     threshold : str or dict, default="tracker"
@@ -52,32 +47,18 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         "norma": the margin of the loss itself, more hasty and less precise.
     learning_rate : str or dict, default="auto"
         "auto": constant steps of 0.1.
-        "decay": eta0 sqrt(tau / (tau + t)) with tau = 1000. "invscaling" or "inverse_sqrt": eta0 / sqrt(t).
-        "constant": eta0. "optimal": 1 / (alpha (t + t0)), with t0 such that it starts at eta0. "adaptive" or
-        "smd": the engine's own adaptation, from eta0. Or any spelling of the engine, as
-        "decay:eta=0.5,tau=300".
+        <rates>
     eta0 : float, default=0.01
-        The first step size of a rule that is given, for kernels with k(x, x) = 1; for "linear" and "poly" it is divided by k(x, x) of
-        a row whose columns have variance 1.
+        <first step>
     average : bool, str or dict, default=True
         Does the mean of recent hypotheses give the scores? True: over 1000 examples. Or a spelling of the
         engine, as "exponential:0.01". The tracker always averages.
-    budget : int, None, str or dict, default=1000
-        The most terms the model may have; the lightest are merged (Gaussian kernel) or carried over to new
-        ones. None: no limit. A size, as "64MB": as many as fit. Or any rule of the engine, as "window:500".
-    scale : "auto", "standard" or None, default="auto"
-        "standard": columns are put into units of their deviation, as the first `warmup` rows show it (all
-        rows in `fit`). "auto": the same, unless `gamma` is a number or many columns share one range. None: as they
-        come.
+    <budget and scale>
     max_iter : int or "auto", default="auto"
         The passes of `fit` over its rows. "auto": as many as make 20,000 examples, between 1 and 100.
         `partial_fit` makes one.
-    shuffle : bool, default=True
-        Does `fit` take the rows in a new random order in every pass?
-    random_state : int, RandomState instance or None, default=None
-        The source of these orders.
-    n_jobs : int or None, default=None
-        Threads for large matrix products. No bit depends on it.
+    <orders>
+    <threads>
     warm_start : bool, default=False
         Does `fit` go on from the model of the last call? Scale and width stay what they were.
     learner_params : dict or None, default=None
@@ -213,6 +194,17 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
 
         These are the alerts that `alert_rate_` speaks of. There are none while the threshold waits for its
         first scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            -1 for rows that were novel, 1 for others.
         """
         report = self._learn_report(X, y, sample_weight)
         return np.where(report["outside"], -1, 1)
@@ -235,15 +227,45 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         return {"threshold": words.named("threshold", self.threshold, words.THRESHOLD_NAMES)}
 
     def score_samples(self, X: ArrayLike) -> np.ndarray:
-        """How normal rows are: high where many rows have been, 0 far from all of them."""
+        """How normal rows are.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            High where many rows have been, 0 far from all of them.
+        """
         return self._scores(X)
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """`score_samples(X) - offset_`: negative for what is novel."""
+        """How far rows are on the normal side of the threshold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            ``score_samples(X) - offset_``: negative for what is novel.
+        """
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """-1 for rows that are novel, 1 for others."""
+        """Which rows are novel.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            -1 for rows that are novel, 1 for others.
+        """
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     @property

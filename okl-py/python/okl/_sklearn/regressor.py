@@ -12,7 +12,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from okl._okl import Learner
-from okl._sklearn import words
+from okl._sklearn import docs, words
 from okl._sklearn.base import KernelEstimator, check_weights, validate_data, without_zeros
 from okl._sklearn.targets import TargetScale, TargetWarmUp
 
@@ -24,6 +24,7 @@ LOSSES = {"squared_error": "squared", "absolute_error": "absolute", "epsilon_ins
 """okl's names of scikit-learn's losses."""
 
 
+@docs.filled
 class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
     """Kernel regressor of one or several outputs that learns one example at a time, in bounded memory.
 
@@ -36,23 +37,10 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         "squared_error", "absolute_error", "epsilon_insensitive", "huber", "quantile" (one output),
         "nu_epsilon" and "nu_huber", whose tube or scale adapts until a share `nu` is outside, or any spelling
         of the engine. With several outputs a loss reads the norm of the residual.
-    kernel : str or dict, default="rbf"
-        "rbf" exp(-gamma r²), "linear", "poly" (gamma <x, x'> + coef0)^degree, "laplacian" exp(-gamma r) with
-        the Euclidean distance r, "matern32", "matern52", "rational_quadratic", or any spelling of the engine,
-        as ``{"sum": ["linear", "gaussian:0.5"]}``.
-    gamma : float, "auto", "median" or "scale", default="auto"
-        "median": 1 / (2 m), with m the median squared distance between the first `warmup` (256) rows (1 /
-        sqrt(m) for kernels of r). "auto": several widths around it side by side, of which the best
-        in a first pass makes the passes of `fit` (1 / n_features for
-        "poly"). "scale": 1 / (n_features X.var()) of the rows
-        that the kernel sees in the first call, as scikit-learn has it (its square root for kernels of r).
-    degree : int, default=3
-        The degree of "poly".
-    coef0 : float, default=1.0
-        The constant of "poly".
-    alpha : float or "auto", default="auto"
-        The weight of the squared norm: the engine's lambda. "auto": several side by side
-        (1e-4 in several passes of `fit`).
+    <kernel>
+    <gamma>
+    <coefficients>
+    <alpha>
     epsilon : float, default=0.1
         Half the width of the tube of "epsilon_insensitive", or where "huber" turns linear; in units of the
         target's deviation if `normalize_y`.
@@ -62,47 +50,18 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         The quantile of "quantile".
     fit_intercept : bool, default=True
         Is an offset learned?
-    learning_rate : str or dict, default="auto"
-        "auto": several rules side by side, over one set of terms; those that err least count most ("decay" in
-        several passes of `fit`, where all errors become small).
-        "decay": eta0 sqrt(tau / (tau + t)) with tau = 1000. "invscaling" or "inverse_sqrt": eta0 / sqrt(t).
-        "constant": eta0. "optimal": 1 / (alpha (t + t0)), with t0 such that it starts at eta0. "adaptive" or
-        "smd": the engine's own adaptation, from eta0. Or any spelling of the engine, as
-        "decay:eta=0.5,tau=300".
+    <learning rate>
     eta0 : float, default=0.5
-        The first step size of a rule that is given, for kernels with k(x, x) = 1; for "linear" and "poly" it is divided by k(x, x) of
-        a row whose columns have variance 1.
-    average : "auto", bool, str or dict, default="auto"
-        Does the mean of the hypotheses of the last 1000 examples predict, or the last one? "auto": the last
-        one in `partial_fit`, as a mean would lag behind a stream that changes, and where `learning_rate` is
-        "auto" a mean beside it, so that what errs less counts more; the mean in `fit`, if the terms it is made
-        of last: with a Gaussian kernel, without a limit, or with no more rows than terms. Or a spelling of the
-        engine, as "exponential:0.01" or "uniform".
-    budget : int, None, str or dict, default=1000
-        The most terms the model may have; the lightest are merged (Gaussian kernel) or carried over to new
-        ones. None: no limit. A size, as "64MB": as many as fit. Or any rule of the engine, as "window:500".
-    scale : "auto", "standard" or None, default="auto"
-        "standard": columns are put into units of their deviation, as the first `warmup` rows show it (all
-        rows in `fit`). "auto": the same, unless `gamma` is a number or many columns share one range. None: as they
-        come.
+        <first step>
+    <average>
+    <budget and scale>
     normalize_y : bool, default=True
         Are targets put into units of their deviation? Losses and step sizes are made for targets of the size
         of 1. In `fit` mean and deviation are those of all targets; in `partial_fit` those of the first
         `warmup` rows, provisional until then.
-    max_iter : int or "auto", default="auto"
-        The most passes of `fit` over its rows. "auto": as many as make 100,000 examples, between 1 and 100.
-        `partial_fit` makes one.
-    tol : float or None, default=1e-3
-        `fit` ends when `n_iter_no_change` passes in a row have not lowered the mean loss by `tol`; None:
-        after all passes. The model is that of the pass with the lowest loss.
-    n_iter_no_change : int, default=5
-        See `tol`.
-    shuffle : bool, default=True
-        Does `fit` take the rows in a new random order in every pass?
-    random_state : int, RandomState instance or None, default=None
-        The source of these orders.
-    n_jobs : int or None, default=None
-        Threads for large matrix products. No bit depends on it.
+    <passes>
+    <orders>
+    <threads>
     warm_start : bool, default=False
         Does `fit` go on from the model of the last call? Scale and width stay what they were.
     learner_params : dict or None, default=None
@@ -321,7 +280,17 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         return {"offset": bool(self.fit_intercept)}
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """The targets of rows, of the shape that `y` had: (n_samples,) or (n_samples, n_outputs)."""
+        """The targets of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Of the shape that `y` had, in its units.
+        """
         y = self._target_scale_of_fitted().to_user(self._scores(X))
         return y.ravel() if self._one_column else y
 

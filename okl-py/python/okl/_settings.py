@@ -1,0 +1,84 @@
+"""The settings of `okl.Learner` as types, so that an editor can complete them. `help(okl.Learner)` explains them.
+
+A setting with a name may have parameters behind it (``"window:500"``) or be a dict: these are a `str` and a `Mapping` here.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+Described = str | Mapping[str, Any]
+
+Kernel = Literal[
+    "gaussian", "linear", "polynomial", "exponential", "matern32", "matern52", "rational_quadratic"
+]  # fmt: skip
+Loss = Literal[
+    "hinge", "nu_hinge", "perceptron", "logistic", "max_margin", "softmax", "novelty", "nu_novelty",
+    "squared", "absolute", "epsilon", "nu_epsilon", "huber", "nu_huber", "quantile",
+]  # fmt: skip
+Step = Literal[
+    "auto", "constant", "inverse_sqrt", "decay", "theorem1", "theorem2", "pegasos", "linear", "smd"
+]  # fmt: skip
+Budget = Literal[
+    "unlimited", "window", "transfer", "merge", "forgetron", "age", "olok", "weight", "certified"
+]  # fmt: skip
+
+
+class Settings(TypedDict, total=False):
+    """Keyword arguments of `okl.Learner`. None is as good as not given."""
+
+    kernel: Kernel | Described | None
+    loss: Loss | Described | None
+    step: Step | Described | None
+    budget: Budget | Described | None
+    lam: float | Literal["auto"] | None
+    offset: bool | None
+    classes: Sequence[int] | Sequence[str] | npt.NDArray[Any] | None
+    operator: npt.ArrayLike | Sequence[Mapping[str, Any]] | None
+    average: Literal["auto", "none", "uniform", "exponential"] | Described | None
+    scale: Literal["auto", "none", "standard"] | Described | None
+    threshold: Literal["norma", "tracker"] | Described | None
+    regulariser: Literal["square", "norm", "power"] | Described | None
+    shrink: Literal["always", "on_update"] | None
+    anchor: Literal["first", "none"] | None
+    implicit: bool | None
+    theta0: float | None
+    warmup: int | None
+    allow_overshoot: bool | None
+
+    # parameters of the kernel
+    gamma: float | Sequence[float] | Literal["auto", "median"] | None
+    degree: int | None
+    coef0: float | None
+    alpha: float | None
+    # of the loss
+    margin: float | None
+    nu: float | None
+    epsilon: float | None
+    sigma: float | None
+    sigma_rule: str | None
+    q: float | None
+    # of the step
+    eta: float | None
+    tau: float | None
+    mu: float | None
+    decay: float | None
+    floor: float | None
+    cap: float | None
+    preset: str | None
+    t0: float | None
+    bound: float | None
+    radius: float | None
+    horizon: float | None
+    # of the budget
+    terms: int | np.integer[Any] | None
+    steps: int | None
+    exponent: float | None
+    tolerance: float | None
+    error: float | None
+    # of average, threshold and regulariser
+    rate: float | None
+    speed: float | None
+    power: float | None
