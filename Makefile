@@ -21,14 +21,15 @@ test: .venv/packages lint ## all that CI runs: lint, every test on every backend
 	.venv/bin/pip install --quiet --disable-pip-version-check "scikit-learn>=1.9" "river>=0.26.1" matplotlib pandas polars pytest hypothesis mypy ruff
 	touch $@
 
+WHEEL =
 wheel: .venv/ready ## the Python package as a wheel, in target/wheels
 	rm -f target/wheels/okl-*.whl
-	.venv/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir target/wheels .
+	.venv/bin/pip wheel --quiet --disable-pip-version-check --no-deps $(WHEEL) --wheel-dir target/wheels .
 
-python: wheel .venv/packages ## the Python package, installed from its wheel and tested together with the command line
+python: .venv/packages ## the Python package, installed from its wheel and tested together with its command line (without Parquet, which takes minutes to build)
+	$(MAKE) wheel WHEEL=--config-settings=build-args=--no-default-features
 	.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels/okl-*.whl
-	cargo build --quiet --package okl-cli --profile test
-	OKL_BIN=$${CARGO_TARGET_DIR:-target}/debug/okl .venv/bin/python -m pytest --quiet
+	.venv/bin/python -m pytest --quiet
 
 lint: ## formatting and clippy, where the toolchain has them
 	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; else echo "rustfmt is not installed: skipped"; fi

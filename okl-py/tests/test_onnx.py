@@ -10,7 +10,7 @@ import okl
 onnxruntime = pytest.importorskip("onnxruntime")
 
 RNG = np.random.default_rng(5)
-X = RNG.normal(size=(400, 3)).astype(np.float32)
+X = RNG.normal(size=(400, 3))
 NUMBERS = 1000 + 50 * np.sin(X[:, 0]) + X[:, 1]
 NAMES = np.array(["low", "mid", "top"])[np.digitize(X[:, 0], [-0.5, 0.5])]
 

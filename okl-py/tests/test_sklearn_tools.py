@@ -4,6 +4,8 @@ import doctest
 import importlib
 import inspect
 import re
+import subprocess
+import sys
 import warnings
 
 import joblib
@@ -175,3 +177,36 @@ def test_everything_is_documented(estimator):
             text = inspect.getdoc(method.fn if hasattr(method, "fn") else method)
             assert "Parameters\n----------\nX : array-like" in text, name
             assert "Returns\n-------" in text, name
+
+
+IN_ANOTHER_PROCESS = """
+import multiprocessing, sys
+import numpy as np
+from okl import KernelClassifier
+
+X = np.random.default_rng(0).normal(size=(1500, 20))
+y = (X[:, 0] * X[:, 1] > 0).astype(int)
+
+def predict(model, answers):
+    answers.put(model.decision_function(X).tobytes())
+
+if __name__ == "__main__":
+    model = KernelClassifier(n_jobs=2, max_iter=1, random_state=0).fit(X, y)
+    for method in ("fork", "spawn"):
+        context = multiprocessing.get_context(method)
+        answers = context.Queue()
+        child = context.Process(target=predict, args=(model, answers), daemon=True)
+        child.start()
+        assert answers.get(timeout=120) == model.decision_function(X).tobytes()
+        child.join()
+    print("the same")
+"""
+
+
+def test_a_model_with_threads_predicts_in_another_process(tmp_path):
+    """A forked process has the model and none of its threads; a spawned one gets a pickle."""
+    (tmp_path / "program.py").write_text(IN_ANOTHER_PROCESS)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(tmp_path / "program.py")], capture_output=True, text=True
+    )
+    assert done.stdout == "the same\n", done.stderr

@@ -6,13 +6,9 @@ use serde_json::json;
 
 use super::found::found;
 use super::{Session, held_out};
-<<<<<<< HEAD
+use crate::command::arguments;
 use crate::metrics::{Summary, Task, count, figure, percent};
 use crate::past::{Order, Past};
-=======
-use crate::command::arguments;
-use crate::metrics::{Summary, Task, count, percent};
->>>>>>> 129f5a2 (Python: the command line and ONNX from the wheel, discovered classes, scores that River's filters understand, bounded feature names, errors in the user's words)
 use crate::report::{self, Report};
 use crate::run::{Run, interrupted};
 use crate::store;

@@ -230,7 +230,7 @@ class KernelEstimator(BaseEstimator):
     def to_onnx(self, path: str | os.PathLike[str] | None = None) -> bytes | None:
         """The model as an ONNX graph, which onnxruntime and others evaluate: `learner_.to_onnx`.
 
-        The input `x` is a matrix of rows; the outputs are `scores` and, for classes, `label`. Labels that are
+        The input `x` is a matrix of rows in float64; the outputs are `scores` and, for classes, `label`. Labels that are
         neither whole numbers nor text are exported as their place in `classes_`.
 
         Parameters

@@ -249,7 +249,14 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
 
     def _examples(self, X: Any, y: Any, reset: bool) -> tuple[np.ndarray, np.ndarray]:
         rows, y = validate_data(
-            self, X, y, reset=reset, dtype=[np.float64, np.float32], order="C", multi_output=True, y_numeric=True
+            self,
+            X,
+            y,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            order="C",
+            multi_output=True,
+            y_numeric=True,
         )
         if reset:
             self._one_column = y.ndim == 1
