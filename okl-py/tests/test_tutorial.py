@@ -21,3 +21,5 @@ def test_the_tutorial_does_what_it_says(tmp_path, monkeypatch):
             # Line numbers of a failure are those of the page.
             exec(compile("\n" * line + code, str(PAGE), "exec"), names)
         assert printed.getvalue() == expected, f"what the block at line {line} prints"
+    pictures = re.findall(r"!\[.+\]\((.+)\)", text)
+    assert pictures and all((tmp_path / name).exists() and (PAGE.parent / name).exists() for name in pictures)
