@@ -390,14 +390,21 @@ impl Config {
         self.needs_scale() || copy.rules_mut().iter().any(|k| k.wants_gamma())
     }
 
-    /// Is a scale to be found from the data? A width that is given is in the units of the data.
+    /// Is a scale to be found from the data?
     pub fn needs_scale(&self) -> bool {
-        let mut copy = self.clone();
         match self.scale {
             Scale::Standard => true,
-            Scale::Auto => !copy.rules_mut().iter().any(|k| k.gives_gamma()),
+            Scale::Auto => !self.gives_all(),
             _ => false,
         }
+    }
+
+    /// Are widths, step and regulariser all given, as in the papers? Widths are then in the units of the data.
+    fn gives_all(&self) -> bool {
+        let mut copy = self.clone();
+        let rules = copy.rules_mut();
+        let widths = rules.iter().any(|k| k.gives_gamma()) && !rules.iter().any(|k| k.wants_gamma());
+        widths && self.step.given().is_some() && self.lambda.given().is_some()
     }
 
     /// Refuses what cannot work, with the reason.

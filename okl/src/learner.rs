@@ -467,9 +467,8 @@ impl Learner {
             Anchor::First => Frame::standard(rows, self.features),
             Anchor::None => Frame::sparse(rows, self.features),
         };
-        let no_unit = self.config.clone().rules_mut().iter().all(|k| k.has_no_unit());
         let ranges = frame::ranges(rows, self.features);
-        if self.config.scale == Scale::Auto && no_unit && frame::share_a_range(&ranges) {
+        if self.config.scale == Scale::Auto && self.translation_invariant() && frame::share_a_range(&ranges) {
             return if ranges.len() > FEW { frame.in_units_of_the_data() } else { frame };
         }
         frame.limited(self.translation_invariant().then_some(FAR))

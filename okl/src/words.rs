@@ -210,7 +210,7 @@ impl KernelRule {
         self.has_gamma(|gamma| matches!(gamma, Gamma::Auto | Gamma::Median))
     }
 
-    /// Is a width given, in the units of the data?
+    /// Is a width given?
     pub(crate) fn gives_gamma(&self) -> bool {
         self.has_gamma(|gamma| matches!(gamma, Gamma::Value(_) | Gamma::Several(_)))
     }
@@ -454,7 +454,8 @@ pub enum Threshold {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Scale {
-    /// Nothing where a width is given, which is in the units of the data; nothing where many columns share one range; else `standard`.
+    /// `none` where widths, step and lambda are all given: widths are then in the units of the data. Otherwise `standard`, but many
+    /// columns that share one range keep their unit. A width that is given is in the units that result.
     Auto,
     /// Nothing.
     #[default]

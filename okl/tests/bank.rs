@@ -83,7 +83,8 @@ impl Hedge {
 #[test]
 fn a_bank_is_its_members_weighed() {
     let s = stream(300, 150, 5);
-    let settings = "loss = 'logistic'\nkernel = { gaussian = { gamma = [0.5, 2.0] } }\noffset = true\nbudget = 'unlimited'";
+    let settings =
+        "loss = 'logistic'\nkernel = { gaussian = { gamma = [0.5, 2.0] } }\noffset = true\nscale = 'none'\nbudget = 'unlimited'";
     let mut bank = learner(settings);
     let scores = learn(&mut bank, &s);
     let members = bank.config().members();
@@ -134,7 +135,7 @@ impl TwinHead {
 #[test]
 fn a_naive_twin_learns_the_same_bank() {
     let s = stream(500, 250, 11);
-    let settings = "loss = 'hinge'\nkernel = { gaussian = { gamma = [0.5, 2.0] } }\nstep = 'constant:1'\nanchor = 'none'\nbudget = 'window:80'";
+    let settings = "loss = 'hinge'\nkernel = { gaussian = { gamma = [0.5, 2.0] } }\nstep = 'constant:1'\nscale = 'none'\nanchor = 'none'\nbudget = 'window:80'";
     let mut bank = learner(settings);
     let members = bank.config().members();
     assert_eq!(members.iter().map(|m| m.lambda).collect::<Vec<_>>(), [1e-5, 1e-3, 1e-2, 1e-5, 1e-3, 1e-2]);
@@ -202,7 +203,8 @@ fn what_leads_can_be_frozen() {
 #[test]
 fn the_parts_of_a_bank_add_up() {
     let s = stream(400, 200, 8);
-    let mut bank = learner("loss = 'hinge'\nkernel = { gaussian = { gamma = [0.5, 2.0] } }\noffset = true\nanchor = 'none'");
+    let mut bank =
+        learner("loss = 'hinge'\nkernel = { gaussian = { gamma = [0.5, 2.0] } }\noffset = true\nscale = 'none'\nanchor = 'none'");
     learn(&mut bank, &s);
     let scores = bank.predict(&mut Workspace::default(), &s.x[..30 * FEATURES], FEATURES).unwrap().values;
     let centres: Vec<f32> = bank.centres().iter().map(|v| *v as f32).collect();

@@ -58,3 +58,35 @@ fn the_largest_number_is_the_same_in_both_precisions() {
     );
     assert!(refused(Batch::of_f64(&[f64::NAN], 1)).is_some() && refused(Batch::new(&[1.1e15], 1)).is_some());
 }
+
+/// Columns of very different size; the small one decides.
+fn columns() -> (Vec<f64>, Vec<f64>) {
+    let column = |i: usize, prime: usize| (i * prime % 1009) as f64 / 1009.0 - 0.5;
+    let x = (0..1500).flat_map(|i| [column(i, 7919), 1000.0 * column(i, 104_729)]).collect();
+    (x, (0..1500).map(|i| if column(i, 7919).abs() < 0.25 { 1.0 } else { -1.0 }).collect())
+}
+
+/// Mistakes over the second half.
+fn mistakes(settings: &str) -> (usize, Config) {
+    let (x, y) = columns();
+    let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
+    let scores = learner.learn(&Batch::of_f64(&x, 2).numbers(&y)).unwrap().values;
+    let wrong = scores.iter().zip(&y).skip(750).filter(|(z, y)| **z * **y <= 0.0).count();
+    (wrong, learner.config().clone())
+}
+
+#[test]
+fn a_width_that_is_given_leaves_the_scale_as_it_was() {
+    let scaled = |config: &Config| matches!(config.scale, okl::config::Scale::Fixed { .. });
+    let (wrong, left) = mistakes("loss = 'hinge'\noffset = true");
+    let (with_width, given) = mistakes("loss = 'hinge'\noffset = true\ngamma = 2.0");
+    assert!(scaled(&left) && left.scale == given.scale);
+    assert!(wrong < 75 && with_width < 75, "{wrong} {with_width} of 750");
+    // The step or lambda alone is not all of it; all three are, unless a scale is asked for.
+    for rest in ["step = 'constant:0.5'", "lambda = 1e-4"] {
+        assert!(scaled(&mistakes(&format!("gamma = 2.0\n{rest}")).1), "{rest}");
+    }
+    let all = "gamma = 2.0\nstep = 'constant:0.5'\nlambda = 1e-4";
+    assert_eq!(mistakes(all).1.scale, okl::config::Scale::None);
+    assert!(scaled(&mistakes(&format!("{all}\nscale = 'standard'")).1));
+}

@@ -1,5 +1,6 @@
 //! What was left to the first rows, and came out, in words.
 
+use okl::config::Scale;
 use okl::{Config, Learner};
 use serde_json::Value;
 
@@ -17,12 +18,27 @@ pub fn found(asked: &Config, learner: &Learner) -> Option<String> {
     }
     if let [(leader, weight), _, ..] = &learner.members()[..] {
         let (all, leader) = (learner.members().len(), member_in_words(learner, leader));
-        return Some(format!("Of {all} settings, {} of the weight is on {leader}.", percent(*weight)));
+        return Some(format!("Of {all} settings, {} of the weight is on {leader}.{}", percent(*weight), units(asked, now)));
     }
     let mut gammas = Vec::new();
     settled(&value(asked), &value(now), &mut gammas);
     let list = gammas.iter().map(|gamma| figure(*gamma)).collect::<Vec<_>>().join(", ");
-    (!gammas.is_empty()).then(|| format!("From the first {} examples: gamma = {list}{}.", count(asked.warmup as f64), alike(now)))
+    if gammas.is_empty() {
+        return Some(units(asked, now).trim().to_owned()).filter(|units| !units.is_empty());
+    }
+    Some(format!("From the first {} examples: gamma = {list}{}.{}", count(asked.warmup as f64), alike(now), units(asked, now)))
+}
+
+/// In which units gamma is, where the first rows decided it.
+fn units(asked: &Config, now: &Config) -> String {
+    let (Scale::Auto | Scale::Standard, Scale::Fixed { factor, .. }) = (&asked.scale, &now.scale) else { return String::new() };
+    match factor.iter().all(|f| *f == 1.0) {
+        true => " Columns are centred; gamma is in the units of the data.".into(),
+        false => format!(
+            " Columns are divided by their standard deviation over the first {} examples; gamma is in these units.",
+            count(asked.warmup as f64)
+        ),
+    }
 }
 
 fn value(config: &Config) -> Value {

@@ -76,6 +76,11 @@ def kernel(name: Any, gamma: Any, degree: Any, coef0: Any, rows: np.ndarray, sta
     return okl_name
 
 
+def gives_gamma(gamma: Any) -> bool:
+    """Is the width in the units of the rows: a number, or "scale"?"""
+    return not (is_word(gamma, "auto") or is_word(gamma, "median"))
+
+
 def _gamma(gamma: Any, rows: np.ndarray, standardised: bool) -> Any:
     if is_word(gamma, "auto") or is_word(gamma, "median"):
         return gamma

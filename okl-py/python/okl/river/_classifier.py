@@ -54,7 +54,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         The number of terms of the budget. None: 1000.
     scale
         `standard`: features are put into units of their deviation over the first `warmup` examples; `auto`:
-        unless `gamma` is given or all of them share one range; `none`.
+        unless `gamma`, `step` and `lam` are all given, or many of them share one range; `none`.
     average
         Which hypothesis predicts: `none` (the last), `uniform`, `exponential` at a rate, or `auto`: the last, and
         where `step` is `auto` an average beside it.

@@ -58,7 +58,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         learns.
     scale
         `standard`: features are put into units of their deviation over the first `warmup` examples; `auto`:
-        unless `gamma` is given or many of them share one range; `none`.
+        unless `gamma`, `step` and `lam` are all given, or many of them share one range; `none`.
     warmup
         The examples from which `gamma`, `scale` and the tracker's start are found.
     max_features
