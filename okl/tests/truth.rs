@@ -3,7 +3,7 @@
 mod common_cert;
 mod plain;
 
-use common_cert::{Data, Rng, dot, learner};
+use common_cert::{Data, Rng, dot, learner, predict};
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::{Engine, Labels, Parts};
 use okl::head::{HeadParts, Rules};
@@ -137,20 +137,40 @@ const KERNELS: [(&str, Scalar); 8] = [
     ),
 ];
 
-/// |f_full - f| <= truncation_error under every kernel, where many rows are nearly equal.
+/// A walk in steps of 1e-4, one term, coefficients of one sign: what is lost is the distance walked, under every kernel.
 #[test]
 fn losses_between_close_rows_are_stated_under_every_kernel() {
+    let row = |i: usize| [0.5 + i as f32 * 1e-4, -1.0 - i as f32 * 1e-4, 0.25];
+    let data = Data { features: 3, x: (0..80).flat_map(row).collect(), width: 1, y: vec![1.0; 80], classes: false };
     for (name, k) in KERNELS {
-        for budget in ["transfer:3", "transfer:8", "window:5", "merge:4"] {
-            if budget.starts_with("merge") && !name.contains("'gaussian") {
+        for budget in ["transfer:1", "merge:2"] {
+            if budget == "merge:2" && !name.contains("'gaussian") {
                 continue;
             }
-            let data = near_duplicates(120, 3, 7);
+            let text = format!("loss='hinge:1000000'\nstep='constant:0.5'\nlambda=0.01\nbudget='{budget}'\nkernel={name}");
+            let (mut l, mut full, kernel) = (learner(&text), Full::default(), Kernel::one(k));
+            (0..80).for_each(|i| full.teach(&mut l, &data, i));
+            let (lost, stated) = (full.distance(&l, &kernel, 0), l.truncation_error());
+            assert!(lost > 1e-3 && lost <= stated * (1.0 + 1e-6), "{name} {budget}: {lost} > {stated}");
+            assert!(stated <= if name.contains("exponential") { 10.0 } else { 1.5 } * lost, "{name} {budget}: {lost} {stated}");
+        }
+    }
+}
+
+/// Random rows with many near-duplicates: |f_full - f| <= truncation_error under every kernel and budget.
+#[test]
+fn near_duplicates_among_others_are_accounted_for() {
+    for (name, k) in KERNELS {
+        for budget in ["transfer:3", "window:5", "merge:4"] {
+            if budget == "merge:4" && !name.contains("'gaussian") {
+                continue;
+            }
+            let data = near_duplicates(100, 3, 7);
             let mut l = learner(&format!("loss='hinge:3'\nstep='constant:0.5'\nlambda=0.01\nbudget='{budget}'\nkernel={name}"));
             let (mut full, kernel) = (Full::default(), Kernel::one(k));
-            for i in 0..120 {
+            for i in 0..100 {
                 full.teach(&mut l, &data, i);
-                if i % 20 == 19 {
+                if i % 25 == 24 {
                     let (lost, stated) = (full.distance(&l, &kernel, 0), l.truncation_error());
                     assert!(lost <= stated * (1.0 + 1e-6) + 1e-6, "{name} {budget} {i}: {lost} > {stated}");
                 }
@@ -167,9 +187,9 @@ fn every_member_of_a_bank_states_its_loss() {
     let sum = "operator=[{ kernel = 'gaussian:2', operator = [1.0] }, { kernel = 'linear', operator = [3.0] }]";
     let both = Kernel { parts: vec![(gaussian, vec![1.0]), (dot, vec![3.0])] };
     let cases = [
-        ("loss='hinge'\nkernel='gaussian:2'\nbudget='transfer:9'", Kernel::one(gaussian), 0.3),
+        ("loss='hinge'\nkernel='gaussian:2'\nbudget='unlimited'", Kernel::one(gaussian), 1e-4),
         ("loss='hinge'\nkernel='gaussian:2'\nbudget='merge:9'", Kernel::one(gaussian), 0.3),
-        (&*format!("loss='epsilon:0.5'\nbudget='window:40'\n{sum}"), both, 0.3),
+        (&*format!("loss='epsilon:0.5'\nbudget='unlimited'\n{sum}"), both, 0.3),
     ];
     for (text, kernel, least) in cases {
         let data = near_duplicates(150, 2, 3);
@@ -182,7 +202,7 @@ fn every_member_of_a_bank_states_its_loss() {
             }
             for (h, head) in l.engine().heads().iter().enumerate() {
                 let (lost, stated) = (full.distance(&l, &kernel, h), head.truncation_error());
-                assert!(lost <= stated * (1.0 + 1e-6) + 1e-5, "{text} head {h} row {i}: {lost} > {stated}");
+                assert!(lost <= stated * (1.0 + 1e-6) + 1e-6, "{text} head {h} row {i}: {lost} > {stated}");
                 most = most.max(lost);
             }
         }
@@ -381,6 +401,35 @@ fn a_step_that_clears_f_clears_its_terms() {
         births.sort_unstable();
         assert_eq!(births, (40 - later as u64..40).collect::<Vec<_>>(), "{budget}");
     }
+}
+
+/// Equal rows, a window of one term, targets on both sides: N' nearly cancels and a drop makes much of its rounding. N stays an upper bound.
+#[test]
+fn an_upper_bound_of_the_norm_stays_one_where_terms_cancel() {
+    let data = Data { features: 1, x: vec![0.5; 40], width: 1, y: vec![0.0; 40], classes: false };
+    let mut l = learner(
+        "loss='absolute'\nkernel='gaussian:3.35'\nlambda=0.08572126787221497\noffset=true\nstep='constant:1.4418417875430583'\nbudget='window:1'",
+    );
+    for i in 0..40 {
+        // Always on the other side of the score.
+        let score = predict(&l, &data)[0];
+        let y = [score + if i % 2 == 0 { 0.5 } else { -0.5 }];
+        l.learn(&Batch::new(data.row(i), 1).numbers(&y)).unwrap();
+        let exact = norm2(&Kernel::one(|_, _| 1.0), &held(&l, 0));
+        assert!(l.norm2() >= exact, "row {i}: {} < {exact}", l.norm2());
+    }
+}
+
+/// A quiet row whose k(x, x) is beyond f32 leaves |f| as it was.
+#[test]
+fn a_quiet_row_of_any_size_leaves_the_norm() {
+    let mut l = learner("loss='hinge'\nkernel='polynomial:degree=4'\nlambda=0\nstep='constant:0.5'\nbudget='unlimited'");
+    l.learn(&Batch::new(&[1.0], 1).numbers(&[1.0])).unwrap();
+    let before = l.norm2();
+    assert!(before > 0.0);
+    // k(x, 1) = 1e36 is within f32, k(x, x) = 1e72 is not.
+    l.learn(&Batch::new(&[1e9], 1).numbers(&[1.0])).unwrap();
+    assert_eq!((l.norm2(), l.examples(), l.skipped()), (before, 2, 0));
 }
 
 /// The pair of two points agrees with its definition, and stays accurate where they are close.
