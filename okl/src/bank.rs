@@ -86,7 +86,7 @@ impl Bank {
         &self.weights
     }
 
-    /// The loss of each voice so far, in the order of the weights.
+    /// The loss of each voice so far, in the order of the weights; while its head rests, that of the score 0.
     pub fn losses(&self) -> &[f64] {
         &self.losses
     }
@@ -139,7 +139,7 @@ impl Bank {
         weight * loss.eval(&self.scores, y, NO_THETA, &mut self.gradient).loss
     }
 
-    /// Weighs the voices by what each said of an example; those of heads that rest have weight 0 and no loss.
+    /// Weighs the voices by what each said of an example; those of heads that rest have weight 0.
     pub(crate) fn learn<'a, L: Loss>(
         &mut self,
         loss: &L,
@@ -151,15 +151,16 @@ impl Bank {
         self.judged.clear();
         let mut awake = 0;
         for ((voice, total), weight_of) in voices.zip(&mut self.losses).zip(&mut self.weights) {
+            let evaluate = || weight * loss.eval(voice.scores, y, NO_THETA, &mut self.gradient).loss;
+            // A head that rests has planned nothing, but its voices were heard.
+            let lost = voice.loss.filter(|_| !voice.rests).unwrap_or_else(evaluate);
+            *total = (*total + lost).min(f64::MAX);
             if voice.rests {
                 *weight_of = 0.0;
                 self.judged.push(f64::INFINITY);
                 continue;
             }
             awake += 1;
-            let evaluate = || weight * loss.eval(voice.scores, y, NO_THETA, &mut self.gradient).loss;
-            let lost = voice.loss.unwrap_or_else(evaluate);
-            *total = (*total + lost).min(f64::MAX);
             self.judged.push(judge(loss.reads(), voice.scores, y).map_or(lost, |wrong| weight * wrong));
         }
         self.loss = (self.loss + own).min(f64::MAX);
