@@ -161,7 +161,7 @@ impl Bank {
                 continue;
             }
             awake += 1;
-            self.judged.push(judge(loss.reads(), voice.scores, y).map_or(lost, |wrong| weight * wrong));
+            self.judged.push(judge(loss.reads(), voice.scores, y).map_or(lost, |wrong| weight * wrong).min(f64::MAX));
         }
         self.loss = (self.loss + own).min(f64::MAX);
         self.examples += 1.0;
