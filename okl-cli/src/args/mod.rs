@@ -33,14 +33,13 @@ pub fn all_names(given: &[Names]) -> Vec<String> {
     given.iter().flat_map(|names| names.0.iter().cloned()).collect()
 }
 
-/// Stands below every help text and in every manual page.
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 the data or a file is wrong; 2 the command or a setting is wrong; \
-                          130, 143, 129 stopped by SIGINT (Ctrl-C), SIGTERM or SIGHUP after the block was finished and the \
-                          model saved. A reader of standard output that stops reading (head) is not an error: 0.";
+mod examples;
+
+use examples::{DEMO, EXPORT, FREEZE, INSPECT, LEARN, OKL, PREDICT, REPRODUCE};
 
 /// Online kernel learning: exact, one example at a time, in bounded memory.
 #[derive(Parser, Debug)]
-#[command(name = "okl", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "okl", version, max_term_width = 100, after_help = OKL)]
 pub struct Cli {
     /// What to do
     #[command(subcommand)]
@@ -51,25 +50,25 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Learn two embedded drifting streams live; leaves a model and a report behind
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = DEMO)]
     Demo(Demo),
     /// Learn a stream: every row is predicted before it is learned
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = LEARN)]
     Learn(Box<Learn>),
     /// Scores for the rows of a file, one line per row
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = PREDICT)]
     Predict(Predict),
     /// What a model is and has seen, in words
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = INSPECT)]
     Inspect(Inspect),
     /// A plain model with the settings that a model with automatic ones has settled on
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = FREEZE)]
     Freeze(Freeze),
     /// A model in another program's format
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = EXPORT)]
     Export(Export),
     /// An experiment of the papers, as one HTML page beside what the paper reports; without a name: which there are
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = REPRODUCE)]
     Reproduce(Reproduce),
     /// Shell completions on standard output
     Completions {
@@ -89,7 +88,7 @@ pub struct Demo {
     /// Where the model and the report go
     #[arg(long, default_value = ".")]
     pub out: PathBuf,
-    /// Only the summary
+    /// Show only the summary
     #[arg(long)]
     pub quiet: bool,
 }
@@ -122,8 +121,8 @@ pub enum OutputFormat {
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Columns")]
 pub struct Columns {
-    /// How the file is written; found from its name and first bytes when not given
-    #[arg(long, value_enum)]
+    /// The format of the data; found from the name and the first bytes when not given
+    #[arg(long, value_enum, hide_short_help = true)]
     pub format: Option<InputFormat>,
     /// The encoding of text files; UTF-8 when not given, or UTF-16 if the file begins with its byte order mark
     #[arg(long, value_enum, hide_short_help = true)]
@@ -139,19 +138,19 @@ pub struct Columns {
     /// The only columns to use as features, separated by commas
     #[arg(long, value_name = "COLUMNS")]
     pub features: Vec<Names>,
-    /// A column of ids: a revisit of the same row adds onto its term
-    #[arg(long)]
+    /// The column of ids: a row whose id is known adds onto the term of that row
+    #[arg(long, value_name = "COLUMN", hide_short_help = true)]
     pub id: Option<String>,
-    /// A column of example weights
-    #[arg(long)]
+    /// The column of weights: a row of weight 2 counts twice, a row of weight 0 is only predicted
+    #[arg(long, value_name = "COLUMN", hide_short_help = true)]
     pub weight: Option<String>,
-    /// Text columns become one 0/1 feature per value
-    #[arg(long)]
+    /// Make one 0/1 feature of every value of a text column
+    #[arg(long, hide_short_help = true)]
     pub one_hot: bool,
     /// What to do with a row that cannot be read
     ///
     /// A line of more than 16 MiB is an error either way: it is not text with line ends.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, hide_short_help = true)]
     pub on_bad_row: Option<BadRow>,
 }
 
@@ -169,7 +168,7 @@ pub enum BadRow {
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Stream")]
 pub struct Stream {
-    /// Go over the data so many times; once when not given
+    /// How often to go over the data; once when not given
     ///
     /// Rows that have no id are known again by their line, so that a revisit adds onto the row's term.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
@@ -178,7 +177,7 @@ pub struct Stream {
     ///
     /// The orders depend on SEED and the number of rows alone and are the same on every machine. Standard input is refused: it
     /// may never end.
-    #[arg(long, value_name = "SEED")]
+    #[arg(long, value_name = "SEED", hide_short_help = true)]
     pub shuffle: Option<u64>,
     /// Go on with this model: the data are new
     #[arg(long, value_name = "MODEL")]
@@ -189,14 +188,14 @@ pub struct Stream {
     /// without the interruption, to the last bit.
     #[arg(long, requires = "resume")]
     pub r#continue: bool,
-    /// Write the model every so many rows, atomically
-    #[arg(long, value_name = "ROWS", requires = "output", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Write the model every so many rows, each time as a whole
+    #[arg(long, value_name = "ROWS", requires = "output", hide_short_help = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub checkpoint_every: Option<u64>,
     /// A held-out file, scored at the end
     #[arg(long, value_name = "FILE")]
     pub test: Option<String>,
-    /// Threads for the matrix product; no bit depends on it
-    #[arg(long, default_value_t = 1)]
+    /// The number of threads. Results do not depend on it
+    #[arg(long, default_value_t = 1, hide_short_help = true)]
     pub threads: usize,
 }
 
@@ -211,15 +210,15 @@ pub struct Show {
     #[arg(long, value_name = "FILE")]
     pub predictions: Option<String>,
     /// How predictions are written: JSON lines if the name ends in .jsonl, CSV otherwise, when not given
-    #[arg(long, value_enum, value_name = "FORMAT")]
+    #[arg(long, value_enum, value_name = "FORMAT", hide_short_help = true)]
     pub predictions_format: Option<OutputFormat>,
     /// A self-contained HTML report
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// The summary as JSON on standard output
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub json: bool,
-    /// Nothing but errors
+    /// Show nothing but errors
     #[arg(long)]
     pub quiet: bool,
 }
@@ -256,7 +255,7 @@ pub struct Predict {
     pub model: PathBuf,
     /// The data; - is standard input
     pub data: String,
-    /// How the file is written; found when not given
+    /// The format of the data; found from the name and the first bytes when not given
     #[arg(long, value_enum)]
     pub format: Option<InputFormat>,
     /// The encoding of text files; UTF-8 when not given, or UTF-16 if the file begins with its byte order mark
@@ -274,10 +273,10 @@ pub struct Predict {
     /// Where the scores go; - is standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: String,
-    /// How they are written: JSON lines if the name ends in .jsonl, CSV otherwise, when not given
+    /// How the scores are written: JSON lines if the name ends in .jsonl, CSV otherwise, when not given
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub predictions_format: Option<OutputFormat>,
-    /// Threads; no bit depends on it
+    /// The number of threads. Results do not depend on it
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
 }
@@ -294,10 +293,10 @@ pub struct Reproduce {
     /// Where the page goes; NAME.html when not given
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// From which all random numbers follow
+    /// The seed of all random numbers
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Do what takes longer than minutes, too
+    /// Run also what takes longer than minutes
     #[arg(long)]
     pub full: bool,
 }
@@ -307,7 +306,7 @@ pub struct Reproduce {
 pub struct Inspect {
     /// The model
     pub model: PathBuf,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -341,7 +340,7 @@ pub struct Export {
     /// The format
     #[arg(long, value_enum)]
     pub to: ExportTo,
-    /// Where it goes; - is standard output
+    /// Where the exported model goes; - is standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: String,
 }

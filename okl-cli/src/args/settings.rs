@@ -17,73 +17,84 @@ pub enum Task {
 
 /// The learner's settings; what is not given is chosen and said.
 #[derive(Args, Debug, Clone, Default)]
-#[command(next_help_heading = "Settings")]
+#[command(next_help_heading = "Task")]
 pub struct Settings {
-    /// A TOML or JSON file of settings; flags override it
-    #[arg(long)]
+    /// A TOML or JSON file of settings and columns; flags override it
+    ///
+    /// It has the names of the flags: target, ignore, features, id, weight, format, encoding, one_hot, on_bad_row, and every
+    /// setting below. Example: target = "price", loss = "squared", budget = "merge:2000".
+    #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// What is predicted; found from the target when not given
+    /// What is predicted; found from the first rows when not given
     #[arg(long, value_enum)]
     pub task: Option<Task>,
-    /// hinge, nu_hinge, perceptron, logistic, max_margin, softmax, novelty, nu_novelty, squared, absolute, epsilon, nu_epsilon, huber, nu_huber, quantile
+    /// The loss; chosen for the task when not given. For example: hinge, max_margin, squared, nu_novelty
+    ///
+    /// Two classes: hinge, nu_hinge, perceptron, logistic. Any number of classes: max_margin, softmax. Numbers: squared,
+    /// absolute, epsilon, nu_epsilon, huber, nu_huber, quantile. Novelty, without a target: novelty, nu_novelty.
     #[arg(long)]
     pub loss: Option<String>,
-    /// linear, polynomial, gaussian, exponential, matern32, matern52, rational_quadratic
-    #[arg(long)]
+    /// The classes, separated by commas; any other class is an error. Found from the data when not given
+    #[arg(long, value_delimiter = ',', hide_short_help = true)]
+    pub classes: Vec<String>,
+    /// How the alert threshold of a novelty loss is found: norma (theta itself) or tracker (holds the alert rate)
+    #[arg(long, hide_short_help = true, help_heading = "Learner")]
+    pub threshold: Option<String>,
+    /// The kernel: linear, polynomial, gaussian, exponential, matern32, matern52 or rational_quadratic
+    #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub kernel: Option<String>,
-    /// auto, constant, inverse_sqrt, theorem1, theorem2, decay, linear, pegasos, smd; as in decay:eta=1,tau=1000
-    #[arg(long)]
+    /// The step size: auto, constant, inverse_sqrt, theorem1, theorem2, decay, linear, pegasos or smd, as in decay:eta=1,tau=1000
+    ///
+    /// With auto, which is the default, several step sizes learn side by side and the ones that err least count most.
+    #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub step: Option<String>,
-    /// unlimited, window, age, olok, weight, certified, transfer, merge, forgetron; as in merge:2000
-    #[arg(long)]
+    /// How many terms are kept and what happens to the others, as in merge:2000; a number alone is the default with so many terms
+    ///
+    /// With a number of terms: window drops the oldest, merge merges two, transfer projects one onto another, forgetron drops the
+    /// oldest after a shrink. Others: unlimited keeps all, age:STEPS, olok:EXPONENT, weight:TOLERANCE, certified:ERROR.
+    #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub budget: Option<String>,
     /// As many terms as fit into so much memory, in place of their number: 64MB, 1.5GiB
     ///
     /// Counted per term: 4 bytes per feature, 8 per output and function (of each head: f, the trace of smd, the average), 128 per kernel
     /// (the workspace of 32 rows), 24, and 8 to 36 for the budget. Rows in flight and the warm-up come on top.
-    #[arg(long, value_name = "SIZE", value_parser = okl::memory::bytes, conflicts_with = "terms")]
+    #[arg(long, value_name = "SIZE", value_parser = okl::memory::bytes, conflicts_with = "terms", help_heading = "Learner")]
     pub memory: Option<usize>,
-    /// The regulariser, or auto
-    #[arg(long, allow_hyphen_values = true)]
+    /// The weight of the regulariser, or auto
+    #[arg(long, allow_hyphen_values = true, hide_short_help = true, help_heading = "Learner")]
     pub lambda: Option<String>,
-    /// square, norm, power:POWER
-    #[arg(long)]
+    /// What lambda multiplies: square (|f|²/2), norm (|f|) or power:POWER
+    #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub regulariser: Option<String>,
-    /// Learn an offset (true or false)
-    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
-    pub offset: Option<bool>,
-    /// The proximal step
-    #[arg(long)]
-    pub implicit: bool,
-    /// J, row by row, separated by commas
-    #[arg(long, value_delimiter = ',', allow_negative_numbers = true)]
-    pub operator: Vec<f64>,
-    /// The classes, separated by commas; others are errors
-    #[arg(long, value_delimiter = ',')]
-    pub classes: Vec<String>,
-    /// When f is shrunk by lambda: always (at every row), on_update (at rows with an update)
-    #[arg(long)]
+    /// When f is shrunk by lambda: always (at every row) or on_update (at rows with an update)
+    #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub shrink: Option<String>,
-    /// none, uniform, exponential:RATE
-    #[arg(long)]
+    /// Whether an intercept is learned: true or false
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", hide_short_help = true, help_heading = "Learner")]
+    pub offset: Option<bool>,
+    /// Take proximal (implicit) steps, which do not overshoot
+    #[arg(long, hide_short_help = true, help_heading = "Learner")]
+    pub implicit: bool,
+    /// The matrix J that couples several targets, row by row, separated by commas
+    #[arg(long, value_delimiter = ',', allow_negative_numbers = true, hide_short_help = true, help_heading = "Learner")]
+    pub operator: Vec<f64>,
+    /// Predict with an average of the hypotheses: none, uniform or exponential:RATE
+    #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub average: Option<String>,
-    /// norma, tracker
-    #[arg(long)]
-    pub threshold: Option<String>,
-    /// none, standard, auto
-    #[arg(long)]
+    /// The units of the columns: none (as they are), standard (their deviation) or auto
+    #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub scale: Option<String>,
-    /// Rows from which gamma = median or auto and scale = standard are found
-    #[arg(long)]
+    /// The number of first rows from which gamma (median, auto) and the scale are found
+    #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub warmup: Option<usize>,
-    /// first, none
-    #[arg(long)]
+    /// The point that is subtracted from every row: first (the first row) or none
+    #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub anchor: Option<String>,
-    /// Where theta starts
-    #[arg(long, allow_negative_numbers = true)]
+    /// The first value of a margin, tube or scale that adapts (theta)
+    #[arg(long, allow_negative_numbers = true, hide_short_help = true, help_heading = "Learner")]
     pub theta0: Option<f64>,
-    /// Let eta lambda reach one
-    #[arg(long)]
+    /// Allow eta lambda >= 1, where a step would turn f around
+    #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub allow_overshoot: bool,
     /// Flat parameters
     #[command(flatten)]
@@ -94,9 +105,9 @@ macro_rules! flat {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
         /// Parameters whose names are unique, as flags of their own: --gamma 0.5 is --kernel ...:gamma=0.5.
         #[derive(Args, Debug, Clone, Default)]
-        #[command(next_help_heading = "Parameters of the above")]
+        #[command(next_help_heading = "Parameters of loss, kernel, step and budget")]
         pub struct Flat {
-            $($(#[$doc])* #[arg(long, allow_hyphen_values = true)] pub $name: Option<String>,)*
+            $($(#[$doc])* #[arg(long, allow_hyphen_values = true, hide_short_help = true)] pub $name: Option<String>,)*
         }
 
         impl Flat {
@@ -109,60 +120,60 @@ macro_rules! flat {
 }
 
 flat! {
-    /// Width of the kernel: a number, median, or auto
+    /// The width of the kernel: a number, median or auto; exp(-gamma r²) for the Gaussian kernel
     gamma,
-    /// polynomial
+    /// The degree of the polynomial kernel
     degree,
-    /// polynomial
+    /// The constant of the polynomial kernel (gamma <x, y> + coef0)^degree
     coef0,
-    /// rational_quadratic
+    /// The exponent of the rational quadratic kernel
     alpha,
-    /// hinge, novelty
+    /// The margin of the hinge and novelty losses
     margin,
-    /// The fraction outside: alerts, margin errors, residuals beyond the tube
+    /// The fraction of rows outside: alerts, margin errors, or residuals beyond the tube
     nu,
-    /// epsilon
+    /// The half width of the tube of the epsilon loss, within which residuals cost nothing
     epsilon,
-    /// huber
+    /// The residual from which the Huber loss is linear
     sigma,
-    /// nu_huber: quantile or concomitant
+    /// How nu_huber adapts sigma: quantile or concomitant
     sigma_rule,
-    /// quantile
+    /// The quantile that the quantile loss predicts, between 0 and 1
     q,
-    /// Step size
+    /// The step size of constant, inverse_sqrt, decay, linear and smd
     eta,
-    /// decay
+    /// The number of rows after which a decaying step is half as large
     tau,
-    /// theorem1
+    /// The bound on the loss's slope that theorem1 assumes
     bound,
-    /// theorem1
+    /// The norm of f that theorem1 compares with
     radius,
-    /// theorem1
+    /// The number of rows that theorem1 and linear steps are planned for
     horizon,
-    /// pegasos
+    /// The row from which pegasos steps begin to fall
     t0,
-    /// smd: the meta step size
+    /// The meta step size of smd, with which it adapts its step
     mu,
-    /// smd: the decay of the trace
+    /// The decay of smd's trace, between 0 and 1
     decay,
-    /// smd
+    /// The smallest step of smd
     floor,
-    /// smd
+    /// The largest step of smd
     cap,
-    /// smd: svmd2005
+    /// A named set of smd's parameters: svmd2005
     preset,
-    /// window, transfer, merge, forgetron: how many terms
+    /// The number of terms of a window, transfer, merge or forgetron budget
     terms,
-    /// age: how many examples a term lives
+    /// The number of rows that a term lives under an age budget
     steps,
-    /// olok
+    /// The exponent of the olok budget, between 0 and 1/2
     exponent,
-    /// weight
+    /// The norm below which a weight budget drops a term
     tolerance,
-    /// certified
+    /// The truncation error that a certified budget never exceeds
     error,
-    /// average = exponential
+    /// The rate at which an exponential average forgets
     rate,
-    /// threshold = tracker
+    /// The speed at which the tracker of the threshold moves
     speed,
 }

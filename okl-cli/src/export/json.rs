@@ -2,10 +2,11 @@
 //!
 //! | key | what |
 //! |---|---|
-//! | `format`, `version` | `"okl model"`, 2 |
+//! | `format`, `version` | `"okl model"`, 3 |
 //! | `about` | the formula and what the scores decide, in words |
 //! | `config` | the configuration |
-//! | `classes` | in the order of the outputs; for a loss that reads a sign, the second is + |
+//! | `classes` | in the order of the outputs, or of appearance for a loss that reads a sign |
+//! | `positive` | for a loss that reads a sign: the class of positive scores; null without classes and for other losses |
 //! | `features`, `outputs` | their numbers |
 //! | `frame` | `shift` and `factor` per feature and the `limit` of the result, or null |
 //! | `parts` | kernel and operator (matrix, or null for the identity), one unless operator kernels are summed or a bank has several widths |
@@ -32,10 +33,11 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     let parts: Vec<Value> = model.parts.iter().map(|part| describe(part, model.outputs)).collect();
     let entries = [
         ("format", "\"okl model\"".into()),
-        ("version", "2".into()),
+        ("version", "3".into()),
         ("about", line(&about)),
         ("config", learner.config().to_json()),
         ("classes", line(&json!(learner.classes()))),
+        ("positive", line(&json!(model.signs().map(|[_, positive]| positive)))),
         ("features", model.features.to_string()),
         ("outputs", model.outputs.to_string()),
         ("frame", line(&json!(frame))),
@@ -64,7 +66,7 @@ fn lines(values: impl Iterator<Item = Value>) -> String {
 
 fn decision(reads: Reads) -> &'static str {
     match reads {
-        Reads::Sign => "the second class (+1 without classes) where the score is above 0, else the first (-1)",
+        Reads::Sign => "the class in `positive` (+1 without classes) where the score is above 0, else the other one (-1)",
         Reads::Class => "the class with the largest score, the earlier one of equals",
         Reads::Number | Reads::Vector => "the scores are the predicted numbers",
         Reads::Nothing => "novel where the score is below the threshold",

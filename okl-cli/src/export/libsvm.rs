@@ -7,7 +7,7 @@
 //! | polynomial | factor c | | shift = 0 |
 //! | gaussian | c / factor + shift | gamma factor² | all factors are equal |
 //!
-//! LIBSVM answers the first label where the decision is above 0: that is the learner's second class, whose sign is +1.
+//! LIBSVM answers the first label where the decision is above 0: that is the label of positive scores.
 
 use std::fmt::Write;
 
@@ -43,16 +43,14 @@ pub(super) fn write(model: &Model<'_>) -> Result<Vec<u8>> {
 }
 
 fn machine(model: &Model<'_>) -> Result<Machine> {
-    let (kind, threshold) = kind(model)?;
-    let [part] = model.parts.as_slice() else {
-        bail!("LIBSVM has no sums of kernels, of operators or of a bank's widths: export to onnx, or freeze the bank first");
-    };
-    let (kernel, weight) = unscaled(part.kernel);
-    let coefficients: Vec<f64> = part.weights(model).iter().map(|a| weight * a).collect();
-    let Placed { kernel, vectors, constant } = place(model, kernel, &coefficients)?;
-    if model.limit < LARGEST {
-        bail!("features are cut off at {} units, which LIBSVM's kernels do not do: export to onnx", model.limit);
+    let obstacles = obstacles(model);
+    if !obstacles.is_empty() {
+        bail!("LIBSVM cannot express this model: {}; {WAY_OUT}", obstacles.join("; "));
     }
+    let (kernel, weight) = unscaled(model.parts[0].kernel);
+    let coefficients: Vec<f64> = model.parts[0].weights(model).iter().map(|a| weight * a).collect();
+    let Placed { kernel, vectors, constant } = place(model, kernel, &coefficients);
+    let (kind, threshold) = kind(model)?;
     let rho = threshold - model.offset[0] - constant;
     let mut terms: Vec<_> = coefficients.into_iter().zip(vectors).collect();
     // LIBSVM lists the vectors of the first label, whose coefficients are positive, first.
@@ -60,13 +58,47 @@ fn machine(model: &Model<'_>) -> Result<Machine> {
     Ok(Machine { kernel, kind, rho, terms })
 }
 
+/// What to do about a model that LIBSVM cannot express.
+const WAY_OUT: &str = "export to onnx or json, or learn a model that it can express: two classes, a number or novelty, with \
+                       --gamma NUMBER --scale none";
+
+/// Everything that LIBSVM's model text has no place for, so that one message says it all.
+fn obstacles(model: &Model<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    if model.reads() == Reads::Class {
+        found.push("it has one score per class, and LIBSVM separates several classes pair by pair".into());
+    } else if model.outputs != 1 {
+        found.push(format!("it has {} outputs, and LIBSVM's models have one", model.outputs));
+    }
+    if model.parts.len() > 1 {
+        let what = if model.learner.widths() > 1 { "kernels of several widths" } else { "several kernels with operators" };
+        found.push(format!("it is a sum over {what}, and LIBSVM has one kernel"));
+    }
+    let (kernel, _) = unscaled(model.parts[0].kernel);
+    let (shifted, own) = (model.shift.iter().any(|m| *m != 0.0), model.factor.iter().any(|f| *f != model.factor[0]));
+    match kernel {
+        AnyKernel::Linear => {}
+        AnyKernel::Polynomial { .. } if shifted => {
+            found.push("it shifts the features before the polynomial kernel, and LIBSVM does not".into());
+        }
+        AnyKernel::Polynomial { .. } => {}
+        AnyKernel::Gaussian { .. } if own => {
+            found.push("it has its own scale for every feature, and LIBSVM's rbf kernel has one gamma for all".into());
+        }
+        AnyKernel::Gaussian { .. } => {}
+        other => found.push(format!("its kernel is {}, and LIBSVM has linear, polynomial and rbf", name(other))),
+    }
+    if model.limit < LARGEST.into() {
+        found.push(format!("it cuts features off at {} units, and LIBSVM's kernels do not", model.limit));
+    }
+    found
+}
+
 /// What the decision is about, and what the score is compared with.
 fn kind(model: &Model<'_>) -> Result<(Kind, f64)> {
     match model.reads() {
-        Reads::Class => bail!("LIBSVM separates several classes pair by pair, this model by one score each: export to onnx"),
-        _ if model.outputs != 1 => bail!("LIBSVM's models have one output, this one has {}: export to onnx", model.outputs),
-        Reads::Sign => Ok((Kind::Classes(labels(model.learner.classes())?), 0.0)),
-        Reads::Number | Reads::Vector => Ok((Kind::Numbers, 0.0)),
+        Reads::Sign => Ok((Kind::Classes(labels(model)?), 0.0)),
+        Reads::Number | Reads::Vector | Reads::Class => Ok((Kind::Numbers, 0.0)),
         Reads::Nothing => match model.learner.threshold() {
             Some(threshold) => Ok((Kind::Novelty, threshold)),
             None => bail!("the threshold is still being gathered: learn more examples first, or export to onnx"),
@@ -74,12 +106,14 @@ fn kind(model: &Model<'_>) -> Result<(Kind, f64)> {
     }
 }
 
-/// The labels in LIBSVM's order.
-fn labels(classes: &[Label]) -> Result<[i32; 2]> {
-    match classes {
-        [] => Ok([1, -1]),
-        [only] => bail!("the model has seen one class only, {only}: there is nothing to separate"),
-        [first, second, ..] => Ok([whole(second)?, whole(first)?]),
+/// The labels in LIBSVM's order: the one of positive scores first.
+fn labels(model: &Model<'_>) -> Result<[i32; 2]> {
+    match model.signs() {
+        None => Ok([1, -1]),
+        Some([negative, positive]) if negative == positive => {
+            bail!("the model has seen one class only, {positive}: there is nothing to separate; export to onnx")
+        }
+        Some([negative, positive]) => Ok([whole(positive)?, whole(negative)?]),
     }
 }
 
@@ -115,20 +149,12 @@ struct Placed {
     constant: f64,
 }
 
-fn place(model: &Model<'_>, kernel: &AnyKernel, coefficients: &[f64]) -> Result<Placed> {
-    let shifted = model.shift.iter().any(|m| *m != 0.0);
+/// For kernels without an obstacle.
+fn place(model: &Model<'_>, kernel: &AnyKernel, coefficients: &[f64]) -> Placed {
     match kernel {
-        AnyKernel::Linear => Ok(Placed { constant: constant(model, coefficients), ..stretched(model, kernel) }),
-        AnyKernel::Polynomial { .. } if shifted => {
-            bail!(
-                "features are shifted before the polynomial kernel sees them, which LIBSVM cannot express: export to onnx, or learn with scale = none"
-            )
-        }
-        AnyKernel::Polynomial { .. } => Ok(stretched(model, kernel)),
+        AnyKernel::Linear => Placed { constant: constant(model, coefficients), ..stretched(model, kernel) },
         AnyKernel::Gaussian { gamma } => moved(model, *gamma),
-        other => {
-            bail!("LIBSVM has the linear, polynomial and gaussian kernels only, this model's is {}: export to onnx", name(other))
-        }
+        _ => stretched(model, kernel),
     }
 }
 
@@ -145,17 +171,12 @@ fn constant(model: &Model<'_>, coefficients: &[f64]) -> f64 {
 }
 
 /// |(x - shift) f - c|² = f² |x - (c / f + shift)|² for one factor f.
-fn moved(model: &Model<'_>, gamma: f64) -> Result<Placed> {
+fn moved(model: &Model<'_>, gamma: f64) -> Placed {
     let factor = model.factor.first().copied().unwrap_or(1.0);
-    if model.factor.iter().any(|f| *f != factor) {
-        bail!(
-            "every feature has its own scale, where LIBSVM's rbf kernel has one gamma for all: export to onnx, or learn with scale = none on features of one scale"
-        );
-    }
     let shift = |j: usize| model.shift.get(j).copied().unwrap_or(0.0);
     let back = |c: &[f32]| c.iter().enumerate().map(|(j, c)| f64::from(*c) / factor + shift(j)).collect();
     let kernel = AnyKernel::Gaussian { gamma: gamma * factor * factor };
-    Ok(Placed { kernel, vectors: model.centres().map(back).collect(), constant: 0.0 })
+    Placed { kernel, vectors: model.centres().map(back).collect(), constant: 0.0 }
 }
 
 fn name(kernel: &AnyKernel) -> &'static str {

@@ -19,11 +19,11 @@ mod protobuf;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
-use okl::Learner;
 use okl::batch::LARGEST;
 use okl::config::OperatorRule;
 use okl::kernel::AnyKernel;
 use okl::loss::{Loss, Reads};
+use okl::{Label, Learner};
 
 /// What a model can be written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +107,23 @@ impl<'a> Model<'a> {
 
     fn reads(&self) -> Reads {
         self.learner.config().loss.reads()
+    }
+
+    /// Under a loss that reads a sign, with labels: the label of scores up to 0, and the one of positive scores. A class that is
+    /// alone is both.
+    fn signs(&self) -> Option<[&'a Label; 2]> {
+        let (classes, positive) = (self.learner.classes(), self.learner.positive()?);
+        let other = if classes.len() > 1 { 1 - positive } else { positive };
+        Some([classes.get(other)?, classes.get(positive)?])
+    }
+
+    /// The labels that scores decide between: one per output, or for a sign those of scores up to 0 and of positive scores.
+    fn labels(&self) -> Vec<Label> {
+        match self.reads() {
+            Reads::Class => self.learner.classes().to_vec(),
+            Reads::Sign => self.signs().map_or(vec![Label::Int(-1), Label::Int(1)], |signs| signs.map(Label::clone).to_vec()),
+            _ => Vec::new(),
+        }
     }
 
     /// Is there anything to do before the kernels see a row?

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `x` | double (rows, features) | input, in the units of the data |
 //! | `scores` | double (rows, outputs) | what `okl predict` returns |
-//! | `label` | int64 (rows) | with classes: an index into them, the earlier one of equals; for a sign, 1 where the score is above 0 |
+//! | `label` | int64 or string (rows) | the label of the largest score, the earlier one of equals; for a sign, the label of positive scores where the score is above 0, else the other one. int64 if all labels are whole numbers; -1 and 1 if there are no labels |
 //! | `novel` | bool (rows) | with a threshold: is the score below it? |
 //!
 //! With U the rows in their frame, C the centres, W_m = A J_m the coefficients behind the operator,
@@ -13,9 +13,11 @@
 //! D = U Cᵀ            R² = max(0, |u|² + |c|² - 2 D)            scores = b + sum_m k_m(D, R²) W_m
 //! ```
 //!
-//! Metadata: `okl.config` and `okl.classes` as JSON, `okl.threshold` for novelty.
+//! Metadata: `okl.config`, `okl.classes` (in the order of the scores) and `okl.positive` (the label of positive scores) as JSON,
+//! `okl.threshold` for novelty.
 
 use anyhow::{Result, bail};
+use okl::Label;
 use okl::kernel::AnyKernel;
 use okl::loss::Reads;
 
@@ -32,6 +34,7 @@ const MOST_BYTES: usize = i32::MAX as usize;
 /// Types of elements, as `TensorProto.DataType` numbers them.
 const FLOAT: u64 = 1;
 const INT64: u64 = 7;
+const STRING: u64 = 8;
 const BOOL: u64 = 9;
 const DOUBLE: u64 = 11;
 
@@ -68,6 +71,7 @@ fn metadata(model: &Model<'_>) -> Vec<Message> {
     if !learner.classes().is_empty() {
         entries.push(entry("okl.classes", serde_json::json!(learner.classes()).to_string()));
     }
+    entries.extend(model.signs().map(|[_, positive]| entry("okl.positive", serde_json::json!(positive).to_string())));
     entries.extend(learner.threshold().map(|threshold| entry("okl.threshold", format!("{threshold:?}"))));
     entries
 }
@@ -214,13 +218,13 @@ fn fold(graph: &mut Graph, operator: &str, of: &[AnyKernel], pairs: &Pairs) -> S
 fn decide(graph: &mut Graph, model: &Model<'_>) {
     match (model.reads(), model.learner.threshold()) {
         (Reads::Class, _) => {
-            let label = graph.node_with("ArgMax", &["scores"], &[("axis", 1), ("keepdims", 0)]);
-            graph.name_output("label", &label, INT64, &[Dim::Rows]);
+            let index = graph.node_with("ArgMax", &["scores"], &[("axis", 1), ("keepdims", 0)]);
+            label(graph, &index, &model.labels());
         }
         (Reads::Sign, _) => {
             let positive = compare(graph, "Greater", 0.0);
-            let label = graph.cast(&positive, INT64);
-            graph.name_output("label", &label, INT64, &[Dim::Rows]);
+            let index = graph.cast(&positive, INT64);
+            label(graph, &index, &model.labels());
         }
         (_, Some(threshold)) => {
             let novel = compare(graph, "Less", threshold);
@@ -228,6 +232,17 @@ fn decide(graph: &mut Graph, model: &Model<'_>) {
         }
         _ => {}
     }
+}
+
+/// The labels behind indices: as numbers if all are whole numbers, else as text.
+fn label(graph: &mut Graph, index: &str, labels: &[Label]) {
+    let number = |label: &Label| if let Label::Int(i) = label { Some(*i) } else { None };
+    let (table, of) = match labels.iter().map(number).collect::<Option<Vec<i64>>>() {
+        Some(numbers) => (graph.integers("labels", &numbers), INT64),
+        None => (graph.texts("labels", labels.iter().map(Label::to_string)), STRING),
+    };
+    let chosen = graph.node("Gather", &[&table, index]);
+    graph.name_output("label", &chosen, of, &[Dim::Rows]);
 }
 
 /// The one score of each row against a number.
@@ -312,7 +327,19 @@ impl Graph {
     /// The second axis, as some operators want it.
     fn axis(&mut self) -> String {
         let name = self.fresh("axis");
-        self.tensor(&name, INT64, &[1], &1i64.to_le_bytes())
+        self.integers(&name, &[1])
+    }
+
+    fn integers(&mut self, name: &str, values: &[i64]) -> String {
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        self.tensor(name, INT64, &[values.len()], &bytes)
+    }
+
+    /// TensorProto of texts, which have a field of their own.
+    fn texts(&mut self, name: &str, values: impl ExactSizeIterator<Item = String>) -> String {
+        let tensor = Message::default().number(1, values.len() as u64).number(2, STRING);
+        self.constants.push(values.fold(tensor, |tensor, text| tensor.text(6, &text)).text(8, name));
+        name.into()
     }
 
     fn doubles(&mut self, name: &str, shape: &[usize], values: &[f64]) -> String {
