@@ -43,6 +43,8 @@ pub struct Run {
     left: Left,
     /// Rows visited, in all passes; and examples in the passes that are complete.
     visited: u64,
+    /// Rows that are learned even after a signal.
+    owed: u64,
     before_pass: u64,
     started: Instant,
     learning: Duration,
@@ -102,11 +104,17 @@ impl Run {
             index,
             left: Left::default(),
             visited: 0,
+            owed: 0,
             before_pass: 0,
             started: now,
             learning: Duration::ZERO,
             last: (now, 0),
         }
+    }
+
+    /// The first rows, so many, are learned even after a signal: they were only looked at when it came.
+    pub fn owe(&mut self, rows: u64) {
+        self.owed = rows;
     }
 
     /// Rows so far, counted again in every pass.
@@ -196,7 +204,7 @@ impl Run {
         }
         let labels = self.labels(chunk)?;
         let mut first = 0;
-        while first < chunk.rows && !interrupted() {
+        while first < chunk.rows && !(interrupted() && self.rows() >= self.owed) {
             let last = chunk.rows.min(first + self.until_pause(watch));
             self.learn_block(chunk, &labels, first..last)?;
             self.observe(chunk, &labels, first..last, watch)?;

@@ -111,6 +111,17 @@ fn sides(x: &[f64]) -> Vec<(bool, bool)> {
     x.chunks_exact(FEATURES).map(|row| (row[0] > means[0], (row[2] > means[1]) == (row[3] > means[2]))).collect()
 }
 
+/// A model of these labels, one for each answer to the two questions, in turn.
+fn labelled(name: &str, settings: &str, labels: &[Label]) -> Case {
+    let mut random = Random(11);
+    let x = rows(&mut random, LEARNED, 0.0, false);
+    let targets: Vec<Label> =
+        sides(&x).iter().map(|(a, b)| labels[(usize::from(*a) + 2 * usize::from(*b)) % labels.len()].clone()).collect();
+    let mut learner = Learner::new(plain(settings).unwrap()).unwrap();
+    learner.learn(&Batch::of_f64(&x, FEATURES).labels(&targets)).unwrap();
+    Case::new(name.into(), learner, rows(&mut random, ASKED, 0.0, false))
+}
+
 fn trained(settings: &str, x: &[f64]) -> Learner {
     let mut learner = Learner::new(plain(settings).unwrap()).unwrap();
     let sides = sides(x).into_iter();
@@ -199,6 +210,10 @@ fn special_cases() -> Vec<Case> {
         of("bank", "loss = 'hinge'\noffset = true\nkernel = 'gaussian:auto'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 32\nbudget = 'merge:60'".into()),
         of("bank-of-classes", "loss = 'max_margin'\nkernel = { gaussian = { gamma = [0.3, 1.2] } }\nstep = 'auto'\nbudget = 'merge:60'".into()),
         far("far-from-zero"),
+        labelled("numbered-classes", "loss = 'max_margin'\nkernel = 'gaussian:0.7'", &[9, -4, 1_000_000_007, 2].map(Label::Int)),
+        labelled("mixed-classes", "loss = 'softmax'\nkernel = 'gaussian:0.7'", &["b".into(), Label::Int(7), "é".into()]),
+        labelled("two-names", "loss = 'hinge'\nkernel = 'gaussian:0.7'", &["yes".into(), "no".into()]),
+        labelled("two-numbers", "loss = 'hinge'\nkernel = 'gaussian:0.7'", &[Label::Int(12), Label::Int(5)]),
         untaught("untaught-hinge", "loss = 'hinge'\nkernel = 'gaussian:0.7'"),
         untaught("untaught-classes", "loss = 'softmax'\nkernel = 'linear'\nclasses = ['a', 'b', 'c']"),
     ]
@@ -315,6 +330,7 @@ fn expressible(name: &str) -> bool {
                 | "stretched-polynomial"
                 | "power"
                 | "untaught-hinge"
+                | "two-numbers"
         ),
     }
 }
@@ -367,13 +383,16 @@ fn what_libsvm_cannot_say_is_refused_with_a_reason() {
     let reason = |learner: &Learner| export(learner, To::Libsvm).unwrap_err().to_string();
     let find = |name: &str| cases().into_iter().find(|c| c.name == name).unwrap().learner;
     assert!(reason(&find("gaussian-standard")).contains("own scale"));
-    assert!(reason(&find("bank")).contains("freeze the bank first"));
-    assert!(reason(&find("cut-off")).contains("cut off at 0.5"));
-    assert!(reason(&find("polynomial-standard")).contains("shifted"));
-    assert!(reason(&find("matern32-hinge")).contains("this model's is matern32"));
+    let bank = reason(&find("bank"));
+    for obstacle in ["several widths", "own scale", "--gamma NUMBER --scale none"] {
+        assert!(bank.contains(obstacle), "one message says everything: {bank}");
+    }
+    assert!(reason(&find("cut-off")).contains("off at 0.5"));
+    assert!(reason(&find("polynomial-standard")).contains("shifts the features"));
+    assert!(reason(&find("matern32-hinge")).contains("its kernel is matern32"));
     assert!(reason(&find("sum-hinge")).contains("a sum"));
     assert!(reason(&find("gaussian-max_margin")).contains("several classes"));
-    assert!(reason(&find("gaussian-vector")).contains("this one has 2"));
+    assert!(reason(&find("gaussian-vector")).contains("it has 2 outputs"));
     let x = [0.0, 1.0, 1.0, 0.0f32];
     let learned = |settings: &str, batch: Batch<'_>| {
         let mut learner = Learner::new(plain(settings).unwrap()).unwrap();
@@ -467,10 +486,12 @@ fn json_scores(model: &Value, x: &[f64]) -> Vec<f64> {
 fn json_computes_the_scores() {
     for case in cases() {
         let model: Value = serde_json::from_slice(&export(&case.learner, To::Json).unwrap()).unwrap();
-        assert_eq!((&model["format"], &model["version"]), (&json!("okl model"), &json!(2)));
+        assert_eq!((&model["format"], &model["version"]), (&json!("okl model"), &json!(3)));
         assert_eq!(model["features"], json!(case.learner.features()));
         assert_eq!(model["outputs"], json!(case.learner.outputs()));
         assert_eq!(model["classes"], json!(case.learner.classes()));
+        let signs = answers(&case).filter(|_| case.reads() == Reads::Sign && !case.learner.classes().is_empty());
+        assert_eq!(model["positive"], signs.map_or(Value::Null, |signs| json!(signs[1])), "{}", case.name);
         assert_eq!(model["threshold"].as_f64().is_some(), case.learner.threshold().is_some());
         assert_eq!(&Config::from_value(model["config"].clone()).unwrap(), case.learner.config());
         for (x, z) in case.rows() {
@@ -480,6 +501,16 @@ fn json_computes_the_scores() {
 }
 
 // ------------------------------------------------------------------------------------------- onnxruntime and LIBSVM
+
+/// The labels that decisions are about, in the order of [`decision`].
+fn answers(case: &Case) -> Option<Vec<Label>> {
+    match (case.reads(), case.learner.classes()) {
+        (Reads::Class, classes) => Some(classes.to_vec()),
+        (Reads::Sign, []) => Some(vec![Label::Int(-1), Label::Int(1)]),
+        (Reads::Sign, [first, second]) => Some(vec![first.clone(), second.clone()]),
+        _ => None,
+    }
+}
 
 /// What the scores of a row decide, as an index: a class, a sign, novel or not.
 fn decision(case: &Case, z: &[f64]) -> Option<usize> {
@@ -505,7 +536,7 @@ fn write_case(folder: &Path, case: &Case) -> Value {
     json!({
         "name": case.name, "features": case.learner.features(), "outputs": case.learner.outputs(), "decisions": decisions,
         "threshold": case.learner.threshold(), "libsvm": libsvm.is_some(), "reads": format!("{:?}", case.reads()),
-        "labels": svm_labels(&case.learner), "classes": case.learner.classes(), "config": case.learner.config(),
+        "labels": svm_labels(&case.learner), "answers": answers(case), "classes": case.learner.classes(), "config": case.learner.config(),
     })
 }
 

@@ -68,12 +68,23 @@ def run_onnx(folder, case, x, scores):
     check((decisions is None) == (case["decisions"] is None), name, "a decision is missing or too many")
     if decisions is not None:
         sure = clear(case, scores)
-        check(np.array_equal(decisions[sure].astype(int), np.array(case["decisions"])[sure]), name, "decisions differ")
+        expected = answered(case, case["decisions"])
+        check(decisions.dtype == expected.dtype, name, f"decisions are {decisions.dtype}, not {expected.dtype}")
+        check(np.array_equal(decisions[sure], expected[sure]), name, "decisions differ")
         if case["reads"] == "Class":
-            check(np.array_equal(decisions, found.argmax(axis=1)), name, "ties do not go to the earlier class")
+            check(np.array_equal(decisions, answered(case, found.argmax(axis=1))), name, "ties do not go to the earlier class")
     alone = session.run(["scores"], {"x": x[:1]})[0]
     check(off(alone, scores[:1]) <= 1, name, "one row alone has another score")
     return off(found, scores)
+
+
+def answered(case, decisions):
+    """The labels behind indices: numbers if all labels are, else text; for novelty truth values."""
+    if case["answers"] is None:
+        return np.array(decisions) == 1
+    whole = all(isinstance(label, int) for label in case["answers"])
+    labels = np.array(case["answers"], dtype=np.int64) if whole else np.array([str(label) for label in case["answers"]], dtype=object)
+    return labels[np.array(decisions, dtype=int)]
 
 
 def check_metadata(found, case):

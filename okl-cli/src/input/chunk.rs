@@ -92,6 +92,11 @@ impl Targets {
         Some((at / self.width, at % self.width, self.text(at)?))
     }
 
+    /// Is the first target of a row text?
+    pub fn is_text(&self, row: usize) -> bool {
+        self.text(row * self.width).is_some()
+    }
+
     /// One target as text, if it is.
     pub(super) fn text(&self, at: usize) -> Option<&str> {
         let word = self.texts.get(at)?.checked_sub(1)?;

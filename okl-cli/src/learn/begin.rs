@@ -1,6 +1,6 @@
 //! Before the first row is learned: what there is to learn, and with what.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use okl::config::Config;
 use okl::loss::{Loss, Reads};
@@ -56,6 +56,8 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Course)>> {
         _ if table.contains_key("loss") => Some(task_of(&Config::from_value(Value::Object(table.clone()))?)),
         Some(TaskName::Novelty) => Some(Task::Novelty),
         Some(TaskName::Numbers) => Some(Task::Numbers),
+        // How much memory a term takes depends on the number of classes: it is found from the first rows.
+        Some(TaskName::Classes) if args.settings.memory.is_none() => Some(Task::Classes),
         _ => None,
     };
     let mut course = Course::open(&args.data, &columns, &args.stream, None, known == Some(Task::Novelty))?;
@@ -82,7 +84,10 @@ fn resume(
     }
     let (named, novelty) = (position.schema.is_some(), task_of(learner.config()) == Task::Novelty);
     let mut course = Course::open(&args.data, columns, &args.stream, Some(position), novelty)?;
-    if !named && let Some(features) = course.look(1)?.first().map(|chunk| chunk.features) {
+    if !named
+        && let Some(features) =
+            course.look(|first| first.iter().any(|chunk| chunk.rows > 0), args.show.quiet)?.first().map(|chunk| chunk.features)
+    {
         check_width(&learner, &args.data[0], course.schema(), features)?;
     }
     Ok(Some((learner, course)))
@@ -119,21 +124,34 @@ struct Targets {
     values: HashSet<Label>,
     text: bool,
     several: bool,
+    rows: usize,
 }
 
 impl Targets {
-    /// Of the first [`LOOK`] rows, however they were cut into chunks.
-    fn of(chunks: &[Chunk]) -> Self {
-        let (mut seen, mut left) = (Targets::default(), LOOK);
+    /// Of the first [`LOOK`] rows, or of fewer if these are clear; however they were cut into chunks.
+    fn of<'a>(chunks: impl IntoIterator<Item = &'a Chunk>) -> Self {
+        let mut seen = Targets::default();
         for chunk in chunks {
-            let labels = chunk.targets.labels();
-            let known = labels.into_iter().zip(&chunk.known).take(left).filter(|(_, known)| **known);
-            seen.values.extend(known.map(|(label, _)| label));
-            seen.text |= chunk.targets.first_text().is_some_and(|(row, ..)| row < left);
             seen.several |= chunk.targets.width > 1;
-            left -= left.min(chunk.rows);
+            for (row, label) in chunk.targets.labels().into_iter().enumerate() {
+                if seen.is_enough() {
+                    return seen;
+                }
+                seen.rows += 1;
+                if chunk.known[row] {
+                    seen.text |= chunk.targets.is_text(row);
+                    seen.values.insert(label);
+                }
+            }
         }
         seen
+    }
+
+    /// Would more rows change nothing? Several targets are numbers; text of more than two values is a class; and so are fractions
+    /// of more than two values a number.
+    fn is_enough(&self) -> bool {
+        let fraction = || self.values.iter().any(|value| !matches!(value, Label::Int(_)));
+        self.rows >= LOOK || self.several || (self.values.len() > 2 && fraction())
     }
 
     /// What the targets are taken for, and why. Text and two values are classes, other targets are numbers. LIBSVM writes
@@ -176,7 +194,11 @@ pub fn more_classes(args: &Learn) -> &'static str {
 /// Looks at the first rows, chooses what was not given, says so, and builds the learner.
 fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, course: &mut Course) -> anyhow::Result<Option<Learner>> {
     let format = course.format();
-    let first = course.look(if known.is_some() { 1 } else { LOOK })?;
+    let enough = |first: &VecDeque<Chunk>| match known {
+        Some(_) => first.iter().any(|chunk| chunk.rows > 0),
+        None => Targets::of(first).is_enough(),
+    };
+    let first = course.look(enough, args.show.quiet)?;
     if first.is_empty() {
         return Ok(None);
     }

@@ -1,6 +1,8 @@
 //! The rows in the order in which they are learned: pass after pass, as the file has them or in orders drawn at random.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 
@@ -9,8 +11,14 @@ use crate::input::{Chunk, Files, Format, Options, Places, ReadAhead, Schema, Who
 use crate::random;
 use crate::run::interrupted;
 use crate::store::{Position, Way};
+use crate::table::note;
 use crate::usage::usage;
 
+/// How long to wait for the first rows before saying what is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Said to who waits.
+const WAITING: &str =
+    "waiting for up to 1,024 rows to see what the target is;\n  --task classes or --task numbers learns from the first row on";
 /// Chunks that are parsed ahead of the learner.
 const AHEAD: usize = 4;
 /// Rows of a chunk that is taken out of a shuffled file.
@@ -120,16 +128,30 @@ impl Course {
         }
     }
 
-    /// The first rows, at least so many unless the pass has fewer; they will be handed out all the same.
+    /// The first rows until they are enough, the pass ends or a signal comes. They will be handed out all the same, also after a
+    /// signal. Who waits for more rows is told why, unless `quiet`.
     ///
     /// # Errors
     /// Those of the reader.
-    pub fn look(&mut self, rows: usize) -> anyhow::Result<&[Chunk]> {
-        while self.looked.iter().map(|c| c.rows).sum::<usize>() < rows {
-            let Some(chunk) = self.read()? else { break };
+    pub fn look(&mut self, enough: impl Fn(&VecDeque<Chunk>) -> bool, quiet: bool) -> anyhow::Result<&[Chunk]> {
+        let (begun, told) = (Instant::now(), Cell::new(quiet));
+        while !enough(&self.looked) {
+            let some = self.looked.iter().any(|chunk| chunk.rows > 0);
+            let waiting = || {
+                if some && begun.elapsed() > PATIENCE && !told.replace(true) {
+                    note(WAITING);
+                }
+                interrupted()
+            };
+            let Some(chunk) = self.read(waiting)? else { break };
             self.looked.push_back(chunk);
         }
         Ok(self.looked.make_contiguous())
+    }
+
+    /// Rows that have been looked at and not handed out: they are learned even after a signal.
+    pub fn looked_at(&self) -> u64 {
+        self.looked.iter().map(|chunk| chunk.rows as u64).sum()
     }
 
     /// The next rows; nothing after the last pass, or when interrupted.
@@ -138,10 +160,10 @@ impl Course {
     /// Those of the reader.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> anyhow::Result<Option<Chunk>> {
-        while !interrupted() {
+        while !interrupted() || !self.looked.is_empty() {
             let chunk = match self.looked.pop_front() {
                 Some(chunk) => Some(chunk),
-                None => self.read()?,
+                None => self.read(interrupted)?,
             };
             if let Some(chunk) = chunk {
                 self.before += self.handed;
@@ -258,9 +280,9 @@ impl Course {
     }
 
     /// The next rows of this pass.
-    fn read(&mut self) -> anyhow::Result<Option<Chunk>> {
+    fn read(&mut self, stop: impl Fn() -> bool) -> anyhow::Result<Option<Chunk>> {
         let chunk = match &mut self.rows {
-            Rows::Streamed(chunks) => chunks.next_unless(interrupted).transpose()?,
+            Rows::Streamed(chunks) => chunks.next_unless(stop).transpose()?,
             Rows::Shuffled { whole, order, next, .. } => {
                 let from = std::mem::replace(next, order.len().min(*next + DRAWN));
                 let mut chunk = whole.gather(&order[from.min(*next)..*next]);

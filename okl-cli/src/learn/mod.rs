@@ -44,6 +44,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     let predictions = args.show.predictions.as_ref().map(create).transpose()?;
     let asked = learner.config().clone();
     let mut run = Run::new(learner, task);
+    run.owe(course.looked_at());
     let all_rows = recall(args, &mut run, &course)?;
     let mut session = Session {
         args,

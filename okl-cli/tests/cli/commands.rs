@@ -151,3 +151,58 @@ fn completions_and_manual_are_generated() {
         assert!(succeed(&[command, "--help"]).0.contains("Exit codes: 0 done; 1 "), "{command}");
     }
 }
+
+/// Runs a line of a shell with `okl` on the path.
+#[cfg(unix)]
+fn shell(line: &str, folder: &Folder) -> std::process::Output {
+    let path = std::path::Path::new(env!("CARGO_BIN_EXE_okl")).parent().unwrap().to_path_buf();
+    let paths =
+        std::env::join_paths([path].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap()))).unwrap();
+    std::process::Command::new("sh").args(["-c", line]).current_dir(folder.path("")).env("PATH", paths).output().unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn examples_of_the_help_work_as_written() {
+    let folder = Folder::new("examples");
+    let plain = ring(300).replacen("where", "label", 1);
+    let names = |i: usize| if i == 0 { "id,\"name, first\"".into() } else { format!("{i},Ann") };
+    let named: String = plain.lines().enumerate().map(|(i, line)| format!("{line},{}\n", names(i))).collect();
+    folder.write("test.csv", &named);
+    for name in ["monday.csv", "tuesday.csv", "more.csv", "new.csv"] {
+        folder.write(name, &plain);
+    }
+    folder.write("houses.csv", numbers(200).replacen(",u,v", ",price,rooms", 1));
+    folder.write("traffic.csv", numbers(200));
+    let mut run = 0;
+    for command in ["", "demo", "learn", "predict", "inspect", "freeze", "export", "reproduce"] {
+        let help = succeed(&[command, "--help"][usize::from(command.is_empty())..]).0;
+        let examples = help.split_once("Examples:\n").unwrap_or_else(|| panic!("{command}: {help}")).1;
+        for line in examples.lines().map(str::trim).take_while(|line| !line.is_empty()) {
+            assert!(line.chars().count() < 80, "{line}");
+            folder.write("data.csv", if line.contains("--ignore") { &named } else { &plain });
+            let output = shell(line, &folder);
+            assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+            run += 1;
+        }
+    }
+    assert!(run >= 18, "{run}");
+}
+
+#[test]
+fn the_short_help_has_what_most_people_need_and_the_long_one_all() {
+    let name = |line: &str| {
+        let flag = line.trim_start().trim_start_matches("-o, ").strip_prefix("--")?;
+        Some(flag[..flag.find(' ').unwrap_or(flag.len())].to_owned())
+    };
+    let flags = |help: &str| help.lines().filter_map(name).collect::<Vec<String>>();
+    let (short, long) = (succeed(&["learn", "-h"]).0, succeed(&["learn", "--help"]).0);
+    let few = flags(&short);
+    assert!(few.len() <= 15 && ["target", "output", "resume"].iter().all(|flag| few.contains(&(*flag).to_owned())), "{few:?}");
+    assert!(flags(&long).len() > 60, "{:?}", flags(&long));
+    // A flag is explained by more than two words.
+    for pair in long.lines().collect::<Vec<_>>().windows(2).filter(|pair| name(pair[0]).is_some()) {
+        assert!(pair[1].split_whitespace().count() > 2, "{pair:?}");
+    }
+    assert!(succeed(&["man", "learn"]).0.contains("Examples"), "the manual has them, too");
+}

@@ -68,3 +68,19 @@ fn what_a_newer_okl_remembers_is_not_guessed() {
     let model = folder.write("m.okl", learner(br#"{"rows": "seven"}"#).to_bytes());
     fail(&["predict", &model, &folder.write("ring.csv", ring(5))], 1, &["m.okl", "written by an incompatible version of okl"]);
 }
+
+#[test]
+fn one_message_says_what_libsvm_cannot_express_and_what_it_says_works() {
+    let folder = Folder::new("libsvm");
+    let text = ring(300).replace("inside", "7").replace("outside", "-3");
+    let (data, model, out) = (folder.write("ring.csv", text), folder.path("m.okl"), folder.path("m.model"));
+    succeed(&["learn", &data, "--target", "where", "--quiet", "-o", &model]);
+    fail(
+        &["export", &model, "--to", "libsvm", "-o", &out],
+        1,
+        &["several widths", "own scale", "--gamma NUMBER --scale none", "onnx"],
+    );
+    succeed(&["learn", &data, "--target", "where", "--quiet", "--gamma", "1", "--scale", "none", "-o", &model]);
+    succeed(&["export", &model, "--to", "libsvm", "-o", &out]);
+    assert!(folder.read("m.model").contains("\nlabel 7 -3\n") || folder.read("m.model").contains("\nlabel -3 7\n"));
+}

@@ -333,6 +333,77 @@ fn ctrl_c_finishes_the_block_writes_the_model_and_says_so() {
     assert!(bytes(&end) == bytes(&whole));
 }
 
+/// A command that is fed row by row and read line by line.
+struct Piped {
+    child: std::process::Child,
+    stdin: Option<std::process::ChildStdin>,
+    out: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
+}
+
+impl Piped {
+    fn new(args: &[&str]) -> Self {
+        let mut child = okl(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let out = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+        Piped { stdin: child.stdin.take(), out, child }
+    }
+
+    fn send(&mut self, text: &str) {
+        std::io::Write::write_all(self.stdin.as_mut().unwrap(), text.as_bytes()).unwrap();
+    }
+
+    fn line(&mut self) -> String {
+        self.out.next().unwrap().unwrap()
+    }
+}
+
+#[test]
+fn rows_flow_as_soon_as_the_task_is_clear() {
+    let three = "a,b,y\n1,2,red\n2,1,blue\n3,3,green\n";
+    let numbers = "a,b,y\n1,2,0.5\n2,1,1.5\n3,3,2.5\n";
+    let two = "a,b,y\n1,2,0\n2,1,1\n3,3,0\n";
+    let both = "a,b,y\n1,2,0\n2,1,1\n";
+    for (rows, flags) in [
+        (three, &["--target", "y"][..]),
+        (numbers, &["--target", "y"]),
+        (both, &["--target", "b,y"]),
+        (two, &["--target", "y", "--task", "classes"]),
+        (two, &["--target", "y", "--task", "numbers"]),
+        (two, &["--target", "y", "--loss", "hinge"]),
+        (two, &["--task", "novelty", "--ignore", "y"]),
+    ] {
+        let mut piped = Piped::new(&[&["learn", "-", "--quiet", "--predictions", "-"], flags].concat());
+        piped.send(rows);
+        // The writer is still there: each row is answered before the next one comes.
+        assert!(piped.line().starts_with("line,"), "{flags:?}");
+        for row in 1..rows.lines().count() {
+            assert!(piped.line().starts_with(&format!("{},", row + 1)), "{flags:?}");
+        }
+        piped.send("4,4,1\n");
+        assert!(piped.line().starts_with(&format!("{},", rows.lines().count() + 1)), "{flags:?}");
+        drop(piped.stdin.take());
+        assert!(piped.child.wait().unwrap().success(), "{flags:?}");
+    }
+}
+
+#[test]
+fn rows_that_were_only_looked_at_are_learned_after_a_signal() {
+    let folder = Folder::new("looked");
+    let model = folder.path("m.okl");
+    let rows: String = (0..500).map(|i| format!("{},{},{}\n", i % 7, i % 5, i % 2)).collect();
+    let mut piped = Piped::new(&["learn", "-", "--target", "y", "-o", &model, "--predictions", "-"]);
+    piped.send(&format!("a,b,y\n{rows}"));
+    // Two values may be classes or the first of many numbers: it says that it waits for more.
+    let mut said = std::io::BufReader::new(piped.child.stderr.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+    assert!(line.contains("waiting for up to 1,024 rows"), "{line}");
+    interrupt(piped.child.id());
+    assert_eq!(piped.child.wait().unwrap().code(), Some(130));
+    assert_eq!(piped.out.by_ref().count(), 501, "a header and every row");
+    let model: serde_json::Value = serde_json::from_str(&succeed(&["inspect", &model, "--json"]).0).unwrap();
+    assert!(model["rows"] == 501 && model["examples"].as_u64() >= Some(499), "{model}");
+}
+
 #[test]
 fn ctrl_c_is_heard_while_nothing_comes() {
     let folder = Folder::new("silence");
