@@ -283,7 +283,11 @@ BAD_SETTINGS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"loss": 3}, ValueError, "loss: expected a name or a table, found 3"),
     ({"loss": object()}, TypeError, "loss: cannot read a object as a setting"),
     ({"loss": b"hinge"}, TypeError, "loss: cannot read a bytes as a setting"),
-    ({"eta": 0.5}, ValueError, "eta: belongs to `step`, which is not given; say for instance step = constant:eta=0.5"),
+    (
+        {"eta": 0.5},
+        ValueError,
+        "eta: belongs to `step`, which is not given; say for instance step = constant:eta=0.5",
+    ),
     ({"budget": "window", "terms": 1.5}, ValueError, "budget: .*1.5"),
     ({"budget": "window", "terms": 0}, ValueError, "budget: terms must be > 0, found 0"),
     ({"budget": "window", "terms": -3}, ValueError, "budget: .*-3"),

@@ -22,7 +22,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"loss": "logistic", "kernel": "gaussian", "budget": "merge:30", "scale": "standard", "warmup": 64},
     {
         "loss": "perceptron",
-        "kernel": "polynomial",
+        "kernel": "exponential:0.5",
         "lam": 0.0,
         "step": "constant:1",
         "budget": "forgetron:40",

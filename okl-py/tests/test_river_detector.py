@@ -34,14 +34,21 @@ def test_the_score_is_threshold_over_threshold_and_score():
     assert 0.99 < detector.score_one({"a": 1e6}) <= 1.0
 
 
-def test_scores_below_zero_are_more_novel_still():
-    """A linear kernel has such scores: the order is kept, and there is no jump at 0."""
+@pytest.mark.parametrize("shift", [3.0, 0.0], ids=["threshold above 0", "threshold below 0"])
+def test_scores_of_either_sign(shift):
+    """A linear kernel has them: scores are not negative, alerts are above 0.5, and the order is kept."""
     detector = okl.river.NoveltyDetector(kernel="linear", scale="none", warmup=20)
-    for _ in range(100):
-        detector.learn_one({"a": 1.0})
-    scores = [detector.score_one({"a": a}) for a in (2.0, 1.0, 1e-9, -1e-9, -1.0, -2.0)]
-    assert scores == sorted(scores)
-    assert scores[2] == pytest.approx(1.0) == scores[3]
+    rng = random.Random(3)
+    for _ in range(500):
+        detector.learn_one({"a": rng.gauss(shift, 1.0)})
+    assert (detector.learner.threshold > 0) == (shift > 0)
+    places = [{"a": a / 4} for a in range(-40, 41)]
+    scores = [detector.score_one(x) for x in places]
+    assert min(scores) >= 0.0
+    assert [score > 0.5 for score in scores] == [detector.is_novel_one(x) for x in places]
+    assert len({score > 0.5 for score in scores}) == 2
+    by_score = sorted(places, key=detector.score_one)
+    assert by_score in (places, places[::-1])
 
 
 def test_what_is_far_is_more_novel():

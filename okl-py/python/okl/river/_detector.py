@@ -14,9 +14,6 @@ from okl.river._features import as_frame, as_series
 if TYPE_CHECKING:
     import pandas as pd
 
-LEAST = 1e-12
-"""The least threshold that scores are measured by; NORMA's may reach 0."""
-
 
 class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
     """A novelty detector that raises alerts at the rate that was asked for.
@@ -24,7 +21,8 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
     `score_one` is `threshold / (threshold + score)`: between 0 and 1, the higher, the more novel; above 0.5 for
     an alert, 1 for a row unlike anything before. The threshold follows the stream, so that a fraction `nu` of
     the rows that are learned are alerts. It is there after the first `warmup` rows; until then `score_one` is
-    0, and nothing is an alert.
+    0, and nothing is an alert. With a kernel that can be negative (linear, polynomial) scores are still at least
+    0 and above 0.5 for an alert, but can exceed 1.
 
     River's filters take this score: `anomaly.QuantileFilter(detector, q=0.98)` and
     `anomaly.ThresholdFilter(detector, threshold=0.7)`. A filter that keeps rows from the detector should keep
@@ -151,6 +149,8 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         [score], threshold = scores, self.learner.threshold
         if threshold is None:
             return 0.0
-        threshold = max(threshold, LEAST)
-        # Below 0, which only kernels that can be negative reach, the curve goes on as its tangent at 0.
+        if threshold <= 0.0:  # where kernels can be negative: an S-shaped curve through 0.5 at the threshold
+            beyond = threshold - score
+            return 0.5 + 0.5 * beyond / (1.0 + abs(beyond))
+        # A score below 0 is more novel than 1: the curve goes on as its tangent at 0.
         return threshold / (threshold + score) if score > 0.0 else 1.0 - score / threshold
