@@ -42,10 +42,11 @@ pub fn check_deflated(case: &Case, deflate: f64) -> Result<(), Failure> {
 
 /// c = 1 - eta lambda omega'(|f|)/|f| with the true |f|, for the regularisers that ask for it.
 fn shrinking(run: &Run, seen: &Seen, t: usize) -> Result<(), Failure> {
-    if !seen.learned || run.config.regulariser.is_square() || run.config.allow_overshoot {
+    let forgetron = matches!(run.config.budget(), BudgetRule::Forgetron { .. }); // shrinks f by a rule of its own
+    if !seen.learned || run.config.regulariser.is_square() || run.config.allow_overshoot || forgetron {
         return Ok(());
     }
-    for (h, shadow) in run.shadows.iter().enumerate() {
+    for (h, shadow) in run.shadows.iter().enumerate().filter(|(h, _)| !run.rests(*h)) {
         let head = &run.learner.engine().heads()[h];
         let n = run.points.inner(&shadow.shape, &shadow.live, &shadow.live).max(0.0);
         let slack = 2.0 * shadow.norm_slack + 1e-6 * n;
@@ -54,7 +55,11 @@ fn shrinking(run: &Run, seen: &Seen, t: usize) -> Result<(), Failure> {
         }
         let keep = |n: f64| (1.0 - head.eta() * head.lambda() * run.config.regulariser.pull(n.sqrt())).max(0.0);
         let (a, b) = (keep(n - slack), keep(n + slack));
-        let (found, _) = head.last_update();
+        let (found, alpha) = head.last_update();
+        let quiet = alpha.iter().all(|a| *a == 0.0);
+        if run.config.shrink == okl::head::Shrink::OnUpdate && quiet {
+            continue;
+        }
         if found < a.min(b) - 1e-6 || found > a.max(b) + 1e-6 {
             let text = format!("head {h}: f shrinks by {found}, by the true |f| = {:e} it is {}", n.sqrt(), keep(n));
             return fail("regulariser", t, text);
@@ -82,6 +87,7 @@ fn walk(case: &Case, run: &mut Run) -> Result<(), Failure> {
         if n <= 30 || t + 1 == n || rng.chance(8.0 / n as f64) {
             functions(run, &mut rng, t)?;
             norms(run, t)?;
+            scalars(run, t)?;
             alerts.certificate(run, t)?;
         }
     }
@@ -112,20 +118,20 @@ fn scores(run: &Run, seen: &Seen, weights: &[f64], t: usize) -> Result<(), Failu
     Ok(())
 }
 
-/// A step is left out only where it would not be finite: far from it, none is.
+/// A step is left out only where it would not be finite (|f|² from about 1e150 on, so that its products are): far from it, none is.
 fn skips(run: &Run, before: u64, t: usize) -> Result<(), Failure> {
-    if run.learner.skipped() == before {
+    if run.learner.skipped() == before || run.points.largest_diagonal() > 1e38 {
         return Ok(());
     }
     let row = &run.case.rows[t];
     let y = if let Target::Numbers(y) = &row.y { norm(y) } else { 1.0 };
     let x = row.x.iter().fold(0.0f64, |a, v| a.max(v.abs()));
-    let least = run.shadows.iter().map(|s| s.history).fold(f64::INFINITY, f64::min);
+    let least = run.shadows.iter().filter(|s| !s.resting).map(|s| s.history).fold(f64::INFINITY, f64::min);
     if run.shadows.len() > 1 && least < 1e6 && y < 1e6 && row.weight < 1e6 && x < 1e4 {
         return fail("bank stopped", t, format!("all heads skip a step, though the smallest has sum |alpha| sqrt k = {least:e}"));
     }
     let largest = run.shadows.iter().map(|s| s.history).fold(0.0, f64::max);
-    if largest < 1e100 && y < 1e100 && row.weight < 1e100 && x < 1e4 {
+    if largest * y.max(1.0) * row.weight.max(1.0) < 1e50 && x < 1e4 {
         return fail("skipped", t, format!("a step was skipped; sum |alpha| sqrt k = {largest:e}, |y| = {y:e}, |x| = {x:e}"));
     }
     Ok(())
@@ -150,6 +156,27 @@ fn standing(run: &Run, t: usize) -> Result<(), Failure> {
         if now.saturating_sub(oldest) > steps {
             return fail("age", t, format!("age:{steps}, a term written at {oldest} lives at {now}"));
         }
+    }
+    Ok(())
+}
+
+/// The means of b and theta that go with an average, and what novelty is held against.
+fn scalars(run: &Run, t: usize) -> Result<(), Failure> {
+    for (h, shadow) in run.shadows.iter().enumerate().filter(|(_, s)| s.average != okl::head::Average::None) {
+        let (own, kept) = (&shadow.means.0, &shadow.offset[1]);
+        let apart = own.iter().zip(kept).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let size = norm(own).max(norm(kept)).max(norm(&shadow.offset[0]));
+        if !within(apart, 1e-9 * size + 1e-300) {
+            return fail("mean of b", t, format!("head {h}: {kept:?}, counted {own:?}"));
+        }
+    }
+    let Some(threshold) = run.learner.threshold().filter(|_| !run.tracked()) else { return Ok(()) };
+    let shadow = &run.shadows[0];
+    let theta = run.learner.theta();
+    let fixed = matches!(run.config.loss, okl::loss::AnyLoss::Novelty { .. });
+    let expected = if shadow.average == okl::head::Average::None || fixed { theta } else { shadow.means.1 };
+    if !fixed && !within((threshold - expected).abs(), 1e-9 * theta.abs().max(expected.abs()).max(1.0)) {
+        return fail("threshold", t, format!("{threshold}, expected {expected}, theta {theta}"));
     }
     Ok(())
 }
@@ -318,7 +345,7 @@ fn norms(run: &Run, t: usize) -> Result<(), Failure> {
         let kept = head.norm2();
         let mass = run.points.mass(&shadow.shape, &shadow.live).max(shadow.history);
         let slack = 2.0 * shadow.norm_slack + 1e-12 * mass * mass + 1e-6 * kept;
-        let exact = head.truncation_error() == 0.0 || run.under_smd();
+        let exact = head.truncation_error() == 0.0 || run.under_smd() || !run.config.regulariser.is_square();
         if !within(true_norm - slack, kept) || (exact && !within(kept, true_norm + slack)) {
             let text = format!("head {h}: norm2 {kept:e}, by the Gram matrix {true_norm:e}, rounding {slack:e}, exact {exact}");
             return fail("norm", t, text);
@@ -398,6 +425,11 @@ impl Seen {
 }
 
 impl Run<'_> {
+    /// Has a head of a bank diverged, and does it rest?
+    pub fn rests(&self, h: usize) -> bool {
+        self.learner.engine().bank().is_some_and(|bank| bank.rests(h))
+    }
+
     /// Is there a threshold of its own for the averaged score?
     pub fn tracked(&self) -> bool {
         self.learner.engine().heads()[0].tracker().is_some()

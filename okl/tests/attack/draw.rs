@@ -33,10 +33,14 @@ pub fn one(rng: &mut Rng, family: &'static str, seed: u64) -> Case {
     settings.insert("lambda", format!("{lambda:?}"));
     settings.insert("step", quoted(&step(rng, lambda)));
     budget(rng, &mut settings);
-    let reads = suit_budget(rng, lambda, reads, &mut settings);
+    let mut reads = suit_budget(rng, lambda, reads, &mut settings);
     extras(rng, family, reads, &mut settings);
     if family == "bank" {
         leave_out(rng, &mut settings);
+        if rng.chance(0.1) {
+            diverging(&mut settings);
+            reads = Reads::Numbers(1);
+        }
     }
     let mut reads = operator(rng, family, reads, &mut settings);
     if reads == Reads::Sign && rng.chance(0.3) {
@@ -234,6 +238,21 @@ fn extras(rng: &mut Rng, family: &str, reads: Reads, settings: &mut Settings) {
         settings.insert("scale", quoted("standard"));
     }
     settings.insert("warmup", format!("{}", rng.pick(&[2, 4, 16, 32])));
+}
+
+/// A bank of which some heads diverge: those whose kernel is wide.
+fn diverging(settings: &mut Settings) {
+    for (name, value) in [
+        ("loss", "\"squared\""),
+        ("kernel", "{\"gaussian\": {\"gamma\": [0.001, 1000.0]}}"),
+        ("step", "\"constant:300\""),
+        ("lambda", "1e-5"),
+    ] {
+        settings.insert(name, value.to_string());
+    }
+    for name in ["implicit", "theta0", "threshold", "operator", "classes"] {
+        settings.remove(name);
+    }
 }
 
 /// What a bank is left to choose.

@@ -60,10 +60,16 @@ pub struct Shadow {
     pub live_trace: Function,
     /// The offset, and that of the average.
     pub offset: [Vec<f64>; 2],
+    /// The means of b and theta over the hypotheses before each update.
+    pub means: (Vec<f64>, f64),
     /// sum |alpha| sqrt k over all updates, shrunk as f is: what roundings are relative to.
     pub history: f64,
     /// The largest that `history` has been.
     pub peak: f64,
+    /// Has the head ever diverged and been set back?
+    pub rested: bool,
+    /// Does it rest now?
+    pub resting: bool,
     /// How far the norm that is kept may be from the true one by rounding.
     pub norm_slack: f64,
 }
@@ -148,7 +154,7 @@ impl<'a> Run<'a> {
         }
         let one = |(j, &v): (usize, &f64)| {
             let moved = (v - shift.get(j).copied().unwrap_or(0.0)) * factor.get(j).copied().unwrap_or(1.0);
-            let limit = self.learner.limit().unwrap_or(f64::INFINITY).min(f64::from(okl::batch::LARGEST));
+            let limit = self.learner.limit().unwrap_or(f64::INFINITY).min(okl::batch::LARGEST);
             moved.clamp(-limit, limit) as f32
         };
         x.iter().enumerate().map(one).collect()
@@ -210,7 +216,11 @@ impl<'a> Run<'a> {
         let t = self.learner.examples();
         for (h, shadow) in self.shadows.iter_mut().enumerate() {
             let head = &self.learner.engine().heads()[h];
-            if seen.learned {
+            shadow.resting = self.learner.engine().bank().is_some_and(|bank| bank.rests(h));
+            if shadow.resting {
+                shadow.set_back();
+            } else if seen.learned {
+                shadow.average_scalars(t, seen.theta);
                 let (keep, alpha) = head.last_update();
                 shadow.advance(&self.points, t, keep, &alpha, seen.point);
             }
@@ -248,7 +258,7 @@ impl<'a> Run<'a> {
         let f = if voice.mean { &shadow.live_mean } else { &shadow.live };
         let offset = norm(&shadow.offset[usize::from(voice.mean)]);
         // Coefficients of an average are differences of larger numbers of f64.
-        let carried = 1e-13 * if voice.mean { shadow.peak } else { shadow.history } * self.points.reach(&shadow.shape, point);
+        let carried = 1e-12 * if voice.mean { shadow.peak } else { shadow.history } * self.points.reach(&shadow.shape, point);
         self.points.rounding(&shadow.shape, f, point) + 1e-13 * offset + carried
     }
 }
@@ -286,20 +296,41 @@ impl Shadow {
             live_mean: Function::default(),
             live_trace: Function::default(),
             offset: [Vec::new(), Vec::new()],
+            means: (Vec::new(), 0.0),
             history: 0.0,
             peak: 0.0,
+            rested: false,
+            resting: false,
             norm_slack: 0.0,
         }
+    }
+
+    /// A head of a bank that diverged starts again from f = 0.
+    fn set_back(&mut self) {
+        *self = Self { rested: true, resting: true, ..Self::new(self.shape.clone(), self.average) };
+    }
+
+    /// The weight of the hypothesis before update t in the average.
+    fn omega(&self, t: u64) -> f64 {
+        match self.average {
+            Average::None => 0.0,
+            Average::Uniform => 1.0 / t as f64,
+            Average::Exponential { rate } => rate.max(1.0 / t as f64),
+        }
+    }
+
+    /// b and theta before the update enter their means.
+    fn average_scalars(&mut self, t: u64, theta: f64) {
+        let omega = self.omega(t);
+        self.means.0.resize(self.offset[0].len(), 0.0);
+        self.means.0.iter_mut().zip(&self.offset[0]).for_each(|(m, b)| *m += omega * (b - *m));
+        self.means.1 += omega * (theta - self.means.1);
     }
 
     /// f <- keep f + k(x, .) alpha; before it, f enters its average.
     fn advance(&mut self, points: &Points, t: u64, keep: f64, alpha: &[f64], point: usize) {
         let rounding = points.rounding(&self.shape, &self.live, point);
-        let omega = match self.average {
-            Average::None => 0.0,
-            Average::Uniform => 1.0 / t as f64,
-            Average::Exponential { rate } => rate.max(1.0 / t as f64),
-        };
+        let omega = self.omega(t);
         if omega > 0.0 {
             self.full_mean.scale(1.0 - omega);
             self.full_mean.add_scaled(&self.full, omega);

@@ -39,18 +39,9 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 /// Checks that are known to fail, with the reason: counted, not failed on.
-const SWITCHED_OFF: [(&str, &str); 11] = [
-    ("alert rate", "the tracker's clamp is not logged; digits of the bound are lost with tiny weights"),
-    ("bank stopped", "one diverging head stops a bank"),
-    ("certified", "with a bank or an average the certified error is exceeded"),
+const SWITCHED_OFF: [(&str, &str); 2] = [
     ("kernel beyond f32", "a kernel value that is infinite in single precision is not refused"),
-    ("norm", "the upper bound after a drop loses its digits where the norm before the drop is small"),
     ("refused rows", "an id that names another x is refused"),
-    ("regret of the bank", "losses of voices are taken for those of heads"),
-    ("regulariser", "f shrinks by an upper bound of |f| after a drop"),
-    ("skipped", "steps are skipped where the state is finite"),
-    ("truncation", "residuals of near-duplicates vanish in f32; the Forgetron's shrink"),
-    ("truncation at a point", "as truncation"),
 ];
 
 /// What was run and found.

@@ -99,7 +99,7 @@ impl Ledger {
         if (bank.loss() - self.bank).abs() > rounding && !near(bank.loss(), self.bank) {
             return fail("bank's loss", t, format!("kept {}, counted {}", bank.loss(), self.bank));
         }
-        for (v, voice) in run.voices.iter().enumerate().filter(|(_, voice)| !voice.mean) {
+        for (v, voice) in run.voices.iter().enumerate().filter(|(_, voice)| !voice.mean && !run.shadows[voice.head].rested) {
             let apart = (bank.losses()[v] - self.losses[voice.head]).abs();
             if apart > self.roundings[voice.head] && !near(bank.losses()[v], self.losses[voice.head]) {
                 let text = format!("voice {v}: kept {}, counted {}", bank.losses()[v], self.losses[voice.head]);
