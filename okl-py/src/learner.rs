@@ -47,7 +47,7 @@ type Vector<'py> = Bound<'py, PyArray1<f64>>;
 ///         (sigma), nu_huber (nu, sigma_rule), quantile (q). Default "hinge".
 ///     step
 ///         constant (eta), inverse_sqrt (eta), decay (eta, tau), theorem1 (bound, radius, horizon), theorem2, pegasos (t0),
-///         linear (eta, horizon), smd (eta, mu, decay, floor, cap, preset). Default "auto": several side by side.
+///         linear (eta, horizon), normalised (eta, tau), smd (eta, mu, decay, floor, cap, preset). Default "auto": several side by side.
 ///     budget
 ///         unlimited; window, transfer, merge, forgetron (terms); age (steps); olok (exponent); weight (tolerance);
 ///         certified (error). Default merge, or transfer if the kernel is not Gaussian, of 1000 terms.

@@ -43,7 +43,7 @@ pub struct Settings {
     /// The kernel: linear, polynomial, gaussian, exponential, matern32, matern52 or rational_quadratic
     #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub kernel: Option<String>,
-    /// The step size: auto, constant, inverse_sqrt, theorem1, theorem2, decay, linear, pegasos or smd, as in decay:eta=1,tau=1000
+    /// The step size: auto, constant, inverse_sqrt, theorem1, theorem2, decay, linear, pegasos, normalised or smd, as in decay:eta=1,tau=1000
     ///
     /// With auto, which is the default, several step sizes learn side by side and the ones that err least count most.
     #[arg(long, hide_short_help = true, help_heading = "Learner")]

@@ -19,7 +19,7 @@ Loss = Literal[
     "squared", "absolute", "epsilon", "nu_epsilon", "huber", "nu_huber", "quantile",
 ]  # fmt: skip
 Step = Literal[
-    "auto", "constant", "inverse_sqrt", "decay", "theorem1", "theorem2", "pegasos", "linear", "smd"
+    "auto", "constant", "inverse_sqrt", "decay", "theorem1", "theorem2", "pegasos", "linear", "normalised", "smd"
 ]  # fmt: skip
 Budget = Literal[
     "unlimited", "window", "transfer", "merge", "forgetron", "age", "olok", "weight", "certified"
