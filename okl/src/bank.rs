@@ -19,7 +19,7 @@
 //! heads start again, from f = 0 and with a share of the weight that is handed out anew. A step that no head can take is taken by
 //! none, and then no head is set back.
 
-use crate::head::Voice;
+use crate::head::{Example, Voice};
 use crate::loss::{Loss, Reads};
 use crate::recent::follow;
 
@@ -143,11 +143,11 @@ impl Bank {
     pub(crate) fn learn<'a, L: Loss>(
         &mut self,
         loss: &L,
-        y: &[f64],
-        weight: f64,
+        example: &Example<'_>,
         own: f64,
         voices: impl Iterator<Item = Voice<'a>>,
     ) {
+        let Example { y, weight, new_class, .. } = *example;
         self.judged.clear();
         let mut awake = 0;
         for ((voice, total), weight_of) in voices.zip(&mut self.losses).zip(&mut self.weights) {
@@ -161,7 +161,8 @@ impl Bank {
                 continue;
             }
             awake += 1;
-            self.judged.push(judge(loss.reads(), voice.scores, y).map_or(lost, |wrong| weight * wrong).min(f64::MAX));
+            let wrong = judge(loss.reads(), voice.scores, y).map(|wrong| wrong || new_class);
+            self.judged.push(wrong.map_or(lost, |wrong| weight * f64::from(u8::from(wrong))).min(f64::MAX));
         }
         self.loss = (self.loss + own).min(f64::MAX);
         self.examples += 1.0;
@@ -190,14 +191,20 @@ impl Bank {
     }
 }
 
-/// Is the decision wrong? None where scores decide nothing.
-fn judge(reads: Reads, scores: &[f64], y: &[f64]) -> Option<f64> {
-    let wrong = match reads {
-        Reads::Sign => scores[0] * y[0] <= 0.0,
-        Reads::Class => (0..scores.len()).fold(0, |best, c| if scores[c] > scores[best] { c } else { best }) as f64 != y[0],
-        _ => return None,
-    };
-    Some(f64::from(u8::from(wrong)))
+/// The place of the largest score, the earlier one of equals.
+pub(crate) fn decision(scores: &[f64]) -> usize {
+    (0..scores.len()).fold(0, |best, c| if scores[c] > scores[best] { c } else { best })
+}
+
+/// Is the decision wrong? None where scores decide nothing. The rival of a class that is alone is a class not yet seen, whose
+/// score is 0.
+fn judge(reads: Reads, scores: &[f64], y: &[f64]) -> Option<bool> {
+    match reads {
+        Reads::Sign => Some(scores[0] * y[0] <= 0.0),
+        Reads::Class if scores.len() == 1 => Some(scores[0] <= 0.0),
+        Reads::Class => Some(decision(scores) as f64 != y[0]),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -213,7 +220,8 @@ mod tests {
 
     fn hear(bank: &mut Bank, losses: [f64; 3]) {
         let voices = losses.iter().map(|l| Voice { scores: &[0.0], loss: Some(*l), rests: l.is_nan() });
-        bank.learn(&AnyLoss::Squared {}, &[0.0], 1.0, 0.0, voices);
+        let example = Example { t: 1, y: &[0.0], weight: 1.0, values: &[1.0], new_class: false };
+        bank.learn(&AnyLoss::Squared {}, &example, 0.0, voices);
     }
 
     #[test]
@@ -280,12 +288,27 @@ mod tests {
         assert_eq!((bank.leading_voice(), bank.leader()), (3, 2));
     }
 
+    /// Nobody can have decided for a class that was never named, even if its score, 0, is the largest.
+    #[test]
+    fn the_first_row_of_a_class_is_a_mistake_of_every_voice() {
+        let mut bank = Bank::new([1; 2]);
+        let example = |new_class| Example { t: 1, y: &[1.0], weight: 1.0, values: &[1.0], new_class };
+        let scores: [&[f64]; 2] = [&[-0.5, 0.0], &[0.5, 0.0]];
+        let voices = || scores.into_iter().map(|scores| Voice { scores, loss: Some(0.0), rests: false });
+        bank.learn(&AnyLoss::Softmax {}, &example(true), 0.0, voices());
+        assert_eq!((bank.weights[0], bank.scale), (bank.weights[1], 1.0));
+        bank.learn(&AnyLoss::Softmax {}, &example(false), 0.0, voices());
+        assert!(bank.weights[0] > bank.weights[1]);
+    }
+
     #[test]
     fn decisions_are_judged_where_there_are_any() {
-        assert_eq!(judge(Reads::Sign, &[0.3], &[1.0]), Some(0.0));
-        assert_eq!(judge(Reads::Sign, &[0.0], &[1.0]), Some(1.0));
-        assert_eq!(judge(Reads::Class, &[0.3, 0.3], &[0.0]), Some(0.0));
-        assert_eq!(judge(Reads::Class, &[0.3, 0.3], &[1.0]), Some(1.0));
+        assert_eq!(judge(Reads::Sign, &[0.3], &[1.0]), Some(false));
+        assert_eq!(judge(Reads::Sign, &[0.0], &[1.0]), Some(true));
+        assert_eq!(judge(Reads::Class, &[0.3, 0.3], &[0.0]), Some(false));
+        assert_eq!(judge(Reads::Class, &[0.3, 0.3], &[1.0]), Some(true));
+        assert_eq!(judge(Reads::Class, &[0.0], &[0.0]), Some(true));
+        assert_eq!(judge(Reads::Class, &[0.3], &[0.0]), Some(false));
         assert_eq!(judge(Reads::Number, &[0.3], &[1.0]), None);
     }
 }

@@ -260,6 +260,8 @@ pub(crate) struct Checked {
     pub known: Vec<bool>,
     /// Classes named for the first time, in order, each with the row that names it.
     pub new_classes: Vec<(usize, Label)>,
+    /// The row whose class takes over the positive sign: f is negated before it.
+    pub negated_at: Option<usize>,
 }
 
 /// The names of classes, in order of appearance.
@@ -268,21 +270,41 @@ pub(crate) struct Classes {
     pub names: Vec<Label>,
     /// Were they given, so that others are errors?
     pub fixed: bool,
+    /// Under a loss that reads a sign: the class whose scores are positive, once there is a class. Of two given ones the
+    /// second; of two that appear, the one that sorts last; a class that is alone.
+    pub positive: Option<usize>,
+    signs: bool,
     index: HashMap<Label, usize>,
 }
 
 impl Classes {
-    pub fn new(given: Option<&[Label]>) -> Self {
-        let mut classes = Classes { fixed: given.is_some(), ..Classes::default() };
+    pub fn new(given: Option<&[Label]>, reads: Reads) -> Self {
+        let mut classes = Classes { fixed: given.is_some(), signs: reads == Reads::Sign, ..Classes::default() };
         classes.extend(given.unwrap_or(&[]));
         classes
     }
 
     pub fn extend<'a>(&mut self, names: impl IntoIterator<Item = &'a Label>) {
         for name in names {
+            self.positive = self.positive_with(self.names.len(), self.names.first(), name, self.positive);
             self.index.insert(name.clone(), self.names.len());
             self.names.push(name.clone());
         }
+    }
+
+    /// The positive class once `name` is class number `index` beside `first`.
+    fn positive_with(&self, index: usize, first: Option<&Label>, name: &Label, before: Option<usize>) -> Option<usize> {
+        match (self.signs, first) {
+            (false, _) => None,
+            (true, None) => Some(0),
+            (true, Some(first)) if index == 1 && (self.fixed || name > first) => Some(1),
+            _ => before,
+        }
+    }
+
+    /// Are these the classes -1 and +1, or one of them, so that the numbers -1 and +1 name them?
+    fn are_signs(&self) -> bool {
+        !self.names.is_empty() && self.names.iter().all(is_sign)
     }
 
     pub fn index(&self, name: &Label) -> Option<usize> {
@@ -290,19 +312,29 @@ impl Classes {
     }
 }
 
+fn is_sign(label: &Label) -> bool {
+    matches!(label, Label::Int(-1 | 1))
+}
+
+/// What a learner knows before a batch comes.
+pub(crate) struct Known<'a> {
+    pub reads: Reads,
+    pub features: usize,
+    /// The number of outputs, once it is settled.
+    pub outputs: Option<usize>,
+    pub classes: &'a Classes,
+    /// Have there been examples?
+    pub started: bool,
+}
+
 /// Checks everything about a batch that can be wrong; writes the targets as numbers.
-pub(crate) fn check(
-    batch: &Batch<'_>,
-    reads: Reads,
-    features: usize,
-    outputs: Option<usize>,
-    classes: &Classes,
-    out: &mut Checked,
-) -> Result<()> {
+pub(crate) fn check(batch: &Batch<'_>, known: &Known<'_>, out: &mut Checked) -> Result<()> {
+    let Known { reads, features, outputs, classes, .. } = *known;
     batch.check_rows(features)?;
     batch.check_lengths()?;
     let rows = batch.rows();
-    (out.width, out.y, out.known, out.new_classes) = (0, std::mem::take(&mut out.y), std::mem::take(&mut out.known), Vec::new());
+    (out.width, out.negated_at) = (0, None);
+    out.new_classes.clear();
     out.y.clear();
     out.known.clear();
     out.known.extend((0..rows).map(|i| batch.is_example(i)));
@@ -311,6 +343,18 @@ pub(crate) fn check(
         (_, Targets::None) => {
             out.known.fill(false);
             Ok(())
+        }
+        (Reads::Sign, Targets::Labels(labels)) if known.started && classes.names.is_empty() => {
+            check_numbers(&signs_of(labels, out)?, reads, rows, outputs, out)
+        }
+        (Reads::Sign, Targets::Numbers(y)) if classes.are_signs() => {
+            check_numbers(y, reads, rows, outputs, out)?;
+            let labels: Vec<Label> = y.iter().map(|y| Label::Int(*y as i64)).collect();
+            out.y.clear();
+            check_labels(&labels, reads, rows, classes, out)
+        }
+        (Reads::Sign, Targets::Numbers(_)) if !classes.names.is_empty() && !classes.fixed => {
+            Err(target_error(0, "numbers", format!("class labels: the rows before had the class {}", classes.names[0])))
         }
         (Reads::Sign | Reads::Class, Targets::Labels(labels)) => check_labels(labels, reads, rows, classes, out),
         (Reads::Class, Targets::Numbers(_)) => Err(target_error(0, "numbers", "class labels")),
@@ -321,6 +365,16 @@ pub(crate) fn check(
 
 fn target_error(row: usize, found: impl Into<String>, expected: impl Into<String>) -> Error {
     ErrorKind::Target { row, found: found.into(), expected: expected.into() }.into()
+}
+
+/// Labels for a learner that has learned numbers: the classes -1 and +1 are these numbers, others are errors.
+fn signs_of(labels: &[Label], out: &Checked) -> Result<Vec<f64>> {
+    let sign = |(row, label): (usize, &Label)| match label {
+        Label::Int(sign @ (-1 | 1)) => Ok(*sign as f64),
+        _ if !out.known.get(row).is_some_and(|known| *known) => Ok(0.0),
+        _ => Err(target_error(row, label.to_string(), "-1 or +1, as in the rows before")),
+    };
+    labels.iter().enumerate().map(sign).collect()
 }
 
 fn check_numbers(y: &[f64], reads: Reads, rows: usize, outputs: Option<usize>, out: &mut Checked) -> Result<()> {
@@ -348,17 +402,18 @@ fn check_numbers(y: &[f64], reads: Reads, rows: usize, outputs: Option<usize>, o
     Ok(())
 }
 
-/// A class exists from the row that names it; with one class there is nothing to learn yet, and the row is only predicted.
+/// A class exists from the row that names it, and is learned from there on. Under a sign, f is negated at the row whose class
+/// takes over the positive sign.
 fn check_labels(labels: &[Label], reads: Reads, rows: usize, classes: &Classes, out: &mut Checked) -> Result<()> {
     if labels.len() != rows {
         return Err(Error::shape("labels", format!("{rows}, one per row"), labels.len()));
     }
+    let (old, mut positive) = (classes.names.len(), classes.positive);
     for (row, label) in labels.iter().enumerate() {
         if !out.known[row] {
             out.y.push(0.0);
             continue;
         }
-        let old = classes.names.len();
         let new = || out.new_classes.iter().position(|(_, c)| c == label).map(|i| old + i);
         let index = match classes.index(label).or_else(new) {
             Some(index) => index,
@@ -367,15 +422,20 @@ fn check_labels(labels: &[Label], reads: Reads, rows: usize, classes: &Classes, 
                 return Err(target_error(row, label.to_string(), format!("one of the given classes: {}", names.join(", "))));
             }
             None => {
+                let index = old + out.new_classes.len();
+                let first = classes.names.first().or(out.new_classes.first().map(|(_, name)| name));
+                let after = classes.positive_with(index, first, label, positive);
+                out.negated_at = if index == 1 && after != positive { Some(row) } else { out.negated_at };
+                positive = after;
                 out.new_classes.push((row, label.clone()));
-                old + out.new_classes.len() - 1
+                index
             }
         };
         if reads == Reads::Sign && index > 1 {
             return Err(target_error(row, label.to_string(), "one of two classes; use max_margin or softmax for more"));
         }
-        out.known[row] = old + out.new_classes.len() > 1;
-        out.y.push(if reads == Reads::Sign { 2.0 * index as f64 - 1.0 } else { index as f64 });
+        let sign = if positive == Some(index) { 1.0 } else { -1.0 };
+        out.y.push(if reads == Reads::Sign { sign } else { index as f64 });
     }
     out.width = 1;
     Ok(())

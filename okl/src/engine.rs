@@ -233,14 +233,16 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
 
     /// One row; what it left behind, but for the scores, which the head or the bank holds.
     fn step(&mut self, rows: P::Rows<'_>, r: usize, target: Option<(&[f64], f64)>, id: u64) -> Step<'static> {
+        let mut new_class = false;
         if let Some((&[class], _)) = target.filter(|_| self.loss.reads() == Reads::Class) {
+            new_class = class as usize >= self.heads[0].offset.len();
             self.heads.iter_mut().for_each(|h| h.add_outputs(class as usize + 1));
         }
         self.read_row(r);
         let Some((y, weight)) = target else { return Step::default() };
         self.terms.space.self_values(rows, r, &mut self.scratch.values);
         let values = std::mem::take(&mut self.scratch.values);
-        let example = Example { t: self.t + 1, y, weight, values: &values };
+        let example = Example { t: self.t + 1, y, weight, values: &values, new_class };
         let leader = self.leader();
         let threshold = self.heads[leader].threshold(&self.loss);
         let taken = self.take(&example);
@@ -283,7 +285,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         let Some(bank) = &mut self.bank else { return self.heads[0].plan.loss() };
         let loss = bank.own_loss(&self.loss, example.y, example.weight);
         if taken {
-            bank.learn(&self.loss, example.y, example.weight, loss, self.heads.iter().flat_map(Head::voices));
+            bank.learn(&self.loss, example, loss, self.heads.iter().flat_map(Head::voices));
         }
         loss
     }

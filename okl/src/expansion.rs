@@ -151,6 +151,11 @@ pub(crate) fn sum_columns_of<'e>(
     }
 }
 
+/// Exact; zeros stay +0.
+pub(crate) fn negate(values: &mut [f64]) {
+    values.iter_mut().for_each(|v| *v = 0.0 - *v);
+}
+
 impl Expansion {
     pub(crate) fn new(outputs: usize, riders: Riders) -> Self {
         Expansion {
@@ -407,6 +412,13 @@ impl Expansion {
         g.iter_mut().zip(&*a).for_each(|(g, a)| *g = mp * *g + mq * a);
         a.iter_mut().for_each(|a| *a *= s);
         self.scales = Scales::FRESH;
+    }
+
+    /// f and its riders become their negatives: the coefficients, not the scales, so that nothing tells it from what is learned
+    /// with the other sign.
+    pub(crate) fn negate(&mut self) {
+        self.all_changed = true;
+        negate(&mut self.data);
     }
 
     pub(crate) fn forget_trace(&mut self) {

@@ -15,7 +15,7 @@
 
 use crate::ahead::Ahead;
 use crate::certificate::{Rate, Regret, RegretStep, Tracker};
-use crate::expansion::{self, Expansion, Reading, Riders, Term};
+use crate::expansion::{self, Expansion, Reading, Riders, Term, negate};
 use crate::gram::Backend;
 use crate::loss::{Eval, Loss, Metric, Reads};
 use crate::output::{Output, dot};
@@ -187,6 +187,8 @@ pub(crate) struct Example<'a> {
     pub weight: f64,
     /// k(x, x), one value per plane.
     pub values: &'a [f64],
+    /// Is this the first row of its class, so that no decision can have been right?
+    pub new_class: bool,
 }
 
 /// A score of a head, and its loss times the example's weight where that is known.
@@ -706,6 +708,12 @@ impl<S: StepSize> Head<S> {
         self.norm2 = (self.norm2 + sign * 2.0 * dot(alpha, &at.f) + form(alpha, alpha)).max(0.0);
         self.product += sign * (dot(alpha, &at.trace) + dot(beta, &at.f)) + form(alpha, beta);
         self.trace_norm2 = (self.trace_norm2 + sign * 2.0 * dot(beta, &at.trace) + form(beta, beta)).max(0.0);
+    }
+
+    /// f, its riders and b with its own become their negatives; norms, bounds and theta are the same for -f.
+    pub(crate) fn negate(&mut self) {
+        self.expansion.negate();
+        [&mut self.offset, &mut self.offset_trace, &mut self.offset_mean].into_iter().for_each(|values| negate(values));
     }
 
     /// f, its trace and the new term times phi: the Forgetron's shrink, which is a part of the update.

@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use crate::bank::Bank;
-use crate::batch::{self, BLOCK, Batch, Checked, Classes, Features};
+use crate::bank::{Bank, decision};
+use crate::batch::{self, BLOCK, Batch, Checked, Classes, Features, Known};
 use crate::budget::{AnyBudget, BudgetRule};
 use crate::certificate::{AlertRate, Tracker};
 use crate::config::{Anchor, Choice, Config, Label, Member, Scale, Threshold};
@@ -177,7 +177,7 @@ impl Learner {
         };
         let engine = build_engine(&config, features)?;
         let warm = config.needs_warmup().then(WarmUp::default);
-        let classes = Classes::new(config.classes.as_deref());
+        let classes = Classes::new(config.classes.as_deref(), config.loss.reads());
         let outputs_known = config.operator.is_some() || config.loss.reads() != Reads::Vector;
         Ok(Learner {
             config,
@@ -246,7 +246,14 @@ impl Learner {
     pub fn begin(&mut self, batch: &Batch<'_>) -> Result<Pending> {
         let outputs = self.outputs_known.then(|| self.outputs());
         let mut checked = std::mem::take(&mut self.checked);
-        let result = batch::check(batch, self.config.loss.reads(), self.features, outputs, &self.classes, &mut checked);
+        let known = Known {
+            reads: self.config.loss.reads(),
+            features: self.features,
+            outputs,
+            classes: &self.classes,
+            started: self.engine.t > 0,
+        };
+        let result = batch::check(batch, &known, &mut checked);
         if let Err(error) = result.and_then(|()| self.check_ids(batch)) {
             self.checked = checked;
             return Err(error);
@@ -332,13 +339,18 @@ impl Learner {
         }
     }
 
-    /// Parts of a block end where the warm-up recomputes its statistics: at counts of examples.
+    /// Parts of a block end where the warm-up recomputes its statistics, at counts of examples, and before the row whose class
+    /// takes over the positive sign.
     fn run_block(&mut self, block: &Part<'_>, each: &mut dyn FnMut(usize, &Step<'_>)) {
         let named_here = |(row, _): &&(usize, Label)| block.rows.contains(row);
         self.classes.extend(block.checked.new_classes.iter().filter(named_here).map(|(_, name)| name));
         let (d, mut first) = (block.batch.features, block.rows.start);
         while first < block.rows.end {
-            let last = self.next_stop(first, &block.checked.known[..block.rows.end]);
+            if block.checked.negated_at == Some(first) {
+                self.negate();
+            }
+            let negated = block.checked.negated_at.filter(|&row| row > first).unwrap_or(usize::MAX);
+            let last = self.next_stop(first, &block.checked.known[..block.rows.end]).min(negated);
             let x = block.x.range((first - block.rows.start) * d..(last - block.rows.start) * d);
             let part = Part { rows: first..last, x, ..*block };
             self.anchor(&part);
@@ -356,6 +368,17 @@ impl Learner {
         let stop = (count + 1).next_power_of_two().min(limit) - count;
         let mut examples = (first..known.len()).filter(|&i| known[i]);
         examples.nth(stop - 1).map_or(known.len(), |i| i + 1)
+    }
+
+    /// f <- -f, exactly: what was learned as one sign is what would have been learned as the other.
+    fn negate(&mut self) {
+        match &mut self.warm {
+            Some(warm) => {
+                warm.y.iter_mut().for_each(|y| *y = -*y);
+                self.resume_warmup();
+            }
+            None => self.engine.heads.iter_mut().for_each(Head::negate),
+        }
     }
 
     /// The first example becomes the anchor of translation-invariant kernels.
@@ -405,7 +428,8 @@ impl Learner {
         }
     }
 
-    /// After loading: the statistics in force are those of the last recomputation, and follow from the rows alone.
+    /// After loading, or with other signs: the statistics in force are those of the last recomputation, and follow from the rows
+    /// alone.
     pub(crate) fn resume_warmup(&mut self) {
         let Some(warm) = self.warm.take() else { return };
         let count = warm.weights.len();
@@ -582,9 +606,30 @@ impl Learner {
     pub fn outputs(&self) -> usize {
         self.head().offset().len()
     }
-    /// The classes so far, in order of appearance; outputs are in this order, a sign is the second against the first.
+    /// The classes so far, in order of appearance, or as they were given; outputs are in this order.
     pub fn classes(&self) -> &[Label] {
         &self.classes.names
+    }
+    /// Under a loss that reads a sign: the index among [`Learner::classes`] of the class whose scores are positive.
+    ///
+    /// Of two given classes it is the second; of two that appeared, the one that sorts last (numbers by value, names by
+    /// spelling); a class that is alone. Model files of formats 1 to 3 keep their order: the second that appeared. None for
+    /// other losses, and where targets are the numbers -1 and +1.
+    pub fn positive(&self) -> Option<usize> {
+        self.classes.positive
+    }
+    /// The index among [`Learner::classes`] of the class that the scores of a row decide for: the largest score, the earlier
+    /// class of equals; under a sign the positive class where the score is above 0, else the other one. A class that is
+    /// alone is always decided for. None where scores decide nothing: other losses, no class yet, or targets that are the
+    /// numbers -1 and +1.
+    pub fn decide(&self, scores: &[f64]) -> Option<usize> {
+        let count = self.classes.names.len();
+        match (self.config.loss.reads(), self.classes.positive) {
+            (Reads::Sign, Some(positive)) if count == 1 || scores[0] > 0.0 => Some(positive),
+            (Reads::Sign, Some(positive)) => Some(1 - positive),
+            (Reads::Class, _) if count > 0 => Some(decision(scores)),
+            _ => None,
+        }
     }
     /// Examples learned.
     pub fn examples(&self) -> u64 {

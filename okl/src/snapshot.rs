@@ -43,7 +43,7 @@ use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::batch::{Classes, LARGEST};
+use crate::batch::LARGEST;
 use crate::config::{Config, KernelRule, Label, Scale};
 use crate::error::{Error, Result};
 use crate::frame::Frame;
@@ -70,6 +70,9 @@ struct Header {
     _checksum: String,
     config: Config,
     classes: Vec<Label>,
+    /// The class whose scores are positive; files without it have the second that appeared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    positive: Option<usize>,
     warm_width: usize,
     outputs_known: bool,
     /// The names of the single numbers, by tensor; from format 4 on.
@@ -186,6 +189,7 @@ impl Learner {
             _checksum: String::new(),
             config: self.config.clone(),
             classes: self.classes.names.clone(),
+            positive: self.classes.positive,
             warm_width: self.warm.as_ref().map_or(0, |w| w.width),
             outputs_known: self.outputs_known,
             scalars: scalar_names(),
@@ -375,11 +379,15 @@ impl<'a> File<'a> {
         demand(distinct.len() == names.len(), "a class is named twice")?;
         match &learner.config.classes {
             Some(given) => demand(given == names, "the classes are not those of the configuration")?,
-            None => {
-                learner.classes = Classes::default();
-                learner.classes.extend(names);
-            }
+            None => learner.classes.extend(names),
         }
+        let signs = learner.classes.positive.is_some();
+        let positive = self.header.positive.or(signs.then(|| names.len() - 1));
+        demand(
+            positive.is_some() == signs && positive.is_none_or(|p| p < names.len().min(2) && (p == 1 || !learner.classes.fixed)),
+            "the positive class is not possible",
+        )?;
+        learner.classes.positive = positive;
         let outputs = self.f64s("head.offsets")?.len() / 3;
         let expected = match learner.config.loss.reads() {
             Reads::Class => names.len(),

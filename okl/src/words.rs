@@ -403,8 +403,8 @@ pub enum OperatorRule {
     Sum(Vec<OperatorPart>),
 }
 
-/// The name of a class: a whole number or text.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The name of a class: a whole number or text. Numbers sort by value and before text, which sorts by spelling.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Label {
     /// A whole number.

@@ -83,7 +83,7 @@ impl Trace {
             ("coefficients", all_bits(&learner.coefficients())),
             ("shape", vec![learner.outputs() as u64, learner.features() as u64, learner.warming_up().into()]),
         ]);
-        self.texts = vec![learner.config().to_json(), format!("{:?}", learner.classes())];
+        self.texts = vec![learner.config().to_json(), format!("{:?} {:?}", learner.classes(), learner.positive())];
         self.bytes = learner.to_bytes();
     }
 
@@ -175,9 +175,13 @@ fn one_by_one(case: &Case) -> Trace {
         if silent && i % 2 == 0 && case.config.loss.reads() != Reads::Nothing {
             batch = x;
         }
+        let positive = learner.positive();
         learn(&mut learner, &batch, &mut trace.rows);
         let (scores, ..) = &trace.rows[i];
-        let mut predicted = all_bits(&predicted.values);
+        // At the row whose class takes over the positive sign, f is negated before its score; 0 stays 0.
+        let negated = positive == Some(0) && learner.positive() == Some(1);
+        let score = |z: &f64| bits(if negated { 0.0 - z } else { *z });
+        let mut predicted: Vec<u64> = predicted.values.iter().map(score).collect();
         assert!(predicted.len() <= scores.len());
         predicted.resize(scores.len(), 0);
         assert_eq!(&predicted, scores, "predict at row {i} of {}", case.config.to_json());
@@ -287,11 +291,22 @@ fn every_part_is_drawn() {
             ("nested", matches!(c.kernel, KernelRule::Scaled { .. })),
             ("shrink on update", c.shrink == Shrink::OnUpdate && c.lambda.given().is_some_and(|l| *l > 0.0)),
             ("tracker of negative scores", matches!(c.threshold, Threshold::Tracker { .. }) && c.to_json().contains("linear")),
+            ("one class for long", one_class(&case) > 20 && one_class(&case) < s.rows()),
+            ("one class for long under a sign", c.loss.reads() == Reads::Sign && one_class(&case) > 20),
+            ("signs of whole numbers", c.loss.reads() == Reads::Sign && c.classes.is_none() && cut && !case.shape.texts),
         ];
         seen.extend(flags.iter().filter(|f| f.1).map(|f| f.0.to_string()));
     }
-    // 10 kernels, 15 losses, 9 steps and auto, 9 budgets and none, 3 averages and auto, 2 thresholds, 4 scales, 3 regularisers, 25 flags.
-    assert_eq!(seen.len(), 10 + 15 + 10 + 10 + 4 + 2 + 4 + 3 + 25, "{seen:#?}");
+    // 10 kernels, 15 losses, 9 steps and auto, 9 budgets and none, 3 averages and auto, 2 thresholds, 4 scales, 3 regularisers, 28 flags.
+    assert_eq!(seen.len(), 10 + 15 + 10 + 10 + 4 + 2 + 4 + 3 + 28, "{seen:#?}");
+}
+
+/// How many rows come before a second class is named, if classes are discovered.
+fn one_class(case: &Case) -> usize {
+    let Answers::Labels(labels) = &case.stream.answers else { return 0 };
+    let heard: Vec<usize> = (0..labels.len()).filter(|&i| !case.stream.silent(i)).collect();
+    let Some(first) = heard.first().filter(|_| case.config.classes.is_none()) else { return 0 };
+    heard.iter().find(|&&i| labels[i] != labels[*first]).copied().unwrap_or(labels.len())
 }
 
 /// FNV-1a over everything in a trace.

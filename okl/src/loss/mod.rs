@@ -16,6 +16,7 @@
 //!   Huber's gradient agree);
 //! * absolute and quantile losses have gradient 0 at `r = 0`;
 //! * ties of an argmax go to the earlier class;
+//! * while one class is known, its rival in `max_margin` and `softmax` is a class not yet seen, whose score is 0;
 //! * curvature at a kink is that of the flat side: 0 for the tube and the scale at equality.
 //!
 //! At a kink a proximal step returns the one subgradient that solves its equation, which is the point of taking it.
@@ -304,6 +305,8 @@ impl Loss for AnyLoss {
             Self::NuHinge { nu } => margin::nu_hinge(first(z), first(y), theta, nu, xi),
             Self::Perceptron {} => margin::perceptron(first(z), first(y), xi),
             Self::Logistic {} => margin::logistic(first(z), first(y), xi),
+            Self::MaxMargin {} if alone(z, y) => margin::hinge(first(z), 1.0, 1.0, xi),
+            Self::Softmax {} if alone(z, y) => margin::logistic(first(z), 1.0, xi),
             Self::MaxMargin {} => classes::max_margin(z, class(y), xi),
             Self::Softmax {} => classes::softmax(z, class(y), xi),
             // Novelty is the hinge of an example that is always meant to score high.
@@ -322,6 +325,7 @@ impl Loss for AnyLoss {
     fn curvature(&self, z: &[f64], y: &[f64], theta: f64, u: &[f64], hu: &mut [f64]) {
         match *self {
             Self::Logistic {} => margin::logistic_curvature(first(z), u, hu),
+            Self::Softmax {} if alone(z, y) => margin::logistic_curvature(first(z), u, hu),
             Self::Softmax {} => classes::softmax_curvature(z, class(y), u, hu),
             Self::Squared {} => hu.copy_from_slice(u),
             Self::Absolute {} => residual::epsilon_curvature(z, y, 0.0, u, hu),
@@ -343,6 +347,8 @@ impl Loss for AnyLoss {
             Self::NuHinge { .. } => margin::hinge_prox(first(z0), first(y), theta, c, xi),
             Self::Perceptron {} => return false,
             Self::Logistic {} => margin::logistic_prox(first(z0), first(y), c, xi),
+            Self::MaxMargin {} if alone(z0, y) => margin::hinge_prox(first(z0), 1.0, 1.0, c, xi),
+            Self::Softmax {} if alone(z0, y) => margin::logistic_prox(first(z0), 1.0, c, xi),
             Self::MaxMargin {} => classes::max_margin_prox(z0, class(y), c, xi),
             Self::Softmax {} => classes::softmax_prox(z0, class(y), c, xi),
             Self::Novelty { margin } => margin::hinge_prox(first(z0), 1.0, margin, c, xi),
@@ -397,6 +403,12 @@ impl Loss for AnyLoss {
 /// The only output, or the only number of a target.
 fn first(values: &[f64]) -> f64 {
     values.first().copied().unwrap_or(0.0)
+}
+
+/// Is there one class? Its rival is a class not yet seen, whose score is 0 and gets no update: `max(0, 1 - z)` and
+/// `log(exp(z) + exp(0)) - z` are hinge and logistic loss of the sign +1.
+fn alone(z: &[f64], y: &[f64]) -> bool {
+    z.len() == 1 && class(y) == 0
 }
 
 /// A class index. One that no output answers to is no class: no loss, no update.

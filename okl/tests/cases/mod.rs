@@ -416,7 +416,7 @@ fn answers(config: &Config, shape: &Shape, rows: &[Vec<f32>], known: Option<&Vec
     let side = |row: &[f32], random: &mut Random| (signal(row, 1) > 0.0) != random.often(0.15);
     match reads {
         Reads::Nothing => Answers::None,
-        Reads::Sign if config.classes.is_none() && !shape.texts => {
+        Reads::Sign if config.classes.is_none() && !shape.texts && shape.seed.is_multiple_of(2) => {
             let sign = |(i, row): (usize, &Vec<f32>)| {
                 if missing(i) {
                     f64::NAN
@@ -430,8 +430,11 @@ fn answers(config: &Config, shape: &Shape, rows: &[Vec<f32>], known: Option<&Vec
         }
         Reads::Sign | Reads::Class => {
             let classes = if reads == Reads::Sign { 2 } else { shape.outputs + 1 };
+            // Every other stream begins with rows of one class, perhaps all of it.
+            let alone = (shape.seed / 2).is_multiple_of(2).then(|| (random.below(rows.len() + 1), random.below(classes)));
             let class = |(i, row): (usize, &Vec<f32>)| match missing(i) {
                 true => Label::Text("nobody knows".into()),
+                false if alone.is_some_and(|(until, _)| i < until) => name(alone.map_or(0, |a| a.1), shape.texts),
                 false if side(row, random) => name(0, shape.texts),
                 false => name(random.below(classes), shape.texts),
             };
