@@ -59,10 +59,7 @@ pub fn check_width(learner: &Learner, data: &str, schema: &Schema, found: usize)
 
 /// The class that scores stand for; ties go to the earlier.
 fn said<'a>(learner: &'a Learner, scores: &[f64]) -> Option<(usize, &'a Label)> {
-    let class = match scores {
-        [z] => usize::from(*z > 0.0),
-        z => (0..z.len()).fold(0, |best, i| if z[i] > z[best] { i } else { best }),
-    };
+    let class = learner.decide(scores)?;
     Some((class, learner.classes().get(class)?))
 }
 
@@ -92,7 +89,8 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
         ..Options::default()
     };
     let mut chunks = read_ahead(Reader::open(&args.data, options)?, 4)?;
-    let mut out = Predictions::create(&args.output, args.predictions_format, task, &columns)?;
+    let mut out =
+        Predictions::create(&args.output, args.predictions_format, task, &columns, predictions::names_positive(&learner))?;
     let mut workspace = Workspace::default();
     while let Some(chunk) = chunks.next_unless(interrupted).transpose()? {
         if !named {
@@ -106,7 +104,8 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
             let threshold = learner.threshold();
             let step = Step { scores: z, outside: threshold.map(|th| z[0] < th), threshold, ..Step::default() };
             let class = said(&learner, z).filter(|_| task == Task::Classes);
-            out.write(&Seen { line, step: &step, class })?;
+            let positive = learner.positive().and_then(|class| learner.classes().get(class));
+            out.write(&Seen { line, step: &step, class, positive })?;
         }
         chunk.bad_before(chunk.rows).try_for_each(|line| out.write_skipped(line))?;
         out.flush()?;

@@ -1,7 +1,12 @@
 //! Scores on their way out: CSV, or JSON lines, one line per row.
 //!
 //! CSV has the same columns in every line: `line`, then `class` or `alert,threshold`, then `score` (of the class said, where
-//! there are several), then one column for each output whose name is known at the beginning. JSON lines have all scores.
+//! there are several), then `positive`, then one column for each output whose name is known at the beginning. JSON lines
+//! have all scores.
+//!
+//! Where two classes share one score, it is positive for the class that sorts last (or is the second of a given list).
+//! `positive` names that class on every row unless both classes are known at the beginning: while one class is known, its
+//! own score is positive.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -24,14 +29,23 @@ pub struct Predictions {
     task: Task,
     /// Outputs with a column of their own.
     outputs: usize,
+    /// Is the positive class named on every row?
+    positive: bool,
 }
 
 impl Predictions {
-    /// Opens it; `-` is standard output. `outputs` are the names of those that have a column of their own.
+    /// Opens it; `-` is standard output. `outputs` are the names of those that have a column of their own; `positive` says
+    /// whether the positive class is named on every row.
     ///
     /// # Errors
     /// With the file's name, if it cannot be written.
-    pub fn create(to: &str, format: Option<OutputFormat>, task: Task, outputs: &[String]) -> anyhow::Result<Self> {
+    pub fn create(
+        to: &str,
+        format: Option<OutputFormat>,
+        task: Task,
+        outputs: &[String],
+        positive: bool,
+    ) -> anyhow::Result<Self> {
         let (name, out): (&str, Box<dyn Write>) = match to {
             "-" => ("standard output", Box::new(io::stdout())),
             path => (path, Box::new(File::create(path).with_context(|| format!("{path}: cannot be written"))?)),
@@ -42,6 +56,7 @@ impl Predictions {
             json: format.map_or(to.ends_with(".jsonl"), |format| format == OutputFormat::Jsonl),
             task,
             outputs: outputs.len(),
+            positive,
         };
         let begun = if predictions.json { Ok(()) } else { predictions.header(outputs) };
         predictions.named(begun)?;
@@ -54,6 +69,7 @@ impl Predictions {
 
     fn header(&mut self, outputs: &[String]) -> io::Result<()> {
         let first = match self.task {
+            Task::Classes if self.positive => "line,class,score,positive",
             Task::Classes => "line,class,score",
             Task::Numbers if outputs.is_empty() => "line,score",
             Task::Numbers => "line",
@@ -79,7 +95,7 @@ impl Predictions {
     /// As [`Predictions::write`].
     pub fn write_skipped(&mut self, line: u64) -> anyhow::Result<()> {
         let before = match self.task {
-            Task::Classes => 2,
+            Task::Classes => 2 + usize::from(self.positive),
             Task::Numbers => usize::from(self.outputs == 0),
             Task::Novelty => 3,
         };
@@ -98,6 +114,9 @@ impl Predictions {
             Task::Classes => {
                 let (at, name) = seen.class.map_or((0, String::new()), |(at, label)| (at, quoted(&label.to_string())));
                 write!(out, ",{name},{}", score(if scores.len() > 1 { at } else { 0 }))?;
+                if self.positive {
+                    write!(out, ",{}", seen.positive.map_or(String::new(), |label| quoted(&label.to_string())))?;
+                }
             }
             Task::Numbers if self.outputs == 0 => write!(out, ",{}", score(0))?,
             Task::Numbers => {}
@@ -115,6 +134,9 @@ impl Predictions {
         let mut row = json!({ "line": seen.line, "scores": seen.step.scores });
         if let Some((_, class)) = seen.class {
             row["class"] = json!(class);
+        }
+        if self.positive {
+            row["positive"] = json!(seen.positive);
         }
         if self.task == Task::Novelty {
             (row["alert"], row["threshold"]) = (seen.step.outside.into(), seen.step.threshold.into());
@@ -140,6 +162,11 @@ pub fn columns(learner: &Learner, schema: Option<&Schema>) -> Vec<String> {
         _ => Vec::new(),
     };
     if names.len() > 1 { names } else { Vec::new() }
+}
+
+/// Does a file of predictions name the positive class on every row? Under a sign, unless both classes are known already.
+pub fn names_positive(learner: &Learner) -> bool {
+    learner.config().loss.reads() == Reads::Sign && learner.classes().len() < 2
 }
 
 fn quoted(text: &str) -> String {

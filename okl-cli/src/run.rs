@@ -267,8 +267,10 @@ impl Run {
                 reservoir.offer(chunk, row);
             }
             chunk.bad_before(row).try_for_each(|line| watch.skipped(line))?;
+            step.positive.into_iter().for_each(|class| metrics.positive_is(class));
             let class = metrics.said(step.scores).and_then(|c| Some((c, classes.get(c)?)));
-            watch.seen(&Seen { line: chunk.lines[row], step: &step, class })?;
+            let positive = step.positive.and_then(|c| classes.get(c));
+            watch.seen(&Seen { line: chunk.lines[row], step: &step, class, positive })?;
             let target = match task {
                 Task::Classes if chunk.known[row] => labels.get(row).map_or(Target::None, |label| Target::Class(index[label])),
                 Task::Numbers if chunk.known[row] => chunk.targets.row(row).map_or(Target::None, Target::Numbers),
@@ -300,7 +302,12 @@ impl Run {
             Task::Novelty => Reading::Novelty(self.learner.threshold().unwrap_or(0.0)),
         };
         let mut workspace = okl::Workspace::default();
-        let scores = |x: &[f64]| self.learner.predict_batch(&mut workspace, &Batch::of_f64(x, 2)).map(|s| s.values);
+        // A picture reads one score as the second class against the first.
+        let sign = if self.learner.positive() == Some(0) { -1.0 } else { 1.0 };
+        let scores = |x: &[f64]| {
+            let scores = self.learner.predict_batch(&mut workspace, &Batch::of_f64(x, 2))?;
+            okl::Result::Ok(scores.values.iter().map(|z| sign * z).collect())
+        };
         Ok(Decision::evaluate([a.clone(), b.clone()], &self.samples, reading, scores)?)
     }
 
@@ -324,7 +331,9 @@ impl Run {
 /// Figures for this learner, before the first row.
 fn metrics(learner: &Learner, task: Task, classes: usize) -> Metrics {
     let known = if task == Task::Classes { classes } else { 0 };
-    Metrics::new(task, known).with_quantile(quantile(learner.config()))
+    let mut metrics = Metrics::new(task, known).with_quantile(quantile(learner.config()));
+    learner.positive().into_iter().for_each(|class| metrics.positive_is(class));
+    metrics
 }
 
 /// Is the row learned, not only predicted? Then it has a target (but for novelty) and a weight.

@@ -29,7 +29,8 @@ impl<'a> Scoring<'a> {
     pub fn new(learner: &'a Learner, task: Task) -> Self {
         let classes = learner.classes().to_vec();
         let known = if task == Task::Classes { classes.len() } else { 0 };
-        let metrics = Metrics::new(task, known).with_quantile(quantile(learner.config()));
+        let mut metrics = Metrics::new(task, known).with_quantile(quantile(learner.config()));
+        learner.positive().into_iter().for_each(|class| metrics.positive_is(class));
         Scoring { learner, classes, metrics, workspace: Workspace::default(), scores: Spread::default() }
     }
 

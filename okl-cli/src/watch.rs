@@ -15,6 +15,8 @@ pub struct Seen<'a> {
     pub step: &'a Step<'a>,
     /// The class that the scores stand for, if the task is about classes.
     pub class: Option<(usize, &'a Label)>,
+    /// The class whose score is positive, where two classes share one score, or one is alone.
+    pub positive: Option<&'a Label>,
 }
 
 /// Whoever watches a run.

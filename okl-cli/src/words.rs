@@ -1,11 +1,11 @@
 //! A model in words.
 
-use okl::Learner;
 use okl::certificate::AlertRate;
 use okl::config::Member;
 use okl::head::Average;
 use okl::kernel::DotKernel;
 use okl::loss::{Loss, Reads};
+use okl::{Label, Learner};
 use serde_json::{Value, json};
 
 use crate::args::Inspect;
@@ -117,7 +117,7 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
 fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_json::Value {
     json!({
         "config": learner.config(), "examples": learner.examples(), "rows": position.rows, "terms": learner.terms(), "features": learner.features(),
-        "feature_names": names, "outputs": learner.outputs(), "classes": learner.classes(), "eta": learner.eta(), "theta": learner.theta(),
+        "feature_names": names, "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "theta": learner.theta(),
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate(),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "width": m.width })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, Measured::default()),
@@ -135,6 +135,7 @@ fn in_words(learner: &Learner, names: &[String]) -> String {
         ("terms", format!("{} of {} features, {} bytes", learner.terms(), learner.features(), count(learner.bytes() as f64))),
         ("features", list(names, 8)),
         ("classes", list(&classes, 20)),
+        ("positive class", positive_class(learner).map_or(String::new(), |label| format!("{label} (scores above 0)"))),
         ("bank", bank(learner)),
         ("step size", figure(learner.eta())),
         ("threshold", learner.threshold().map_or(String::new(), figure)),
@@ -147,6 +148,11 @@ fn in_words(learner: &Learner, names: &[String]) -> String {
     let certificates = certificates(learner, Measured::default());
     let certificates = certificates.iter().map(|line| wrapped(line, "  "));
     lines.chain(["settings".into()]).chain(settings).chain(certificates).map(|line| format!("  {line}\n")).collect()
+}
+
+/// The class whose scores are positive, where two classes share one score.
+fn positive_class(learner: &Learner) -> Option<&Label> {
+    learner.positive().and_then(|class| learner.classes().get(class))
 }
 
 /// What a bank has settled on: the members that count for most.

@@ -373,7 +373,7 @@ fn check_svm_head(case: &Case, svm: &Svm) {
 /// The label where the score is above 0, and the other one.
 fn svm_labels(learner: &Learner) -> [i64; 2] {
     match learner.classes() {
-        [Label::Int(first), Label::Int(second)] => [*second, *first],
+        [Label::Int(a), Label::Int(b)] => [*a.max(b), *a.min(b)],
         _ => [1, -1],
     }
 }
@@ -516,7 +516,7 @@ fn answers(case: &Case) -> Option<Vec<Label>> {
 fn decision(case: &Case, z: &[f64]) -> Option<usize> {
     match case.reads() {
         Reads::Class => Some((0..z.len()).rev().fold(0, |best, i| if z[i] >= z[best] { i } else { best })),
-        Reads::Sign => Some(usize::from(z[0] > 0.0)),
+        Reads::Sign => case.learner.decide(z).or(Some(usize::from(z[0] > 0.0))),
         Reads::Nothing => case.learner.threshold().map(|threshold| usize::from(z[0] < threshold)),
         _ => None,
     }

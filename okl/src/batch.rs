@@ -264,6 +264,16 @@ pub(crate) struct Checked {
     pub negated_at: Option<usize>,
 }
 
+impl Checked {
+    /// The positive class by the classes up to this row's; `classes` has those up to its block's.
+    pub fn positive_at(&self, row: usize, classes: &Classes) -> Option<usize> {
+        let first = self.new_classes.first().filter(|(_, name)| classes.names.first() == Some(name));
+        let unnamed = first.is_some_and(|(at, _)| row < *at);
+        let before = self.negated_at.is_some_and(|at| row < at);
+        classes.positive.filter(|_| !unnamed).map(|positive| if before { 0 } else { positive })
+    }
+}
+
 /// The names of classes, in order of appearance.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Classes {

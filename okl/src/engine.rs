@@ -97,6 +97,9 @@ pub struct Step<'a> {
     pub outside: Option<bool>,
     /// What a novelty score was held against, before the update.
     pub threshold: Option<f64>,
+    /// Where classes share one score: the index of the class whose score is positive, by the classes up to this row's. Under a
+    /// sign see [`Learner::positive`](crate::Learner::positive); under other losses a class that is alone.
+    pub positive: Option<usize>,
 }
 
 /// A learner of any parts: a space of centres `P`, a loss `L`, step sizes `S`, a budget `B` and a regulariser `R`.
@@ -257,7 +260,14 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         } else {
             self.skipped += 1;
         }
-        Step { scores: &[], loss: Some(loss), slot, outside: self.heads[leader].outside(&self.loss, threshold), threshold }
+        Step {
+            scores: &[],
+            loss: Some(loss),
+            slot,
+            outside: self.heads[leader].outside(&self.loss, threshold),
+            threshold,
+            positive: None,
+        }
     }
 
     /// f(x) of every head for row `r` of the tile, which is brought up to date first.

@@ -398,7 +398,12 @@ impl Learner {
         let points = self.rows.fill(&self.frame, part.x, self.features, self.engine.terms.space.backend());
         let width = part.checked.width;
         let labels = Labels { y: part.y(), width, known: Some(part.known()), weights: part.weights(), ids: part.ids() };
-        self.engine.learn_block(points, &labels, |i, step| each(part.rows.start + i, step));
+        let (classes, single) = (&self.classes, self.config.loss.reads() == Reads::Class);
+        self.engine.learn_block(points, &labels, |i, step| {
+            let row = part.rows.start + i;
+            let alone = (single && step.scores.len() == 1).then_some(0);
+            each(row, &Step { positive: part.checked.positive_at(row, classes).or(alone), ..*step });
+        });
     }
 
     fn remember(&mut self, part: &Part<'_>) {

@@ -112,7 +112,7 @@ impl<'a> Model<'a> {
     /// Under a loss that reads a sign, with labels: the label of scores up to 0, and the one of positive scores. A class that is
     /// alone is both.
     fn signs(&self) -> Option<[&'a Label; 2]> {
-        let (classes, positive) = (self.learner.classes(), positive(self.learner)?);
+        let (classes, positive) = (self.learner.classes(), self.learner.positive()?);
         let other = if classes.len() > 1 { 1 - positive } else { positive };
         Some([classes.get(other)?, classes.get(positive)?])
     }
@@ -134,12 +134,6 @@ impl<'a> Model<'a> {
     fn centres(&self) -> impl Iterator<Item = &[f32]> {
         self.centres.chunks_exact(self.features)
     }
-}
-
-/// The class of positive scores, under a loss that reads a sign: the second that appeared, or the one that is alone.
-fn positive(learner: &Learner) -> Option<usize> {
-    let sign = learner.config().loss.reads() == Reads::Sign;
-    sign.then(|| learner.classes().len().min(2).checked_sub(1)).flatten()
 }
 
 impl Part<'_> {

@@ -40,7 +40,8 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
         held_out::check_columns(test, task, course.schema(), course.way())?;
     }
     let columns = predictions::columns(&learner, Some(course.schema()));
-    let create = |to: &String| Predictions::create(to, args.show.predictions_format, task, &columns);
+    let positive = predictions::names_positive(&learner);
+    let create = |to: &String| Predictions::create(to, args.show.predictions_format, task, &columns, positive);
     let predictions = args.show.predictions.as_ref().map(create).transpose()?;
     let asked = learner.config().clone();
     let mut run = Run::new(learner, task);

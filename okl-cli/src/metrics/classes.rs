@@ -44,6 +44,8 @@ pub(super) struct ClassCounts {
     no_change: Mean,
     /// Scores of the first and of the second class, while there are two.
     scores: [Histogram; 2],
+    /// Where there is one score: the class for which it is positive; the second unless told.
+    positive: usize,
 }
 
 impl ClassCounts {
@@ -58,14 +60,20 @@ impl ClassCounts {
             last: None,
             no_change,
             scores: Default::default(),
+            positive: 1,
         }
     }
 
-    /// What the scores say, among the classes that exist; ties go to the earlier class. One score is the second class against the first.
+    /// From here on a single score is positive for this class.
+    pub fn positive_is(&mut self, class: usize) {
+        self.positive = class;
+    }
+
+    /// What the scores say, among the classes that exist; ties go to the earlier class. One score is the positive class against the other.
     pub fn said(&self, scores: &[f64]) -> Option<usize> {
         match scores {
             _ if self.known == 0 => None,
-            [z] if self.known == 2 => Some(usize::from(*z > 0.0)),
+            [z] if self.known == 2 => Some(if *z > 0.0 { self.positive } else { 1 - self.positive }),
             _ => Some((1..scores.len().min(self.known)).fold(0, |best, i| if scores[i] > scores[best] { i } else { best })),
         }
     }
@@ -83,7 +91,7 @@ impl ClassCounts {
             self.no_change.add(f64::from(u8::from(last != class)), weight);
         }
         if class < 2 {
-            self.scores[class].add(second_against_first(scores), weight);
+            self.scores[class].add(second_against_first(scores, self.positive), weight);
         }
         self.known = self.known.max(class + 1);
         wrong
@@ -156,10 +164,16 @@ fn name(names: &[String], class: usize) -> String {
     names.get(class).cloned().unwrap_or_else(|| format!("class {class}"))
 }
 
-fn second_against_first(scores: &[f64]) -> f64 {
+fn second_against_first(scores: &[f64], positive: usize) -> f64 {
     match scores {
         [] => 0.0,
-        [z] => *z,
+        [z] => {
+            if positive == 1 {
+                *z
+            } else {
+                -z
+            }
+        }
         [first, second, ..] => second - first,
     }
 }

@@ -50,7 +50,7 @@ pub enum Target<'a> {
 /// One row, its scores from before the update, and what came of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
-    /// One per output; one alone is the second class against the first.
+    /// One per output; one alone is the positive class against the other ([`Metrics::positive_is`]).
     pub scores: &'a [f64],
     /// What it should have been.
     pub target: Target<'a>,
@@ -149,6 +149,13 @@ impl Metrics {
             self.window.add(error, row.weight);
         }
         error.is_some() || (matches!(self.detail, Detail::Novelty) && row.loss.is_some())
+    }
+
+    /// Where there is one score for two classes: it is positive for this one, from the next row on. The second unless told.
+    pub fn positive_is(&mut self, class: usize) {
+        if let Detail::Classes(classes) = &mut self.detail {
+            classes.positive_is(class);
+        }
     }
 
     /// What it is about.

@@ -17,8 +17,8 @@ fn demo_needs_nothing_and_leaves_a_model_and_a_report() {
     let report = folder.read("report.html");
     assert!(report.contains("<svg") && report.contains("a fixed schedule"));
     let (words, _) = succeed(&["inspect", &folder.path("demo.okl")]);
-    // The first row names the only class so far: there is nothing to learn from it yet.
-    assert!(words.contains("19,999") && words.contains("100 of 2 features"), "{words}");
+    // Every row is learned, the first one of the only class so far, too.
+    assert!(words.contains("20,000") && words.contains("100 of 2 features"), "{words}");
     let quiet = okl(&["demo", "--quiet", "--out", &folder.path("q")]).output().unwrap();
     assert!(quiet.status.success() && quiet.stderr.is_empty() && String::from_utf8(quiet.stdout).unwrap() != out);
 }

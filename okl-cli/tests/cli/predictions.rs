@@ -70,6 +70,38 @@ fn a_table_stays_a_table_while_classes_are_discovered() {
     }
 }
 
+/// Whichever class comes first, the one that sorts last has the positive scores, and every row says whose score it is.
+#[test]
+fn every_row_names_the_positive_class() {
+    let folder = Folder::new("positive");
+    for first in ["1", "-1", "b"] {
+        let names = if first == "b" { ["a", "b"] } else { ["-1", "1"] };
+        let other = if first == names[0] { names[1] } else { names[0] };
+        let row =
+            |i: usize| format!("{},{}\n", if i % 2 == 0 { 1.0 } else { -1.0 }, if i % 2 == 0 || i < 9 { first } else { other });
+        let data = folder.write("d.csv", format!("x,y\n{}", (0..60).map(row).collect::<String>()));
+        let model = folder.path("m.okl");
+        let learn = ["learn", &data, "--target", "y", "--task", "classes", "--loss", "hinge", "--kernel", "linear"];
+        let (csv, _) = succeed(&[&learn[..], &["--quiet", "-o", &model, "--predictions", "-"]].concat());
+        let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+        assert_eq!(rows[0], ["line", "class", "score", "positive"]);
+        // Rows 0 to 8 have one class; row 9 brings the other one.
+        assert!(rows[1..10].iter().all(|row| row[3] == first), "{csv}");
+        assert!(rows[10..].iter().all(|row| row[3] == names[1]), "{csv}");
+        for row in &rows[20..] {
+            assert_eq!(row[2].parse::<f64>().unwrap() > 0.0, row[1] == names[1], "{row:?}");
+        }
+        let (words, _) = succeed(&["inspect", &model]);
+        assert!(words.contains(&format!("{} (scores above 0)", names[1])), "{words}");
+        let (csv, _) = succeed(&["predict", &model, &data]);
+        let right = csv.lines().skip(20).all(|line| {
+            let row: Vec<&str> = line.split(',').collect();
+            (row[2].parse::<f64>().unwrap() > 0.0) == (row[1] == names[1])
+        });
+        assert!(right && csv.starts_with("line,class,score\n"), "{csv}");
+    }
+}
+
 #[test]
 fn names_of_outputs_are_columns() {
     let folder = Folder::new("names");
@@ -97,16 +129,19 @@ fn scores_come_out_as_soon_as_rows_go_in() {
     let folder = Folder::new("soon");
     let (data, model) = (folder.write("ring.csv", ring(200)), folder.path("m.okl"));
     succeed(&["learn", &data, "--target", "where", "--quiet", "-o", &model]);
-    for args in [
-        vec!["predict", &model, "-"],
-        vec!["learn", "-", "--target", "where", "--loss", "hinge", "--quiet", "--predictions", "-"],
+    for (args, columns) in [
+        (vec!["predict", &model, "-"], "line,class,score"),
+        (
+            vec!["learn", "-", "--target", "where", "--loss", "hinge", "--quiet", "--predictions", "-"],
+            "line,class,score,positive",
+        ),
     ] {
         let mut child = okl(&args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         stdin.write_all(b"x,y,where\n0,0,inside\n").unwrap();
         // Neither waits for more, nor for the end.
-        assert_eq!(lines.next().unwrap().unwrap(), "line,class,score");
+        assert_eq!(lines.next().unwrap().unwrap(), columns);
         assert!(lines.next().unwrap().unwrap().starts_with("2,"));
         stdin.write_all(b"0,2,outside\n").unwrap();
         assert!(lines.next().unwrap().unwrap().starts_with("3,"));
