@@ -368,10 +368,17 @@ impl Learner {
         settings::dictionary(py, &self.look(py, |m| m.config().clone())?)
     }
 
-    /// The classes so far, in the order of the scores; of two, the second is the positive one.
+    /// The classes so far, in the order of the scores. Where two classes share one score, see `positive_class`.
     #[getter]
     fn classes(&self, py: Python<'_>) -> PyResult<Vec<Class>> {
         self.look(py, |m| m.classes().iter().cloned().map(Class::from).collect())
+    }
+
+    /// The class whose scores are positive, where two classes share one score: the second of the given ones, else the one that
+    /// sorts last; a class that is alone. None for other losses, and where targets are the numbers -1 and +1.
+    #[getter]
+    fn positive_class(&self, py: Python<'_>) -> PyResult<Option<Class>> {
+        self.look(py, |m| m.positive().map(|class| Class::from(m.classes()[class].clone())))
     }
 
     /// The number of features; 0 before the first row.

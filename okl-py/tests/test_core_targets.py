@@ -60,14 +60,22 @@ def test_signs(loss: str, X: np.ndarray) -> None:
     )
 
 
-def test_discovered_signs_start_with_the_second_class(X: np.ndarray) -> None:
-    """With one class there is nothing to learn: the first row is only predicted."""
+@pytest.mark.parametrize("first", [False, True])
+def test_the_class_that_sorts_last_is_positive(first: bool, X: np.ndarray) -> None:
+    """Whichever class comes first, labels are learned as -1 and +1 are, from the first row on."""
     positive = X[:, 0] > 0
-    positive[:2] = [False, True]
+    positive[:9] = first
+    positive[9] = not first
     named, known = learner("hinge"), learner("hinge")
-    named.learn(X, np.where(positive, "yes", "no"))
-    known.learn(X, np.where(positive, 1, -1), known=np.arange(len(X)) > 0)
-    assert named.classes == ["no", "yes"]
+    assert named.positive_class is None
+    names = np.where(positive, "yes", "no")
+    named.learn(X[:9], names[:9])
+    assert named.positive_class == names[0]
+    assert (named.predict(X[:1]) > 0).all()
+    named.learn(X[9:], names[9:])
+    known.learn(X, np.where(positive, 1, -1))
+    assert named.classes == list(dict.fromkeys(names.tolist()))
+    assert (named.positive_class, known.positive_class) == ("yes", None)
     assert named.predict(X).tobytes() == known.predict(X).tobytes()
 
 

@@ -52,8 +52,14 @@ def errors(model: Any, report: dict[str, np.ndarray], y: Any) -> np.ndarray:
 
 def predicted_classes(learner: Learner, scores: np.ndarray) -> np.ndarray:
     """The labels that the scores of a learner stand for."""
-    names = np.array(learner.classes or [-1, 1], dtype=object)
+    names = np.array(ordered_classes(learner) or [-1, 1], dtype=object)
     return names[scores.argmax(axis=1) if scores.ndim == 2 else np.minimum(scores > 0, len(names) - 1)]
+
+
+def ordered_classes(learner: Learner) -> list[int | str]:
+    """The classes in the order of the scores; where two share one score, the positive one is the second."""
+    classes = learner.classes
+    return classes[::-1] if classes and learner.positive_class == classes[0] else classes
 
 
 class View(NamedTuple):
@@ -89,7 +95,7 @@ def view_of_learner(learner: Learner, scores: np.ndarray) -> View:
     if loss in NOVELTY:
         return View("novelty", scores - (learner.threshold or 0.0))
     if loss in SIGNS:
-        return View("classes", (scores > 0).astype(int), scores, tuple(learner.classes) or (-1, 1))
+        return View("classes", (scores > 0).astype(int), scores, tuple(ordered_classes(learner)) or (-1, 1))
     if loss in CLASSES:
         decision = scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else None
         return View("classes", scores.argmax(axis=1), decision, tuple(learner.classes))
