@@ -132,7 +132,7 @@ pub struct Past {
     pub standard_error: Option<f64>,
     /// What the error is held against: the progressive error, or for novelty the alert rate asked for.
     pub expected: Option<f64>,
-    /// Is the error larger than expected by more than three standard errors, and by half?
+    /// Is the error larger than expected by more than three standard errors, and by a quarter?
     pub much_worse: bool,
     /// All figures over the sample.
     pub summary: Summary,
@@ -245,9 +245,9 @@ fn shown(task: Task) -> fn(f64) -> String {
     if task == Task::Numbers { figure } else { percent }
 }
 
-/// Is an error measured on a sample much larger than expected? By more than three standard errors, and by half.
+/// Is an error measured on a sample much larger than expected? By more than three standard errors, and by a quarter.
 fn much_larger(error: f64, standard_error: f64, expected: f64) -> bool {
-    error - expected > 3.0 * standard_error && error > 1.5 * expected
+    error - expected > 3.0 * standard_error && error > 1.25 * expected
 }
 
 #[cfg(test)]
