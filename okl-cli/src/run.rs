@@ -141,6 +141,10 @@ impl Run {
     pub fn begin_pass(&mut self, pass: u64) {
         self.before_pass = self.examples();
         let metrics = metrics(&self.learner, self.metrics.task(), self.classes.len());
+        let metrics = match self.training.take() {
+            Some(training) => metrics.after(training.metrics),
+            None => metrics,
+        };
         self.training = Some(Training { pass, metrics });
     }
 

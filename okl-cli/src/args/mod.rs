@@ -205,8 +205,8 @@ pub struct Stream {
 pub struct Show {
     /// Scores of every row from before it was learned, one line per row; - is standard output
     ///
-    /// Every line names its line in the data; a bad row that was skipped has no score. Of several passes the last is written, and
-    /// shuffled rows come in the order drawn.
+    /// Every line names its line in the data; a bad row that was skipped has no score. Of several passes the last is written:
+    /// its rows had been learned before. Shuffled rows come in the order drawn.
     #[arg(long, value_name = "FILE")]
     pub predictions: Option<String>,
     /// How predictions are written: JSON lines if the name ends in .jsonl, CSV otherwise, when not given

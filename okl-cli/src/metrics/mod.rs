@@ -111,6 +111,12 @@ impl Metrics {
         self
     }
 
+    /// Begins with the last rows of other figures: a window that starts empty would be a matter of luck at first.
+    pub fn after(mut self, before: Metrics) -> Self {
+        self.window = before.window;
+        self
+    }
+
     /// One row.
     pub fn add(&mut self, row: &Observed<'_>) {
         self.rows += 1;

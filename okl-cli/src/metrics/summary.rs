@@ -64,7 +64,11 @@ impl NotLearned {
 
     /// In words; empty if every row was learned.
     pub fn words(&self) -> String {
-        self.reasons().map(|(_, rows, what)| format!("{} {what}", count(rows as f64))).collect::<Vec<_>>().join("; ")
+        let words = |(_, rows, what): (_, u64, &str)| match rows {
+            1 => format!("1 {}", what.replacen("rows", "row", 1)),
+            _ => format!("{} {what}", count(rows as f64)),
+        };
+        self.reasons().map(words).collect::<Vec<_>>().join("; ")
     }
 }
 

@@ -6,6 +6,7 @@ use super::chart::Chart;
 use super::curves::{Course, Values, examples_axis, heights, line, series, there, without_the_start};
 use super::history::Point;
 use super::text::{self, escape};
+use crate::metrics::Task;
 use crate::words::is_useful;
 
 /// Theta, what decides, and the alert rate against nu; empty where the loss adapts no theta.
@@ -42,7 +43,8 @@ fn theta_chart(report: &Report<'_>, theta: Values, threshold: Values) -> Chart {
     let dots = (!strongest.is_empty()).then(|| (format!("score of an alert ({} strongest)", strongest.len()), strongest));
     let note = if dots.is_some() { " Each dot is a row that was novel: the lower, the stranger." } else { "" };
     let measures = if lines.len() > 1 { "the loss' own margin, and what decides" } else { "what the loss adapts" };
-    Chart { caption: course + note, dots, ..Chart::new("Theta", measures, examples_axis(report.history), y, lines) }
+    let title = if report.summary.task == Task::Novelty { "Threshold" } else { "Theta" };
+    Chart { caption: course + note, dots, ..Chart::new(title, measures, examples_axis(report.history), y, lines) }
 }
 
 fn rate_chart(report: &Report<'_>, rate: Values) -> Chart {

@@ -148,7 +148,7 @@ fn loss(history: &History) -> Chart {
     let lines = vec![line("average loss", "a", series(history, |p| p.loss))];
     let (y, above) = without_the_start(&lines, history, Unit::Plain);
     let words = Course::of(&lines[0].points).map_or("No loss was recorded.".into(), |c| {
-        format!("The mean loss of all examples so far went {}. It is the loss that is minimised, nu included, and can be negative; the alert rate below is what one acts on.", c.words(Unit::Plain))
+        format!("The mean loss of all examples so far went {}. It is the loss that is minimised, nu included, and can be negative. The alert rate above is the figure to act on.", c.words(Unit::Plain))
     });
     let caption = above.map_or(words.clone(), |at| format!("{words} Up to example {} it lies above the frame.", text::count(at)));
     Chart { caption, wide: true, ..Chart::new("Loss before learning", "average loss", examples_axis(history), y, lines) }

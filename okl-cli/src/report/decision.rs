@@ -133,7 +133,7 @@ impl Decision {
     fn dots(&self) -> String {
         let mut paths: BTreeMap<Look, String> = BTreeMap::new();
         for (sample, look) in &self.samples {
-            let place = |i: usize| 1000.0 * self.axes[i].place(f64::from(sample.at[i]));
+            let place = |i: usize| 1000.0 * self.axes[i].place(sample.at[i]);
             *paths.entry(*look).or_default() += &format!("M{:.0} {:.0}h0", place(0), 1000.0 - place(1));
         }
         let below = if self.is_number() { "ring" } else { "halo" };

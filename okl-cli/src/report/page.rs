@@ -220,7 +220,8 @@ fn theta(report: &Report<'_>, missing: &mut Vec<&'static str>) -> String {
         missing.push("theta and alert rate, because the loss adapts none (the losses with nu do)");
         return String::new();
     }
-    section("theta", "Theta and alert rate", grid(charts.iter().map(super::chart::Chart::html)))
+    let title = if report.summary.task == Task::Novelty { "Threshold and alert rate" } else { "Theta and alert rate" };
+    section("theta", title, grid(charts.iter().map(super::chart::Chart::html)))
 }
 
 /// The certificates in words, beside a curve if the bound on what was dropped says anything.

@@ -184,6 +184,7 @@ fn the_report_of_novelty_has_every_section() {
     check_document(&page, &["figures", "error", "model", "theta", "truncation", "regions", "alerts", "config", "reproduce"]);
     let at = |id: &str| page.find(&format!("<section id=\"{id}\">")).unwrap();
     assert!(at("alerts") < at("figures") && at("theta") < at("error"), "what a user acts on comes first");
+    assert!(page.contains("<h2>Threshold and alert rate</h2>") && !page.contains(">Theta"), "standard terms");
     assert!(page.contains("strongest of") && page.contains("latest of"), "alerts by strength and by time");
     assert!(page.contains("because the stream has no targets") && page.contains("margin rho"));
 }
