@@ -21,7 +21,7 @@ pub const MOST_BYTES: usize = 32 << 20;
 const ROW_BYTES: usize = size_of::<Chunk>() + 64;
 const SEED: u64 = 1985;
 /// Figures of fewer rows are not compared.
-const FEWEST: u64 = 30;
+const FEWEST: u64 = 100;
 
 /// A uniform random sample of a stream's rows in bounded memory.
 #[derive(Clone, Debug)]
@@ -263,7 +263,7 @@ mod tests {
     /// The probability that the rule speaks although the model is as good as expected: exact, by the binomial distribution.
     #[test]
     fn chance_alone_is_rarely_called_a_difference() {
-        for n in [FEWEST as u32, 100, 1000] {
+        for n in [FEWEST as u32, 300, 1000] {
             for p in [0.001f64, 0.01, 0.03, 0.1, 0.3, 0.5] {
                 let (mut log_pmf, mut alarm) = (f64::from(n) * (-p).ln_1p(), 0.0);
                 for k in 0..=n {
