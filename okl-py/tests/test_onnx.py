@@ -38,6 +38,7 @@ def test_scikit_learns_estimators() -> None:
     pytest.importorskip("sklearn")
     classifier = okl.KernelClassifier(random_state=0).fit(X, NAMES)
     assert np.allclose(run(classifier.to_onnx())["scores"], classifier.decision_function(X), atol=1e-4)
+    assert run(classifier.to_onnx())["label"].tolist() == classifier.predict(X).tolist()
     two = okl.KernelClassifier(random_state=0).fit(X, NAMES == "mid")
     assert np.allclose(run(two.to_onnx())["scores"].ravel(), two.decision_function(X), atol=1e-4)
     detector = okl.NoveltyDetector(random_state=0).fit(X)

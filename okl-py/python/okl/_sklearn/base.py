@@ -72,14 +72,10 @@ class KernelEstimator(BaseEstimator):
         alpha = words.alpha(self.alpha)
         if words.is_word(self.learning_rate, "optimal") and alpha == "auto":
             alpha = PLAIN_ALPHA
-<<<<<<< HEAD
         scale = words.scale(self.scale)
-=======
-        scale = "none" if self.scale is None else self.scale
         if words.is_word(scale, "auto") and words.gives_gamma(self.gamma):
             # A width of X's own size, as with scikit-learn's estimators.
             scale = "none"
->>>>>>> 633c1e7 (Giving gamma alone leaves scale = auto in force, so that the width okl found can be given back; the summary says its units)
         by_name = (self.kernel, self.gamma, self.degree, self.coef0)
         config = {
             "kernel": words.kernel(*by_name, rows, scale == "standard"),
