@@ -399,7 +399,7 @@ impl Learner {
         self.look(py, okl::Learner::examples)
     }
 
-    /// Steps that would have left a state that is not finite, and were not taken.
+    /// Steps that were not taken because a number of the state (a norm, a product, a coefficient, an offset) would have been beyond 1e150.
     #[getter]
     fn skipped(&self, py: Python<'_>) -> PyResult<u64> {
         self.look(py, okl::Learner::skipped)

@@ -515,7 +515,7 @@ impl Learner {
     /// Scores of rows without learning, exactly what [`Learner::learn`] would return for a row without a target.
     ///
     /// # Errors
-    /// If the rows have another number of features or hold a number that is not finite.
+    /// If the rows have another number of features, hold a number that is not finite, or have a kernel value beyond single precision.
     pub fn predict(&self, workspace: &mut Workspace, x: &[f32], features: usize) -> Result<Scores> {
         self.predict_batch(workspace, &Batch::new(x, features))
     }
@@ -540,7 +540,10 @@ impl Learner {
                 None => run(),
             }
         }
-        Ok(scores)
+        match scores.values.iter().position(|z| !z.is_finite()) {
+            Some(place) => Err(beyond_single_precision(place / outputs, scores.values[place])),
+            None => Ok(scores),
+        }
     }
 
     /// More features from now on; every row so far is taken to have been zero there.
@@ -810,10 +813,16 @@ impl Learner {
         (&self.frame.shift, &self.frame.factor)
     }
 
-    /// Where features in the frame are cut off, if they are.
+    /// The size at which `scale` cuts features in the frame off, if it does. Features in the frame are cut off at 1e15 in any case.
     pub fn limit(&self) -> Option<f64> {
         self.frame.limit
     }
+}
+
+/// State stays below 1e150, so only a kernel value can make a score infinite.
+fn beyond_single_precision(row: usize, found: f64) -> Error {
+    let hint = "; a kernel value of this row is beyond single precision: leave the row out, or scale its features";
+    ErrorKind::NotFinite { row, column: "score".into(), found, hint }.into()
 }
 
 pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngine> {

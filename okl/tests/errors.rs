@@ -701,3 +701,17 @@ fn rows_of_any_size_are_learned_alike() {
         }
     }
 }
+
+/// A kernel value beyond single precision: `predict` names the row, `learn` does not take the step and counts it.
+#[test]
+fn a_score_that_is_not_finite_is_an_error() {
+    let mut learner =
+        learner("loss = 'squared'\nkernel = 'polynomial:degree=4'\nstep = 'constant:0.01'\nlambda = 0.1\nanchor = 'none'");
+    learner.learn(&Batch::new(&[1.0], 1).numbers(&[1.0])).unwrap();
+    let error = learner.predict(&mut Workspace::default(), &[2.0, 1e12, 1.0], 1).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::NotFinite { row: 1, .. }));
+    says(&error, &["row 1", "score", "single precision", "leave the row out"]);
+    learner.learn(&Batch::new(&[1e12], 1).numbers(&[1.0])).unwrap();
+    assert_eq!((learner.skipped(), learner.examples()), (1, 1));
+    assert!(learner.predict(&mut Workspace::default(), &[2.0, 1.0], 1).is_ok());
+}
