@@ -438,7 +438,7 @@ const UNREADABLE: &[(&str, &[&str])] = &[
     ("kernel = { scaled = { weight = 1, of = 'rbf' } }", &["kernel", "rbf"]),
     ("kernel = { scaled = { weight = 1 } }", &["of"]),
     ("kernel = 'gaussian:abc'", &["gamma", "abc", "auto"]),
-    ("budget = 'window'", &["terms"]),
+    ("budget = 'age'", &["steps"]),
     ("budget = 'window:many'", &["many"]),
     ("budget = 'window:-3'", &["-3"]),
     ("budget = 'window:2.5'", &["2.5"]),
