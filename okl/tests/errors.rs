@@ -442,7 +442,7 @@ const UNREADABLE: &[(&str, &[&str])] = &[
     ("budget = 'window:many'", &["many"]),
     ("budget = 'window:-3'", &["-3"]),
     ("budget = 'window:2.5'", &["2.5"]),
-    ("terms = 5", &["terms", "budget", "not given"]),
+    ("terms = 5\nbudget = 'age:3'", &["terms"]),
     ("kernel = 'linear'\ngamma = 1", &["gamma", "linear", "none"]),
     ("loss = 'squared'\nnu = 0.1", &["nu", "squared"]),
     ("step = 'constant'\ntau = 3", &["tau", "constant", "eta"]),
