@@ -88,7 +88,7 @@ fn obstacles(model: &Model<'_>) -> Vec<String> {
         AnyKernel::Gaussian { .. } => {}
         other => found.push(format!("its kernel is {}, and LIBSVM has linear, polynomial and rbf", name(other))),
     }
-    if model.limit < LARGEST.into() {
+    if model.limit < LARGEST {
         found.push(format!("it cuts features off at {} units, and LIBSVM's kernels do not", model.limit));
     }
     found
