@@ -507,7 +507,11 @@ fn answers(case: &Case) -> Option<Vec<Label>> {
     match (case.reads(), case.learner.classes()) {
         (Reads::Class, classes) => Some(classes.to_vec()),
         (Reads::Sign, []) => Some(vec![Label::Int(-1), Label::Int(1)]),
-        (Reads::Sign, [first, second]) => Some(vec![first.clone(), second.clone()]),
+        // The class that sorts last has the positive scores: numbers by value, names by spelling.
+        (Reads::Sign, [Label::Int(a), Label::Int(b)]) => Some(vec![Label::Int(*a.min(b)), Label::Int(*a.max(b))]),
+        (Reads::Sign, [Label::Text(a), Label::Text(b)]) => {
+            Some(vec![Label::from(a.min(b).as_str()), Label::from(a.max(b).as_str())])
+        }
         _ => None,
     }
 }
@@ -516,7 +520,7 @@ fn answers(case: &Case) -> Option<Vec<Label>> {
 fn decision(case: &Case, z: &[f64]) -> Option<usize> {
     match case.reads() {
         Reads::Class => Some((0..z.len()).rev().fold(0, |best, i| if z[i] >= z[best] { i } else { best })),
-        Reads::Sign => case.learner.decide(z).or(Some(usize::from(z[0] > 0.0))),
+        Reads::Sign => Some(usize::from(z[0] > 0.0)),
         Reads::Nothing => case.learner.threshold().map(|threshold| usize::from(z[0] < threshold)),
         _ => None,
     }
