@@ -1,7 +1,7 @@
 //! What Python sees: `okl.Learner`.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use okl::loss::{Loss, Reads};
@@ -16,7 +16,7 @@ use crate::errors::refused;
 use crate::scores::Report;
 use crate::shared::Shared;
 use crate::targets::Reader;
-use crate::{command_line, files, settings};
+use crate::{command_line, files, health, settings};
 
 /// Nobody has more features, or more processors: such a number is a mistake, and would exhaust the machine.
 const MOST_FEATURES: i64 = 1 << 24;
@@ -86,17 +86,31 @@ pub struct Learner {
     pub(crate) shared: Shared,
     pub(crate) reader: Reader,
     threads: AtomicUsize,
+    /// Has it warned about its health?
+    pub(crate) warned: AtomicBool,
 }
 
 impl From<okl::Learner> for Learner {
     fn from(learner: okl::Learner) -> Self {
         let Config { loss, classes, .. } = learner.config();
         let reader = Reader { reads: loss.reads(), classes_given: classes.is_some() };
-        Learner { reader, shared: Shared::new(learner), threads: AtomicUsize::new(1) }
+        Learner { reader, shared: Shared::new(learner), threads: AtomicUsize::new(1), warned: AtomicBool::new(false) }
     }
 }
 
 impl Learner {
+    /// Warns, once in a learner's life, if something should be known of its health.
+    pub(crate) fn warn_once(&self, py: Python<'_>) -> PyResult<()> {
+        if self.warned.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let findings = health::findings(&self.look(py, okl::Learner::health)?);
+        if !findings.is_empty() && !self.warned.swap(true, Ordering::Relaxed) {
+            health::warn(py, &findings)?;
+        }
+        Ok(())
+    }
+
     fn look<T>(&self, py: Python<'_>, look: impl FnOnce(&okl::Learner) -> T) -> PyResult<T> {
         self.shared.look(py, look)
     }
@@ -173,7 +187,9 @@ impl Learner {
         ids: Object<'_, 'py>,
         known: Object<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        call::learn(&self.shared, self.reader, X, &Given { y, weights, ids, known }, |_| {})
+        let scores = call::learn(&self.shared, self.reader, X, &Given { y, weights, ids, known }, |_| {})?;
+        self.warn_once(X.py())?;
+        Ok(scores)
     }
 
     /// Learns as `learn` does and returns what every row left behind.
@@ -208,6 +224,7 @@ impl Learner {
         let mut report = Report::default();
         let given = Given { y, weights, ids, known };
         let scores = call::learn(&self.shared, self.reader, X, &given, |step| report.push(step))?;
+        self.warn_once(X.py())?;
         report.dictionary(X.py(), scores)
     }
 
@@ -445,6 +462,19 @@ impl Learner {
     #[getter]
     fn truncation_error(&self, py: Python<'_>) -> PyResult<f64> {
         self.look(py, okl::Learner::truncation_error)
+    }
+
+    /// What was not used as it was given: counts of values clipped, steps not taken, members of a bank at rest.
+    ///
+    /// Returns
+    /// -------
+    /// dict
+    ///     `examples`, `skipped` (steps that would not have been finite), `resting` (members of a bank), `watched` (examples since
+    ///     the scale was settled, where it has a limit), `clipped_rows` and `clipped_values` of these, `clipped_columns`: for each
+    ///     column with clipped values, the worst first, `column`, `values`, `share` and, of the last `recent` examples,
+    ///     `recent_share`; and `findings`: sentences that say what to do, none in good health.
+    fn health<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        health::dictionary(py, &self.look(py, okl::Learner::health)?)
     }
 
     /// The centres of the terms, (terms, features), in the units of the data.

@@ -10,6 +10,7 @@ mod call;
 mod command_line;
 mod errors;
 mod files;
+mod health;
 mod learner;
 mod row;
 mod rows;

@@ -25,8 +25,15 @@ pub fn learn_row(
     let reader = learner.reader;
     let batch = Batch::of_f64(&x, x.len()).weights(&weights);
     let learn = |targets: Targets<'_>| {
-        let learned = learner.shared.touch(values.py(), |learner| learner.learn_with(&batch.targets(targets), |_, _| {}))?;
-        learned.map_err(|e| refused(&e))
+        let learned = learner.shared.touch(values.py(), |learner| {
+            learner.learn_with(&batch.targets(targets), |_, _| {})?;
+            Ok(learner.examples())
+        })?;
+        // To look at the health costs more than a row: that is done now and then.
+        match learned.map_err(|e: okl::Error| refused(&e))?.is_multiple_of(1024) {
+            true => learner.warn_once(values.py()),
+            false => Ok(()),
+        }
     };
     match (reader.reads, y) {
         (Reads::Nothing, _) | (_, None) => learn(Targets::None),

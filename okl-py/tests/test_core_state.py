@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -166,3 +167,26 @@ def test_repr(circle: tuple[Any, Any]) -> None:
     m = okl.Learner(loss="hinge", kernel="gaussian:1", step="decay", budget="window:10")
     m.learn(*circle)
     assert repr(m) == "<okl.Learner hinge, gaussian, decay, window: 10 terms after 400 examples>"
+
+
+def test_a_column_that_is_clipped_is_counted_and_warned_of_once(rng: np.random.Generator) -> None:
+    """Quiet for 300 rows, then fifty times as far: `scale` is settled by the first 256 rows."""
+    x = np.r_[rng.uniform(0, 1, 300), rng.uniform(0, 50, 2700)]
+    X, y = np.c_[rng.normal(size=3000), x], np.sin(x / 5)
+    m = okl.Learner(loss="squared")
+    with pytest.warns(okl.HealthWarning, match=r"column 1: 9\d % of the last \d+ values were clipped at 8") as caught:
+        m.learn(X, y)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        m.learn(X, y)
+        plain = okl.Learner(loss="squared", scale="none")
+        plain.learn(X, y)
+    health = m.health()
+    shift, factor = m.frame
+    expected = int((np.abs((x[256:] - shift[1]) * factor[1]) >= 8).sum())
+    expected += int((np.abs((x - shift[1]) * factor[1]) >= 8).sum())
+    assert health["clipped_values"] == health["clipped_rows"] == expected and health["watched"] == 6000 - 256
+    assert [c["column"] for c in health["clipped_columns"]] == [1] and len(health["findings"]) == 1
+    assert okl.Learner.from_bytes(m.to_bytes()).health() == health
+    assert plain.health()["clipped_values"] == 0 and plain.health()["findings"] == []

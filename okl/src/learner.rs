@@ -15,6 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::frame::{self, FAR, FEW, Frame, median_distance2};
 use crate::gram::{Backend, Rows};
 use crate::head::{Average, Head, HeadParts, Rules};
+use crate::health::{Clipped, Health};
 use crate::kernel::{AnyKernel, DotKernel};
 use crate::loss::{AnyLoss, Loss, Reads};
 use crate::pool::Pool;
@@ -64,6 +65,7 @@ pub struct Learner {
     /// Is the number of outputs settled (by an operator, or by the first targets)?
     pub(crate) outputs_known: bool,
     pub(crate) position: Vec<u8>,
+    pub(crate) clipped: Clipped,
     threads: usize,
     pool: Option<Pool>,
     checked: Checked,
@@ -188,6 +190,7 @@ impl Learner {
             features,
             outputs_known,
             position: Vec::new(),
+            clipped: Clipped::default(),
             threads: 1,
             pool: None,
             checked: Checked::default(),
@@ -404,6 +407,14 @@ impl Learner {
             let alone = (single && step.scores.len() == 1).then_some(0);
             each(row, &Step { positive: part.checked.positive_at(row, classes).or(alone), ..*step });
         });
+        self.count_clipped(part);
+    }
+
+    /// Counts what the frame clipped in the examples of a part that was learned, once the frame is settled.
+    fn count_clipped(&mut self, part: &Part<'_>) {
+        let Some(limit) = self.frame.limit.filter(|_| self.warm.is_none()) else { return };
+        let rows = self.rows.x.chunks_exact(self.features).zip(part.known()).filter(|(_, known)| **known);
+        rows.for_each(|(row, _)| self.clipped.count(row, limit as f32));
     }
 
     fn remember(&mut self, part: &Part<'_>) {
@@ -571,6 +582,9 @@ impl Learner {
             (*shift, *factor) = (self.frame.shift.clone(), self.frame.factor.clone());
         }
         self.engine.terms.space.widen(features);
+        if self.clipped.examples > 0 {
+            self.clipped.columns.resize(features, [0; 3]);
+        }
         self.features = features;
     }
 
@@ -646,6 +660,10 @@ impl Learner {
     /// Steps that were not taken because they would have left a number beyond 1e150: a coefficient, an offset, a score, a loss, |f|².
     pub fn skipped(&self) -> u64 {
         self.engine.skipped
+    }
+    /// What was not used as it was given: values clipped, steps not taken, members of a bank at rest.
+    pub fn health(&self) -> Health {
+        Health::of(self)
     }
     /// Live terms.
     pub fn terms(&self) -> usize {

@@ -15,6 +15,7 @@
 //! | `bank.weights`, `bank.losses`, `bank` | f64 | the weights of a bank's voices and their losses; the rest by name |
 //! | `budget`, `frame` | f64 | the budget's state, by name; shift and factor |
 //! | `warm.x`, `warm.y`, `warm.weights`, `warm.ids` | f64 (f32 in older files), f64, f64, u64 | the examples of a warm-up under way |
+//! | `clipped` | u64 | if there is a limit: examples looked at, those with a clipped value, and per column: overall, last window, present window |
 //! | `position` | u8 | for whoever replays the stream |
 //!
 //! Later versions read every file of earlier ones. A setting that a file lacks means what okl did before the setting
@@ -49,6 +50,7 @@ use crate::error::{Error, Result};
 use crate::frame::Frame;
 use crate::gram::{self, Rows};
 use crate::head::Head;
+use crate::health::Clipped;
 use crate::learner::{Learner, WarmUp};
 use crate::loss::{Loss, Reads};
 use crate::scalars::{self, BANK, BUDGET, COUNTS, HEAD, HEAD_OF_FORMAT};
@@ -231,6 +233,9 @@ impl Learner {
             tensors.push(Tensor::f64s("bank.weights", vec![bank.weights.len()], &bank.weights));
             tensors.push(Tensor::f64s("bank.losses", vec![bank.losses.len()], &bank.losses));
         }
+        if self.clipped.examples > 0 {
+            tensors.push(Tensor::u64s("clipped", &self.clipped.state()));
+        }
         if let Some(warm) = &self.warm {
             tensors.push(Tensor::f64s("warm.x", vec![warm.x.len()], &warm.x));
             tensors.push(Tensor::f64s("warm.y", vec![warm.y.len()], &warm.y));
@@ -260,6 +265,7 @@ impl Learner {
         file.restore_bank(&mut learner)?;
         file.restore_warmup(&mut learner)?;
         learner.position = file.bytes("position", Dtype::U8)?.to_vec();
+        file.restore_clipped(&mut learner)?;
         file.check_all_read()?;
         Ok(learner)
     }
@@ -497,6 +503,16 @@ impl<'a> File<'a> {
         demand(bank.can_have(&weights) && losses.len() == weights.len(), "the bank's state is not possible")?;
         (bank.weights, bank.losses) = (weights, losses);
         scalars::restore(BANK, "bank", self.names("bank"), &self.of_voices(2)?, bank)
+    }
+
+    /// Older files have no such counts: they begin at zero.
+    fn restore_clipped(&self, learner: &mut Learner) -> Result<()> {
+        if self.tensors.tensor("clipped").is_err() {
+            return Ok(());
+        }
+        let clipped = Clipped::restored(&self.u64s("clipped")?, learner.features);
+        learner.clipped = clipped.ok_or_else(|| Error::snapshot("the counts of clipped values are not possible"))?;
+        Ok(())
     }
 
     fn restore_budget(&self, learner: &mut Learner) -> Result<()> {

@@ -90,3 +90,51 @@ fn a_width_that_is_given_leaves_the_scale_as_it_was() {
     assert_eq!(mistakes(all).1.scale, okl::config::Scale::None);
     assert!(scaled(&mistakes(&format!("{all}\nscale = 'standard'")).1));
 }
+
+/// A column that is quiet at first and then goes fifty times as far, and one that stays.
+fn quiet_at_first(rows: usize) -> Vec<f64> {
+    let column = |i: usize, prime: usize| (i * prime % 1009) as f64 / 1009.0;
+    (0..rows).flat_map(|i| [column(i, 7919) * if i < 300 { 1.0 } else { 50.0 }, column(i, 104_729) - 0.5]).collect()
+}
+
+#[test]
+fn clipped_values_are_counted_and_said() {
+    let x = quiet_at_first(3000);
+    let y: Vec<f64> = x.chunks(2).map(|x| (x[0] / 5.0).sin()).collect();
+    let learn = |settings: &str, cut: usize| {
+        let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
+        x.chunks(2 * cut).zip(y.chunks(cut)).for_each(|(x, y)| _ = learner.learn(&Batch::of_f64(x, 2).numbers(y)).unwrap());
+        learner
+    };
+    let learner = learn("loss = 'squared'\nscale = 'standard'", 700);
+    let (health, (shift, factor)) = (learner.health(), learner.frame());
+    // Counted anew from the rows after the warm-up of 256.
+    let beyond = |row: &[f64]| ((row[0] - shift[0]) * factor[0]).abs() >= 8.0;
+    let expected = x.chunks(2).skip(256).filter(|row| beyond(row)).count() as u64;
+    assert!(expected > 2000);
+    assert_eq!((health.watched, health.clipped_rows, health.clipped_values), (3000 - 256, expected, expected));
+    let [column] = health.clipped_columns[..] else { panic!("{health:?}") };
+    assert_eq!((column.column, column.values, column.recent), (0, expected, 1744));
+    let said = health.findings(|column| format!("x{column}"));
+    assert!(
+        said.len() == 1 && said[0].starts_with("column x0: 9") && said[0].contains("% of the last 1744 values were clipped at 8"),
+        "{said:?}"
+    );
+    // Cut otherwise, or saved in between: the same counts. Without a limit there is nothing to count.
+    assert_eq!(learn("loss = 'squared'\nscale = 'standard'", 1).health(), health);
+    assert_eq!(Learner::from_bytes(&learner.to_bytes()).unwrap().health(), health);
+    let free = learn("loss = 'squared'\nscale = 'none'", 700).health();
+    assert_eq!((free.watched, free.findings(|c| c.to_string()).len()), (0, 0));
+}
+
+#[test]
+fn ordinary_data_give_no_cause_to_speak() {
+    // A heavy tail (a lognormal), a column that is mostly zero, and a slow trend over five times its first range.
+    let unit = |i: usize, prime: usize| ((i * prime % 10_007) as f64 + 0.5) / 10_007.0;
+    let normal = |i: usize| (unit(i, 7919).ln() * -2.0).sqrt() * (std::f64::consts::TAU * unit(i, 104_729)).cos();
+    let row = |i: usize| [normal(i).exp(), f64::from(u8::from(i % 50 == 0)), unit(i, 31) + i as f64 / 5000.0];
+    let x: Vec<f64> = (0..5000).flat_map(row).collect();
+    let mut learner = Learner::new(Config::from_toml("loss = 'nu_novelty:0.1'\nscale = 'standard'").unwrap()).unwrap();
+    learner.learn(&Batch::of_f64(&x, 3)).unwrap();
+    assert_eq!(learner.health().findings(|c| c.to_string()), Vec::<String>::new());
+}

@@ -22,8 +22,14 @@ if TYPE_CHECKING:
     from okl import plot, river
     from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
 
+
+class HealthWarning(UserWarning):
+    """Something that was given to a learner is not used as it was given: see `Learner.health`."""
+
+
 __all__ = [
     "AlertRate",
+    "HealthWarning",
     "KernelClassifier",
     "KernelRegressor",
     "Learner",

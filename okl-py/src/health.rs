@@ -1,0 +1,41 @@
+//! The health of a learner as a dictionary, and as a warning.
+
+use std::ffi::CString;
+
+use okl::Health;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// What somebody should know; columns by their number.
+pub fn findings(health: &Health) -> Vec<String> {
+    health.findings(|column| column.to_string())
+}
+
+pub fn dictionary<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'py, PyDict>> {
+    let columns = health.clipped_columns.iter().map(|c| {
+        let column = PyDict::new(py);
+        column.set_item("column", c.column)?;
+        column.set_item("values", c.values)?;
+        column.set_item("share", c.share)?;
+        column.set_item("recent_share", c.recent_share)?;
+        column.set_item("recent", c.recent)?;
+        Ok(column)
+    });
+    let found = PyDict::new(py);
+    found.set_item("examples", health.examples)?;
+    found.set_item("skipped", health.skipped)?;
+    found.set_item("resting", health.resting)?;
+    found.set_item("watched", health.watched)?;
+    found.set_item("clipped_rows", health.clipped_rows)?;
+    found.set_item("clipped_values", health.clipped_values)?;
+    found.set_item("clipped_columns", columns.collect::<PyResult<Vec<_>>>()?)?;
+    found.set_item("findings", findings(health))?;
+    Ok(found)
+}
+
+/// Warns with `okl.HealthWarning`.
+pub fn warn(py: Python<'_>, findings: &[String]) -> PyResult<()> {
+    let category = py.import("okl")?.getattr("HealthWarning")?;
+    let text = CString::new(format!("{} (see health())", findings.join("; "))).unwrap_or_default();
+    PyErr::warn(py, &category, &text, 1)
+}

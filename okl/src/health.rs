@@ -1,0 +1,188 @@
+//! What a learner did not use as it was given: values that were clipped, steps that were not taken, members of a bank that rest.
+//!
+//! A value is clipped if it lies at or beyond the limit of the frame (`scale = standard`: 8 deviations of the first rows). Values are
+//! counted per column, over the examples that are learned once the frame is settled, and over the last 1,000 to 2,000 of them:
+//! a window of 1,000 examples ends at counts of examples, so that the counts are a function of the stream alone (law 1).
+
+use crate::learner::Learner;
+
+/// Examples per window.
+const WINDOW: u64 = 1000;
+
+/// From this share of a column's last values on, [`Health::findings`] speaks of it. In ordinary data with heavy tails (a lognormal
+/// of unit variance, Student's t with three degrees of freedom) fewer than 0.2 % lie beyond eight deviations.
+const SHARE: f64 = 0.05;
+
+/// Counts of clipped values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Clipped {
+    /// Examples that were looked at.
+    pub examples: u64,
+    /// Examples with a clipped value.
+    pub rows: u64,
+    /// Per column: overall, in the last whole window, in the present one.
+    pub columns: Vec<[u64; 3]>,
+}
+
+impl Clipped {
+    /// Counts the values of a row in its frame.
+    pub fn count(&mut self, row: &[f32], limit: f32) {
+        self.columns.resize(row.len(), [0; 3]);
+        if self.examples > 0 && self.examples.is_multiple_of(WINDOW) {
+            self.columns.iter_mut().for_each(|[_, last, now]| *last = std::mem::take(now));
+        }
+        self.examples += 1;
+        // Most rows have none: they are read once, without a branch per value.
+        if row.iter().fold(false, |any, u| any | (u.abs() >= limit)) {
+            self.rows += 1;
+            for ([all, _, now], u) in self.columns.iter_mut().zip(row) {
+                let one = u64::from(u.abs() >= limit);
+                (*all, *now) = (*all + one, *now + one);
+            }
+        }
+    }
+
+    /// The examples that the last whole window and the present one have.
+    fn recent(&self) -> u64 {
+        match self.examples {
+            0 => 0,
+            n if n <= WINDOW => n,
+            n => WINDOW + (n - 1) % WINDOW + 1,
+        }
+    }
+
+    /// As one row of numbers, for a model file.
+    pub fn state(&self) -> Vec<u64> {
+        [self.examples, self.rows].into_iter().chain(self.columns.iter().flatten().copied()).collect()
+    }
+
+    /// From a model file; none if the numbers are not possible.
+    pub fn restored(state: &[u64], features: usize) -> Option<Self> {
+        let (&[examples, rows], columns) = (state.first_chunk()?, state.get(2..)?.as_chunks::<3>());
+        let possible = columns.1.is_empty()
+            && columns.0.len() == features
+            && rows <= examples
+            && examples < 1 << 60
+            && columns.0.iter().all(|[all, last, now]| *all <= rows && *last <= WINDOW && *now <= WINDOW && last + now <= *all);
+        possible.then(|| Clipped { examples, rows, columns: columns.0.to_vec() })
+    }
+}
+
+/// What a learner did not use as it was given; see [`Learner::health`].
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Health {
+    /// Examples learned.
+    pub examples: u64,
+    /// Steps that were not taken, because they would have left a state that is not finite.
+    pub skipped: u64,
+    /// Members of a bank that rest, because their last step would not have been finite.
+    pub resting: usize,
+    /// Examples that were looked at for clipped values: those since the frame was settled, where it has a limit.
+    pub watched: u64,
+    /// Of these, examples with a clipped value.
+    pub clipped_rows: u64,
+    /// Clipped values.
+    pub clipped_values: u64,
+    /// Where values are clipped, in deviations of the first rows.
+    pub limit: Option<f64>,
+    /// The columns with clipped values, the one with most of the last values clipped first.
+    pub clipped_columns: Vec<ClippedColumn>,
+    /// The examples that the frame was found from.
+    pub warmup: usize,
+}
+
+/// A column with clipped values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ClippedColumn {
+    /// Which, from 0.
+    pub column: usize,
+    /// How many of its values were clipped.
+    pub values: u64,
+    /// Their share in all examples looked at.
+    pub share: f64,
+    /// Their share in the last examples.
+    pub recent_share: f64,
+    /// How many examples these are: at most 2,000.
+    pub recent: u64,
+}
+
+impl Health {
+    pub(crate) fn of(learner: &Learner) -> Self {
+        let clipped = &learner.clipped;
+        let (all, recent) = (clipped.examples.max(1) as f64, clipped.recent());
+        let column = |(column, &[values, last, now]): (usize, &[u64; 3])| ClippedColumn {
+            column,
+            values,
+            share: values as f64 / all,
+            recent_share: (last + now) as f64 / recent.max(1) as f64,
+            recent,
+        };
+        let mut columns: Vec<_> = clipped.columns.iter().enumerate().map(column).filter(|c| c.values > 0).collect();
+        columns.sort_by(|a, b| b.recent_share.total_cmp(&a.recent_share).then(b.values.cmp(&a.values)));
+        Health {
+            examples: learner.examples(),
+            skipped: learner.skipped(),
+            resting: learner.engine.bank().map_or(0, crate::bank::Bank::resting),
+            watched: clipped.examples,
+            clipped_rows: clipped.rows,
+            clipped_values: columns.iter().map(|c| c.values).sum(),
+            limit: learner.limit(),
+            clipped_columns: columns,
+            warmup: learner.config.warmup,
+        }
+    }
+
+    /// What somebody should know, with what to do, a sentence each; none for a learner in good health. `name` is a column's.
+    ///
+    /// Clipping is spoken of where at least 5 % of the last 1,000 values or more of a column were clipped; a step that was not taken
+    /// always.
+    pub fn findings(&self, name: impl Fn(usize) -> String) -> Vec<String> {
+        let mut found = Vec::new();
+        let speaks = |c: &&ClippedColumn| c.recent >= WINDOW && c.recent_share >= SHARE;
+        let columns: Vec<_> = self.clipped_columns.iter().filter(speaks).collect();
+        if let (Some(worst), Some(limit)) = (columns.first(), self.limit) {
+            let others = match columns.len() {
+                1 => String::new(),
+                n => format!(" ({} further columns likewise)", n - 1),
+            };
+            found.push(format!(
+                "column {}: {:.0} % of the last {} values were clipped at {limit} standard deviations of the first {} examples{others}; \
+                 rescale the column or set scale to none",
+                name(worst.column),
+                100.0 * worst.recent_share,
+                worst.recent,
+                self.warmup,
+            ));
+        }
+        if self.skipped > 0 {
+            found.push(format!(
+                "{} of {} steps were not taken, because they would have left numbers that are not finite; choose a smaller step or rescale the data",
+                self.skipped, self.examples
+            ));
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_end_at_counts_of_examples() {
+        let mut clipped = Clipped::default();
+        // The first column is clipped in examples 500 to 1,499, the second never.
+        for i in 0..2600 {
+            clipped.count(&[if (500..1500).contains(&i) { -8.0 } else { 7.9 }, 0.0], 8.0);
+            let recent: u64 = clipped.columns[0][1] + clipped.columns[0][2];
+            let from = (i / 1000 * 1000i32 - 1000).max(0);
+            let expected = (from..=i).filter(|i| (500..1500).contains(i)).count() as u64;
+            assert_eq!((recent, clipped.recent()), (expected, (i + 1 - from) as u64), "{i}");
+        }
+        assert_eq!((clipped.examples, clipped.rows, clipped.columns[1]), (2600, 1000, [0; 3]));
+        assert_eq!(Clipped::restored(&clipped.state(), 2), Some(clipped.clone()));
+        assert_eq!(Clipped::restored(&clipped.state(), 3), None);
+    }
+}
