@@ -1,7 +1,7 @@
 # Everything this project does, one target each. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint backends examples python wheel demo bench speed endurance soak fuzz doc
+.PHONY: help test lint backends examples python wheel demo bench speed endurance soak fuzz doc pictures
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -44,6 +44,10 @@ backends: ## the engine's tests once more on each slower instruction set of this
 
 examples: ## runs every example
 	@for example in strings sequences; do cargo run -q --release --example $$example >/dev/null || exit 1; echo "example $$example runs"; done
+
+pictures: ## the picture of the README, drawn from the report of `okl demo`
+	cargo run --release -- demo --quiet --out target/demo
+	python3 docs/pictures/demo.py target/demo/report.html docs/pictures/demo.svg
 
 demo: ## drifting streams, learned live
 	cargo run --release -- demo
