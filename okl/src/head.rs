@@ -365,7 +365,8 @@ impl<S: StepSize> Head<S> {
         self.cut_steps
     }
 
-    /// The update of the last row with a target, before any budget: f <- keep f + k(x, .) alpha. Returns keep and alpha.
+    /// The update of the last row with a target, before any budget: f <- keep f + k(x, .) alpha. Returns keep and alpha. The shrink of a
+    /// Forgetron is a part of both. A head of a bank that rests returns keep = 0 and alpha = 0.
     ///
     /// Together with the rows this is enough to follow f with nothing dropped, as the truncation certificate compares it.
     pub fn last_update(&self) -> (f64, Vec<f64>) {

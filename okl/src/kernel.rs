@@ -42,6 +42,10 @@ pub trait Kernel<X: ?Sized> {
 pub struct TwoRows {
     /// `<x, y>`
     pub dot: f64,
+    /// `|x|²`
+    pub xx: f64,
+    /// `|y|²`
+    pub yy: f64,
     /// `|x - y|²`
     pub apart2: f64,
     /// `<x - y, x + y> = |x|² - |y|²`
@@ -51,10 +55,12 @@ pub struct TwoRows {
 impl TwoRows {
     /// The numbers of two rows of one length.
     pub fn new(x: &[f32], y: &[f32]) -> Self {
-        let mut rows = TwoRows { dot: 0.0, apart2: 0.0, tilt: 0.0 };
+        let mut rows = TwoRows { dot: 0.0, xx: 0.0, yy: 0.0, apart2: 0.0, tilt: 0.0 };
         for (x, y) in x.iter().zip(y) {
             let (x, y) = (f64::from(*x), f64::from(*y));
             rows.dot += x * y;
+            rows.xx += x * x;
+            rows.yy += y * y;
             rows.apart2 += (x - y) * (x - y);
             rows.tilt += (x - y) * (x + y);
         }
@@ -66,8 +72,12 @@ impl TwoRows {
 /// is a small difference, which single precision would lose (law 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pair {
+    /// `k(x, x)`
+    pub first: f64,
     /// `k(x, y)`
     pub shared: f64,
+    /// `k(y, y)`
+    pub second: f64,
     /// `|k(x, .) - k(y, .)|² = k(x, x) + k(y, y) - 2 k(x, y)`
     pub apart2: f64,
     /// `k(x, x) - k(y, y)`
@@ -77,53 +87,65 @@ pub struct Pair {
 impl Pair {
     /// From the three kernel values; what cancels here is lost.
     pub fn of_values(xx: f64, xy: f64, yy: f64) -> Self {
-        Pair { shared: xy, apart2: xx + yy - 2.0 * xy, tilt: xx - yy }
+        Pair { first: xx, shared: xy, second: yy, apart2: xx + yy - 2.0 * xy, tilt: xx - yy }
     }
 
     /// Of a kernel with k(x, x) = 1 everywhere, from `1 - k(x, y)`.
     fn below_one(gap: f64) -> Self {
-        Pair { shared: 1.0 - gap, apart2: 2.0 * gap, tilt: 0.0 }
-    }
-
-    /// `k(x, x)`
-    pub fn first(&self) -> f64 {
-        self.shared + 0.5 * (self.apart2 + self.tilt)
-    }
-
-    /// `k(y, y)`
-    pub fn second(&self) -> f64 {
-        self.shared + 0.5 * (self.apart2 - self.tilt)
+        Pair { first: 1.0, shared: 1.0 - gap, second: 1.0, apart2: 2.0 * gap, tilt: 0.0 }
     }
 
     /// The same pair with x and y exchanged.
     pub fn swapped(&self) -> Self {
-        Pair { tilt: -self.tilt, ..*self }
+        Pair { first: self.second, second: self.first, tilt: -self.tilt, ..*self }
     }
 
     /// The projection of k(x, .) onto k(y, .) is `share` k(y, .); 0 onto the zero function.
     pub fn share(&self) -> f64 {
-        if self.second() > 0.0 { self.shared / self.second() } else { 0.0 }
+        if self.second > 0.0 { self.shared / self.second } else { 0.0 }
     }
 
     /// `|k(x, .) - share k(y, .)|²`; rounding may leave a little below 0.
     pub fn left(&self, share: f64) -> f64 {
         let rest = 1.0 - share;
-        share * self.apart2 + rest * self.tilt + rest * rest * self.second()
+        if rest.abs() < 0.5 {
+            // Close points: from their difference.
+            return share * self.apart2 + rest * self.tilt + rest * rest * self.second;
+        }
+        self.first - share * (2.0 * self.shared - share * self.second)
     }
 
     fn scaled(self, by: f64) -> Self {
-        Pair { shared: by * self.shared, apart2: by * self.apart2, tilt: by * self.tilt }
+        Pair {
+            first: by * self.first,
+            shared: by * self.shared,
+            second: by * self.second,
+            apart2: by * self.apart2,
+            tilt: by * self.tilt,
+        }
     }
 
     /// Under the sum of two kernels.
     fn plus(self, other: Self) -> Self {
-        Pair { shared: self.shared + other.shared, apart2: self.apart2 + other.apart2, tilt: self.tilt + other.tilt }
+        Pair {
+            first: self.first + other.first,
+            shared: self.shared + other.shared,
+            second: self.second + other.second,
+            apart2: self.apart2 + other.apart2,
+            tilt: self.tilt + other.tilt,
+        }
     }
 
     /// Under the product of two kernels: with k(x, x) = c + (d + t)/2 and k(y, y) = c + (d - t)/2 of each, nothing large cancels.
     fn times(self, other: Self) -> Self {
         let ((c, d, t), (e, f, u)) = ((self.shared, self.apart2, self.tilt), (other.shared, other.apart2, other.tilt));
-        Pair { shared: c * e, apart2: e * d + c * f + 0.5 * (d * f + t * u), tilt: c * u + e * t + 0.5 * (d * u + t * f) }
+        Pair {
+            first: self.first * other.first,
+            shared: c * e,
+            second: self.second * other.second,
+            apart2: e * d + c * f + 0.5 * (d * f + t * u),
+            tilt: c * u + e * t + 0.5 * (d * u + t * f),
+        }
     }
 
     /// By squaring, the lowest bit of the degree first.
@@ -168,7 +190,7 @@ pub trait DotKernel: Send + Sync {
     ///
     /// The default has single precision only: it states their distance with the rounding of [`DotKernel::eval`] added.
     fn pair(&self, rows: &TwoRows) -> Pair {
-        let (xx, yy) = (rows.dot + 0.5 * (rows.apart2 + rows.tilt), rows.dot + 0.5 * (rows.apart2 - rows.tilt));
+        let (xx, yy) = (rows.xx, rows.yy);
         let value = |dot: f64, xx: f64, yy: f64| f64::from(self.eval(dot as f32, xx as f32, yy as f32));
         let (own, other) = (value(xx, xx, xx), value(yy, yy, yy));
         let pair = Pair::of_values(own, value(rows.dot, xx, yy), other);
@@ -283,11 +305,12 @@ impl DotKernel for AnyKernel {
     }
 
     fn pair(&self, rows: &TwoRows) -> Pair {
-        let (linear, r2) = (Pair { shared: rows.dot, apart2: rows.apart2, tilt: rows.tilt }, rows.apart2);
+        let TwoRows { dot, xx, yy, apart2: r2, tilt } = *rows;
+        let linear = Pair { first: xx, shared: dot, second: yy, apart2: r2, tilt };
         match *self {
             Self::Linear => linear,
             Self::Polynomial { degree, gamma, coef0 } => {
-                let constant = Pair { shared: coef0, apart2: 0.0, tilt: 0.0 };
+                let constant = Pair { first: coef0, shared: coef0, second: coef0, apart2: 0.0, tilt: 0.0 };
                 linear.scaled(gamma).plus(constant).power(degree)
             }
             Self::Gaussian { gamma } => Pair::below_one(-libm::expm1(-gamma * r2)),

@@ -258,7 +258,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             let (a, b, merged) = (&*a, &*b, &*merged);
             // k(x_a, .) and k(x_b, .) without their projections onto the new centre: their norms and their inner product.
             let across = 0.5 * (from_new.apart2 + into_new.apart2 - apart.apart2)
-                - 0.25 * from_new.apart2 * into_new.apart2 / from_new.second();
+                - 0.25 * from_new.apart2 * into_new.apart2 / from_new.second;
             let lost = |part: fn(&Term) -> &[f64]| {
                 let form = |x: &Term, y: &Term| self.output.form(&[1.0], part(x), part(y));
                 let lost2 = from_new.left(of_a) * form(a, a) + into_new.left(of_b) * form(b, b) + 2.0 * across * form(a, b);
@@ -306,7 +306,7 @@ fn project(output: &Output, pairs: &[Pair], a: &[f64], left: &mut Vec<f64>) -> f
     let share = match output.projectable() {
         true => pairs[0].share(),
         false => {
-            let own = form(Pair::second);
+            let own = form(|pair| pair.second);
             if own > 0.0 { form(|pair| pair.shared) / own } else { 0.0 }
         }
     };

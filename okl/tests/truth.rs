@@ -454,9 +454,14 @@ fn pairs_of_points_are_accurate() {
             let product = |a: &[f32; 3], b: &[f32; 3]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
             f64::from(kernel.eval(product(a, b), product(a, a), product(b, b)))
         };
-        for (found, expected) in [(pair.first(), value(&x, &x)), (pair.shared, value(&x, &y)), (pair.second(), value(&y, &y))] {
+        for (found, expected) in [(pair.first, value(&x, &x)), (pair.shared, value(&x, &y)), (pair.second, value(&y, &y))] {
             assert!((found - expected).abs() <= 1e-5 * (1.0 + expected.abs()), "{kernel:?}: {found} {expected}");
         }
+        // A point of another size keeps its digits: under a kernel of x - y they have one size anyway.
+        let tiny = [1e-6f32, 2e-6, -1e-6];
+        let (far, own) = (kernel.pair(&TwoRows::new(&x, &tiny)), kernel.pair(&TwoRows::new(&tiny, &tiny)).shared);
+        assert!((far.second / own - 1.0).abs() < 1e-12, "{kernel:?}: {} {own}", far.second);
+        assert!(far.left(far.share()) <= far.first * (1.0 + 1e-12), "{kernel:?}");
         // The residual is a smooth function of the distance: halving a small distance along a line divides it by 4 (by 2 under
         // a kernel with a kink at 0).
         let left = |distance: f32| {
