@@ -107,6 +107,24 @@ def test_two_discovered_classes_have_one_column():
     assert model.dual_coef_.shape[0] == 1 and model.intercept_.shape == (1,)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("loss", ["hinge", "log_loss", "max_margin"])
+def test_the_positive_score_is_the_class_that_sorts_last(first, loss):
+    """Whatever class came first, in `fit` and in `partial_fit`, with classes given or discovered."""
+    order = np.argsort(Y2 != first, kind="stable")
+    X, y = X2[order], np.array([-1, 1])[Y2[order]]
+    models = [
+        KernelClassifier(loss, random_state=0).fit(X, y),
+        KernelClassifier(loss).partial_fit(X, y, classes=[1, -1]),
+        KernelClassifier(loss).partial_fit(X, y),
+    ]
+    for model in models:
+        assert model.classes_.tolist() == [-1, 1]
+        decision = model.decision_function(X)
+        assert np.array_equal(np.where(decision > 0, 1, -1), model.predict(X))
+        assert decision[y == 1].mean() > decision[y == -1].mean()
+
+
 def test_discovered_classes_that_are_refused_change_nothing():
     model = KernelClassifier().partial_fit(X2, Y2)
     before = pickle.dumps(model)

@@ -74,9 +74,10 @@ class History:
 
     def _learn_part(self, X: Any, y: Any, more: dict[str, Any]) -> None:
         learns = self.model.learn_report if isinstance(self.model, Learner) else self.model._learn_report
+        known = self.model.classes if isinstance(self.model, Learner) else ()
         report = learns(X, y, **more)
         self._rows += len(X)
-        self._errors.append(errors(self.model, report, y))
+        self._errors.append(errors(self.model, report, y, known))
         self._alerts.append(report["outside"])
         if self._rows % self.every == 0:
             self._records.append(self._record())

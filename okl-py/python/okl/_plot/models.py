@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ def nu_of(model: Any) -> float:
     return np.nan if rate is None else rate.nu
 
 
-def errors(model: Any, report: dict[str, np.ndarray], y: Any) -> np.ndarray:
+def errors(model: Any, report: dict[str, np.ndarray], y: Any, known: Iterable[Any] = ()) -> np.ndarray:
     """The error of every row: 1 for a wrong class, the mean absolute residual, nan without a target."""
     if "wrong" in report:
         return report["wrong"].astype(float)
@@ -44,10 +45,21 @@ def errors(model: Any, report: dict[str, np.ndarray], y: Any) -> np.ndarray:
     if y is None or loss in NOVELTY:
         return np.full(count, np.nan)
     if loss in SIGNS or loss in CLASSES:
-        of_row = predicted_classes(model, scores) != np.asarray(y)
+        of_row = (predicted_classes(model, scores) != np.asarray(y)) | first_of_class(
+            y, known, learner_of(model)
+        )
     else:
         of_row = np.abs(np.asarray(y, dtype=float) - scores).reshape(count, -1).mean(axis=1)
     return np.where(np.isnan(report["loss"]), np.nan, of_row)
+
+
+def first_of_class(y: Any, known: Iterable[Any], learner: Learner) -> np.ndarray:
+    """Which rows are the first of a class that was not `known`: nothing could have predicted it."""
+    seen, first = set(known if learner.classes else (-1, 1)), []
+    for label in np.asarray(y).tolist():
+        first.append(label not in seen)
+        seen.add(label)
+    return np.array(first, dtype=bool)
 
 
 def predicted_classes(learner: Learner, scores: np.ndarray) -> np.ndarray:
