@@ -220,8 +220,11 @@ fn in_h(run: &Run, h: usize, mean: bool, t: usize) -> Result<(), Failure> {
     let claimed = run.deflate * truncation(&run.learner.engine().heads()[h], mean);
     let apart = full.minus(live);
     let distance = run.points.inner(&shadow.shape, &apart, &apart).max(0.0).sqrt();
-    let slack =
-        CARRIED * U * shadow.history + 1e-7 * run.points.mass(&shadow.shape, &apart) + claimed * 1e-5 + 1e-12 * shadow.peak;
+    let slack = CARRIED * U * shadow.history
+        + 1e-7 * run.points.mass(&shadow.shape, &apart)
+        + claimed * 1e-5
+        + 1e-12 * shadow.peak
+        + 1e-18 * shadow.coefficients;
     if !within(distance, claimed + slack) {
         let check = if mean { "truncation of the average" } else { "truncation" };
         let text = format!("head {h}: |f_full - f| = {distance:e}, truncation error {claimed:e}, rounding {slack:e}");
@@ -311,7 +314,7 @@ fn at_a_point(run: &Run, x: &[f64], point: usize, t: usize) -> Result<(), Failur
         let z = full_score(run, voice, point, scores.len());
         full.iter_mut().zip(&z).for_each(|(f, z)| *f += w * z);
         let at = run.points.reach(&shadow.shape, point);
-        let carried = CARRIED * U * shadow.history * at;
+        let carried = (CARRIED * U * shadow.history + 1e-18 * shadow.coefficients) * at;
         rounding += w * (run.score_rounding(voice, point) + carried + 1e-12 * norm(&z));
         reach = reach.max(at);
         own_claim += w * truncation(&learner.engine().heads()[voice.head], voice.mean) * at;

@@ -160,8 +160,9 @@ fn step(rng: &mut Rng, lambda: f64) -> String {
         _ => rng.log_between(0.01, 1.5),
     };
     let eta = if lambda * eta >= 1.0 { 0.9 / lambda } else { eta };
-    match rng.below(10) {
+    match rng.below(11) {
         0..=2 => format!("constant:{eta}"),
+        9 => format!("normalised:eta={},tau={}", rng.between(0.05, 1.9), rng.pick(&[1.0, 1000.0])),
         3 => format!("inverse_sqrt:{eta}"),
         4 => format!("theorem1:bound=3,radius=1,horizon={}", 10 + rng.below(500)),
         5 if lambda > 0.0 => "theorem2".to_string(),

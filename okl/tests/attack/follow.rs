@@ -64,6 +64,8 @@ pub struct Shadow {
     pub means: (Vec<f64>, f64),
     /// sum |alpha| sqrt k over all updates, shrunk as f is: what roundings are relative to.
     pub history: f64,
+    /// The same of |alpha| alone: kernel values below 1e-36 are zero in single precision, which moves f by 1e-18 |alpha|.
+    pub coefficients: f64,
     /// The largest that `history` has been.
     pub peak: f64,
     /// Has the head ever diverged and been set back?
@@ -298,6 +300,7 @@ impl Shadow {
             offset: [Vec::new(), Vec::new()],
             means: (Vec::new(), 0.0),
             history: 0.0,
+            coefficients: 0.0,
             peak: 0.0,
             rested: false,
             resting: false,
@@ -339,6 +342,7 @@ impl Shadow {
         self.full.add(point, alpha);
         let (size, reach) = (norm(alpha), points.reach(&self.shape, point));
         self.history = keep.abs() * self.history + size * reach;
+        self.coefficients = keep.abs() * self.coefficients + size;
         self.peak = self.peak.max(self.history);
         let own = size * size * reach * reach * points.diagonal_error(&self.shape, point);
         self.norm_slack = keep * keep * self.norm_slack + 2.0 * keep.abs() * size * rounding + own;
