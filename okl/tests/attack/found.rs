@@ -17,9 +17,11 @@ struct Found {
     labels: &'static [i64],
     weights: &'static [f64],
     ids: &'static [u64],
+    /// Not mended yet: counted, not failed on.
+    open: bool,
 }
 
-const NONE: Found = Found { name: "", settings: &[], x: &[], y: &[], labels: &[], weights: &[], ids: &[] };
+const NONE: Found = Found { name: "", settings: &[], x: &[], y: &[], labels: &[], weights: &[], ids: &[], open: false };
 
 impl Found {
     fn case(&self) -> Case {
@@ -179,6 +181,23 @@ const LIST: &[Found] = &[
         ..NONE
     },
     Found {
+        name: "a transfer between rows of very different sizes under a polynomial kernel",
+        settings: &[
+            ("loss", "\"absolute\""),
+            ("kernel", "{\"polynomial\": {\"degree\": 3, \"gamma\": 0.9, \"coef0\": 0}}"),
+            ("anchor", "\"none\""),
+            ("scale", "\"none\""),
+            ("step", "\"constant:0.148\""),
+            ("lambda", "0.0275"),
+            ("offset", "true"),
+            ("budget", "\"transfer:5\""),
+        ],
+        x: &[-1.1417751, -0.8344748, -0.83256245, -0.7379524, -0.02819656, 0.0021104647],
+        y: &[0.52, -0.0078, -0.037, -0.38, 0.72, 0.71],
+        open: true,
+        ..NONE
+    },
+    Found {
         name: "a kernel value beyond single precision",
         settings: &[
             ("loss", "\"nu_novelty:0.05\""),
@@ -228,14 +247,14 @@ fn row() -> Row {
 #[test]
 fn what_was_found_stays_mended() {
     let mut failures = Vec::new();
-    let mut cases: Vec<(&str, Case)> = LIST.iter().map(|found| (found.name, found.case())).collect();
-    cases.push(("a head that diverges does not stop a bank", diverging_head()));
-    cases.push(("the alert rate of a detector with a linear kernel", linear_detector()));
-    for (name, case) in cases {
+    let mut cases: Vec<(&str, Case, bool)> = LIST.iter().map(|found| (found.name, found.case(), found.open)).collect();
+    cases.push(("a head that diverges does not stop a bank", diverging_head(), false));
+    cases.push(("the alert rate of a detector with a linear kernel", linear_detector(), false));
+    for (name, case, open) in cases {
         assert!(case.config().is_ok(), "{name}: {:?}", case.config());
         if let Err(failure) = outcome(&case) {
             println!("{name}: row {}: {}: {}", failure.row, failure.check, failure.text);
-            if !switched_off(failure.check) {
+            if !open && !switched_off(failure.check) {
                 failures.push(format!("{name}: {}: {}", failure.check, failure.text));
             }
         }
