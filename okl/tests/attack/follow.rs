@@ -1,8 +1,6 @@
 //! One run of a case, row by row, with a shadow in f64 beside every head that keeps every term.
 
-use std::collections::HashMap;
-
-use okl::config::{Member, OperatorRule};
+use okl::config::{Label, Member, OperatorRule};
 use okl::head::{Average, Head};
 use okl::loss::{Loss, Reads};
 use okl::step::AnyStep;
@@ -116,7 +114,6 @@ pub struct Run<'a> {
     pub voices: Vec<Voice>,
     /// What truncation errors are multiplied by, to see that a false one is found out.
     pub deflate: f64,
-    classes: HashMap<i64, usize>,
 }
 
 /// The configuration after the warm-up, which a learner built from it does not need.
@@ -145,7 +142,7 @@ impl<'a> Run<'a> {
         }
         let shadows = owners.iter().map(|member| Shadow::new(shape(&config, member), member.average)).collect();
         let points = Points::new(&kernels);
-        Ok(Some(Self { case, config, learner, points, shadows, voices, deflate: 1.0, classes: HashMap::new() }))
+        Ok(Some(Self { case, config, learner, points, shadows, voices, deflate: 1.0 }))
     }
 
     /// A row as the kernels see it.
@@ -165,8 +162,8 @@ impl<'a> Run<'a> {
     /// Learns row `t` and follows it.
     pub fn step(&mut self, t: usize) -> Result<Seen, Failure> {
         let row = &self.case.rows[t];
-        let class = self.class(row);
-        let mut seen = Seen { theta: self.learner.theta(), class, y: Some(self.read(row, class)), ..Seen::default() };
+        let mut seen = Seen { theta: self.learner.theta(), ..Seen::default() };
+        let positive = self.learner.positive();
         let before = self.learner.examples();
         let mut slot = None;
         let columns = self.case.columns(t, t + 1);
@@ -178,6 +175,11 @@ impl<'a> Run<'a> {
             return fail("refused row", t, e.to_string());
         }
         seen.learned = self.learner.examples() > before;
+        (seen.class, seen.y) = (self.class(row), Some(self.read(row)));
+        if positive.is_some() && positive != self.learner.positive() {
+            // A second class that sorts after the first is the positive one: f and b are negated before the row is scored.
+            self.shadows.iter_mut().for_each(Shadow::negate);
+        }
         let x = self.framed(&row.x);
         if let Some(slot) = slot.filter(|_| !self.case.json().contains("merge")) {
             let mut centre = vec![0.0; x.len()];
@@ -192,25 +194,18 @@ impl<'a> Run<'a> {
         Ok(seen)
     }
 
-    /// A row's target as the loss reads it: of two classes the second one to appear is the positive one.
-    fn read(&self, row: &Row, class: Option<usize>) -> Target {
-        match (self.config.loss.reads(), class) {
-            (Reads::Sign, Some(class)) => Target::Numbers(vec![if class == 1 { 1.0 } else { -1.0 }]),
-            _ => row.y.clone(),
-        }
+    /// The number of a row's class, if it is known.
+    fn class(&self, row: &Row) -> Option<usize> {
+        let Target::Class(label) = row.y else { return None };
+        self.learner.classes().iter().position(|class| *class == Label::Int(label))
     }
 
-    /// The number of a row's class, in order of appearance or as listed.
-    fn class(&mut self, row: &Row) -> Option<usize> {
-        let Target::Class(label) = row.y else { return None };
-        if self.config.classes.is_some() {
-            return Some(label as usize);
+    /// A row's target as the loss reads it: a sign is that of the positive class against the other.
+    fn read(&self, row: &Row) -> Target {
+        match (self.config.loss.reads(), self.class(row)) {
+            (Reads::Sign, Some(class)) => Target::Numbers(vec![if self.learner.positive() == Some(class) { 1.0 } else { -1.0 }]),
+            _ => row.y.clone(),
         }
-        if !row.known || row.weight == 0.0 {
-            return self.classes.get(&label).copied();
-        }
-        let next = self.classes.len();
-        Some(*self.classes.entry(label).or_insert(next))
     }
 
     /// Moves the shadows by what the heads say they did, then reads what the engine holds.
@@ -311,6 +306,15 @@ impl Shadow {
     /// A head of a bank that diverged starts again from f = 0.
     fn set_back(&mut self) {
         *self = Self { rested: true, resting: true, ..Self::new(self.shape.clone(), self.average) };
+    }
+
+    /// The other class is the positive one from now on.
+    fn negate(&mut self) {
+        for f in [&mut self.full, &mut self.full_mean, &mut self.live, &mut self.live_mean, &mut self.live_trace] {
+            f.scale(-1.0);
+        }
+        self.offset.iter_mut().flatten().for_each(|b| *b = -*b);
+        self.means.0.iter_mut().for_each(|b| *b = -*b);
     }
 
     /// The weight of the hypothesis before update t in the average.

@@ -19,7 +19,11 @@ pub fn check(case: &Case) -> Result<(), Failure> {
         }
         let columns = case.columns(t, t + 1);
         let before = (t > 0).then(|| learner.predict_batch(&mut workspace, &columns.rows()));
+        let positive = learner.positive();
         let Ok(scores) = learner.learn(&columns.batch()) else { return Ok(()) };
+        if positive.is_some() && positive != learner.positive() {
+            continue; // the row itself brings the positive class, which predict cannot know
+        }
         match before {
             Some(Ok(before)) if !agree(&before.values, &scores.values) => {
                 return fail("predict", t, format!("predict says {:?}, learn {:?}", before.values, scores.values));

@@ -5,8 +5,10 @@ use okl::loss::AnyLoss;
 use crate::case::Target;
 use crate::points::norm;
 
-/// l(z, y, theta); `class` is the number of a row's class.
+/// l(z, y, theta); `class` is the number of a row's class. A class that is alone competes with one not yet seen, whose score is 0.
 pub fn loss(of: &AnyLoss, z: &[f64], y: &Target, class: Option<usize>, theta: f64) -> f64 {
+    let alone = matches!(of, AnyLoss::MaxMargin {} | AnyLoss::Softmax {}) && z.len() == 1;
+    let z = if alone { &[z[0], 0.0] } else { z };
     let number = |i: usize| if let Target::Numbers(y) = y { y[i] } else { 0.0 };
     let margin = |m: f64| (m - number(0) * z[0]).max(0.0);
     let residual = || z.iter().enumerate().map(|(i, z)| number(i) - z).collect::<Vec<_>>();

@@ -115,6 +115,7 @@ impl Ledger {
         for (row, seen) in &self.rows {
             let mut z = run.points.eval(shape, &competitor.u, seen.point, outputs);
             z.iter_mut().zip(&competitor.offset).for_each(|(z, b)| *z += b);
+            z.truncate(seen.scores.len()); // the classes known at the row
             losses += run.case.rows[*row].weight * loss_of(run, seen, &z, seen.theta);
         }
         let norm2 = run.points.inner(shape, &competitor.u, &competitor.u).max(0.0);
@@ -206,6 +207,7 @@ impl Ledger {
                 let eta = 1.0 / (lambda * t + t.sqrt()) / run.points.reach(shape, seen.point).powi(2).max(1.0);
                 let mut z = run.points.eval(shape, &u, seen.point, outputs);
                 z.iter_mut().zip(&b).for_each(|(z, b)| *z += b);
+                z.truncate(seen.scores.len());
                 let xi = gradient(run, seen, &z, 10.0);
                 let weight = run.case.rows[*row].weight.min(1.0);
                 u.scale(1.0 - eta * lambda);
