@@ -79,8 +79,13 @@ fn every_row_names_the_positive_class() {
     for first in ["1", "-1", "b"] {
         let names = if first == "b" { ["a", "b"] } else { ["-1", "1"] };
         let other = if first == names[0] { names[1] } else { names[0] };
-        let row =
-            |i: usize| format!("{},{}\n", if i % 2 == 0 { 1.0 } else { -1.0 }, if i % 2 == 0 || i < 9 { first } else { other });
+        let row = |i: usize| {
+            format!(
+                "{},{}\n",
+                if i.is_multiple_of(2) { 1.0 } else { -1.0 },
+                if i.is_multiple_of(2) || i < 9 { first } else { other }
+            )
+        };
         let data = folder.write("d.csv", format!("x,y\n{}", (0..60).map(row).collect::<String>()));
         let model = folder.path("m.okl");
         let learn = ["learn", &data, "--target", "y", "--task", "classes", "--loss", "hinge", "--kernel", "linear"];
