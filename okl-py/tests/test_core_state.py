@@ -174,7 +174,9 @@ def test_a_column_that_is_clipped_is_counted_and_warned_of_once(rng: np.random.G
     x = np.r_[rng.uniform(0, 1, 300), rng.uniform(0, 50, 2700)]
     X, y = np.c_[rng.normal(size=3000), x], np.sin(x / 5)
     m = okl.Learner(loss="squared")
-    with pytest.warns(okl.HealthWarning, match=r"column 1: 9\d % of the last \d+ values were clipped at 8") as caught:
+    with pytest.warns(
+        okl.HealthWarning, match=r"column 1: 9\d % of the last \d+ values were clipped at 8"
+    ) as caught:
         m.learn(X, y)
     assert len(caught) == 1
     with warnings.catch_warnings():

@@ -132,7 +132,7 @@ fn ordinary_data_give_no_cause_to_speak() {
     // A heavy tail (a lognormal), a column that is mostly zero, and a slow trend over five times its first range.
     let unit = |i: usize, prime: usize| ((i * prime % 10_007) as f64 + 0.5) / 10_007.0;
     let normal = |i: usize| (unit(i, 7919).ln() * -2.0).sqrt() * (std::f64::consts::TAU * unit(i, 104_729)).cos();
-    let row = |i: usize| [normal(i).exp(), f64::from(u8::from(i % 50 == 0)), unit(i, 31) + i as f64 / 5000.0];
+    let row = |i: usize| [normal(i).exp(), f64::from(u8::from(i.is_multiple_of(50))), unit(i, 31) + i as f64 / 5000.0];
     let x: Vec<f64> = (0..5000).flat_map(row).collect();
     let mut learner = Learner::new(Config::from_toml("loss = 'nu_novelty:0.1'\nscale = 'standard'").unwrap()).unwrap();
     learner.learn(&Batch::of_f64(&x, 3)).unwrap();
