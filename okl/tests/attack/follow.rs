@@ -201,7 +201,7 @@ impl<'a> Run<'a> {
     }
 
     /// A row's target as the loss reads it: a sign is that of the positive class against the other.
-    fn read(&self, row: &Row) -> Target {
+    pub fn read(&self, row: &Row) -> Target {
         match (self.config.loss.reads(), self.class(row)) {
             (Reads::Sign, Some(class)) => Target::Numbers(vec![if self.learner.positive() == Some(class) { 1.0 } else { -1.0 }]),
             _ => row.y.clone(),

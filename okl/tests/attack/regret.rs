@@ -72,7 +72,9 @@ impl Ledger {
     }
 
     /// No competitor wins by more than is certified. Returns how many were certified.
-    pub fn check(&self, run: &Run, t: usize) -> Result<usize, Failure> {
+    pub fn check(&mut self, run: &Run, t: usize) -> Result<usize, Failure> {
+        // A competitor's sign is that of the classes at the end.
+        self.rows.iter_mut().for_each(|(row, seen)| seen.y = Some(run.read(&run.case.rows[*row])));
         let outputs = run.learner.outputs();
         if outputs == 0 || self.rows.is_empty() {
             return Ok(0);
@@ -150,7 +152,8 @@ impl Ledger {
         if bill.norm == 0.0 && !within(self.bank - theirs, whole + slack(bound)) {
             return fail("regret of the bank", t, format!("{place}: paid {:e}, u pays {theirs:e}, bound {whole:e}", self.bank));
         }
-        if (whole - least).abs() > 10.0 * slack(bound) + 1e-5 * (self.bank.abs() + self.losses[h].abs()) {
+        let rounding = self.roundings.iter().fold(0.0, |a: f64, b| a.max(*b));
+        if (whole - least).abs() > 10.0 * slack(bound) + rounding + 1e-5 * (self.bank.abs() + self.losses[h].abs()) {
             return fail(
                 "regret of the bank",
                 t,
