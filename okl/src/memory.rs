@@ -49,8 +49,8 @@ impl Config {
     /// | 8, 36, 4 | what transfer, merge and the Forgetron compare terms by |
     /// | outputs functions / 4 | sums over 1,024 terms, taken ahead, of a head that is alone |
     ///
-    /// Memory grows by a thirty-second at a time, so up to 1/32 more is held. An index of ids, where rows have ids, takes up to 40 bytes
-    /// per term more. Beside the terms there is [`Config::bytes_beside_terms`].
+    /// Memory grows by a thirty-second at a time, and by 32 terms at least, so up to 1/32 or 32 terms more are held. An index of ids,
+    /// where rows have ids, takes up to 40 bytes per term more. Beside the terms there is [`Config::bytes_beside_terms`].
     pub fn bytes_per_term(&self, features: usize, outputs: usize) -> usize {
         let (columns, kernels) = (outputs * self.functions(), self.kernels().len());
         let trace = self.members().iter().any(|member| matches!(member.step, AnyStep::Smd { .. }));
@@ -75,8 +75,8 @@ impl Config {
         self.members().iter().map(functions).sum()
     }
 
-    /// A bound on the bytes that do not depend on the number of terms: 256 kB, the rows of a block and of the warm-up, and the kernel
-    /// values among 32 rows. What one call hands over (rows, targets, scores) is not in it.
+    /// A bound on the bytes that do not depend on the number of terms: 256 kB, the rows of a block and of the warm-up, the kernel
+    /// values among 32 rows, and 32 terms that are held ahead. What one call hands over (rows, targets, scores) is not in it.
     pub fn bytes_beside_terms(&self, features: usize, outputs: usize) -> usize {
         let warmup = if self.needs_warmup() { self.warmup } else { 0 };
         let rows = (BLOCK + warmup) * (16 * features + 8 * outputs + 32);

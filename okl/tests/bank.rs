@@ -256,16 +256,25 @@ fn no_setting_of_a_grid_is_much_better_than_none() {
     assert!(best < 0.25 * s.y.len() as f64, "the stream can be learned");
 }
 
-/// A budget in bytes is what the learner takes, all heads included.
+/// A budget in bytes holds for all heads together: the learner stays within it, beside the stated constant, and a larger budget is
+/// used for more terms of the stated size. Memory grows by 32 terms at a time.
 #[test]
 fn a_bank_fits_the_memory_it_is_given() {
     let s = stream(3000, 3000, 18);
-    let config = config("loss = 'hinge'").within(100_000, FEATURES, 1).unwrap();
-    let terms = config.budget().capacity().unwrap();
-    let mut bank = Learner::new(config).unwrap();
-    learn(&mut bank, &s);
-    assert_eq!(bank.terms(), terms);
-    assert!((95_000..105_000).contains(&bank.bytes()), "{} bytes", bank.bytes());
+    let taken = |asked: usize| {
+        let config = config("loss = 'hinge'").within(asked, FEATURES, 1).unwrap();
+        let (terms, each) = (config.budget().capacity().unwrap(), config.bytes_per_term(FEATURES, 1));
+        let beside = config.bytes_beside_terms(FEATURES, 1);
+        let mut bank = Learner::new(config).unwrap();
+        learn(&mut bank, &s);
+        assert_eq!(bank.terms(), terms);
+        assert!(bank.bytes() >= terms * each, "{} bytes, stated {terms} terms of {each}", bank.bytes());
+        assert!(bank.bytes() <= asked + beside, "{} bytes, asked {asked}, stated beside {beside}", bank.bytes());
+        (bank.bytes(), terms * each, each)
+    };
+    let ((small, few, each), (large, many, _)) = (taken(100_000), taken(400_000));
+    let (more, stated) = (large - small, many - few);
+    assert!(more.abs_diff(stated) <= 32 * each + stated / 20, "{more} bytes more, stated {stated}");
 }
 
 /// Targets around a thousand are not learned from zero where nothing was chosen; a step that is given starts there, as in the papers.
