@@ -29,6 +29,7 @@ pub fn score(learner: &Learner, task: Task, path: &str, schema: &Schema, way: &W
 
 fn options(task: Task, schema: &Schema, way: &Way) -> Options {
     Options {
+        format: way.format,
         schema: Some(schema.clone()),
         want_target: task != Task::Novelty,
         weight: way.weight.clone(),

@@ -420,6 +420,18 @@ fn certificates_say_something_or_nothing() {
     assert!(words.contains("No term has been dropped or merged: the model is exact."), "{words}");
 }
 
+/// A held-out file is read as the data are: `--format` holds for it, whatever its name says.
+#[test]
+fn a_held_out_file_has_the_format_of_the_data() {
+    let folder = Folder::new("format-test");
+    let (data, test) = (folder.write("s.csv", ring(200)), folder.write("t.csv", ring(90)));
+    let (other_data, other_test) = (folder.write("s.svm", ring(200)), folder.write("t.svm", ring(90)));
+    let plain = json(&["learn", &data, "--target", "where", "--test", &test]);
+    let named = json(&["learn", &other_data, "--target", "where", "--format", "csv", "--test", &other_test]);
+    assert_eq!(named["held_out"], plain["held_out"]);
+    assert!(plain["held_out"]["rows"] == 90, "{plain}");
+}
+
 /// With a held-out file all three figures are shown: progressive, on past rows, held out.
 #[test]
 fn a_held_out_file_changes_nothing_else() {
