@@ -79,7 +79,7 @@ impl Refused {
                 InputError::of_row(file, self.line, target, format!("found {found}, expected {expected}"))
             }
             ErrorKind::Id { id, .. } => {
-                let text = format!("id {id} already names another row; give every row an id of its own");
+                let text = format!("id {id} is reserved; use a smaller number");
                 InputError::of_row(file, self.line, None, text)
             }
             other => InputError::of_row(file, self.line, None, other.to_string()),

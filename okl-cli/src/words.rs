@@ -55,6 +55,13 @@ pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
     if learner.skipped() > 0 {
         lines.push(format!("{} steps were skipped: their result would not have been finite.", count(learner.skipped() as f64)));
     }
+    let taken_over = learner.health().ids_taken_over;
+    if taken_over > 0 {
+        let (rows, all) = (count(taken_over as f64), count(learner.examples() as f64));
+        lines.push(format!(
+            "{rows} of {all} rows had the id of a row with other features and took it over; give every row an id of its own."
+        ));
+    }
     lines
 }
 

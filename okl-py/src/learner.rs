@@ -149,7 +149,8 @@ impl Learner {
     /// weights : array-like of shape (n,), optional
     ///     Multiplies loss and gradient of a row; a row of weight 0 is only predicted.
     /// ids : array-like of shape (n,), optional
-    ///     Whole numbers that name the rows: a row whose id and features are known adds onto its term.
+    ///     Whole numbers that name the rows: a row whose id and features are known adds onto its term. A row with other
+    ///     features takes the id over, which `health` counts; the term of the earlier row stays, without an id.
     /// known : array-like of shape (n,), optional
     ///     False for rows that have no target and are only predicted, in their place.
     ///
@@ -464,13 +465,13 @@ impl Learner {
         self.look(py, okl::Learner::truncation_error)
     }
 
-    /// What was not used as it was given: counts of values clipped, steps not taken, members of a bank at rest.
+    /// What was not used as it was given: counts of values clipped, steps not taken, ids taken over, members of a bank at rest.
     ///
     /// Returns
     /// -------
     /// dict
-    ///     `examples`, `skipped` (steps that would not have been finite), `resting` (members of a bank), `watched` (examples since
-    ///     the scale was settled, where it has a limit), `clipped_rows` and `clipped_values` of these, `clipped_columns`: for each
+    ///     `examples`, `skipped` (steps that would not have been finite), `ids_taken_over` (rows that had the id of a term with other
+    ///     features), `resting` (members of a bank), `watched` (examples since the scale was settled, where it has a limit), `clipped_rows` and `clipped_values` of these, `clipped_columns`: for each
     ///     column with clipped values, the worst first, `column`, `values`, `share` and, of the last `recent` examples,
     ///     `recent_share`; and `findings`: sentences that say what to do, none in good health.
     fn health<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -217,13 +217,7 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
         "squared",
         {"y": Y, "ids": np.full(10, 2**64 - 1, np.uint64)},
         ValueError,
-        "row 0: id 18446744073709551615",
-    ),
-    "repeated id": (
-        "squared",
-        {"y": Y, "ids": np.zeros(10, int)},
-        ValueError,
-        "row 1: id 0 already names another input",
+        "row 0: id 18446744073709551615 is reserved",
     ),
     "short known": (
         "squared",

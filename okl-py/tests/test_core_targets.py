@@ -201,9 +201,15 @@ def test_ids_add_onto_their_term(X: np.ndarray, regressor: okl.Learner) -> None:
     for form in (ids, ids.astype(np.uint64), ids.astype(np.int8), ids.tolist(), pd.Series(ids)):
         assert regressor.terms == 90
         regressor.learn(X, X[:, 0], ids=form)
-    with pytest.raises(ValueError, match="row 1: id 0 already names another input"):
-        regressor.learn(X[:2], X[:2, 0], ids=[0, 0])
     assert regressor.examples == 6 * 90
+
+
+def test_ids_are_taken_over(X: np.ndarray, regressor: okl.Learner) -> None:
+    """Rows that differ under one id become terms of their own; the last of them has the id."""
+    with pytest.warns(okl.HealthWarning, match="2 of 3 rows had the id of a row with other features"):
+        regressor.learn(X[:3], X[:3, 0], ids=[0, 0, 0])
+    regressor.learn(X[2:3], X[2:3, 0], ids=[0])
+    assert (regressor.terms, regressor.health()["ids_taken_over"]) == (3, 2)
 
 
 def test_report(X: np.ndarray, regressor: okl.Learner) -> None:

@@ -7,6 +7,7 @@ use std::ops::Range;
 use crate::config::Label;
 use crate::error::{Error, ErrorKind, Result};
 use crate::loss::Reads;
+use crate::terms::NO_ID;
 
 /// The largest feature that is accepted: its square, summed over many features, still fits single precision.
 pub const LARGEST: f64 = 1e15;
@@ -173,7 +174,9 @@ impl<'a> Batch<'a> {
         Batch { weights: Some(weights), ..self }
     }
 
-    /// With an id per row: an id that names a live term, with the same features, adds onto it.
+    /// With an id per row: a row whose id names a live term with the same features adds onto it. With other features the row takes
+    /// the id over, which is counted ([`Health::ids_taken_over`](crate::Health::ids_taken_over)): the old term stays, without
+    /// an id. The number `u64::MAX` is refused.
     pub fn ids(self, ids: &'a [u64]) -> Self {
         Batch { ids: Some(ids), ..self }
     }
@@ -232,6 +235,9 @@ impl<'a> Batch<'a> {
             if let Some(len) = len.filter(|&len| len != rows) {
                 return Err(Error::shape(what, format!("{rows}, one per row"), len));
             }
+        }
+        if let Some(row) = self.ids.and_then(|ids| ids.iter().position(|id| *id == NO_ID)) {
+            return Err(ErrorKind::Id { row, id: NO_ID }.into());
         }
         let bad = |w: &f64| !(w.is_finite() && *w >= 0.0);
         match self.weights.and_then(|w| w.iter().position(bad).map(|row| (row, w[row]))) {

@@ -68,7 +68,7 @@ pub struct Labels<'a> {
     pub known: Option<&'a [bool]>,
     /// Example weights; 1 when not given. Weight 0 is a row without a target.
     pub weights: Option<&'a [f64]>,
-    /// Ids; an id that names a live term adds onto it.
+    /// Ids; a row whose id names a live term with the same input adds onto it. With another input the row takes the id over.
     pub ids: Option<&'a [u64]>,
 }
 
@@ -326,7 +326,8 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         if !self.heads.iter().any(|head| head.plan.appends()) {
             return None;
         }
-        if let Some(slot) = self.terms.slot_of(id) {
+        let named = self.terms.slot_of(id);
+        if let Some(slot) = named.filter(|&slot| self.terms.space.is(slot, rows, r)) {
             self.terms.births[slot] = self.t;
             self.heads.iter_mut().for_each(|head| head.write(slot));
             return Some(slot);
@@ -335,6 +336,8 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         if !wanted && !self.terms.is_empty() && self.onto_nearest(rows, r) {
             return None;
         }
+        // The id named another input, whose term now loses it, or leaves.
+        self.terms.taken_over += u64::from(named.is_some());
         let room = self.consult(r, values, |budget, sight| budget.room(sight));
         let exact = room != Room::Fresh && self.exact_norms();
         if exact {
@@ -414,7 +417,8 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         self.skipped
     }
 
-    /// Bytes held for what grows with the number of terms: centres, coefficients and the workspace of a tile.
+    /// Bytes held for what grows with the number of terms (centres, coefficients, the kernel values of a tile), and for the kernel values
+    /// among the rows of a tile.
     pub fn bytes(&self) -> usize {
         let coefficients: usize = self.heads.iter().map(|h| h.expansion.bytes()).sum();
         let workspace = self.tile.bytes() + self.ahead.bytes() + self.scratch.row.capacity() * size_of::<f32>();

@@ -64,8 +64,8 @@ pub enum ErrorKind {
         /// What was found.
         found: f64,
     },
-    /// An id that already names another input.
-    #[error("row {row}: id {id} already names another input; use a new id or give the same features")]
+    /// The one id that no row can have.
+    #[error("row {row}: id {id} is reserved, it means that a term has no id; use a smaller number")]
     Id {
         /// The row of the call.
         row: usize,

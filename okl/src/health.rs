@@ -76,6 +76,8 @@ pub struct Health {
     pub examples: u64,
     /// Steps that were not taken, because they would have left a state that is not finite.
     pub skipped: u64,
+    /// Rows that took over the id of a live term with other features.
+    pub ids_taken_over: u64,
     /// Members of a bank that rest, because their last step would not have been finite.
     pub resting: usize,
     /// Examples that were looked at for clipped values: those since the frame was settled, where it has a limit.
@@ -124,6 +126,7 @@ impl Health {
         Health {
             examples: learner.examples(),
             skipped: learner.skipped(),
+            ids_taken_over: learner.engine.terms.taken_over,
             resting: learner.engine.bank().map_or(0, crate::bank::Bank::resting),
             watched: clipped.examples,
             clipped_rows: clipped.rows,
@@ -137,7 +140,7 @@ impl Health {
     /// What somebody should know, with what to do, a sentence each; none for a learner in good health. `name` is a column's.
     ///
     /// Clipping is spoken of where at least 5 % of the last 1,000 values or more of a column were clipped; a step that was not taken
-    /// always.
+    /// always, and so are ids that were taken over.
     pub fn findings(&self, name: impl Fn(usize) -> String) -> Vec<String> {
         let mut found = Vec::new();
         let speaks = |c: &&ClippedColumn| c.recent >= WINDOW && c.recent_share >= SHARE;
@@ -160,6 +163,12 @@ impl Health {
             found.push(format!(
                 "{} of {} steps were not taken, because they would have left numbers that are not finite; choose a smaller step or rescale the data",
                 self.skipped, self.examples
+            ));
+        }
+        if self.ids_taken_over > 0 {
+            found.push(format!(
+                "{} of {} rows had the id of a row with other features and took it over; give every row an id of its own",
+                self.ids_taken_over, self.examples
             ));
         }
         found

@@ -257,7 +257,7 @@ impl Learner {
             started: self.engine.t > 0,
         };
         let result = batch::check(batch, &known, &mut checked);
-        if let Err(error) = result.and_then(|()| self.check_ids(batch)) {
+        if let Err(error) = result {
             self.checked = checked;
             return Err(error);
         }
@@ -303,34 +303,6 @@ impl Learner {
     /// What changes whenever rows are learned or features are added.
     fn state(&self) -> (u64, usize, usize) {
         (self.engine.t, self.features, self.classes.names.len())
-    }
-
-    /// An id names one input while a term or an earlier row of the call carries it.
-    fn check_ids(&mut self, batch: &Batch<'_>) -> Result<()> {
-        let Some(ids) = batch.ids else { return Ok(()) };
-        let mut seen = std::collections::HashMap::new();
-        let (mut here, mut there) = (Vec::new(), Vec::new());
-        for (row, &id) in ids.iter().enumerate() {
-            let first = *seen.entry(id).or_insert(row);
-            let x = batch.block(row..row + 1, &mut here);
-            let same_here = first == row || batch.block(first..first + 1, &mut there) == x;
-            if id == NO_ID || !same_here || !self.term_is(id, x) {
-                return Err(ErrorKind::Id { row, id }.into());
-            }
-        }
-        Ok(())
-    }
-
-    fn term_is(&mut self, id: u64, row: Features<'_>) -> bool {
-        // Rows of a warm-up will be learned again: their ids are taken, whatever became of their terms.
-        if let Some(warm) = &self.warm
-            && let Some(i) = warm.ids.iter().position(|&other| other == id)
-        {
-            return Features::Double(&warm.x[i * self.features..(i + 1) * self.features]) == row;
-        }
-        let Some(slot) = self.engine.terms.slot_of(id) else { return true };
-        let points = self.rows.fill(&self.frame, row, row.len(), self.engine.terms.space.backend());
-        self.engine.terms.space.is(slot, points, 0)
     }
 
     /// The width of the scores once the checked batch is learned.
@@ -731,7 +703,7 @@ impl Learner {
     pub fn warming_up(&self) -> bool {
         self.warm.is_some()
     }
-    /// Bytes held for terms and coefficients.
+    /// Bytes held for what grows with the number of terms (see [`Config::bytes_per_term`]), and for the kernel values among 32 rows.
     pub fn bytes(&self) -> usize {
         self.engine.bytes()
     }

@@ -217,4 +217,6 @@ pub(crate) const COUNTS: &[Scalar<Learner, u64>] = &[
     scalar!("examples", few, Absent::Refused, |l| l.engine.t),
     scalar!("skipped", few, Absent::Refused, |l| l.engine.skipped),
     scalar!("features", few, Absent::Refused, |l| l.features as u64, |l, value| l.features = value as usize),
+    // Before, an id that named another input was refused.
+    scalar!("ids_taken_over", few, Absent::Is(0), |l| l.engine.terms.taken_over),
 ];

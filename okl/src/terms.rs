@@ -16,12 +16,14 @@ pub struct Terms<P> {
     pub(crate) births: Vec<u64>,
     pub(crate) ids: Vec<u64>,
     pub(crate) holes: Vec<u32>,
+    /// How often a row was written whose id named a live term with another input.
+    pub(crate) taken_over: u64,
     slot_of: HashMap<u64, u32>,
 }
 
 impl<P: Space> Terms<P> {
     pub(crate) fn new(space: P) -> Self {
-        Terms { space, births: Vec::new(), ids: Vec::new(), holes: Vec::new(), slot_of: HashMap::new() }
+        Terms { space, births: Vec::new(), ids: Vec::new(), holes: Vec::new(), taken_over: 0, slot_of: HashMap::new() }
     }
 
     /// The same terms in another space.
@@ -31,6 +33,7 @@ impl<P: Space> Terms<P> {
             births: self.births.clone(),
             ids: self.ids.clone(),
             holes: self.holes.clone(),
+            taken_over: self.taken_over,
             slot_of: self.slot_of.clone(),
         }
     }
@@ -97,14 +100,16 @@ impl<P: Space> Terms<P> {
         self.name(slot, id);
     }
 
-    /// Gives a slot an id, or takes it away.
+    /// Gives a slot an id, or takes it away. A term that had the id before stays, without a name.
     pub(crate) fn name(&mut self, slot: usize, id: u64) {
         let old = std::mem::replace(&mut self.ids[slot], id);
         if old != NO_ID {
             self.slot_of.remove(&old);
         }
-        if id != NO_ID {
-            self.slot_of.insert(id, slot as u32);
+        if id != NO_ID
+            && let Some(before) = self.slot_of.insert(id, slot as u32).filter(|&before| before as usize != slot)
+        {
+            self.ids[before as usize] = NO_ID;
         }
     }
 

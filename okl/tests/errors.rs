@@ -177,26 +177,19 @@ fn weights_that_are_none() {
     }
 }
 
+/// The last number means that a term has no id.
 #[test]
-fn ids_that_name_two_inputs() {
+fn the_id_that_is_reserved() {
     let mut learner = learner(HINGE);
     let (x, y) = ([0.0f32, 0.0, 1.0, 1.0], [1.0, -1.0]);
-    let id = |kind, at| assert!(matches!(kind, ErrorKind::Id { row, .. } if row == at), "{kind:?}");
-    id(refused(&mut learner, &Batch::new(&x, 2).numbers(&y).ids(&[5, 5]), &["row 1", "id 5", "another input"]), 1);
-    learner.learn(&Batch::new(&x, 2).numbers(&y).ids(&[5, 6])).unwrap();
-    id(refused(&mut learner, &Batch::new(&x, 2).numbers(&y).ids(&[6, 7]), &["row 0", "id 6", "another input"]), 0);
-    id(refused(&mut learner, &Batch::new(&x, 2).numbers(&y).ids(&[7, u64::MAX]), &["row 1"]), 1);
-    learner.learn(&Batch::new(&x, 2).numbers(&y).ids(&[5, 6])).unwrap();
+    let kind = refused(
+        &mut learner,
+        &Batch::new(&x, 2).numbers(&y).ids(&[7, u64::MAX]),
+        &["row 1", "id 18446744073709551615 is reserved"],
+    );
+    assert!(matches!(kind, ErrorKind::Id { row: 1, id: u64::MAX }), "{kind:?}");
+    learner.learn(&Batch::new(&x, 2).numbers(&y).ids(&[7, u64::MAX - 1])).unwrap();
     assert_eq!(learner.terms(), 2);
-}
-
-/// In a warm-up the rows are still held and will be learned again: their ids are taken, whatever became of their terms.
-#[test]
-fn ids_of_a_warm_up() {
-    let mut learner = learner("loss = 'hinge'\nkernel = 'gaussian'\nbudget = 'window:1'\nwarmup = 64");
-    learner.learn(&Batch::new(&[0.0, 1.0], 1).numbers(&[1.0, -1.0]).ids(&[5, 6])).unwrap();
-    refused(&mut learner, &Batch::new(&[9.0], 1).numbers(&[1.0]).ids(&[5]), &["row 0", "id 5", "another input"]);
-    learner.learn(&Batch::new(&[0.0], 1).numbers(&[1.0]).ids(&[5])).unwrap();
 }
 
 /// A square that no number holds: the step is not taken, it is counted, and learning goes on.

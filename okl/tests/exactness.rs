@@ -661,3 +661,57 @@ fn a_negative_scale_leaves_nothing_in_unused_slots() {
         assert!(resumed.to_bytes() == whole.to_bytes(), "eta {eta}, saved and loaded after {stop} rows");
     }
 }
+
+/// The rows of [`an_id_of_another_input_is_taken_over_whatever_the_cut`] in a window of `terms`, each of which is written: how many
+/// take an id over, and what is left of the terms.
+fn ids_in_a_window(x: &[f32], ids: &[u64], terms: usize) -> (u64, usize) {
+    let (mut window, mut taken_over) = (std::collections::VecDeque::new(), 0);
+    for (&x, &id) in x.iter().zip(ids) {
+        match window.iter_mut().find(|(_, name)| *name == Some(id)) {
+            Some((other, _)) if *other == x => continue,
+            Some((_, name)) => (*name, taken_over) = (None, taken_over + 1),
+            None => {}
+        }
+        window.push_back((x, Some(id)));
+        if window.len() > terms {
+            window.pop_front();
+        }
+    }
+    (taken_over, window.len())
+}
+
+/// A row whose id names another input takes the id over; the old term stays, without a name. Nothing depends on the cut, on
+/// the warm-up, or on what the budget has dropped in between. In a window the count is that of a plain list of rows.
+#[test]
+fn an_id_of_another_input_is_taken_over_whatever_the_cut() {
+    let rows = 120;
+    // Of five rows one is often a revisit, with the features it had before.
+    let x: Vec<f32> = (0..rows).map(|i| (if i % 5 == 3 { i / 50 } else { (i * 37) % 23 }) as f32 / 8.0).collect();
+    let y: Vec<f64> = x.iter().map(|x| if x.fract() > 0.4 { 1.0 } else { -1.0 }).collect();
+    let ids: Vec<u64> = (0..rows as u64).map(|i| [7, 8, 8, 3, i % 25][i as usize % 5]).collect();
+    for (budget, window) in
+        [("window:1", 1), ("window:9", 9), ("unlimited", rows), ("merge:6", 0), ("transfer:6", 0), ("age:10", 0)]
+    {
+        for rest in ["step = 'constant:0.5'\nlambda = 0.01", "step = 'auto'\nlambda = 'auto'\nwarmup = 40\nscale = 'standard'"] {
+            let run = |cut: usize, saved: usize| {
+                let mut learner = learner(&format!("loss = 'logistic'\nkernel = 'gaussian:1'\nbudget = '{budget}'\n{rest}"));
+                for from in (0..rows).step_by(cut) {
+                    let to = rows.min(from + cut);
+                    learner.learn(&Batch::new(&x[from..to], 1).numbers(&y[from..to]).ids(&ids[from..to])).unwrap();
+                    if (from..to).contains(&saved) {
+                        learner = Learner::from_bytes(&learner.to_bytes()).unwrap();
+                    }
+                }
+                (learner.health().ids_taken_over, learner.terms(), learner.to_bytes())
+            };
+            let expected = run(1, rows);
+            assert!(expected.0 > 0, "{budget}, {rest}");
+            if window > 0 {
+                assert_eq!((expected.0, expected.1), ids_in_a_window(&x, &ids, window), "{budget}, {rest}");
+            }
+            for (cut, saved) in [(rows, rows), (1, 30), (7, 50), (33, 33)] {
+                assert!(run(cut, saved) == expected, "{budget}, {rest}, cut {cut}, saved at {saved}");
+            }
+        }
+    }
+}

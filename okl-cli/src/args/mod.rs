@@ -138,7 +138,7 @@ pub struct Columns {
     /// The only columns to use as features, separated by commas
     #[arg(long, value_name = "COLUMNS")]
     pub features: Vec<Names>,
-    /// The column of ids: a row whose id is known adds onto the term of that row
+    /// The column of ids: a row whose id and features are known adds onto the term of that row
     #[arg(long, value_name = "COLUMN", hide_short_help = true)]
     pub id: Option<String>,
     /// The column of weights: a row of weight 2 counts twice, a row of weight 0 is only predicted

@@ -88,11 +88,20 @@ fn targets_that_do_not_fit_the_loss() {
         1,
         &["t.csv, row 3, column 'y': found 'two'", "a number"],
     );
-    let ids = folder.write("ids.csv", "x,y,id\n1,2,7\n2,3,7\n");
+}
+
+/// A row with other features takes an id over, and the summary says so; the one number that is no id is refused.
+#[test]
+fn ids_that_name_two_rows() {
+    let folder = Folder::new("ids-taken-over");
+    let ids = folder.write("ids.csv", "x,y,id\n1,2,7\n2,3,7\n2,3,7\n4,3,8\n5,1,7\n");
+    let (_, said) = succeed(&["learn", &ids, "--target", "y", "--task", "numbers", "--id", "id"]);
+    assert!(said.contains("2 of 5 rows had the id of a row with other features"), "{said}");
+    let last = folder.write("last.csv", "x,y,id\n1,2,7\n2,3,18446744073709551615\n");
     fail(
-        &["learn", &ids, "--target", "y", "--task", "numbers", "--id", "id", "--quiet"],
+        &["learn", &last, "--target", "y", "--task", "numbers", "--id", "id", "--quiet"],
         1,
-        &["ids.csv, row 3: id 7", "another row"],
+        &["last.csv, row 3: id 18446744073709551615 is reserved"],
     );
 }
 

@@ -120,6 +120,8 @@ fn new_data_do_not_meet_the_ids_of_old_ones() {
     succeed(&["learn", "--resume", &a, &second, "--passes", "2", "--quiet", "-o", &b]);
     let value: Value = serde_json::from_str(&succeed(&["inspect", &b, "--json"]).0).unwrap();
     assert_eq!(value["terms"], 170);
+    let said = value["certificates"].to_string();
+    assert!(!said.contains("had the id"), "{said}");
 }
 
 #[test]
