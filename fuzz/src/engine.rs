@@ -173,7 +173,7 @@ const LEARNERS: [&str; 10] = [
     "loss = 'nu_huber'\noperator = [1.0, 0.5, 0.5, 1.0]\nbudget = 'certified:0.1'\nwarmup = 3",
     "loss = 'nu_novelty:0.3'\nthreshold = 'tracker'\nwarmup = 3\nkernel = 'matern32:1'",
     "loss = 'quantile:0.3'\nimplicit = true\nkernel = 'exponential:1'\nbudget = 'weight:0.1'",
-    "loss = 'perceptron'\nbudget = 'forgetron:3'\nlambda = 0\nstep = 'constant:1'\nkernel = 'linear'",
+    "loss = 'perceptron'\nbudget = 'forgetron:3'\nlambda = 0\nstep = 'constant:1'\nkernel = 'exponential:0.5'",
     "loss = 'epsilon'\noperator = [{ kernel = 'linear', operator = [1.0] }, { kernel = 'gaussian', operator = [2.0] }]\nwarmup = 5\naverage = 'uniform'",
     "loss = 'logistic'\nkernel = 'rational_quadratic'\nbudget = 'olok:0.3'\nregulariser = 'norm'",
 ];

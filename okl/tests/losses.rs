@@ -120,7 +120,8 @@ fn kink(loss: &AnyLoss, z: &[f64], y: &[f64], theta: f64) -> f64 {
         MaxMargin {} => {
             let mut others: Vec<f64> = (0..z.len()).filter(|&c| c != y[0] as usize).map(|c| z[c]).collect();
             others.sort_by(|a, b| b.total_cmp(a));
-            let Some(&top) = others.first() else { return f64::INFINITY };
+            // A class that is alone competes with one not yet seen, whose score is 0.
+            let top = others.first().copied().unwrap_or(0.0);
             let tie = others.get(1).map_or(f64::INFINITY, |second| top - second);
             (1.0 + top - z[y[0] as usize]).abs().min(tie)
         }
@@ -246,13 +247,18 @@ fn the_conventions_hold_at_the_kinks() {
     assert_eq!(one(quantile, 0.0, above, 1.0), (-1.0, true, -0.75));
     assert_eq!(one(Absolute {}, 1.0, 1.0, 0.0), (0.0, false, 0.0));
     assert_eq!(one(Quantile { q: 0.75 }, 1.0, 1.0, 0.0), (0.0, false, 0.0));
-    // Classes: strict, ties to the earlier, one class or an unknown one does nothing.
+    // Classes: strict, ties to the earlier, an unknown class does nothing.
     assert_eq!(eval(&MaxMargin {}, &[1.0, 0.0], &[0.0], 0.0).1, [0.0, 0.0]);
     assert_eq!(eval(&MaxMargin {}, &[0.0, 0.5, 0.5], &[0.0], 0.0).1, [-1.0, 1.0, 0.0]);
     assert_eq!(eval(&MaxMargin {}, &[0.5, 0.5, 0.0], &[2.0], 0.0).1, [1.0, 0.0, -1.0]);
     for loss in [MaxMargin {}, Softmax {}] {
-        assert_eq!(eval(&loss, &[-3.0], &[0.0], 0.0), (Eval::default(), vec![0.0]));
         assert_eq!(eval(&loss, &[1.0, 2.0], &[2.0], 0.0), (Eval::default(), vec![0.0, 0.0]));
+        // A class that is alone is learned as if beside a second class with score 0.
+        for z in [-3.0, 0.0, 0.5, 1.0, 4.0] {
+            let (alone, beside) = (eval(&loss, &[z], &[0.0], 0.0), eval(&loss, &[z, 0.0], &[0.0], 0.0));
+            assert!((alone.0.loss - beside.0.loss).abs() < 1e-15 && (alone.1[0] - beside.1[0]).abs() < 1e-15, "{loss:?} at {z}");
+            assert_eq!(alone.0.outside, beside.0.outside);
+        }
     }
 }
 
@@ -629,7 +635,7 @@ impl Oracle for Classes {
 #[test]
 fn multiclass_margin_is_a_structured_margin() {
     let mut random = Random(10);
-    for classes in [1, 2, 3, 7] {
+    for classes in [2, 3, 7] {
         let structured = Structured { oracle: Classes(classes) };
         assert_eq!((structured.outputs(), structured.reads()), (classes, Reads::Class));
         let mut seen = [0; 2];
@@ -640,7 +646,7 @@ fn multiclass_margin_is_a_structured_margin() {
             assert_eq!(a, b, "z {z:?} y {y:?}");
             seen[usize::from(a.0.outside)] += 1;
         }
-        assert!(seen[0] > 0 && (seen[1] > 0 || classes == 1), "{seen:?}");
+        assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
     }
 }
 
