@@ -280,13 +280,9 @@ pub(super) fn check_there(experiment: &Experiment, folder: Option<&Path>) -> any
     }
 }
 
-/// The class of the highest score, or the one whose side a single score is on.
+/// The class that the scores of a row decide for.
 pub fn named<'a>(learner: &'a Learner, scores: &[f64]) -> Option<&'a Label> {
-    let best = match scores {
-        [z] => usize::from(*z > 0.0),
-        many => many.iter().enumerate().fold((0, f64::MIN), |best, (i, z)| if *z > best.1 { (i, *z) } else { best }).0,
-    };
-    learner.classes().get(best)
+    learner.classes().get(learner.decide(scores)?)
 }
 
 /// A number from the normal distribution (Box and Muller).

@@ -113,7 +113,9 @@ impl Reading {
         match self {
             Reading::Sign => "loss = 'hinge'",
             Reading::Offset => "loss = 'hinge'\noffset = true",
-            Reading::TwoClasses | Reading::FourClasses => "loss = 'max_margin'",
+            // Both classes are given, so that both move from the first row on, as in E19.
+            Reading::TwoClasses => "loss = 'max_margin'\nclasses = [-1, 1]",
+            Reading::FourClasses => "loss = 'max_margin'",
         }
     }
 }
