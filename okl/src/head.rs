@@ -576,7 +576,7 @@ impl<S: StepSize> Head<S> {
         let Plan { reading, alpha, keep: c, .. } = &self.plan;
         let (old, across, own) = (c * c * self.norm2, 2.0 * c * dot(alpha, &reading.f), own_form(output, values, alpha));
         let bound = self.truncation > 0.0 && square && !self.expansion.riders().trace;
-        let rounding = if bound { ROUNDING * (old + across.abs() + own) } else { 0.0 };
+        let rounding = if bound { ROUNDING * (old + across.abs() + largest_form(output, values, alpha)) } else { 0.0 };
         if self.expansion.riders().trace {
             (self.plan.product, self.plan.trace_norm2) = self.new_trace_norms(output, values);
         }
@@ -761,9 +761,14 @@ impl<S: StepSize> Head<S> {
 /// A few units in the last place.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
-/// a^T K(x, x) a; 0 for a = 0 even where k(x, x) is not finite.
+/// a^T K(x, x) a, which is not negative though its rounding may be (a singular operator); 0 for a = 0 even where k(x, x) is not finite.
 fn own_form(output: &Output, values: &[f64], a: &[f64]) -> f64 {
-    if a.iter().all(|a| *a == 0.0) { 0.0 } else { output.form(values, a, a) }
+    if a.iter().all(|a| *a == 0.0) { 0.0 } else { at_least_zero(output.form(values, a, a)) }
+}
+
+/// |a|² times the largest eigenvalue of K(x, x): what the rounding of [`own_form`] is relative to.
+fn largest_form(output: &Output, values: &[f64], a: &[f64]) -> f64 {
+    if a.iter().all(|a| *a == 0.0) { 0.0 } else { output.largest(values) * dot(a, a) }
 }
 
 /// What rounding left below zero is zero; what is not a number stays that.

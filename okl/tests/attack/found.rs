@@ -194,7 +194,6 @@ const LIST: &[Found] = &[
         ],
         x: &[-1.1417751, -0.8344748, -0.83256245, -0.7379524, -0.02819656, 0.0021104647],
         y: &[0.52, -0.0078, -0.037, -0.38, 0.72, 0.71],
-        open: true,
         ..NONE
     },
     Found {
@@ -210,6 +209,24 @@ const LIST: &[Found] = &[
         ..NONE
     },
 ];
+
+/// An operator with the eigenvalue 0 under a proximal step: what a term adds to |f|² is 0 there, and its rounding may lie below 0.
+fn singular_operator(loss: &'static str, budget: &'static str, size: f64) -> Case {
+    let settings = [
+        ("loss", loss),
+        ("kernel", "\"gaussian:0.5\""),
+        ("operator", "[0.25, -0.125, 0.375, -0.125, 1.625, -0.5, 0.375, -0.5, 0.625]"),
+        ("implicit", "true"),
+        ("step", "\"constant:0.0205\""),
+        ("lambda", "0.0229"),
+        ("scale", "\"none\""),
+        ("budget", budget),
+    ];
+    let target = |i: usize| Target::Numbers(vec![-0.5 * size, 0.3 * (i % 3) as f64 * size, size]);
+    let rows = (0..200).map(|i| Row { x: vec![f64::from(0.3 * ((7 * i) % 5) as f32)], y: target(i), ..row() }).collect();
+    let settings = settings.iter().map(|(k, v)| (*k, (*v).to_string())).collect();
+    Case { seed: 7, family: "found", settings, rows, wide: false, ids: false, weights: false, cuts: vec![100] }
+}
 
 /// A head whose steps are too long for its kernel diverges; the others go on.
 fn diverging_head() -> Case {
@@ -249,6 +266,12 @@ fn what_was_found_stays_mended() {
     let mut failures = Vec::new();
     let mut cases: Vec<(&str, Case, bool)> = LIST.iter().map(|found| (found.name, found.case(), found.open)).collect();
     cases.push(("a head that diverges does not stop a bank", diverging_head(), false));
+    for size in [1e-60, 1e-20, 1.0] {
+        cases.push(("the absolute loss under a singular operator", singular_operator("\"absolute\"", "\"window:20\"", size), false));
+    }
+    for size in [1e-20, 1.0, 1e46] {
+        cases.push(("the squared loss under a singular operator", singular_operator("\"squared\"", "\"age:5\"", size), false));
+    }
     cases.push(("the alert rate of a detector with a linear kernel", linear_detector(), false));
     for (name, case, open) in cases {
         assert!(case.config().is_ok(), "{name}: {:?}", case.config());
