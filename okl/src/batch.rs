@@ -102,7 +102,7 @@ enum Rows<'a> {
 /// The targets of a batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Targets<'a> {
-    /// None: the rows themselves are the examples (novelty losses).
+    /// None: the rows themselves are the examples (novelty losses, which check the number of other targets and read none of them).
     #[default]
     None,
     /// One or more numbers per row, row by row; -1 and +1 for losses that read a sign.
@@ -355,7 +355,7 @@ pub(crate) fn check(batch: &Batch<'_>, known: &Known<'_>, out: &mut Checked) -> 
     out.known.clear();
     out.known.extend((0..rows).map(|i| batch.is_example(i)));
     match (reads, batch.targets) {
-        (Reads::Nothing, _) => Ok(()),
+        (Reads::Nothing, targets) => check_ignored(targets, rows),
         (_, Targets::None) => {
             out.known.fill(false);
             Ok(())
@@ -376,6 +376,19 @@ pub(crate) fn check(batch: &Batch<'_>, known: &Known<'_>, out: &mut Checked) -> 
         (Reads::Class, Targets::Numbers(_)) => Err(target_error(0, "numbers", "class labels")),
         (_, Targets::Labels(_)) => Err(target_error(0, "class labels", "numbers: this is a loss for regression")),
         (_, Targets::Numbers(y)) => check_numbers(y, reads, rows, outputs, out),
+    }
+}
+
+/// A novelty loss reads no target; those that come with the rows must still belong to them.
+fn check_ignored(targets: Targets<'_>, rows: usize) -> Result<()> {
+    match targets {
+        Targets::Labels(labels) if labels.len() != rows => {
+            Err(Error::shape("labels", format!("{rows}, one per row (a novelty loss does not read them)"), labels.len()))
+        }
+        Targets::Numbers(y) if y.len() != y.len().checked_div(rows).unwrap_or(0).max(1) * rows => {
+            Err(Error::shape("targets", format!("{rows}, one per row (a novelty loss does not read them)"), y.len()))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -87,9 +87,11 @@ impl<'a> Labels<'a> {
 /// What one row left behind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Step<'a> {
-    /// The scores before the update (of the averaged hypothesis, where there is one).
+    /// The scores before the update (of the averaged hypothesis, where there is one). 0 where a kernel value of the row is beyond
+    /// single precision: such a row is not learned, and counted in [`Engine::skipped`] if it has a target.
     pub scores: &'a [f64],
-    /// The loss before the update times the weight; none for a row that was only predicted.
+    /// The loss before the update times the weight; none for a row that was only predicted, or with a kernel value beyond single
+    /// precision.
     pub loss: Option<f64>,
     /// The slot written, if one was.
     pub slot: Option<usize>,
@@ -211,8 +213,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             self.begin_tile(tile);
             for r in 0..last - first {
                 let left = self.step(tile, r, labels.target(first + r), labels.id(first + r));
-                let scores = self.bank.as_ref().map_or_else(|| self.heads[0].score(), |bank| &bank.scores);
-                each(first + r, &Step { scores, ..left });
+                each(first + r, &Step { scores: self.scores(), ..left });
             }
         }
     }
@@ -242,8 +243,16 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             self.heads.iter_mut().for_each(|h| h.add_outputs(class as usize + 1));
         }
         self.read_row(r);
+        let readable = self.scores().iter().all(|z| z.is_finite());
+        if !readable {
+            self.clear_scores();
+        }
         let Some((y, weight)) = target else { return Step::default() };
         self.terms.space.self_values(rows, r, &mut self.scratch.values);
+        if !readable || self.scratch.values.iter().any(|k| !k.is_finite()) {
+            self.skipped += 1;
+            return Step::default();
+        }
         let values = std::mem::take(&mut self.scratch.values);
         let example = Example { t: self.t + 1, y, weight, values: &values, new_class };
         let leader = self.leader();
@@ -282,6 +291,19 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         head::read_all(&mut self.heads, backend, &self.output, row, &mut self.scratch.sums);
         if let Some(bank) = &mut self.bank {
             bank.read(self.heads.iter().flat_map(Head::voices).map(|voice| voice.scores));
+        }
+    }
+
+    /// The scores of the current row, as they are reported.
+    fn scores(&self) -> &[f64] {
+        self.bank.as_ref().map_or_else(|| self.heads[0].score(), |bank| &bank.scores)
+    }
+
+    /// State stays below 1e150, so scores that are not finite come from a kernel value beyond single precision: 0 is reported.
+    fn clear_scores(&mut self) {
+        match &mut self.bank {
+            Some(bank) => bank.scores.fill(0.0),
+            None => self.heads[0].clear_scores(),
         }
     }
 
@@ -412,7 +434,8 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         self.t
     }
 
-    /// Steps that were not taken because they would have left a number beyond 1e150: a coefficient, an offset, a score, a loss, |f|².
+    /// Steps that were not taken because they would have left a number beyond 1e150 (a coefficient, an offset, a score, a loss, |f|²), or
+    /// because a kernel value of the row was beyond single precision.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }

@@ -446,6 +446,12 @@ impl<S: StepSize> Head<S> {
         if self.expansion.riders().mean { &self.plan.mean } else { &self.plan.z }
     }
 
+    /// The scores of a row that cannot be read.
+    pub(crate) fn clear_scores(&mut self) {
+        self.plan.z.fill(0.0);
+        self.plan.mean.fill(0.0);
+    }
+
     /// What a novelty score is held against: the tracker's threshold once it is there, or theta where it is one.
     pub(crate) fn threshold<L: Loss>(&self, loss: &L) -> Option<f64> {
         match &self.tracker {
@@ -698,7 +704,7 @@ impl<S: StepSize> Head<S> {
         let before = if exact { (norm + lost).max(self.plan.norm2.sqrt()) } else { norm };
         self.regret.drop(lost, before, self.eta, self.lambda);
         if !exact {
-            self.norm2 = (1.0 + ROUNDING) * (norm + lost) * (norm + lost);
+            self.norm2 = ((1.0 + ROUNDING) * (norm + lost) * (norm + lost)).min(f64::MAX);
         }
     }
 

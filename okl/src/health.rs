@@ -74,7 +74,7 @@ impl Clipped {
 pub struct Health {
     /// Examples learned.
     pub examples: u64,
-    /// Steps that were not taken, because they would have left a state that is not finite.
+    /// Steps that were not taken: see [`Learner::skipped`].
     pub skipped: u64,
     /// Rows that took over the id of a live term with other features.
     pub ids_taken_over: u64,

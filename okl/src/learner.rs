@@ -257,7 +257,7 @@ impl Learner {
             started: self.engine.t > 0,
         };
         let result = batch::check(batch, &known, &mut checked);
-        if let Err(error) = result {
+        if let Err(error) = result.and_then(|()| self.check_values(batch, &checked)) {
             self.checked = checked;
             return Err(error);
         }
@@ -279,13 +279,7 @@ impl Learner {
             return Err(Error::config("batch", "the learner has changed since this batch was checked: begin again"));
         }
         let Pending { checked, buffer, learned, .. } = pending;
-        if self.features == 0 {
-            self.widen_to(batch.features);
-        }
-        if !self.outputs_known && checked.width > 0 {
-            self.engine.heads.iter_mut().for_each(|h| h.add_outputs(checked.width));
-            self.outputs_known = true;
-        }
+        self.settle_widths(batch, checked);
         let rows = *learned..batch.rows().min(*learned + BLOCK);
         if !rows.is_empty() {
             let x = batch.block(rows.clone(), buffer);
@@ -298,6 +292,58 @@ impl Learner {
         }
         pending.state = self.state();
         Ok(pending.learned < batch.rows())
+    }
+
+    /// The first batch says how many features and outputs there are.
+    fn settle_widths(&mut self, batch: &Batch<'_>, checked: &Checked) {
+        if self.features == 0 {
+            self.widen_to(batch.features);
+        }
+        if !self.outputs_known && checked.width > 0 {
+            self.engine.heads.iter_mut().for_each(|h| h.add_outputs(checked.width));
+            self.outputs_known = true;
+        }
+    }
+
+    /// Kernel values of a row must fit single precision. While the frame is provisional nothing is refused, because the frame that a row
+    /// will meet is not known; such a row is not learned, and counted. Rows after the end of the warm-up are held against what is found
+    /// there, so that a row is refused in every cut or in none.
+    fn check_values(&mut self, batch: &Batch<'_>, checked: &Checked) -> Result<()> {
+        if self.engine.terms.space.diagonal().is_some() {
+            return Ok(());
+        }
+        let Some(warm) = &self.warm else { return self.check_own_values(batch, 0) };
+        let missing = self.config.warmup - warm.weights.len();
+        let examples = checked.known.iter().enumerate().filter(|(_, known)| **known);
+        match examples.map(|(row, _)| row + 1).nth(missing - 1).filter(|&end| end < batch.rows()) {
+            Some(end) => self.warmed_up_by(batch, checked, end).check_own_values(batch, end),
+            None => Ok(()),
+        }
+    }
+
+    /// A copy that has found its statistics from rows before `end`, the last of which ends the warm-up.
+    fn warmed_up_by(&self, batch: &Batch<'_>, checked: &Checked, end: usize) -> Learner {
+        let (mut settled, mut buffer) = (self.clone(), Vec::new());
+        settled.settle_widths(batch, checked);
+        settled.remember(&Part { batch, checked, rows: 0..end, x: batch.block(0..end, &mut buffer) });
+        settled
+    }
+
+    /// Refuses rows whose k(x, x) is beyond single precision. |k(x, x')|² <= k(x, x) k(x', x'), so that other values then fit as well.
+    fn check_own_values(&mut self, batch: &Batch<'_>, from: usize) -> Result<()> {
+        let (space, values, mut buffer) = (&self.engine.terms.space, &mut self.engine.scratch.values, Vec::new());
+        for first in (from..batch.rows()).step_by(BLOCK) {
+            let last = batch.rows().min(first + BLOCK);
+            let x = batch.block(first..last, &mut buffer);
+            let points = self.rows.fill(&self.frame, x, batch.features, space.backend());
+            for row in first..last {
+                space.self_values(points, row - first, values);
+                if let Some(&found) = values.iter().find(|k| !(k.abs() <= LARGEST_VALUE)) {
+                    return Err(too_large_for_its_kernel(row, found));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What changes whenever rows are learned or features are added.
@@ -629,7 +675,8 @@ impl Learner {
     pub fn examples(&self) -> u64 {
         self.engine.t
     }
-    /// Steps that were not taken because they would have left a number beyond 1e150: a coefficient, an offset, a score, a loss, |f|².
+    /// Steps that were not taken because they would have left a number beyond 1e150 (a coefficient, an offset, a score, a loss, |f|²), or
+    /// because a kernel value of the row was beyond single precision.
     pub fn skipped(&self) -> u64 {
         self.engine.skipped
     }
@@ -807,6 +854,14 @@ impl Learner {
     pub fn limit(&self) -> Option<f64> {
         self.frame.limit
     }
+}
+
+/// The largest k(x, x) of a row that is learned: single precision ends at 3.4e38, and the rounding of other values needs room.
+const LARGEST_VALUE: f64 = 1e37;
+
+fn too_large_for_its_kernel(row: usize, found: f64) -> Error {
+    let hint = " up to 1e37: beyond single precision; leave the row out, scale its features (scale, or by hand), or lower the kernel's degree";
+    ErrorKind::NotFinite { row, column: "k(x, x)".into(), found, hint }.into()
 }
 
 /// State stays below 1e150, so only a kernel value can make a score infinite.

@@ -67,6 +67,21 @@ impl Case {
         Ok(config)
     }
 
+    /// The rows that a learner takes one by one, beginning with this configuration: those with a kernel value beyond single precision are
+    /// refused in words, and left out. With the first row that is refused, if one is.
+    pub fn accepted(&self, config: &Config) -> (Case, Option<usize>) {
+        let (mut taken, mut refused) = (self.clone(), None);
+        let Ok(mut learner) = okl::Learner::new(config.clone()) else { return (taken, None) };
+        taken.rows.clear();
+        for (t, row) in self.rows.iter().enumerate() {
+            match learner.learn(&self.columns(t, t + 1).batch()) {
+                Err(e) if e.to_string().contains("beyond single precision") => refused = refused.or(Some(t)),
+                _ => taken.rows.push(row.clone()),
+            }
+        }
+        (taken, refused)
+    }
+
     /// Does any row lack a target?
     fn partly_known(&self) -> bool {
         self.rows.iter().any(|row| !row.known)

@@ -4,7 +4,7 @@ use okl::budget::BudgetRule;
 use okl::{Batch, Workspace};
 
 use crate::case::{Case, Target};
-use crate::follow::{Failure, Run, Seen, Voice, fail, truncation, within};
+use crate::follow::{Failure, Run, Seen, Voice, fail, settled, truncation, within};
 use crate::kernels::U;
 use crate::losses::{loss, outside};
 use crate::points::{Function, norm};
@@ -29,9 +29,14 @@ pub fn check(case: &Case) -> Result<(), Failure> {
 
 /// As `check`, with every truncation error taken times a number: below one, the attack has to win.
 pub fn check_deflated(case: &Case, deflate: f64) -> Result<(), Failure> {
-    let Some(mut run) = Run::start(case)? else { return Ok(()) };
+    let Some(config) = settled(case)? else { return Ok(()) };
+    let (case, _) = case.accepted(&config);
+    if case.rows.is_empty() {
+        return Ok(());
+    }
+    let mut run = Run::start(&case, config)?;
     run.deflate = deflate;
-    walk(case, &mut run).map_err(|failure| {
+    walk(&case, &mut run).map_err(|failure| {
         if run.points.largest_diagonal() < 1e38 {
             return failure;
         }

@@ -116,7 +116,12 @@ pub struct Run<'a> {
     pub deflate: f64,
 }
 
-/// The configuration after the warm-up, which a learner built from it does not need.
+/// The configuration after the warm-up, which a learner built from it does not need; none where the stream is too short.
+pub fn settled(case: &Case) -> Result<Option<Config>, Failure> {
+    let config = case.config().map_err(|text| Failure { check: "refused", row: 0, text })?;
+    frozen(&case.accepted(&config).0, config)
+}
+
 fn frozen(case: &Case, config: Config) -> Result<Option<Config>, Failure> {
     let mut learner = Learner::new(config).map_err(|e| Failure { check: "refused late", row: 0, text: e.to_string() })?;
     let all = case.columns(0, case.rows.len());
@@ -127,10 +132,8 @@ fn frozen(case: &Case, config: Config) -> Result<Option<Config>, Failure> {
 }
 
 impl<'a> Run<'a> {
-    /// Starts; none where the stream is too short for its warm-up.
-    pub fn start(case: &'a Case) -> Result<Option<Self>, Failure> {
-        let config = case.config().map_err(|text| Failure { check: "refused", row: 0, text })?;
-        let Some(config) = frozen(case, config)? else { return Ok(None) };
+    /// Starts under settings that need no warm-up.
+    pub fn start(case: &'a Case, config: Config) -> Result<Self, Failure> {
         let learner =
             Learner::new(config.clone()).map_err(|e| Failure { check: "frozen refused", row: 0, text: e.to_string() })?;
         let members = config.members();
@@ -142,7 +145,7 @@ impl<'a> Run<'a> {
         }
         let shadows = owners.iter().map(|member| Shadow::new(shape(&config, member), member.average)).collect();
         let points = Points::new(&kernels);
-        Ok(Some(Self { case, config, learner, points, shadows, voices, deflate: 1.0 }))
+        Ok(Self { case, config, learner, points, shadows, voices, deflate: 1.0 })
     }
 
     /// A row as the kernels see it.

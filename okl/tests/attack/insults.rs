@@ -74,7 +74,7 @@ fn spoil(bad: &mut Columns, case: &Case, rng: &mut Rng) -> &'static str {
             bad.numbers.push(1.0);
             "a target too many"
         }
-        2 if numbers => {
+        2 => {
             bad.labels = vec![Label::Text("x".into()); bad.x.len() / bad.features + 1];
             bad.numbers.clear();
             "labels, one too many"

@@ -10,7 +10,16 @@ use crate::rng::Rng;
 pub fn check(case: &Case) -> Result<(), Failure> {
     let config = case.config().map_err(|text| Failure { check: "refused", row: 0, text })?;
     let new = || Learner::new(config.clone()).map_err(|e| Failure { check: "refused late", row: 0, text: e.to_string() });
-    let n = case.rows.len();
+    let (accepted, refused) = case.accepted(&config);
+    if let Some(t) = refused
+        && new()?.learn(&case.columns(0, t + 1).batch()).is_ok()
+    {
+        return fail("law 1: refused", t, "refused alone, taken in a block".into());
+    }
+    let (case, n) = (&accepted, accepted.rows.len());
+    if n == 0 {
+        return Ok(());
+    }
     let (mut slow, mut scores) = (new()?, Vec::new());
     for t in 0..n {
         match slow.learn(&case.columns(t, t + 1).batch()) {
