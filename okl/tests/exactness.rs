@@ -162,14 +162,25 @@ fn run(case: &Case, cuts: &[usize], how: &Departure) -> Trace {
     trace
 }
 
-/// One by one; on the way, what a row is predicted to score is what it scores, and a row without a target changes nothing.
-fn one_by_one(case: &Case) -> Trace {
+fn says_beyond_single_precision(error: &okl::Error) {
+    assert!(error.to_string().contains("beyond single precision"), "{error}");
+}
+
+/// One by one; on the way, what a row is predicted to score is what it scores, and a row without a target changes nothing. Ends at the
+/// first row that is refused, if one is.
+fn one_by_one(case: &Case) -> Result<Trace, usize> {
     let mut learner = Learner::new(case.config.clone()).unwrap();
     let (mut workspace, mut trace) = (Workspace::default(), Trace::default());
     for i in 0..case.stream.rows() {
         let x = case.stream.unlabelled(i..i + 1, false);
-        let predicted = learner.predict_batch(&mut workspace, &x).unwrap();
         let mut batch = case.stream.batch(i..i + 1);
+        if let Err(error) = learner.begin(&batch) {
+            says_beyond_single_precision(&error);
+            return Err(i);
+        }
+        // What `predict` refuses, `learn` scores 0 while the frame is provisional.
+        let predicted = learner.predict_batch(&mut workspace, &x);
+        let predicted = predicted.inspect_err(says_beyond_single_precision).map_or(Vec::new(), |scores| scores.values);
         let silent = i > 0 && case.stream.silent(i);
         let before = if silent { learner.to_bytes() } else { Vec::new() };
         if silent && i % 2 == 0 && case.config.loss.reads() != Reads::Nothing {
@@ -181,14 +192,14 @@ fn one_by_one(case: &Case) -> Trace {
         // At the row whose class takes over the positive sign, f is negated before its score; 0 stays 0.
         let negated = positive == Some(0) && learner.positive() == Some(1);
         let score = |z: &f64| bits(if negated { 0.0 - z } else { *z });
-        let mut predicted: Vec<u64> = predicted.values.iter().map(score).collect();
+        let mut predicted: Vec<u64> = predicted.iter().map(score).collect();
         assert!(predicted.len() <= scores.len());
         predicted.resize(scores.len(), 0);
         assert_eq!(&predicted, scores, "predict at row {i} of {}", case.config.to_json());
         assert!(!silent || before == learner.to_bytes(), "row {i} has no target and changed {}", case.config.to_json());
     }
     trace.learner(&learner);
-    trace
+    Ok(trace)
 }
 
 /// A [`Learner::learn`] of all rows gives the scores of [`Learner::learn_with`], zeros before a class exists.
@@ -204,7 +215,14 @@ fn check_learn(case: &Case, trace: &Trace) {
 }
 
 fn check(case: &Case) {
-    let expected = one_by_one(case);
+    let expected = match one_by_one(case) {
+        Ok(trace) => trace,
+        // A row that is refused alone is refused together with the rows before it.
+        Err(row) => {
+            let mut learner = Learner::new(case.config.clone()).unwrap();
+            return says_beyond_single_precision(&learner.learn(&case.stream.batch(0..row + 1)).unwrap_err());
+        }
+    };
     let all = [case.stream.rows()];
     let two = Departure { threads: 2, ..Departure::default() };
     let (saved, widened) =
