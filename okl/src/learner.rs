@@ -338,7 +338,7 @@ impl Learner {
             let points = self.rows.fill(&self.frame, x, batch.features, space.backend());
             for row in first..last {
                 space.self_values(points, row - first, values);
-                if let Some(&found) = values.iter().find(|k| !(k.abs() <= LARGEST_VALUE)) {
+                if let Some(&found) = values.iter().find(|k| k.is_nan() || k.abs() > LARGEST_VALUE) {
                     return Err(too_large_for_its_kernel(row, found));
                 }
             }
