@@ -65,9 +65,14 @@ pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
     lines
 }
 
+/// |f| in the unit of the targets, as the truncation error is.
+pub fn norm(learner: &Learner) -> f64 {
+    learner.norm2().max(0.0).sqrt() / learner.config().target_scale.least_factor()
+}
+
 /// How much terms that were dropped or merged can matter.
 fn truncation(learner: &Learner, measured: Measured) -> String {
-    let (lost, norm) = (learner.truncation_error(), learner.norm2().max(0.0).sqrt());
+    let (lost, norm) = (learner.truncation_error(), norm(learner));
     if lost == 0.0 {
         return "No term has been dropped or merged: the model is exact.".into();
     }

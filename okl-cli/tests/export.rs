@@ -178,8 +178,15 @@ fn special_cases() -> Vec<Case> {
         "[{ kernel = 'gaussian:0.7', operator = [1.0, 0.3, 0.3, 0.5] }, { kernel = 'linear', operator = [0.2, 0.0, 0.0, 0.1] }]";
     let fixed = |shift: &str, factor: &str| format!("scale = {{ fixed = {{ shift = [{shift}], factor = [{factor}] }} }}");
     let hinge = "loss = 'hinge'\noffset = true\nbudget = 'window:200'";
+    let squared =
+        "loss = 'squared'\noffset = true\nstep = 'constant:0.1'\nimplicit = true\nbudget = 'window:60'\naverage = 'uniform'";
+    let units = |shift: &str, factor: &str| format!("target_scale = {{ fixed = {{ shift = [{shift}], factor = [{factor}] }} }}");
     let of = |name: &str, settings: String| case(name.into(), &settings, 0.0, false);
     vec![
+        of("units-of-one", format!("{squared}\nkernel = 'gaussian:0.7'\n{}", units("20.0", "0.3"))),
+        of("units-of-two", format!("{squared}\nkernel = 'gaussian:0.7'\noperator = [1.0, 0.3, 0.3, 0.5]\n{}", units("20.0, -3.0", "0.3, 7.0"))),
+        of("units-of-a-sum", format!("{squared}\noperator = {parts}\n{}", units("20.0, -3.0", "0.3, 7.0"))),
+        of("units-of-a-bank", format!("loss = 'squared'\noffset = true\nkernel = 'gaussian:auto'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nbudget = 'merge:60'\nwarmup = 32\n{}", units("20.0, -3.0", "0.3, 7.0"))),
         of("operator-sum", format!("loss = 'squared'\nstep = 'constant:0.1'\nbudget = 'window:60'\noperator = {parts}")),
         of("one-output-operator", "loss = 'squared'\nkernel = 'gaussian:0.7'\noperator = [0.6]\nstep = 'constant:0.1'".into()),
         of(
@@ -323,6 +330,7 @@ fn expressible(name: &str) -> bool {
         _ => matches!(
             name,
             "one-output-operator"
+                | "units-of-one"
                 | "merged"
                 | "tracker"
                 | "averaged-novelty"

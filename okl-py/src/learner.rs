@@ -65,6 +65,10 @@ type Vector<'py> = Bound<'py, PyArray1<f64>>;
 ///     scale
 ///         none, standard or auto: what is done to features first. Default "auto": units of their deviation, unless `gamma` is
 ///         given or more than eight features share one range.
+///     target_scale
+///         none, or ``{"fixed": {"shift": [...], "factor": [...]}}`` with a number per output: targets are learned as
+///         (y - shift) * factor, and scores come back in the units of y. Losses, `theta`, `offset`, `coefficients` and `norm2` are
+///         in those of the scaled targets. Default "none".
 ///     shrink
 ///         When f is shrunk by lam: "always" (at every row), or "on_update" (at rows with an update, as the authors' script for
 ///         novelty detection does). Default "always".
@@ -435,19 +439,20 @@ impl Learner {
         self.look(py, okl::Learner::eta)
     }
 
-    /// The margin, tube or scale that the loss adapts.
+    /// The margin, tube or scale that the loss adapts; with a `target_scale`, in the units of the scaled targets.
     #[getter]
     fn theta(&self, py: Python<'_>) -> PyResult<f64> {
         self.look(py, okl::Learner::theta)
     }
 
-    /// The offset: a float, or an array if there are several outputs or classes.
+    /// The offset: a float, or an array if there are several outputs or classes; with a `target_scale`, in the units of the
+    /// scaled targets.
     #[getter]
     fn offset<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.per_output(py, self.look(py, |m| m.offset().to_vec())?)
     }
 
-    /// The offset that `predict` adds: `offset`, or its average where there is one.
+    /// The offset that `predict` adds: `offset`, or its average where there is one; in the units of the targets.
     #[getter]
     fn predicting_offset<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.per_output(py, self.look(py, |m| m.predicting_offset().to_vec())?)
@@ -459,7 +464,8 @@ impl Learner {
         self.look(py, okl::Learner::norm2)
     }
 
-    /// A bound on the norm of all that was dropped so far.
+    /// A bound on the norm of all that was dropped so far; with a `target_scale`, divided by the smallest factor: in the units of
+    /// the targets.
     #[getter]
     fn truncation_error(&self, py: Python<'_>) -> PyResult<f64> {
         self.look(py, okl::Learner::truncation_error)
@@ -485,14 +491,15 @@ impl Learner {
         centres.into_pyarray(py).reshape(shape)
     }
 
-    /// The coefficients of the terms, (terms, outputs).
+    /// The coefficients of the terms, (terms, outputs); with a `target_scale`, in the units of the scaled targets.
     #[getter]
     fn coefficients<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (coefficients, shape) = self.shared.read(py, |m| (m.coefficients(), [m.terms(), m.outputs()]))?;
         coefficients.into_pyarray(py).reshape(shape)
     }
 
-    /// The coefficients that `predict` uses: `coefficients`, or those of the average where there is one.
+    /// The coefficients that `predict` uses: `coefficients`, or those of the average where there is one; in the units of the
+    /// targets, but with an operator J, which multiplies them first, in those of the scaled targets.
     #[getter]
     fn predicting_coefficients<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (coefficients, shape) =

@@ -1,7 +1,11 @@
 """KernelRegressor: one and several outputs, targets of any size."""
 
+import subprocess
+
 import numpy as np
 import pytest
+
+import okl
 
 pytest.importorskip("sklearn")
 
@@ -56,6 +60,37 @@ def test_targets_may_be_left_as_they_are():
     model = KernelRegressor(normalize_y=False, gamma=1.0, random_state=0).fit(X, Y)
     assert np.array_equal(model.predict(X), model.learner_.predict(X))
     assert model.score(X, Y) > 0.9
+
+
+@pytest.mark.parametrize("how", ["fit", "partial_fit"])
+@pytest.mark.parametrize("y", [300 + 40 * Y, BOTH * [40.0, 0.001] + [300.0, -7.0]], ids=["one", "two"])
+def test_the_learner_speaks_in_the_units_of_the_targets(how, y, tmp_path, command_line):
+    model = getattr(KernelRegressor(random_state=0), how)(X, y)
+    predicted = model.predict(X)
+    assert min(r2_score(y, predicted, multioutput="raw_values")) > 0.9
+    path, rows = tmp_path / "model.okl", tmp_path / "rows.csv"
+    model.learner_.save(path)
+    assert okl.load(path).predict(X).tobytes() == predicted.tobytes()
+    np.savetxt(rows, X, delimiter=",", header="a,b", comments="", fmt="%.17g")
+    said = subprocess.run([*command_line, "predict", path, rows], capture_output=True, text=True, check=True)
+    scores = np.loadtxt(said.stdout.splitlines(), delimiter=",", skiprows=1, ndmin=2)
+    np.testing.assert_array_equal(scores[:, -predicted[0].size :].reshape(predicted.shape), predicted)
+
+
+def test_the_learner_goes_on_in_the_units_of_the_targets():
+    stream = KernelRegressor(random_state=0).partial_fit(X[:300], 300 + 40 * Y[:300])
+    alone = okl.Learner.from_bytes(stream.learner_.to_bytes())
+    alone.learn(X[300:], 300 + 40 * Y[300:])
+    assert alone.to_bytes() == stream.partial_fit(X[300:], 300 + 40 * Y[300:]).learner_.to_bytes()
+
+
+def test_targets_are_learned_in_units_of_their_deviation():
+    mean, deviation = Y.mean(), Y.std()
+    config = KernelRegressor(random_state=0).fit(X, Y).learner_.config
+    assert config["target_scale"] == {
+        "fixed": {"shift": [pytest.approx(mean)], "factor": [pytest.approx(1 / deviation)]}
+    }
+    assert "target_scale" not in KernelRegressor(normalize_y=False).fit(X, Y).learner_.config
 
 
 def test_targets_that_do_not_vary():

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::ops::Range;
 
-use crate::config::Label;
+use crate::config::{Label, TargetScale};
 use crate::error::{Error, ErrorKind, Result};
 use crate::loss::Reads;
 use crate::terms::NO_ID;
@@ -338,6 +338,7 @@ pub(crate) struct Known<'a> {
     pub features: usize,
     /// The number of outputs, once it is settled.
     pub outputs: Option<usize>,
+    pub target_scale: &'a TargetScale,
     pub classes: &'a Classes,
     /// Have there been examples?
     pub started: bool,
@@ -345,7 +346,7 @@ pub(crate) struct Known<'a> {
 
 /// Checks everything about a batch that can be wrong; writes the targets as numbers.
 pub(crate) fn check(batch: &Batch<'_>, known: &Known<'_>, out: &mut Checked) -> Result<()> {
-    let Known { reads, features, outputs, classes, .. } = *known;
+    let Known { reads, features, classes, .. } = *known;
     batch.check_rows(features)?;
     batch.check_lengths()?;
     let rows = batch.rows();
@@ -361,10 +362,10 @@ pub(crate) fn check(batch: &Batch<'_>, known: &Known<'_>, out: &mut Checked) -> 
             Ok(())
         }
         (Reads::Sign, Targets::Labels(labels)) if known.started && classes.names.is_empty() => {
-            check_numbers(&signs_of(labels, out)?, reads, rows, outputs, out)
+            check_numbers(&signs_of(labels, out)?, rows, known, out)
         }
         (Reads::Sign, Targets::Numbers(y)) if classes.are_signs() => {
-            check_numbers(y, reads, rows, outputs, out)?;
+            check_numbers(y, rows, known, out)?;
             let labels: Vec<Label> = y.iter().map(|y| Label::Int(*y as i64)).collect();
             out.y.clear();
             check_labels(&labels, reads, rows, classes, out)
@@ -375,7 +376,7 @@ pub(crate) fn check(batch: &Batch<'_>, known: &Known<'_>, out: &mut Checked) -> 
         (Reads::Sign | Reads::Class, Targets::Labels(labels)) => check_labels(labels, reads, rows, classes, out),
         (Reads::Class, Targets::Numbers(_)) => Err(target_error(0, "numbers", "class labels")),
         (_, Targets::Labels(_)) => Err(target_error(0, "class labels", "numbers: this is a loss for regression")),
-        (_, Targets::Numbers(y)) => check_numbers(y, reads, rows, outputs, out),
+        (_, Targets::Numbers(y)) => check_numbers(y, rows, known, out),
     }
 }
 
@@ -406,20 +407,21 @@ fn signs_of(labels: &[Label], out: &Checked) -> Result<Vec<f64>> {
     labels.iter().enumerate().map(sign).collect()
 }
 
-fn check_numbers(y: &[f64], reads: Reads, rows: usize, outputs: Option<usize>, out: &mut Checked) -> Result<()> {
+/// Writes the targets as they are learned.
+fn check_numbers(y: &[f64], rows: usize, known: &Known<'_>, out: &mut Checked) -> Result<()> {
+    let Known { reads, outputs, target_scale, .. } = *known;
     let width = if reads == Reads::Vector { outputs.unwrap_or(y.len().checked_div(rows).unwrap_or(1).max(1)) } else { 1 };
     if y.len() != rows * width {
         return Err(Error::shape("targets", format!("{}, {width} per row", rows * width), y.len()));
     }
     for (row, y) in y.chunks_exact(width).enumerate().filter(|(row, _)| out.known[*row]) {
-        if let Some(column) = y.iter().position(|v| !v.is_finite()) {
-            return Err(ErrorKind::NotFinite {
-                row,
-                column: format!("target {column}"),
-                found: y[column],
-                hint: "; use `known` for a missing target",
-            }
-            .into());
+        if let Some(column) = (0..width).find(|&o| !target_scale.learned(o, y[o]).is_finite()) {
+            let (found, column) = (y[column], format!("target {column}"));
+            let hint = match found.is_finite() {
+                true => " as target_scale makes it; leave the row out",
+                false => "; use `known` for a missing target",
+            };
+            return Err(ErrorKind::NotFinite { row, column, found, hint }.into());
         }
         if reads == Reads::Sign && y[0].abs() != 1.0 {
             return Err(target_error(row, y[0].to_string(), "-1 or +1, or class labels"));
@@ -427,7 +429,7 @@ fn check_numbers(y: &[f64], reads: Reads, rows: usize, outputs: Option<usize>, o
     }
     // No rows settle nothing.
     out.width = if rows > 0 { width } else { 0 };
-    out.y.extend_from_slice(y);
+    out.y.extend(y.iter().enumerate().map(|(i, y)| target_scale.learned(i % width, *y)));
     Ok(())
 }
 

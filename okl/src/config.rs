@@ -36,7 +36,7 @@ use crate::regulariser::AnyRegulariser;
 use crate::shorthand;
 use crate::step::AnyStep;
 use crate::words::WIDTHS;
-pub use crate::words::{Anchor, Choice, Gamma, KernelRule, Label, OperatorPart, OperatorRule, Scale, Threshold};
+pub use crate::words::{Anchor, Choice, Gamma, KernelRule, Label, OperatorPart, OperatorRule, Scale, TargetScale, Threshold};
 
 /// A learner's settings. What is not given is left to a [bank](crate::bank) where it can be, else as in [`Config::default`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,6 +77,9 @@ pub struct Config {
     pub theta0: Option<f64>,
     /// What is done to features first.
     pub scale: Scale,
+    /// The unit in which targets that are numbers are learned; scores come back in the unit of the data.
+    #[serde(skip_serializing_if = "TargetScale::is_none")]
+    pub target_scale: TargetScale,
     /// Examples from which `gamma = auto`, `scale = standard` and the tracker's start are found.
     pub warmup: usize,
     /// What translation-invariant kernels subtract.
@@ -103,6 +106,7 @@ impl Default for Config {
             threshold: Threshold::Norma,
             theta0: None,
             scale: Scale::Auto,
+            target_scale: TargetScale::None,
             warmup: 256,
             anchor: Anchor::First,
             allow_overshoot: false,
@@ -385,6 +389,11 @@ impl Config {
         })
     }
 
+    /// Does it say how many outputs there are, whatever the targets say?
+    pub(crate) fn gives_outputs(&self) -> bool {
+        self.operator.is_some() || !self.target_scale.is_none()
+    }
+
     pub(crate) fn needs_warmup(&self) -> bool {
         let mut copy = self.clone();
         self.needs_scale() || copy.rules_mut().iter().any(|k| k.wants_gamma())
@@ -425,6 +434,7 @@ impl Config {
         copy.rules_mut().iter().try_for_each(|k| k.check())?;
         self.check_scalars()?;
         self.check_output()?;
+        self.check_target_scale()?;
         self.members().iter().try_for_each(|member| self.check_step(member))?;
         self.check_budget()?;
         self.check_novelty()
@@ -499,6 +509,24 @@ impl Config {
             Reads::Class => refuse("operator", "with classes, an operator needs the list `classes`, one row and column each"),
             _ if first.size() == 1 => Ok(()),
             _ => refuse("operator", "this loss has one output; use squared, huber, epsilon, max_margin or softmax for several"),
+        }
+    }
+
+    fn check_target_scale(&self) -> Result<()> {
+        let Some(found) = self.target_scale.outputs() else { return Ok(()) };
+        let refuse = |reason: String| Err(Error::config("target_scale", reason));
+        self.target_scale.check()?;
+        let outputs = match (self.output()?, self.loss.reads()) {
+            (_, Reads::Sign | Reads::Class | Reads::Nothing) => {
+                return refuse("this loss does not read numbers, so there is nothing to scale: drop target_scale".into());
+            }
+            (_, Reads::Number) => 1,
+            (Output::Separable(parts), Reads::Vector) => parts[0].size(),
+            (Output::Identity | Output::Full, Reads::Vector) => found,
+        };
+        match found == outputs {
+            true => Ok(()),
+            false => refuse(format!("there are {outputs} outputs here, found shifts and factors for {found}")),
         }
     }
 

@@ -91,7 +91,8 @@ pub struct Step<'a> {
     /// single precision: such a row is not learned, and counted in [`Engine::skipped`] if it has a target.
     pub scores: &'a [f64],
     /// The loss before the update times the weight; none for a row that was only predicted, or with a kernel value beyond single
-    /// precision.
+    /// precision. A learner with a `target_scale` gives scores in the unit of the targets, and this loss in the unit of the
+    /// scaled targets.
     pub loss: Option<f64>,
     /// The slot written, if one was.
     pub slot: Option<usize>,

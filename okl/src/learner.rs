@@ -62,7 +62,7 @@ pub struct Learner {
     pub(crate) warm: Option<WarmUp>,
     pub(crate) classes: Classes,
     pub(crate) features: usize,
-    /// Is the number of outputs settled (by an operator, or by the first targets)?
+    /// Is the number of outputs settled (by an operator, by a scale of the targets, or by the first targets)?
     pub(crate) outputs_known: bool,
     pub(crate) position: Vec<u8>,
     pub(crate) clipped: Clipped,
@@ -70,6 +70,8 @@ pub struct Learner {
     pool: Option<Pool>,
     checked: Checked,
     rows: FramedRows,
+    /// The scores of a row in the unit of the targets.
+    scores: Vec<f64>,
 }
 
 /// The examples so far, while statistics of the data are still provisional.
@@ -180,7 +182,7 @@ impl Learner {
         let engine = build_engine(&config, features)?;
         let warm = config.needs_warmup().then(WarmUp::default);
         let classes = Classes::new(config.classes.as_deref(), config.loss.reads());
-        let outputs_known = config.operator.is_some() || config.loss.reads() != Reads::Vector;
+        let outputs_known = config.gives_outputs() || config.loss.reads() != Reads::Vector;
         Ok(Learner {
             config,
             engine,
@@ -195,6 +197,7 @@ impl Learner {
             pool: None,
             checked: Checked::default(),
             rows: FramedRows::default(),
+            scores: Vec::new(),
         })
     }
 
@@ -253,6 +256,7 @@ impl Learner {
             reads: self.config.loss.reads(),
             features: self.features,
             outputs,
+            target_scale: &self.config.target_scale,
             classes: &self.classes,
             started: self.engine.t > 0,
         };
@@ -420,10 +424,14 @@ impl Learner {
         let width = part.checked.width;
         let labels = Labels { y: part.y(), width, known: Some(part.known()), weights: part.weights(), ids: part.ids() };
         let (classes, single) = (&self.classes, self.config.loss.reads() == Reads::Class);
+        let (target_scale, scores) = (&self.config.target_scale, &mut self.scores);
         self.engine.learn_block(points, &labels, |i, step| {
             let row = part.rows.start + i;
             let alone = (single && step.scores.len() == 1).then_some(0);
-            each(row, &Step { positive: part.checked.positive_at(row, classes).or(alone), ..*step });
+            scores.clear();
+            scores.extend_from_slice(step.scores);
+            target_scale.put_back(scores);
+            each(row, &Step { scores, positive: part.checked.positive_at(row, classes).or(alone), ..*step });
         });
         self.count_clipped(part);
     }
@@ -569,6 +577,7 @@ impl Learner {
                 None => run(),
             }
         }
+        self.config.target_scale.put_back(&mut scores.values);
         match scores.values.iter().position(|z| !z.is_finite()) {
             Some(place) => Err(beyond_single_precision(place / outputs, scores.values[place])),
             None => Ok(scores),
@@ -692,11 +701,11 @@ impl Learner {
     pub fn eta(&self) -> f64 {
         self.head().eta
     }
-    /// The margin, tube or scale that the loss adapts.
+    /// The margin, tube or scale that the loss adapts; with a `target_scale`, in the unit of the scaled targets.
     pub fn theta(&self) -> f64 {
         self.head().theta
     }
-    /// The offset b.
+    /// The offset b of the engine; with a `target_scale`, in the unit of the scaled targets.
     pub fn offset(&self) -> &[f64] {
         &self.head().offset
     }
@@ -706,9 +715,11 @@ impl Learner {
     }
     /// A bound on |f_full - f|, f being the function that predicts and f_full what the same updates would have made of it with
     /// nothing dropped (3.6); a bank's is the weighted sum of its members', and bounds |f_full(x) - f(x)| in units of sqrt k(x, x).
+    /// With a `target_scale` it is divided by the (smallest) factor: it then bounds scores in the unit of the targets.
     pub fn truncation_error(&self) -> f64 {
         let lost = |head: &Head<AnyStep>, averaged| if averaged { head.mean_truncation } else { head.truncation };
-        self.weighted_voices().map(|(weight, head, averaged)| weight * lost(head, averaged)).sum()
+        let lost: f64 = self.weighted_voices().map(|(weight, head, averaged)| weight * lost(head, averaged)).sum();
+        lost / self.config.target_scale.least_factor()
     }
     /// A bound on the regret against every u with |u| <= `norm`, |b_u| <= `offset` (E25); none where it does not hold. With
     /// `shrink = on_update` the regulariser counts at updates only.
@@ -773,7 +784,7 @@ impl Learner {
         centres
     }
 
-    /// alpha of the live terms in slot order, `outputs` each.
+    /// alpha of the live terms in slot order, `outputs` each; with a `target_scale`, in the unit of the scaled targets.
     pub fn coefficients(&self) -> Vec<f64> {
         let expansion = self.head().expansion();
         self.engine.terms.live().flat_map(|slot| (0..self.outputs()).map(move |o| expansion.alpha(o, slot))).collect()
@@ -786,6 +797,9 @@ impl Learner {
 
     /// The coefficients of the function that [`Learner::predict`] evaluates: alpha, or those of the average where there is one.
     /// Width by width, each in slot order with `outputs` per term; the heads of a bank that share a width are added up.
+    ///
+    /// With a `target_scale` they are divided by its factors, so that they give scores in the unit of the targets. Where there is
+    /// an operator J they are not, because J comes first: the scores are then offset + (J sum_i k(x, x_i) a_i) / factor.
     pub fn predicting_coefficients(&self) -> Vec<f64> {
         let (terms, outputs) = (&self.engine.terms, self.outputs());
         let size = terms.len() * outputs;
@@ -796,16 +810,20 @@ impl Learner {
             let values = terms.live().flat_map(|slot| (0..outputs).map(move |o| at(o, slot)));
             sums[first..first + size].iter_mut().zip(values).for_each(|(sum, value)| *sum += weight * value);
         }
+        if self.config.operator.is_none() && outputs > 0 {
+            sums.iter_mut().enumerate().for_each(|(i, sum)| *sum /= self.config.target_scale.factor(i % outputs));
+        }
         sums
     }
 
-    /// The offset that [`Learner::predict`] adds: b, or its average where there is one.
+    /// The offset that [`Learner::predict`] adds: b, or its average where there is one; in the unit of the targets.
     pub fn predicting_offset(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.outputs()];
         for (weight, head, averaged) in self.weighted_voices() {
             let offset = if averaged { head.offset_mean() } else { head.offset() };
             sums.iter_mut().zip(offset).for_each(|(sum, b)| *sum += weight * b);
         }
+        self.config.target_scale.put_back(&mut sums);
         sums
     }
 
@@ -876,7 +894,7 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
     let outputs = match (&output, config.loss.reads()) {
         (crate::output::Output::Separable(js), _) => js[0].size(),
         (_, Reads::Class) => config.classes.as_ref().map_or(0, Vec::len),
-        _ => 1,
+        _ => config.target_scale.outputs().unwrap_or(1),
     };
     let rule = config.budget();
     let (heads, planes) = (config.heads(), config.planes());

@@ -397,7 +397,7 @@ impl<'a> File<'a> {
         let outputs = self.f64s("head.offsets")?.len() / 3;
         let expected = match learner.config.loss.reads() {
             Reads::Class => names.len(),
-            Reads::Vector if learner.config.operator.is_none() && learner.outputs_known => outputs.max(1),
+            Reads::Vector if !learner.config.gives_outputs() && learner.outputs_known => outputs.max(1),
             _ => learner.outputs(),
         };
         // A class that has only been named alone has no output yet.

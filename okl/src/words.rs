@@ -475,6 +475,94 @@ pub enum Scale {
     },
 }
 
+/// The unit in which targets that are numbers are learned. Losses and step sizes are made for targets of the size of 1.
+///
+/// Targets come in and scores go out in the unit of the data: those of [`Learner::learn`](crate::Learner::learn),
+/// [`Learner::predict`](crate::Learner::predict) and [`Step::scores`](crate::engine::Step::scores). What goes on in between is in
+/// the unit of the scaled targets: losses, theta, eta, lambda, |f|², the parameters of the loss, the engine's own coefficients.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum TargetScale {
+    /// Targets are learned as they are.
+    #[default]
+    None,
+    /// A target y is learned as (y - shift) * factor, and a score z comes back as z / factor + shift.
+    Fixed {
+        /// Subtracted from a target, one number per output.
+        shift: Vec<f64>,
+        /// Multiplied, one number > 0 per output.
+        factor: Vec<f64>,
+    },
+}
+
+/// Within these limits a finite score stays finite in the unit of the data.
+const SHIFTS: f64 = 1e300;
+const FACTORS: std::ops::RangeInclusive<f64> = 1e-100..=1e100;
+
+impl TargetScale {
+    /// Are targets learned as they are?
+    pub fn is_none(&self) -> bool {
+        *self == TargetScale::None
+    }
+
+    /// How many outputs it is for; none where targets are learned as they are.
+    pub(crate) fn outputs(&self) -> Option<usize> {
+        match self {
+            TargetScale::None => None,
+            TargetScale::Fixed { factor, .. } => Some(factor.len()),
+        }
+    }
+
+    /// The factor of an output: 1 where targets are learned as they are.
+    pub fn factor(&self, output: usize) -> f64 {
+        match self {
+            TargetScale::None => 1.0,
+            TargetScale::Fixed { factor, .. } => factor[output],
+        }
+    }
+
+    /// The smallest factor: divided by it, a bound on the scaled scores is a bound on every score.
+    pub fn least_factor(&self) -> f64 {
+        match self {
+            TargetScale::None => 1.0,
+            TargetScale::Fixed { factor, .. } => factor.iter().copied().fold(f64::INFINITY, f64::min),
+        }
+    }
+
+    /// A target of an output as it is learned.
+    pub(crate) fn learned(&self, output: usize, y: f64) -> f64 {
+        match self {
+            TargetScale::None => y,
+            TargetScale::Fixed { shift, factor } => (y - shift[output]) * factor[output],
+        }
+    }
+
+    /// Puts scores, row by row, into the unit of the data.
+    pub(crate) fn put_back(&self, scores: &mut [f64]) {
+        let TargetScale::Fixed { shift, factor } = self else { return };
+        for row in scores.chunks_exact_mut(factor.len()) {
+            row.iter_mut().zip(shift).zip(factor).for_each(|((z, shift), factor)| *z = *z / factor + shift);
+        }
+    }
+
+    /// What is wrong with its numbers.
+    pub(crate) fn check(&self) -> Result<()> {
+        let TargetScale::Fixed { shift, factor } = self else { return Ok(()) };
+        let refuse = |reason: String| Err(Error::config("target_scale", reason));
+        if shift.is_empty() || shift.len() != factor.len() {
+            let (shifts, factors) = (shift.len(), factor.len());
+            return refuse(format!("needs one shift and one factor per output, found {shifts} shifts and {factors} factors"));
+        }
+        if let Some((output, found)) = shift.iter().enumerate().find(|(_, v)| !(v.abs() <= SHIFTS)) {
+            return refuse(format!("the shift of output {output} must be a finite number of at most 1e300, found {found:e}"));
+        }
+        if let Some((output, found)) = factor.iter().enumerate().find(|(_, v)| !FACTORS.contains(v)) {
+            return refuse(format!("the factor of output {output} must be a number > 0, from 1e-100 to 1e100, found {found:e}"));
+        }
+        Ok(())
+    }
+}
+
 /// What translation-invariant kernels subtract from every row, so that distances keep their digits far from the origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

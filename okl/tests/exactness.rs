@@ -9,7 +9,7 @@ mod plain;
 
 use cases::{Answers, Case, Stream};
 use okl::budget::{AnyBudget, Budget, BudgetRule};
-use okl::config::{Choice, KernelRule, OperatorRule, Scale, Threshold};
+use okl::config::{Choice, KernelRule, OperatorRule, Scale, TargetScale, Threshold};
 use okl::engine::{Engine, Labels, Parts};
 use okl::gram::Backend;
 use okl::head::{Average, HeadParts, Rules, Shrink};
@@ -308,6 +308,12 @@ fn every_part_is_drawn() {
             ("tracker that follows", matches!(c.threshold, Threshold::Tracker { speed: None })),
             ("nested", matches!(c.kernel, KernelRule::Scaled { .. })),
             ("shrink on update", c.shrink == Shrink::OnUpdate && c.lambda.given().is_some_and(|l| *l > 0.0)),
+            ("targets scaled", !c.target_scale.is_none()),
+            (
+                "targets of several outputs scaled",
+                matches!(&c.target_scale, TargetScale::Fixed { factor, .. } if factor.len() > 1),
+            ),
+            ("targets scaled in a warm-up", !c.target_scale.is_none() && c.needs_scale()),
             ("tracker of negative scores", matches!(c.threshold, Threshold::Tracker { .. }) && c.to_json().contains("linear")),
             ("one class for long", one_class(&case) > 20 && one_class(&case) < s.rows()),
             ("one class for long under a sign", c.loss.reads() == Reads::Sign && one_class(&case) > 20),
@@ -315,8 +321,8 @@ fn every_part_is_drawn() {
         ];
         seen.extend(flags.iter().filter(|f| f.1).map(|f| f.0.to_string()));
     }
-    // 10 kernels, 15 losses, 9 steps and auto, 9 budgets and none, 3 averages and auto, 2 thresholds, 4 scales, 3 regularisers, 28 flags.
-    assert_eq!(seen.len(), 10 + 15 + 10 + 10 + 4 + 2 + 4 + 3 + 28, "{seen:#?}");
+    // 10 kernels, 15 losses, 9 steps and auto, 9 budgets and none, 3 averages and auto, 2 thresholds, 4 scales, 3 regularisers, 31 flags.
+    assert_eq!(seen.len(), 10 + 15 + 10 + 10 + 4 + 2 + 4 + 3 + 31, "{seen:#?}");
 }
 
 /// How many rows come before a second class is named, if classes are discovered.

@@ -9,10 +9,10 @@
 //! | `positive` | for a loss that reads a sign: the class of positive scores; null without classes and for other losses |
 //! | `features`, `outputs` | their numbers |
 //! | `frame` | `shift` and `factor` per feature and the `limit` of the result, or null |
-//! | `parts` | kernel and operator (matrix, or null for the identity), one unless operator kernels are summed or a bank has several widths |
+//! | `parts` | kernel and operator (matrix, its rows divided by the factors of a `target_scale`; or null for the identity), one unless operator kernels are summed or a bank has several widths |
 //! | `centres` | one row per term, in the frame |
-//! | `coefficients` | part by part, one row per term, one number per output; the average's where there is one |
-//! | `offset` | one number per output |
+//! | `coefficients` | part by part, one row per term, one number per output; the average's where there is one; without an operator divided by the factors of a `target_scale` |
+//! | `offset` | one number per output, in the unit of the targets |
 //! | `threshold` | for novelty: a row is novel iff its score is below; else null |
 
 use okl::config::{Gamma, KernelRule};
@@ -74,7 +74,7 @@ fn decision(reads: Reads) -> &'static str {
 }
 
 fn describe(part: &Part<'_>, outputs: usize) -> Value {
-    let operator: Option<Vec<&[f64]>> = part.operator.map(|j| j.chunks_exact(outputs).collect());
+    let operator: Option<Vec<&[f64]>> = part.operator.as_ref().map(|j| j.chunks_exact(outputs).collect());
     json!({ "kernel": rule(part.kernel), "operator": operator })
 }
 

@@ -7,6 +7,9 @@
 //! scores(x) = b + sum_m J_m sum_i k_m(u, c_i) a_mi       J = I without an operator
 //! ```
 //!
+//! Scores are in the unit of the targets: with a `target_scale`, b is what the learner's offset is in that unit, and the
+//! rows of J, or a where there is no operator, are divided by the factors.
+//!
 //! Other programs compute it in double precision, where the learner's inner products are single: scores differ by at most
 //! 1e-5 max(1, |score|) on features of moderate size. The learner's r² carries an error of about 1e-7 |u|²: where gamma |u|²
 //! is in the hundreds (raw features, a large gamma), or where large terms cancel, it is the learner that is further off.
@@ -84,7 +87,7 @@ struct Model<'a> {
 struct Part<'a> {
     kernel: &'a AnyKernel,
     /// J_m row by row; none for the identity.
-    operator: Option<&'a [f64]>,
+    operator: Option<Vec<f64>>,
     /// a_mi, `outputs` each.
     coefficients: Vec<f64>,
 }
@@ -139,7 +142,7 @@ impl<'a> Model<'a> {
 impl Part<'_> {
     /// J a_i, term by term.
     fn weights(&self, model: &Model<'_>) -> Vec<f64> {
-        let Some(operator) = self.operator else { return self.coefficients.clone() };
+        let Some(operator) = &self.operator else { return self.coefficients.clone() };
         let product = |row: &[f64], a: &[f64]| row.iter().zip(a).map(|(j, a)| j * a).sum::<f64>();
         let terms = self.coefficients.chunks_exact(model.outputs);
         terms.flat_map(|a| operator.chunks_exact(model.outputs).map(move |row| product(row, a))).collect()
@@ -149,15 +152,17 @@ impl Part<'_> {
 /// The kernels are those in force: while a warm-up is under way, the configuration does not know their widths yet.
 fn parts(learner: &Learner) -> Vec<Part<'_>> {
     let kernels = learner.engine().terms().space().kernels();
-    let operators: Vec<Option<&[f64]>> = match &learner.config().operator {
+    let (outputs, target_scale) = (learner.outputs(), &learner.config().target_scale);
+    let scaled = |j: &[f64]| j.iter().enumerate().map(|(i, j)| j / target_scale.factor(i / outputs)).collect();
+    let operators: Vec<Option<Vec<f64>>> = match &learner.config().operator {
         None => vec![None],
-        Some(OperatorRule::Matrix(j)) => vec![Some(j.as_slice())],
-        Some(OperatorRule::Sum(sum)) => sum.iter().map(|part| Some(part.operator.as_slice())).collect(),
+        Some(OperatorRule::Matrix(j)) => vec![Some(scaled(j))],
+        Some(OperatorRule::Sum(sum)) => sum.iter().map(|part| Some(scaled(&part.operator))).collect(),
     };
     let all = learner.predicting_coefficients();
     let size = all.len() / learner.widths();
     let part = |(plane, kernel)| {
-        let (width, operator) = (plane / operators.len(), operators[plane % operators.len()]);
+        let (width, operator) = (plane / operators.len(), operators[plane % operators.len()].clone());
         Part { kernel, operator, coefficients: all[width * size..(width + 1) * size].to_vec() }
     };
     kernels.iter().enumerate().map(part).collect()

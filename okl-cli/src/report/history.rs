@@ -4,6 +4,7 @@ use okl::Learner;
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::Metrics;
+use crate::words::norm;
 
 /// Points that are kept.
 pub const MOST_POINTS: usize = 600;
@@ -59,7 +60,7 @@ impl Point {
             no_change_error: metrics.no_change_error(),
             eta: learner.eta(),
             terms: learner.terms(),
-            norm: learner.norm2().max(0.0).sqrt(),
+            norm: norm(learner),
             theta: certified.map(|_| learner.theta()),
             threshold: learner.threshold(),
             alert_rate: metrics.alert_rate().or(certified.map(|a| a.rate)),

@@ -244,6 +244,44 @@ fn auc(rows: &[Vec<String>], truth: &[String], positive: &str) -> f64 {
     sum / (above.len() * below.len()) as f64
 }
 
+/// Under the squared loss f is linear in the targets, and a power of two multiplies exactly: in the unit of the targets every figure is
+/// the same, but the loss, which is in the unit of the scaled targets.
+#[test]
+fn figures_are_in_the_unit_of_the_targets() {
+    let folder = Folder::new("figures-units");
+    let data = folder.write("n.csv", numbers(800));
+    let scaled = folder.write("s.toml", "target_scale = { fixed = { shift = [0], factor = [0.125] } }");
+    let (model, predictions) = (folder.path("m.okl"), folder.path("p.csv"));
+    let given = [
+        "--loss",
+        "squared",
+        "--kernel",
+        "gaussian:0.5",
+        "--step",
+        "constant:0.5",
+        "--lambda",
+        "0.001",
+        "--budget",
+        "window:100",
+    ];
+    let learn = ["learn", &data, "--target", "u", "--ignore", "v", "--predictions", &predictions, "-o", &model];
+    let said = |more: &[&str]| {
+        let summary = json(&[&learn[..], &given, more].concat())["summary"].clone();
+        let inspected = json(&["inspect", &model])["truncation_error"].as_f64().unwrap();
+        (
+            summary["outputs"].clone(),
+            inspected,
+            folder.read("p.csv"),
+            succeed(&["predict", &model, &data]).0,
+            summary["average_loss"].as_f64(),
+        )
+    };
+    let (plain, scaled) = (said(&[]), said(&["--config", &scaled]));
+    assert!(plain.1 > 0.0);
+    assert_eq!((&plain.0, plain.1, &plain.2, &plain.3), (&scaled.0, scaled.1, &scaled.2, &scaled.3));
+    assert_eq!(plain.4.map(|loss| loss / 64.0), scaled.4);
+}
+
 #[test]
 fn figures_of_numbers_follow_from_the_predictions() {
     let folder = Folder::new("figures-numbers");

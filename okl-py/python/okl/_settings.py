@@ -39,6 +39,7 @@ class Settings(TypedDict, total=False):
     operator: npt.ArrayLike | Sequence[Mapping[str, Any]] | None
     average: Literal["auto", "none", "uniform", "exponential"] | Described | None
     scale: Literal["auto", "none", "standard"] | Described | None
+    target_scale: Literal["none"] | Mapping[str, Any] | None
     threshold: Literal["norma", "tracker"] | Described | None
     regulariser: Literal["square", "norm", "power"] | Described | None
     shrink: Literal["always", "on_update"] | None

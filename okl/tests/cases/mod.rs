@@ -5,7 +5,7 @@
 #![allow(dead_code)]
 
 use okl::budget::BudgetRule;
-use okl::config::{Anchor, Choice, Gamma, KernelRule, OperatorPart, OperatorRule, Scale, Shrink, Threshold};
+use okl::config::{Anchor, Choice, Gamma, KernelRule, OperatorPart, OperatorRule, Scale, Shrink, TargetScale, Threshold};
 use okl::head::Average;
 use okl::loss::{AnyLoss, Loss, Reads, SigmaRule};
 use okl::regulariser::AnyRegulariser;
@@ -314,9 +314,19 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
             2 => Scale::Auto,
             _ => Scale::None,
         },
+        target_scale: match reads {
+            Reads::Number | Reads::Vector if classes == 2 => target_scale(size),
+            _ => TargetScale::None,
+        },
         anchor: if anchored { Anchor::First } else { Anchor::None },
         loss,
     })
+}
+
+/// Another unit for every output; none of the numbers is exact in double precision.
+fn target_scale(outputs: usize) -> TargetScale {
+    let each = |number: fn(f64) -> f64| (0..outputs).map(|o| number(o as f64)).collect();
+    TargetScale::Fixed { shift: each(|o| 0.1 - 0.7 * o), factor: each(|o| 1.3 / (1.0 + o)) }
 }
 
 /// A frame that leaves the last features as they are, so that they may come later.
@@ -358,6 +368,7 @@ fn accepted(mut config: Config) -> Config {
             "offset" => config.offset = false,
             "threshold" => config.threshold = Threshold::Norma,
             "operator" => config.operator = None,
+            "target_scale" => config.target_scale = TargetScale::None,
             "budget" => config.budget = Some(BudgetRule::Window { terms: 5 }),
             _ => panic!("{error}: {}", config.to_json()),
         }

@@ -71,11 +71,13 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
     Attributes
     ----------
     learner_ : okl.Learner
-        The model, with its certificates; it speaks of normalised targets.
+        The model, with its certificates. It reads targets and gives scores in the units of `y`, also once it is
+        saved; its losses and its `theta` are those of the normalised targets (its setting `target_scale`).
     support_vectors_ : ndarray of shape (n_terms, n_features)
         The centres of the terms, in the units of the data.
     dual_coef_ : ndarray of shape (n_outputs, n_terms)
-        Their coefficients, in the units of the targets.
+        Their coefficients, in the units of the targets; with an operator J, which multiplies them, in those of
+        the normalised targets.
     intercept_ : ndarray of shape (n_outputs,)
         The offset, in the units of the targets.
     n_iter_ : int
@@ -102,8 +104,9 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
     True
     """
 
-    _target_scale: TargetScale
+    _target_scale: TargetScale | None
     _warm_up: TargetWarmUp | None
+    _n_outputs: int
 
     def __init__(
         self,
@@ -176,12 +179,10 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         weights = check_weights(sample_weight, len(rows), some=True)
         weights, rows, targets = without_zeros(weights, rows, targets)
         if not going_on:
-            none = TargetScale.none(targets.shape[1])
-            self._target_scale = TargetScale.of(targets, weights) if self.normalize_y else none
+            self._target_scale = TargetScale.of(targets, weights) if self.normalize_y else None
         self._warm_up = None
-        numbers = self._target_scale.to_engine(targets)
-        learner = self.learner_ if going_on else self._set_learner(rows, numbers, weights)
-        self._pass_until_still(learner, rows, numbers, weights)
+        learner = self.learner_ if going_on else self._set_learner(rows, targets, weights)
+        self._pass_until_still(learner, rows, targets, weights)
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -207,14 +208,14 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         rows, targets = self._examples(X, y, reset=first)
         weights = check_weights(sample_weight, len(rows))
         if first:
-            self._begin(rows, targets.shape[1])
+            self._begin(rows)
         return self._learn(*without_zeros(np.ones(len(rows)) if weights is None else weights, rows, targets))
 
-    def _begin(self, rows: np.ndarray, outputs: int) -> None:
+    def _begin(self, rows: np.ndarray) -> None:
+        self._target_scale = None
         config = self._stream_config(rows)
         learner = Learner(config)
         learner.predict(rows)  # refuses what learning would refuse, before anything has changed
-        self._target_scale = TargetScale.none(outputs)
         self._warm_up = TargetWarmUp(learner.config["warmup"], config) if self.normalize_y else None
         self.learner_ = learner
 
@@ -231,8 +232,8 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
 
     def _learn_part(self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
         learner = self._threaded(self.learner_)
-        report = learner.learn_report(rows, self._target_scale.to_engine(y), weights=weights)
-        residual = y - self._target_scale.to_user(report["scores"])
+        report = learner.learn_report(rows, y, weights=weights)
+        residual = y - report["scores"].reshape(y.shape)
         if self._warm_up is not None:
             self._warm_up.add(rows, y, weights)
             if self._warm_up.due():
@@ -241,9 +242,8 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
 
     def _relearn(self, warm_up: TargetWarmUp) -> None:
         rows, y, weights = warm_up.examples()
-        self._target_scale = TargetScale.of(y, weights)
-        self.learner_ = Learner(warm_up.config)
-        self.learner_.learn(rows, self._target_scale.to_engine(y), weights=weights)
+        self.learner_ = Learner({"target_scale": TargetScale.of(y, weights).setting(), **warm_up.config})
+        self.learner_.learn(rows, y, weights=weights)
         if warm_up.over():
             self._warm_up = None
 
@@ -258,17 +258,16 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
             multi_output=True,
             y_numeric=True,
         )
-        if reset:
-            self._one_column = y.ndim == 1
+        one_column = y.ndim == 1
         y = np.asarray(y, dtype=np.float64).reshape(len(rows), -1)
-        if not reset and y.shape[1] != len(self._target_scale.mean):
-            raise ValueError(
-                f"y has {y.shape[1]} outputs, but the model was fitted with {len(self._target_scale.mean)}"
-            )
+        if reset:
+            self._one_column, self._n_outputs = one_column, y.shape[1]
+        if y.shape[1] != self._n_outputs:
+            raise ValueError(f"y has {y.shape[1]} outputs, but the model was fitted with {self._n_outputs}")
         return rows, y
 
     def _outputs(self) -> int:
-        return len(self._target_scale.mean)
+        return self._n_outputs
 
     def _loss(self) -> words.Setting:
         within = {"min_val": 0, "max_val": 1, "include_boundaries": "neither"}
@@ -284,7 +283,8 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         return words.loss(self.loss, LOSS_NAMES, LOSSES, parameters)
 
     def _task(self) -> dict[str, Any]:
-        return {"offset": bool(self.fit_intercept)}
+        scale = {} if self._target_scale is None else {"target_scale": self._target_scale.setting()}
+        return {"offset": bool(self.fit_intercept), **scale}
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The targets of rows.
@@ -298,19 +298,11 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Of the shape that `y` had, in its units.
         """
-        y = self._target_scale_of_fitted().to_user(self._scores(X))
+        y = self._scores(X).reshape(-1, self._n_outputs)
         return y.ravel() if self._one_column else y
-
-    def _target_scale_of_fitted(self) -> TargetScale:
-        check_is_fitted(self)
-        return self._target_scale
-
-    @property
-    def dual_coef_(self) -> np.ndarray:
-        """The coefficients of the terms, in the units of the targets: (outputs, terms)."""
-        return self._target_scale_of_fitted().deviation[:, None] * self.learner_.predicting_coefficients.T
 
     @property
     def intercept_(self) -> np.ndarray:
         """The offset of the predictions, in the units of the targets: (outputs,)."""
-        return self._target_scale_of_fitted().to_user(np.atleast_2d(self.learner_.predicting_offset)).ravel()
+        check_is_fitted(self)
+        return np.atleast_1d(self.learner_.predicting_offset)

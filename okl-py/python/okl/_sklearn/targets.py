@@ -16,21 +16,16 @@ class TargetScale:
     deviation: np.ndarray
 
     @classmethod
-    def none(cls, outputs: int) -> TargetScale:
-        return cls(np.zeros(outputs), np.ones(outputs))
-
-    @classmethod
     def of(cls, y: np.ndarray, weights: np.ndarray | None) -> TargetScale:
         mean = np.average(y, axis=0, weights=weights)
         deviation = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weights))
-        # An output that does not vary keeps its unit.
-        return cls(mean, np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0))
+        # An output that does not vary keeps its unit; the learner takes no unit beyond these limits.
+        varies = deviation > 1e-12 * np.abs(mean)
+        return cls(mean, np.where(varies, np.clip(deviation, 1e-99, 1e99), 1.0))
 
-    def to_engine(self, y: np.ndarray) -> np.ndarray:
-        return (y - self.mean) / self.deviation
-
-    def to_user(self, scores: np.ndarray) -> np.ndarray:
-        return scores.reshape(-1, len(self.mean)) * self.deviation + self.mean
+    def setting(self) -> dict[str, Any]:
+        """The setting `target_scale` of the learner, which then reads targets and gives scores in their own unit."""
+        return {"fixed": {"shift": self.mean.tolist(), "factor": (1.0 / self.deviation).tolist()}}
 
 
 @dataclass
