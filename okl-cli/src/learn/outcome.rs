@@ -83,6 +83,7 @@ impl Session<'_> {
             "model_on_past_rows": outcome.past,
             "warnings": outcome.warnings,
             "certificates": outcome.certificates,
+            "health": self.health(run),
             "config": run.learner.config(),
             "skipped_rows": self.skipped,
             "wall_seconds": self.started.elapsed().as_secs_f64(),
@@ -97,6 +98,12 @@ impl Session<'_> {
         Ok(say(&(serde_json::to_string_pretty(&all)? + "\n"))?)
     }
 
+    /// What should be known of values that were clipped and steps that were not taken, a sentence each.
+    fn health(&self, run: &Run) -> Vec<String> {
+        let names = self.course.schema().names();
+        run.learner.health().findings(|column| names.get(column).cloned().unwrap_or_else(|| column.to_string()))
+    }
+
     fn print(&self, run: &Run, outcome: &Outcome) {
         match run.rows() {
             0 => note(format_args!("{}: no rows after those that the model has consumed", self.args.data.join(", "))),
@@ -107,6 +114,7 @@ impl Session<'_> {
         }
         found(&self.asked, &run.learner).iter().for_each(|line| note(words::wrapped(line, "  ")));
         outcome.certificates.iter().for_each(|line| note(words::wrapped(line, "  ")));
+        self.health(run).iter().for_each(|line| note(words::wrapped(&format!("warning: {line}"), "  ")));
         if self.skipped > 0 {
             let rows = if self.skipped == 1 { "row" } else { "rows" };
             note(format_args!("{} {rows} could not be read: skipped", count(self.skipped as f64)));

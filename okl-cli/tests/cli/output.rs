@@ -183,3 +183,24 @@ fn errors_are_one_line_in_a_log_and_fit_a_terminal() {
     assert!(shown.lines().filter(|line| !line.contains(&data)).all(|line| line.chars().count() <= 80), "{shown}");
     assert!(words.iter().all(|word| shown.replace("\r\n  ", " ").contains(word)), "{shown}");
 }
+
+/// A column that is quiet at first and then goes fifty times as far is clipped: the summary and the JSON name it.
+#[test]
+fn clipped_columns_are_named() {
+    let value = |i: usize| (i * 7919 % 1009) as f64 / 1009.0 * if i < 300 { 1.0 } else { 50.0 };
+    let rows: String = (0..2000).map(|i| format!("{},{},{}\n", value(i), i * 31 % 17, value(i) / 5.0)).collect();
+    let folder = std::env::temp_dir().join(format!("okl-clipped-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("d.csv"), format!("load,other,y\n{rows}")).unwrap();
+    let run = |more: &[&str]| {
+        let mut okl = std::process::Command::new(env!("CARGO_BIN_EXE_okl"));
+        let okl = okl.current_dir(&folder);
+        let output = okl.args(["learn", "d.csv", "--target", "y", "--scale", "standard"]).args(more).output().unwrap();
+        [output.stdout, output.stderr]
+            .map(|text| String::from_utf8(text).unwrap().split_whitespace().collect::<Vec<_>>().join(" "))
+            .concat()
+    };
+    let texts = [run(&[]), run(&["--json"])];
+    std::fs::remove_dir_all(&folder).unwrap();
+    texts.iter().for_each(|text| assert!(text.contains("column load: 9") && text.contains("were clipped at 8"), "{text}"));
+}
