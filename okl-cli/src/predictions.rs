@@ -154,11 +154,15 @@ impl Predictions {
     }
 }
 
-/// The outputs that have a column of their own: targets if there are several, classes if they are known and have a score each.
+/// The outputs that have a column of their own: targets if there are several, by number where the model does not know their names,
+/// and classes if they are known and have a score each.
 pub fn columns(learner: &Learner, schema: Option<&Schema>) -> Vec<String> {
     let names: Vec<String> = match learner.config().loss.reads() {
         Reads::Class => learner.classes().iter().map(ToString::to_string).collect(),
-        Reads::Vector => schema.map_or(Vec::new(), |s| s.targets.clone()),
+        Reads::Vector => {
+            let numbered = || (0..learner.outputs()).map(|output| output.to_string()).collect();
+            schema.map_or_else(numbered, |s| s.targets.clone())
+        }
         _ => Vec::new(),
     };
     if names.len() > 1 { names } else { Vec::new() }

@@ -178,8 +178,7 @@ fn special_cases() -> Vec<Case> {
         "[{ kernel = 'gaussian:0.7', operator = [1.0, 0.3, 0.3, 0.5] }, { kernel = 'linear', operator = [0.2, 0.0, 0.0, 0.1] }]";
     let fixed = |shift: &str, factor: &str| format!("scale = {{ fixed = {{ shift = [{shift}], factor = [{factor}] }} }}");
     let hinge = "loss = 'hinge'\noffset = true\nbudget = 'window:200'";
-    let squared =
-        "loss = 'squared'\noffset = true\nstep = 'constant:0.1'\nimplicit = true\nbudget = 'window:60'\naverage = 'uniform'";
+    let squared = "loss = 'squared'\noffset = true\nstep = 'constant:0.1'\nbudget = 'window:60'\naverage = 'uniform'";
     let units = |shift: &str, factor: &str| format!("target_scale = {{ fixed = {{ shift = [{shift}], factor = [{factor}] }} }}");
     let of = |name: &str, settings: String| case(name.into(), &settings, 0.0, false);
     vec![

@@ -367,6 +367,7 @@ impl Learner {
     fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
         let copy = Learner::from(self.shared.read(py, okl::Learner::clone)?);
         copy.threads.store(self.threads(), Ordering::Relaxed);
+        copy.warned.store(self.warned.load(Ordering::Relaxed), Ordering::Relaxed);
         Ok(copy)
     }
 
@@ -480,6 +481,11 @@ impl Learner {
     ///     features), `resting` (members of a bank), `watched` (examples since the scale was settled, where it has a limit), `clipped_rows` and `clipped_values` of these, `clipped_columns`: for each
     ///     column with clipped values, the worst first, `column`, `values`, `share` and, of the last `recent` examples,
     ///     `recent_share`; and `findings`: sentences that say what to do, none in good health.
+    ///
+    /// Examples
+    /// --------
+    /// >>> okl.Learner(loss="squared").health()["findings"]
+    /// []
     fn health<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         health::dictionary(py, &self.look(py, okl::Learner::health)?)
     }

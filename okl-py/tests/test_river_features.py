@@ -234,3 +234,15 @@ def test_few_names_are_not_bounded():
         for x in rows(20, "ab"):
             model.learn_one(x, target(x))
     assert model.rows_with_ignored_features == 0
+
+
+def test_clipped_columns_are_warned_of_once():
+    """Quiet for 300 rows, then fifty times as far: the scale is settled by the first 256 rows."""
+    rng = np.random.default_rng(8)
+    x = np.r_[rng.uniform(0, 1, 300), rng.uniform(0, 50, 2700)]
+    rows = pd.DataFrame({"calm": rng.normal(size=3000), "wild": x})
+    model = okl.river.KernelRegressor()
+    with pytest.warns(okl.HealthWarning, match=r"column 1: 9\d % of the last \d+ values were clipped at 8") as caught:
+        model.learn_many(rows[:2000], pd.Series(np.sin(x[:2000] / 5)))
+        model.learn_many(rows[2000:], pd.Series(np.sin(x[2000:] / 5), index=rows.index[2000:]))
+    assert [w.category for w in caught] == [okl.HealthWarning]

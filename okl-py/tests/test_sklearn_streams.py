@@ -5,6 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
+import okl
+
 pytest.importorskip("sklearn")
 
 from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
@@ -137,3 +139,15 @@ def test_threads_do_not_matter():
         model.partial_fit(X, *(() if y is None else (y,)), **more)
         assert model.learner_.threads == 2
         same(model, learned(case, []), case)
+
+
+def test_clipped_columns_are_warned_of_once():
+    """Quiet for 300 rows, then fifty times as far: the scale is settled by the first 256 rows."""
+    rng = np.random.default_rng(8)
+    x = np.r_[rng.uniform(0, 1, 300), rng.uniform(0, 50, 2700)]
+    X = np.c_[rng.normal(size=3000), x]
+    model = KernelRegressor()
+    with pytest.warns(okl.HealthWarning, match=r"column 1: 9\d % of the last \d+ values were clipped at 8") as caught:
+        model.partial_fit(X[:2000], np.sin(x[:2000] / 5))
+        model.partial_fit(X[2000:], np.sin(x[2000:] / 5))
+    assert [w.category for w in caught] == [okl.HealthWarning]

@@ -153,7 +153,7 @@ impl Part<'_> {
 fn parts(learner: &Learner) -> Vec<Part<'_>> {
     let kernels = learner.engine().terms().space().kernels();
     let (outputs, target_scale) = (learner.outputs(), &learner.config().target_scale);
-    let scaled = |j: &[f64]| j.iter().enumerate().map(|(i, j)| j / target_scale.factor(i / outputs)).collect();
+    let scaled = |j: &[f64]| j.iter().enumerate().map(|(i, j)| j / target_scale.factor(i / outputs)).collect::<Vec<f64>>();
     let operators: Vec<Option<Vec<f64>>> = match &learner.config().operator {
         None => vec![None],
         Some(OperatorRule::Matrix(j)) => vec![Some(scaled(j))],
@@ -161,7 +161,7 @@ fn parts(learner: &Learner) -> Vec<Part<'_>> {
     };
     let all = learner.predicting_coefficients();
     let size = all.len() / learner.widths();
-    let part = |(plane, kernel)| {
+    let part = |(plane, kernel): (usize, _)| {
         let (width, operator) = (plane / operators.len(), operators[plane % operators.len()].clone());
         Part { kernel, operator, coefficients: all[width * size..(width + 1) * size].to_vec() }
     };

@@ -27,6 +27,8 @@ struct Outcome {
     certificates: Vec<String>,
     /// What the user should know about the figures.
     warnings: Vec<String>,
+    /// What should be known of values that were clipped and steps that were not taken, a sentence each.
+    health: Vec<String>,
 }
 
 impl Session<'_> {
@@ -66,12 +68,15 @@ impl Session<'_> {
             None if self.args.data.iter().any(|file| file == "-") => Order::Stream,
             None => Order::File,
         };
+        let names = schema.names();
+        let name = |column: usize| names.get(column).cloned().unwrap_or_else(|| column.to_string());
         let worse = past.as_ref().and_then(|past| past.warning(order));
         Ok(Outcome {
             training: run.training_summary(&schema.targets),
             held_out: test.map(|path| held_out::score(&run.learner, run.metrics.task(), path, schema, way)).transpose()?,
             certificates: words::certificates(&run.learner, measured),
             warnings: worse.into_iter().chain(summary.warnings()).collect(),
+            health: run.learner.health().findings(name),
             summary,
             past,
         })
@@ -83,7 +88,7 @@ impl Session<'_> {
             "model_on_past_rows": outcome.past,
             "warnings": outcome.warnings,
             "certificates": outcome.certificates,
-            "health": self.health(run),
+            "health": outcome.health,
             "config": run.learner.config(),
             "skipped_rows": self.skipped,
             "wall_seconds": self.started.elapsed().as_secs_f64(),
@@ -98,12 +103,6 @@ impl Session<'_> {
         Ok(say(&(serde_json::to_string_pretty(&all)? + "\n"))?)
     }
 
-    /// What should be known of values that were clipped and steps that were not taken, a sentence each.
-    fn health(&self, run: &Run) -> Vec<String> {
-        let names = self.course.schema().names();
-        run.learner.health().findings(|column| names.get(column).cloned().unwrap_or_else(|| column.to_string()))
-    }
-
     fn print(&self, run: &Run, outcome: &Outcome) {
         match run.rows() {
             0 => note(format_args!("{}: no rows after those that the model has consumed", self.args.data.join(", "))),
@@ -114,7 +113,7 @@ impl Session<'_> {
         }
         found(&self.asked, &run.learner).iter().for_each(|line| note(words::wrapped(line, "  ")));
         outcome.certificates.iter().for_each(|line| note(words::wrapped(line, "  ")));
-        self.health(run).iter().for_each(|line| note(words::wrapped(&format!("warning: {line}"), "  ")));
+        outcome.health.iter().for_each(|line| note(words::wrapped(&format!("warning: {line}"), "  ")));
         if self.skipped > 0 {
             let rows = if self.skipped == 1 { "row" } else { "rows" };
             note(format_args!("{} {rows} could not be read: skipped", count(self.skipped as f64)));
@@ -131,9 +130,10 @@ impl Session<'_> {
         let decision = run.decision(&schema.names(), schema.targets.first().map_or("target", String::as_str))?;
         let training = outcome.training.as_ref().map(|(pass, summary)| (*pass, summary));
         let held_out = self.args.stream.test.as_deref().zip(outcome.held_out.as_ref());
+        let warnings = [outcome.warnings.as_slice(), &outcome.health].concat();
         let report = Report {
             certificates: &outcome.certificates,
-            warnings: &outcome.warnings,
+            warnings: &warnings,
             past: outcome.past.as_ref(),
             training,
             held_out,

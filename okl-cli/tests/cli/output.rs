@@ -184,7 +184,7 @@ fn errors_are_one_line_in_a_log_and_fit_a_terminal() {
     assert!(words.iter().all(|word| shown.replace("\r\n  ", " ").contains(word)), "{shown}");
 }
 
-/// A column that is quiet at first and then goes fifty times as far is clipped: the summary and the JSON name it.
+/// A column that is quiet at first and then goes fifty times as far is clipped: the summary, the JSON and the report name it.
 #[test]
 fn clipped_columns_are_named() {
     let value = |i: usize| (i * 7919 % 1009) as f64 / 1009.0 * if i < 300 { 1.0 } else { 50.0 };
@@ -200,7 +200,7 @@ fn clipped_columns_are_named() {
             .map(|text| String::from_utf8(text).unwrap().split_whitespace().collect::<Vec<_>>().join(" "))
             .concat()
     };
-    let texts = [run(&[]), run(&["--json"])];
+    let texts = [run(&["--report", "r.html"]), run(&["--json"]), std::fs::read_to_string(folder.join("r.html")).unwrap()];
     std::fs::remove_dir_all(&folder).unwrap();
     texts.iter().for_each(|text| assert!(text.contains("column load: 9") && text.contains("were clipped at 8"), "{text}"));
 }

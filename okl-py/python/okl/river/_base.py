@@ -6,12 +6,13 @@ import copy
 import operator
 import os
 import warnings
-from collections.abc import Hashable, Mapping, Set
+from collections.abc import Hashable, Iterator, Mapping, Set
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from river import base
 
-from okl import Learner
+from okl import HealthWarning, Learner
 from okl._okl import learn_row, predict_row
 from okl.river._features import Features, check_frame, check_row
 
@@ -70,7 +71,8 @@ class KernelEstimator(base.Estimator):
         try:
             if new := self._features.unseen(x.keys()):
                 trial, features = self._reader(new)
-                learn_row(trial, features.row(x), *target)
+                with _without_health_warnings():
+                    learn_row(trial, features.row(x), *target)
                 self._widen(features)
             learn_row(self.learner, self._features.row(x), *target)
         except (TypeError, ValueError):
@@ -83,7 +85,8 @@ class KernelEstimator(base.Estimator):
         try:
             if new := self._features.unseen(set(frame.columns)):
                 trial, features = self._reader(new)
-                trial.learn(features.matrix(frame), *target, **more)
+                with _without_health_warnings():
+                    trial.learn(features.matrix(frame), *target, **more)
                 self._widen(features)
             report = self.learner.learn_report(self._features.matrix(frame), *target, **more)
         except ValueError:
@@ -141,6 +144,14 @@ class KernelEstimator(base.Estimator):
     def _widen(self, features: Features) -> None:
         self.learner.widen(len(features))
         self._features = features
+
+
+@contextmanager
+def _without_health_warnings() -> Iterator[None]:
+    """For a trial: the model itself warns, once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HealthWarning)
+        yield
 
 
 def _default_budget(settings: dict[str, Any]) -> str:
