@@ -484,6 +484,7 @@ impl Learner {
     ///
     /// Examples
     /// --------
+    /// >>> import okl
     /// >>> okl.Learner(loss="squared").health()["findings"]
     /// []
     fn health<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
