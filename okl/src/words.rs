@@ -553,7 +553,7 @@ impl TargetScale {
             let (shifts, factors) = (shift.len(), factor.len());
             return refuse(format!("needs one shift and one factor per output, found {shifts} shifts and {factors} factors"));
         }
-        if let Some((output, found)) = shift.iter().enumerate().find(|(_, v)| !(v.abs() <= SHIFTS)) {
+        if let Some((output, found)) = shift.iter().enumerate().find(|(_, v)| !(-SHIFTS..=SHIFTS).contains(*v)) {
             return refuse(format!("the shift of output {output} must be a finite number of at most 1e300, found {found:e}"));
         }
         if let Some((output, found)) = factor.iter().enumerate().find(|(_, v)| !FACTORS.contains(v)) {
