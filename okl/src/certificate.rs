@@ -64,6 +64,10 @@ impl Regret {
     pub(crate) fn step(&mut self, s: &RegretStep) {
         // E25: the first step contributes |u|²/(2 L'_1), 1/L' = 1/L - lambda and f_1 = 0; later ones the growth of 1/L beyond lambda.
         let inverse = 1.0 / s.eta;
+        if !inverse.is_finite() {
+            self.holds = false;
+            return;
+        }
         let growth = inverse - self.last_inverse - s.lambda;
         if s.form != 0.0 {
             self.constant += 0.5 * s.eta / (1.0 - s.eta * s.lambda) * s.form;
@@ -83,6 +87,17 @@ impl Regret {
             }
         }
         self.last_inverse = inverse;
+        self.stay_numbers();
+    }
+
+    /// A sum that leaves the range of f64 is one that no bound holds for.
+    fn stay_numbers(&mut self) {
+        let sums = [&mut self.constant, &mut self.linear, &mut self.square, &mut self.offset_linear, &mut self.offset_square];
+        for sum in sums {
+            if !sum.is_finite() {
+                (*sum, self.holds) = (f64::MAX, false);
+            }
+        }
     }
 
     /// A part of norm `lost` was dropped from a function of norm `norm`, with step size eta.
@@ -95,6 +110,7 @@ impl Regret {
         let inverse = (1.0 / eta).max(self.last_inverse);
         self.constant += 0.5 * lost * (2.0 * norm + lost) * (inverse + lambda);
         self.linear += lost * inverse;
+        self.stay_numbers();
     }
 
     /// The bound on the regret against every u with |u| <= `norm` and |b_u| <= `offset`; none where it does not hold.
@@ -117,7 +133,8 @@ pub struct AlertRate {
 
 /// 3.5: theta moves by -eta (1{out} - nu) (or its opposite), so the sum of 1{out} - nu is a sum of moves of theta over eta.
 /// Summed by parts, |rate - nu| <= range(theta) (1/eta_1 + sum |1/eta_{t+1} - 1/eta_t|) / T. Where theta did not move as it should
-/// (the projection, rounding), the difference over eta is added. Examples count by their weights.
+/// (the projection, rounding), the difference over eta is added. Examples count by their weights. A step of eta = 0, or so small that
+/// 1/eta is not a number, moves nothing: from then on the bound says nothing, it is the largest number of f64 over T.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rate {
     pub(crate) examples: f64,
@@ -136,19 +153,20 @@ impl Rate {
 
     /// One example of weight `weight`, after which theta is `theta`; projection and rounding moved it by `missed`.
     pub(crate) fn step(&mut self, weight: f64, outside: bool, eta: f64, theta: f64, missed: f64) {
-        let inverse = 1.0 / eta;
+        let inverse = (1.0 / eta).min(f64::MAX);
         self.examples += weight;
         self.outside += if outside { weight } else { 0.0 };
         self.least = self.least.min(theta);
         self.largest = self.largest.max(theta);
-        self.variation += (inverse - self.last_inverse).abs();
+        self.variation = (self.variation + (inverse - self.last_inverse).abs()).min(f64::MAX);
         self.last_inverse = inverse;
-        self.projected += missed.abs() * inverse;
+        let missed = if inverse == f64::MAX { f64::MAX } else { missed.abs() * inverse };
+        self.projected = (self.projected + missed).min(f64::MAX);
     }
 
     /// The certificate, after the first example.
     pub fn certificate(&self, nu: f64) -> Option<AlertRate> {
-        let bound = ((self.largest - self.least) * self.variation + self.projected) / self.examples;
+        let bound = ((self.largest - self.least) * self.variation + self.projected).min(f64::MAX) / self.examples;
         (self.examples > 0.0).then(|| AlertRate { nu, rate: self.outside / self.examples, bound })
     }
 }

@@ -101,6 +101,8 @@ pub struct Head<S> {
     pub(crate) norm2: f64,
     pub(crate) product: f64,
     pub(crate) trace_norm2: f64,
+    /// At least sum_i |alpha_i| sqrt(lambda_max(K(x_i, x_i))): what the rounding of f(x) is relative to, see [`KERNEL_ROUNDING`].
+    pub(crate) mass: f64,
     pub(crate) truncation: f64,
     pub(crate) mean_truncation: f64,
     pub(crate) regret: Regret,
@@ -139,6 +141,8 @@ pub(crate) struct Plan {
     norm2: f64,
     product: f64,
     trace_norm2: f64,
+    /// |alpha| sqrt(lambda_max(K(x, x))).
+    mass: f64,
     /// |f|², <f, v>, |v|² before the step.
     before: [f64; 3],
     forget_trace: bool,
@@ -269,6 +273,7 @@ impl<S: StepSize> Head<S> {
             norm2: 0.0,
             product: 0.0,
             trace_norm2: 0.0,
+            mass: 0.0,
             truncation: 0.0,
             mean_truncation: 0.0,
             regret: Regret { holds: regret, ..Regret::default() },
@@ -327,6 +332,9 @@ impl<S: StepSize> Head<S> {
         self.theta_trace
     }
     /// |f|²: exact until a term is dropped, an upper bound after; exact under smd and where the regulariser is not the square.
+    ///
+    /// Exact means up to the rounding of kernel values, which have single precision. The upper bound includes that rounding as far as
+    /// a value is within 32 2^-24 sqrt(k(x, x) k(y, y)) of the true one: `KERNEL_ROUNDING` says where that is proved.
     pub fn norm2(&self) -> f64 {
         self.norm2
     }
@@ -577,16 +585,19 @@ impl<S: StepSize> Head<S> {
 
     /// N <- c² N + 2 c alpha^T p + alpha^T K alpha, V(25); pi and M by 3.2, which generalises V(22)-(24).
     ///
-    /// Once N is an upper bound only, the rounding of this sum is added: a drop can make much of it.
+    /// Once N is an upper bound only, the rounding of this sum and of p is added: the square root of a drop can make much of it.
     fn new_norms(&mut self, output: &Output, values: &[f64], square: bool) {
         let Plan { reading, alpha, keep: c, .. } = &self.plan;
         let (old, across, own) = (c * c * self.norm2, 2.0 * c * dot(alpha, &reading.f), own_form(output, values, alpha));
         let bound = self.truncation > 0.0 && square && !self.expansion.riders().trace;
-        let rounding = if bound { ROUNDING * (old + across.abs() + largest_form(output, values, alpha)) } else { 0.0 };
+        let mass = own_mass(output, values, alpha);
+        let of_values = KERNEL_ROUNDING * mass * (2.0 * c.abs() * self.mass + mass);
+        let rounding = if bound { ROUNDING * (old + across.abs() + mass * mass) + of_values } else { 0.0 };
         if self.expansion.riders().trace {
             (self.plan.product, self.plan.trace_norm2) = self.new_trace_norms(output, values);
         }
         self.plan.norm2 = at_least_zero(old + across + own) + rounding;
+        self.plan.mass = mass;
     }
 
     fn new_trace_norms(&self, output: &Output, values: &[f64]) -> (f64, f64) {
@@ -630,6 +641,7 @@ impl<S: StepSize> Head<S> {
         self.expansion.shrink(plan.keep, plan.pull, plan.decay, omega);
         self.mean_truncation += omega * (self.truncation - self.mean_truncation);
         self.truncation *= plan.keep.abs();
+        self.mass = ((1.0 + ROUNDING) * (plan.keep.abs() * self.mass + plan.mass)).min(f64::MAX);
         self.theta_mean += omega * (self.theta - self.theta_mean);
         if rules.offset {
             for o in 0..self.offset.len() {
@@ -695,9 +707,11 @@ impl<S: StepSize> Head<S> {
     }
 
     /// A part of norm `lost` leaves f, and one of norm `of_mean` the average: 3.6, law 5. The norm becomes an upper bound unless it
-    /// was corrected exactly.
+    /// was corrected exactly: at the first loss the rounding of all steps before it is added.
     pub(crate) fn lose(&mut self, lost: f64, of_mean: f64, exact: bool) {
-        let norm = self.norm2.sqrt();
+        let first = !exact && lost > 0.0 && self.truncation == 0.0;
+        let rounding = if first { rounding_of_norm2(self.mass) } else { 0.0 };
+        let norm = (self.norm2 + rounding).sqrt();
         self.truncation = (self.truncation + lost).min(f64::MAX);
         self.mean_truncation = (self.mean_truncation + of_mean).min(f64::MAX);
         // The regret's price is that of f before the loss; a corrected norm is of f after it, perhaps without its new term.
@@ -706,6 +720,22 @@ impl<S: StepSize> Head<S> {
         if !exact {
             self.norm2 = ((1.0 + ROUNDING) * (norm + lost) * (norm + lost)).min(f64::MAX);
         }
+    }
+
+    /// Coefficients `alpha` at a centre with kernel values `values` leave f.
+    pub(crate) fn lighten(&mut self, output: &Output, values: &[f64], alpha: &[f64]) {
+        self.mass = (self.mass - own_mass(output, &values[self.plane..], alpha)).max(0.0);
+    }
+
+    /// Coefficients `alpha` at a centre with kernel values `values` come to f, beside those of the step.
+    pub(crate) fn burden(&mut self, output: &Output, values: &[f64], alpha: &[f64]) {
+        self.mass = ((1.0 + ROUNDING) * (self.mass + own_mass(output, &values[self.plane..], alpha))).min(f64::MAX);
+    }
+
+    /// The new term goes onto a centre with kernel values `values` instead of its own.
+    pub(crate) fn move_new_term(&mut self, output: &Output, values: &[f64]) {
+        let there = own_mass(output, &values[self.plane..], &self.plan.alpha);
+        self.mass += (there - self.plan.mass).max(0.0);
     }
 
     /// f and v change by `term` k(x, .) where f(x), v(x) are `at`: N, pi, M exactly (3.2, truncation corrections).
@@ -732,6 +762,7 @@ impl<S: StepSize> Head<S> {
         self.norm2 *= phi * phi;
         self.product *= phi * phi;
         self.trace_norm2 *= phi * phi;
+        self.mass *= phi;
         self.truncation *= phi;
         self.regret.holds = false;
     }
@@ -754,7 +785,7 @@ impl<S: StepSize> Head<S> {
         self.eta = self.step.start();
         (self.theta_trace, self.theta_mean) = (0.0, 0.0);
         (self.norm2, self.product, self.trace_norm2) = (0.0, 0.0, 0.0);
-        (self.truncation, self.mean_truncation) = (0.0, 0.0);
+        (self.mass, self.truncation, self.mean_truncation) = (0.0, 0.0, 0.0);
         self.regret = Regret::default();
     }
 
@@ -767,14 +798,36 @@ impl<S: StepSize> Head<S> {
 /// A few units in the last place.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
+/// A kernel value k(x, y) has an error of at most this times sqrt(k(x, x) k(y, y)).
+///
+/// The value comes from <x, y>, |x|² and |y|², each a chain of D fused multiply-adds in single precision, u = 2^-24:
+///
+/// ```text
+/// linear                  |fl k - k| <= (D + 1) u |x| |y|
+/// polynomial, degree p    |fl k - k| <= (p (D + 5) + 2) u sqrt(k(x, x) k(y, y))          as g |x| |y| + c <= sqrt((g |x|² + c) (g |y|² + c))
+/// Gaussian                |fl k - k| <= (8 + g (D + 3) (|x| + |y|)²) u                   near the anchor, and for rows that are equal, 8 u
+/// ```
+///
+/// So 32 u is proved for a linear kernel up to D = 31, degree 3 up to D = 5 and a Gaussian with g (D + 3) (|x| + |y|)² <= 24, the
+/// Matérn and rational quadratic kernels alike. Beyond that the D roundings of a chain would have to be of one sign; where rows are far
+/// from the anchor in units of the kernel's width and nearly equal, the rounding of |x - y|² is larger and is not included.
+const KERNEL_ROUNDING: f64 = 32.0 / 16_777_216.0;
+
+/// How far rounding may have moved |f|² while f grew to a mass S: step by step 2 |c alpha^T p| and alpha^T K alpha move by
+/// `KERNEL_ROUNDING` (2 |c| S m + m²), m being the mass of the new term, and S becomes |c| S + m.
+fn rounding_of_norm2(mass: f64) -> f64 {
+    (KERNEL_ROUNDING * mass * mass).min(f64::MAX)
+}
+
+/// |a| sqrt(lambda_max(K(x, x))): the norm of K(x, .) a is at most this. 0 for a = 0 even where k(x, x) is not finite.
+fn own_mass(output: &Output, values: &[f64], a: &[f64]) -> f64 {
+    let size = dot(a, a).sqrt();
+    if size == 0.0 { 0.0 } else { size * output.largest(values).max(0.0).sqrt() }
+}
+
 /// a^T K(x, x) a, which is not negative though its rounding may be (a singular operator); 0 for a = 0 even where k(x, x) is not finite.
 fn own_form(output: &Output, values: &[f64], a: &[f64]) -> f64 {
     if a.iter().all(|a| *a == 0.0) { 0.0 } else { at_least_zero(output.form(values, a, a)) }
-}
-
-/// |a|² times the largest eigenvalue of K(x, x): what the rounding of [`own_form`] is relative to.
-fn largest_form(output: &Output, values: &[f64], a: &[f64]) -> f64 {
-    if a.iter().all(|a| *a == 0.0) { 0.0 } else { output.largest(values) * dot(a, a) }
 }
 
 /// What rounding left below zero is zero; what is not a number stays that.

@@ -189,7 +189,12 @@ pub(crate) const HEAD: &[Scalar<Head<AnyStep>>] = &[
     tracked!("tracker.beyond", any, Absent::Is(0.0), beyond),
     tracked!("tracker.least_beyond", any, Absent::Is(0.0), least_beyond),
     tracked!("tracker.largest_beyond", any, Absent::Is(0.0), largest_beyond),
+    // Files without it have it from their terms.
+    scalar!("mass", |_, v| v >= 0.0 || v == NO_MASS, Absent::Is(NO_MASS), |h| h.mass),
 ];
+
+/// The mass of a head whose file does not have it.
+pub(crate) const NO_MASS: f64 = -1.0;
 
 /// `budget`: the state of a built-in budget. Damage may be negative.
 pub(crate) const BUDGET: &[Scalar<AnyBudget>] = &[

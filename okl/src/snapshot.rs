@@ -47,16 +47,18 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::batch::LARGEST;
 use crate::config::{Config, KernelRule, Label, Scale};
 use crate::error::{Error, Result};
+use crate::expansion::Term;
 use crate::frame::Frame;
 use crate::gram::{self, Rows};
 use crate::head::Head;
 use crate::health::Clipped;
 use crate::learner::{Learner, WarmUp};
 use crate::loss::{Loss, Reads};
-use crate::scalars::{self, BANK, BUDGET, COUNTS, HEAD, HEAD_OF_FORMAT};
+use crate::output::Output;
+use crate::scalars::{self, BANK, BUDGET, COUNTS, HEAD, HEAD_OF_FORMAT, NO_MASS};
 use crate::space::{Points, Space};
 use crate::step::AnyStep;
-use crate::terms::NO_ID;
+use crate::terms::{NO_ID, Terms};
 
 /// The version this crate writes; it reads this one and all before it, but for banks of version 2. Version 2 has
 /// banks, and counts what an average lost; version 3 has trackers that follow the usual score; version 4 has single
@@ -457,6 +459,7 @@ impl<'a> File<'a> {
         scalars::restore(HEAD, &head_tensor(number, "scalars"), self.names("head.scalars"), &numbers, head)?;
         demand(head.cut_steps <= learner.engine.t, "there are more cut steps than examples")?;
         head.expansion.restore(slots, &columns);
+        restore_mass(head, &learner.engine.terms, &learner.engine.output);
         for (to, from) in [&mut head.offset, &mut head.offset_trace, &mut head.offset_mean]
             .into_iter()
             .zip(offsets.chunks_exact(offsets.len().max(3) / 3))
@@ -567,6 +570,20 @@ impl<'a> File<'a> {
 
 /// The single numbers at the end of the tensor `bank`, up to format 3.
 const BANK_OF_OLD: usize = 3;
+
+/// The mass of a head from its terms, where the file does not have it.
+fn restore_mass<P: Space>(head: &mut Head<AnyStep>, terms: &Terms<P>, output: &Output) {
+    if head.mass != NO_MASS {
+        return;
+    }
+    head.mass = 0.0;
+    let (mut values, mut term) = (vec![0.0; terms.space.planes()], Term::default());
+    for slot in terms.live() {
+        terms.space.term_self_values(slot, &mut values);
+        head.expansion.get(slot, &mut term);
+        head.burden(output, &values, &term.alpha);
+    }
+}
 
 fn head_tensor(number: usize, what: &str) -> String {
     if number == 0 { format!("head.{what}") } else { format!("head{number}.{what}") }

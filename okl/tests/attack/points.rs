@@ -200,10 +200,14 @@ fn add_operator(j: Option<&[f64]>, a: &[f64], out: &mut [f64]) {
     }
 }
 
-/// By power iteration on a positive semidefinite matrix, from above: the trace is the largest it can be.
+/// By power iteration on a positive semidefinite matrix. One start may be orthogonal to the eigenvector; not all unit vectors are.
 pub fn largest_eigenvalue(j: &[f64]) -> f64 {
     let n = (j.len() as f64).sqrt().round() as usize;
-    let mut v: Vec<f64> = (0..n).map(|i| 1.0 + 0.37 * i as f64).collect();
+    (0..n).map(|i| power_iteration(j, (0..n).map(|o| f64::from(u8::from(o == i))).collect())).fold(0.0, f64::max)
+}
+
+fn power_iteration(j: &[f64], mut v: Vec<f64>) -> f64 {
+    let n = v.len();
     let mut size = 0.0;
     for _ in 0..200 {
         let mut w = vec![0.0; n];

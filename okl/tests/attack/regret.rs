@@ -55,7 +55,7 @@ impl Ledger {
             let z = run.score(&Voice { head: h, mean: false }, seen.point, outputs);
             self.losses[h] += weight * loss_of(run, seen, &z, seen.theta);
             let rounding = run.score_rounding(&Voice { head: h, mean: false }, seen.point);
-            let slope = norm(&gradient(run, seen, &z, 1e200));
+            let slope = steepest(run, seen, &z);
             self.roundings[h] += weight * rounding * (slope + rounding);
             let head = &run.learner.engine().heads()[h];
             let quiet = head.last_update().1.iter().all(|a| *a == 0.0);
@@ -222,6 +222,19 @@ impl Ledger {
         }
         (u, b)
     }
+}
+
+/// How much a loss changes at most per unit of the score. Losses are convex: within h, the differences over h to both sides bound it,
+/// also at a kink, where the gradient may be 0.
+fn steepest(run: &Run, seen: &Seen, z: &[f64]) -> f64 {
+    let step = 1e-6 * norm(z).max(1.0);
+    let here = loss_of(run, seen, z, seen.theta);
+    let slope = |i: usize, by: f64| {
+        let mut moved = z.to_vec();
+        moved[i] += by;
+        (loss_of(run, seen, &moved, seen.theta) - here).abs() / step
+    };
+    norm(&(0..z.len()).map(|i| slope(i, step).max(slope(i, -step)).min(1e200)).collect::<Vec<_>>())
 }
 
 /// The gradient of the loss by differences, cut off where it is large.
