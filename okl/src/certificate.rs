@@ -170,3 +170,45 @@ impl Rate {
         (self.examples > 0.0).then(|| AlertRate { nu, rate: self.outside / self.examples, bound })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1/eta is not a number: the certificates say nothing from then on, and every number of theirs can be saved.
+    #[test]
+    fn a_step_size_of_0_leaves_numbers() {
+        for eta in [0.0, 1e-310] {
+            let mut rate = Rate::new(0.5);
+            rate.step(1.0, true, 0.1, 0.4, 0.0);
+            (0..3).for_each(|_| rate.step(1.0, false, eta, 0.4, 0.0));
+            let Rate { examples, outside, least, largest, variation, last_inverse, projected } = rate;
+            assert!(
+                [examples, outside, least, largest, variation, last_inverse, projected].iter().all(|v| v.is_finite()),
+                "{rate:?}"
+            );
+            let stated = rate.certificate(0.9).unwrap();
+            assert!(stated.rate == 0.25 && stated.bound >= 1e300 && stated.bound.is_finite(), "{stated:?}");
+
+            let mut regret = Regret { holds: true, ..Regret::default() };
+            let step = |eta: f64| RegretStep { eta, lambda: 0.1, norm2: 0.0, offset2: Some(1.0), form: 1.0, xi2: 1.0 };
+            regret.step(&step(0.1));
+            regret.step(&step(eta));
+            regret.drop(1.0, 2.0, eta, 0.1);
+            let Regret { constant, linear, square, offset_linear, offset_square, last_inverse, .. } = regret;
+            assert!(
+                [constant, linear, square, offset_linear, offset_square, last_inverse].iter().all(|v| v.is_finite()),
+                "{regret:?}"
+            );
+            assert_eq!(regret.bound(1.0, 1.0), None);
+        }
+    }
+
+    /// A sum beyond the range of f64 ends the certificate instead of becoming a number that no file can hold.
+    #[test]
+    fn a_regret_beyond_all_numbers_ends_the_certificate() {
+        let mut regret = Regret { holds: true, ..Regret::default() };
+        regret.step(&RegretStep { eta: 1e-300, lambda: 0.0, norm2: 1e100, offset2: None, form: 0.0, xi2: 0.0 });
+        assert!(regret.constant.is_finite() && regret.bound(0.0, 0.0).is_none(), "{regret:?}");
+    }
+}

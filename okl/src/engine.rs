@@ -352,7 +352,8 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         let named = self.terms.slot_of(id);
         if let Some(slot) = named.filter(|&slot| self.terms.space.is(slot, rows, r)) {
             self.terms.births[slot] = self.t;
-            self.heads.iter_mut().for_each(|head| head.write(slot));
+            let (output, term) = (&self.output, &mut self.scratch.terms[0]);
+            self.heads.iter_mut().for_each(|head| head.write_onto(slot, output, values, term));
             return Some(slot);
         }
         let wanted = self.heads[self.leader()].plan.appends();

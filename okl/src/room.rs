@@ -76,8 +76,8 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
                 self.correct_norms(h, 0, 1.0);
             }
             self.heads[h].lose(lost, 0.0, exact);
-            self.heads[h].move_new_term(&self.output, &self.scratch.term_values);
-            self.heads[h].write(slot);
+            let Scratch { term_values, terms: [term, ..], .. } = &mut self.scratch;
+            self.heads[h].write_onto(slot, &self.output, term_values, term);
         }
         true
     }
@@ -182,7 +182,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             let lost = |a: &[f64]| output.form(left, a, a).max(0.0).sqrt();
             let of_mean = if head.expansion.riders().mean { lost(&gone.mean) } else { 0.0 };
             head.lose(lost(&gone.alpha), of_mean, exact);
-            head.lighten(output, term_values, &gone.alpha);
+            head.exchange_mass(head.mass_of(output, term_values, &gone.alpha), 0.0);
             head.expansion.clear(slot);
             // Also where nothing is shared: the new term then receives zeros.
             head.carried.set_scaled(gone, share);
@@ -213,12 +213,13 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             self.scratch.term_values.copy_from_slice(values);
         }
         for h in 0..self.heads.len() {
-            let (head, output) = (&mut self.heads[h], &self.output);
-            self.scratch.terms[1].set_scaled(&head.carried, 1.0);
-            head.burden(output, values, &self.scratch.terms[1].alpha);
             let [sum, carried, _] = &mut self.scratch.terms;
+            carried.set_scaled(&self.heads[h].carried, 1.0);
             self.heads[h].expansion.get(slot, sum);
+            let (head, output) = (&mut self.heads[h], &self.output);
+            let alone = head.mass_of(output, values, &sum.alpha);
             sum.add_scaled(carried, 1.0);
+            head.exchange_mass(alone, head.mass_of(output, values, &sum.alpha));
             if exact {
                 self.correct_norms(h, 1, 1.0);
             }
@@ -275,8 +276,8 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             }
             self.heads[head].lose(lost, of_mean, exact);
             let values = &self.scratch.term_values;
-            [a, b].into_iter().for_each(|gone| self.heads[head].lighten(&self.output, values, &gone.alpha));
-            self.heads[head].burden(&self.output, values, &merged.alpha);
+            let [a, b, merged_mass] = [a, b, merged].map(|term| self.heads[head].mass_of(&self.output, values, &term.alpha));
+            self.heads[head].exchange_mass(a + b, merged_mass);
             self.heads[head].expansion.clear(from);
             self.heads[head].expansion.set(into, merged);
         }

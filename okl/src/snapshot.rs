@@ -581,7 +581,7 @@ fn restore_mass<P: Space>(head: &mut Head<AnyStep>, terms: &Terms<P>, output: &O
     for slot in terms.live() {
         terms.space.term_self_values(slot, &mut values);
         head.expansion.get(slot, &mut term);
-        head.burden(output, &values, &term.alpha);
+        head.exchange_mass(0.0, head.mass_of(output, &values, &term.alpha));
     }
 }
 

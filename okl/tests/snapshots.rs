@@ -224,6 +224,14 @@ fn numbers_have_names() {
     assert!(without("norm2").unwrap_err().contains("`norm2` is missing"));
     // Not known before format 3: absent it is zero, as in a learner without a tracker.
     assert!(without("tracker.level").unwrap().to_bytes() == learner.to_bytes());
+    // Without the mass, which rounding is relative to, it is the sum over terms of |alpha| sqrt(k(x, x)).
+    let mass = |learner: &Learner| {
+        let mut parts = Parts::of(learner);
+        let at = parts.place("head.scalars", "mass");
+        f64::from_bits(parts.word("head.scalars", at))
+    };
+    let (kept, found) = (mass(&learner), mass(&without("mass").unwrap()));
+    assert!(kept > 0.0 && (kept - found).abs() <= 1e-12 * kept, "{kept}, from the terms {found}");
     // The order does not matter.
     let swapped = changed(&|p| {
         p.header.scalars.get_mut("head.scalars").unwrap().swap(0, 3);
