@@ -5,11 +5,12 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use okl::Config;
-use okl::config::{Choice, Label, Scale};
+use okl::config::{Choice, Scale};
 use okl::loss::{Loss, Reads};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Columns, Names, Settings, Task};
+use crate::input::label_of;
 use crate::usage::usage;
 use crate::words::shorthand;
 
@@ -43,7 +44,7 @@ pub fn given(settings: &Settings) -> anyhow::Result<Map<String, Value>> {
     put("implicit", settings.implicit.then_some(json!(true)));
     put("allow_overshoot", settings.allow_overshoot.then_some(json!(true)));
     put("operator", (!settings.operator.is_empty()).then(|| json!(settings.operator)));
-    put("classes", (!settings.classes.is_empty()).then(|| settings.classes.iter().map(|c| json!(label(c))).collect()));
+    put("classes", (!settings.classes.is_empty()).then(|| settings.classes.iter().map(|c| json!(label_of(c))).collect()));
     Ok(table)
 }
 
@@ -119,11 +120,6 @@ fn word<T: ValueEnum>(table: &mut Map<String, Value>, key: &str, place: &mut Opt
 
 fn number_or_text(text: &str) -> Value {
     serde_json::from_str::<serde_json::Number>(text).map_or_else(|_| json!(text), Value::Number)
-}
-
-/// A class name as it stands in a file: a whole number where it is one.
-pub fn label(text: &str) -> Label {
-    text.parse::<i64>().map_or_else(|_| Label::Text(text.into()), Label::Int)
 }
 
 /// What the data look like, as far as a choice depends on it.

@@ -69,8 +69,8 @@ impl Builder {
         if self.growing { &mut [] } else { &mut self.chunk.x[self.chunk.rows * self.chunk.features..] }
     }
 
-    /// One target of the row.
-    pub fn target(&mut self, index: u32, value: Value<'_>, column: &str) -> Parsed {
+    /// One target of the row; `raw` is its text. Where the text of a number says more than the number, it is kept for the label.
+    pub fn target(&mut self, index: u32, value: Value<'_>, raw: &[u8], column: &str) -> Parsed {
         let number = match value {
             Value::Missing => return Ok(()),
             Value::Number(v) => v,
@@ -84,21 +84,34 @@ impl Builder {
         let at = self.chunk.rows * self.chunk.targets.width + index as usize;
         self.chunk.targets.values[at] = number;
         self.given += 1;
+        // Classes are learned one target at a time.
+        if self.chunk.targets.width == 1 && !number::is_plain(raw) {
+            let word = self.word(number::letters(raw, column)?);
+            let targets = &mut self.chunk.targets;
+            targets.spelled.resize(targets.values.len(), 0);
+            targets.spelled[at] = word;
+        }
         Ok(())
     }
 
     fn text_target(&mut self, index: u32, text: &str) -> Parsed {
+        let word = self.word(text);
         let targets = &mut self.chunk.targets;
-        let word = self.words.get(text).copied().unwrap_or_else(|| {
-            targets.words.push(text.into());
-            self.word_bytes += text.len();
-            self.words.insert(text.into(), targets.words.len() as u32);
-            targets.words.len() as u32
-        });
         targets.texts.resize(targets.values.len(), 0);
         targets.texts[self.chunk.rows * targets.width + index as usize] = word;
         self.given += 1;
         Ok(())
+    }
+
+    /// The number of a word of this chunk, from 1.
+    fn word(&mut self, text: &str) -> u32 {
+        let targets = &mut self.chunk.targets;
+        self.words.get(text).copied().unwrap_or_else(|| {
+            targets.words.push(text.into());
+            self.word_bytes += text.len();
+            self.words.insert(text.into(), targets.words.len() as u32);
+            targets.words.len() as u32
+        })
     }
 
     pub fn weight(&mut self, value: Value<'_>, column: &str) -> Parsed {
@@ -135,6 +148,7 @@ impl Builder {
         let targets = &mut self.chunk.targets;
         targets.values.truncate(rows * targets.width);
         targets.texts.truncate(rows * targets.width);
+        targets.spelled.truncate(rows * targets.width);
         self.entries.truncate(self.ends.last().copied().unwrap_or(0));
     }
 

@@ -14,7 +14,7 @@ impl Columns {
     pub fn cell(&mut self, column: u32, value: Value<'_>, raw: &[u8], out: &mut Builder) -> Parsed {
         match self.list[column as usize].role {
             Role::Ignored => Ok(()),
-            Role::Target(t) => out.target(t, value, &self.list[column as usize].name),
+            Role::Target(t) => out.target(t, value, raw, &self.list[column as usize].name),
             Role::Weight => out.weight(value, &self.list[column as usize].name),
             Role::Id => out.id(raw, &self.list[column as usize].name),
             Role::Number(f) => self.number(column, f, value, out),

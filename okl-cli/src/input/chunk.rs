@@ -66,6 +66,8 @@ pub struct Targets {
     pub(super) values: Vec<f64>,
     /// Nothing if no target of this chunk is text; otherwise per value 1 + its word, or 0.
     pub(super) texts: Vec<u32>,
+    /// Nothing if every number gives back its text; otherwise per value 1 + the word that is its text, or 0.
+    pub(super) spelled: Vec<u32>,
     pub(super) words: Vec<String>,
 }
 
@@ -83,7 +85,7 @@ impl Targets {
     /// Bytes that the values take.
     pub fn bytes(&self) -> usize {
         let words: usize = self.words.iter().map(String::len).sum();
-        size_of_val(&self.values[..]) + size_of_val(&self.texts[..]) + words
+        size_of_val(&self.values[..]) + size_of_val(&self.texts[..]) + size_of_val(&self.spelled[..]) + words
     }
 
     /// The first target that is text: its row in the chunk, which target, and the text.
@@ -99,16 +101,32 @@ impl Targets {
 
     /// One target as text, if it is.
     pub(super) fn text(&self, at: usize) -> Option<&str> {
-        let word = self.texts.get(at)?.checked_sub(1)?;
+        self.word(&self.texts, at)
+    }
+
+    /// The text of a number, where it says more than the number.
+    pub(super) fn spelling(&self, at: usize) -> Option<&str> {
+        self.word(&self.spelled, at)
+    }
+
+    fn word(&self, of: &[u32], at: usize) -> Option<&str> {
+        let word = of.get(at)?.checked_sub(1)?;
         self.words.get(word as usize).map(String::as_str)
     }
 
-    /// The first target of each row as the name of a class: text as it is, whole numbers as integers
-    /// (so 1, +1 and 1.0 are one class), other numbers as text. Rows that are not known have any label.
+    /// The first target of each row as the name of a class: whole numbers as integers (so 1, +1 and
+    /// 1.0 are one class), everything else as the text that was written (so 7 and 007, 1000 and 1e3 are different classes). Rows that are not known have any label.
     pub fn labels(&self) -> Vec<Label> {
-        let label = |at: usize| self.text(at).map_or_else(|| number_label(self.values[at]), Label::from);
+        let number = |at: usize| self.spelling(at).map_or_else(|| number_label(self.values[at]), label_of);
+        let label = |at: usize| self.text(at).map_or_else(|| number(at), Label::from);
         (0..self.values.len()).step_by(self.width.max(1)).map(label).collect()
     }
+}
+
+/// The label that a text stands for: an integer if it is written as one is printed, otherwise the text.
+pub fn label_of(text: &str) -> Label {
+    let whole = text.parse::<i64>().ok().filter(|whole| text.strip_prefix('+').unwrap_or(text) == whole.to_string());
+    whole.map_or_else(|| Label::Text(text.into()), Label::Int)
 }
 
 fn number_label(value: f64) -> Label {

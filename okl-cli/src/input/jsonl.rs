@@ -135,7 +135,7 @@ impl Jsonl {
 fn raw<'a>(value: Value<'a>, role: Role) -> std::borrow::Cow<'a, [u8]> {
     match value {
         Value::Text(text) => text.into(),
-        _ if !matches!(role, Role::Id | Role::Category(_)) => b""[..].into(),
+        _ if !matches!(role, Role::Id | Role::Category(_) | Role::Target(_)) => b""[..].into(),
         Value::Int(v) => v.to_string().into_bytes().into(),
         Value::Number(v) => v.to_string().into_bytes().into(),
         Value::Bool(v) => v.to_string().into_bytes().into(),

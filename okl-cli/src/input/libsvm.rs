@@ -88,7 +88,7 @@ impl Libsvm {
             ));
         }
         for (i, part) in text.split(|b| *b == b',').enumerate() {
-            out.target(i as u32, classify(part), "label")?;
+            out.target(i as u32, classify(part), part, "label")?;
         }
         Ok(())
     }

@@ -37,7 +37,7 @@ use std::io::Read;
 use serde::{Deserialize, Serialize};
 
 pub use ahead::{Places, ReadAhead, read_ahead};
-pub use chunk::{Bad, Chunk, LARGEST, Targets};
+pub use chunk::{Bad, Chunk, LARGEST, Targets, label_of};
 pub use columns::{MOST_FEATURES, MOST_LEVELS};
 pub use encoding::Encoding;
 pub use error::{InputError, Trouble};

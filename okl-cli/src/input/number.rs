@@ -147,6 +147,26 @@ pub(super) fn classify(field: &[u8]) -> Value<'_> {
     }
 }
 
+/// Does a number give back its text? So do at most 15 digits without an exponent, a zero in front or a zero behind a fraction.
+/// Whole numbers may have a plus sign, or a fraction of zeros.
+pub(super) fn is_plain(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    let size = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
+    let point = size.iter().position(|b| *b == b'.').unwrap_or(size.len());
+    let (whole, fraction) = (&size[..point], size.get(point + 1..).unwrap_or(&[]));
+    let digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
+    let zeros = fraction.iter().all(|b| *b == b'0');
+    let signed = text.starts_with(b"+") && !zeros || text.starts_with(b"-") && zeros && whole == b"0";
+    text.is_empty()
+        || digits(whole)
+            && digits(fraction)
+            && !whole.is_empty()
+            && !signed
+            && (whole.len() == 1 || whole[0] != b'0')
+            && whole.len() + fraction.len() <= 15
+            && (zeros || fraction.last() != Some(&b'0'))
+}
+
 /// A whole number as itself, any other text by its 64-bit FNV-1a hash.
 pub(super) fn id(text: &[u8]) -> u64 {
     let whole = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok());

@@ -105,7 +105,7 @@ impl Table {
             let value = cells.value(row);
             if let Value::Text(text) = value {
                 columns.cell(*column, value, text, out)?;
-            } else if matches!(columns.list[*column as usize].role, Role::Id | Role::Category(_)) {
+            } else if matches!(columns.list[*column as usize].role, Role::Id | Role::Category(_) | Role::Target(_)) {
                 columns.cell(*column, value, cells.shown(row).as_bytes(), out)?;
             } else {
                 columns.cell(*column, value, b"", out)?;

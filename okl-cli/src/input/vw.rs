@@ -80,7 +80,7 @@ impl Vw {
     fn target(&self, label: &[u8], out: &mut Builder) -> Parsed {
         match classify(label) {
             _ if self.width == 0 => Ok(()),
-            value @ (Value::Number(_) | Value::Missing) => out.target(0, value, "label"),
+            value @ (Value::Number(_) | Value::Missing) => out.target(0, value, label, "label"),
             _ => Err(error::cell("label", format!("found {}, expected a number", shown(label)))),
         }
     }

@@ -81,13 +81,15 @@ fn gather_targets<'a>(rows: impl Iterator<Item = (&'a Chunk, usize)>) -> Targets
         out.width = targets.width;
         for at in row * targets.width..(row + 1) * targets.width {
             out.values.push(targets.values[at]);
-            let Some(text) = targets.text(at) else { continue };
+            let (text, spelled) = (targets.text(at), targets.spelling(at));
+            let Some(text) = text.or(spelled) else { continue };
             let word = *words.entry(text).or_insert_with(|| {
                 out.words.push(text.to_owned());
                 out.words.len() as u32
             });
-            out.texts.resize(out.values.len(), 0);
-            out.texts[out.values.len() - 1] = word;
+            let place = if spelled.is_some() { &mut out.spelled } else { &mut out.texts };
+            place.resize(out.values.len(), 0);
+            place[out.values.len() - 1] = word;
         }
     }
     let text = !out.texts.is_empty();

@@ -103,6 +103,48 @@ fn several_targets_and_missing_ones() {
     assert_eq!(read("t.svm", "1 1:1\n", none).unwrap().labels, []);
 }
 
+/// A label is an integer only if it is written as one is printed; everything else keeps its text.
+#[test]
+fn labels_that_look_like_numbers_keep_their_text() {
+    let written = [
+        "9007199254740992",
+        "9007199254740993",
+        "007",
+        "7",
+        "1e3",
+        "1000",
+        "02139",
+        "2E5",
+        "0.50",
+        "1.0",
+        "-3",
+        "99999999999999999999",
+    ];
+    let (big, text) = (9_007_199_254_740_992, |t: &str| Label::Text(t.into()));
+    let expected = [
+        Label::Int(big),
+        Label::Int(big + 1),
+        text("007"),
+        Label::Int(7),
+        text("1e3"),
+        Label::Int(1000),
+        text("02139"),
+        text("2E5"),
+        text("0.50"),
+        Label::Int(1),
+        Label::Int(-3),
+        text("99999999999999999999"),
+    ];
+    let csv: String = written.iter().map(|y| format!("1,{y}\n")).collect();
+    assert_eq!(read("t.csv", format!("a,y\n{csv}"), target("y")).unwrap().labels, expected);
+    let svm: String = written.iter().map(|y| format!("{y} 1:1\n")).collect();
+    assert_eq!(read("t.svm", svm, Options::default()).unwrap().labels, expected);
+    let vw: String = written.iter().map(|y| format!("{y} | a:1\n")).collect();
+    assert_eq!(read("t.vw", vw, Options::default()).unwrap().labels, expected);
+    let json = format!("{{\"a\":1,\"y\":{big}}}\n{{\"a\":1,\"y\":{}}}\n", big + 1);
+    assert_eq!(read("t.jsonl", json, target("y")).unwrap().labels, expected[..2]);
+}
+
 #[test]
 fn labels_may_be_text_that_appears_late() {
     let mut text = String::from("a,y\n");
