@@ -77,22 +77,6 @@ const LIST: &[Found] = &[
         ..NONE
     },
     Found {
-        name: "a step size of 0 leaves a model that can be loaded",
-        settings: &[
-            ("average", "\"uniform\""),
-            ("budget", "\"window:1\""),
-            ("kernel", "{\"polynomial\": {\"degree\": 2, \"gamma\": 0.11881640746630141, \"coef0\": 1}}"),
-            ("lambda", "0.001630846255769994"),
-            ("loss", "\"nu_novelty:0.05\""),
-            ("scale", "\"standard\""),
-            ("step", "\"normalised:eta=1.0804269068466856,tau=1\""),
-            ("threshold", "\"tracker\""),
-            ("warmup", "2"),
-        ],
-        x: &[-100000000000000.0, -100000000000000.0, 0.0],
-        ..NONE
-    },
-    Found {
         name: "|f|² under a sum of operators stays a bound where it nearly cancels",
         settings: &[
             ("budget", "\"window:1\""),
@@ -289,24 +273,6 @@ const LIST: &[Found] = &[
         ..NONE
     },
     Found {
-        name: "a step size of 0 at the first row leaves a model that can be loaded",
-        settings: &[
-            ("allow_overshoot", "true"),
-            ("budget", "\"window:1\""),
-            (
-                "kernel",
-                "{\"product\": [{\"gaussian\": {\"gamma\": 0.03905070925152354}}, {\"polynomial\": {\"degree\": 4, \"gamma\": 1.1113170617240433, \"coef0\": 0.5}}]}",
-            ),
-            ("lambda", "0.0"),
-            ("loss", "\"nu_novelty:0.99\""),
-            ("step", "\"normalised:eta=0.42429992592222476,tau=1\""),
-            ("threshold", "\"tracker:0.01\""),
-            ("warmup", "32"),
-        ],
-        x: &[-200000000000000.0],
-        ..NONE
-    },
-    Found {
         name: "|f|² stays a bound where the first drop comes late",
         settings: &[
             ("budget", "\"window:33\""),
@@ -428,45 +394,6 @@ const LIST: &[Found] = &[
             2.799999999999999e-63,
             -2.5e-61,
         ],
-        ..NONE
-    },
-    Found {
-        name: "|f|² of rows that are nearly equal stays a bound",
-        settings: &[
-            ("budget", "\"window:3\""),
-            (
-                "kernel",
-                "{\"scaled\": {\"weight\": 13.948872415564685, \"of\": {\"matern32\": {\"gamma\": 0.21378379119021768}}}}",
-            ),
-            ("lambda", "0.00020652820934716562"),
-            ("loss", "\"nu_epsilon:0.1\""),
-            ("step", "\"constant:0.12319859232842464\""),
-            ("warmup", "4"),
-        ],
-        features: 5,
-        x: &[
-            -5.855948e-05,
-            -1.7779288e-05,
-            7.459398e-06,
-            -9.102588e-05,
-            -8.0868405e-05,
-            2.0272568e-05,
-            4.0161183e-05,
-            -8.706876e-06,
-            3.1145744e-05,
-            4.392372e-05,
-            -5.5881697e-05,
-            8.961779e-05,
-            2.905516e-05,
-            8.921086e-05,
-            -7.0533526e-05,
-            2.027245e-05,
-            4.0161143e-05,
-            -8.706891e-06,
-            3.114585e-05,
-            4.392396e-05,
-        ],
-        y: &[-2.0, 0.5, -2.0, 0.6000000000000001],
         ..NONE
     },
     Found {
