@@ -242,7 +242,9 @@ def test_clipped_columns_are_warned_of_once():
     x = np.r_[rng.uniform(0, 1, 300), rng.uniform(0, 50, 2700)]
     rows = pd.DataFrame({"calm": rng.normal(size=3000), "wild": x})
     model = okl.river.KernelRegressor()
-    with pytest.warns(okl.HealthWarning, match=r"column 1: 9\d % of the last \d+ values were clipped at 8") as caught:
+    with pytest.warns(
+        okl.HealthWarning, match=r"column 1: 9\d % of the last \d+ values were clipped at 8"
+    ) as caught:
         model.learn_many(rows[:2000], pd.Series(np.sin(x[:2000] / 5)))
         model.learn_many(rows[2000:], pd.Series(np.sin(x[2000:] / 5), index=rows.index[2000:]))
     assert [w.category for w in caught] == [okl.HealthWarning]

@@ -147,7 +147,9 @@ def test_clipped_columns_are_warned_of_once():
     x = np.r_[rng.uniform(0, 1, 300), rng.uniform(0, 50, 2700)]
     X = np.c_[rng.normal(size=3000), x]
     model = KernelRegressor()
-    with pytest.warns(okl.HealthWarning, match=r"column 1: 9\d % of the last \d+ values were clipped at 8") as caught:
+    with pytest.warns(
+        okl.HealthWarning, match=r"column 1: 9\d % of the last \d+ values were clipped at 8"
+    ) as caught:
         model.partial_fit(X[:2000], np.sin(x[:2000] / 5))
         model.partial_fit(X[2000:], np.sin(x[2000:] / 5))
     assert [w.category for w in caught] == [okl.HealthWarning]
