@@ -281,7 +281,8 @@ impl Run {
                 _ => Target::None,
             };
             let weight = chunk.weights.as_ref().map_or(1.0, |w| w[row]);
-            let alert = step.outside.filter(|_| task == Task::Novelty);
+            // The alert rate is counted over the rows that are learned, as the engine's certificate counts it.
+            let alert = step.outside.filter(|_| task == Task::Novelty && step.loss.is_some());
             metrics.add(&Observed { scores: step.scores, target, loss: step.loss, weight, alert });
             if alert == Some(true) && first_visit {
                 let (line, examples) = (chunk.lines[row], metrics.examples());

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use okl_cli::export::{To, export};
+use okl_cli::export::{To, export_with};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -14,7 +14,7 @@ pub fn command_line(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| okl_cli::command::run(std::iter::once(program).chain(arguments)))
 }
 
-/// The model as an ONNX file.
-pub fn onnx(learner: &okl::Learner) -> PyResult<Vec<u8>> {
-    export(learner, To::Onnx).map_err(|e| PyValueError::new_err(format!("{e:#}")))
+/// The model as an ONNX file; `threshold` is in place of the learner's.
+pub fn onnx(learner: &okl::Learner, threshold: Option<f64>) -> PyResult<Vec<u8>> {
+    export_with(learner, To::Onnx, threshold.or(learner.threshold())).map_err(|e| PyValueError::new_err(format!("{e:#}")))
 }

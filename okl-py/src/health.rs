@@ -36,7 +36,11 @@ pub fn dictionary<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'py, 
 
 /// Warns with `okl.HealthWarning`.
 pub fn warn(py: Python<'_>, findings: &[String]) -> PyResult<()> {
+    warn_with(py, &format!("{} (see health())", findings.join("; ")))
+}
+
+/// Warns with `okl.HealthWarning` and this text.
+pub fn warn_with(py: Python<'_>, text: &str) -> PyResult<()> {
     let category = py.import("okl")?.getattr("HealthWarning")?;
-    let text = CString::new(format!("{} (see health())", findings.join("; "))).unwrap_or_default();
-    PyErr::warn(py, &category, &text, 1)
+    PyErr::warn(py, &category, &CString::new(text).unwrap_or_default(), 1)
 }

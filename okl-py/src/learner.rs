@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use okl::loss::{Loss, Reads};
 use okl::{Config, Label};
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
@@ -13,7 +14,7 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 use crate::alert_rate::AlertRate;
 use crate::call::{self, Given, Object};
 use crate::errors::refused;
-use crate::scores::Report;
+use crate::scores::{Report, Signs};
 use crate::shared::Shared;
 use crate::targets::Reader;
 use crate::{command_line, files, health, settings};
@@ -115,6 +116,21 @@ impl Learner {
         Ok(())
     }
 
+    /// Warns if the scores of a call are positive for one class in its first rows and for another in its later rows. That happens
+    /// at most once in a learner's life: when its second class appears.
+    fn warn_of_signs(&self, py: Python<'_>, signs: &Signs) -> PyResult<()> {
+        let Some((rows, before, after)) = signs.turned.filter(|_| self.reader.reads == Reads::Sign) else { return Ok(()) };
+        let name = |m: &okl::Learner, class: usize| m.classes().get(class).map(ToString::to_string).unwrap_or_default();
+        let (before, after) = self.look(py, |m| (name(m, before), name(m, after)))?;
+        health::warn_with(
+            py,
+            &format!(
+                "scores of the first {rows} rows of this call are positive for class {before}, later ones for class {after}; \
+                 give classes=[{before}, {after}] when the learner is created, or read the column positive of learn_report"
+            ),
+        )
+    }
+
     fn look<T>(&self, py: Python<'_>, look: impl FnOnce(&okl::Learner) -> T) -> PyResult<T> {
         self.shared.look(py, look)
     }
@@ -161,7 +177,9 @@ impl Learner {
     /// Returns
     /// -------
     /// ndarray of float64
-    ///     (n,) for one output, else (n, outputs); for max_margin and softmax always (n, classes so far).
+    ///     (n,) for one output, else (n, outputs); for max_margin and softmax always (n, classes so far). Where two classes share
+    ///     one score, a positive score means the class that sorts last of those known up to its row: if the second class to appear
+    ///     sorts after the first, scores change their meaning at that row, with an `okl.HealthWarning`. With `classes` given they never do.
     ///
     /// Raises
     /// ------
@@ -192,8 +210,11 @@ impl Learner {
         ids: Object<'_, 'py>,
         known: Object<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let scores = call::learn(&self.shared, self.reader, X, &Given { y, weights, ids, known }, |_| {})?;
+        let mut signs = Signs::default();
+        let given = Given { y, weights, ids, known };
+        let scores = call::learn(&self.shared, self.reader, X, &given, |step| signs.push(step))?;
         self.warn_once(X.py())?;
+        self.warn_of_signs(X.py(), &signs)?;
         Ok(scores)
     }
 
@@ -208,8 +229,11 @@ impl Learner {
     /// -------
     /// dict of ndarray
     ///     scores, as `learn` returns them; loss, times the weight, from before the update, nan where there was no target;
-    ///     outside, True where a row was an alert, a margin error or beyond the tube; threshold, what a novelty score was held
-    ///     against, nan where there is none.
+    ///     outside, True where a row was an alert (novelty losses: also a row that is only predicted), a margin error (hinge,
+    ///     nu_hinge, perceptron, max_margin; for the perceptron a score of the wrong sign or 0) or beyond the tube or scale (epsilon,
+    ///     nu_epsilon, huber, nu_huber), and always False under the other losses, which have no margin, tube or scale; threshold, what a
+    ///     novelty score was held against, nan where there is none; positive, the class for which the row's score is positive where
+    ///     two classes share one score, else None (see `learn`).
     ///
     /// Examples
     /// --------
@@ -226,11 +250,16 @@ impl Learner {
         ids: Object<'_, 'py>,
         known: Object<'_, 'py>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let mut report = Report::default();
+        let (mut report, mut signs) = (Report::default(), Signs::default());
         let given = Given { y, weights, ids, known };
-        let scores = call::learn(&self.shared, self.reader, X, &given, |step| report.push(step))?;
+        let scores = call::learn(&self.shared, self.reader, X, &given, |step| {
+            report.push(step);
+            signs.push(step);
+        })?;
         self.warn_once(X.py())?;
-        report.dictionary(X.py(), scores)
+        self.warn_of_signs(X.py(), &signs)?;
+        let classes = self.classes(X.py())?.into_iter().map(|class| class.into_bound_py_any(X.py()));
+        report.dictionary(X.py(), scores, &classes.collect::<PyResult<Vec<_>>>()?)
     }
 
     /// Scores of rows, without learning: what `learn` would return for a row without a target.
@@ -333,6 +362,8 @@ impl Learner {
     /// ----------
     /// path : str or os.PathLike, optional
     ///     A file to write; it is replaced as a whole or not at all.
+    /// threshold : float, optional
+    ///     Novelty losses: rows whose score is below are novel. The learner's own `threshold` when not given.
     ///
     /// Returns
     /// -------
@@ -351,9 +382,22 @@ impl Learner {
     /// >>> _ = m.learn([[0.0], [1.0]], [0.0, 1.0])
     /// >>> type(m.to_onnx())
     /// <class 'bytes'>
-    #[pyo3(signature = (path=None))]
-    fn to_onnx<'py>(&self, py: Python<'py>, path: Option<PathBuf>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let bytes = self.shared.read(py, command_line::onnx)??;
+    ///
+    /// Notes
+    /// -----
+    /// For max_margin and softmax the columns of `scores` are in the order of `classes`, which is the order of appearance unless
+    /// `classes` was given; the metadata key ``okl.classes`` holds that order as JSON.
+    #[pyo3(signature = (path=None, *, threshold=None))]
+    fn to_onnx<'py>(
+        &self,
+        py: Python<'py>,
+        path: Option<PathBuf>,
+        threshold: Option<f64>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        if threshold.is_some() && self.reader.reads != Reads::Nothing {
+            return Err(PyValueError::new_err("threshold is for novelty losses: leave it out"));
+        }
+        let bytes = self.shared.read(py, |learner| command_line::onnx(learner, threshold))??;
         match path {
             None => Ok(Some(PyBytes::new(py, &bytes))),
             Some(path) => files::write(py, &path, &bytes).map(|()| None),

@@ -30,7 +30,7 @@ pub fn learn_row(
             Ok(learner.examples())
         })?;
         // To look at the health costs more than a row: that is done now and then.
-        match learned.map_err(|e: okl::Error| refused(&e))?.is_multiple_of(1024) {
+        match learned.map_err(|e: okl::Error| refused(&e))?.is_multiple_of(128) {
             true => learner.warn_once(values.py()),
             false => Ok(()),
         }

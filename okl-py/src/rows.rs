@@ -20,7 +20,11 @@ pub enum Rows<'py> {
 impl<'py> Rows<'py> {
     /// Sees an object as rows: float32 and float64 where they are, other real numbers converted.
     pub fn new(x: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let array = array("X", x)?;
+        refuse_sparse(x)?;
+        let array = match array("X", x)? {
+            objects if objects.dtype().kind() == b'O' => numeric_frame(x)?.unwrap_or(objects),
+            array => array,
+        };
         if !b"fiub".contains(&array.dtype().kind()) {
             let (dtype, kind) = (array.dtype(), x.get_type().name()?);
             return Err(PyTypeError::new_err(format!(
@@ -52,6 +56,30 @@ impl<'py> Rows<'py> {
             Rows::Double(x) => Matrix::Double(x.as_array()),
         }
     }
+}
+
+/// numpy would see a sparse matrix as one object.
+fn refuse_sparse(x: &Bound<'_, PyAny>) -> PyResult<()> {
+    if x.cast_exact::<PyUntypedArray>().is_ok() || !x.hasattr("nnz")? || !x.hasattr("toarray")? {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err("X is a sparse matrix: use X.toarray()"))
+}
+
+/// A data frame whose columns are all bools or numbers, as float64: numpy alone makes objects of bools beside floats.
+fn numeric_frame<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyUntypedArray>>> {
+    if !x.hasattr("dtypes")? || !x.hasattr("to_numpy")? {
+        return Ok(None);
+    }
+    let Ok(types) = x.getattr("dtypes")?.try_iter() else { return Ok(None) };
+    for dtype in types {
+        let kind = dtype?.getattr("kind").and_then(|kind| kind.extract::<String>());
+        if !kind.is_ok_and(|kind| ["b", "i", "u", "f"].contains(&kind.as_str())) {
+            return Ok(None);
+        }
+    }
+    // Columns that may have missing values cannot always be converted: these are refused as objects.
+    Ok(x.call_method1("to_numpy", ("float64",)).ok().map(|array| array.cast_into()).transpose()?)
 }
 
 /// Can elements be reached by whole strides? A field of a structured array, for one, need not be.

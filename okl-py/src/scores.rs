@@ -55,6 +55,27 @@ pub struct Report {
     loss: Vec<f64>,
     outside: Vec<bool>,
     threshold: Vec<f64>,
+    positive: Vec<Option<usize>>,
+}
+
+/// Which class has the positive scores, as the rows of a call come.
+#[derive(Default)]
+pub struct Signs {
+    rows: usize,
+    last: Option<usize>,
+    /// The first row at which another class became the positive one, the class before and the class from there on.
+    pub turned: Option<(usize, usize, usize)>,
+}
+
+impl Signs {
+    pub fn push(&mut self, step: &Step<'_>) {
+        if let (Some(before), Some(now), None) = (self.last, step.positive, self.turned)
+            && before != now
+        {
+            self.turned = Some((self.rows, before, now));
+        }
+        (self.rows, self.last) = (self.rows + 1, step.positive.or(self.last));
+    }
 }
 
 impl Report {
@@ -62,14 +83,23 @@ impl Report {
         self.loss.push(step.loss.unwrap_or(f64::NAN));
         self.outside.push(step.outside.unwrap_or(false));
         self.threshold.push(step.threshold.unwrap_or(f64::NAN));
+        self.positive.push(step.positive);
     }
 
-    pub fn dictionary<'py>(self, py: Python<'py>, scores: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    /// As a dictionary of arrays; `classes` are those of the learner.
+    pub fn dictionary<'py>(
+        self,
+        py: Python<'py>,
+        scores: Bound<'py, PyAny>,
+        classes: &[Bound<'py, PyAny>],
+    ) -> PyResult<Bound<'py, PyDict>> {
         let report = PyDict::new(py);
         report.set_item("scores", scores)?;
         report.set_item("loss", self.loss.into_pyarray(py))?;
         report.set_item("outside", self.outside.into_pyarray(py))?;
         report.set_item("threshold", self.threshold.into_pyarray(py))?;
+        let positive: Vec<_> = self.positive.iter().map(|class| class.and_then(|class| classes.get(class))).collect();
+        report.set_item("positive", py.import("numpy")?.call_method1("array", (positive, "object"))?)?;
         Ok(report)
     }
 }

@@ -6,8 +6,8 @@
 //! refused the learner, because it would wait forever.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, RwLock};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Mutex, RwLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyRuntimeError;
@@ -45,11 +45,19 @@ pub struct Shared {
     /// Readers that have asked for the learner, and those of them that have got it.
     arrived: AtomicUsize,
     admitted: AtomicUsize,
+    /// The process whose threads use the locks. A forked child has the locks of its parent, but not the threads that held them.
+    process: AtomicU32,
 }
 
 impl Shared {
     pub fn new(learner: okl::Learner) -> Self {
-        Shared { learner: RwLock::new(learner), writer: Mutex::new(()), arrived: 0.into(), admitted: 0.into() }
+        Shared {
+            learner: RwLock::new(learner),
+            writer: Mutex::new(()),
+            arrived: 0.into(),
+            admitted: 0.into(),
+            process: std::process::id().into(),
+        }
     }
 
     /// A look that takes no time; the interpreter is kept once the lock is there.
@@ -132,7 +140,29 @@ impl Shared {
         if INSIDE.with_borrow(|inside| inside.contains(&address)) {
             return Err(PyRuntimeError::new_err("this learner is in the middle of a call: a signal handler cannot use it"));
         }
+        self.check_process()?;
         Ok(address)
+    }
+
+    /// Refuses a learner that another thread was using when this process was forked: its locks will never be free here. The caller
+    /// has the interpreter, so that two threads do not try the locks at the same time.
+    fn check_process(&self) -> PyResult<()> {
+        let here = std::process::id();
+        if self.process.load(Ordering::SeqCst) == here {
+            return Ok(());
+        }
+        let held = matches!(self.writer.try_lock(), Err(TryLockError::WouldBlock))
+            || matches!(self.learner.try_write(), Err(TryLockError::WouldBlock));
+        if held {
+            return Err(PyRuntimeError::new_err(
+                "another thread was using this learner when this process was forked, so its state here may be half changed: \
+                 fork when no thread uses the learner, or load the model from a file in the child",
+            ));
+        }
+        // A thread that was waiting for the learner at the fork does not exist here either.
+        self.admitted.store(self.arrived.load(Ordering::SeqCst), Ordering::SeqCst);
+        self.process.store(here, Ordering::SeqCst);
+        Ok(())
     }
 }
 

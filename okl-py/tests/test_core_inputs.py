@@ -165,3 +165,20 @@ def test_masked_values_are_refused(regressor: okl.Learner) -> None:
     with pytest.raises(ValueError, match="weights has masked values, the first in row 4:"):
         regressor.learn(np.ones((5, 3)), np.ones(5), weights=y)
     assert regressor.to_bytes() == before
+
+
+def test_a_frame_of_bools_and_floats_is_a_matrix() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [True, False, True], "b": [0.5, 1.5, 2.5]})
+    y = [1.0, 2.0, 3.0]
+    m, twin = (okl.Learner(loss="squared", kernel="gaussian:1") for _ in range(2))
+    assert (m.learn(frame, y) == twin.learn([[1.0, 0.5], [0.0, 1.5], [1.0, 2.5]], y)).all()
+    assert m.to_bytes() == twin.to_bytes()
+    with pytest.raises(TypeError, match="expected a matrix of real numbers"):
+        m.learn(frame.assign(b=["1", "2", "3"]), y)
+
+
+def test_a_sparse_matrix_is_refused_with_the_remedy() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    with pytest.raises(TypeError, match=r"X is a sparse matrix: use X\.toarray\(\)"):
+        okl.Learner(loss="squared").learn(sparse.csr_matrix([[1.0]]), [1.0])

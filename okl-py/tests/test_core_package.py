@@ -54,6 +54,12 @@ for name, package in ("KernelClassifier", "scikit-learn"), ("sklearn", "scikit-l
         assert f"okl.{name} needs {package}, which is not installed: pip install" in str(error), error
     else:
         raise AssertionError(name)
+try:
+    from okl.sklearn import NoveltyDetector
+except ModuleNotFoundError as error:
+    assert "okl.sklearn needs scikit-learn, which is not installed: pip install" in str(error), error
+else:
+    raise AssertionError("okl.sklearn")
 print("fine")
 """
     assert with_numpy_only(program, tmp_path) == "fine\n"

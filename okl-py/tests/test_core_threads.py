@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -258,3 +259,41 @@ def test_a_signal_handler_cannot_use_the_learner_it_interrupts(call: str) -> Non
         signal.signal(signal.SIGALRM, before)
     assert seen == [0.0]
     assert m.terms == 4000
+
+
+FORKED_IN_USE = """
+import os, sys, threading, time
+import numpy as np, okl
+sys.path.insert(0, {tests!r})
+from test_core_threads import rows, slow_learner
+
+X = rows(2_000_000)
+m = slow_learner()
+threading.Thread(target=m.learn, args=(X, X[:, 0]), daemon=True).start()
+while m.examples == 0:
+    time.sleep(0.01)
+child = os.fork()
+if child == 0:
+    told = 0
+    for use in (lambda: m.learn(X[:9], X[:9, 0]), lambda: m.predict(X[:9]), lambda: m.examples):
+        try:
+            use()
+        except RuntimeError as error:
+            told += "when this process was forked" in str(error)
+    os._exit(told)
+for _ in range(600):
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+        code = os.waitstatus_to_exitcode(status)
+        os._exit(0 if code == 3 else 10 + code)
+    time.sleep(0.1)
+os.kill(child, 9)
+os._exit(1)
+"""
+
+
+def test_a_forked_process_is_told_that_the_learner_was_in_use() -> None:
+    """The thread that has the lock does not exist in the child: to wait for it would be to wait for ever."""
+    script = FORKED_IN_USE.format(tests=str(Path(__file__).parent))
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, (done.returncode, done.stderr)

@@ -43,6 +43,10 @@ def test_scikit_learns_estimators() -> None:
     assert np.allclose(run(two.to_onnx())["scores"].ravel(), two.decision_function(X), atol=1e-4)
     detector = okl.NoveltyDetector(random_state=0).fit(X)
     assert np.allclose(run(detector.to_onnx())["scores"].ravel(), detector.score_samples(X), atol=1e-4)
+    # One of the rows is at the threshold itself, where roundings decide.
+    clear, alerts = np.abs(detector.decision_function(X)) > 1e-4, detector.predict(X) == -1
+    assert (run(detector.to_onnx())["novel"].ravel() == alerts)[clear].all()
+    assert clear.sum() > 390 and 0 < alerts.sum() < len(X)
     from sklearn.exceptions import NotFittedError
 
     with pytest.raises(NotFittedError):

@@ -134,9 +134,10 @@ impl Bank {
     }
 
     /// The bank's own loss on the current row.
-    pub(crate) fn own_loss<L: Loss>(&mut self, loss: &L, y: &[f64], weight: f64) -> f64 {
+    pub(crate) fn own_loss<L: Loss>(&mut self, loss: &L, y: &[f64], weight: f64) -> (f64, bool) {
         self.gradient.resize(self.scores.len(), 0.0);
-        weight * loss.eval(&self.scores, y, NO_THETA, &mut self.gradient).loss
+        let eval = loss.eval(&self.scores, y, NO_THETA, &mut self.gradient);
+        (weight * eval.loss, eval.outside)
     }
 
     /// Weighs the voices by what each said of an example; those of heads that rest have weight 0.

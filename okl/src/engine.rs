@@ -96,7 +96,8 @@ pub struct Step<'a> {
     pub loss: Option<f64>,
     /// The slot written, if one was.
     pub slot: Option<usize>,
-    /// Was the example outside: an alert, a margin error, beyond the tube? None where nothing decides that (yet).
+    /// Was the example outside: an alert, a margin error, beyond the tube or scale? A row that is only predicted can be an alert
+    /// of a novelty loss. None where the loss has no margin, tube or scale, or while a novelty threshold is still being gathered.
     pub outside: Option<bool>,
     /// What a novelty score was held against, before the update.
     pub threshold: Option<f64>,
@@ -248,7 +249,9 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         if !readable {
             self.clear_scores();
         }
-        let Some((y, weight)) = target else { return Step::default() };
+        let Some((y, weight)) = target else {
+            return if readable { self.only_predicted() } else { Step::default() };
+        };
         self.terms.space.self_values(rows, r, &mut self.scratch.values);
         if !readable || self.scratch.values.iter().any(|k| !k.is_finite()) {
             self.skipped += 1;
@@ -259,7 +262,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         let leader = self.leader();
         let threshold = self.heads[leader].threshold(&self.loss);
         let taken = self.take(&example);
-        let loss = self.judge(&example, taken);
+        let (loss, outside) = self.judge(&example, taken);
         if taken && self.heads.iter().any(Head::is_cleared) {
             self.remove_dead_terms();
         }
@@ -274,10 +277,17 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
             scores: &[],
             loss: Some(loss),
             slot,
-            outside: self.heads[leader].outside(&self.loss, threshold),
+            outside: self.heads[leader].outside(&self.loss, threshold).or(self.loss.has_outside().then_some(outside)),
             threshold,
             positive: None,
         }
+    }
+
+    /// The step of a row that is only predicted: under a novelty loss it is an alert or not, as if it came to be learned.
+    fn only_predicted(&self) -> Step<'static> {
+        let head = &self.heads[self.leader()];
+        let threshold = head.threshold(&self.loss);
+        Step { threshold, outside: head.alert(&self.loss, threshold), ..Step::default() }
     }
 
     /// f(x) of every head for row `r` of the tile, which is brought up to date first.
@@ -313,14 +323,17 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         self.bank.as_ref().map_or(0, Bank::leader)
     }
 
-    /// The loss of what was reported; a bank weighs its heads by theirs.
-    fn judge(&mut self, example: &Example<'_>, taken: bool) -> f64 {
-        let Some(bank) = &mut self.bank else { return self.heads[0].plan.loss() };
-        let loss = bank.own_loss(&self.loss, example.y, example.weight);
+    /// The loss of the reported scores, and whether the loss counts the example as outside. A bank weighs its heads by their losses.
+    fn judge(&mut self, example: &Example<'_>, taken: bool) -> (f64, bool) {
+        let Some(bank) = &mut self.bank else {
+            let plan = &self.heads[0].plan;
+            return (plan.loss(), plan.is_outside());
+        };
+        let (loss, outside) = bank.own_loss(&self.loss, example.y, example.weight);
         if taken {
             bank.learn(&self.loss, example, loss, self.heads.iter().flat_map(Head::voices));
         }
-        loss
+        (loss, outside)
     }
 
     /// Plans the step for every head that does not rest. Those for which it would leave a state that is not finite rest from now on,

@@ -182,6 +182,11 @@ impl Plan {
     pub fn loss(&self) -> f64 {
         self.weight * self.eval.loss
     }
+
+    /// Does the loss count the example as outside?
+    pub(crate) fn is_outside(&self) -> bool {
+        self.eval.outside
+    }
 }
 
 /// The example of a step, as a head sees it.
@@ -468,7 +473,16 @@ impl<S: StepSize> Head<S> {
         }
     }
 
-    /// Was the planned example outside? By the tracker where there is one, else by the loss, if it knows of an outside.
+    /// Is the row that was read an alert of a novelty loss? By the tracker where there is one, else by the loss at the present theta.
+    pub(crate) fn alert<L: Loss>(&self, loss: &L, threshold: Option<f64>) -> Option<bool> {
+        match &self.tracker {
+            Some(_) => threshold.map(|th| self.plan.mean[0] < th),
+            None => (loss.reads() == Reads::Nothing).then(|| loss.eval(&self.plan.z, &[], self.theta, &mut [0.0]).outside),
+        }
+    }
+
+    /// Was the planned example outside the threshold of a novelty loss or the adaptive scalar of a nu-loss? By the tracker where
+    /// there is one.
     pub(crate) fn outside<L: Loss>(&self, loss: &L, threshold: Option<f64>) -> Option<bool> {
         match &self.tracker {
             Some(_) => threshold.map(|th| self.plan.mean[0] < th),

@@ -13,6 +13,14 @@ const WINDOW: u64 = 1000;
 /// of unit variance, Student's t with three degrees of freedom) fewer than 0.2 % lie beyond eight deviations.
 const SHARE: f64 = 0.05;
 
+/// The fewest values that a share is judged by.
+const FEWEST: u64 = 100;
+
+/// What a share has to be above [`SHARE`]: three standard errors of a share of 5 %, while there are fewer values than a window has.
+fn doubt(values: u64) -> f64 {
+    if values < WINDOW { 3.0 * (SHARE * (1.0 - SHARE) / values as f64).sqrt() } else { 0.0 }
+}
+
 /// Counts of clipped values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Clipped {
@@ -139,11 +147,11 @@ impl Health {
 
     /// What somebody should know, with what to do, a sentence each; none for a learner in good health. `name` is a column's.
     ///
-    /// Clipping is spoken of where at least 5 % of the last 1,000 values or more of a column were clipped; a step that was not taken
-    /// always, and so are ids that were taken over.
+    /// Clipping is reported where at least 5 % of a column's last 1,000 to 2,000 values were clipped; over 100 to 999 values, where
+    /// the share is above 5 % by three standard errors. Steps that were not taken and ids that were taken over are always reported.
     pub fn findings(&self, name: impl Fn(usize) -> String) -> Vec<String> {
         let mut found = Vec::new();
-        let speaks = |c: &&ClippedColumn| c.recent >= WINDOW && c.recent_share >= SHARE;
+        let speaks = |c: &&ClippedColumn| c.recent >= FEWEST && c.recent_share >= SHARE + doubt(c.recent);
         let columns: Vec<_> = self.clipped_columns.iter().filter(speaks).collect();
         if let (Some(worst), Some(limit)) = (columns.first(), self.limit) {
             let others = match columns.len() {
@@ -152,7 +160,8 @@ impl Health {
             };
             found.push(format!(
                 "column {}: {:.0} % of the last {} values were clipped at {limit} standard deviations of the first {} examples{others}; \
-                 rescale the column or set scale to none",
+                 those examples fix the column's unit, so that another unit changes nothing: set scale to none and give the kernel \
+                 a width (gamma), or set warmup to more examples, or shuffle the first rows",
                 name(worst.column),
                 100.0 * worst.recent_share,
                 worst.recent,
@@ -162,7 +171,8 @@ impl Health {
         if self.skipped > 0 {
             found.push(format!(
                 "{} of {} steps were not taken, because they would have left numbers that are not finite; choose a smaller step or rescale the data",
-                self.skipped, self.examples
+                self.skipped,
+                self.examples + self.skipped
             ));
         }
         if self.ids_taken_over > 0 {
@@ -178,6 +188,25 @@ impl Health {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Three standard errors above 5 % are 11.5 % of 100 values and 7.07 % of 999; from 1,000 values on 5 % is enough.
+    #[test]
+    fn a_short_stream_is_judged_with_a_margin() {
+        let said = |clipped: u64, values: u64| {
+            let share = clipped as f64 / values as f64;
+            let column = ClippedColumn { column: 0, values: clipped, share, recent_share: share, recent: values };
+            let health = Health { limit: Some(8.0), clipped_columns: vec![column], ..Health::default() };
+            health.findings(|c| c.to_string()).len()
+        };
+        assert_eq!([said(99, 99), said(11, 100), said(12, 100), said(70, 999), said(71, 999)], [0, 0, 1, 0, 1]);
+        assert_eq!([said(49, 1000), said(50, 1000), said(655, 744)], [0, 1, 1]);
+    }
+
+    #[test]
+    fn steps_that_were_not_taken_are_counted_among_all() {
+        let health = Health { skipped: 2000, examples: 10, ..Health::default() };
+        assert!(health.findings(|c| c.to_string())[0].starts_with("2000 of 2010 steps were not taken"));
+    }
 
     #[test]
     fn windows_end_at_counts_of_examples() {

@@ -45,7 +45,7 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
         ("centres", lines(model.centres().map(|c| json!(c)))),
         ("coefficients", lines(model.parts.iter().map(|part| rows(part, model.outputs)))),
         ("offset", line(&json!(model.offset))),
-        ("threshold", line(&json!(learner.threshold()))),
+        ("threshold", line(&json!(model.threshold))),
     ];
     let entries: Vec<String> = entries.iter().map(|(key, value)| format!("  \"{key}\": {value}")).collect();
     format!("{{\n{}\n}}\n", entries.join(",\n")).into_bytes()

@@ -99,7 +99,7 @@ fn kind(model: &Model<'_>) -> Result<(Kind, f64)> {
     match model.reads() {
         Reads::Sign => Ok((Kind::Classes(labels(model)?), 0.0)),
         Reads::Number | Reads::Vector | Reads::Class => Ok((Kind::Numbers, 0.0)),
-        Reads::Nothing => match model.learner.threshold() {
+        Reads::Nothing => match model.threshold {
             Some(threshold) => Ok((Kind::Novelty, threshold)),
             None => bail!("the threshold is still being gathered: learn more examples first, or export to onnx"),
         },

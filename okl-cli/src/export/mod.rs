@@ -57,10 +57,18 @@ impl FromStr for To {
 /// # Errors
 /// If the format cannot express the model; the message says what can.
 pub fn export(learner: &Learner, to: To) -> Result<Vec<u8>> {
+    export_with(learner, to, learner.threshold())
+}
+
+/// As [`export`], with a threshold for novelty scores that is not the learner's.
+///
+/// # Errors
+/// As [`export`].
+pub fn export_with(learner: &Learner, to: To, threshold: Option<f64>) -> Result<Vec<u8>> {
     if learner.features() == 0 || learner.outputs() == 0 {
         bail!("the model has not seen data yet: there is nothing to export");
     }
-    let model = Model::of(learner);
+    let model = Model { threshold, ..Model::of(learner) };
     match to {
         To::Libsvm => libsvm::write(&model),
         To::Onnx => onnx::write(&model),
@@ -81,6 +89,8 @@ struct Model<'a> {
     /// c_i, in the frame, `features` each.
     centres: Vec<f32>,
     offset: Vec<f64>,
+    /// Novelty: a row is novel iff its score is below.
+    threshold: Option<f64>,
 }
 
 /// k_m J_m.
@@ -105,6 +115,7 @@ impl<'a> Model<'a> {
             parts: parts(learner),
             centres: framed_centres(learner),
             offset: learner.predicting_offset(),
+            threshold: learner.threshold(),
         }
     }
 

@@ -72,7 +72,7 @@ fn metadata(model: &Model<'_>) -> Vec<Message> {
         entries.push(entry("okl.classes", serde_json::json!(learner.classes()).to_string()));
     }
     entries.extend(model.signs().map(|[_, positive]| entry("okl.positive", serde_json::json!(positive).to_string())));
-    entries.extend(learner.threshold().map(|threshold| entry("okl.threshold", format!("{threshold:?}"))));
+    entries.extend(model.threshold.map(|threshold| entry("okl.threshold", format!("{threshold:?}"))));
     entries
 }
 
@@ -216,7 +216,7 @@ fn fold(graph: &mut Graph, operator: &str, of: &[AnyKernel], pairs: &Pairs) -> S
 
 /// `label` or `novel`, where the scores decide something.
 fn decide(graph: &mut Graph, model: &Model<'_>) {
-    match (model.reads(), model.learner.threshold()) {
+    match (model.reads(), model.threshold) {
         (Reads::Class, _) => {
             let index = graph.node_with("ArgMax", &["scores"], &[("axis", 1), ("keepdims", 0)]);
             label(graph, &index, &model.labels());

@@ -146,6 +146,11 @@ pub trait Loss: Send + Sync {
         None
     }
 
+    /// Does [`Eval::outside`] say something about every learned example: a margin error, beyond the tube or the scale?
+    fn has_outside(&self) -> bool {
+        false
+    }
+
     /// The fraction of examples outside that the updates of `theta` settle at, if that is what they do.
     fn nu(&self) -> Option<f64> {
         None
@@ -389,6 +394,12 @@ impl Loss for AnyLoss {
             Self::Quantile { q } => Some(q.max(1.0 - q)),
             _ => Some(1.0),
         }
+    }
+
+    /// A novelty loss is left out: there a threshold decides, which may still be being gathered.
+    fn has_outside(&self) -> bool {
+        let margin = matches!(self, Self::Hinge { .. } | Self::NuHinge { .. } | Self::Perceptron {} | Self::MaxMargin {});
+        margin || matches!(self, Self::Epsilon { .. } | Self::NuEpsilon { .. } | Self::Huber { .. } | Self::NuHuber { .. })
     }
 
     fn nu(&self) -> Option<f64> {

@@ -55,4 +55,8 @@ impl<O: Oracle> Loss for Structured<O> {
         }
         Eval { loss: gap.max(0.0), dtheta: 0.0, outside }
     }
+
+    fn has_outside(&self) -> bool {
+        true
+    }
 }

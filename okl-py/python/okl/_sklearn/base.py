@@ -234,7 +234,9 @@ class KernelEstimator(BaseEstimator):
         """The model as an ONNX graph, which onnxruntime and others evaluate: `learner_.to_onnx`.
 
         The input `x` is a matrix of rows in float64; the outputs are `scores` and, for classes, `label`. Labels that are
-        neither whole numbers nor text are exported as their place in `classes_`.
+        neither whole numbers nor text are exported as their place in `classes_`. The columns of `scores` are in the order
+        of `learner_.classes`, which the metadata key ``okl.classes`` holds: after `partial_fit` without `classes` that
+        is the order of appearance, not that of `classes_`.
 
         Parameters
         ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Real
 from typing import Any, Self
 
@@ -67,7 +68,9 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     Attributes
     ----------
     learner_ : okl.Learner
-        The model, with its certificates; `learner_.save(path)` writes a file that the command line reads.
+        The model, with its certificates; `learner_.save(path)` writes a file that the command line reads. Its threshold is
+        `learner_.threshold`, the one that follows the stream: after `fit` the command line therefore raises other
+        alerts than `predict`, which uses `offset_`. `to_onnx` writes `offset_`.
     offset_ : float
         The threshold on the scores. After `fit` the `nu`-quantile of its rows; after `partial_fit` the
         threshold that follows the stream, `learner_.threshold`, and 0 until there have been `warmup` rows:
@@ -267,6 +270,22 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
             -1 for rows that are novel, 1 for others.
         """
         return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def to_onnx(self, path: str | os.PathLike[str] | None = None) -> bytes | None:
+        """The model as an ONNX graph, whose output `novel` is what `predict` says: the threshold is `offset_`.
+
+        Parameters
+        ----------
+        path : str or os.PathLike, default=None
+            A file to write.
+
+        Returns
+        -------
+        bytes or None
+            The file's bytes, if no path is given.
+        """
+        check_is_fitted(self)
+        return self.learner_.to_onnx(path, threshold=self.offset_)
 
     @property
     def offset_(self) -> float:
