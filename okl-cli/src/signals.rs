@@ -1,7 +1,7 @@
 //! Signals that ask a command to end: SIGINT (Ctrl-C), SIGTERM and SIGHUP. A command finishes its block, saves and ends.
 //!
 //! A closed terminal may send SIGHUP twice at once, from the system and from the shell. So a second signal within
-//! [`PATIENCE`] of the first means the same; a later one ends the process at once. SIGHUP is left alone where the process was
+//! `PATIENCE` of the first means the same; a later one ends the process at once. SIGHUP is left alone where the process was
 //! started with SIGHUP ignored (`nohup`).
 
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -51,7 +51,7 @@
 //! - [`engine`] is the loop, for parts of one's own: a [`kernel::Kernel`] over any type, a [`loss::Loss`], an
 //!   [`loss::Oracle`] over structured outputs, a [`budget::Budget`], a [`step::StepSize`].
 //! - [`certificate`] says what is known of a run while it runs: regret, alert rate, what was dropped.
-//! - [`snapshot`] is the model file, [`file`] how it is written and read. [`gram`] is where the numbers come from and why no bit depends on the machine.
+//! - [`snapshot`] is the model file, [`mod@file`] how it is written and read. [`gram`] is where the numbers come from and why no bit depends on the machine.
 //! - [`rls`] is the batch solver of the same problem, as a baseline.
 //!
 //! Equation numbers: N is NORMA (Kivinen, Smola, Williamson 2001), V is SVMD (Karatzoglou, Vishwanathan, Schraudolph,

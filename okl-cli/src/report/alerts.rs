@@ -64,7 +64,7 @@ impl Alerts {
         alerts
     }
 
-    /// The latest [`LISTED`], in their order.
+    /// The latest `LISTED`, in their order.
     pub fn latest(&self) -> impl DoubleEndedIterator<Item = &Alert> {
         self.latest.iter()
     }
