@@ -2,7 +2,7 @@
 
 use okl::certificate::AlertRate;
 use okl::config::Member;
-use okl::head::Average;
+use okl::engine::head::Average;
 use okl::kernel::DotKernel;
 use okl::loss::{Loss, Reads};
 use okl::{Label, Learner};

@@ -137,7 +137,7 @@ pub fn terms_within(
     outputs: usize,
     settings: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Option<usize>> {
-    let within = |config: Config| config.within(okl::memory::bytes(memory)?, features, outputs);
+    let within = |config: Config| config.within(okl::config::sizing::bytes(memory)?, features, outputs);
     let config = within(config(None, settings)?).map_err(|e| refused(&e))?;
     Ok(config.budget().capacity())
 }

@@ -4,15 +4,15 @@
 //! tend to stay. Scores are parts: one per (hour, label) and one per pair of neighbouring labels.
 //! `cargo run --release --example sequences`
 
+use okl::basis::{Dense, Points};
 use okl::budget::{AnyBudget, BudgetRule};
+use okl::engine::head::{HeadParts, Rules};
 use okl::engine::{Engine, Labels, Parts};
 use okl::gram::{Backend, Rows, square};
-use okl::head::{HeadParts, Rules};
 use okl::kernel::AnyKernel;
 use okl::loss::{Oracle, Structured};
 use okl::output::Output;
 use okl::regulariser::AnyRegulariser;
-use okl::space::{Dense, Points};
 use okl::step::AnyStep;
 
 const HOURS: usize = 8;

@@ -4,14 +4,14 @@
 
 use std::collections::HashMap;
 
+use okl::basis::Items;
 use okl::budget::{AnyBudget, BudgetRule};
+use okl::engine::head::{HeadParts, Rules};
 use okl::engine::{Engine, Labels, Parts};
-use okl::head::{HeadParts, Rules};
 use okl::kernel::Kernel;
 use okl::loss::AnyLoss;
 use okl::output::Output;
 use okl::regulariser::AnyRegulariser;
-use okl::space::Items;
 use okl::step::AnyStep;
 
 /// k(s, t) = <counts of s, counts of t> / (|.| |.|), over all substrings of `length` letters.

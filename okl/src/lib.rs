@@ -58,43 +58,21 @@
 //! Smola 2005), O is OLOK (Audiffren, Kadri 2015), L and S are two lecture texts (Bagnell 2010, Sumitra). Their misprints
 //! are corrected; E followed by a number names the correction, listed in `docs/algorithms.md`, whose section numbers are cited too.
 
-mod ahead;
-mod aligned;
-pub mod bank;
-pub mod batch;
-pub mod budget;
+pub mod basis;
 pub mod certificate;
 pub mod config;
+pub mod coordinates;
 pub mod engine;
 pub mod error;
-pub mod expansion;
-pub mod file;
-mod frame;
 pub mod gram;
-pub mod head;
-pub mod health;
-pub mod kernel;
 pub mod learner;
-pub mod loss;
-pub mod memory;
-pub mod output;
-mod pool;
-mod recent;
-pub mod regulariser;
+pub mod parts;
 pub mod rls;
-mod room;
-mod scalars;
-mod shorthand;
-pub mod snapshot;
-pub mod space;
-pub mod step;
-pub mod terms;
-pub mod tile;
-mod words;
 
-pub use batch::{Batch, Targets};
 pub use config::{Config, Label};
 pub use engine::{Step, Workspace};
 pub use error::{Error, ErrorKind, Result};
-pub use health::Health;
-pub use learner::{Learner, Pending, Scores};
+pub use learner::batch::{self, Batch, Targets};
+pub use learner::health::{self, Health};
+pub use learner::{Learner, Pending, Scores, file, snapshot};
+pub use parts::{budget, kernel, loss, output, regulariser, step};

@@ -4,7 +4,7 @@ mod cases;
 
 use cases::Random;
 use okl::config::{Choice, Config, Gamma, KernelRule};
-use okl::head::Average;
+use okl::engine::head::Average;
 use okl::step::AnyStep;
 use okl::{Batch, Learner, Workspace};
 

@@ -8,14 +8,14 @@ mod plain;
 
 use std::collections::BTreeMap;
 
+use okl::basis::{Items, OperatorKernel, Operators, Space};
 use okl::budget::{AnyBudget, BudgetRule};
+use okl::engine::head::{HeadParts, Rules, Shrink};
 use okl::engine::{Engine, Labels, Parts};
-use okl::head::{HeadParts, Rules, Shrink};
 use okl::kernel::Kernel as AnyTypeKernel;
 use okl::loss::{AnyLoss, Eval, Loss, Reads, Theta};
 use okl::output::Output;
 use okl::regulariser::AnyRegulariser;
-use okl::space::{Items, OperatorKernel, Operators, Space};
 use okl::step::AnyStep;
 use okl::{Batch, Label, Learner, Workspace};
 use plain::plain;

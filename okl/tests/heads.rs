@@ -1,14 +1,14 @@
 //! Several heads over one set of terms, and SVMD's trace starting anew.
 
+use okl::basis::{Dense, Points};
 use okl::budget::{AnyBudget, BudgetRule};
+use okl::engine::head::{Average, HeadParts, Rules, Shrink};
 use okl::engine::{Engine, Labels, Parts};
 use okl::gram::{Backend, Rows, square};
-use okl::head::{Average, HeadParts, Rules, Shrink};
 use okl::kernel::AnyKernel;
 use okl::loss::AnyLoss;
 use okl::output::Output;
 use okl::regulariser::AnyRegulariser;
-use okl::space::{Dense, Points};
 use okl::step::AnyStep;
 use okl::{Batch, Config, Learner, Workspace};
 

@@ -577,7 +577,7 @@ fn other_formats_and_configurations_are_refused() {
     refused(&window, "operator", |p| {
         p.header.config.operator = Some(okl::config::OperatorRule::Matrix(vec![1.0, 2.0, 2.0, 1.0]))
     });
-    refused(&window, "coefficients do not fit", |p| p.header.config.average = okl::head::Average::Uniform.into());
+    refused(&window, "coefficients do not fit", |p| p.header.config.average = okl::engine::head::Average::Uniform.into());
     refused(&window, "classes", |p| p.header.config.classes = Some(vec![Label::from(1), Label::from(2)]));
     refused(&window, "scale has another number", |p| {
         p.header.config.scale = okl::config::Scale::Fixed { shift: vec![0.0], factor: vec![1.0], limit: None }

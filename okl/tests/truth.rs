@@ -4,14 +4,14 @@ mod common_cert;
 mod plain;
 
 use common_cert::{Data, Rng, dot, learner, predict};
+use okl::basis::Items;
 use okl::budget::{AnyBudget, BudgetRule};
+use okl::engine::head::{HeadParts, Rules};
 use okl::engine::{Engine, Labels, Parts};
-use okl::head::{HeadParts, Rules};
 use okl::kernel::AnyKernel;
 use okl::loss::AnyLoss;
 use okl::output::Output;
 use okl::regulariser::AnyRegulariser;
-use okl::space::Items;
 use okl::step::AnyStep;
 use okl::{Batch, Config, Learner};
 
@@ -217,7 +217,8 @@ fn certified_bounds_every_member_of_a_bank() {
     let mut l = Learner::new(Config::from_toml("loss='hinge'\nbudget='certified:0.1'\nwarmup=64").unwrap()).unwrap();
     for i in (0..1500).step_by(50) {
         l.learn(&Batch::new(&data.x[2 * i..2 * i + 100], 2).numbers(&data.y[i..i + 50])).unwrap();
-        let worst = |stated: fn(&okl::head::Head<AnyStep>) -> f64| l.engine().heads().iter().map(stated).fold(0.0, f64::max);
+        let worst =
+            |stated: fn(&okl::engine::head::Head<AnyStep>) -> f64| l.engine().heads().iter().map(stated).fold(0.0, f64::max);
         let (of_f, of_mean) = (worst(|head| head.truncation_error()), worst(|head| head.mean_truncation_error()));
         assert!(of_f.max(of_mean) <= 0.1 && l.truncation_error() <= 0.1, "row {i}: {of_f} {of_mean}");
     }
@@ -320,7 +321,8 @@ fn a_diverging_member_rests_alone() {
     assert!(rested > 100 && !woke.is_empty() && woke.iter().all(|t| t.is_power_of_two()), "{rested} {woke:?}");
     assert_eq!((bank.examples(), bank.skipped()), (700, 0));
     assert!(scores.iter().all(|bits| f64::from_bits(*bits).is_finite()));
-    let coefficients = |head: &okl::head::Head<AnyStep>| (0..700).map(|slot| head.expansion().alpha(0, slot)).collect::<Vec<_>>();
+    let coefficients =
+        |head: &okl::engine::head::Head<AnyStep>| (0..700).map(|slot| head.expansion().alpha(0, slot)).collect::<Vec<_>>();
     assert_eq!(coefficients(&bank.heads()[1]), coefficients(&alone.heads()[0]));
     for cut in [7, 64, 700] {
         assert_eq!(run(vec![constant(30.0), constant(0.3)], cut).1, scores, "blocks of {cut}");

@@ -58,7 +58,7 @@ pub struct Settings {
     ///
     /// Counted per term: 4 bytes per feature, 8 per output and function (of each head: f, the trace of smd, the average), 128 per kernel
     /// (the workspace of 32 rows), 24, and 8 to 36 for the budget. Rows in flight and the warm-up come on top.
-    #[arg(long, value_name = "SIZE", value_parser = okl::memory::bytes, conflicts_with = "terms", help_heading = "Learner")]
+    #[arg(long, value_name = "SIZE", value_parser = okl::config::sizing::bytes, conflicts_with = "terms", help_heading = "Learner")]
     pub memory: Option<usize>,
     /// The weight of the regulariser, or auto
     #[arg(long, allow_hyphen_values = true, hide_short_help = true, help_heading = "Learner")]

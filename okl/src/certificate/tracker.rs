@@ -34,7 +34,7 @@
 //! the sums of weights, so the bound has 4 epsilon (1 + |m|) / (s_T T) + 2 epsilon per move on top.
 
 use super::AlertRate;
-use crate::recent::follow;
+use crate::certificate::recent::follow;
 
 /// What is known of the scores before the first of them: a function of the configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::window::Planes;
 use super::{Backend, LANES, Panels, Rows};
-use crate::kernel::DotKernel;
+use crate::parts::kernel::DotKernel;
 
 /// Work below which another thread costs more than it saves: about ten microseconds of one core.
 const FLOPS_PER_PIECE: usize = 1 << 20;

@@ -24,9 +24,11 @@
 //! assert_eq!(out[..2], [-1.0, -1.0]);
 //! ```
 
+pub(crate) mod aligned;
 mod fused;
 mod neon;
 mod panels;
+pub(crate) mod pool;
 mod portable;
 #[cfg(test)]
 mod tests;

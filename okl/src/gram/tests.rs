@@ -1,7 +1,7 @@
 //! Every loop against a naive twin, bit for bit, on every backend of this machine (and NEON's tiles, which run anywhere).
 
 use super::*;
-use crate::kernel::{AnyKernel, DotKernel};
+use crate::parts::kernel::{AnyKernel, DotKernel};
 
 /// Small reproducible numbers between -1 and 1.
 struct XorShift(u64);

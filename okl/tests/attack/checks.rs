@@ -62,7 +62,7 @@ fn shrinking(run: &Run, seen: &Seen, t: usize) -> Result<(), Failure> {
         let (a, b) = (keep(n - slack), keep(n + slack));
         let (found, alpha) = head.last_update();
         let quiet = alpha.iter().all(|a| *a == 0.0);
-        if run.config.shrink == okl::head::Shrink::OnUpdate && quiet {
+        if run.config.shrink == okl::engine::head::Shrink::OnUpdate && quiet {
             continue;
         }
         if found < a.min(b) - 1e-6 || found > a.max(b) + 1e-6 {
@@ -167,7 +167,7 @@ fn standing(run: &Run, t: usize) -> Result<(), Failure> {
 
 /// The means of b and theta that go with an average, and what novelty is held against.
 fn scalars(run: &Run, t: usize) -> Result<(), Failure> {
-    for (h, shadow) in run.shadows.iter().enumerate().filter(|(_, s)| s.average != okl::head::Average::None) {
+    for (h, shadow) in run.shadows.iter().enumerate().filter(|(_, s)| s.average != okl::engine::head::Average::None) {
         let (own, kept) = (&shadow.means.0, &shadow.offset[1]);
         let apart = own.iter().zip(kept).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         let size = norm(own).max(norm(kept)).max(norm(&shadow.offset[0]));
@@ -179,7 +179,7 @@ fn scalars(run: &Run, t: usize) -> Result<(), Failure> {
     let shadow = &run.shadows[0];
     let theta = run.learner.theta();
     let fixed = matches!(run.config.loss, okl::loss::AnyLoss::Novelty { .. });
-    let expected = if shadow.average == okl::head::Average::None || fixed { theta } else { shadow.means.1 };
+    let expected = if shadow.average == okl::engine::head::Average::None || fixed { theta } else { shadow.means.1 };
     if !fixed && !within((threshold - expected).abs(), 1e-9 * theta.abs().max(expected.abs()).max(1.0)) {
         return fail("threshold", t, format!("{threshold}, expected {expected}, theta {theta}"));
     }
@@ -191,7 +191,7 @@ fn functions(run: &mut Run, rng: &mut Rng, t: usize) -> Result<(), Failure> {
     let probes = probes(run, rng, t);
     for h in 0..run.shadows.len() {
         for mean in [false, true] {
-            if mean && run.shadows[h].average == okl::head::Average::None {
+            if mean && run.shadows[h].average == okl::engine::head::Average::None {
                 continue;
             }
             in_h(run, h, mean, t)?;

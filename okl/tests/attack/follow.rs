@@ -1,7 +1,7 @@
 //! One run of a case, row by row, with a shadow in f64 beside every head that keeps every term.
 
 use okl::config::{Label, Member, OperatorRule};
-use okl::head::{Average, Head};
+use okl::engine::head::{Average, Head};
 use okl::loss::{Loss, Reads};
 use okl::step::AnyStep;
 use okl::{Config, Learner};

@@ -1,6 +1,6 @@
 //! Regret: what was lost, against functions chosen in hindsight.
 
-use okl::head::Shrink;
+use okl::engine::head::Shrink;
 
 use crate::checks::loss_of;
 use crate::follow::{Failure, Run, Seen, Voice, fail, within};

@@ -6,7 +6,7 @@
 
 use okl::budget::BudgetRule;
 use okl::config::{Anchor, Choice, Gamma, KernelRule, OperatorPart, OperatorRule, Scale, Shrink, TargetScale, Threshold};
-use okl::head::Average;
+use okl::engine::head::Average;
 use okl::loss::{AnyLoss, Loss, Reads, SigmaRule};
 use okl::regulariser::AnyRegulariser;
 use okl::step::{AnyStep, Preset};

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::basis::Space;
 use crate::gram::LANES;
-use crate::space::Space;
 
 /// The id of a term without one.
 pub(crate) const NO_ID: u64 = u64::MAX;

@@ -20,25 +20,30 @@
 //!
 //! [`Config::check`] is the one place of validation: what it lets through can be built and run.
 
+mod parse;
+pub mod sizing;
+pub(crate) mod types;
+
 use serde::{Deserialize, Serialize};
 
-use crate::batch::LARGEST;
-use crate::budget::BudgetRule;
 use crate::certificate::Scores;
+use crate::config::types::WIDTHS;
+pub use crate::config::types::{
+    Anchor, Choice, Gamma, KernelRule, Label, OperatorPart, OperatorRule, Scale, TargetScale, Threshold,
+};
+use crate::engine::head::Average;
+pub use crate::engine::head::Shrink;
 use crate::error::{Error, Result};
-use crate::frame::FEW;
-use crate::head::Average;
-pub use crate::head::Shrink;
-use crate::kernel::{AnyKernel, DotKernel};
-use crate::loss::{AnyLoss, Loss, Reads};
-use crate::output::{Operator, Output};
-use crate::regulariser::AnyRegulariser;
-use crate::shorthand;
-use crate::step::AnyStep;
-use crate::words::WIDTHS;
-pub use crate::words::{Anchor, Choice, Gamma, KernelRule, Label, OperatorPart, OperatorRule, Scale, TargetScale, Threshold};
+use crate::learner::batch::LARGEST;
+use crate::learner::scaling::FEW;
+use crate::parts::budget::BudgetRule;
+use crate::parts::kernel::{AnyKernel, DotKernel};
+use crate::parts::loss::{AnyLoss, Loss, Reads};
+use crate::parts::output::{Operator, Output};
+use crate::parts::regulariser::AnyRegulariser;
+use crate::parts::step::AnyStep;
 
-/// A learner's settings. What is not given is left to a [bank](crate::bank) where it can be, else as in [`Config::default`].
+/// A learner's settings. What is not given is left to a [bank](crate::engine::bank) where it can be, else as in [`Config::default`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -172,8 +177,8 @@ const LAMBDAS: [f64; 3] = [1e-5, 1e-3, 1e-2];
 impl Config {
     /// Reads a description in any of the forms of this module's head, as a JSON value.
     pub fn from_value(value: serde_json::Value) -> Result<Config> {
-        let mut canonical = shorthand::expand(value)?;
-        let terms = shorthand::take_terms(&mut canonical)?;
+        let mut canonical = parse::expand(value)?;
+        let terms = parse::take_terms(&mut canonical)?;
         let config: Config = serde_json::from_value(canonical.clone()).map_err(|e| {
             // serde does not say which setting it is: the one that cannot be read alone.
             let alone = |(key, value): &(&String, &serde_json::Value)| {
@@ -185,10 +190,10 @@ impl Config {
             // "unknown field `tua`, expected one of `kernel`, ...": of the settings themselves, not of a part's parameters.
             let mut names = message.split('`').skip(1).step_by(2);
             if message.starts_with("unknown field") && names.next() == Some(field) {
-                return Error::config(field, shorthand::no_such_setting(field, &names.collect::<Vec<_>>()));
+                return Error::config(field, parse::no_such_setting(field, &names.collect::<Vec<_>>()));
             }
             let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
-            if let Some(text) = missing.and_then(|key| shorthand::missing(field, canonical.get(field)?, key)) {
+            if let Some(text) = missing.and_then(|key| parse::missing(field, canonical.get(field)?, key)) {
                 return Error::config(field, text);
             }
             Error::config(field, message)

@@ -3,25 +3,32 @@
 //! It owns no algorithm. It checks what comes in, names classes, puts features into their frame, warms up, and hands
 //! blocks to the one loop in [`crate::engine`].
 
+pub mod batch;
+pub mod file;
+pub mod health;
+pub(crate) mod scalars;
+pub(crate) mod scaling;
+pub mod snapshot;
+
 use std::ops::Range;
 
-use crate::bank::{Bank, decision};
-use crate::batch::{self, BLOCK, Batch, Checked, Classes, Features, Known};
-use crate::budget::{AnyBudget, BudgetRule};
+use crate::basis::terms::NO_ID;
+use crate::basis::{Dense, Points, Space};
 use crate::certificate::{AlertRate, Tracker};
 use crate::config::{Anchor, Choice, Config, Label, Member, Scale, Threshold};
+use crate::engine::bank::{Bank, decision};
+use crate::engine::head::{Average, Head, HeadParts, Rules};
 use crate::engine::{Engine, Labels, Parts, Step, Workspace};
 use crate::error::{Error, ErrorKind, Result};
-use crate::frame::{self, FAR, FEW, Frame, median_distance2};
+use crate::gram::pool::Pool;
 use crate::gram::{Backend, Rows};
-use crate::head::{Average, Head, HeadParts, Rules};
-use crate::health::{Clipped, Health};
-use crate::kernel::{AnyKernel, DotKernel};
-use crate::loss::{AnyLoss, Loss, Reads};
-use crate::pool::Pool;
-use crate::space::{Dense, Points, Space};
-use crate::step::AnyStep;
-use crate::terms::NO_ID;
+use crate::learner::batch::{BLOCK, Batch, Checked, Classes, Features, Known};
+use crate::learner::health::{Clipped, Health};
+use crate::learner::scaling::{FAR, FEW, Frame, median_distance2};
+use crate::parts::budget::{AnyBudget, BudgetRule};
+use crate::parts::kernel::{AnyKernel, DotKernel};
+use crate::parts::loss::{AnyLoss, Loss, Reads};
+use crate::parts::step::AnyStep;
 
 /// The loop with the built-in parts.
 pub(crate) type DenseEngine = Engine<Dense<AnyKernel>, AnyLoss, AnyStep, AnyBudget>;
@@ -491,11 +498,11 @@ impl Learner {
         }
         let mut framed = FramedRows::default();
         let median = self.found_median(&mut config, first, &mut framed);
-        let factors = config.width_factors(frame::ranges(first, self.features).len());
+        let factors = config.width_factors(scaling::ranges(first, self.features).len());
         config.rules_mut().into_iter().for_each(|k| k.set_auto(median, &factors));
         self.rebuild(&config);
         if config.starts_in_the_middle() {
-            let middles = frame::middles(&warm.y[..count * warm.width], warm.width);
+            let middles = scaling::middles(&warm.y[..count * warm.width], warm.width);
             self.engine.heads.iter_mut().for_each(|head| head.offset.copy_from_slice(&middles));
         }
         let points = framed.fill(&self.frame, Features::Double(&warm.x), self.features, self.engine.terms.space.backend());
@@ -515,7 +522,7 @@ impl Learner {
         }
         framed.fill(&self.frame, Features::Double(rows), self.features, backend);
         let median = median_distance2(&framed.x, self.features);
-        let unit = frame::common_unit(median);
+        let unit = scaling::common_unit(median);
         if unit == 1.0 || !in_units_of_the_data || !config.rules_mut().iter().all(|k| k.has_no_unit()) {
             return median;
         }
@@ -533,8 +540,8 @@ impl Learner {
             Anchor::First => Frame::standard(rows, self.features),
             Anchor::None => Frame::sparse(rows, self.features),
         };
-        let ranges = frame::ranges(rows, self.features);
-        if self.config.scale == Scale::Auto && self.translation_invariant() && frame::share_a_range(&ranges) {
+        let ranges = scaling::ranges(rows, self.features);
+        if self.config.scale == Scale::Auto && self.translation_invariant() && scaling::share_a_range(&ranges) {
             return if ranges.len() > FEW { frame.in_units_of_the_data() } else { frame };
         }
         frame.limited(self.translation_invariant().then_some(FAR))
@@ -892,7 +899,7 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
     let backend = Backend::chosen().map_err(|reason| Error::config("OKL_BACKEND", reason))?;
     let output = config.output()?;
     let outputs = match (&output, config.loss.reads()) {
-        (crate::output::Output::Separable(js), _) => js[0].size(),
+        (crate::parts::output::Output::Separable(js), _) => js[0].size(),
         (_, Reads::Class) => config.classes.as_ref().map_or(0, Vec::len),
         _ => config.target_scale.outputs().unwrap_or(1),
     };

@@ -8,7 +8,7 @@
 
 use rayon::prelude::*;
 
-use crate::expansion::Expansion;
+use crate::coordinates::Expansion;
 use crate::gram::{Backend, CHUNK};
 
 /// Coefficients of fewer bytes stay in cache from row to row.

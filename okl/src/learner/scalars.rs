@@ -4,13 +4,13 @@
 //! lacks has the meaning that its line states. To save one more number, add one line at the end of a table: its
 //! [`Absent`] says what the older versions did, which did not have it.
 
-use crate::bank::Bank;
-use crate::budget::AnyBudget;
 use crate::certificate::Scores;
+use crate::engine::bank::Bank;
+use crate::engine::head::Head;
 use crate::error::{Error, Result};
-use crate::head::Head;
 use crate::learner::Learner;
-use crate::step::AnyStep;
+use crate::parts::budget::AnyBudget;
+use crate::parts::step::AnyStep;
 
 /// One number of the state of a `T`.
 pub(crate) struct Scalar<T, V = f64> {

@@ -2,20 +2,20 @@
 //!
 //! ```
 //! use okl::Config;
-//! let bytes = okl::memory::bytes("64MB")?;
+//! let bytes = okl::config::sizing::bytes("64MB")?;
 //! let config = Config::from_toml("loss = 'hinge'\nstep = 'smd'\nlambda = 1e-4\ngamma = 0.5")?.within(bytes, 20, 1)?;
 //! assert_eq!(config.budget().capacity(), Some(64_000_000 / 299));    // 4 * 20 + 24 + 8 * 2 + 128 + 4 + 1 + 36, and 1/32 of it
 //! # Ok::<(), okl::Error>(())
 //! ```
 
-use crate::batch::BLOCK;
-use crate::budget::BudgetRule;
 use crate::config::{Config, Member};
+use crate::engine::head::Average;
 use crate::error::{Error, Result};
-use crate::frame::MOST_COMPARED;
-use crate::head::Average;
-use crate::regulariser::AnyRegulariser;
-use crate::step::AnyStep;
+use crate::learner::batch::BLOCK;
+use crate::learner::scaling::MOST_COMPARED;
+use crate::parts::budget::BudgetRule;
+use crate::parts::regulariser::AnyRegulariser;
+use crate::parts::step::AnyStep;
 
 const UNITS: [(&str, f64); 7] =
     [("KIB", 1024.0), ("MIB", 1048576.0), ("GIB", 1073741824.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9), ("B", 1.0)];

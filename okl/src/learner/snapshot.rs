@@ -44,21 +44,21 @@ use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::batch::LARGEST;
+use crate::basis::terms::{NO_ID, Terms};
+use crate::basis::{Points, Space};
 use crate::config::{Config, KernelRule, Label, Scale};
+use crate::coordinates::Term;
+use crate::engine::head::Head;
 use crate::error::{Error, Result};
-use crate::expansion::Term;
-use crate::frame::Frame;
 use crate::gram::{self, Rows};
-use crate::head::Head;
-use crate::health::Clipped;
+use crate::learner::batch::LARGEST;
+use crate::learner::health::Clipped;
+use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, HEAD, HEAD_OF_FORMAT, NO_MASS};
+use crate::learner::scaling::Frame;
 use crate::learner::{Learner, WarmUp};
-use crate::loss::{Loss, Reads};
-use crate::output::Output;
-use crate::scalars::{self, BANK, BUDGET, COUNTS, HEAD, HEAD_OF_FORMAT, NO_MASS};
-use crate::space::{Points, Space};
-use crate::step::AnyStep;
-use crate::terms::{NO_ID, Terms};
+use crate::parts::loss::{Loss, Reads};
+use crate::parts::output::Output;
+use crate::parts::step::AnyStep;
 
 /// The version this crate writes; it reads this one and all before it, but for banks of version 2. Version 2 has
 /// banks, and counts what an average lost; version 3 has trackers that follow the usual score; version 4 has single

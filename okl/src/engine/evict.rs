@@ -5,19 +5,19 @@
 //!
 //! What a projection loses is computed in double precision from the difference of the two points ([`Space::pairs`]).
 
-use crate::budget::{Budget, Room, Sight};
+use crate::basis::Space;
+use crate::basis::block::Tile;
+use crate::basis::terms::{NO_ID, Terms};
+use crate::coordinates::{Reading, Term};
+use crate::engine::head::Head;
 use crate::engine::{Engine, Scratch};
-use crate::expansion::{Reading, Term};
 use crate::gram::Backend;
-use crate::head::Head;
-use crate::kernel::Pair;
-use crate::loss::Loss;
-use crate::output::Output;
-use crate::regulariser::Regulariser;
-use crate::space::Space;
-use crate::step::StepSize;
-use crate::terms::{NO_ID, Terms};
-use crate::tile::Tile;
+use crate::parts::budget::{Budget, Room, Sight};
+use crate::parts::kernel::Pair;
+use crate::parts::loss::Loss;
+use crate::parts::output::Output;
+use crate::parts::regulariser::Regulariser;
+use crate::parts::step::StepSize;
 
 impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, B, R> {
     /// Lets the budget see the leading head and row `r` of the tile, and decide.

@@ -13,14 +13,14 @@
 //!
 //! A step is computed whole, checked, and only then taken.
 
-use crate::ahead::Ahead;
+use crate::basis::settled::Ahead;
 use crate::certificate::{Rate, Regret, RegretStep, Tracker};
-use crate::expansion::{self, Expansion, Reading, Riders, Term, negate};
+use crate::coordinates::{self, Expansion, Reading, Riders, Term, negate};
 use crate::gram::Backend;
-use crate::loss::{Eval, Loss, Metric, Reads};
-use crate::output::{Output, dot};
-use crate::regulariser::Regulariser;
-use crate::step::{LARGEST_SHRINK, Signal, StepSize};
+use crate::parts::loss::{Eval, Loss, Metric, Reads};
+use crate::parts::output::{Output, dot};
+use crate::parts::regulariser::Regulariser;
+use crate::parts::step::{LARGEST_SHRINK, Signal, StepSize};
 
 /// How hypotheses are averaged (algorithms.md 3.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -245,7 +245,7 @@ pub(crate) fn read_all<'r, S: StepSize>(
     }
     for group in heads.chunk_by_mut(|a, b| a.plane == b.plane) {
         let row = row(group[0].plane);
-        expansion::sum_columns_of(backend, row, group.iter().map(|head| &head.expansion), sums);
+        coordinates::sum_columns_of(backend, row, group.iter().map(|head| &head.expansion), sums);
         let mut rest = sums.as_slice();
         for head in group {
             head.plan.fit(head.offset.len());
@@ -784,7 +784,7 @@ impl<S: StepSize> Head<S> {
         self.regret.holds = false;
     }
 
-    /// Takes no step: f = 0, whatever it was before, and certificates that start anew. See [`crate::bank`].
+    /// Takes no step: f = 0, whatever it was before, and certificates that start anew. See [`crate::engine::bank`].
     pub(crate) fn rest(&mut self) {
         if !self.plan.rests {
             self.restart();
@@ -854,7 +854,7 @@ fn at_least_zero(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::space::Space;
+    use crate::basis::Space;
     use crate::{Batch, Config, Learner};
 
     /// sum_i |alpha_i| sqrt(k(x_i, x_i)) of the head's terms.

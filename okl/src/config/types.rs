@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::kernel::{AnyKernel, DotKernel};
+use crate::parts::kernel::{AnyKernel, DotKernel};
 
-/// A setting that is given, or left to the [bank](crate::bank).
+/// A setting that is given, or left to the [bank](crate::engine::bank).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Choice<T> {
     /// Several values run side by side.

@@ -19,9 +19,9 @@
 //! heads start again, from f = 0 and with a share of the weight that is handed out anew. A step that no head can take is taken by
 //! none, and then no head is set back.
 
-use crate::head::{Example, Voice};
-use crate::loss::{Loss, Reads};
-use crate::recent::follow;
+use crate::certificate::recent::follow;
+use crate::engine::head::{Example, Voice};
+use crate::parts::loss::{Loss, Reads};
 
 /// How much a loss of the usual size counts against a head, in the long run.
 const RATE: f64 = 0.05;
@@ -211,7 +211,7 @@ fn judge(reads: Reads, scores: &[f64], y: &[f64]) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::AnyLoss;
+    use crate::parts::loss::AnyLoss;
 
     fn after(rounds: usize, losses: [f64; 3]) -> Bank {
         let mut bank = Bank::new([1; 3]);

@@ -4,7 +4,7 @@
 //! against the terms at the block's start; when example i is appended at slot p, rows still to come read column i of the
 //! block's own values at p. A row is patched when it is read.
 
-use crate::aligned::Aligned;
+use crate::gram::aligned::Aligned;
 use crate::gram::{LANES, Panels};
 
 /// Where the new values of a changed slot come from.

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::ops::Range;
 
+use crate::basis::terms::NO_ID;
 use crate::config::{Label, TargetScale};
 use crate::error::{Error, ErrorKind, Result};
-use crate::loss::Reads;
-use crate::terms::NO_ID;
+use crate::parts::loss::Reads;
 
 /// The largest feature that is accepted: its square, summed over many features, still fits single precision.
 pub const LARGEST: f64 = 1e15;

@@ -10,10 +10,10 @@
 //!
 //! so that a step changes five scalars and one term, whatever the number of terms. Only this file knows that it is scaled.
 
-use crate::ahead::Ahead;
-use crate::aligned::Aligned;
+use crate::basis::settled::Ahead;
+use crate::gram::aligned::Aligned;
 use crate::gram::{Backend, CHUNK, LANES};
-use crate::output::Output;
+use crate::parts::output::Output;
 
 /// Which functions ride along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@
 //! Otherwise translation-invariant kernels shift by the first example (the anchor), which keeps the digits of distances far
 //! from the origin (3.10.4). Beside it stands what else the first rows decide: ranges, the median distance, the middle of targets.
 
-use crate::batch::{Features, LARGEST};
+use crate::learner::batch::{Features, LARGEST};
 
 /// Where `scale = standard` cuts off, in deviations: far beyond where a bounded column goes, near enough for a kernel to see.
 pub(crate) const FAR: f64 = 8.0;

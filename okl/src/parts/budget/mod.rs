@@ -18,7 +18,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::gram::{Backend, Elementwise};
-use crate::kernel::{exp2, log2};
+use crate::parts::kernel::{exp2, log2};
 
 /// How the next term gets its slot.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! What can be said of a run while it runs, in O(1) per step: regret (E25), alert rate (algorithms.md 3.5).
 //!
-//! The truncation certificate (3.6) is one number, [`crate::head::Head::truncation_error`].
+//! The truncation certificate (3.6) is one number, [`crate::engine::head::Head::truncation_error`].
 
 //! ```
 //! use okl::{Batch, Config, Learner};
@@ -14,6 +14,7 @@
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) mod recent;
 mod tracker;
 
 pub(crate) use tracker::Scores;

@@ -13,8 +13,8 @@
 //! ```
 //! use okl::budget::{AnyBudget, BudgetRule};
 //! use okl::engine::{Engine, Labels, Parts};
-//! use okl::head::{HeadParts, Rules};
-//! use okl::{kernel::Kernel, loss::AnyLoss, output::Output, regulariser::AnyRegulariser, space::Items, step::AnyStep};
+//! use okl::engine::head::{HeadParts, Rules};
+//! use okl::{kernel::Kernel, loss::AnyLoss, output::Output, regulariser::AnyRegulariser, basis::Items, step::AnyStep};
 //!
 //! struct Close;                                            // a kernel over whole numbers
 //! impl Kernel<i64> for Close {
@@ -38,21 +38,25 @@
 //!
 //! A block is cut into tiles whose kernel values come from one matrix product; nothing is decided at a tile's edge.
 
-use crate::ahead::Ahead;
-use crate::bank::Bank;
-use crate::budget::{Budget, Room};
-use crate::expansion::{Reading, Term};
+pub mod bank;
+mod evict;
+pub mod head;
+
+use crate::basis::Space;
+use crate::basis::block::Tile;
+use crate::basis::settled::Ahead;
+use crate::basis::terms::{NO_ID, Terms};
+use crate::coordinates::{Reading, Term};
+use crate::engine::bank::Bank;
+use crate::engine::evict::SceneScratch;
+use crate::engine::head::{Example, Head, HeadParts, Rules};
 use crate::gram::LANES;
-use crate::head::{self, Example, Head, HeadParts, Rules};
-use crate::kernel::Pair;
-use crate::loss::{Loss, Reads};
-use crate::output::Output;
-use crate::regulariser::{AnyRegulariser, Regulariser};
-use crate::room::SceneScratch;
-use crate::space::Space;
-use crate::step::StepSize;
-use crate::terms::{NO_ID, Terms};
-use crate::tile::Tile;
+use crate::parts::budget::{Budget, Room};
+use crate::parts::kernel::Pair;
+use crate::parts::loss::{Loss, Reads};
+use crate::parts::output::Output;
+use crate::parts::regulariser::{AnyRegulariser, Regulariser};
+use crate::parts::step::StepSize;
 
 /// Rows per matrix product. More rows reuse each panel more often; fewer keep the block's own values small.
 pub(crate) const TILE: usize = 32;

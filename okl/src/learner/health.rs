@@ -135,7 +135,7 @@ impl Health {
             examples: learner.examples(),
             skipped: learner.skipped(),
             ids_taken_over: learner.engine.terms.taken_over,
-            resting: learner.engine.bank().map_or(0, crate::bank::Bank::resting),
+            resting: learner.engine.bank().map_or(0, crate::engine::bank::Bank::resting),
             watched: clipped.examples,
             clipped_rows: clipped.rows,
             clipped_values: columns.iter().map(|c| c.values).sum(),

@@ -1,0 +1,226 @@
+//! Dense rows in the panels of the micro-kernel, under one or more kernels that share the inner products.
+
+use std::ops::Range;
+
+use crate::basis::Space;
+use crate::basis::block::{Tile, Values};
+use crate::gram::{self, Backend, LANES, Panels, Rows};
+use crate::parts::kernel::{DotKernel, Pair, TwoRows};
+
+/// Dense rows with their squared norms |x|², each computed by the one chain of [`gram::square`].
+#[derive(Clone, Copy, Debug)]
+pub struct Points<'a> {
+    /// The rows.
+    pub rows: Rows<'a>,
+    /// Their squared norms.
+    pub squares: &'a [f32],
+}
+
+/// f32 rows in panels under one or more kernels that share the inner products.
+#[derive(Clone, Debug)]
+pub struct Dense<K> {
+    kernels: Vec<K>,
+    panels: Panels,
+    squares: Vec<f32>,
+    backend: Backend,
+    /// k(x, x) of each kernel, where it is the same for all x.
+    diagonal: Option<Vec<f64>>,
+    pub(crate) threads: usize,
+    /// One or two centres taken out of the panels, and one between them.
+    scratch: [Vec<f32>; 3],
+}
+
+impl<K: DotKernel> Dense<K> {
+    /// No centres yet; `kernels` are the planes.
+    pub fn new(kernels: Vec<K>, features: usize, backend: Backend) -> Self {
+        let scratch = Default::default();
+        let invariant = kernels.iter().all(DotKernel::translation_invariant);
+        let diagonal = invariant.then(|| kernels.iter().map(|k| k.eval(0.0, 0.0, 0.0).into()).collect());
+        Dense { kernels, panels: Panels::new(features), squares: Vec::new(), backend, diagonal, threads: 1, scratch }
+    }
+
+    /// The same centres under some of the kernels.
+    pub(crate) fn under(&self, planes: Range<usize>) -> Self
+    where
+        K: Clone,
+    {
+        let diagonal = self.diagonal.as_ref().map(|values| values[planes.clone()].to_vec());
+        Dense { kernels: self.kernels[planes].to_vec(), diagonal, ..self.clone() }
+    }
+
+    fn diagonal_at(&self, xx: f32, out: &mut [f64]) {
+        match &self.diagonal {
+            Some(values) => out.copy_from_slice(values),
+            None => self.kernels.iter().zip(out).for_each(|(k, out)| *out = k.eval(xx, xx, xx).into()),
+        }
+    }
+
+    /// The kernels, one per plane.
+    pub fn kernels(&self) -> &[K] {
+        &self.kernels
+    }
+
+    /// The number of features.
+    pub fn features(&self) -> usize {
+        self.panels.dim()
+    }
+
+    /// More features; the centres are zero there.
+    pub fn widen(&mut self, features: usize) {
+        self.panels.widen(features);
+        self.scratch.iter_mut().filter(|x| !x.is_empty()).for_each(|x| x.resize(features, 0.0));
+    }
+
+    /// Values of rows against packed terms, under some of the kernels.
+    fn values(&self, kernels: &[K], threads: usize, rows: Points<'_>, terms: &Panels, squares: &[f32], out: Values<'_>) {
+        let Values { data: out, plane, stride } = out;
+        let Points { rows, squares: row_squares } = rows;
+        let run = |out: &mut [&mut [f32]]| {
+            gram::kernel_rows(self.backend, threads, kernels, rows, row_squares, terms, squares, out, stride)
+        };
+        match kernels.len() {
+            1 => run(&mut [out]),
+            _ if terms.slots() == 0 => {}
+            planes if planes <= FEW_PLANES => {
+                let mut of_planes: [&mut [f32]; FEW_PLANES] = std::array::from_fn(|_| &mut [][..]);
+                of_planes.iter_mut().zip(out.chunks_mut(plane)).for_each(|(to, plane)| *to = plane);
+                run(&mut of_planes[..planes])
+            }
+            planes => run(&mut out.chunks_mut(plane).take(planes).collect::<Vec<_>>()),
+        }
+    }
+
+    /// Copies the centre of a slot.
+    pub fn centre(&self, slot: usize, out: &mut [f32]) {
+        self.panels.get(slot, out);
+    }
+}
+
+impl<K: DotKernel> Space for Dense<K> {
+    type Rows<'a> = Points<'a>;
+
+    fn count(rows: Points<'_>) -> usize {
+        rows.squares.len()
+    }
+
+    fn range<'a>(rows: Self::Rows<'a>, from: usize, to: usize) -> Self::Rows<'a> {
+        Points { rows: rows.rows.range(from..to), squares: &rows.squares[from..to] }
+    }
+
+    fn planes(&self) -> usize {
+        self.kernels.len()
+    }
+
+    fn reserve(&mut self, slots: usize) {
+        self.panels.reserve(slots);
+        let slots = self.panels.slots();
+        self.scratch.iter_mut().filter(|_| slots > 0).for_each(|x| x.resize(self.panels.dim(), 0.0));
+        if slots > self.squares.len() {
+            self.squares.reserve_exact((slots - self.squares.len()).max(self.squares.len() / 32));
+            self.squares.resize(slots, 0.0);
+        }
+    }
+
+    fn put(&mut self, slot: usize, rows: Points<'_>, i: usize) {
+        self.panels.put(slot, rows.rows.row(i));
+        self.squares[slot] = rows.squares[i];
+    }
+
+    fn is(&mut self, slot: usize, rows: Points<'_>, i: usize) -> bool {
+        self.panels.get(slot, &mut self.scratch[0]);
+        self.scratch[0] == rows.rows.row(i)
+    }
+
+    fn against_terms(&self, rows: Points<'_>, _slots: usize, tile: &mut Tile) {
+        self.values(&self.kernels, self.threads, rows, &self.panels, &self.squares, tile.terms_mut());
+    }
+
+    fn among_rows(&self, rows: Points<'_>, tile: &mut Tile) {
+        let count = rows.squares.len();
+        for first in (0..count).step_by(LANES) {
+            let group = Self::range(rows, first, count.min(first + LANES));
+            let (packed, squares) = tile.pack(first / LANES, self.features());
+            (0..group.squares.len()).for_each(|i| packed.put(i, group.rows.row(i)));
+            squares[..group.squares.len()].copy_from_slice(group.squares);
+            // Only what lies at or below the diagonal.
+            for before in 0..=first / LANES {
+                let (packed, squares, out) = tile.own_mut(first, before);
+                self.values(&self.kernels, 1, group, packed, squares, out);
+            }
+        }
+    }
+
+    fn self_values(&self, rows: Points<'_>, i: usize, out: &mut [f64]) {
+        self.diagonal_at(rows.squares[i], out);
+    }
+
+    fn term_self_values(&self, slot: usize, out: &mut [f64]) {
+        self.diagonal_at(self.squares[slot], out);
+    }
+
+    fn diagonal(&self) -> Option<&[f64]> {
+        self.diagonal.as_deref()
+    }
+
+    fn term_row(&mut self, slot: usize, slots: usize, planes: Range<usize>, out: &mut [f32]) {
+        self.panels.get(slot, &mut self.scratch[0]);
+        let (rows, square) = (Rows::one(&self.scratch[0]), [self.squares[slot]]);
+        let out = Values { data: out, plane: slots, stride: slots };
+        let point = Points { rows, squares: &square };
+        self.values(&self.kernels[planes], self.threads, point, &self.panels, &self.squares, out);
+    }
+
+    fn pairs(&mut self, slot: usize, rows: Points<'_>, i: usize, out: &mut [Pair]) {
+        self.panels.get(slot, &mut self.scratch[0]);
+        let rows = TwoRows::new(rows.rows.row(i), &self.scratch[0]);
+        self.kernels.iter().zip(out).for_each(|(kernel, pair)| *pair = kernel.pair(&rows));
+    }
+
+    fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    fn blends(&self) -> bool {
+        self.kernels.iter().all(|k| k.gaussian_gamma().is_some())
+    }
+
+    fn blend(&mut self, into: usize, from: usize, h: f64, pairs: &mut [[Pair; 3]]) {
+        let [a, b, z] = &mut self.scratch;
+        self.panels.get(from, a);
+        self.panels.get(into, b);
+        let blend = |(a, b): (&f32, &f32)| (h * f64::from(*a) + (1.0 - h) * f64::from(*b)) as f32;
+        z.iter_mut().zip(a.iter().zip(&*b).map(blend)).for_each(|(z, between)| *z = between);
+        let zz = gram::square(z);
+        let rows = [TwoRows::new(a, b), TwoRows::new(a, z), TwoRows::new(b, z)];
+        for (kernel, pairs) in self.kernels.iter().zip(pairs) {
+            *pairs = rows.map(|rows| kernel.pair(&rows));
+        }
+        self.panels.put(into, z);
+        self.squares[into] = zz;
+    }
+
+    /// The chain of an inner product is symmetric, so the centre may stand where a row stands.
+    fn refresh(&mut self, slot: usize, tile: &mut Tile) {
+        self.panels.get(slot, &mut self.scratch[0]);
+        let (rows, square) = (Rows::one(&self.scratch[0]), [self.squares[slot]]);
+        let point = Points { rows, squares: &square };
+        let (packed, column) = tile.replaced(slot);
+        let plane = packed.len() * LANES;
+        column.resize(self.kernels.len() * plane, 0.0);
+        for (group, (packed, squares)) in packed.iter().enumerate() {
+            let out = Values { data: &mut column[group * LANES..], plane, stride: LANES };
+            self.values(&self.kernels, 1, point, packed, squares, out);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.panels.bytes() + self.squares.capacity() * size_of::<f32>()
+    }
+}
+
+/// Up to so many planes, their slices lie on the stack.
+const FEW_PLANES: usize = 64;
