@@ -8,7 +8,8 @@
 //! # Ok::<(), okl::Error>(())
 //! ```
 
-use crate::config::{Config, Member};
+use crate::config::Config;
+use crate::config::portfolio::HeadRule;
 use crate::engine::head::Average;
 use crate::error::{Error, Result};
 use crate::learner::batch::BLOCK;
@@ -67,12 +68,11 @@ impl Config {
 
     /// The number of functions that have a coefficient per term and output.
     fn functions(&self) -> usize {
-        let functions = |member: &Member| match (&member.step, member.average, self.average.given()) {
-            // An average beside its head's last hypothesis.
-            (_, Average::Exponential { .. }, None) => 1,
-            (step, average, _) => 1 + usize::from(average != Average::None) + usize::from(matches!(step, AnyStep::Smd { .. })),
+        let functions = |head: &HeadRule| {
+            let riders = [matches!(head.step, AnyStep::Smd { .. }), head.average != Average::None, head.beside.is_some()];
+            1 + riders.iter().filter(|rides| **rides).count()
         };
-        self.members().iter().map(functions).sum()
+        self.heads().iter().map(functions).sum()
     }
 
     /// A bound on the bytes that do not depend on the number of terms: 256 kB, the rows of a block and of the warm-up, the kernel

@@ -1,13 +1,11 @@
 //! What goes into a learner: rows, targets, weights, ids; checked whole before anything changes (law 6).
 
-use std::collections::HashMap;
 use std::fmt::Debug;
 use std::ops::Range;
 
 use crate::basis::terms::NO_ID;
-use crate::config::{Label, TargetScale};
+use crate::config::Label;
 use crate::error::{Error, ErrorKind, Result};
-use crate::parts::loss::Reads;
 
 /// The largest feature that is accepted: its square, summed over many features, still fits single precision.
 pub const LARGEST: f64 = 1e15;
@@ -201,7 +199,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn is_example(&self, i: usize) -> bool {
+    pub(crate) fn is_example(&self, i: usize) -> bool {
         self.known.is_none_or(|k| k[i]) && self.weights.is_none_or(|w| w[i] > 0.0)
     }
 
@@ -224,7 +222,7 @@ impl<'a> Batch<'a> {
         })
     }
 
-    fn check_lengths(&self) -> Result<()> {
+    pub(crate) fn check_lengths(&self) -> Result<()> {
         let rows = self.rows();
         let lengths = [
             ("known", self.known.map(<[bool]>::len)),
@@ -256,218 +254,4 @@ fn check_finite<T: Copy + Into<f64>>(x: &[T], first: usize, features: usize) -> 
     let hint = if found.is_finite() { " below 1e15; rescale this feature" } else { "" };
     let (row, column) = (first + at / features, (at % features).to_string());
     Err(ErrorKind::NotFinite { row, column, found, hint }.into())
-}
-
-/// The targets of a batch as the loop reads them: numbers, row by row.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Checked {
-    pub y: Vec<f64>,
-    pub width: usize,
-    pub known: Vec<bool>,
-    /// Classes named for the first time, in order, each with the row that names it.
-    pub new_classes: Vec<(usize, Label)>,
-    /// The row whose class takes over the positive sign: f is negated before it.
-    pub negated_at: Option<usize>,
-}
-
-impl Checked {
-    /// The positive class by the classes up to this row's; `classes` has those up to its block's.
-    pub fn positive_at(&self, row: usize, classes: &Classes) -> Option<usize> {
-        let first = self.new_classes.first().filter(|(_, name)| classes.names.first() == Some(name));
-        let unnamed = first.is_some_and(|(at, _)| row < *at);
-        let before = self.negated_at.is_some_and(|at| row < at);
-        classes.positive.filter(|_| !unnamed).map(|positive| if before { 0 } else { positive })
-    }
-}
-
-/// The names of classes, in order of appearance.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Classes {
-    pub names: Vec<Label>,
-    /// Were they given, so that others are errors?
-    pub fixed: bool,
-    /// Under a loss that reads a sign: the class whose scores are positive, once there is a class. Of two given ones the
-    /// second; of two that appear, the one that sorts last; a class that is alone.
-    pub positive: Option<usize>,
-    signs: bool,
-    index: HashMap<Label, usize>,
-}
-
-impl Classes {
-    pub fn new(given: Option<&[Label]>, reads: Reads) -> Self {
-        let mut classes = Classes { fixed: given.is_some(), signs: reads == Reads::Sign, ..Classes::default() };
-        classes.extend(given.unwrap_or(&[]));
-        classes
-    }
-
-    pub fn extend<'a>(&mut self, names: impl IntoIterator<Item = &'a Label>) {
-        for name in names {
-            self.positive = self.positive_with(self.names.len(), self.names.first(), name, self.positive);
-            self.index.insert(name.clone(), self.names.len());
-            self.names.push(name.clone());
-        }
-    }
-
-    /// The positive class once `name` is class number `index` beside `first`.
-    fn positive_with(&self, index: usize, first: Option<&Label>, name: &Label, before: Option<usize>) -> Option<usize> {
-        match (self.signs, first) {
-            (false, _) => None,
-            (true, None) => Some(0),
-            (true, Some(first)) if index == 1 && (self.fixed || name > first) => Some(1),
-            _ => before,
-        }
-    }
-
-    /// Are these the classes -1 and +1, or one of them, so that the numbers -1 and +1 name them?
-    fn are_signs(&self) -> bool {
-        !self.names.is_empty() && self.names.iter().all(is_sign)
-    }
-
-    pub fn index(&self, name: &Label) -> Option<usize> {
-        self.index.get(name).copied()
-    }
-}
-
-fn is_sign(label: &Label) -> bool {
-    matches!(label, Label::Int(-1 | 1))
-}
-
-/// What a learner knows before a batch comes.
-pub(crate) struct Known<'a> {
-    pub reads: Reads,
-    pub features: usize,
-    /// The number of outputs, once it is settled.
-    pub outputs: Option<usize>,
-    pub target_scale: &'a TargetScale,
-    pub classes: &'a Classes,
-    /// Have there been examples?
-    pub started: bool,
-}
-
-/// Checks everything about a batch that can be wrong; writes the targets as numbers.
-pub(crate) fn check(batch: &Batch<'_>, known: &Known<'_>, out: &mut Checked) -> Result<()> {
-    let Known { reads, features, classes, .. } = *known;
-    batch.check_rows(features)?;
-    batch.check_lengths()?;
-    let rows = batch.rows();
-    (out.width, out.negated_at) = (0, None);
-    out.new_classes.clear();
-    out.y.clear();
-    out.known.clear();
-    out.known.extend((0..rows).map(|i| batch.is_example(i)));
-    match (reads, batch.targets) {
-        (Reads::Nothing, targets) => check_ignored(targets, rows),
-        (_, Targets::None) => {
-            out.known.fill(false);
-            Ok(())
-        }
-        (Reads::Sign, Targets::Labels(labels)) if known.started && classes.names.is_empty() => {
-            check_numbers(&signs_of(labels, out)?, rows, known, out)
-        }
-        (Reads::Sign, Targets::Numbers(y)) if classes.are_signs() => {
-            check_numbers(y, rows, known, out)?;
-            let labels: Vec<Label> = y.iter().map(|y| Label::Int(*y as i64)).collect();
-            out.y.clear();
-            check_labels(&labels, reads, rows, classes, out)
-        }
-        (Reads::Sign, Targets::Numbers(_)) if !classes.names.is_empty() && !classes.fixed => {
-            Err(target_error(0, "numbers", format!("class labels: the rows before had the class {}", classes.names[0])))
-        }
-        (Reads::Sign | Reads::Class, Targets::Labels(labels)) => check_labels(labels, reads, rows, classes, out),
-        (Reads::Class, Targets::Numbers(_)) => Err(target_error(0, "numbers", "class labels")),
-        (_, Targets::Labels(_)) => Err(target_error(0, "class labels", "numbers: this is a loss for regression")),
-        (_, Targets::Numbers(y)) => check_numbers(y, rows, known, out),
-    }
-}
-
-/// A novelty loss reads no target; those that come with the rows must still belong to them.
-fn check_ignored(targets: Targets<'_>, rows: usize) -> Result<()> {
-    match targets {
-        Targets::Labels(labels) if labels.len() != rows => {
-            Err(Error::shape("labels", format!("{rows}, one per row (a novelty loss does not read them)"), labels.len()))
-        }
-        Targets::Numbers(y) if y.len() != y.len().checked_div(rows).unwrap_or(0).max(1) * rows => {
-            Err(Error::shape("targets", format!("{rows}, one per row (a novelty loss does not read them)"), y.len()))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn target_error(row: usize, found: impl Into<String>, expected: impl Into<String>) -> Error {
-    ErrorKind::Target { row, found: found.into(), expected: expected.into() }.into()
-}
-
-/// Labels for a learner that has learned numbers: the classes -1 and +1 are these numbers, others are errors.
-fn signs_of(labels: &[Label], out: &Checked) -> Result<Vec<f64>> {
-    let sign = |(row, label): (usize, &Label)| match label {
-        Label::Int(sign @ (-1 | 1)) => Ok(*sign as f64),
-        _ if !out.known.get(row).is_some_and(|known| *known) => Ok(0.0),
-        _ => Err(target_error(row, label.to_string(), "-1 or +1, as in the rows before")),
-    };
-    labels.iter().enumerate().map(sign).collect()
-}
-
-/// Writes the targets as they are learned.
-fn check_numbers(y: &[f64], rows: usize, known: &Known<'_>, out: &mut Checked) -> Result<()> {
-    let Known { reads, outputs, target_scale, .. } = *known;
-    let width = if reads == Reads::Vector { outputs.unwrap_or(y.len().checked_div(rows).unwrap_or(1).max(1)) } else { 1 };
-    if y.len() != rows * width {
-        return Err(Error::shape("targets", format!("{}, {width} per row", rows * width), y.len()));
-    }
-    for (row, y) in y.chunks_exact(width).enumerate().filter(|(row, _)| out.known[*row]) {
-        if let Some(column) = (0..width).find(|&o| !target_scale.learned(o, y[o]).is_finite()) {
-            let (found, column) = (y[column], format!("target {column}"));
-            let hint = match found.is_finite() {
-                true => " as target_scale makes it; leave the row out",
-                false => "; use `known` for a missing target",
-            };
-            return Err(ErrorKind::NotFinite { row, column, found, hint }.into());
-        }
-        if reads == Reads::Sign && y[0].abs() != 1.0 {
-            return Err(target_error(row, y[0].to_string(), "-1 or +1, or class labels"));
-        }
-    }
-    // No rows settle nothing.
-    out.width = if rows > 0 { width } else { 0 };
-    out.y.extend(y.iter().enumerate().map(|(i, y)| target_scale.learned(i % width, *y)));
-    Ok(())
-}
-
-/// A class exists from the row that names it, and is learned from there on. Under a sign, f is negated at the row whose class
-/// takes over the positive sign.
-fn check_labels(labels: &[Label], reads: Reads, rows: usize, classes: &Classes, out: &mut Checked) -> Result<()> {
-    if labels.len() != rows {
-        return Err(Error::shape("labels", format!("{rows}, one per row"), labels.len()));
-    }
-    let (old, mut positive) = (classes.names.len(), classes.positive);
-    for (row, label) in labels.iter().enumerate() {
-        if !out.known[row] {
-            out.y.push(0.0);
-            continue;
-        }
-        let new = || out.new_classes.iter().position(|(_, c)| c == label).map(|i| old + i);
-        let index = match classes.index(label).or_else(new) {
-            Some(index) => index,
-            None if classes.fixed => {
-                let names: Vec<String> = classes.names.iter().take(20).map(Label::to_string).collect();
-                return Err(target_error(row, label.to_string(), format!("one of the given classes: {}", names.join(", "))));
-            }
-            None => {
-                let index = old + out.new_classes.len();
-                let first = classes.names.first().or(out.new_classes.first().map(|(_, name)| name));
-                let after = classes.positive_with(index, first, label, positive);
-                out.negated_at = if index == 1 && after != positive { Some(row) } else { out.negated_at };
-                positive = after;
-                out.new_classes.push((row, label.clone()));
-                index
-            }
-        };
-        if reads == Reads::Sign && index > 1 {
-            return Err(target_error(row, label.to_string(), "one of two classes; use max_margin or softmax for more"));
-        }
-        let sign = if positive == Some(index) { 1.0 } else { -1.0 };
-        out.y.push(if reads == Reads::Sign { sign } else { index as f64 });
-    }
-    out.width = 1;
-    Ok(())
 }

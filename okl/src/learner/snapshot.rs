@@ -51,11 +51,12 @@ use crate::coordinates::Term;
 use crate::engine::head::Head;
 use crate::error::{Error, Result};
 use crate::gram::{self, Rows};
+use crate::learner::Learner;
 use crate::learner::batch::LARGEST;
 use crate::learner::health::Clipped;
 use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, HEAD, HEAD_OF_FORMAT, NO_MASS};
 use crate::learner::scaling::Frame;
-use crate::learner::{Learner, WarmUp};
+use crate::learner::warmup::WarmUp;
 use crate::parts::loss::{Loss, Reads};
 use crate::parts::output::Output;
 use crate::parts::step::AnyStep;
@@ -255,7 +256,7 @@ impl Learner {
         let file = File::open(bytes)?;
         let mut config = file.header.config.clone();
         if file.header.format == 1 {
-            config.rules_mut().into_iter().for_each(KernelRule::without_bank);
+            config.rules_mut().for_each(KernelRule::without_bank);
         }
         let built = config.check_loaded().and_then(|()| Learner::build(config));
         let mut learner = built.map_err(|e| Error::snapshot(e.to_string()))?;

@@ -1,0 +1,234 @@
+//! The one place where a configuration is refused, with the reason: whatever passes can be built and run.
+
+use crate::config::{Choice, Config, KernelRule, Member, Scale, Threshold};
+use crate::engine::head::Average;
+use crate::error::{Error, Result};
+use crate::learner::batch::LARGEST;
+use crate::parts::budget::BudgetRule;
+use crate::parts::kernel::DotKernel;
+use crate::parts::loss::{AnyLoss, Loss, Reads};
+use crate::parts::output::Output;
+use crate::parts::regulariser::AnyRegulariser;
+use crate::parts::step::AnyStep;
+
+impl Config {
+    /// Refuses what cannot work, with the reason.
+    pub fn check(&self) -> Result<()> {
+        self.check_loaded()?;
+        self.check_promises()
+    }
+
+    /// Refuses what no version accepted: a model file of an older version loads even if its settings are refused today.
+    pub(crate) fn check_loaded(&self) -> Result<()> {
+        let within = |field: &str, found: std::result::Result<(), String>| found.map_err(|reason| Error::config(field, reason));
+        within("loss", self.loss.check())?;
+        if let Choice::Given(step) = &self.step {
+            within("step", step.check())?;
+        }
+        within("budget", self.budget().check())?;
+        self.rules().try_for_each(KernelRule::check)?;
+        self.check_scalars()?;
+        self.check_output()?;
+        self.check_target_scale()?;
+        self.members().iter().try_for_each(|member| self.check_step(member))?;
+        self.check_budget()?;
+        self.check_novelty()
+    }
+
+    fn check_scalars(&self) -> Result<()> {
+        let refuse = |field: &str, reason: String| Err(Error::config(field, reason));
+        if let Some(lambda) = self.lambda.given().filter(|l| !(l.is_finite() && **l >= 0.0)) {
+            return refuse("lambda", format!("must be a finite number >= 0, found {lambda}"));
+        }
+        if let AnyRegulariser::Power { power } = self.regulariser
+            && !(power.is_finite() && power >= 1.0)
+        {
+            return refuse("regulariser", format!("power must be at least 1 for the regulariser to be convex, found {power}"));
+        }
+        if let Choice::Given(Average::Exponential { rate }) = self.average
+            && !(rate > 0.0 && rate < 1.0)
+        {
+            return refuse("average", format!("rate must be in (0, 1), found {rate}"));
+        }
+        if let Some(theta) = self.theta0 {
+            match self.loss.theta() {
+                None => return refuse("theta0", "this loss has no adaptive scalar".into()),
+                Some(range) if !(theta.is_finite() && theta >= range.least) => {
+                    return refuse("theta0", format!("must be a finite number >= {}, found {theta}", range.least));
+                }
+                _ => {}
+            }
+        }
+        if self.warmup == 0 || self.warmup > 1 << 16 {
+            return refuse("warmup", format!("must be between 1 and 65536 examples, found {}", self.warmup));
+        }
+        if let Scale::Fixed { shift, factor, limit } = &self.scale {
+            if limit.is_some_and(|l| !(l > 0.0 && l <= LARGEST)) {
+                return refuse("scale", "the limit of a fixed scale must be a number > 0".into());
+            }
+            if shift.len() != factor.len() || shift.iter().chain(factor).any(|v| !v.is_finite()) {
+                return refuse("scale", "fixed shift and factor must be finite and of one length".into());
+            }
+            if shift.is_empty() || factor.iter().any(|f| *f <= 0.0) {
+                return refuse("scale", "a fixed scale needs at least one feature, and every factor > 0".into());
+            }
+        }
+        Ok(())
+    }
+
+    fn check_output(&self) -> Result<()> {
+        let refuse = |field: &str, reason: &str| Err(Error::config(field, reason));
+        let reads = self.loss.reads();
+        if let Some(classes) = &self.classes {
+            let distinct: std::collections::HashSet<_> = classes.iter().collect();
+            if distinct.len() != classes.len() {
+                return refuse("classes", "a class is named twice");
+            }
+            match reads {
+                Reads::Class if classes.len() < 2 => return refuse("classes", "at least two classes are needed"),
+                Reads::Sign if classes.len() != 2 => {
+                    return refuse("classes", "this loss separates exactly two classes; use max_margin or softmax for more");
+                }
+                Reads::Number | Reads::Vector | Reads::Nothing => return refuse("classes", "this loss does not read classes"),
+                _ => {}
+            }
+        }
+        let Output::Separable(parts) = self.output()? else { return Ok(()) };
+        let Some(first) = parts.first() else { return refuse("operator", "a sum of operator kernels needs at least one part") };
+        if parts.iter().any(|j| j.size() != first.size()) {
+            return refuse("operator", "all parts must have the same number of outputs");
+        }
+        match reads {
+            Reads::Vector => Ok(()),
+            Reads::Class if self.classes.as_ref().is_some_and(|c| c.len() == first.size()) => Ok(()),
+            Reads::Class => refuse("operator", "with classes, an operator needs the list `classes`, one row and column each"),
+            _ if first.size() == 1 => Ok(()),
+            _ => refuse("operator", "this loss has one output; use squared, huber, epsilon, max_margin or softmax for several"),
+        }
+    }
+
+    fn check_target_scale(&self) -> Result<()> {
+        let Some(found) = self.target_scale.outputs() else { return Ok(()) };
+        let refuse = |reason: String| Err(Error::config("target_scale", reason));
+        self.target_scale.check()?;
+        let outputs = match (self.output()?, self.loss.reads()) {
+            (_, Reads::Sign | Reads::Class | Reads::Nothing) => {
+                return refuse("this loss does not read numbers, so there is nothing to scale: drop target_scale".into());
+            }
+            (_, Reads::Number) => 1,
+            (Output::Separable(parts), Reads::Vector) => parts[0].size(),
+            (Output::Identity | Output::Full, Reads::Vector) => found,
+        };
+        match found == outputs {
+            true => Ok(()),
+            false => refuse(format!("there are {outputs} outputs here, found shifts and factors for {found}")),
+        }
+    }
+
+    fn check_step(&self, Member { step, lambda, .. }: &Member) -> Result<()> {
+        let refuse = |field: &str, reason: String| Err(Error::config(field, reason));
+        if *lambda == 0.0 && matches!(step, AnyStep::Theorem2 {} | AnyStep::Pegasos { .. }) {
+            return refuse("step", "theorem2 and pegasos divide by lambda: give lambda > 0".into());
+        }
+        let (smd, square) = (matches!(step, AnyStep::Smd { .. }), self.regulariser == AnyRegulariser::Square);
+        if smd && (self.implicit || !square || self.allow_overshoot) {
+            return refuse("step", "smd follows the explicit step under the square regulariser with eta lambda < 1: drop implicit, regulariser or allow_overshoot".into());
+        }
+        if self.implicit {
+            return self.check_implicit();
+        }
+        let largest = step.largest(*lambda) * lambda;
+        if square && !self.proximal() && !self.allow_overshoot && largest >= 1.0 {
+            return refuse(
+                "step",
+                format!(
+                    "eta lambda = {largest} must stay below 1, or nothing of f survives a step: lower eta or lambda, or set allow_overshoot"
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_implicit(&self) -> Result<()> {
+        let refuse = |reason: &str| Err(Error::config("implicit", reason));
+        let output = self.output()?;
+        if self.regulariser != AnyRegulariser::Square {
+            return refuse("the proximal step is known for the square regulariser only");
+        }
+        if !output.projectable() {
+            return refuse("the proximal step needs one operator J; a sum of operator kernels has no common eigenvectors");
+        }
+        let outputs = output.single().map_or(1, |j| j.size());
+        match self.loss.can_prox(outputs, output.single().is_none()) {
+            true => Ok(()),
+            false => refuse(
+                "this loss has no proximal step here (the perceptron's never leaves f = 0; max_margin and softmax need J = I)",
+            ),
+        }
+    }
+
+    fn check_budget(&self) -> Result<()> {
+        let refuse = |reason: &str| Err(Error::config("budget", reason));
+        let rule = self.budget();
+        match rule {
+            BudgetRule::Merge { .. } | BudgetRule::Transfer { .. } if !self.single_kernel() => refuse(
+                "merging and transfer project one term onto another, which a sum of operator kernels does not allow: use window or age",
+            ),
+            BudgetRule::Merge { .. } if self.kernel.kernel(0).gaussian_gamma().is_none() => {
+                refuse("merge needs a Gaussian kernel, where a point between two centres can stand for both: use transfer")
+            }
+            BudgetRule::Forgetron { .. } => {
+                let textbook = self.loss == AnyLoss::Perceptron {}
+                    && self.step.given().is_none_or(|step| matches!(step, AnyStep::Constant { .. }))
+                    && self.lambda.given().is_none_or(|lambda| *lambda == 0.0)
+                    && self.operator.is_none();
+                if !self.kernel.kernel(0).translation_invariant() {
+                    refuse(
+                        "the Forgetron needs k(x, x) to be bounded: use a Gaussian kernel or another that depends on x - x' only",
+                    )
+                } else if textbook {
+                    Ok(())
+                } else {
+                    refuse("the Forgetron is a perceptron: it needs loss = perceptron, step = constant and lambda = 0")
+                }
+            }
+            BudgetRule::Olok { .. }
+                if self.lambda.given() == Some(&0.0)
+                    || self.step.given().is_some_and(|step| !matches!(step, AnyStep::InverseSqrt { .. })) =>
+            {
+                refuse("olok's truncation is stated for step = inverse_sqrt and lambda > 0")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses budgets that cannot keep what they promise.
+    fn check_promises(&self) -> Result<()> {
+        let refuse = |reason: &str| Err(Error::config("budget", reason));
+        match self.budget() {
+            BudgetRule::Certified { .. } if self.allow_overshoot => {
+                refuse("with allow_overshoot a step may enlarge what was dropped, so no limit can be kept: use window or age")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_novelty(&self) -> Result<()> {
+        let novelty = self.loss.reads() == Reads::Nothing;
+        if novelty && self.offset {
+            return Err(Error::config(
+                "offset",
+                "a novelty loss has no offset: b alone would satisfy it and nothing would be learned (N section 3)",
+            ));
+        }
+        if let Threshold::Tracker { speed } = self.threshold {
+            if !matches!(self.loss, AnyLoss::NuNovelty { .. }) {
+                return Err(Error::config("threshold", "the tracker serves loss = nu_novelty"));
+            }
+            if let Some(speed) = speed.filter(|speed| !(*speed > 0.0 && speed.is_finite())) {
+                return Err(Error::config("threshold", format!("speed must be a finite number > 0, found {speed}")));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! Who is in a bank: the steps, regularisers, widths and averages that run side by side where they are not given.
+
+use crate::config::kernel_rule::WIDTHS;
+use crate::config::{Choice, Config, KernelRule, OperatorRule};
+use crate::engine::head::Average;
+use crate::learner::scaling::FEW;
+use crate::parts::budget::BudgetRule;
+use crate::parts::kernel::AnyKernel;
+use crate::parts::loss::{Loss, Reads};
+use crate::parts::regulariser::AnyRegulariser;
+use crate::parts::step::AnyStep;
+
+/// What one voice of a learner runs with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    /// Its step size.
+    pub step: AnyStep,
+    /// Its regulariser.
+    pub lambda: f64,
+    /// Which of the kernel's widths.
+    pub width: usize,
+    /// Which of its hypotheses speak.
+    pub average: Average,
+}
+
+/// One head of a learner, and which of its hypotheses speak.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct HeadRule {
+    pub step: AnyStep,
+    pub lambda: f64,
+    /// Which of the kernel's widths.
+    pub width: usize,
+    /// The hypothesis that speaks.
+    pub average: Average,
+    /// An average that speaks beside it.
+    pub beside: Option<Average>,
+}
+
+/// A step and a regulariser, and the average beside them.
+#[derive(Clone)]
+struct Candidate {
+    step: AnyStep,
+    lambda: f64,
+    beside: Option<Average>,
+}
+
+/// What a bank runs where neither step nor regulariser is given. Averages: rate 0.001 for the decaying step, 0.01 for the large
+/// constant one, none for the small constant one.
+const CANDIDATES: [Candidate; 3] = [
+    Candidate {
+        step: AnyStep::Decay { eta: 2.0, tau: 1000.0 },
+        lambda: 1e-5,
+        beside: Some(Average::Exponential { rate: 0.001 }),
+    },
+    Candidate { step: AnyStep::Constant { eta: 2.0 }, lambda: 1e-5, beside: Some(Average::Exponential { rate: 0.01 }) },
+    Candidate { step: AnyStep::Constant { eta: 0.2 }, lambda: 1e-3, beside: None },
+];
+
+/// What is novel is told from its nearest neighbours: a narrow width.
+const NOVEL: f64 = 4.0;
+
+/// The regularisers of a bank whose step is given.
+const LAMBDAS: [f64; 3] = [1e-5, 1e-3, 1e-2];
+
+impl Config {
+    /// May several settings run side by side? A threshold, tube or scale that adapts belongs to one function, and some budgets
+    /// belong to one step.
+    pub(crate) fn banks(&self) -> bool {
+        let tied = matches!(self.budget(), BudgetRule::Olok { .. } | BudgetRule::Forgetron { .. });
+        self.loss.theta().is_none() && self.loss.reads() != Reads::Nothing && !tied
+    }
+
+    /// Do steps run side by side?
+    fn chooses_steps(&self) -> bool {
+        self.step == Choice::Auto && self.banks()
+    }
+
+    /// What speaks: one where everything is given, else a bank over what is not. Those of one head follow each other.
+    pub fn members(&self) -> Vec<Member> {
+        let voices = |HeadRule { step, lambda, width, average, beside }| {
+            let voice = move |average| Member { step: AnyStep::clone(&step), lambda, width, average };
+            std::iter::once(average).chain(beside).map(voice)
+        };
+        self.heads().into_iter().flat_map(voices).collect()
+    }
+
+    /// The heads, width by width.
+    pub(crate) fn heads(&self) -> Vec<HeadRule> {
+        let average = self.average.given().copied().unwrap_or(Average::None);
+        let candidates = self.candidates();
+        let of_width = |width| {
+            let head = move |Candidate { step, lambda, beside }| HeadRule { step, lambda, width, average, beside };
+            candidates.iter().cloned().map(head)
+        };
+        (0..self.widths()).flat_map(of_width).collect()
+    }
+
+    fn candidates(&self) -> Vec<Candidate> {
+        let alone = |step: &AnyStep, lambda: f64| Candidate { step: step.clone(), lambda, beside: None };
+        if !self.banks() {
+            let (step, lambda) = self.plain_pair();
+            return vec![alone(self.step.given().unwrap_or(&step), *self.lambda.given().unwrap_or(&lambda))];
+        }
+        match (&self.step, &self.lambda) {
+            (Choice::Given(step), Choice::Given(lambda)) => vec![alone(step, *lambda)],
+            (Choice::Auto, lambda) => {
+                let fitted = |Candidate { step, lambda: usual, beside }: &Candidate| Candidate {
+                    step: self.safe(step),
+                    lambda: *lambda.given().unwrap_or(usual),
+                    beside: beside.filter(|_| self.average == Choice::Auto),
+                };
+                CANDIDATES.iter().map(fitted).collect()
+            }
+            (Choice::Given(step), Choice::Auto) => {
+                let square = self.regulariser == AnyRegulariser::Square && !self.implicit && !self.allow_overshoot;
+                let possible = |l: &&f64| **l == LAMBDAS[0] || !square || step.largest(**l) * **l < 1.0;
+                LAMBDAS.iter().filter(possible).map(|lambda| alone(step, *lambda)).collect()
+            }
+        }
+    }
+
+    /// The step of a bank. A proximal step never overshoots. An explicit one does under a loss with unbounded gradients, and then f
+    /// grows without end: there it is normalised.
+    fn safe(&self, step: &AnyStep) -> AnyStep {
+        match *step {
+            _ if self.proximal() || self.loss.lipschitz().is_some() => step.clone(),
+            AnyStep::Constant { eta } => AnyStep::Normalised { eta, tau: None },
+            AnyStep::Decay { eta, tau } => AnyStep::Normalised { eta, tau: Some(tau) },
+            _ => step.clone(),
+        }
+    }
+
+    /// What stands in for a step and a regulariser that are not given where there is no bank.
+    fn plain_pair(&self) -> (AnyStep, f64) {
+        match self.budget() {
+            BudgetRule::Forgetron { .. } => (AnyStep::Constant { eta: 1.0 }, 0.0),
+            // nu holds the share of alerts; without it, what pulls f below the margin makes alerts.
+            _ if self.loss.nu().is_none() && self.loss.reads() == Reads::Nothing => (AnyStep::Constant { eta: 0.1 }, 1e-3),
+            _ if self.loss.reads() == Reads::Nothing => (AnyStep::Constant { eta: 0.1 }, 0.1),
+            _ => (AnyStep::InverseSqrt { eta: 0.5 }, 1e-3),
+        }
+    }
+
+    /// Automatic widths in units of the median heuristic's, for rows in which so many columns vary.
+    pub(crate) fn width_factors(&self, columns: usize) -> Vec<f64> {
+        // In few dimensions there is more to see between two rows.
+        let narrow = (FEW as f64 / columns.max(1) as f64).max(1.0);
+        match self.loss.reads() {
+            Reads::Nothing => vec![NOVEL],
+            _ if self.banks() => WIDTHS.map(|factor| narrow * factor).to_vec(),
+            _ => vec![narrow],
+        }
+    }
+
+    /// Is the step proximal?
+    pub(crate) fn proximal(&self) -> bool {
+        self.implicit || (self.chooses_steps() && self.check_implicit().is_ok())
+    }
+
+    /// Do scores start in the middle of the first targets, if there is a warm-up to see them? A step that is given starts at zero,
+    /// as in the papers.
+    pub(crate) fn starts_in_the_middle(&self) -> bool {
+        let numbers = matches!(self.loss.reads(), Reads::Number | Reads::Vector);
+        self.offset && numbers && self.chooses_steps()
+    }
+
+    /// How many widths run side by side.
+    fn widths(&self) -> usize {
+        if self.banks() { self.rules().map(KernelRule::widths).max().unwrap_or(1) } else { 1 }
+    }
+
+    /// Kernel values per pair of points and width.
+    pub(crate) fn planes(&self) -> usize {
+        if let Some(OperatorRule::Sum(parts)) = &self.operator { parts.len() } else { 1 }
+    }
+
+    /// The kernels of every plane, width by width.
+    pub(crate) fn kernels(&self) -> Vec<AnyKernel> {
+        (0..self.widths()).flat_map(|width| self.rules().map(move |k| k.kernel(width))).collect()
+    }
+
+    /// The settings of one head, everything given.
+    pub fn frozen(&self, member: &Member) -> Config {
+        let mut config = Config {
+            step: member.step.clone().into(),
+            lambda: member.lambda.into(),
+            implicit: self.proximal(),
+            budget: Some(self.budget()),
+            average: member.average.into(),
+            ..self.clone()
+        };
+        config.rules_mut().for_each(|k| *k = k.with_width(member.width));
+        config
+    }
+}

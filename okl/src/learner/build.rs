@@ -1,0 +1,120 @@
+//! From a configuration to a learner, f = 0.
+
+use crate::basis::Dense;
+use crate::certificate::Tracker;
+use crate::config::{Choice, Config, HeadRule, Scale, Threshold};
+use crate::engine::head::{Average, HeadParts, Rules};
+use crate::engine::{Engine, Parts};
+use crate::error::{Error, Result};
+use crate::gram::Backend;
+use crate::learner::check::Checked;
+use crate::learner::classes::Classes;
+use crate::learner::health::Clipped;
+use crate::learner::scaling::Frame;
+use crate::learner::warmup::WarmUp;
+use crate::learner::{FramedRows, Learner};
+use crate::parts::budget::{AnyBudget, BudgetRule};
+use crate::parts::kernel::AnyKernel;
+use crate::parts::loss::{AnyLoss, Loss, Reads};
+use crate::parts::output::Output;
+use crate::parts::step::AnyStep;
+
+/// The loop with the built-in parts.
+pub(crate) type DenseEngine = Engine<Dense<AnyKernel>, AnyLoss, AnyStep, AnyBudget>;
+
+impl Learner {
+    /// Checks the configuration and builds the learner, f = 0.
+    ///
+    /// # Errors
+    /// With the setting and the reason, if the configuration is refused; if `OKL_BACKEND` names a backend this machine lacks.
+    pub fn new(config: Config) -> Result<Self> {
+        config.check()?;
+        Self::build(config)
+    }
+
+    /// Builds the learner of a configuration that was checked.
+    pub(crate) fn build(mut config: Config) -> Result<Self> {
+        if matches!(config.threshold, Threshold::Tracker { .. })
+            && matches!(config.average, Choice::Auto | Choice::Given(Average::None))
+        {
+            config.average = Average::Exponential { rate: 1e-3 }.into();
+        }
+        if config.average == Choice::Auto && config.heads().iter().all(|head| head.beside.is_none()) {
+            config.average = Average::None.into();
+        }
+        if config.scale == Scale::Auto && !config.needs_scale() {
+            config.scale = Scale::None;
+        }
+        config.budget = Some(config.budget());
+        let (features, frame) = match &config.scale {
+            Scale::Fixed { shift, factor, limit } => {
+                (shift.len(), Frame { shift: shift.clone(), factor: factor.clone(), limit: *limit })
+            }
+            _ => (0, Frame::default()),
+        };
+        let engine = build_engine(&config, features)?;
+        let warm = config.needs_warmup().then(WarmUp::default);
+        let classes = Classes::new(config.classes.as_deref(), config.loss.reads());
+        let outputs_known = config.gives_outputs() || config.loss.reads() != Reads::Vector;
+        Ok(Learner {
+            config,
+            engine,
+            frame,
+            warm,
+            classes,
+            features,
+            outputs_known,
+            position: Vec::new(),
+            clipped: Clipped::default(),
+            threads: 1,
+            pool: None,
+            checked: Checked::default(),
+            rows: FramedRows::default(),
+            scores: Vec::new(),
+        })
+    }
+}
+
+pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngine> {
+    let backend = Backend::chosen().map_err(|reason| Error::config("OKL_BACKEND", reason))?;
+    let output = config.output()?;
+    let outputs = match (&output, config.loss.reads()) {
+        (Output::Separable(js), _) => js[0].size(),
+        (_, Reads::Class) => config.classes.as_ref().map_or(0, Vec::len),
+        _ => config.target_scale.outputs().unwrap_or(1),
+    };
+    let rule = config.budget();
+    let (heads, planes) = (config.heads(), config.planes());
+    let eta_lambda = heads[0].lambda * heads[0].step.largest(heads[0].lambda);
+    let head = |HeadRule { step, lambda, width, average, beside }| HeadParts {
+        step,
+        lambda,
+        plane: width * planes,
+        average: beside.unwrap_or(average),
+        both: beside.is_some(),
+    };
+    let mut engine = Engine::new(Parts {
+        space: Dense::new(config.kernels(), features, backend),
+        loss: config.loss.clone(),
+        budget: AnyBudget::new(rule.clone(), eta_lambda),
+        heads: heads.into_iter().map(head).collect(),
+        output,
+        outputs,
+        theta0: config.theta0,
+        rules: Rules {
+            regulariser: config.regulariser,
+            offset: config.offset,
+            implicit: config.proximal(),
+            allow_overshoot: config.allow_overshoot,
+            shrink: config.shrink,
+        },
+    });
+    if let Threshold::Tracker { speed } = config.threshold {
+        let scores = config.novelty_scores();
+        engine.heads.iter_mut().for_each(|h| h.tracker = Some(Tracker::new(speed, config.warmup, scores)));
+    }
+    if let Some(terms) = rule.capacity().filter(|_| matches!(rule, BudgetRule::Window { .. })) {
+        engine.heads.iter_mut().for_each(|h| h.expansion.reserve(terms.min(1 << 12)));
+    }
+    Ok(engine)
+}

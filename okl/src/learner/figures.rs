@@ -1,0 +1,162 @@
+//! What is known of a learner: counts, norms, bounds, centres and coefficients.
+
+use crate::basis::Dense;
+use crate::certificate::AlertRate;
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::engine::head::Head;
+use crate::learner::Learner;
+use crate::learner::health::Health;
+use crate::parts::budget::AnyBudget;
+use crate::parts::kernel::AnyKernel;
+use crate::parts::loss::{AnyLoss, Loss};
+use crate::parts::step::AnyStep;
+
+impl Learner {
+    /// The only head, or the leading one of a bank.
+    pub(super) fn head(&self) -> &Head<AnyStep> {
+        &self.engine.heads[self.engine.leader()]
+    }
+
+    /// The configuration; after the warm-up it holds the values that were found.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The loop and its state.
+    pub fn engine(&self) -> &Engine<Dense<AnyKernel>, AnyLoss, AnyStep, AnyBudget> {
+        &self.engine
+    }
+
+    /// The number of features; 0 before the first batch.
+    pub fn features(&self) -> usize {
+        self.features
+    }
+
+    /// Scores per row.
+    pub fn outputs(&self) -> usize {
+        self.head().offset().len()
+    }
+
+    /// Examples learned.
+    pub fn examples(&self) -> u64 {
+        self.engine.t
+    }
+
+    /// Steps that were not taken because they would have left a number beyond 1e150 (a coefficient, an offset, a score, a loss, |f|²), or
+    /// because a kernel value of the row was beyond single precision.
+    pub fn skipped(&self) -> u64 {
+        self.engine.skipped
+    }
+
+    /// What was not used as it was given: values clipped, steps not taken, members of a bank at rest.
+    pub fn health(&self) -> Health {
+        Health::of(self)
+    }
+
+    /// Live terms.
+    pub fn terms(&self) -> usize {
+        self.engine.terms.len()
+    }
+
+    /// The step size of the last step.
+    pub fn eta(&self) -> f64 {
+        self.head().eta
+    }
+
+    /// The margin, tube or scale that the loss adapts; with a `target_scale`, in the unit of the scaled targets.
+    pub fn theta(&self) -> f64 {
+        self.head().theta
+    }
+
+    /// The offset b of the engine; with a `target_scale`, in the unit of the scaled targets.
+    pub fn offset(&self) -> &[f64] {
+        &self.head().offset
+    }
+
+    /// |f|²: exact until a term is dropped, an upper bound after; exact under smd and where the regulariser is not the square.
+    pub fn norm2(&self) -> f64 {
+        self.head().norm2
+    }
+
+    /// A bound on |f_full - f|, f being the function that predicts and f_full what the same updates would have made of it with
+    /// nothing dropped (3.6); a bank's is the weighted sum of its members', and bounds |f_full(x) - f(x)| in units of sqrt k(x, x).
+    /// With a `target_scale` it is divided by the (smallest) factor: it then bounds scores in the unit of the targets.
+    pub fn truncation_error(&self) -> f64 {
+        let lost = |head: &Head<AnyStep>, averaged| if averaged { head.mean_truncation } else { head.truncation };
+        let lost: f64 = self.weighted_voices().map(|(weight, head, averaged)| weight * lost(head, averaged)).sum();
+        lost / self.config.target_scale.least_factor()
+    }
+
+    /// A bound on the regret against every u with |u| <= `norm`, |b_u| <= `offset` (E25); none where it does not hold. With
+    /// `shrink = on_update` the regulariser counts at updates only.
+    ///
+    /// A bank's is what it has lost more than one of its heads, plus that head's own bound, for the head where this is least;
+    /// u is then a function of that head's width, and its regulariser that head's.
+    pub fn regret_bound(&self, norm: f64, offset: f64) -> Option<f64> {
+        let Some(bank) = self.engine.bank() else { return self.head().regret.bound(norm, offset) };
+        // A head's bound is on the losses of its last hypotheses, not on those of their average.
+        let voices = self.engine.heads.iter().flat_map(|head| head.kinds().map(move |averaged| (head, averaged)));
+        let last = voices.zip(bank.losses()).filter(|((_, averaged), _)| !averaged);
+        let of_head =
+            |((head, _), loss): ((&Head<AnyStep>, bool), &f64)| Some(bank.loss() - loss + head.regret.bound(norm, offset)?);
+        last.filter_map(of_head).min_by(f64::total_cmp)
+    }
+
+    /// The rate of alerts (examples outside) and how far it can be from nu; none for losses without nu.
+    ///
+    /// It counts what moved the threshold: f_t against theta, or with a tracker the averaged score against its threshold.
+    pub fn alert_rate(&self) -> Option<AlertRate> {
+        let nu = self.config.loss.nu()?;
+        match &self.head().tracker {
+            Some(tracker) => tracker.certificate(nu),
+            None => self.head().rate.certificate(nu),
+        }
+    }
+
+    /// Is the warm-up still under way?
+    pub fn warming_up(&self) -> bool {
+        self.warm.is_some()
+    }
+
+    /// Bytes held for what grows with the number of terms (see [`Config::bytes_per_term`]), and for the kernel values among 32 rows.
+    pub fn bytes(&self) -> usize {
+        self.engine.bytes()
+    }
+
+    /// What whoever replays a stream left here; saved with the model.
+    pub fn position(&self) -> &[u8] {
+        &self.position
+    }
+
+    /// Leaves a note for whoever replays the stream.
+    pub fn set_position(&mut self, position: impl Into<Vec<u8>>) {
+        self.position = position.into();
+    }
+
+    /// The centres of the live terms in slot order, in the units of the data.
+    pub fn centres(&self) -> Vec<f64> {
+        let (mut centres, mut row) = (Vec::with_capacity(self.terms() * self.features), vec![0.0; self.features]);
+        for slot in self.engine.terms.live() {
+            self.engine.terms.space.centre(slot, &mut row);
+            centres.extend(self.frame.undo(&row));
+        }
+        centres
+    }
+
+    /// alpha of the live terms in slot order, `outputs` each; with a `target_scale`, in the unit of the scaled targets.
+    pub fn coefficients(&self) -> Vec<f64> {
+        let expansion = self.head().expansion();
+        self.engine.terms.live().flat_map(|slot| (0..self.outputs()).map(move |o| expansion.alpha(o, slot))).collect()
+    }
+
+    /// Shift and factor per feature: kernels see (x - shift) * factor. Empty where they see x itself.
+    pub fn frame(&self) -> (&[f64], &[f64]) {
+        (&self.frame.shift, &self.frame.factor)
+    }
+
+    /// The size at which `scale` cuts features in the frame off, if it does. Features in the frame are cut off at 1e15 in any case.
+    pub fn limit(&self) -> Option<f64> {
+        self.frame.limit
+    }
+}

@@ -1,0 +1,84 @@
+//! What runs side by side in a learner, and the one function that it predicts with.
+
+use crate::config::Member;
+use crate::engine::bank::Bank;
+use crate::engine::head::Head;
+use crate::error::{Error, Result};
+use crate::learner::Learner;
+use crate::learner::build::build_engine;
+use crate::parts::step::AnyStep;
+
+impl Learner {
+    /// How many widths the function that [`Learner::predict`] evaluates is a sum over: 1 but for a bank of several.
+    pub fn widths(&self) -> usize {
+        self.engine.terms.space.kernels().len() / self.config.planes()
+    }
+
+    /// The coefficients of the function that [`Learner::predict`] evaluates: alpha, or those of the average where there is one.
+    /// Width by width, each in slot order with `outputs` per term; the heads of a bank that share a width are added up.
+    ///
+    /// With a `target_scale` they are divided by its factors, so that they give scores in the unit of the targets. Where there is
+    /// an operator J they are not, because J comes first: the scores are then offset + (J sum_i k(x, x_i) a_i) / factor.
+    pub fn predicting_coefficients(&self) -> Vec<f64> {
+        let (terms, outputs) = (&self.engine.terms, self.outputs());
+        let size = terms.len() * outputs;
+        let mut sums = vec![0.0; self.widths() * size];
+        for (weight, head, averaged) in self.weighted_voices() {
+            let (expansion, first) = (head.expansion(), head.plane / self.config.planes() * size);
+            let at = |o, slot| expansion.mean(o, slot).filter(|_| averaged).unwrap_or_else(|| expansion.alpha(o, slot));
+            let values = terms.live().flat_map(|slot| (0..outputs).map(move |o| at(o, slot)));
+            sums[first..first + size].iter_mut().zip(values).for_each(|(sum, value)| *sum += weight * value);
+        }
+        if self.config.operator.is_none() && outputs > 0 {
+            sums.iter_mut().enumerate().for_each(|(i, sum)| *sum /= self.config.target_scale.factor(i % outputs));
+        }
+        sums
+    }
+
+    /// The offset that [`Learner::predict`] adds: b, or its average where there is one; in the unit of the targets.
+    pub fn predicting_offset(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.outputs()];
+        for (weight, head, averaged) in self.weighted_voices() {
+            let offset = if averaged { head.offset_mean() } else { head.offset() };
+            sums.iter_mut().zip(offset).for_each(|(sum, b)| *sum += weight * b);
+        }
+        self.config.target_scale.put_back(&mut sums);
+        sums
+    }
+
+    /// What speaks: its weight, its head, and whether it is the average.
+    pub(super) fn weighted_voices(&self) -> impl Iterator<Item = (f64, &Head<AnyStep>, bool)> {
+        let weight = |voice: usize| self.engine.bank().map_or(1.0, |bank| bank.weights()[voice]);
+        let voices = self.engine.heads.iter().flat_map(|head| head.kinds().map(move |averaged| (head, averaged)));
+        voices.enumerate().map(move |(voice, (head, averaged))| (weight(voice), head, averaged))
+    }
+
+    /// What runs side by side, with its weight, the heaviest first; one member of weight 1 where everything is given.
+    pub fn members(&self) -> Vec<(Member, f64)> {
+        let weights = self.weighted_voices().map(|(weight, ..)| weight);
+        let mut members: Vec<_> = self.config.members().into_iter().zip(weights).collect();
+        members.sort_by(|a, b| b.1.total_cmp(&a.1));
+        members
+    }
+
+    /// The plain learner that the leading member of a bank is: its settings given, its function as it stands.
+    ///
+    /// # Errors
+    /// While the warm-up is under way: its settings are not settled yet.
+    pub fn freeze(&self) -> Result<Learner> {
+        if self.warm.is_some() {
+            let reason = format!("not settled before {} examples: there have been {}", self.config.warmup, self.examples());
+            return Err(Error::config("warmup", reason));
+        }
+        let leader = self.engine.bank().map_or(0, Bank::leading_voice);
+        let config = self.config.frozen(&self.config.members()[leader]);
+        let (_, head, averaged) = self.weighted_voices().nth(leader).expect("one of them leads");
+        let (first, planes) = (head.plane, self.config.planes());
+        let space = self.engine.terms.space.under(first..first + planes);
+        let mut engine = build_engine(&config, self.features)?;
+        (engine.t, engine.skipped, engine.budget) = (self.engine.t, self.engine.skipped, self.engine.budget.clone());
+        engine.terms = self.engine.terms.with_space(space);
+        engine.heads = vec![head.alone(averaged)];
+        Ok(Learner { config, engine, ..self.clone() })
+    }
+}

@@ -1,0 +1,140 @@
+//! The warm-up: statistics of the first examples are provisional until `warmup` of them are there.
+//!
+//! At example 1, 2, 4, ... `warmup` the statistics (widths, scale, the middle of the targets) are recomputed from all examples so
+//! far and these are learned again, in order. Afterwards the statistics are frozen and stand in the configuration.
+
+use crate::basis::Space;
+use crate::basis::terms::NO_ID;
+use crate::config::{Anchor, Config, KernelRule, Scale};
+use crate::engine::Labels;
+use crate::learner::batch::Features;
+use crate::learner::build::build_engine;
+use crate::learner::scaling::{self, FAR, FEW, Frame, median_distance2};
+use crate::learner::{FramedRows, Learner, Part};
+use crate::parts::loss::{Loss, Reads};
+
+/// The examples so far, while statistics of the data are still provisional.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct WarmUp {
+    pub x: Vec<f64>,
+    pub y: Vec<f64>,
+    pub width: usize,
+    pub weights: Vec<f64>,
+    pub ids: Vec<u64>,
+}
+
+impl Learner {
+    pub(super) fn next_stop(&self, first: usize, known: &[bool]) -> usize {
+        let Some(warm) = &self.warm else { return known.len() };
+        let (count, limit) = (warm.weights.len(), self.config.warmup);
+        let stop = (count + 1).next_power_of_two().min(limit) - count;
+        let mut examples = (first..known.len()).filter(|&i| known[i]);
+        examples.nth(stop - 1).map_or(known.len(), |i| i + 1)
+    }
+
+    pub(super) fn remember(&mut self, part: &Part<'_>) {
+        let Some(warm) = self.warm.as_mut().filter(|_| part.known().contains(&true)) else { return };
+        let (d, width) = (self.features, part.checked.width);
+        warm.width = width;
+        for i in (0..part.rows.len()).filter(|&i| part.known()[i]) {
+            part.x.range(i * d..(i + 1) * d).append_to(&mut warm.x);
+            warm.y.extend_from_slice(&part.y()[i * width..(i + 1) * width]);
+            warm.weights.push(part.weights().map_or(1.0, |w| w[i]));
+            warm.ids.push(part.ids().map_or(NO_ID, |ids| ids[i]));
+        }
+        let count = warm.weights.len();
+        if count > 0 && (count.is_power_of_two() || count == self.config.warmup) {
+            self.relearn();
+        }
+    }
+
+    /// Recomputes the statistics from all examples so far and learns these again, in order; at the end they are frozen.
+    fn relearn(&mut self) {
+        let Some(warm) = self.warm.take() else { return };
+        let count = warm.weights.len();
+        let config = self.replay(&warm, count);
+        match count >= self.config.warmup {
+            true => self.config = config,
+            false => self.warm = Some(warm),
+        }
+    }
+
+    /// After loading, or with other signs: the statistics in force are those of the last recomputation, and follow from the rows
+    /// alone.
+    pub(crate) fn resume_warmup(&mut self) {
+        let Some(warm) = self.warm.take() else { return };
+        let count = warm.weights.len();
+        if count > 0 {
+            self.replay(&warm, 1 << count.ilog2());
+        }
+        self.warm = Some(warm);
+    }
+
+    /// Learns the examples of a warm-up under the statistics of the first `count` of them; returns the configuration that has them.
+    fn replay(&mut self, warm: &WarmUp, count: usize) -> Config {
+        let (mut config, first) = (self.config.clone(), &warm.x[..count * self.features]);
+        if config.needs_scale() {
+            self.frame = self.found_frame(first);
+            let Frame { shift, factor, limit } = self.frame.clone();
+            config.scale = Scale::Fixed { shift, factor, limit };
+        }
+        let mut framed = FramedRows::default();
+        let median = self.found_median(&mut config, first, &mut framed);
+        let factors = config.width_factors(scaling::ranges(first, self.features).len());
+        config.rules_mut().for_each(|k| k.set_auto(median, &factors));
+        self.rebuild(&config);
+        if config.starts_in_the_middle() {
+            let middles = scaling::middles(&warm.y[..count * warm.width], warm.width);
+            self.engine.heads.iter_mut().for_each(|head| head.offset.copy_from_slice(&middles));
+        }
+        let points = framed.fill(&self.frame, Features::Double(&warm.x), self.features, self.engine.terms.space.backend());
+        let ids = warm.ids.iter().any(|&id| id != NO_ID).then_some(warm.ids.as_slice());
+        let labels = Labels { y: &warm.y, width: warm.width, known: None, weights: Some(&warm.weights), ids };
+        self.engine.learn_block(points, &labels, |_, _| {});
+        config
+    }
+
+    /// The median squared distance of rows. Very small or large rows get another unit where kernels have none, because their squares
+    /// would leave single precision; the unit then stands in the configuration.
+    fn found_median(&mut self, config: &mut Config, rows: &[f64], framed: &mut FramedRows) -> f64 {
+        let backend = self.engine.terms.space.backend();
+        let in_units_of_the_data = self.config.scale == Scale::None;
+        if in_units_of_the_data {
+            self.frame.factor.fill(1.0);
+        }
+        framed.fill(&self.frame, Features::Double(rows), self.features, backend);
+        let median = median_distance2(&framed.x, self.features);
+        let unit = scaling::common_unit(median);
+        if unit == 1.0 || !in_units_of_the_data || !config.rules().all(KernelRule::has_no_unit) {
+            return median;
+        }
+        self.frame = self.frame.in_unit(unit, self.features);
+        let Frame { shift, factor, limit } = self.frame.clone();
+        config.scale = Scale::Fixed { shift, factor, limit };
+        framed.fill(&self.frame, Features::Double(rows), self.features, backend);
+        median_distance2(&framed.x, self.features)
+    }
+
+    /// `scale = standard` as these rows have it. With `auto`, columns that share one range go as far as they go, and many of them keep
+    /// their unit where kernels have none; of a few, each is a quantity of its own.
+    fn found_frame(&self, rows: &[f64]) -> Frame {
+        let frame = match self.config.anchor {
+            Anchor::First => Frame::standard(rows, self.features),
+            Anchor::None => Frame::sparse(rows, self.features),
+        };
+        let ranges = scaling::ranges(rows, self.features);
+        if self.config.scale == Scale::Auto && self.translation_invariant() && scaling::share_a_range(&ranges) {
+            return if ranges.len() > FEW { frame.in_units_of_the_data() } else { frame };
+        }
+        frame.limited(self.translation_invariant().then_some(FAR))
+    }
+
+    fn rebuild(&mut self, config: &Config) {
+        // A class exists from the row that names it, also when the row is learned again.
+        let outputs = if self.config.loss.reads() == Reads::Class { 0 } else { self.outputs() };
+        self.engine =
+            build_engine(config, self.features).expect("a checked configuration stays valid once its statistics are known");
+        self.engine.terms.space.threads = self.threads;
+        self.engine.heads.iter_mut().for_each(|h| h.add_outputs(outputs));
+    }
+}
