@@ -392,7 +392,7 @@ elementwise!(Matern52 { c, xx }, dot, yy => {
     (s * s).mul_add(1.0 / 3.0, 1.0 + s) * exp2(s * -std::f32::consts::LOG2_E)
 });
 elementwise!(RationalQuadratic { c, minus_alpha, xx }, dot, yy => {
-    exp2(minus_alpha * log2_1p(c * distance2(dot, xx, yy)))
+    exp2(minus_alpha * log2_1p_product(c, distance2(dot, xx, yy)))
 });
 elementwise!(Affine { gamma, coef0 }, dot, _ => gamma.mul_add(dot, coef0));
 elementwise!(Square {}, value, _ => value * value);
@@ -469,6 +469,14 @@ fn log2_1p(v: f32) -> f32 {
     let u = 1.0 + v;
     let lost = v - (u - 1.0);
     (lost / u).mul_add(std::f32::consts::LOG2_E, log2(u))
+}
+
+/// `log2(1 + c r2)`. Where `c r2` is beyond single precision this is `log2(c r2)`, computed from `2^-126 c r2`.
+#[inline(always)]
+fn log2_1p_product(c: f32, r2: f32) -> f32 {
+    let v = c * r2;
+    let (v, shift) = if v > 1e38 { (c * f32::MIN_POSITIVE * r2 - 1.0, 126.0) } else { (v, 0.0) };
+    log2_1p(v) + shift
 }
 
 /// `log2(u)` for normal `u > 0`, to about one unit in the last place, exactly 0 at 1.
@@ -617,6 +625,20 @@ mod tests {
             let most = if matches!(kernel, AnyKernel::Scaled { .. }) { 2.5 } else { 1.0 };
             assert_eq!(kernel.eval(4.0, 4.0, 4.0), most, "{kernel:?} of a row with itself");
             assert!(far.iter().all(|yy| (0.0..=most).contains(&kernel.eval(0.0, 0.0, *yy))), "{kernel:?}");
+        }
+    }
+
+    /// gamma r² / alpha is beyond single precision from r² = 1e18 on; the value is far from 0.
+    #[test]
+    fn a_rational_quadratic_kernel_is_its_formula_however_far_rows_are() {
+        for alpha in [0.01, 0.05, 0.2] {
+            let kernel = AnyKernel::RationalQuadratic { gamma: 5e19, alpha };
+            for r2 in (0..34).map(|i| 10f32.powi(i)) {
+                let exact = formula(&kernel, 0.0, f64::from(r2));
+                let error = (f64::from(kernel.eval(0.0, 0.0, r2)) - exact).abs();
+                // The roundings of the map, and of an exponent of alpha log(1 + gamma r² / alpha) <= 26.
+                assert!(error <= 26.0 * f64::from(f32::EPSILON) * exact, "alpha {alpha}, r² {r2}: off by {error} from {exact}");
+            }
         }
     }
 

@@ -7,10 +7,11 @@ use crate::case::{Case, Target};
 use crate::follow::{Failure, Run, Seen, Voice, fail, settled, truncation, within};
 use crate::kernels::U;
 use crate::losses::{loss, outside};
+use crate::norms::{norms, shrinking};
 use crate::points::{Function, norm};
 use crate::regret::Ledger;
 use crate::rng::Rng;
-use okl::regulariser::Regulariser;
+use crate::steps::{offsets, skips};
 
 /// Roundings of what is carried from term to term, in units of 2^-24 of sum |alpha| sqrt k over all updates.
 const CARRIED: f64 = 8.0;
@@ -45,34 +46,6 @@ pub fn check_deflated(case: &Case, deflate: f64) -> Result<(), Failure> {
     })
 }
 
-/// c = 1 - eta lambda omega'(|f|)/|f| with the true |f|, for the regularisers that ask for it.
-fn shrinking(run: &Run, seen: &Seen, t: usize) -> Result<(), Failure> {
-    let forgetron = matches!(run.config.budget(), BudgetRule::Forgetron { .. }); // shrinks f by a rule of its own
-    if !seen.learned || run.config.regulariser.is_square() || run.config.allow_overshoot || forgetron {
-        return Ok(());
-    }
-    for (h, shadow) in run.shadows.iter().enumerate().filter(|(h, _)| !run.rests(*h)) {
-        let head = &run.learner.engine().heads()[h];
-        let n = run.points.inner(&shadow.shape, &shadow.live, &shadow.live).max(0.0);
-        let slack = 2.0 * shadow.norm_slack + 1e-6 * n;
-        if n <= 4.0 * slack {
-            continue;
-        }
-        let keep = |n: f64| (1.0 - head.eta() * head.lambda() * run.config.regulariser.pull(n.sqrt())).max(0.0);
-        let (a, b) = (keep(n - slack), keep(n + slack));
-        let (found, alpha) = head.last_update();
-        let quiet = alpha.iter().all(|a| *a == 0.0);
-        if run.config.shrink == okl::engine::head::Shrink::OnUpdate && quiet {
-            continue;
-        }
-        if found < a.min(b) - 1e-6 || found > a.max(b) + 1e-6 {
-            let text = format!("head {h}: f shrinks by {found}, by the true |f| = {:e} it is {}", n.sqrt(), keep(n));
-            return fail("regulariser", t, text);
-        }
-    }
-    Ok(())
-}
-
 fn walk(case: &Case, run: &mut Run) -> Result<(), Failure> {
     let mut rng = Rng::new(case.seed ^ 0xa77a_c4ed);
     let mut alerts = Alerts::default();
@@ -81,13 +54,15 @@ fn walk(case: &Case, run: &mut Run) -> Result<(), Failure> {
     for t in 0..n {
         let skipped = run.learner.skipped();
         let weights = run.learner.engine().bank().map_or(vec![1.0], |bank| bank.weights().to_vec());
+        let before = run.before();
         let seen = run.step(t)?;
         scores(run, &seen, &weights, t)?;
-        shrinking(run, &seen, t)?;
-        skips(run, skipped, t)?;
+        shrinking(run, seen.learned, t)?;
+        skips(run, run.learner.skipped() > skipped, &before, &seen, t)?;
         alerts.count(run, &seen, t)?;
         ledger.count(run, &seen, t);
         run.follow(&seen);
+        offsets(run, t)?;
         standing(run, t)?;
         if n <= 30 || t + 1 == n || rng.chance(8.0 / n as f64) {
             functions(run, &mut rng, t)?;
@@ -119,25 +94,6 @@ fn scores(run: &Run, seen: &Seen, weights: &[f64], t: usize) -> Result<(), Failu
             t,
             format!("score {:?}, f(x) + b = {expected:?}, apart {apart:e}, rounding {slack:e}", seen.scores),
         );
-    }
-    Ok(())
-}
-
-/// A step is left out only where it would not be finite (|f|² from about 1e150 on, so that its products are): far from it, none is.
-fn skips(run: &Run, before: u64, t: usize) -> Result<(), Failure> {
-    if run.learner.skipped() == before || run.points.largest_diagonal() > 1e38 {
-        return Ok(());
-    }
-    let row = &run.case.rows[t];
-    let y = if let Target::Numbers(y) = &row.y { norm(y) } else { 1.0 };
-    let x = row.x.iter().fold(0.0f64, |a, v| a.max(v.abs()));
-    let least = run.shadows.iter().filter(|s| !s.resting).map(|s| s.history).fold(f64::INFINITY, f64::min);
-    if run.shadows.len() > 1 && least < 1e6 && y < 1e6 && row.weight < 1e6 && x < 1e4 {
-        return fail("bank stopped", t, format!("all heads skip a step, though the smallest has sum |alpha| sqrt k = {least:e}"));
-    }
-    let largest = run.shadows.iter().map(|s| s.history).fold(0.0, f64::max);
-    if largest * y.max(1.0) * row.weight.max(1.0) < 1e50 && x < 1e4 {
-        return fail("skipped", t, format!("a step was skipped; sum |alpha| sqrt k = {largest:e}, |y| = {y:e}, |x| = {x:e}"));
     }
     Ok(())
 }
@@ -342,43 +298,9 @@ fn full_score(run: &Run, voice: &Voice, point: usize, outputs: usize) -> Vec<f64
     let shadow = &run.shadows[voice.head];
     let f = if voice.mean { &shadow.full_mean } else { &shadow.full };
     let mut z = run.points.eval(&shadow.shape, f, point, outputs);
-    z.iter_mut().zip(&shadow.offset[usize::from(voice.mean)]).for_each(|(z, b)| *z += b);
+    let offset = if voice.mean { &shadow.offset[1] } else { &shadow.followed.0 };
+    z.iter_mut().zip(offset).for_each(|(z, b)| *z += b);
     z
-}
-
-/// |f|² is what it claims: exact until a drop, an upper bound after; exact under smd, as are <f, v> and |v|².
-fn norms(run: &Run, t: usize) -> Result<(), Failure> {
-    for (h, shadow) in run.shadows.iter().enumerate() {
-        let head = &run.learner.engine().heads()[h];
-        let true_norm = run.points.inner(&shadow.shape, &shadow.live, &shadow.live);
-        let kept = head.norm2();
-        let mass = run.points.mass(&shadow.shape, &shadow.live).max(shadow.history);
-        let slack = 2.0 * shadow.norm_slack + 1e-12 * mass * mass + 1e-6 * kept;
-        let exact = head.truncation_error() == 0.0 || run.under_smd() || !run.config.regulariser.is_square();
-        if !within(true_norm - slack, kept) || (exact && !within(kept, true_norm + slack)) {
-            let text = format!("head {h}: norm2 {kept:e}, by the Gram matrix {true_norm:e}, rounding {slack:e}, exact {exact}");
-            return fail("norm", t, text);
-        }
-        if run.under_smd() {
-            trace(run, h, &shadow.live, &shadow.live_trace, t)?;
-        }
-    }
-    Ok(())
-}
-
-fn trace(run: &Run, h: usize, f: &Function, v: &Function, t: usize) -> Result<(), Failure> {
-    let shadow = &run.shadows[h];
-    let head = &run.learner.engine().heads()[h];
-    let (fv, vv) = (run.points.inner(&shadow.shape, f, v), run.points.inner(&shadow.shape, v, v));
-    let (mf, mv) = (run.points.mass(&shadow.shape, f).max(shadow.history), run.points.mass(&shadow.shape, v));
-    let slack = |a: f64, b: f64| 1e-4 * a * b + 1e-300 + 40.0 * shadow.norm_slack;
-    if (head.trace_product() - fv).abs() > slack(mf, mv.max(mf))
-        || (head.trace_norm2() - vv).abs() > slack(mv.max(mf), mv.max(mf))
-    {
-        let text = format!("<f, v> {} against {fv}, |v|² {} against {vv}", head.trace_product(), head.trace_norm2());
-        return fail("trace", t, text);
-    }
-    Ok(())
 }
 
 impl Alerts {

@@ -3,10 +3,11 @@
 use okl::config::{Label, Member, OperatorRule};
 use okl::engine::head::{Average, Head};
 use okl::loss::{Loss, Reads};
-use okl::step::AnyStep;
+use okl::step::{AnyStep, StepSize};
 use okl::{Config, Learner};
 
 use crate::case::{Case, Row, Target};
+use crate::norms::{Both, Drift, Moved};
 use crate::points::{Function, Points, Shape, norm};
 
 /// What a run found: which check, and the figures.
@@ -70,8 +71,10 @@ pub struct Shadow {
     pub rested: bool,
     /// Does it rest now?
     pub resting: bool,
-    /// How far the norm that is kept may be from the true one by rounding.
-    pub norm_slack: f64,
+    /// How far the norms that are kept may be from the true ones by rounding.
+    pub drift: Drift,
+    /// The offset as its updates lead it, and how far rounding may take it from there.
+    pub followed: (Vec<f64>, f64),
 }
 
 /// What one row left behind.
@@ -110,6 +113,8 @@ pub struct Run<'a> {
     pub points: Points,
     /// One per head.
     pub shadows: Vec<Shadow>,
+    /// The step size of each head.
+    pub steps: Vec<AnyStep>,
     /// In the order of the bank's weights.
     pub voices: Vec<Voice>,
     /// What truncation errors are multiplied by, to see that a false one is found out.
@@ -145,7 +150,8 @@ impl<'a> Run<'a> {
         }
         let shadows = owners.iter().map(|member| Shadow::new(shape(&config, member), member.average)).collect();
         let points = Points::new(&kernels);
-        Ok(Self { case, config, learner, points, shadows, voices, deflate: 1.0 })
+        let steps = owners.iter().map(|member| member.step.clone()).collect();
+        Ok(Self { case, config, learner, points, shadows, steps, voices, deflate: 1.0 })
     }
 
     /// A row as the kernels see it.
@@ -213,9 +219,12 @@ impl<'a> Run<'a> {
 
     /// Moves the shadows by what the heads say they did, then reads what the engine holds.
     pub fn follow(&mut self, seen: &Seen) {
-        let t = self.learner.examples();
-        for (h, shadow) in self.shadows.iter_mut().enumerate() {
+        let (t, exact) = (self.learner.examples(), self.exact_norms());
+        for h in 0..self.shadows.len() {
             let head = &self.learner.engine().heads()[h];
+            let (live, mean, trace) = held(&self.learner, h, &mut self.points);
+            let by = self.offset_move(h);
+            let shadow = &mut self.shadows[h];
             shadow.resting = self.learner.engine().bank().is_some_and(|bank| bank.rests(h));
             if shadow.resting {
                 shadow.set_back();
@@ -223,16 +232,13 @@ impl<'a> Run<'a> {
                 shadow.average_scalars(t, seen.theta);
                 let (keep, alpha) = head.last_update();
                 shadow.advance(&self.points, t, keep, &alpha, seen.point);
+                let decay = self.steps[h].trace().unwrap_or(0.0);
+                let moved = Moved { keep, decay, alpha: &alpha, point: seen.point, exact };
+                let (old, new) = (Both(&shadow.live, &shadow.live_trace), Both(&live, &trace));
+                shadow.drift.step(&self.points, &shadow.shape, moved, old, new);
+                shadow.follow_offset(by, head.offset());
             }
-        }
-        let smd = self.under_smd();
-        for h in 0..self.shadows.len() {
-            let (live, mean, trace) = held(&self.learner, h, &mut self.points);
-            let shadow = &mut self.shadows[h];
-            if seen.learned && smd {
-                shadow.account_for_drops(&self.points, &live, seen.point);
-            }
-            let head = &self.learner.engine().heads()[h];
+            shadow.followed.0.resize(head.offset().len(), 0.0);
             (shadow.live, shadow.live_mean, shadow.live_trace) = (live, mean, trace);
             shadow.offset = [head.offset().to_vec(), head.offset_mean().to_vec()];
         }
@@ -302,7 +308,8 @@ impl Shadow {
             peak: 0.0,
             rested: false,
             resting: false,
-            norm_slack: 0.0,
+            drift: Drift::default(),
+            followed: (Vec::new(), 0.0),
         }
     }
 
@@ -316,7 +323,7 @@ impl Shadow {
         for f in [&mut self.full, &mut self.full_mean, &mut self.live, &mut self.live_mean, &mut self.live_trace] {
             f.scale(-1.0);
         }
-        self.offset.iter_mut().flatten().for_each(|b| *b = -*b);
+        self.offset.iter_mut().flatten().chain(&mut self.followed.0).for_each(|b| *b = -*b);
         self.means.0.iter_mut().for_each(|b| *b = -*b);
     }
 
@@ -339,7 +346,6 @@ impl Shadow {
 
     /// f <- keep f + k(x, .) alpha; before it, f enters its average.
     fn advance(&mut self, points: &Points, t: u64, keep: f64, alpha: &[f64], point: usize) {
-        let rounding = points.rounding(&self.shape, &self.live, point);
         let omega = self.omega(t);
         if omega > 0.0 {
             self.full_mean.scale(1.0 - omega);
@@ -351,20 +357,18 @@ impl Shadow {
         self.history = keep.abs() * self.history + size * reach;
         self.coefficients = keep.abs() * self.coefficients + size;
         self.peak = self.peak.max(self.history);
-        let own = size * size * reach * reach * points.diagonal_error(&self.shape, point);
-        self.norm_slack = keep * keep * self.norm_slack + 2.0 * keep.abs() * size * rounding + own;
     }
 
-    /// A drop takes f(x_i) from kernel values in single precision.
-    fn account_for_drops(&mut self, points: &Points, live: &Function, point: usize) {
-        let kept: Vec<bool> = live.0.iter().map(|a| !a.is_empty()).collect();
-        let gone = |i: usize| !kept.get(i).copied().unwrap_or(false);
-        let mut slack = 0.0;
-        for (i, a) in self.live.support().filter(|(i, _)| gone(*i) && *i != point) {
-            let rounding = points.rounding(&self.shape, &self.live, i) + points.rounding(&self.shape, live, i);
-            slack += 2.0 * norm(a) * rounding + 4e-7 * norm(a).powi(2) * points.reach(&self.shape, i).powi(2);
-        }
-        self.norm_slack += slack;
+    /// b moves by `by`, with a few roundings of double precision; where the move is not known, b is as the engine has it.
+    fn follow_offset(&mut self, by: Option<Vec<f64>>, kept: &[f64]) {
+        let (b, slack) = &mut self.followed;
+        let Some(by) = by else {
+            (*b, *slack) = (kept.to_vec(), 0.0);
+            return;
+        };
+        b.resize(by.len(), 0.0);
+        *slack += 4.0 * f64::EPSILON * (norm(b) + norm(&by));
+        b.iter_mut().zip(&by).for_each(|(b, by)| *b += by);
     }
 }
 

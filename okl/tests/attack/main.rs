@@ -8,12 +8,13 @@
 //! - does `certified:E` stay below E, `window:n` below n terms, `age:n` below n examples?
 //! - is the alert rate, counted here, within its bound of nu?
 //! - is the regret against functions chosen in hindsight at most what is certified, for heads and for a bank? (`regret`)
-//! - is |f|² what it claims: exact, or an upper bound after a drop? Does f shrink by the true |f|?
-//! - are scores f(x) + b of the terms held, and finite; are steps skipped only where they would not be finite?
+//! - is |f|² what it claims: exact, or an upper bound after a drop? Does f shrink by the true |f|? (`norms` derives the rounding.)
+//! - are scores f(x) + b of the terms held, and finite? Is b where its updates lead it? Are steps skipped only where they may leave
+//!   numbers beyond 1e150? (`steps`)
 //! - does `predict` say what `learn` says, and does bad input change nothing? (`insults`)
 //! - does the stream in other cuts, with a save and load in between, leave the same bytes? (`laws`)
 //!
-//! A case that fails is made small (`shrink`) and printed as a test that can be pasted.
+//! A case that fails is made small (`shrink`) and printed as a test that can be pasted. Cases that failed once are in `found`.
 //!
 //! `OKL_ATTACK_CASES` cases are run (a few hundred unless told), or as many as `OKL_ATTACK_SECONDS` allow, from `OKL_ATTACK_SEED` on;
 //! `make soak` does so for hours and appends to benchmarks/attack.md what it has run and found.
@@ -27,11 +28,13 @@ mod insults;
 mod kernels;
 mod laws;
 mod losses;
+mod norms;
 mod points;
 mod regret;
 mod rng;
 mod sharp;
 mod shrink;
+mod steps;
 mod stream;
 
 use std::collections::BTreeMap;

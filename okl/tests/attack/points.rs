@@ -59,7 +59,7 @@ pub struct Points {
     kernels: Vec<AnyKernel>,
     rows: Vec<Vec<f64>>,
     index: HashMap<Vec<u32>, usize>,
-    gram: Vec<Vec<Vec<f64>>>,
+    gram: Vec<Vec<Vec<Value>>>,
 }
 
 impl Points {
@@ -77,7 +77,7 @@ impl Points {
         let i = self.rows.len();
         self.rows.push(row.iter().map(|&v| f64::from(v)).collect());
         for (kernel, gram) in self.kernels.iter().zip(&mut self.gram) {
-            gram.push(self.rows.iter().map(|other| value(kernel, &Pair::of(&self.rows[i], other)).k).collect());
+            gram.push(self.rows.iter().map(|other| value(kernel, &Pair::of(&self.rows[i], other))).collect());
         }
         self.index.insert(key, i);
         i
@@ -90,12 +90,12 @@ impl Points {
 
     /// k_plane(x_i, x_j).
     pub fn k(&self, plane: usize, i: usize, j: usize) -> f64 {
-        if i >= j { self.gram[plane][i][j] } else { self.gram[plane][j][i] }
+        self.pair(plane, i, j).k
     }
 
     /// The value of a pair with its error in single precision.
     pub fn pair(&self, plane: usize, i: usize, j: usize) -> Value {
-        value(&self.kernels[plane], &Pair::of(&self.rows[i], &self.rows[j]))
+        if i >= j { self.gram[plane][i][j] } else { self.gram[plane][j][i] }
     }
 
     /// f(x_at).
@@ -167,7 +167,7 @@ impl Points {
 
     /// The largest k(x, x) of all points and planes.
     pub fn largest_diagonal(&self) -> f64 {
-        (0..self.rows.len()).flat_map(|i| self.gram.iter().map(move |g| g[i][i])).fold(0.0, f64::max)
+        (0..self.rows.len()).flat_map(|i| self.gram.iter().map(move |g| g[i][i].k)).fold(0.0, f64::max)
     }
 
     /// The relative error of k(x_i, x_i) in single precision.

@@ -55,8 +55,7 @@ impl Ledger {
             let z = run.score(&Voice { head: h, mean: false }, seen.point, outputs);
             self.losses[h] += weight * loss_of(run, seen, &z, seen.theta);
             let rounding = run.score_rounding(&Voice { head: h, mean: false }, seen.point);
-            let slope = steepest(run, seen, &z);
-            self.roundings[h] += weight * rounding * (slope + rounding);
+            self.roundings[h] += weight * loss_rounding(|z| loss_of(run, seen, z, seen.theta), &z, rounding);
             let head = &run.learner.engine().heads()[h];
             let quiet = head.last_update().1.iter().all(|a| *a == 0.0);
             if run.config.shrink == Shrink::OnUpdate && quiet {
@@ -224,17 +223,19 @@ impl Ledger {
     }
 }
 
-/// How much a loss changes at most per unit of the score. Losses are convex: within h, the differences over h to both sides bound it,
-/// also at a kink, where the gradient may be 0.
-fn steepest(run: &Run, seen: &Seen, z: &[f64]) -> f64 {
-    let step = 1e-6 * norm(z).max(1.0);
-    let here = loss_of(run, seen, z, seen.theta);
-    let slope = |i: usize, by: f64| {
+/// How far the loss at a score within `rounding` of z may be from the loss at z.
+///
+/// Losses are convex in z. So l(z) - l(z + d) <= l(z - d) - l(z), and over a ball around z the difference is largest at its edge: at
+/// most the largest l(z + d) - l(z) over the corners d = +- sqrt(n) rounding e_i, whose hull holds the ball. No slope at z bounds it: a
+/// kink may lie between z and z + d.
+pub fn loss_rounding(loss: impl Fn(&[f64]) -> f64, z: &[f64], rounding: f64) -> f64 {
+    let (far, here) = (rounding * (z.len() as f64).sqrt(), loss(z));
+    let at = |i: usize, by: f64| {
         let mut moved = z.to_vec();
         moved[i] += by;
-        (loss_of(run, seen, &moved, seen.theta) - here).abs() / step
+        loss(&moved) - here
     };
-    norm(&(0..z.len()).map(|i| slope(i, step).max(slope(i, -step)).min(1e200)).collect::<Vec<_>>())
+    (0..z.len()).map(|i| at(i, far).max(at(i, -far))).fold(0.0, f64::max).min(1e200)
 }
 
 /// The gradient of the loss by differences, cut off where it is large.

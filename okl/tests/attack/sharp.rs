@@ -7,8 +7,12 @@ use okl::{Batch, Config, Learner};
 
 use crate::case::{Case, Row, Target};
 use crate::checks::check_deflated;
+use crate::follow::Run;
 use crate::kernels::{Pair, U, value};
+use crate::norms::norms;
+use crate::regret::loss_rounding;
 use crate::rng::Rng;
+use crate::steps::{offsets, skips};
 
 fn row(x: f64, y: f64) -> Row {
     Row { x: vec![x], y: Target::Numbers(vec![y]), known: true, weight: 1.0, id: 0 }
@@ -67,6 +71,89 @@ fn the_rounding_of_kernel_values_is_bounded_and_met() {
         assert!(closest > 0.05, "{kernel:?}: the bound is never approached ({closest})");
         assert!(largest_c < 1000.0, "{kernel:?}: c = {largest_c} says little");
     }
+}
+
+/// A step that is left out without need is found out.
+#[test]
+fn a_needless_skip_is_found_out() {
+    let settings =
+        [("kernel", "\"gaussian:1\""), ("loss", "\"squared\""), ("step", "\"smd\""), ("lambda", "0.01"), ("offset", "true")];
+    let case = case(&settings, vec![row(0.0, 1.0), row(1.5, -1.0), row(-1.5, -1.0)]);
+    let mut run = Run::start(&case, case.config().unwrap()).unwrap();
+    for t in 0..3 {
+        let before = run.before();
+        let seen = run.step(t).unwrap();
+        skips(&run, false, &before, &seen, t).unwrap();
+        assert_eq!(skips(&run, true, &before, &seen, t).unwrap_err().check, "skipped");
+        run.follow(&seen);
+    }
+}
+
+/// An offset that is off by a millionth is found out.
+#[test]
+fn a_wrong_offset_is_found_out() {
+    let settings = [
+        ("kernel", "\"gaussian:1\""),
+        ("loss", "\"hinge\""),
+        ("step", "\"constant:0.5\""),
+        ("lambda", "0.01"),
+        ("offset", "true"),
+    ];
+    let case = case(&settings, vec![row(0.0, 1.0), row(1.5, -1.0)]);
+    let mut run = Run::start(&case, case.config().unwrap()).unwrap();
+    let seen = run.step(0).unwrap();
+    run.follow(&seen);
+    offsets(&run, 0).unwrap();
+    run.shadows[0].followed.0[0] += 1e-6;
+    assert_eq!(offsets(&run, 0).unwrap_err().check, "offset");
+}
+
+/// The rounding that |f|², <f, v> and |v|² are allowed is at most ten thousand times what they have: a relative error of 1e-4 is found
+/// out, though terms come and go.
+#[test]
+fn the_drift_of_norms_is_bounded_and_met() {
+    let settings = [
+        ("kernel", "\"gaussian:0.5\""),
+        ("loss", "\"squared\""),
+        ("step", "\"smd:eta=0.3,mu=0.01,decay=0.9\""),
+        ("lambda", "0.01"),
+        ("budget", "\"window:5\""),
+    ];
+    let mut rng = Rng::new(11);
+    let rows = (0..60).map(|_| row(f64::from(rng.normal() as f32), rng.normal())).collect();
+    let case = case(&settings, rows);
+    let mut run = Run::start(&case, case.config().unwrap()).unwrap();
+    let mut closest = 0.0f64;
+    for t in 0..60 {
+        let seen = run.step(t).unwrap();
+        run.follow(&seen);
+        norms(&run, t).unwrap();
+        let (head, shadow) = (&run.learner.engine().heads()[0], &run.shadows[0]);
+        let n = run.points.inner(&shadow.shape, &shadow.live, &shadow.live);
+        assert!(shadow.drift.norm2 < 1e-4 * n.max(1.0), "row {t}: {:e} of {n}", shadow.drift.norm2);
+        closest = closest.max((head.norm2() - n).abs() / shadow.drift.norm2);
+    }
+    assert!(closest > 1e-4, "the bound is never approached ({closest})");
+}
+
+/// The loss of a score that is known up to a rounding: a kink within it counts, and the bound is met by a loss with a slope.
+#[test]
+fn the_rounding_of_a_loss_is_bounded_and_met() {
+    let tube = |z: &[f64]| (z.iter().map(|v| v * v).sum::<f64>().sqrt() - 0.5).max(0.0);
+    assert_eq!(loss_rounding(tube, &[0.4], 0.05), 0.0);
+    assert!((loss_rounding(tube, &[0.4], 0.3) - 0.2).abs() < 1e-12);
+    let mut rng = Rng::new(12);
+    let mut closest = 0.0f64;
+    for _ in 0..2000 {
+        let z: Vec<f64> = (0..3).map(|_| rng.normal()).collect();
+        let by: Vec<f64> = (0..3).map(|_| 0.1 * rng.normal()).collect();
+        let moved: Vec<f64> = z.iter().zip(&by).map(|(z, by)| z + by).collect();
+        let size = by.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let (found, bound) = ((tube(&moved) - tube(&z)).abs(), loss_rounding(tube, &z, size));
+        assert!(found <= bound + 1e-15, "{z:?} to {moved:?}: {found} beyond {bound}");
+        closest = closest.max(found / bound.max(1e-9));
+    }
+    assert!(closest > 0.5, "the bound is never approached ({closest})");
 }
 
 /// What `bytes` and `bytes_per_term` say agrees within 5 % where a budget is full.

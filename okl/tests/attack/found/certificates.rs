@@ -1,0 +1,119 @@
+//! Truncation errors, `certified:E`, regret, alert rates, ids.
+
+use super::{Found, NONE};
+
+pub(super) const LIST: &[Found] = &[
+    Found {
+        name: "the Forgetron's shrink is a loss, too",
+        settings: &[
+            ("loss", "\"perceptron\""),
+            ("kernel", "\"gaussian:1\""),
+            ("step", "\"constant:0.5\""),
+            ("lambda", "0.0"),
+            ("budget", "\"forgetron:1\""),
+        ],
+        x: &[0.2, -0.2],
+        y: &[1.0, -1.0],
+        ..NONE
+    },
+    Found {
+        name: "a bank's regret is over the losses of heads, not of voices",
+        settings: &[
+            ("loss", "\"perceptron\""),
+            ("kernel", "\"gaussian:0.01\""),
+            ("lambda", "0.008"),
+            ("budget", "\"window:1\""),
+            ("warmup", "2"),
+        ],
+        x: &[1000.0, 1000.0],
+        y: &[1.0, -1.0],
+        ..NONE
+    },
+    Found {
+        name: "certified is certified for every head",
+        settings: &[
+            ("loss", "\"hinge\""),
+            ("kernel", "\"gaussian:1\""),
+            ("step", "\"pegasos:10\""),
+            ("offset", "true"),
+            ("budget", "\"certified:0.0001\""),
+        ],
+        x: &[-900.0, 1000.0, -400.0],
+        y: &[1.0, -1.0, 1.0],
+        ..NONE
+    },
+    Found {
+        name: "what a transfer loses of rows that are nearly equal",
+        settings: &[
+            ("loss", "\"hinge\""),
+            ("kernel", "\"gaussian:1.6487063502375348\""),
+            ("anchor", "\"none\""),
+            ("step", "\"constant:0.5\""),
+            ("lambda", "0.1"),
+            ("budget", "\"transfer:1\""),
+        ],
+        x: &[1.0, 1.0001, 1.0002],
+        y: &[1.0, -1.0, 1.0],
+        ..NONE
+    },
+    Found {
+        name: "a threshold that leaves the range of numbers by a large weight",
+        settings: &[
+            ("loss", "\"nu_novelty:0.9\""),
+            ("kernel", "\"gaussian:0.76\""),
+            ("step", "\"constant:0.3378431156475594\""),
+            ("lambda", "0.01514442884338166"),
+            ("threshold", "\"tracker:0.5\""),
+            ("budget", "\"window:1\""),
+            ("warmup", "4"),
+        ],
+        x: &[-5.0, -4.0, 3.0, -1.0, 1.0, -7.0],
+        weights: &[1.0, 0.16, 2.6, 1.07, 10000.0, 10000.0],
+        ..NONE
+    },
+    Found {
+        name: "a tiny weight leaves digits to the bound of the rate",
+        settings: &[
+            ("loss", "\"nu_epsilon:0.05\""),
+            ("kernel", "\"linear\""),
+            ("step", "\"constant:0.039\""),
+            ("lambda", "0.0007"),
+            ("theta0", "1.2206782280917372"),
+            ("scale", "\"none\""),
+        ],
+        x: &[1.0],
+        y: &[5.0],
+        weights: &[1e-9],
+        ..NONE
+    },
+    Found {
+        name: "an id is taken over by another row",
+        settings: &[
+            ("loss", "\"hinge\""),
+            ("kernel", "\"gaussian:1\""),
+            ("step", "\"constant:0.5\""),
+            ("lambda", "0.1"),
+            ("budget", "\"window:1\""),
+        ],
+        x: &[0.0, 1.0, 2.0, 2.0],
+        y: &[1.0, -1.0, 1.0, 1.0],
+        ids: &[7, 8, 7, 7],
+        ..NONE
+    },
+    Found {
+        name: "a transfer between rows of very different sizes under a polynomial kernel",
+        settings: &[
+            ("loss", "\"absolute\""),
+            ("kernel", "{\"polynomial\": {\"degree\": 3, \"gamma\": 0.9, \"coef0\": 0}}"),
+            ("anchor", "\"none\""),
+            ("scale", "\"none\""),
+            ("step", "\"constant:0.148\""),
+            ("lambda", "0.0275"),
+            ("offset", "true"),
+            ("budget", "\"transfer:5\""),
+        ],
+        x: &[-1.1417751, -0.8344748, -0.83256245, -0.7379524, -0.02819656, 0.0021104647],
+        y: &[0.52, -0.0078, -0.037, -0.38, 0.72, 0.71],
+        ..NONE
+    },
+];
