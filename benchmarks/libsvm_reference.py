@@ -1,9 +1,9 @@
-"""The batch reference of `okl reproduce budgets`: LIBSVM, C and gamma chosen on a fifth of the training set.
+"""The batch reference of `okl-papers budgets`: LIBSVM, C and gamma chosen on a fifth of the training set.
 
     pip install libsvm-official
     python benchmarks/libsvm_reference.py DIR [usps|ijcnn1|a9a ...]
 
-DIR has the files that `okl reproduce budgets` names. The rows held out for the choice are those that okl holds out in its first
+DIR has the files that `okl-papers budgets` names. The rows held out for the choice are those that okl holds out in its first
 turn. Settings that are equally good there are all tried on the test set; the record takes the best of them, in LIBSVM's favour.
 One line per run, with the seconds of learning.
 """

@@ -3,7 +3,7 @@
     python benchmarks/other_streams.py          # in the environment of `make bench`; three minutes of one core
 
 Columns are numbers; text becomes its order of appearance. Binary: hinge; classes: max_margin; numbers: squared. Everyone has an
-offset and 500 terms. The grid is that of `okl reproduce auto`, with explicit and with proximal steps.
+offset and 500 terms. The grid is that of `okl-papers auto`, with explicit and with proximal steps.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ use crate::args::{Cli, Command, Export, ExportTo};
 use crate::clash::{self, Named};
 use crate::table::{is_closed_pipe, note};
 use crate::usage::{Usage, usage};
-use crate::{demo, export, freeze, input, learn, predict, reproduce, signals, store, words};
+use crate::{demo, export, freeze, input, learn, predict, signals, store, words};
 
 static ARGUMENTS: Mutex<Vec<OsString>> = Mutex::new(Vec::new());
 
@@ -25,7 +25,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let typed: Vec<OsString> = arguments.into_iter().collect();
     ARGUMENTS.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&typed);
     let status = match Cli::try_parse_from(typed) {
-        Ok(cli) => run_parsed(&cli),
+        Ok(cli) => supervise("okl", || execute(&cli)),
         // Help and the version are asked for in the same way; clap knows where each of them is written.
         Err(answer) => {
             let _ = answer.print();
@@ -37,13 +37,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     status
 }
 
-fn run_parsed(cli: &Cli) -> u8 {
+/// Runs the work of a command while signals are listened to. Returns the exit status; an error goes to standard error, after the
+/// name of the program.
+pub fn supervise(program: &str, work: impl FnOnce() -> anyhow::Result<u8>) -> u8 {
     signals::listen();
-    match execute(cli) {
+    match work() {
         Ok(status) => status,
         Err(error) if is_closed_pipe(&error) => 0,
         Err(error) => {
-            complain(&format!("okl: {error:#}"));
+            complain(&format!("{program}: {error:#}"));
             if is_usage(&error) { 2 } else { 1 }
         }
     }
@@ -62,7 +64,6 @@ fn execute(cli: &Cli) -> anyhow::Result<u8> {
         Command::Inspect(args) => words::inspect(args).map(|()| false)?,
         Command::Freeze(args) => freeze::freeze(args).map(|()| false)?,
         Command::Export(args) => export_model(args).map(|()| false)?,
-        Command::Reproduce(args) => reproduce::reproduce(args)?,
         Command::Completions { shell } => print(completions(*shell)).map(|()| false)?,
         Command::Man { command } => print(manual(command.as_deref())?).map(|()| false)?,
     };

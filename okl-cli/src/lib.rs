@@ -20,7 +20,6 @@ pub mod predict;
 pub mod predictions;
 pub mod random;
 pub mod report;
-pub mod reproduce;
 pub mod run;
 pub mod scoring;
 pub mod settings;

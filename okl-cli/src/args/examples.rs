@@ -44,5 +44,3 @@ pub(super) const EXPORT: &str = after_help! {
     "okl export m.okl --to onnx -o m.onnx"
     "okl export m.okl --to json -o -"
 };
-
-pub(super) const REPRODUCE: &str = after_help! { "okl reproduce" };

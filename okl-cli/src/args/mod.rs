@@ -35,7 +35,7 @@ pub fn all_names(given: &[Names]) -> Vec<String> {
 
 mod examples;
 
-use examples::{DEMO, EXPORT, FREEZE, INSPECT, LEARN, OKL, PREDICT, REPRODUCE};
+use examples::{DEMO, EXPORT, FREEZE, INSPECT, LEARN, OKL, PREDICT};
 
 /// Online kernel learning: exact, one example at a time, in bounded memory.
 #[derive(Parser, Debug)]
@@ -67,9 +67,6 @@ pub enum Command {
     /// A model in another program's format
     #[command(after_help = EXPORT)]
     Export(Export),
-    /// An experiment of the papers, as one HTML page beside what the paper reports; without a name: which there are
-    #[command(after_help = REPRODUCE)]
-    Reproduce(Reproduce),
     /// Shell completions on standard output
     Completions {
         /// Which shell
@@ -279,26 +276,6 @@ pub struct Predict {
     /// The number of threads. Results do not depend on it
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
-}
-
-/// `okl reproduce`.
-#[derive(Args, Debug)]
-pub struct Reproduce {
-    /// The experiment; a list of all without it
-    #[arg(value_parser = clap::builder::PossibleValuesParser::new(crate::reproduce::names()))]
-    pub name: Option<String>,
-    /// The folder of the public data sets
-    #[arg(long, value_name = "DIR")]
-    pub data: Option<PathBuf>,
-    /// Where the page goes; NAME.html when not given
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
-    /// The seed of all random numbers
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// Run also what takes longer than minutes
-    #[arg(long)]
-    pub full: bool,
 }
 
 /// `okl inspect`.

@@ -17,9 +17,9 @@ pub mod chart;
 mod curves;
 pub mod decision;
 pub mod history;
-pub(crate) mod page;
+pub mod page;
 mod tables;
-pub(crate) mod text;
+pub mod text;
 
 use std::io;
 

@@ -13,7 +13,7 @@ pub(super) fn html(report: &Report<'_>) -> String {
 }
 
 /// A document in the style of all reports. The lead and the sections are HTML; `style` comes after the common style sheet.
-pub(crate) fn document(title: &str, lead: &str, sections: &str, style: &str) -> String {
+pub fn document(title: &str, lead: &str, sections: &str, style: &str) -> String {
     let title = escape(title);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title><style>{STYLE}{style}</style></head>\n<body><main>\n<header><h1>{title}</h1><p class=\"lead\">{lead}</p></header>\n{sections}</main>\n<script>{SCRIPT}</script></body></html>\n"
@@ -47,11 +47,12 @@ fn warnings(report: &Report<'_>) -> String {
     report.warnings.iter().map(|words| format!("<p class=\"warning\">{}</p>\n", escape(words))).collect()
 }
 
-pub(crate) fn section(id: &str, title: &str, body: String) -> String {
+fn section(id: &str, title: &str, body: String) -> String {
     if body.is_empty() { body } else { format!("<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n") }
 }
 
-pub(crate) fn grid(parts: impl Iterator<Item = String>) -> String {
+/// Parts side by side, two in a row. They are HTML.
+pub fn grid(parts: impl Iterator<Item = String>) -> String {
     format!("<div class=\"grid\">{}</div>", parts.collect::<String>())
 }
 
@@ -117,7 +118,7 @@ fn window(report: &Report<'_>) -> String {
     text::count(report.summary.windowed_rows as f64)
 }
 
-pub(crate) fn tile(value: String, name: &str, note: &str) -> String {
+fn tile(value: String, name: &str, note: &str) -> String {
     format!("<li><b>{value}</b><span>{name}</span><small>{note}</small></li>")
 }
 
@@ -299,7 +300,7 @@ fn reproduce(report: &Report<'_>, missing: &[&str]) -> String {
 }
 
 /// One option per line, as a shell reads it; a command with quotes or of several lines stays as it is.
-pub(crate) fn wrapped(command: &str) -> String {
+fn wrapped(command: &str) -> String {
     if command.len() <= 60 || command.contains(['"', '\'', '\\', '\n']) {
         command.into()
     } else {
