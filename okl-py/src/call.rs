@@ -63,9 +63,9 @@ pub fn learn<'py>(
     let learned = shared.write_in_turns(py, |learner| {
         let pending = match &mut pending {
             Some(pending) => pending,
-            none => none.insert(learner.begin(&batch)?),
+            none => none.insert(learner.check(&batch)?),
         };
-        let more = learner.learn_next(&batch, pending, |_, step: &Step<'_>| {
+        let more = learner.learn_next(pending, |_, step: &Step<'_>| {
             table.push(step.scores);
             each(step);
         })?;

@@ -74,5 +74,5 @@ pub use engine::{Step, Workspace};
 pub use error::{Error, ErrorKind, Result};
 pub use learner::batch::{self, Batch, Targets};
 pub use learner::health::{self, Health};
-pub use learner::{Learner, Pending, Scores, file, snapshot};
+pub use learner::{Checked, Learner, Scores, file, snapshot};
 pub use parts::{budget, kernel, loss, output, regulariser, step};

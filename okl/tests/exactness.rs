@@ -20,7 +20,7 @@ use okl::loss::{AnyLoss, Loss, Reads};
 use okl::output::Output;
 use okl::regulariser::AnyRegulariser;
 use okl::step::{AnyStep, StepSize};
-use okl::{Batch, Label, Learner, Workspace};
+use okl::{Batch, Checked, Label, Learner, Workspace};
 use plain::plain;
 use proptest::prelude::*;
 
@@ -101,8 +101,11 @@ impl Trace {
 }
 
 fn learn(learner: &mut Learner, batch: &Batch<'_>, rows: &mut Vec<Row>) {
-    let each = |_: usize, step: &okl::engine::Step<'_>| rows.push((all_bits(step.scores), step.loss.map(bits), step.slot));
-    learner.learn_with(batch, each).unwrap();
+    learner.learn_with(batch, each_row(rows)).unwrap();
+}
+
+fn each_row(rows: &mut Vec<Row>) -> impl FnMut(usize, &okl::engine::Step<'_>) {
+    |_, step| rows.push((all_bits(step.scores), step.loss.map(bits), step.slot))
 }
 
 /// The ends of the blocks that `cuts`, over and over, make of the rows, and the places where a block must end.
@@ -127,6 +130,10 @@ struct Departure {
     widened: bool,
     /// Is every other call given its rows in double precision?
     mixed: bool,
+    /// Is every call's batch checked before the batch of the call before it is learned, as a server does?
+    ahead: bool,
+    /// Is the learner published before every call, so that all its centres are shared?
+    published: bool,
 }
 
 fn run(case: &Case, cuts: &[usize], how: &Departure) -> Trace {
@@ -142,24 +149,43 @@ fn run(case: &Case, cuts: &[usize], how: &Departure) -> Trace {
     let narrow = widened.map(|(early, at)| case.stream.narrow(early, at));
     let stops = [widened.map_or(rows, |w| w.1), if how.saved { case.saved_at } else { rows }];
     let mut trace = Trace::default();
-    let mut from = 0;
+    let (mut from, mut waiting, mut models) = (0, None, Vec::new());
     for to in ends(rows, cuts, &stops) {
+        let early = narrow.as_ref().filter(|_| widened.is_some_and(|w| to <= w.1));
+        let batch = early.unwrap_or(&case.stream).batch_as(from..to, how.mixed && from % 2 == 0);
+        let checked = how.ahead.then(|| learner.check(&batch).ok()).flatten();
+        learn_waiting(&mut learner, waiting.take(), &mut trace.rows);
         if widened.is_some_and(|(_, at)| at == from) {
             learner.widen(case.stream.features).unwrap();
         }
         if how.saved && case.saved_at == from {
             learner = Learner::from_bytes(&learner.to_bytes()).unwrap();
         }
-        let early = narrow.as_ref().filter(|_| widened.is_some_and(|w| to <= w.1));
-        let batch = early.unwrap_or(&case.stream).batch_as(from..to, how.mixed && from % 2 == 0);
-        learn(&mut learner, &batch, &mut trace.rows);
+        if how.published {
+            models.truncate(1);
+            models.push((learner.publish(), learner.to_bytes()));
+        }
+        waiting = Some((batch, checked));
         from = to;
+    }
+    learn_waiting(&mut learner, waiting, &mut trace.rows);
+    for (model, bytes) in models {
+        assert!(model.to_bytes() == bytes, "what was published has changed: {}", case.config.to_json());
     }
     if how.saved && case.saved_at == rows {
         learner = Learner::from_bytes(&learner.to_bytes()).unwrap();
     }
     trace.learner(&learner);
     trace
+}
+
+/// Learns a batch, as it was checked before other rows were learned, if it was.
+fn learn_waiting(learner: &mut Learner, waiting: Option<(Batch<'_>, Option<Checked<'_>>)>, rows: &mut Vec<Row>) {
+    match waiting {
+        Some((_, Some(mut checked))) => while learner.learn_next(&mut checked, each_row(rows)).unwrap() {},
+        Some((batch, None)) => learn(learner, &batch, rows),
+        None => {}
+    }
 }
 
 fn says_beyond_single_precision(error: &okl::Error) {
@@ -174,7 +200,7 @@ fn one_by_one(case: &Case) -> Result<Trace, usize> {
     for i in 0..case.stream.rows() {
         let x = case.stream.unlabelled(i..i + 1, false);
         let mut batch = case.stream.batch(i..i + 1);
-        if let Err(error) = learner.begin(&batch) {
+        if let Err(error) = learner.check(&batch) {
             says_beyond_single_precision(&error);
             return Err(i);
         }
@@ -227,14 +253,16 @@ fn check(case: &Case) {
     let two = Departure { threads: 2, ..Departure::default() };
     let (saved, widened) =
         (Departure { saved: true, ..Departure::default() }, Departure { widened: true, ..Departure::default() });
+    let mixed = Departure { mixed: true, ahead: true, ..Departure::default() };
+    let all_of_it = Departure { threads: 2, saved: true, widened: true, mixed: true, ahead: true, published: true };
     let runs: [(&str, &[usize], &Departure); 7] = [
         ("cut at random", &case.cuts, &Departure::default()),
         ("in one block", &all, &Departure::default()),
         ("with two threads", &all, &two),
         ("saved and loaded", &case.cuts, &saved),
         ("widened", &case.cuts, &widened),
-        ("in single and double precision", &case.cuts, &Departure { mixed: true, ..Departure::default() }),
-        ("all of it", &case.cuts, &Departure { threads: 2, saved: true, widened: true, mixed: true }),
+        ("in single and double precision, checked ahead", &case.cuts, &mixed),
+        ("all of it", &case.cuts, &all_of_it),
     ];
     for (what, cuts, how) in runs {
         let difference = expected.difference(&run(case, cuts, how));

@@ -157,3 +157,31 @@ fn the_heap_stays_within_what_was_asked_for() {
         assert!(used.abs_diff(learner.bytes()) <= beside, "{name}: {used} bytes used, {} counted", learner.bytes());
     }
 }
+
+/// A published model shares the centres: what it copies does not depend on the number of features, and stays below what is stated.
+#[test]
+fn publishing_copies_no_centre() {
+    const TERMS: usize = 2_000;
+    let settings = format!(
+        "loss = 'hinge:1000000'\nkernel = 'gaussian:0.5'\nstep = 'constant:0.3'\nlambda = 1e-3\nbudget = 'window:{TERMS}'"
+    );
+    for features in [4, 400] {
+        let mut learner = Learner::new(Config::from_toml(&settings).unwrap()).unwrap();
+        let data = stream(3_000, features, 4);
+        learner.learn(&data.batch()).unwrap();
+        assert_eq!(learner.terms(), TERMS);
+        let before = LIVE.get();
+        let model = learner.publish();
+        let copied = (LIVE.get() - before) as usize;
+        println!("{features} features: {copied} bytes copied of {}", learner.bytes());
+        // 20 bytes per term, 8 for its one coefficient, one part in 32 held ahead, and what does not grow: frame, panels, settings.
+        let pointers = TERMS.div_ceil(32) * 16;
+        assert!(copied <= TERMS * 28 * 33 / 32 + pointers + 40 * features + 8192, "{copied} bytes for {features} features");
+        // Writing a centre copies the panel that it shares, once: 32 centres.
+        let before = LIVE.get();
+        learner.learn(&Batch::new(&data.x[..features], features).numbers(&[-data.y[0]])).unwrap();
+        let copied = (LIVE.get() - before) as usize;
+        assert!(copied <= 4 * 32 * features + 4096, "{copied} bytes for one row of {features} features");
+        drop(model);
+    }
+}

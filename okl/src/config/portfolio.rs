@@ -3,7 +3,7 @@
 use crate::config::kernel_rule::WIDTHS;
 use crate::config::{Choice, Config, KernelRule, OperatorRule};
 use crate::engine::head::Average;
-use crate::learner::scaling::FEW;
+use crate::learner::scaling::FEW_COLUMNS;
 use crate::parts::budget::BudgetRule;
 use crate::parts::kernel::AnyKernel;
 use crate::parts::loss::{Loss, Reads};
@@ -144,7 +144,7 @@ impl Config {
     /// Automatic widths in units of the median heuristic's, for rows in which so many columns vary.
     pub(crate) fn width_factors(&self, columns: usize) -> Vec<f64> {
         // In few dimensions there is more to see between two rows.
-        let narrow = (FEW as f64 / columns.max(1) as f64).max(1.0);
+        let narrow = (FEW_COLUMNS as f64 / columns.max(1) as f64).max(1.0);
         match self.loss.reads() {
             Reads::Nothing => vec![NOVEL],
             _ if self.banks() => WIDTHS.map(|factor| narrow * factor).to_vec(),

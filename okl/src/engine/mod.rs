@@ -39,6 +39,7 @@
 //! A block is cut into tiles whose kernel values come from one matrix product; nothing is decided at a tile's edge.
 
 pub mod bank;
+mod copy;
 mod evict;
 pub mod head;
 
@@ -147,6 +148,17 @@ pub(crate) struct Scratch {
     pub(crate) scene: SceneScratch,
 }
 
+impl Scratch {
+    fn new(planes: usize) -> Self {
+        Scratch {
+            values: vec![0.0; planes],
+            term_values: vec![0.0; planes],
+            pairs: vec![Pair::default(); planes],
+            ..Scratch::default()
+        }
+    }
+}
+
 /// Room for predictions, so that readers share a learner without writing to it.
 #[derive(Clone, Debug, Default)]
 pub struct Workspace {
@@ -185,13 +197,7 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         let certified = rules.regulariser.is_square() && !rules.implicit && loss.convex() && loss.theta().is_none();
         let heads: Vec<_> = heads.into_iter().map(|parts| Head::new(parts, outputs, theta, certified, None)).collect();
         let bank = (heads.len() > 1).then(|| Bank::new(heads.iter().map(Head::voice_count)));
-        let planes = space.planes();
-        let scratch = Scratch {
-            values: vec![0.0; planes],
-            term_values: vec![0.0; planes],
-            pairs: vec![Pair::default(); planes],
-            ..Scratch::default()
-        };
+        let scratch = Scratch::new(space.planes());
         Engine {
             heads,
             bank,

@@ -2,9 +2,11 @@
 //!
 //! A panel holds [`LANES`] terms feature by feature: `panel[k][lane]`. The inner loops read it front to back, and one
 //! feature of all its terms is two cache lines, aligned. Each panel is its own allocation, so growing copies no term.
+//! A clone shares the panels; writing to a shared panel copies that panel first.
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::LANES;
 
@@ -75,11 +77,14 @@ pub(super) struct Line(pub(super) [f32; LANES]);
 
 const ZERO: Line = Line([0.0; LANES]);
 
+/// [`LANES`] terms, feature by feature.
+pub(super) type Panel = Arc<[Line]>;
+
 /// The terms' features in the layout of the inner loops. A slot is a place for one term; a slot never written is zero.
 #[derive(Clone)]
 pub struct Panels {
     dim: usize,
-    panels: Vec<Vec<Line>>,
+    panels: Vec<Panel>,
 }
 
 impl Panels {
@@ -107,7 +112,7 @@ impl Panels {
     pub fn reserve(&mut self, slots: usize) {
         let wanted = slots.div_ceil(LANES).max(self.panels.len());
         let dim = self.dim;
-        self.panels.resize_with(wanted, || vec![ZERO; dim]);
+        self.panels.resize_with(wanted, || std::iter::repeat_n(ZERO, dim).collect());
     }
 
     /// Gives back the panels that hold no slot below `slots`; what a kept panel holds stays.
@@ -131,7 +136,7 @@ impl Panels {
     pub fn put_many(&mut self, terms: &[(usize, &[f32])]) {
         assert!(terms.iter().all(|t| t.1.len() == self.dim), "terms have {} features", self.dim);
         for group in terms.chunk_by(|a, b| a.0 / LANES == b.0 / LANES) {
-            put_group(&mut self.panels[group[0].0 / LANES], group);
+            put_group(Arc::make_mut(&mut self.panels[group[0].0 / LANES]), group);
         }
     }
 
@@ -142,7 +147,7 @@ impl Panels {
     pub fn get(&self, slot: usize, term: &mut [f32]) {
         assert_eq!(term.len(), self.dim, "terms have {} features", self.dim);
         let panel = &self.panels[slot / LANES];
-        for (value, line) in term.iter_mut().zip(panel) {
+        for (value, line) in term.iter_mut().zip(&**panel) {
             *value = line.0[slot % LANES];
         }
     }
@@ -150,19 +155,19 @@ impl Panels {
     /// Grows to `dim` features; the terms so far are zero in the new ones. Fewer than now changes nothing.
     pub fn widen(&mut self, dim: usize) {
         self.dim = self.dim.max(dim);
-        for panel in &mut self.panels {
-            panel.reserve_exact(self.dim - panel.len());
-            panel.resize(self.dim, ZERO);
+        for panel in self.panels.iter_mut().filter(|panel| panel.len() < self.dim) {
+            *panel = panel.iter().copied().chain(std::iter::repeat_n(ZERO, self.dim - panel.len())).collect();
         }
     }
 
-    /// Bytes held, spare room included.
+    /// Bytes held, spare room included, with those of panels that a clone shares.
     pub fn bytes(&self) -> usize {
-        let lines: usize = self.panels.iter().map(Vec::capacity).sum();
-        lines * size_of::<Line>() + self.panels.capacity() * size_of::<Vec<Line>>()
+        // Two counts of owners stand before the lines, on a line's boundary.
+        let panel = |panel: &Panel| size_of_val::<[Line]>(panel) + align_of::<Line>();
+        self.panels.iter().map(panel).sum::<usize>() + self.panels.capacity() * size_of::<Panel>()
     }
 
-    pub(super) fn range(&self, panels: Range<usize>) -> &[Vec<Line>] {
+    pub(super) fn range(&self, panels: Range<usize>) -> &[Panel] {
         &self.panels[panels]
     }
 }

@@ -4,7 +4,7 @@
 
 use std::array::from_fn;
 
-use super::panels::{Line, Rows};
+use super::panels::{Line, Panel, Rows};
 use super::window::Window;
 use super::{CHUNK, LANES};
 
@@ -20,7 +20,7 @@ pub(super) trait Tiling {
     const ROWS: usize;
 
     /// Inner products of rows `first..first + count` with some panels, where `1 <= count <= ROWS`.
-    fn tile(count: usize, rows: Rows<'_>, first: usize, panels: &[Vec<Line>], base: usize, out: &mut Window<'_>);
+    fn tile(count: usize, rows: Rows<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>);
 
     /// One total per column.
     fn sums(k: &[f32], columns: &[&[f64]], out: &mut [f64]);
@@ -33,7 +33,7 @@ impl Tiling for Scalar {
     const ROWS: usize = 1;
 
     #[inline(always)]
-    fn tile(_: usize, rows: Rows<'_>, first: usize, panels: &[Vec<Line>], base: usize, out: &mut Window<'_>) {
+    fn tile(_: usize, rows: Rows<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>) {
         sweep::<1, 1, 8>(rows, first, panels, base, out);
     }
 
@@ -49,7 +49,7 @@ const GROUP: usize = 4;
 
 pub(super) struct Dots<'a> {
     pub(super) rows: Rows<'a>,
-    pub(super) panels: &'a [Vec<Line>],
+    pub(super) panels: &'a [Panel],
     pub(super) out: Window<'a>,
 }
 
@@ -75,7 +75,7 @@ impl Job for Dots<'_> {
 pub(super) fn sweep<const R: usize, const P: usize, const W: usize>(
     rows: Rows<'_>,
     first: usize,
-    panels: &[Vec<Line>],
+    panels: &[Panel],
     base: usize,
     out: &mut Window<'_>,
 ) {
@@ -93,7 +93,7 @@ pub(super) fn sweep<const R: usize, const P: usize, const W: usize>(
 fn tile<const R: usize, const P: usize, const W: usize>(
     rows: [&[f32]; R],
     first: usize,
-    panels: &[Vec<Line>; P],
+    panels: &[Panel; P],
     base: usize,
     out: &mut Window<'_>,
 ) {
@@ -113,7 +113,7 @@ fn tile<const R: usize, const P: usize, const W: usize>(
 #[inline(always)]
 fn chains<const R: usize, const P: usize, const W: usize>(
     rows: [&[f32]; R],
-    panels: &[Vec<Line>; P],
+    panels: &[Panel; P],
     lane: usize,
 ) -> [[[f32; W]; P]; R] {
     let dim = rows[0].len();

@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::basis::terms::NO_ID;
 use crate::config::Label;
 use crate::error::{Error, ErrorKind, Result};
+use crate::learner::rows::{Numbers, RowBlock};
 
 /// The largest feature that is accepted: its square, summed over many features, still fits single precision.
 pub const LARGEST: f64 = 1e15;
@@ -41,60 +42,11 @@ pub trait RowSource: Debug + Sync {
     fn read(&self, rows: Range<usize>, to: &mut Vec<f64>);
 }
 
-/// Features of consecutive rows, as they were given. The frame sees both kinds in double precision, so numbers that are equal
-/// give the same bits, whichever kind they come as.
+/// Where the rows of a batch are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Features<'a> {
-    Single(&'a [f32]),
-    Double(&'a [f64]),
-}
-
-impl<'a> Features<'a> {
-    pub fn len(self) -> usize {
-        match self {
-            Features::Single(x) => x.len(),
-            Features::Double(x) => x.len(),
-        }
-    }
-
-    pub fn range(self, range: Range<usize>) -> Self {
-        match self {
-            Features::Single(x) => Features::Single(&x[range]),
-            Features::Double(x) => Features::Double(&x[range]),
-        }
-    }
-
-    pub fn append_to(self, to: &mut Vec<f64>) {
-        match self {
-            Features::Single(x) => to.extend(x.iter().map(|&v| f64::from(v))),
-            Features::Double(x) => to.extend_from_slice(x),
-        }
-    }
-
-    fn check_finite(self, first: usize, features: usize) -> Result<()> {
-        match self {
-            Features::Single(x) => check_finite(x, first, features),
-            Features::Double(x) => check_finite(x, first, features),
-        }
-    }
-}
-
-impl PartialEq for Features<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        let same = |a: &[f32], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(|(&a, &b)| f64::from(a) == b);
-        match (self, other) {
-            (Features::Single(a), Features::Single(b)) => a == b,
-            (Features::Double(a), Features::Double(b)) => a == b,
-            (Features::Single(a), Features::Double(b)) | (Features::Double(b), Features::Single(a)) => same(a, b),
-        }
-    }
-}
-
-/// Where the rows of a batch come from.
-#[derive(Clone, Copy, Debug)]
-enum Rows<'a> {
-    Here(Features<'a>),
-    From(&'a dyn RowSource),
+enum Origin<'a> {
+    Memory(RowBlock<'a>),
+    Source(&'a dyn RowSource),
 }
 
 /// The targets of a batch.
@@ -119,7 +71,7 @@ pub enum Targets<'a> {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
-    rows: Rows<'a>,
+    origin: Origin<'a>,
     pub(crate) features: usize,
     pub(crate) targets: Targets<'a>,
     pub(crate) known: Option<&'a [bool]>,
@@ -130,21 +82,21 @@ pub struct Batch<'a> {
 impl<'a> Batch<'a> {
     /// Rows of `features` numbers each, one after the other.
     pub fn new(x: &'a [f32], features: usize) -> Self {
-        Batch::of(Rows::Here(Features::Single(x)), features)
+        Batch::of(Origin::Memory(RowBlock::new(Numbers::Single(x), features)), features)
     }
 
     /// The same in double precision: numbers are centred and scaled as they are, and rounded to single precision after that.
     pub fn of_f64(x: &'a [f64], features: usize) -> Self {
-        Batch::of(Rows::Here(Features::Double(x)), features)
+        Batch::of(Origin::Memory(RowBlock::new(Numbers::Double(x), features)), features)
     }
 
     /// Rows that are read block by block.
     pub fn read_from(source: &'a dyn RowSource) -> Self {
-        Batch::of(Rows::From(source), source.features())
+        Batch::of(Origin::Source(source), source.features())
     }
 
-    fn of(rows: Rows<'a>, features: usize) -> Self {
-        Batch { rows, features, targets: Targets::None, known: None, weights: None, ids: None }
+    fn of(origin: Origin<'a>, features: usize) -> Self {
+        Batch { origin, features, targets: Targets::None, known: None, weights: None, ids: None }
     }
 
     /// With targets.
@@ -181,22 +133,33 @@ impl<'a> Batch<'a> {
 
     /// The number of rows.
     pub fn rows(&self) -> usize {
-        match self.rows {
-            Rows::Here(x) => x.len().checked_div(self.features).unwrap_or(0),
-            Rows::From(source) => source.rows(),
+        match self.origin {
+            Origin::Memory(rows) => rows.count(),
+            Origin::Source(source) => source.rows(),
         }
     }
 
-    /// The rows of a range, one after the other: where they are, or read into `buffer`.
-    pub(crate) fn block<'b>(&'b self, rows: Range<usize>, buffer: &'b mut Vec<f64>) -> Features<'b> {
-        match self.rows {
-            Rows::Here(x) => x.range(rows.start * self.features..rows.end * self.features),
-            Rows::From(source) => {
+    /// The rows of a range: where they are, or read into `buffer`.
+    pub(crate) fn block<'b>(&'b self, rows: Range<usize>, buffer: &'b mut Vec<f64>) -> RowBlock<'b> {
+        match self.origin {
+            Origin::Memory(all) => all.range(rows),
+            Origin::Source(source) => {
                 buffer.clear();
                 source.read(rows, buffer);
-                Features::Double(buffer)
+                RowBlock::new(Numbers::Double(buffer), self.features)
             }
         }
+    }
+
+    /// The rows from `from` on, a block at a time, each block with the number of its first row.
+    pub(crate) fn try_each_block<E>(
+        &self,
+        from: usize,
+        buffer: &mut Vec<f64>,
+        mut each: impl FnMut(usize, RowBlock<'_>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let rows = self.rows();
+        (from..rows).step_by(BLOCK).try_for_each(|first| each(first, self.block(first..rows.min(first + BLOCK), buffer)))
     }
 
     pub(crate) fn is_example(&self, i: usize) -> bool {
@@ -207,19 +170,15 @@ impl<'a> Batch<'a> {
         if self.features == 0 {
             return Err(Error::shape("features", "at least 1", 0));
         }
-        if let Rows::Here(x) = self.rows
-            && !x.len().is_multiple_of(self.features)
+        if let Origin::Memory(rows) = self.origin
+            && !rows.numbers().len().is_multiple_of(self.features)
         {
-            return Err(Error::shape("x", format!("a multiple of {} features", self.features), x.len()));
+            return Err(Error::shape("x", format!("a multiple of {} features", self.features), rows.numbers().len()));
         }
         if features != 0 && self.features != features {
             return Err(Error::shape("features", features, self.features));
         }
-        let mut buffer = Vec::new();
-        (0..self.rows()).step_by(BLOCK).try_for_each(|first| {
-            let last = self.rows().min(first + BLOCK);
-            self.block(first..last, &mut buffer).check_finite(first, self.features)
-        })
+        self.try_each_block(0, &mut Vec::new(), |first, rows| rows.check(first))
     }
 
     pub(crate) fn check_lengths(&self) -> Result<()> {
@@ -243,15 +202,4 @@ impl<'a> Batch<'a> {
             None => Ok(()),
         }
     }
-}
-
-fn check_finite<T: Copy + Into<f64>>(x: &[T], first: usize, features: usize) -> Result<()> {
-    // Without a way out of the inner loop it runs on whole vectors; NaN compares as false.
-    let good = |part: &[T]| part.iter().fold(true, |good, &v| good & (v.into().abs() <= LARGEST));
-    let Some(part) = x.chunks(256).position(|part| !good(part)) else { return Ok(()) };
-    let at = 256 * part + x[256 * part..].iter().position(|v| !good(&[*v])).unwrap_or(0);
-    let found = x[at].into();
-    let hint = if found.is_finite() { " below 1e15; rescale this feature" } else { "" };
-    let (row, column) = (first + at / features, (at % features).to_string());
-    Err(ErrorKind::NotFinite { row, column, found, hint }.into())
 }

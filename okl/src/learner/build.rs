@@ -7,12 +7,13 @@ use crate::engine::head::{Average, HeadParts, Rules};
 use crate::engine::{Engine, Parts};
 use crate::error::{Error, Result};
 use crate::gram::Backend;
-use crate::learner::check::Checked;
+use crate::learner::Learner;
+use crate::learner::check::{CheckBuffers, Identity};
 use crate::learner::classes::Classes;
 use crate::learner::health::Clipped;
+use crate::learner::rows::FramedRows;
 use crate::learner::scaling::Frame;
 use crate::learner::warmup::WarmUp;
-use crate::learner::{FramedRows, Learner};
 use crate::parts::budget::{AnyBudget, BudgetRule};
 use crate::parts::kernel::AnyKernel;
 use crate::parts::loss::{AnyLoss, Loss, Reads};
@@ -68,7 +69,8 @@ impl Learner {
             clipped: Clipped::default(),
             threads: 1,
             pool: None,
-            checked: Checked::default(),
+            identity: Identity::default(),
+            buffers: CheckBuffers::default(),
             rows: FramedRows::default(),
             scores: Vec::new(),
         })

@@ -13,6 +13,8 @@ pub mod file;
 pub mod health;
 mod members;
 mod predict;
+mod publish;
+mod rows;
 pub(crate) mod scalars;
 pub(crate) mod scaling;
 pub mod snapshot;
@@ -20,19 +22,20 @@ mod warmup;
 
 use std::ops::Range;
 
-use crate::basis::{Points, Space};
+use crate::basis::Space;
 use crate::config::{Anchor, Config, Label, Scale};
 use crate::engine::head::Head;
 use crate::engine::{Labels, Step};
 use crate::error::{Error, Result};
 use crate::gram::pool::Pool;
-use crate::gram::{Backend, Rows};
-use crate::learner::batch::{BLOCK, Batch, Features};
+use crate::learner::batch::{BLOCK, Batch};
 use crate::learner::build::DenseEngine;
-use crate::learner::check::{Checked, Known};
+pub use crate::learner::check::Checked;
+use crate::learner::check::{CheckBuffers, Identity, TargetNumbers};
 use crate::learner::classes::Classes;
 use crate::learner::health::Clipped;
 pub use crate::learner::predict::Scores;
+use crate::learner::rows::{FramedRows, RowBlock};
 use crate::learner::scaling::Frame;
 use crate::learner::warmup::WarmUp;
 use crate::parts::kernel::{AnyKernel, DotKernel};
@@ -64,49 +67,30 @@ pub struct Learner {
     pub(crate) clipped: Clipped,
     threads: usize,
     pool: Option<Pool>,
-    checked: Checked,
+    identity: Identity,
+    buffers: CheckBuffers,
     rows: FramedRows,
     /// The scores of a row in the unit of the targets.
     scores: Vec<f64>,
 }
 
-/// A batch that a learner has checked, and how much of it has been learned: see [`Learner::begin`].
-#[derive(Debug)]
-pub struct Pending {
-    checked: Checked,
-    /// Features of a block, where these are not read in place.
-    buffer: Vec<f64>,
-    learned: usize,
-    of: usize,
-    /// Of the learner, after what it has learned.
-    state: (u64, usize, usize),
-}
-
-impl Pending {
-    /// Rows learned so far.
-    pub fn learned(&self) -> usize {
-        self.learned
-    }
-}
-
 /// Consecutive rows of a checked batch.
 struct Part<'a> {
     batch: &'a Batch<'a>,
-    checked: &'a Checked,
+    targets: &'a TargetNumbers,
     rows: Range<usize>,
-    /// Their features, one row after the other.
-    x: Features<'a>,
+    x: RowBlock<'a>,
 }
 
 impl<'a> Part<'a> {
     fn known(&self) -> &'a [bool] {
-        &self.checked.known[self.rows.clone()]
+        &self.targets.known[self.rows.clone()]
     }
 
     /// The targets, `width` numbers each.
     fn y(&self) -> &'a [f64] {
-        let width = self.checked.width;
-        if width > 0 { &self.checked.y[self.rows.start * width..self.rows.end * width] } else { &[] }
+        let width = self.targets.width;
+        if width > 0 { &self.targets.y[self.rows.start * width..self.rows.end * width] } else { &[] }
     }
 
     fn weights(&self) -> Option<&'a [f64]> {
@@ -118,23 +102,6 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Rows in their frame, with squared norms.
-#[derive(Clone, Debug, Default)]
-struct FramedRows {
-    x: Vec<f32>,
-    squares: Vec<f32>,
-}
-
-impl FramedRows {
-    fn fill(&mut self, frame: &Frame, rows: Features<'_>, features: usize, backend: Backend) -> Points<'_> {
-        frame.apply(rows, &mut self.x);
-        self.squares.resize(rows.len() / features, 0.0);
-        let rows = Rows::new(features, &self.x);
-        backend.squares(rows, &mut self.squares);
-        Points { rows, squares: &self.squares }
-    }
-}
-
 impl Learner {
     /// Learns the rows in order and returns every row's scores from before its update.
     ///
@@ -143,14 +110,27 @@ impl Learner {
     /// # Errors
     /// If anything in the batch is wrong; then nothing has changed.
     pub fn learn(&mut self, batch: &Batch<'_>) -> Result<Scores> {
-        let mut pending = self.begin(batch)?;
-        let outputs = self.outputs_after(&pending.checked);
-        let mut scores = Scores { outputs, values: vec![0.0; batch.rows() * outputs] };
+        let buffers = std::mem::take(&mut self.buffers);
+        let checked = self.check_in(batch, buffers)?;
+        self.learn_checked(checked)
+    }
+
+    /// Learns the rows of a batch that [`Learner::check`] has checked, or those that [`Learner::learn_next`] has left, and returns
+    /// their scores from before each update: what [`Learner::learn`] would do now.
+    ///
+    /// # Errors
+    /// If the batch has to be checked again and is refused; if other rows were learned after its first rows. Then nothing has
+    /// changed.
+    pub fn learn_checked(&mut self, mut checked: Checked<'_>) -> Result<Scores> {
+        self.check_again(&mut checked)?;
+        let (first, outputs) = (checked.learned, self.outputs_after(&checked.buffers.targets));
+        let mut scores = Scores { outputs, values: vec![0.0; (checked.rows() - first) * outputs] };
         let mut each = |i: usize, step: &Step<'_>| {
-            scores.values[i * outputs..i * outputs + step.scores.len()].copy_from_slice(step.scores);
+            let at = (i - first) * outputs;
+            scores.values[at..at + step.scores.len()].copy_from_slice(step.scores);
         };
-        while self.learn_next(batch, &mut pending, &mut each)? {}
-        self.checked = pending.checked;
+        while self.learn_next(&mut checked, &mut each)? {}
+        self.buffers = checked.buffers;
         Ok(scores)
     }
 
@@ -174,86 +154,48 @@ impl Learner {
         mut each: impl FnMut(usize, &Step<'_>) + Send,
         mut go_on: impl FnMut() -> bool,
     ) -> Result<usize> {
-        let mut pending = self.begin(batch)?;
-        while self.learn_next(batch, &mut pending, &mut each)? && go_on() {}
-        self.checked = pending.checked;
-        Ok(pending.learned)
+        let buffers = std::mem::take(&mut self.buffers);
+        let mut checked = self.check_in(batch, buffers)?;
+        while self.learn_next(&mut checked, &mut each)? && go_on() {}
+        self.buffers = checked.buffers;
+        Ok(checked.learned)
     }
 
-    /// Checks a whole batch, which [`Learner::learn_next`] then learns block by block. Nothing has changed yet.
+    /// Learns the next 256 rows of a batch that [`Learner::check`] has checked; `each` sees what every row left behind. Returns true
+    /// if rows remain. The learner may be read between two calls.
     ///
     /// # Errors
-    /// As [`Learner::learn`].
-    pub fn begin(&mut self, batch: &Batch<'_>) -> Result<Pending> {
-        let outputs = self.outputs_known.then(|| self.outputs());
-        let mut checked = std::mem::take(&mut self.checked);
-        let known = Known {
-            reads: self.config.loss.reads(),
-            features: self.features,
-            outputs,
-            target_scale: &self.config.target_scale,
-            classes: &self.classes,
-            started: self.engine.t > 0,
-        };
-        let result = check::check(batch, &known, &mut checked);
-        if let Err(error) = result.and_then(|()| self.check_values(batch, &checked)) {
-            self.checked = checked;
-            return Err(error);
+    /// As [`Learner::learn_checked`].
+    pub fn learn_next(&mut self, checked: &mut Checked<'_>, mut each: impl FnMut(usize, &Step<'_>) + Send) -> Result<bool> {
+        self.check_again(checked)?;
+        let (batch, CheckBuffers { targets, read, .. }) = (&checked.batch, &mut checked.buffers);
+        self.settle_widths(batch, targets);
+        let rows = checked.learned..batch.rows().min(checked.learned + BLOCK);
+        let block = Part { batch, targets, rows: rows.clone(), x: batch.block(rows.clone(), read) };
+        match self.pool.clone().filter(|_| !rows.is_empty()) {
+            Some(pool) => pool.install(|| self.run_block(&block, &mut each)),
+            None => self.run_block(&block, &mut each),
         }
-        Ok(Pending { checked, buffer: Vec::new(), learned: 0, of: batch.rows(), state: self.state() })
-    }
-
-    /// Learns the next block of a batch that [`Learner::begin`] has checked; `each` sees what every row left behind. Returns
-    /// true if rows remain. The learner may be read between two blocks.
-    ///
-    /// # Errors
-    /// If the learner has learned other rows in between, or if this is another batch; then nothing has changed.
-    pub fn learn_next(
-        &mut self,
-        batch: &Batch<'_>,
-        pending: &mut Pending,
-        mut each: impl FnMut(usize, &Step<'_>) + Send,
-    ) -> Result<bool> {
-        if pending.state != self.state() || pending.of != batch.rows() {
-            return Err(Error::config("batch", "the learner has changed since this batch was checked: begin again"));
-        }
-        let Pending { checked, buffer, learned, .. } = pending;
-        self.settle_widths(batch, checked);
-        let rows = *learned..batch.rows().min(*learned + BLOCK);
-        if !rows.is_empty() {
-            let x = batch.block(rows.clone(), buffer);
-            let block = Part { batch, checked, rows, x };
-            match self.pool.clone() {
-                Some(pool) => pool.install(|| self.run_block(&block, &mut each)),
-                None => self.run_block(&block, &mut each),
-            }
-            *learned = block.rows.end;
-        }
-        pending.state = self.state();
-        Ok(pending.learned < batch.rows())
+        self.note_learned(checked, rows.len());
+        Ok(checked.learned < checked.rows())
     }
 
     /// The first batch says how many features and outputs there are.
-    fn settle_widths(&mut self, batch: &Batch<'_>, checked: &Checked) {
+    fn settle_widths(&mut self, batch: &Batch<'_>, targets: &TargetNumbers) {
         if self.features == 0 {
             self.widen_to(batch.features);
         }
-        if !self.outputs_known && checked.width > 0 {
-            self.engine.heads.iter_mut().for_each(|h| h.add_outputs(checked.width));
+        if !self.outputs_known && targets.width > 0 {
+            self.engine.heads.iter_mut().for_each(|h| h.add_outputs(targets.width));
             self.outputs_known = true;
         }
     }
 
-    /// What changes whenever rows are learned or features are added.
-    fn state(&self) -> (u64, usize, usize) {
-        (self.engine.t, self.features, self.classes.names.len())
-    }
-
     /// The width of the scores once the checked batch is learned.
-    fn outputs_after(&self, checked: &Checked) -> usize {
+    fn outputs_after(&self, targets: &TargetNumbers) -> usize {
         match self.config.loss.reads() {
-            Reads::Class => (self.classes.names.len() + checked.new_classes.len()).max(self.outputs()),
-            Reads::Vector if !self.outputs_known && checked.width > 0 => checked.width,
+            Reads::Class => (self.classes.names.len() + targets.new_classes.len()).max(self.outputs()),
+            Reads::Vector if !self.outputs_known && targets.width > 0 => targets.width,
             _ => self.outputs(),
         }
     }
@@ -262,15 +204,15 @@ impl Learner {
     /// takes over the positive sign.
     fn run_block(&mut self, block: &Part<'_>, each: &mut dyn FnMut(usize, &Step<'_>)) {
         let named_here = |(row, _): &&(usize, Label)| block.rows.contains(row);
-        self.classes.extend(block.checked.new_classes.iter().filter(named_here).map(|(_, name)| name));
-        let (d, mut first) = (block.batch.features, block.rows.start);
+        self.classes.extend(block.targets.new_classes.iter().filter(named_here).map(|(_, name)| name));
+        let mut first = block.rows.start;
         while first < block.rows.end {
-            if block.checked.negated_at == Some(first) {
+            if block.targets.negated_at == Some(first) {
                 self.negate();
             }
-            let negated = block.checked.negated_at.filter(|&row| row > first).unwrap_or(usize::MAX);
-            let last = self.next_stop(first, &block.checked.known[..block.rows.end]).min(negated);
-            let x = block.x.range((first - block.rows.start) * d..(last - block.rows.start) * d);
+            let negated = block.targets.negated_at.filter(|&row| row > first).unwrap_or(usize::MAX);
+            let last = self.next_stop(first, &block.targets.known[..block.rows.end]).min(negated);
+            let x = block.x.range(first - block.rows.start..last - block.rows.start);
             let part = Part { rows: first..last, x, ..*block };
             self.anchor(&part);
             self.learn_part(&part, each);
@@ -297,7 +239,7 @@ impl Learner {
         let wanted = self.frame.shift.is_empty() && self.config.anchor == Anchor::First && self.config.scale == Scale::None;
         let first = part.known().iter().position(|k| *k);
         if let Some(i) = first.filter(|_| wanted && self.engine.t == 0 && self.translation_invariant()) {
-            self.frame = Frame::anchored(part.x.range(i * self.features..(i + 1) * self.features));
+            self.frame = Frame::anchored(part.x.row(i));
         }
     }
 
@@ -306,8 +248,8 @@ impl Learner {
     }
 
     fn learn_part(&mut self, part: &Part<'_>, each: &mut dyn FnMut(usize, &Step<'_>)) {
-        let points = self.rows.fill(&self.frame, part.x, self.features, self.engine.terms.space.backend());
-        let width = part.checked.width;
+        let points = self.rows.fill(&self.frame, part.x, self.engine.terms.space.backend());
+        let width = part.targets.width;
         let labels = Labels { y: part.y(), width, known: Some(part.known()), weights: part.weights(), ids: part.ids() };
         let (classes, single) = (&self.classes, self.config.loss.reads() == Reads::Class);
         let (target_scale, scores) = (&self.config.target_scale, &mut self.scores);
@@ -317,7 +259,7 @@ impl Learner {
             scores.clear();
             scores.extend_from_slice(step.scores);
             target_scale.put_back(scores);
-            each(row, &Step { scores, positive: part.checked.positive_at(row, classes).or(alone), ..*step });
+            each(row, &Step { scores, positive: part.targets.positive_at(row, classes).or(alone), ..*step });
         });
         self.count_clipped(part);
     }
@@ -325,7 +267,7 @@ impl Learner {
     /// Counts what the frame clipped in the examples of a part that was learned, once the frame is settled.
     fn count_clipped(&mut self, part: &Part<'_>) {
         let Some(limit) = self.frame.limit.filter(|_| self.warm.is_none()) else { return };
-        let rows = self.rows.x.chunks_exact(self.features).zip(part.known()).filter(|(_, known)| **known);
+        let rows = self.rows.numbers().chunks_exact(self.features).zip(part.known()).filter(|(_, known)| **known);
         rows.for_each(|(row, _)| self.clipped.count(row, limit as f32));
     }
 
@@ -342,12 +284,8 @@ impl Learner {
     }
 
     fn widen_to(&mut self, features: usize) {
-        if let Some(warm) = &mut self.warm
-            && self.features > 0
-        {
-            let wide =
-                |row: &[f64]| row.iter().copied().chain(std::iter::repeat_n(0.0, features - row.len())).collect::<Vec<_>>();
-            warm.x = warm.x.chunks_exact(self.features).flat_map(wide).collect();
+        if let Some(warm) = &mut self.warm {
+            warm.x.widen(self.features, features);
         }
         self.frame.widen(features);
         if let Scale::Fixed { shift, factor, .. } = &mut self.config.scale {

@@ -1,10 +1,13 @@
 //! Scores of rows without learning.
 
+use std::convert::Infallible;
+
 use crate::basis::Space;
 use crate::engine::Workspace;
 use crate::error::{Error, ErrorKind, Result};
+use crate::learner::Learner;
 use crate::learner::batch::Batch;
-use crate::learner::{FramedRows, Learner};
+use crate::learner::rows::FramedRows;
 
 /// Scores of some rows, `outputs` each, row by row.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,12 +43,7 @@ impl Learner {
         let outputs = self.outputs();
         let mut scores = Scores { outputs, values: vec![0.0; batch.rows() * outputs] };
         if self.features > 0 {
-            let (mut framed, mut buffer) = (FramedRows::default(), Vec::new());
-            let x = batch.block(0..batch.rows(), &mut buffer);
-            let points = framed.fill(&self.frame, x, self.features, self.engine.terms.space.backend());
-            let mut run = || {
-                self.engine.predict(workspace, points, |i, z| scores.values[i * outputs..(i + 1) * outputs].copy_from_slice(z))
-            };
+            let mut run = || self.predict_blocks(workspace, batch, &mut scores);
             match &self.pool {
                 Some(pool) => pool.install(run),
                 None => run(),
@@ -55,6 +53,22 @@ impl Learner {
         match scores.values.iter().position(|z| !z.is_finite()) {
             Some(place) => Err(beyond_single_precision(place / outputs, scores.values[place])),
             None => Ok(scores),
+        }
+    }
+}
+
+impl Learner {
+    fn predict_blocks(&self, workspace: &mut Workspace, batch: &Batch<'_>, scores: &mut Scores) {
+        let (outputs, backend) = (scores.outputs, self.engine.terms.space.backend());
+        let mut framed = FramedRows::default();
+        let each_block = batch.try_each_block(0, &mut Vec::new(), |first, rows| {
+            let points = framed.fill(&self.frame, rows, backend);
+            let to = &mut scores.values[first * outputs..];
+            self.engine.predict(workspace, points, |i, z| to[i * outputs..(i + 1) * outputs].copy_from_slice(z));
+            Ok::<_, Infallible>(())
+        });
+        match each_block {
+            Ok(()) => {}
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The frame that features are put into before the kernel sees them: (x - shift) * factor, frozen once it is known.
 //!
 //! `scale = standard` shifts by the mean and divides by the deviation of the first examples; what lies further out than
-//! [`FAR`] deviations is cut off there under translation-invariant kernels, so that a column which wanders away (a date, a
+//! [`CLIP`] deviations is cut off there under translation-invariant kernels, so that a column which wanders away (a date, a
 //! counter) becomes a constant instead of making every row new. With `anchor = none` zeros mean absence and stay zero: a
 //! column's unit is then the root mean square of its other entries.
 //!
@@ -11,13 +11,14 @@
 //! Otherwise translation-invariant kernels shift by the first example (the anchor), which keeps the digits of distances far
 //! from the origin (3.10.4). Beside it stands what else the first rows decide: ranges, the median distance, the middle of targets.
 
-use crate::learner::batch::{Features, LARGEST};
+use crate::learner::batch::LARGEST;
+use crate::learner::rows::{Numbers, RowBlock};
 
-/// Where `scale = standard` cuts off, in deviations: far beyond where a bounded column goes, near enough for a kernel to see.
-pub(crate) const FAR: f64 = 8.0;
+/// The limit of `scale = standard`, in standard deviations: bounded columns stay below it, and a kernel still sees values there.
+pub(crate) const CLIP: f64 = 8.0;
 
-/// So many columns are few.
-pub(crate) const FEW: usize = 8;
+/// Up to this many varying columns, `auto` narrows the kernel and standardises each column.
+pub(crate) const FEW_COLUMNS: usize = 8;
 
 /// A shift and a factor per feature; empty where nothing is to be done.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,7 +30,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    pub fn anchored(first: Features<'_>) -> Self {
+    pub fn anchored(first: RowBlock<'_>) -> Self {
         let mut shift = Vec::new();
         first.append_to(&mut shift);
         Frame { factor: vec![1.0; shift.len()], shift, limit: None }
@@ -91,11 +92,11 @@ impl Frame {
     }
 
     /// Puts rows into the frame; what is absurdly far out stays finite.
-    pub fn apply(&self, rows: Features<'_>, out: &mut Vec<f32>) {
+    pub fn apply(&self, rows: RowBlock<'_>, out: &mut Vec<f32>) {
         out.clear();
-        match rows {
-            Features::Single(rows) => self.append(rows, out),
-            Features::Double(rows) => self.append(rows, out),
+        match rows.numbers() {
+            Numbers::Single(rows) => self.append(rows, out),
+            Numbers::Double(rows) => self.append(rows, out),
         }
     }
 
@@ -218,7 +219,7 @@ mod tests {
     fn what_is_far_out_is_cut_off() {
         let frame = Frame { shift: vec![1.0], factor: vec![2.0], limit: Some(3.0) };
         let mut framed = Vec::new();
-        frame.apply(Features::Single(&[1.5, 100.0, -100.0]), &mut framed);
+        frame.apply(RowBlock::new(Numbers::Single(&[1.5, 100.0, -100.0]), 1), &mut framed);
         assert_eq!(framed, [1.0, 3.0, -3.0]);
     }
 
@@ -238,7 +239,7 @@ mod tests {
     fn undo_undoes() {
         let frame = Frame { shift: vec![1.0, -2.0], factor: vec![0.5, 4.0], limit: None };
         let mut framed = Vec::new();
-        frame.apply(Features::Double(&[3.0, -1.5]), &mut framed);
+        frame.apply(RowBlock::new(Numbers::Double(&[3.0, -1.5]), 2), &mut framed);
         assert_eq!(framed, [1.0, 2.0]);
         assert_eq!(frame.undo(&framed).collect::<Vec<_>>(), [3.0, -1.5]);
     }
@@ -251,7 +252,7 @@ mod tests {
         let deviation = ((256.0f64 * 256.0 - 1.0) / 12.0).sqrt();
         assert!((frame.factor[0] * deviation - 1.0).abs() < 1e-9);
         let mut framed = Vec::new();
-        frame.apply(Features::Double(&times), &mut framed);
+        frame.apply(RowBlock::new(Numbers::Double(&times), 1), &mut framed);
         for (i, u) in framed.iter().enumerate() {
             assert!((f64::from(*u) - (i as f64 - 127.5) / deviation).abs() < 1e-6, "{i}: {u}");
         }

@@ -54,6 +54,7 @@ use crate::gram::{self, Rows};
 use crate::learner::Learner;
 use crate::learner::batch::LARGEST;
 use crate::learner::health::Clipped;
+use crate::learner::rows::KeptRows;
 use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, HEAD, HEAD_OF_FORMAT, NO_MASS};
 use crate::learner::scaling::Frame;
 use crate::learner::warmup::WarmUp;
@@ -240,7 +241,7 @@ impl Learner {
             tensors.push(Tensor::u64s("clipped", &self.clipped.state()));
         }
         if let Some(warm) = &self.warm {
-            tensors.push(Tensor::f64s("warm.x", vec![warm.x.len()], &warm.x));
+            tensors.push(Tensor::f64s("warm.x", vec![warm.x.numbers.len()], &warm.x.numbers));
             tensors.push(Tensor::f64s("warm.y", vec![warm.y.len()], &warm.y));
             tensors.push(Tensor::f64s("warm.weights", vec![warm.weights.len()], &warm.weights));
             tensors.push(Tensor::u64s("warm.ids", &warm.ids));
@@ -538,7 +539,7 @@ impl<'a> File<'a> {
     fn restore_warmup(&self, learner: &mut Learner) -> Result<()> {
         let Some(warm) = &mut learner.warm else { return Ok(()) };
         *warm = WarmUp {
-            x: self.rows_of_warmup()?,
+            x: KeptRows { numbers: self.rows_of_warmup()? },
             y: self.f64s("warm.y")?,
             width: self.header.warm_width,
             weights: self.f64s("warm.weights")?,
@@ -548,7 +549,7 @@ impl<'a> File<'a> {
         if learner.features == 0 {
             return demand(count == 0, "there are examples of the warm-up before there are features");
         }
-        let fits = warm.x.len() == count * learner.features
+        let fits = warm.x.numbers.len() == count * learner.features
             && warm.y.len() == count.saturating_mul(warm.width)
             && warm.ids.len() == count
             && count < learner.config.warmup;

@@ -7,16 +7,16 @@ use crate::basis::Space;
 use crate::basis::terms::NO_ID;
 use crate::config::{Anchor, Config, KernelRule, Scale};
 use crate::engine::Labels;
-use crate::learner::batch::Features;
 use crate::learner::build::build_engine;
-use crate::learner::scaling::{self, FAR, FEW, Frame, median_distance2};
-use crate::learner::{FramedRows, Learner, Part};
+use crate::learner::rows::{FramedRows, KeptRows, Numbers, RowBlock};
+use crate::learner::scaling::{self, CLIP, FEW_COLUMNS, Frame, median_distance2};
+use crate::learner::{Learner, Part};
 use crate::parts::loss::{Loss, Reads};
 
 /// The examples so far, while statistics of the data are still provisional.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct WarmUp {
-    pub x: Vec<f64>,
+    pub x: KeptRows,
     pub y: Vec<f64>,
     pub width: usize,
     pub weights: Vec<f64>,
@@ -34,10 +34,10 @@ impl Learner {
 
     pub(super) fn remember(&mut self, part: &Part<'_>) {
         let Some(warm) = self.warm.as_mut().filter(|_| part.known().contains(&true)) else { return };
-        let (d, width) = (self.features, part.checked.width);
+        let width = part.targets.width;
         warm.width = width;
         for i in (0..part.rows.len()).filter(|&i| part.known()[i]) {
-            part.x.range(i * d..(i + 1) * d).append_to(&mut warm.x);
+            warm.x.push(part.x.row(i));
             warm.y.extend_from_slice(&part.y()[i * width..(i + 1) * width]);
             warm.weights.push(part.weights().map_or(1.0, |w| w[i]));
             warm.ids.push(part.ids().map_or(NO_ID, |ids| ids[i]));
@@ -72,7 +72,7 @@ impl Learner {
 
     /// Learns the examples of a warm-up under the statistics of the first `count` of them; returns the configuration that has them.
     fn replay(&mut self, warm: &WarmUp, count: usize) -> Config {
-        let (mut config, first) = (self.config.clone(), &warm.x[..count * self.features]);
+        let (mut config, first) = (self.config.clone(), warm.x.first(count, self.features));
         if config.needs_scale() {
             self.frame = self.found_frame(first);
             let Frame { shift, factor, limit } = self.frame.clone();
@@ -87,7 +87,7 @@ impl Learner {
             let middles = scaling::middles(&warm.y[..count * warm.width], warm.width);
             self.engine.heads.iter_mut().for_each(|head| head.offset.copy_from_slice(&middles));
         }
-        let points = framed.fill(&self.frame, Features::Double(&warm.x), self.features, self.engine.terms.space.backend());
+        let points = framed.fill(&self.frame, warm.x.all(self.features), self.engine.terms.space.backend());
         let ids = warm.ids.iter().any(|&id| id != NO_ID).then_some(warm.ids.as_slice());
         let labels = Labels { y: &warm.y, width: warm.width, known: None, weights: Some(&warm.weights), ids };
         self.engine.learn_block(points, &labels, |_, _| {});
@@ -102,8 +102,9 @@ impl Learner {
         if in_units_of_the_data {
             self.frame.factor.fill(1.0);
         }
-        framed.fill(&self.frame, Features::Double(rows), self.features, backend);
-        let median = median_distance2(&framed.x, self.features);
+        let block = RowBlock::new(Numbers::Double(rows), self.features);
+        framed.fill(&self.frame, block, backend);
+        let median = median_distance2(framed.numbers(), self.features);
         let unit = scaling::common_unit(median);
         if unit == 1.0 || !in_units_of_the_data || !config.rules().all(KernelRule::has_no_unit) {
             return median;
@@ -111,8 +112,8 @@ impl Learner {
         self.frame = self.frame.in_unit(unit, self.features);
         let Frame { shift, factor, limit } = self.frame.clone();
         config.scale = Scale::Fixed { shift, factor, limit };
-        framed.fill(&self.frame, Features::Double(rows), self.features, backend);
-        median_distance2(&framed.x, self.features)
+        framed.fill(&self.frame, block, backend);
+        median_distance2(framed.numbers(), self.features)
     }
 
     /// `scale = standard` as these rows have it. With `auto`, columns that share one range go as far as they go, and many of them keep
@@ -124,9 +125,9 @@ impl Learner {
         };
         let ranges = scaling::ranges(rows, self.features);
         if self.config.scale == Scale::Auto && self.translation_invariant() && scaling::share_a_range(&ranges) {
-            return if ranges.len() > FEW { frame.in_units_of_the_data() } else { frame };
+            return if ranges.len() > FEW_COLUMNS { frame.in_units_of_the_data() } else { frame };
         }
-        frame.limited(self.translation_invariant().then_some(FAR))
+        frame.limited(self.translation_invariant().then_some(CLIP))
     }
 
     fn rebuild(&mut self, config: &Config) {
