@@ -92,6 +92,9 @@ pub struct Config {
     pub anchor: Anchor,
     /// May eta lambda reach one?
     pub allow_overshoot: bool,
+    /// A setting that no version of okl has. It exists in the crate's own tests, which read model files without it (`learner/newer.rs`).
+    #[cfg(test)]
+    pub(crate) not_yet: u32,
 }
 
 impl Default for Config {
@@ -116,6 +119,8 @@ impl Default for Config {
             warmup: 256,
             anchor: Anchor::First,
             allow_overshoot: false,
+            #[cfg(test)]
+            not_yet: 0,
         }
     }
 }

@@ -12,6 +12,8 @@ mod figures;
 pub mod file;
 pub mod health;
 mod members;
+#[cfg(test)]
+mod newer;
 mod predict;
 mod publish;
 mod rows;
