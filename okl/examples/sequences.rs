@@ -4,6 +4,7 @@
 //! tend to stay. Scores are parts: one per (hour, label) and one per pair of neighbouring labels.
 //! `cargo run --release --example sequences`
 
+use okl::basis::terms::Terms;
 use okl::basis::{Dense, Points};
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::head::{HeadParts, Rules};
@@ -97,11 +98,11 @@ fn main() {
     let (x, y) = days(4000);
     let squares: Vec<f32> = x.chunks(HOURS).map(square).collect();
     let mut engine = Engine::new(Parts {
-        space: Dense::new(
+        basis: Terms::new(Dense::new(
             vec![AnyKernel::Sum(vec![AnyKernel::Linear, AnyKernel::Gaussian { gamma: 0.1 }])],
             HOURS,
             Backend::best(),
-        ),
+        )),
         loss: Structured { oracle: Chain },
         budget: AnyBudget::new(BudgetRule::Transfer { terms: 500 }, 0.0),
         heads: vec![HeadParts::new(AnyStep::InverseSqrt { eta: 0.2 }, 1e-4)],

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use okl::basis::Items;
+use okl::basis::terms::Terms;
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::head::{HeadParts, Rules};
 use okl::engine::{Engine, Labels, Parts};
@@ -57,7 +58,7 @@ fn words(count: usize) -> (Vec<String>, Vec<f64>) {
 fn main() {
     let (x, y) = words(2000);
     let mut engine = Engine::new(Parts {
-        space: Items::new(Spectrum { length: 2 }),
+        basis: Terms::new(Items::new(Spectrum { length: 2 })),
         loss: AnyLoss::Hinge { margin: 1.0 },
         budget: AnyBudget::new(BudgetRule::Transfer { terms: 100 }, 0.0),
         heads: vec![HeadParts::new(AnyStep::InverseSqrt { eta: 1.0 }, 1e-3)],

@@ -1,6 +1,6 @@
-//! The vector in H as a type: f over a set of terms, and the functions that ride along with it.
+//! f as coordinates over a basis, and the functions that ride along with it.
 //!
-//! Stored are (a, b, g) per term and output; the coefficients are
+//! Stored are (a, b, g) per basis function and output; the coefficients are
 //!
 //! ```text
 //! alpha = s a                  f
@@ -8,9 +8,8 @@
 //! gamma = P g + Q a            the averaged hypothesis   (algorithms.md 3.7)
 //! ```
 //!
-//! so that a step changes five scalars and one term, whatever the number of terms. Only this file knows that it is scaled.
+//! so that a step changes five scalars and one term, whatever the number of terms. Only this file knows the scales.
 
-use crate::basis::settled::Ahead;
 use crate::gram::aligned::Aligned;
 use crate::gram::{Backend, CHUNK, LANES};
 use crate::parts::output::Output;
@@ -43,14 +42,17 @@ impl Scales {
     const FRESH: Scales = Scales { f: 1.0, trace: (1.0, 0.0), mean: (1.0, 0.0) };
 }
 
-/// What one kernel row says of the functions: f(x), v(x) and the mean's value, without offsets.
+/// What a head says of one row: the values of f, of the trace and of the average, then the scores with their offsets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reading {
     pub f: Vec<f64>,
     pub trace: Vec<f64>,
     pub mean: Vec<f64>,
+    /// z = f(x) + b.
+    pub z: Vec<f64>,
+    /// The score of the averaged hypothesis.
+    pub mean_z: Vec<f64>,
     sums: Vec<f64>,
-    fresh: Vec<f64>,
     gathered: Vec<f64>,
 }
 
@@ -59,9 +61,9 @@ impl Reading {
         if self.f.len() == outputs && self.sums.len() == sums * riders.functions() && self.gathered.len() == sums {
             return;
         }
-        self.f.resize(outputs, 0.0);
-        self.trace.resize(outputs, 0.0);
-        self.mean.resize(outputs, 0.0);
+        for values in [&mut self.f, &mut self.trace, &mut self.mean, &mut self.z, &mut self.mean_z] {
+            values.resize(outputs, 0.0);
+        }
         self.sums.resize(sums * riders.functions(), 0.0);
         self.gathered.resize(sums, 0.0);
     }
@@ -101,13 +103,13 @@ impl Term {
 
 /// f = sum_i K(., x_i) alpha_i and its riders, as coefficients over slots.
 #[derive(Clone, Debug)]
-pub struct Expansion {
+pub struct Coordinates {
     outputs: usize,
     riders: Riders,
     stride: usize,
     /// Column by column: a for each output, then b, then g; each column over `stride` slots, on whole cache lines.
     data: Aligned<f64>,
-    /// Which chunks of slots were written to since [`Expansion::nothing_changed`]; those beyond the list, too, if all were.
+    /// Which chunks of slots were written to since [`Coordinates::nothing_changed`]; those beyond the list, too, if all were.
     changed: Vec<bool>,
     all_changed: bool,
     pub(crate) scales: Scales,
@@ -121,11 +123,11 @@ const FAR: f64 = 2e60;
 /// So many columns are summed together: the kernel values are then read and widened once.
 const TOGETHER: usize = 8;
 
-/// The sums over terms of every column of some expansions, one after the other; no sum depends on its neighbours.
+/// The sums over terms of every column of some functions, one after the other; no sum depends on its neighbours.
 pub(crate) fn sum_columns_of<'e>(
     backend: Backend,
     row: &[f32],
-    expansions: impl Iterator<Item = &'e Expansion>,
+    functions: impl Iterator<Item = &'e Coordinates>,
     sums: &mut Vec<f64>,
 ) {
     sums.clear();
@@ -136,9 +138,9 @@ pub(crate) fn sum_columns_of<'e>(
         sums.resize(done + columns.len(), 0.0);
         backend.weighted_sums(row, columns, &mut sums[done..]);
     };
-    for expansion in expansions {
-        for i in 0..expansion.columns() {
-            together[waiting] = &expansion.data[i * expansion.stride..][..row.len()];
+    for f in functions {
+        for i in 0..f.columns() {
+            together[waiting] = &f.data[i * f.stride..][..row.len()];
             waiting += 1;
             if waiting == TOGETHER {
                 add(&together);
@@ -156,9 +158,9 @@ pub(crate) fn negate(values: &mut [f64]) {
     values.iter_mut().for_each(|v| *v = 0.0 - *v);
 }
 
-impl Expansion {
+impl Coordinates {
     pub(crate) fn new(outputs: usize, riders: Riders) -> Self {
-        Expansion {
+        Coordinates {
             outputs,
             riders,
             stride: 0,
@@ -230,7 +232,8 @@ impl Expansion {
         self.changed[chunk] = true;
     }
 
-    fn has_changed(&self, chunk: usize) -> bool {
+    /// Was anything in this chunk of slots written to since [`Coordinates::nothing_changed`]?
+    pub(crate) fn has_changed(&self, chunk: usize) -> bool {
         self.all_changed || self.changed.get(chunk).is_some_and(|changed| *changed)
     }
 
@@ -242,39 +245,11 @@ impl Expansion {
         self.finish(output, to);
     }
 
-    /// As [`Expansion::read`] under one plane for row `r` of a tile, from the totals that were taken ahead and still hold.
-    pub(crate) fn read_ahead(
-        &self,
-        backend: Backend,
-        output: &Output,
-        row: &[f32],
-        (ahead, r): (&Ahead, usize),
-        to: &mut Reading,
-    ) {
+    /// As [`Coordinates::read`] under one plane, from sums over terms that were taken elsewhere.
+    pub(crate) fn read_sums(&self, output: &Output, sums: &[f64], to: &mut Reading) {
         to.fit(self.outputs, output.sums(self.outputs), self.riders);
-        let Reading { sums, fresh, .. } = to;
-        fresh.resize(self.columns(), 0.0);
-        sums.fill(0.0);
-        for (chunk, row) in row.chunks(CHUNK).enumerate() {
-            let totals = match ahead.of(r, chunk).filter(|_| !self.has_changed(chunk)) {
-                Some(taken) => taken,
-                None => {
-                    self.sum_chunk(backend, row, chunk, fresh);
-                    &*fresh
-                }
-            };
-            sums.iter_mut().zip(totals).for_each(|(sum, total)| *sum += total);
-        }
+        to.sums.copy_from_slice(sums);
         self.finish(output, to);
-    }
-
-    /// As [`Expansion::read`] under one plane, from sums that were taken elsewhere; returns those it did not need.
-    pub(crate) fn read_sums<'s>(&self, output: &Output, sums: &'s [f64], to: &mut Reading) -> &'s [f64] {
-        to.fit(self.outputs, output.sums(self.outputs), self.riders);
-        let (own, rest) = sums.split_at(self.columns());
-        to.sums.copy_from_slice(own);
-        self.finish(output, to);
-        rest
     }
 
     fn finish(&self, output: &Output, to: &mut Reading) {
@@ -446,6 +421,29 @@ impl Expansion {
         }
     }
 
+    /// Adds (alpha, beta) k(x, .) where k(x, .) is a sum of the basis functions with the weights `values`; the mean does not see
+    /// it yet.
+    pub(crate) fn spread(&mut self, values: &[f32], alpha: &[f64], trace: &[f64]) {
+        self.all_changed = true;
+        let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
+        let (d, stride, riders) = (self.outputs, self.stride, self.riders);
+        let mut add = |column: usize, by: f64| {
+            let column = &mut self.data[column * stride..][..values.len()];
+            column.iter_mut().zip(values).for_each(|(to, v)| *to += by * f64::from(*v));
+        };
+        for o in 0..d {
+            let a = alpha[o] / s;
+            add(o, a);
+            if riders.trace {
+                add(d + o, (trace[o] - q * a) / p);
+            }
+            if riders.mean {
+                add((riders.functions() - 1) * d + o, -mq * a / mp);
+            }
+        }
+    }
+
+    /// Replaces the coefficients of a slot.
     pub(crate) fn set(&mut self, slot: usize, term: &Term) {
         self.note_change(slot);
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
@@ -525,7 +523,7 @@ impl Expansion {
         let kept = data.len();
         data.copy_from_slice(&self.data[..kept]);
         let scales = Scales { mean: Scales::FRESH.mean, ..self.scales };
-        Expansion { riders, data, scales, changed: Vec::new(), all_changed: true, ..*self }
+        Coordinates { riders, data, scales, changed: Vec::new(), all_changed: true, ..*self }
     }
 
     pub(crate) fn clear(&mut self, slot: usize) {

@@ -8,6 +8,7 @@ mod plain;
 
 use std::collections::BTreeMap;
 
+use okl::basis::terms::Terms;
 use okl::basis::{Items, OperatorKernel, Operators, Space};
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::head::{HeadParts, Rules, Shrink};
@@ -527,7 +528,7 @@ impl AnyTypeKernel<Vec<f64>> for Gaussian {
 const PLAIN: Rules<AnyRegulariser> =
     Rules { regulariser: AnyRegulariser::Square, offset: false, implicit: false, allow_overshoot: false, shrink: Shrink::Always };
 
-type Any<P, L> = Engine<P, L, AnyStep, AnyBudget>;
+type Any<P, L> = Engine<Terms<P>, L, AnyStep, AnyBudget>;
 
 fn engine_of<P: Space, L: Loss>(
     space: P,
@@ -538,7 +539,16 @@ fn engine_of<P: Space, L: Loss>(
     outputs: usize,
 ) -> Any<P, L> {
     let heads = heads.into_iter().map(|(step, lambda)| HeadParts::new(step, lambda)).collect();
-    Engine::new(Parts { space, loss, budget: AnyBudget::new(budget, 0.1), heads, output, outputs, theta0: None, rules: PLAIN })
+    Engine::new(Parts {
+        basis: Terms::new(space),
+        loss,
+        budget: AnyBudget::new(budget, 0.1),
+        heads,
+        output,
+        outputs,
+        theta0: None,
+        rules: PLAIN,
+    })
 }
 
 fn items<L: Loss>(

@@ -8,7 +8,8 @@ mod cases;
 mod plain;
 
 use cases::{Answers, Case, Stream};
-use okl::basis::block::Tile;
+use okl::basis::block::Block;
+use okl::basis::terms::Terms;
 use okl::basis::{Items, OperatorKernel, Operators, Space};
 use okl::budget::{AnyBudget, Budget, BudgetRule};
 use okl::config::{Choice, KernelRule, OperatorRule, Scale, TargetScale, Threshold};
@@ -46,7 +47,7 @@ struct Trace {
 }
 
 impl Trace {
-    fn engine<P: Space, L: Loss, S: StepSize, B: Budget>(&mut self, engine: &Engine<P, L, S, B>) {
+    fn engine<P: Space, L: Loss, S: StepSize, B: Budget>(&mut self, engine: &Engine<Terms<P>, L, S, B>) {
         let head = &engine.heads()[0];
         let terms = engine.terms();
         let alpha = terms.live().flat_map(|slot| (0..head.offset().len()).map(move |o| bits(head.expansion().alpha(o, slot))));
@@ -462,11 +463,11 @@ impl Space for SecondPath {
     fn is(&mut self, slot: usize, rows: &[Vec<f32>], i: usize) -> bool {
         self.blocks.is(slot, rows, i)
     }
-    fn against_terms(&self, rows: &[Vec<f32>], slots: usize, tile: &mut Tile) {
+    fn against_terms(&self, rows: &[Vec<f32>], slots: usize, tile: &mut Block) {
         let space = if rows.len() == 1 { &self.single } else { &self.blocks };
         space.against_terms(rows, slots, tile);
     }
-    fn among_rows(&self, rows: &[Vec<f32>], tile: &mut Tile) {
+    fn among_rows(&self, rows: &[Vec<f32>], tile: &mut Block) {
         self.blocks.among_rows(rows, tile);
     }
     fn self_values(&self, rows: &[Vec<f32>], i: usize, out: &mut [f64]) {
@@ -510,7 +511,7 @@ fn learned<P: for<'a> Space<Rows<'a> = &'a [Vec<f32>]>>(
         shrink: Shrink::Always,
     };
     let heads = vec![HeadParts { average: Average::Uniform, ..HeadParts::new(AnyStep::Constant { eta: 0.3 }, 0.01) }];
-    let mut engine = Engine::new(Parts { space, loss, budget, heads, output, outputs, theta0: None, rules });
+    let mut engine = Engine::new(Parts { basis: Terms::new(space), loss, budget, heads, output, outputs, theta0: None, rules });
     let mut trace = Trace::default();
     for (rows, y) in rows.chunks(cut).zip(y.chunks(cut * outputs)) {
         let labels = Labels { y, width: outputs, ..Labels::default() };

@@ -1,5 +1,6 @@
 //! Several heads over one set of terms, and SVMD's trace starting anew.
 
+use okl::basis::terms::Terms;
 use okl::basis::{Dense, Points};
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::head::{Average, HeadParts, Rules, Shrink};
@@ -14,7 +15,7 @@ use okl::{Batch, Config, Learner, Workspace};
 
 const FEATURES: usize = 3;
 
-type DenseEngine = Engine<Dense<AnyKernel>, AnyLoss, AnyStep, AnyBudget>;
+type DenseEngine = Engine<Terms<Dense<AnyKernel>>, AnyLoss, AnyStep, AnyBudget>;
 
 fn stream(rows: usize) -> (Vec<f32>, Vec<f64>) {
     let mut seed = 41u64;
@@ -44,7 +45,16 @@ fn engine(loss: AnyLoss, budget: BudgetRule, heads: Vec<HeadParts<AnyStep>>) -> 
     };
     let space = Dense::new(vec![AnyKernel::Gaussian { gamma: 2.0 }], FEATURES, Backend::best());
     let budget = AnyBudget::new(budget, 0.0);
-    Engine::new(Parts { space, loss, budget, heads, output: Output::Identity, outputs: 1, theta0: None, rules })
+    Engine::new(Parts {
+        basis: Terms::new(space),
+        loss,
+        budget,
+        heads,
+        output: Output::Identity,
+        outputs: 1,
+        theta0: None,
+        rules,
+    })
 }
 
 fn learn(engine: &mut DenseEngine, x: &[f32], y: &[f64], cut: usize) {

@@ -1,4 +1,4 @@
-//! So many coefficients that sums over terms are taken ahead, a tile at a time: the bits are those of rows learned one by one.
+//! So many coefficients that sums over terms are taken for a whole block at once: the bits are those of rows learned one by one.
 
 use okl::{Batch, Config, Label, Learner};
 
@@ -13,7 +13,7 @@ struct Stream {
     ids: Vec<u64>,
 }
 
-/// Rows that come again now and then, under the id they had: old terms change in the middle of a tile.
+/// Rows that come again now and then, under the id they had: old terms change in the middle of a block.
 fn stream() -> Stream {
     let number = |i: usize, k: usize| libm::sin((i * 37 + k * 101) as f64 * 0.7391);
     let again = |i: usize| if i % 50 == 49 { i * 31 % i } else { i };
@@ -21,7 +21,7 @@ fn stream() -> Stream {
     Stream {
         x: rows.iter().flat_map(|&i| (0..FEATURES).map(move |k| 3.0 * number(i, k) as f32)).collect(),
         y: rows.iter().flat_map(|&i| (0..OUTPUTS).map(move |o| number(i, 7 + o))).collect(),
-        // A new class in the middle of a tile, once there is much to be laid out anew.
+        // A new class in the middle of a block, once there is much to be laid out anew.
         labels: rows.iter().map(|&i| ((if i < 2300 { i % 19 } else { i % 23 }) as i64).into()).collect(),
         ids: rows.iter().map(|&i| i as u64).collect(),
     }
@@ -66,7 +66,7 @@ fn averages_and_traces() {
     same_bits("loss = 'squared'\nstep = 'smd:eta=0.1'\nlambda = 1e-3\nbudget = 'unlimited'");
 }
 
-/// A step near 1/lambda renormalises the scale within tiles; beyond it the signs alternate.
+/// A step near 1/lambda renormalises the scale within blocks; beyond it the signs alternate.
 #[test]
 fn scales_that_run_away() {
     same_bits("loss = 'squared'\nstep = 'constant:0.9'\nlambda = 1\nbudget = 'window:2100'");
@@ -90,4 +90,13 @@ fn outputs_that_are_coupled() {
     let coupled = |o: usize, p: usize| if o == p { 1.0 } else { 0.2 };
     let matrix: Vec<f64> = (0..OUTPUTS).flat_map(|o| (0..OUTPUTS).map(move |p| coupled(o, p))).collect();
     same_bits(&format!("loss = 'squared'\nstep = 'constant:0.1'\nlambda = 1e-3\nbudget = 'unlimited'\noperator = {matrix:?}"));
+}
+
+/// The heads of a bank read the totals of settled chunks, too, each of its own columns.
+#[test]
+fn several_heads() {
+    for budget in ["unlimited", "window:1700", "transfer:1700"] {
+        same_bits(&format!("loss = 'squared'\nbudget = '{budget}'"));
+    }
+    same_bits("loss = 'softmax'\nbudget = 'window:1700'");
 }

@@ -5,6 +5,7 @@ mod plain;
 
 use common_cert::{Data, Rng, dot, learner, predict};
 use okl::basis::Items;
+use okl::basis::terms::Terms;
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::head::{HeadParts, Rules};
 use okl::engine::{Engine, Labels, Parts};
@@ -273,12 +274,12 @@ impl okl::kernel::Kernel<f64> for Close {
     }
 }
 
-type OwnEngine = Engine<Items<f64, Close>, AnyLoss, AnyStep, AnyBudget>;
+type OwnEngine = Engine<Terms<Items<f64, Close>>, AnyLoss, AnyStep, AnyBudget>;
 
 fn own_engine(loss: AnyLoss, budget: BudgetRule, heads: Vec<HeadParts<AnyStep>>) -> OwnEngine {
     let (budget, rules) = (AnyBudget::new(budget, 0.0), Rules::<AnyRegulariser>::default());
     Engine::new(Parts {
-        space: Items::new(Close),
+        basis: Terms::new(Items::new(Close)),
         loss,
         budget,
         heads,

@@ -16,20 +16,22 @@ enum Source {
     Column(usize),
 }
 
-/// The workspace of a block; grown once, then reused.
+/// The most rows of a block. More rows reuse each panel of terms more often; fewer keep the block's own values small.
+pub(crate) const ROWS: usize = LANES;
+
+/// The kernel values of a block of up to 32 rows; grown once, then reused.
 #[derive(Clone, Debug, Default)]
-pub struct Tile {
+pub struct Block {
     rows: usize,
     planes: usize,
     stride: usize,
     terms: Aligned<f32>,
-    own_stride: usize,
     own: Aligned<f32>,
     patches: Vec<(usize, Source)>,
     columns: Vec<Vec<f32>>,
     used_columns: usize,
-    /// The block's rows, 32 at a time, so that they can stand where terms stand.
-    packed: Vec<(Panels, [f32; LANES])>,
+    /// The rows as one panel, so that they can stand where terms stand, and their squared norms.
+    packed: Option<(Panels, [f32; LANES])>,
 }
 
 /// Where kernel values are written: planes lie `plane` apart, rows `stride` apart.
@@ -42,14 +44,15 @@ pub struct Values<'a> {
     pub stride: usize,
 }
 
-impl Tile {
+impl Block {
     /// A block of `rows` rows against `slots` slots, of which the first `filled` will be written.
     pub(crate) fn begin(&mut self, rows: usize, planes: usize, filled: usize, slots: usize) {
-        let (stride, own_stride) = (slots.next_multiple_of(LANES), rows.next_multiple_of(LANES));
-        (self.rows, self.planes, self.stride, self.own_stride) = (rows, planes, stride, own_stride);
+        debug_assert!(rows <= ROWS);
+        let stride = slots.next_multiple_of(LANES);
+        (self.rows, self.planes, self.stride) = (rows, planes, stride);
         self.terms.at_least(planes * rows * stride);
         if rows > 1 {
-            self.own.at_least(planes * rows * own_stride);
+            self.own.at_least(planes * rows * LANES);
         }
         for row in self.terms[..planes * rows * stride].chunks_exact_mut(stride.max(1)) {
             row[filled..].fill(0.0);
@@ -68,28 +71,27 @@ impl Tile {
         Values { data: &mut self.terms[..self.planes * plane], plane, stride: self.stride }
     }
 
-    /// The panel of the rows' `group`-th thirty-two, to be filled.
-    pub(crate) fn pack(&mut self, group: usize, features: usize) -> (&mut Panels, &mut [f32; LANES]) {
-        if self.packed.len() <= group || self.packed[group].0.dim() != features {
-            self.packed.truncate(group);
+    /// The panel of the rows, to be filled with their features, and where their squared norms go.
+    pub(crate) fn pack(&mut self, features: usize) -> (&mut Panels, &mut [f32; LANES]) {
+        if self.packed.as_ref().is_none_or(|(panel, _)| panel.dim() != features) {
             let mut panel = Panels::new(features);
             panel.reserve(LANES);
-            self.packed.push((panel, [0.0; LANES]));
+            self.packed = Some((panel, [0.0; LANES]));
         }
-        let (panel, squares) = &mut self.packed[group];
+        let (panel, squares) = self.packed.as_mut().expect("it was packed just now");
         (panel, squares)
     }
 
-    /// The packed rows of group `before`, and where the values of rows `first..` against them go.
-    pub(crate) fn own_mut(&mut self, first: usize, before: usize) -> (&Panels, &[f32], Values<'_>) {
-        let (plane, stride) = (self.rows * self.own_stride, self.own_stride);
-        let (panel, squares) = &self.packed[before];
-        (panel, squares, Values { data: &mut self.own[first * stride + before * LANES..], plane, stride })
+    /// The packed rows with their squared norms, and where the values of all rows against them go.
+    pub(crate) fn own_mut(&mut self) -> Option<(&Panels, &[f32], Values<'_>)> {
+        let (plane, stride) = (self.rows * LANES, LANES);
+        let (panel, squares) = self.packed.as_ref()?;
+        Some((panel, squares, Values { data: &mut self.own, plane, stride }))
     }
 
     /// Sets the value of a row against one before it.
     pub fn set_own(&mut self, plane: usize, row: usize, before: usize, value: f32) {
-        self.own[(plane * self.rows + row) * self.own_stride + before] = value;
+        self.own[(plane * self.rows + row) * LANES + before] = value;
     }
 
     /// From now on slot `slot` is row `row` of this block.
@@ -97,27 +99,27 @@ impl Tile {
         self.patches.push((slot, Source::Row(row)));
     }
 
-    /// From now on slot `slot` is another centre, whose values against the packed rows are to be written into the column.
-    pub(crate) fn replaced(&mut self, slot: usize) -> (&[(Panels, [f32; LANES])], &mut Vec<f32>) {
+    /// From now on slot `slot` is another centre, whose values against the packed rows are to be written into the column. There are
+    /// no packed rows, and nothing to write, in a block of one row.
+    pub(crate) fn replaced(&mut self, slot: usize) -> (Option<&(Panels, [f32; LANES])>, &mut Vec<f32>) {
         let column = self.used_columns;
         self.used_columns += 1;
         if self.columns.len() < self.used_columns {
             self.columns.push(Vec::new());
         }
         self.patches.push((slot, Source::Column(column)));
-        let groups = if self.rows > 1 { self.rows.div_ceil(LANES) } else { 0 };
-        (&self.packed[..groups], &mut self.columns[column])
+        (self.packed.as_ref().filter(|_| self.rows > 1), &mut self.columns[column])
     }
 
     /// Brings row `r` up to date with what has happened in the block.
     pub(crate) fn patch(&mut self, r: usize) {
         for plane in 0..self.planes {
             let row = (plane * self.rows + r) * self.stride;
-            let own = (plane * self.rows + r) * self.own_stride;
+            let own = (plane * self.rows + r) * LANES;
             for &(slot, source) in &self.patches {
                 self.terms[row + slot] = match source {
                     Source::Row(i) => self.own[own + i],
-                    Source::Column(c) => self.columns[c][plane * self.own_stride + r],
+                    Source::Column(c) => self.columns[c][plane * LANES + r],
                 };
             }
         }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::basis::Space;
-use crate::basis::block::{Tile, Values};
+use crate::basis::block::{Block, Values};
 use crate::gram::{self, Backend, LANES, Panels, Rows};
 use crate::parts::kernel::{DotKernel, Pair, TwoRows};
 
@@ -131,22 +131,16 @@ impl<K: DotKernel> Space for Dense<K> {
         self.scratch[0] == rows.rows.row(i)
     }
 
-    fn against_terms(&self, rows: Points<'_>, _slots: usize, tile: &mut Tile) {
-        self.values(&self.kernels, self.threads, rows, &self.panels, &self.squares, tile.terms_mut());
+    fn against_terms(&self, rows: Points<'_>, _slots: usize, block: &mut Block) {
+        self.values(&self.kernels, self.threads, rows, &self.panels, &self.squares, block.terms_mut());
     }
 
-    fn among_rows(&self, rows: Points<'_>, tile: &mut Tile) {
-        let count = rows.squares.len();
-        for first in (0..count).step_by(LANES) {
-            let group = Self::range(rows, first, count.min(first + LANES));
-            let (packed, squares) = tile.pack(first / LANES, self.features());
-            (0..group.squares.len()).for_each(|i| packed.put(i, group.rows.row(i)));
-            squares[..group.squares.len()].copy_from_slice(group.squares);
-            // Only what lies at or below the diagonal.
-            for before in 0..=first / LANES {
-                let (packed, squares, out) = tile.own_mut(first, before);
-                self.values(&self.kernels, 1, group, packed, squares, out);
-            }
+    fn among_rows(&self, rows: Points<'_>, block: &mut Block) {
+        let (packed, squares) = block.pack(self.features());
+        (0..rows.squares.len()).for_each(|i| packed.put(i, rows.rows.row(i)));
+        squares[..rows.squares.len()].copy_from_slice(rows.squares);
+        if let Some((packed, squares, out)) = block.own_mut() {
+            self.values(&self.kernels, 1, rows, packed, squares, out);
         }
     }
 
@@ -204,15 +198,14 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 
     /// The chain of an inner product is symmetric, so the centre may stand where a row stands.
-    fn refresh(&mut self, slot: usize, tile: &mut Tile) {
+    fn refresh(&mut self, slot: usize, block: &mut Block) {
         self.panels.get(slot, &mut self.scratch[0]);
         let (rows, square) = (Rows::one(&self.scratch[0]), [self.squares[slot]]);
         let point = Points { rows, squares: &square };
-        let (packed, column) = tile.replaced(slot);
-        let plane = packed.len() * LANES;
-        column.resize(self.kernels.len() * plane, 0.0);
-        for (group, (packed, squares)) in packed.iter().enumerate() {
-            let out = Values { data: &mut column[group * LANES..], plane, stride: LANES };
+        let (packed, column) = block.replaced(slot);
+        column.resize(self.kernels.len() * LANES, 0.0);
+        if let Some((packed, squares)) = packed {
+            let out = Values { data: column, plane: LANES, stride: LANES };
             self.values(&self.kernels, 1, point, packed, squares, out);
         }
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::basis::Space;
-use crate::basis::block::{Tile, Values};
+use crate::basis::block::{Block, Values};
 use crate::gram::LANES;
 use crate::parts::kernel::{Kernel, Pair};
 
@@ -114,8 +114,8 @@ impl<X: Clone + PartialEq + Send + Sync + 'static, K: OperatorKernel<X>> Space f
         self.items[slot].as_ref() == Some(&rows[i])
     }
 
-    fn against_terms(&self, rows: &[X], slots: usize, tile: &mut Tile) {
-        let Values { data: out, plane, stride } = tile.terms_mut();
+    fn against_terms(&self, rows: &[X], slots: usize, block: &mut Block) {
+        let Values { data: out, plane, stride } = block.terms_mut();
         for (r, x) in rows.iter().enumerate() {
             for slot in 0..slots {
                 self.each_entry(x, self.items[slot].as_ref(), |p, v| out[p * plane + r * stride + slot] = v);
@@ -123,10 +123,10 @@ impl<X: Clone + PartialEq + Send + Sync + 'static, K: OperatorKernel<X>> Space f
         }
     }
 
-    fn among_rows(&self, rows: &[X], tile: &mut Tile) {
+    fn among_rows(&self, rows: &[X], block: &mut Block) {
         for r in 0..rows.len() {
             for i in 0..r {
-                self.each_entry(&rows[r], Some(&rows[i]), |p, v| tile.set_own(p, r, i, v));
+                self.each_entry(&rows[r], Some(&rows[i]), |p, v| block.set_own(p, r, i, v));
             }
         }
     }

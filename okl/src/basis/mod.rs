@@ -1,6 +1,6 @@
-//! Where the centres live and how kernel values against them are had.
+//! What f is made of: a [`Basis`] of functions, either one per stored term ([`terms::Terms`]) or the features ([`weights::Weights`]).
 //!
-//! [`Dense`] holds f32 rows in the micro-kernel's panels; [`Operators`] holds anything a general [`OperatorKernel`]
+//! A [`Space`] holds the centres of terms and computes kernel values: [`Dense`] holds f32 rows in the micro-kernel's panels; [`Operators`] holds anything a general [`OperatorKernel`]
 //! understands, one plane per entry of the matrix; [`Items`] is its case of one output, a plain [`Kernel`](crate::parts::kernel::Kernel).
 //! Whatever the space, a value depends on its two points alone: that is what makes blocks exact.
 //!
@@ -25,15 +25,56 @@ pub mod dense;
 pub mod items;
 pub(crate) mod settled;
 pub mod terms;
+pub mod weights;
 
 pub use dense::{Dense, Points};
 pub use items::{Items, OperatorKernel, Operators, Scalar};
 
 use std::ops::Range;
 
-use crate::basis::block::Tile;
+use crate::basis::block::Block;
+use crate::basis::terms::Terms;
 use crate::gram::Backend;
 use crate::parts::kernel::Pair;
+
+/// The rows of a basis.
+pub type RowsOf<'a, B> = <<B as Basis>::Space as Space>::Rows<'a>;
+
+/// What f is made of: f(x) = sum_i a_i phi_i(x). All heads share one basis; each has its own coordinates a.
+///
+/// Over terms the basis functions are k(x_i, .), one per stored centre; over weights they are the features of x. Reading f is the same
+/// weighted sum in both, and so are shrinking, norms, offsets, averages, certificates and banks. One thing differs: how a new
+/// k(x, .) is written ([`Basis::form`]).
+///
+/// Law: the values of a row depend on that row and on the basis functions alone, never on the other rows of the block.
+pub trait Basis: Send + Sync {
+    /// What the rows are, and where terms keep them.
+    type Space: Space;
+    /// The space behind the basis.
+    fn space(&self) -> &Self::Space;
+    /// Values per pair of a row and a basis function.
+    fn planes(&self) -> usize {
+        self.space().planes()
+    }
+    /// The number of basis functions, rounded up to whole panels: the length of a row of values.
+    fn row_len(&self) -> usize;
+    /// Computes the values of up to 32 rows. A block that is learned also has what later rows need of rows that become terms.
+    fn begin(&self, rows: RowsOf<'_, Self>, block: &mut Block, learned: bool);
+    /// k(x, x) of row `i`, one value per plane.
+    fn self_values(&self, rows: RowsOf<'_, Self>, i: usize, out: &mut [f64]);
+    /// How k(x, .) is written.
+    fn form(&mut self) -> Form<'_, Self::Space>;
+    /// Bytes held.
+    fn bytes(&self) -> usize;
+}
+
+/// How k(x, .) is written, over each form of a basis.
+pub enum Form<'a, P> {
+    /// Into a slot of its own, for which a budget may have to make room.
+    Terms(&'a mut Terms<P>),
+    /// Along the values of the row: k(x, .) = sum_i phi_i(x) phi_i.
+    Weights,
+}
 
 /// A set of centres in numbered slots, and kernel values between them and rows.
 ///
@@ -55,10 +96,10 @@ pub trait Space: Send + Sync {
     fn put(&mut self, slot: usize, rows: Self::Rows<'_>, i: usize);
     /// Is input `i` of `rows` the centre of this slot?
     fn is(&mut self, slot: usize, rows: Self::Rows<'_>, i: usize) -> bool;
-    /// Writes the values of every row against every slot below `slots` (a multiple of 32) into the tile.
-    fn against_terms(&self, rows: Self::Rows<'_>, slots: usize, tile: &mut Tile);
-    /// Writes the values of every row against the rows before it into the tile.
-    fn among_rows(&self, rows: Self::Rows<'_>, tile: &mut Tile);
+    /// Writes the values of every row against every slot below `slots` (a multiple of 32) into the block.
+    fn against_terms(&self, rows: Self::Rows<'_>, slots: usize, block: &mut Block);
+    /// Writes the values of every row against the rows before it into the block.
+    fn among_rows(&self, rows: Self::Rows<'_>, block: &mut Block);
     /// k(x, x) of input `i`, one value per plane.
     fn self_values(&self, rows: Self::Rows<'_>, i: usize, out: &mut [f64]);
     /// k(x, x) of a centre, one value per plane.
@@ -87,8 +128,8 @@ pub trait Space: Send + Sync {
     /// Replaces the centre of `into` by h x_from + (1 - h) x_into;
     /// writes the pairs (from, into), (from, new), (into, new) of each plane.
     fn blend(&mut self, _into: usize, _from: usize, _h: f64, _pairs: &mut [[Pair; 3]]) {}
-    /// Computes anew the column of a slot whose centre was blended, for the rows of the tile.
-    fn refresh(&mut self, _slot: usize, _tile: &mut Tile) {}
+    /// Computes anew the column of a slot whose centre was blended, for the rows of the block.
+    fn refresh(&mut self, _slot: usize, _block: &mut Block) {}
     /// Bytes held.
     fn bytes(&self) -> usize {
         0

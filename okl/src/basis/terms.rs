@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::basis::Space;
+use crate::basis::block::Block;
+use crate::basis::{Basis, Form, RowsOf, Space};
 use crate::gram::LANES;
 
 /// The id of a term without one.
@@ -22,7 +23,8 @@ pub struct Terms<P> {
 }
 
 impl<P: Space> Terms<P> {
-    pub(crate) fn new(space: P) -> Self {
+    /// No terms yet.
+    pub fn new(space: P) -> Self {
         Terms { space, births: Vec::new(), ids: Vec::new(), holes: Vec::new(), taken_over: 0, slot_of: HashMap::new() }
     }
 
@@ -51,11 +53,6 @@ impl<P: Space> Terms<P> {
     /// Slots in use, holes included.
     pub fn slots(&self) -> usize {
         self.births.len()
-    }
-
-    /// Slots in use, rounded up to whole panels: the length of a kernel row.
-    pub(crate) fn row_len(&self) -> usize {
-        self.births.len().next_multiple_of(LANES)
     }
 
     /// When the term of a slot was written, if there is one.
@@ -129,8 +126,38 @@ impl<P: Space> Terms<P> {
         let named = self.ids.iter().enumerate().filter(|(_, id)| **id != NO_ID);
         self.slot_of = named.map(|(slot, id)| (*id, slot as u32)).collect();
     }
+}
 
-    pub(crate) fn bytes(&self) -> usize {
+impl<P: Space> Basis for Terms<P> {
+    type Space = P;
+
+    fn space(&self) -> &P {
+        &self.space
+    }
+
+    fn row_len(&self) -> usize {
+        self.births.len().next_multiple_of(LANES)
+    }
+
+    fn begin(&self, rows: RowsOf<'_, Self>, block: &mut Block, learned: bool) {
+        let (count, filled) = (P::count(rows), self.row_len());
+        let slots = if learned { (self.slots() + count).next_multiple_of(LANES) } else { filled };
+        block.begin(count, self.space.planes(), filled, slots);
+        self.space.against_terms(rows, filled, block);
+        if learned && count > 1 {
+            self.space.among_rows(rows, block);
+        }
+    }
+
+    fn self_values(&self, rows: RowsOf<'_, Self>, i: usize, out: &mut [f64]) {
+        self.space.self_values(rows, i, out);
+    }
+
+    fn form(&mut self) -> Form<'_, P> {
+        Form::Terms(self)
+    }
+
+    fn bytes(&self) -> usize {
         // A hash table of ids and slots: an entry and a byte of control each, in a power of two of places of which 7/8 are used.
         let index = (self.slot_of.capacity() * 8 / 7) * (size_of::<(u64, u32)>() + 1);
         let lists = (self.births.capacity() + self.ids.capacity()) * size_of::<u64>() + self.holes.capacity() * size_of::<u32>();

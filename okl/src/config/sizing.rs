@@ -48,7 +48,7 @@ impl Config {
     /// | 128 kernels | kernel values of the 32 rows that are learned at a time; kernels: widths side by side, parts of an operator |
     /// | 4 kernels | where norms are exact (smd, other regularisers than the square), kernel values of a term that leaves |
     /// | 8, 36, 4 | what transfer, merge and the Forgetron compare terms by |
-    /// | outputs functions / 4 | sums over 1,024 terms, taken ahead, of a head that is alone |
+    /// | outputs functions / 4 | totals of chunks of 1,024 terms for 32 rows; with several heads only under unlimited, window, age and olok |
     ///
     /// Memory grows by a thirty-second at a time, and by 32 terms at least, so up to 1/32 or 32 terms more are held. An index of ids,
     /// where rows have ids, takes up to 40 bytes per term more. Beside the terms there is [`Config::bytes_beside_terms`].
@@ -56,14 +56,15 @@ impl Config {
         let (columns, kernels) = (outputs * self.functions(), self.kernels().len());
         let trace = self.members().iter().any(|member| matches!(member.step, AnyStep::Smd { .. }));
         let leaving = if trace || self.regulariser != AnyRegulariser::Square { 4 * kernels } else { 0 };
-        let ahead = if self.heads().len() == 1 { columns.div_ceil(4) } else { 0 };
+        let settles = self.heads().len() == 1 || self.budget().settles();
+        let totals = if settles { columns.div_ceil(4) } else { 0 };
         let compared = match self.budget() {
             BudgetRule::Transfer { .. } => 8,
             BudgetRule::Merge { .. } => 36,
             BudgetRule::Forgetron { .. } => 4,
             _ => 0,
         };
-        4 * features + 24 + 8 * columns + 128 * kernels + leaving + ahead + compared
+        4 * features + 24 + 8 * columns + 128 * kernels + leaving + totals + compared
     }
 
     /// The number of functions that have a coefficient per term and output.

@@ -1,13 +1,12 @@
 //! Copies of an engine for readers.
 
-use crate::basis::Space;
-use crate::engine::{Engine, Scratch};
+use crate::engine::Engine;
 
-impl<P: Space + Clone, L: Clone, S: Clone, B: Clone, R: Clone> Engine<P, L, S, B, R> {
+impl<F: Clone, L: Clone, S: Clone, B: Clone, R: Clone> Engine<F, L, S, B, R> {
     /// The same state with an empty workspace. It predicts and learns as this one, and allocates its workspace when it is used.
     pub(crate) fn without_workspace(&self) -> Self {
         Engine {
-            terms: self.terms.clone(),
+            basis: self.basis.clone(),
             heads: self.heads.clone(),
             bank: self.bank.clone(),
             loss: self.loss.clone(),
@@ -16,9 +15,10 @@ impl<P: Space + Clone, L: Clone, S: Clone, B: Clone, R: Clone> Engine<P, L, S, B
             rules: self.rules.clone(),
             t: self.t,
             skipped: self.skipped,
-            tile: Default::default(),
-            ahead: Default::default(),
-            scratch: Scratch::new(self.terms.space.planes()),
+            block: Default::default(),
+            reader: Default::default(),
+            own: vec![0.0; self.own.len()],
+            scratch: Default::default(),
         }
     }
 }

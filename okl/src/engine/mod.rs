@@ -2,26 +2,27 @@
 //!
 //! ```text
 //! for each row of a block, in order:
-//!     read    p = f(x), v(x), mean(x)       from the row's kernel values against the current terms
-//!     score   z = p + b                     known before the target is used
-//!     plan    xi, eta, the new term         head by head
-//!     take    shrink, offset, theta, norms, certificates
-//!     room    the budget names a slot       and what is lost is accounted for
-//!     write   the new term
+//!     read     p = f(x), v(x), mean(x)       from the row's kernel values against the current terms     reader.rs
+//!     score    z = p + b                     known before the target is used
+//!     plan     xi, eta, the new term         head by head                                             plan.rs
+//!     take     shrink, offset, theta, norms, certificates                                             head.rs
+//!     weigh    a bank weighs its heads by their losses                                                bank.rs
+//!     write    the budget makes room, what is lost is accounted for, the new term is written          evict.rs
+//!     expire   terms that have grown old or light are dropped                                         evict.rs
 //! ```
 //!
 //! ```
 //! use okl::budget::{AnyBudget, BudgetRule};
 //! use okl::engine::{Engine, Labels, Parts};
 //! use okl::engine::head::{HeadParts, Rules};
-//! use okl::{kernel::Kernel, loss::AnyLoss, output::Output, regulariser::AnyRegulariser, basis::Items, step::AnyStep};
+//! use okl::{kernel::Kernel, loss::AnyLoss, output::Output, regulariser::AnyRegulariser, basis::{Items, terms::Terms}, step::AnyStep};
 //!
 //! struct Close;                                            // a kernel over whole numbers
 //! impl Kernel<i64> for Close {
 //!     fn eval(&self, a: &i64, b: &i64) -> f64 { (10 - (a - b).abs()).max(0) as f64 / 10.0 }
 //! }
 //! let mut engine = Engine::new(Parts {
-//!     space: Items::new(Close),
+//!     basis: Terms::new(Items::new(Close)),
 //!     loss: AnyLoss::Squared {},
 //!     budget: AnyBudget::new(BudgetRule::Unlimited {}, 0.0),
 //!     heads: vec![HeadParts::new(AnyStep::Constant { eta: 0.5 }, 0.0)],
@@ -36,31 +37,32 @@
 //! assert_eq!(scores, [0.0, 0.5, 0.375]);
 //! ```
 //!
-//! A block is cut into tiles whose kernel values come from one matrix product; nothing is decided at a tile's edge.
+//! Rows come in blocks of up to 32, whose kernel values come from one matrix product; nothing is decided at a block's edge.
 
 pub mod bank;
 mod copy;
 mod evict;
 pub mod head;
+mod norms;
+mod plan;
+mod reader;
+mod rules;
+mod sight;
 
-use crate::basis::Space;
-use crate::basis::block::Tile;
-use crate::basis::settled::Ahead;
+pub(crate) use plan::Example;
+pub(crate) use reader::Reader;
+
+use crate::basis::block::{Block, ROWS};
 use crate::basis::terms::{NO_ID, Terms};
-use crate::coordinates::{Reading, Term};
+use crate::basis::{Basis, Form, RowsOf, Space};
 use crate::engine::bank::Bank;
-use crate::engine::evict::SceneScratch;
-use crate::engine::head::{Example, Head, HeadParts, Rules};
-use crate::gram::LANES;
-use crate::parts::budget::{Budget, Room};
-use crate::parts::kernel::Pair;
+use crate::engine::evict::{Scratch, Writer};
+use crate::engine::head::{Head, HeadParts, Rules};
+use crate::parts::budget::Budget;
 use crate::parts::loss::{Loss, Reads};
 use crate::parts::output::Output;
 use crate::parts::regulariser::{AnyRegulariser, Regulariser};
 use crate::parts::step::StepSize;
-
-/// Rows per matrix product. More rows reuse each panel more often; fewer keep the block's own values small.
-pub(crate) const TILE: usize = 32;
 
 /// The targets, weights and ids of a block's rows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -111,68 +113,39 @@ pub struct Step<'a> {
     pub positive: Option<usize>,
 }
 
-/// A learner of any parts: a space of centres `P`, a loss `L`, step sizes `S`, a budget `B` and a regulariser `R`.
+/// A learner of any parts: a basis `F` of functions, a loss `L`, step sizes `S`, a budget `B` and a regulariser `R`.
 #[derive(Clone, Debug)]
-pub struct Engine<P, L, S, B, R = AnyRegulariser> {
-    pub(crate) terms: Terms<P>,
+pub struct Engine<F, L, S, B, R = AnyRegulariser> {
+    pub(crate) basis: F,
     pub(crate) heads: Vec<Head<S>>,
     pub(crate) bank: Option<Bank>,
     pub(crate) loss: L,
     pub(crate) budget: B,
     pub(crate) output: Output,
     pub(crate) rules: Rules<R>,
+    /// Examples learned, and those whose step was not taken.
     pub(crate) t: u64,
     pub(crate) skipped: u64,
-    pub(crate) tile: Tile,
-    ahead: Ahead,
-    pub(crate) scratch: Scratch,
-}
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Scratch {
-    pub(crate) values: Vec<f64>,
-    pub(crate) term_values: Vec<f64>,
-    pub(crate) row: Vec<f32>,
-    pub(crate) expired: Vec<usize>,
-    pub(crate) blend: Vec<[Pair; 3]>,
-    /// Two points, plane by plane, and what is left of the first after a projection onto the second.
-    pub(crate) pairs: Vec<Pair>,
-    pub(crate) left: Vec<f64>,
-    /// Of each head, the share that a projection keeps and what it loses.
-    pub(crate) projections: Vec<(f64, f64)>,
-    /// Of each head, two terms and the one they become.
-    pub(crate) merging: Vec<[Term; 3]>,
-    sums: Vec<f64>,
-    pub(crate) reading: Reading,
-    pub(crate) terms: [Term; 3],
-    pub(crate) scene: SceneScratch,
-}
-
-impl Scratch {
-    fn new(planes: usize) -> Self {
-        Scratch {
-            values: vec![0.0; planes],
-            term_values: vec![0.0; planes],
-            pairs: vec![Pair::default(); planes],
-            ..Scratch::default()
-        }
-    }
+    block: Block,
+    reader: Reader,
+    /// k(x, x) of the current row, one value per plane.
+    pub(crate) own: Vec<f64>,
+    scratch: Scratch,
 }
 
 /// Room for predictions, so that readers share a learner without writing to it.
 #[derive(Clone, Debug, Default)]
 pub struct Workspace {
-    tile: Tile,
-    reading: Reading,
-    scores: Vec<Vec<f64>>,
+    block: Block,
+    reader: Reader,
     combined: Vec<f64>,
 }
 
 /// The parts of an [`Engine`].
 #[derive(Clone, Debug)]
-pub struct Parts<P, L, S, B, R = AnyRegulariser> {
-    /// Centres and kernel.
-    pub space: P,
+pub struct Parts<F, L, S, B, R = AnyRegulariser> {
+    /// What f is made of.
+    pub basis: F,
     /// The loss.
     pub loss: L,
     /// The budget.
@@ -189,143 +162,181 @@ pub struct Parts<P, L, S, B, R = AnyRegulariser> {
     pub rules: Rules<R>,
 }
 
-impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, B, R> {
+impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, B, R> {
     /// f = 0.
-    pub fn new(parts: Parts<P, L, S, B, R>) -> Self {
-        let Parts { space, loss, budget, heads, output, outputs, theta0, rules } = parts;
+    pub fn new(parts: Parts<F, L, S, B, R>) -> Self {
+        let Parts { basis, loss, budget, heads, output, outputs, theta0, rules } = parts;
         let theta = theta0.or(loss.theta().map(|t| t.start)).unwrap_or(0.0);
         let certified = rules.regulariser.is_square() && !rules.implicit && loss.convex() && loss.theta().is_none();
-        let heads: Vec<_> = heads.into_iter().map(|parts| Head::new(parts, outputs, theta, certified, None)).collect();
+        let mut heads: Vec<_> = heads.into_iter().map(|parts| Head::new(parts, outputs, theta, certified, None)).collect();
+        heads.iter_mut().for_each(|head| head.f.reserve(basis.row_len()));
         let bank = (heads.len() > 1).then(|| Bank::new(heads.iter().map(Head::voice_count)));
-        let scratch = Scratch::new(space.planes());
         Engine {
             heads,
             bank,
-            terms: Terms::new(space),
+            own: vec![0.0; basis.planes()],
+            basis,
             loss,
             budget,
             output,
             rules,
             t: 0,
             skipped: 0,
-            tile: Tile::default(),
-            ahead: Ahead::default(),
-            scratch,
+            block: Block::default(),
+            reader: Reader::default(),
+            scratch: Scratch::default(),
         }
     }
 
     /// Learns the rows in order; `each` sees what every row left behind.
     ///
     /// Inputs are taken as they are: whoever calls has checked lengths, finiteness and targets.
-    pub fn learn_block(&mut self, rows: P::Rows<'_>, labels: &Labels<'_>, mut each: impl FnMut(usize, &Step<'_>)) {
-        let count = P::count(rows);
-        for first in (0..count).step_by(TILE) {
-            let last = count.min(first + TILE);
-            let tile = P::range(rows, first, last);
-            self.begin_tile(tile);
+    pub fn learn_block(&mut self, rows: RowsOf<'_, F>, labels: &Labels<'_>, mut each: impl FnMut(usize, &Step<'_>)) {
+        let count = F::Space::count(rows);
+        for first in (0..count).step_by(ROWS) {
+            let last = count.min(first + ROWS);
+            let part = F::Space::range(rows, first, last);
+            self.begin(part);
             for r in 0..last - first {
-                let left = self.step(tile, r, labels.target(first + r), labels.id(first + r));
+                let left = self.step(part, r, labels.target(first + r), labels.id(first + r));
                 each(first + r, &Step { scores: self.scores(), ..left });
             }
         }
     }
 
-    /// The one matrix product of a tile, and the rows' own values.
-    fn begin_tile(&mut self, rows: P::Rows<'_>) {
-        let (count, filled) = (P::count(rows), self.terms.row_len());
-        let slots = (self.terms.slots() + count).next_multiple_of(LANES);
-        self.tile.begin(count, self.terms.space.planes(), filled, slots);
-        self.terms.space.against_terms(rows, filled, &mut self.tile);
-        if count > 1 {
-            self.terms.space.among_rows(rows, &mut self.tile);
-        }
-        self.ahead.forget();
-        if let ([head], true) = (self.heads.as_mut_slice(), self.output.projectable()) {
-            let (space, tile, plane) = (&self.terms.space, &self.tile, head.plane);
-            let how = (space.backend(), space.threads());
-            self.ahead.take(how, &mut head.expansion, count, |r| tile.row(plane, r, filled));
-        }
+    /// The one matrix product of a block, and how f is read for its rows.
+    fn begin(&mut self, rows: RowsOf<'_, F>) {
+        self.basis.begin(rows, &mut self.block, true);
+        self.heads.iter_mut().for_each(|head| head.f.nothing_changed());
+        let settles = self.heads.len() == 1 || self.budget.settles();
+        let count = F::Space::count(rows);
+        self.reader.begin(&self.heads, &self.output, &self.basis, (&self.block, count), [false, settles]);
     }
 
-    /// One row; what it left behind, but for the scores, which the head or the bank holds.
-    fn step(&mut self, rows: P::Rows<'_>, r: usize, target: Option<(&[f64], f64)>, id: u64) -> Step<'static> {
-        let mut new_class = false;
-        if let Some((&[class], _)) = target.filter(|_| self.loss.reads() == Reads::Class) {
-            new_class = class as usize >= self.heads[0].offset.len();
-            self.heads.iter_mut().for_each(|h| h.add_outputs(class as usize + 1));
-        }
-        self.read_row(r);
-        let readable = self.scores().iter().all(|z| z.is_finite());
-        if !readable {
-            self.clear_scores();
-        }
+    /// One row: the loop of this file's head. Returns what the row left behind, but for its scores.
+    fn step(&mut self, rows: RowsOf<'_, F>, r: usize, target: Option<(&[f64], f64)>, id: u64) -> Step<'static> {
+        let new_class = self.add_class(target);
+        let readable = self.read(r);
         let Some((y, weight)) = target else {
             return if readable { self.only_predicted() } else { Step::default() };
         };
-        self.terms.space.self_values(rows, r, &mut self.scratch.values);
-        if !readable || self.scratch.values.iter().any(|k| !k.is_finite()) {
+        self.basis.self_values(rows, r, &mut self.own);
+        if !readable || self.own.iter().any(|k| !k.is_finite()) {
             self.skipped += 1;
             return Step::default();
         }
-        let values = std::mem::take(&mut self.scratch.values);
-        let example = Example { t: self.t + 1, y, weight, values: &values, new_class };
-        let leader = self.leader();
-        let threshold = self.heads[leader].threshold(&self.loss);
-        let taken = self.take(&example);
-        let (loss, outside) = self.judge(&example, taken);
-        if taken && self.heads.iter().any(Head::is_cleared) {
-            self.remove_dead_terms();
-        }
-        let slot = if taken { self.append(rows, r, id, &values) } else { None };
-        self.scratch.values = values;
+        let example = Example { t: self.t + 1, y, weight, new_class };
+        let threshold = self.heads[0].threshold(&self.loss);
+        let taken = self.plan(&example);
         if taken {
-            self.drop_expired(r);
-        } else {
-            self.skipped += 1;
+            self.take(&example);
         }
-        Step {
-            scores: &[],
-            loss: Some(loss),
-            slot,
-            outside: self.heads[leader].outside(&self.loss, threshold).or(self.loss.has_outside().then_some(outside)),
-            threshold,
-            positive: None,
-        }
+        let (loss, outside) = self.weigh(&example, taken, threshold);
+        let slot = if taken { self.write(rows, r, id) } else { None };
+        self.skipped += u64::from(!taken);
+        Step { scores: &[], loss: Some(loss), slot, outside, threshold, positive: None }
     }
 
-    /// The step of a row that is only predicted: under a novelty loss it is an alert or not, as if it came to be learned.
-    fn only_predicted(&self) -> Step<'static> {
-        let head = &self.heads[self.leader()];
-        let threshold = head.threshold(&self.loss);
-        Step { threshold, outside: head.alert(&self.loss, threshold), ..Step::default() }
+    /// A class that the target names for the first time gets an output; is it one?
+    fn add_class(&mut self, target: Option<(&[f64], f64)>) -> bool {
+        let Some((&[class], _)) = target.filter(|_| self.loss.reads() == Reads::Class) else { return false };
+        let new = class as usize >= self.heads[0].offset.len();
+        self.heads.iter_mut().for_each(|head| head.add_outputs(class as usize + 1));
+        new
     }
 
-    /// f(x) of every head for row `r` of the tile, which is brought up to date first.
-    fn read_row(&mut self, r: usize) {
-        self.tile.patch(r);
-        let (tile, slots, backend) = (&self.tile, self.terms.row_len(), self.terms.space.backend());
-        let row = |plane| tile.row(plane, r, slots);
-        if self.ahead.is_taken() {
-            let head = &mut self.heads[0];
-            return head.read_ahead(backend, &self.output, row(head.plane), (&self.ahead, r));
+    /// Reads every head at row `r` of the block, which is brought up to date first. State stays below 1e150, so scores that are not
+    /// finite come from a kernel value beyond single precision: then 0 is reported, and false returned.
+    fn read(&mut self, r: usize) -> bool {
+        self.block.patch(r);
+        let Engine { basis, heads, bank, output, block, reader, .. } = self;
+        let (slots, backend) = (basis.row_len(), basis.space().backend());
+        reader.read(heads, output, backend, |plane| block.row(plane, r, slots), r);
+        if let Some(bank) = bank {
+            bank.read(heads.iter().zip(&reader.readings).flat_map(|(head, at)| head.scores(at)));
         }
-        head::read_all(&mut self.heads, backend, &self.output, row, &mut self.scratch.sums);
-        if let Some(bank) = &mut self.bank {
-            bank.read(self.heads.iter().flat_map(Head::voices).map(|voice| voice.scores));
+        let readable = self.scores().iter().all(|z| z.is_finite());
+        if !readable {
+            self.reader.clear_scores();
+            self.bank.iter_mut().for_each(|bank| bank.scores.fill(0.0));
         }
+        readable
     }
 
     /// The scores of the current row, as they are reported.
     fn scores(&self) -> &[f64] {
-        self.bank.as_ref().map_or_else(|| self.heads[0].score(), |bank| &bank.scores)
+        self.bank.as_ref().map_or_else(|| self.heads[0].score(&self.reader.readings[0]), |bank| &bank.scores)
     }
 
-    /// State stays below 1e150, so scores that are not finite come from a kernel value beyond single precision: 0 is reported.
-    fn clear_scores(&mut self) {
-        match &mut self.bank {
-            Some(bank) => bank.scores.fill(0.0),
-            None => self.heads[0].clear_scores(),
+    /// What a row that is only predicted leaves behind: under a novelty loss it is an alert or not, as if it came to be learned.
+    fn only_predicted(&self) -> Step<'static> {
+        let head = &self.heads[0];
+        let threshold = head.threshold(&self.loss);
+        let outside = head.alert(&self.loss, threshold, &self.reader.readings[0]);
+        Step { threshold, outside: outside.filter(|_| self.bank.is_none()), ..Step::default() }
+    }
+
+    /// Plans the step for every head that does not rest; false if none can take it, and then nothing happens at all.
+    fn plan(&mut self, example: &Example<'_>) -> bool {
+        let starts_again = (self.t + self.skipped + 1).is_power_of_two();
+        let Engine { heads, bank, loss, output, rules, reader, own, .. } = self;
+        let mut possible = false;
+        for (h, (head, at)) in heads.iter_mut().zip(&reader.readings).enumerate() {
+            match bank.as_ref().is_some_and(|bank| bank.rests(h)) && !starts_again {
+                true => head.rest(),
+                false => possible |= head.plan(loss, output, rules, at, own, example),
+            }
         }
+        possible
+    }
+
+    /// Every head takes its planned step; one for which it would leave a state that is not finite rests from now on.
+    fn take(&mut self, example: &Example<'_>) {
+        let Engine { heads, loss, output, rules, reader, own, .. } = self;
+        heads.iter_mut().zip(&reader.readings).for_each(|(head, at)| match head.plan.finite {
+            true => head.take(loss, output, rules, at, own, example),
+            false => head.rest(),
+        });
+        self.t += 1;
+    }
+
+    /// The loss of the reported scores, and whether the example was outside. A bank weighs its heads by their losses.
+    fn weigh(&mut self, example: &Example<'_>, taken: bool, threshold: Option<f64>) -> (f64, Option<bool>) {
+        let Engine { heads, bank, loss, reader, .. } = self;
+        let judged = loss.has_outside();
+        let Some(bank) = bank else {
+            let plan = &heads[0].plan;
+            let outside = heads[0].outside(loss, threshold, &reader.readings[0]);
+            return (plan.loss(), outside.or(judged.then_some(plan.is_outside())));
+        };
+        let (lost, outside) = bank.own_loss(loss, example.y, example.weight);
+        if taken {
+            bank.learn(loss, example, lost, heads.iter().zip(&reader.readings).flat_map(|(head, at)| head.voices(at)));
+        }
+        (lost, judged.then_some(outside))
+    }
+
+    /// Writes k(x, .) with the planned coefficients of every head; the slot, if it has one. Terms make room for it, and those that have
+    /// grown old or light go.
+    fn write(&mut self, rows: RowsOf<'_, F>, r: usize, id: u64) -> Option<usize> {
+        let (leader, slots) = (self.leader(), self.basis.row_len());
+        let exact = !self.rules.regulariser.is_square() || self.heads.iter().any(|head| head.f.riders().trace);
+        let Engine { basis, heads, budget, output, t, block, own, scratch, .. } = self;
+        let terms = match basis.form() {
+            Form::Terms(terms) => terms,
+            Form::Weights => {
+                heads.iter_mut().for_each(|head| head.spread(block.row(head.plane, r, slots)));
+                return None;
+            }
+        };
+        let cleared = heads.iter().any(Head::is_cleared);
+        let mut writer = Writer { terms, heads, budget, block, output, leader, t: *t, r, own, exact, scratch };
+        if cleared {
+            writer.remove_dead_terms();
+        }
+        let slot = writer.write(rows, id);
+        writer.drop_expired();
+        slot
     }
 
     /// The head that budgets look at and that asks for new terms.
@@ -333,110 +344,29 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         self.bank.as_ref().map_or(0, Bank::leader)
     }
 
-    /// The loss of the reported scores, and whether the loss counts the example as outside. A bank weighs its heads by their losses.
-    fn judge(&mut self, example: &Example<'_>, taken: bool) -> (f64, bool) {
-        let Some(bank) = &mut self.bank else {
-            let plan = &self.heads[0].plan;
-            return (plan.loss(), plan.is_outside());
-        };
-        let (loss, outside) = bank.own_loss(&self.loss, example.y, example.weight);
-        if taken {
-            bank.learn(&self.loss, example, loss, self.heads.iter().flat_map(Head::voices));
-        }
-        (loss, outside)
-    }
-
-    /// Plans the step for every head that does not rest. Those for which it would leave a state that is not finite rest from now on,
-    /// the others take it; if there are no others, nothing happens at all.
-    fn take(&mut self, example: &Example<'_>) -> bool {
-        let starts_again = (self.t + self.skipped + 1).is_power_of_two();
-        let Engine { heads, bank, loss, output, rules, .. } = self;
-        let mut possible = false;
-        for (h, head) in heads.iter_mut().enumerate() {
-            match bank.as_ref().is_some_and(|bank| bank.rests(h)) && !starts_again {
-                true => head.rest(),
-                false => possible |= head.plan(loss, output, rules, example),
-            }
-        }
-        if possible {
-            heads.iter_mut().for_each(|head| match head.plan.finite {
-                true => head.commit(loss, output, rules, example),
-                false => head.rest(),
-            });
-            self.t += 1;
-        }
-        possible
-    }
-
-    fn append(&mut self, rows: P::Rows<'_>, r: usize, id: u64, values: &[f64]) -> Option<usize> {
-        if !self.heads.iter().any(|head| head.plan.appends()) {
-            return None;
-        }
-        let named = self.terms.slot_of(id);
-        if let Some(slot) = named.filter(|&slot| self.terms.space.is(slot, rows, r)) {
-            self.terms.births[slot] = self.t;
-            let (output, term) = (&self.output, &mut self.scratch.terms[0]);
-            self.heads.iter_mut().for_each(|head| head.write_onto(slot, output, values, term));
-            return Some(slot);
-        }
-        let wanted = self.heads[self.leader()].plan.appends();
-        if !wanted && !self.terms.is_empty() && self.onto_nearest(rows, r) {
-            return None;
-        }
-        // The id named another input, whose term now loses it, or leaves.
-        self.terms.taken_over += u64::from(named.is_some());
-        let room = self.consult(r, values, |budget, sight| budget.room(sight));
-        let exact = room != Room::Fresh && self.exact_norms();
-        if exact {
-            self.heads.iter_mut().for_each(Head::without_new_term);
-        }
-        let slot = self.make_room(room, rows, r);
-        self.terms.put(slot, rows, r, self.t, id);
-        if exact {
-            self.count_new_term(slot, values);
-        }
-        self.heads.iter_mut().for_each(|head| {
-            head.expansion.reserve(slot + 1);
-            // An unused slot may hold -0 where the scale was negative; a term starts from +0 whatever happened there before.
-            head.expansion.clear(slot);
-            head.write(slot)
-        });
-        self.tile.appended(slot, r);
-        if let Room::Transfer(_) = room {
-            self.receive(slot, values);
-        }
-        Some(slot)
-    }
-
     /// The scores of rows, without learning; many readers may share a learner.
-    pub fn predict(&self, workspace: &mut Workspace, rows: P::Rows<'_>, mut each: impl FnMut(usize, &[f64])) {
-        let (count, slots, backend) = (P::count(rows), self.terms.row_len(), self.terms.space.backend());
-        let Workspace { tile, reading, scores, combined } = workspace;
-        scores.resize_with(self.heads.iter().map(Head::voice_count).sum(), Vec::new);
-        for first in (0..count).step_by(TILE) {
-            let part = P::range(rows, first, count.min(first + TILE));
-            tile.begin(P::count(part), self.terms.space.planes(), slots, slots);
-            self.terms.space.against_terms(part, slots, tile);
-            for r in 0..P::count(part) {
-                let mut rest = scores.as_mut_slice();
-                for head in &self.heads {
-                    let own;
-                    (own, rest) = rest.split_at_mut(head.voice_count());
-                    head.voices_at(backend, &self.output, |plane| tile.row(plane, r, slots), reading, own);
-                }
+    pub fn predict(&self, workspace: &mut Workspace, rows: RowsOf<'_, F>, mut each: impl FnMut(usize, &[f64])) {
+        let (count, slots, backend) = (F::Space::count(rows), self.basis.row_len(), self.basis.space().backend());
+        let Workspace { block, reader, combined } = workspace;
+        for first in (0..count).step_by(ROWS) {
+            let part = F::Space::range(rows, first, count.min(first + ROWS));
+            self.basis.begin(part, block, false);
+            reader.begin(&self.heads, &self.output, &self.basis, (block, F::Space::count(part)), [true, true]);
+            for r in 0..F::Space::count(part) {
+                reader.read(&self.heads, &self.output, backend, |plane| block.row(plane, r, slots), r);
                 let Some(bank) = &self.bank else {
-                    each(first + r, &scores[0]);
+                    each(first + r, self.heads[0].score(&reader.readings[0]));
                     continue;
                 };
-                bank.combine(scores.iter().map(Vec::as_slice), combined);
+                bank.combine(self.heads.iter().zip(&reader.readings).flat_map(|(head, at)| head.scores(at)), combined);
                 each(first + r, combined);
             }
         }
     }
 
-    /// The terms that every head shares.
-    pub fn terms(&self) -> &Terms<P> {
-        &self.terms
+    /// What f is made of.
+    pub fn basis(&self) -> &F {
+        &self.basis
     }
 
     /// The heads.
@@ -465,11 +395,18 @@ impl<P: Space, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<P, L, S, 
         self.skipped
     }
 
-    /// Bytes held for what grows with the number of terms (centres, coefficients, the kernel values of a tile), and for the kernel values
-    /// among the rows of a tile.
+    /// Bytes held for what grows with the number of terms (centres, coefficients, the kernel values of a block), and for the kernel
+    /// values among the rows of a block.
     pub fn bytes(&self) -> usize {
-        let coefficients: usize = self.heads.iter().map(|h| h.expansion.bytes()).sum();
-        let workspace = self.tile.bytes() + self.ahead.bytes() + self.scratch.row.capacity() * size_of::<f32>();
-        self.terms.bytes() + coefficients + workspace + self.budget.bytes()
+        let coefficients: usize = self.heads.iter().map(|head| head.f.bytes()).sum();
+        let workspace = self.block.bytes() + self.reader.bytes() + self.scratch.bytes();
+        self.basis.bytes() + coefficients + workspace + self.budget.bytes()
+    }
+}
+
+impl<P: Space, L, S, B, R> Engine<Terms<P>, L, S, B, R> {
+    /// The terms that every head shares.
+    pub fn terms(&self) -> &Terms<P> {
+        &self.basis
     }
 }

@@ -1,6 +1,7 @@
 //! From a configuration to a learner, f = 0.
 
 use crate::basis::Dense;
+use crate::basis::terms::Terms;
 use crate::certificate::Tracker;
 use crate::config::{Choice, Config, HeadRule, Scale, Threshold};
 use crate::engine::head::{Average, HeadParts, Rules};
@@ -21,7 +22,7 @@ use crate::parts::output::Output;
 use crate::parts::step::AnyStep;
 
 /// The loop with the built-in parts.
-pub(crate) type DenseEngine = Engine<Dense<AnyKernel>, AnyLoss, AnyStep, AnyBudget>;
+pub(crate) type DenseEngine = Engine<Terms<Dense<AnyKernel>>, AnyLoss, AnyStep, AnyBudget>;
 
 impl Learner {
     /// Checks the configuration and builds the learner, f = 0.
@@ -96,7 +97,7 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
         both: beside.is_some(),
     };
     let mut engine = Engine::new(Parts {
-        space: Dense::new(config.kernels(), features, backend),
+        basis: Terms::new(Dense::new(config.kernels(), features, backend)),
         loss: config.loss.clone(),
         budget: AnyBudget::new(rule.clone(), eta_lambda),
         heads: heads.into_iter().map(head).collect(),
@@ -116,7 +117,7 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
         engine.heads.iter_mut().for_each(|h| h.tracker = Some(Tracker::new(speed, config.warmup, scores)));
     }
     if let Some(terms) = rule.capacity().filter(|_| matches!(rule, BudgetRule::Window { .. })) {
-        engine.heads.iter_mut().for_each(|h| h.expansion.reserve(terms.min(1 << 12)));
+        engine.heads.iter_mut().for_each(|h| h.f.reserve(terms.min(1 << 12)));
     }
     Ok(engine)
 }

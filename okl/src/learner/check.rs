@@ -325,7 +325,7 @@ impl Learner {
     /// will meet is not known; such a row is not learned, and counted. Rows after the end of the warm-up are held against what is found
     /// there, so that a row is refused in every cut or in none.
     fn check_values(&self, batch: &Batch<'_>, buffers: &mut CheckBuffers) -> Result<()> {
-        if self.engine.terms.space.diagonal().is_some() {
+        if self.engine.basis.space.diagonal().is_some() {
             return Ok(());
         }
         let Some(warm) = &self.warm else { return self.check_own_values(batch, 0, buffers) };
@@ -347,7 +347,7 @@ impl Learner {
 
     /// Refuses rows whose k(x, x) is beyond single precision. |k(x, x')|² <= k(x, x) k(x', x'), so that other values then fit as well.
     fn check_own_values(&self, batch: &Batch<'_>, from: usize, buffers: &mut CheckBuffers) -> Result<()> {
-        let (space, CheckBuffers { read, framed, values, .. }) = (&self.engine.terms.space, buffers);
+        let (space, CheckBuffers { read, framed, values, .. }) = (&self.engine.basis.space, buffers);
         values.resize(space.planes(), 0.0);
         batch.try_each_block(from, read, |first, rows| {
             let points = framed.fill(&self.frame, rows, space.backend());

@@ -40,7 +40,7 @@ impl Learner {
     pub fn threshold(&self) -> Option<f64> {
         match (&self.config.loss, &self.head().tracker) {
             (AnyLoss::Novelty { margin }, _) => Some(*margin),
-            (AnyLoss::NuNovelty { .. }, None) if self.head().expansion.riders().mean => Some(self.head().theta_mean),
+            (AnyLoss::NuNovelty { .. }, None) if self.head().f.riders().mean => Some(self.head().theta_mean),
             (AnyLoss::NuNovelty { .. }, None) => Some(self.theta()),
             (AnyLoss::NuNovelty { .. }, Some(tracker)) => tracker.ready().then(|| tracker.threshold()),
             _ => None,

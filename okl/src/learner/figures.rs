@@ -1,6 +1,7 @@
 //! What is known of a learner: counts, norms, bounds, centres and coefficients.
 
 use crate::basis::Dense;
+use crate::basis::terms::Terms;
 use crate::certificate::AlertRate;
 use crate::config::Config;
 use crate::engine::Engine;
@@ -24,7 +25,7 @@ impl Learner {
     }
 
     /// The loop and its state.
-    pub fn engine(&self) -> &Engine<Dense<AnyKernel>, AnyLoss, AnyStep, AnyBudget> {
+    pub fn engine(&self) -> &Engine<Terms<Dense<AnyKernel>>, AnyLoss, AnyStep, AnyBudget> {
         &self.engine
     }
 
@@ -56,7 +57,7 @@ impl Learner {
 
     /// Live terms.
     pub fn terms(&self) -> usize {
-        self.engine.terms.len()
+        self.engine.basis.len()
     }
 
     /// The step size of the last step.
@@ -76,7 +77,7 @@ impl Learner {
 
     /// |f|²: exact until a term is dropped, an upper bound after; exact under smd and where the regulariser is not the square.
     pub fn norm2(&self) -> f64 {
-        self.head().norm2
+        self.head().norms.f2
     }
 
     /// A bound on |f_full - f|, f being the function that predicts and f_full what the same updates would have made of it with
@@ -137,8 +138,8 @@ impl Learner {
     /// The centres of the live terms in slot order, in the units of the data.
     pub fn centres(&self) -> Vec<f64> {
         let (mut centres, mut row) = (Vec::with_capacity(self.terms() * self.features), vec![0.0; self.features]);
-        for slot in self.engine.terms.live() {
-            self.engine.terms.space.centre(slot, &mut row);
+        for slot in self.engine.basis.live() {
+            self.engine.basis.space.centre(slot, &mut row);
             centres.extend(self.frame.undo(&row));
         }
         centres
@@ -146,8 +147,8 @@ impl Learner {
 
     /// alpha of the live terms in slot order, `outputs` each; with a `target_scale`, in the unit of the scaled targets.
     pub fn coefficients(&self) -> Vec<f64> {
-        let expansion = self.head().expansion();
-        self.engine.terms.live().flat_map(|slot| (0..self.outputs()).map(move |o| expansion.alpha(o, slot))).collect()
+        let f = self.head().expansion();
+        self.engine.basis.live().flat_map(|slot| (0..self.outputs()).map(move |o| f.alpha(o, slot))).collect()
     }
 
     /// Shift and factor per feature: kernels see (x - shift) * factor. Empty where they see x itself.

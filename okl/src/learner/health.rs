@@ -134,7 +134,7 @@ impl Health {
         Health {
             examples: learner.examples(),
             skipped: learner.skipped(),
-            ids_taken_over: learner.engine.terms.taken_over,
+            ids_taken_over: learner.engine.basis.taken_over,
             resting: learner.engine.bank().map_or(0, crate::engine::bank::Bank::resting),
             watched: clipped.examples,
             clipped_rows: clipped.rows,

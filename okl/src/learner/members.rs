@@ -11,7 +11,7 @@ use crate::parts::step::AnyStep;
 impl Learner {
     /// How many widths the function that [`Learner::predict`] evaluates is a sum over: 1 but for a bank of several.
     pub fn widths(&self) -> usize {
-        self.engine.terms.space.kernels().len() / self.config.planes()
+        self.engine.basis.space.kernels().len() / self.config.planes()
     }
 
     /// The coefficients of the function that [`Learner::predict`] evaluates: alpha, or those of the average where there is one.
@@ -20,7 +20,7 @@ impl Learner {
     /// With a `target_scale` they are divided by its factors, so that they give scores in the unit of the targets. Where there is
     /// an operator J they are not, because J comes first: the scores are then offset + (J sum_i k(x, x_i) a_i) / factor.
     pub fn predicting_coefficients(&self) -> Vec<f64> {
-        let (terms, outputs) = (&self.engine.terms, self.outputs());
+        let (terms, outputs) = (&self.engine.basis, self.outputs());
         let size = terms.len() * outputs;
         let mut sums = vec![0.0; self.widths() * size];
         for (weight, head, averaged) in self.weighted_voices() {
@@ -74,10 +74,10 @@ impl Learner {
         let config = self.config.frozen(&self.config.members()[leader]);
         let (_, head, averaged) = self.weighted_voices().nth(leader).expect("one of them leads");
         let (first, planes) = (head.plane, self.config.planes());
-        let space = self.engine.terms.space.under(first..first + planes);
+        let space = self.engine.basis.space.under(first..first + planes);
         let mut engine = build_engine(&config, self.features)?;
         (engine.t, engine.skipped, engine.budget) = (self.engine.t, self.engine.skipped, self.engine.budget.clone());
-        engine.terms = self.engine.terms.with_space(space);
+        engine.basis = self.engine.basis.with_space(space);
         engine.heads = vec![head.alone(averaged)];
         Ok(Learner { config, engine, ..self.clone() })
     }

@@ -250,7 +250,7 @@ impl Learner {
     }
 
     fn learn_part(&mut self, part: &Part<'_>, each: &mut dyn FnMut(usize, &Step<'_>)) {
-        let points = self.rows.fill(&self.frame, part.x, self.engine.terms.space.backend());
+        let points = self.rows.fill(&self.frame, part.x, self.engine.basis.space.backend());
         let width = part.targets.width;
         let labels = Labels { y: part.y(), width, known: Some(part.known()), weights: part.weights(), ids: part.ids() };
         let (classes, single) = (&self.classes, self.config.loss.reads() == Reads::Class);
@@ -293,7 +293,7 @@ impl Learner {
         if let Scale::Fixed { shift, factor, .. } = &mut self.config.scale {
             (*shift, *factor) = (self.frame.shift.clone(), self.frame.factor.clone());
         }
-        self.engine.terms.space.widen(features);
+        self.engine.basis.space.widen(features);
         if self.clipped.examples > 0 {
             self.clipped.columns.resize(features, [0; 3]);
         }
@@ -310,7 +310,7 @@ impl Learner {
             n => Some(Pool::new(n)?),
         };
         self.threads = threads.max(1);
-        self.engine.terms.space.threads = self.threads;
+        self.engine.basis.space.threads = self.threads;
         Ok(())
     }
 

@@ -59,7 +59,7 @@ impl Learner {
 
 impl Learner {
     fn predict_blocks(&self, workspace: &mut Workspace, batch: &Batch<'_>, scores: &mut Scores) {
-        let (outputs, backend) = (scores.outputs, self.engine.terms.space.backend());
+        let (outputs, backend) = (scores.outputs, self.engine.basis.space.backend());
         let mut framed = FramedRows::default();
         let each_block = batch.try_each_block(0, &mut Vec::new(), |first, rows| {
             let points = framed.fill(&self.frame, rows, backend);

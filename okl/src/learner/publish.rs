@@ -35,7 +35,7 @@ impl Learner {
     /// ```
     pub fn publish(&self) -> Arc<Learner> {
         let mut engine = self.engine.without_workspace();
-        engine.terms.space.threads = 1;
+        engine.basis.space.threads = 1;
         Arc::new(Learner {
             config: self.config.clone(),
             engine,

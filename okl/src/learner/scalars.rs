@@ -145,16 +145,16 @@ pub(crate) const HEAD: &[Scalar<Head<AnyStep>>] = &[
     scalar!("eta", not_negative, Absent::Refused, |h| h.eta),
     scalar!("theta", any, Absent::Refused, |h| h.theta),
     scalar!("theta_trace", any, Absent::Refused, |h| h.theta_trace),
-    scalar!("norm2", not_negative, Absent::Refused, |h| h.norm2),
-    scalar!("product", any, Absent::Refused, |h| h.product),
-    scalar!("trace_norm2", not_negative, Absent::Refused, |h| h.trace_norm2),
+    scalar!("norm2", not_negative, Absent::Refused, |h| h.norms.f2),
+    scalar!("product", any, Absent::Refused, |h| h.norms.product),
+    scalar!("trace_norm2", not_negative, Absent::Refused, |h| h.norms.trace2),
     scalar!("truncation", not_negative, Absent::Refused, |h| h.truncation),
     scalar!("cut_steps", counted, Absent::Refused, |h| h.cut_steps as f64, |h, value| h.cut_steps = value as u64),
-    scalar!("scale.f", |_, v| divides(v), Absent::Refused, |h| h.expansion.scales.f),
-    scalar!("scale.trace", |h, v| !h.expansion.riders().trace || divides(v), Absent::Refused, |h| h.expansion.scales.trace.0),
-    scalar!("scale.trace_of_f", any, Absent::Refused, |h| h.expansion.scales.trace.1),
-    scalar!("scale.mean", |h, v| !h.expansion.riders().mean || divides(v), Absent::Refused, |h| h.expansion.scales.mean.0),
-    scalar!("scale.mean_of_f", any, Absent::Refused, |h| h.expansion.scales.mean.1),
+    scalar!("scale.f", |_, v| divides(v), Absent::Refused, |h| h.f.scales.f),
+    scalar!("scale.trace", |h, v| !h.f.riders().trace || divides(v), Absent::Refused, |h| h.f.scales.trace.0),
+    scalar!("scale.trace_of_f", any, Absent::Refused, |h| h.f.scales.trace.1),
+    scalar!("scale.mean", |h, v| !h.f.riders().mean || divides(v), Absent::Refused, |h| h.f.scales.mean.0),
+    scalar!("scale.mean_of_f", any, Absent::Refused, |h| h.f.scales.mean.1),
     scalar!("regret.holds", any, Absent::Refused, |h| f64::from(u8::from(h.regret.holds)), |h, value| h.regret.holds =
         value == 1.0),
     scalar!("regret.constant", any, Absent::Refused, |h| h.regret.constant),
@@ -190,7 +190,7 @@ pub(crate) const HEAD: &[Scalar<Head<AnyStep>>] = &[
     tracked!("tracker.least_beyond", any, Absent::Is(0.0), least_beyond),
     tracked!("tracker.largest_beyond", any, Absent::Is(0.0), largest_beyond),
     // Files without it have it from their terms.
-    scalar!("mass", |_, v| v >= 0.0 || v == NO_MASS, Absent::Is(NO_MASS), |h| h.mass),
+    scalar!("mass", |_, v| v >= 0.0 || v == NO_MASS, Absent::Is(NO_MASS), |h| h.norms.mass),
     // A number that no version of okl has, in the crate's own tests only (`newer.rs`).
     #[cfg(test)]
     Scalar { name: "not_yet", get: |_| 2.0, set: |_, _| {}, check: any, absent: Absent::Is(2.0) },
@@ -226,5 +226,5 @@ pub(crate) const COUNTS: &[Scalar<Learner, u64>] = &[
     scalar!("skipped", few, Absent::Refused, |l| l.engine.skipped),
     scalar!("features", few, Absent::Refused, |l| l.features as u64, |l, value| l.features = value as usize),
     // Before, an id that named another input was refused.
-    scalar!("ids_taken_over", few, Absent::Is(0), |l| l.engine.terms.taken_over),
+    scalar!("ids_taken_over", few, Absent::Is(0), |l| l.engine.basis.taken_over),
 ];

@@ -218,7 +218,7 @@ impl Learner {
     }
 
     fn tensors(&self) -> Vec<Tensor> {
-        let terms = &self.engine.terms;
+        let terms = &self.engine.basis;
         let (slots, d) = (terms.slots(), self.features);
         let mut centres = vec![0.0; slots * d];
         for (slot, row) in centres.chunks_exact_mut(d.max(1)).enumerate() {
@@ -439,7 +439,7 @@ impl<'a> File<'a> {
             learner.config.budget().capacity().is_none_or(|terms| slots <= terms),
             "there are more terms than the budget allows",
         )?;
-        let terms = &mut learner.engine.terms;
+        let terms = &mut learner.engine.basis;
         terms.space.reserve(slots);
         for (slot, row) in centres.chunks_exact(d.max(1)).enumerate() {
             let squares = [gram::square(row)];
@@ -452,12 +452,12 @@ impl<'a> File<'a> {
     }
 
     fn restore_head(&self, learner: &mut Learner, number: usize) -> Result<()> {
-        let slots = learner.engine.terms.slots();
-        let holes = learner.engine.terms.holes.clone();
+        let slots = learner.engine.basis.slots();
+        let holes = learner.engine.basis.holes.clone();
         let head = &mut learner.engine.heads[number];
         let tensor = |what: &str| self.f64s(&head_tensor(number, what));
         let (columns, offsets, numbers) = (tensor("columns")?, tensor("offsets")?, tensor("scalars")?);
-        let count = head.offset.len() * head.expansion.riders().functions();
+        let count = head.offset.len() * head.f.riders().functions();
         demand(
             columns.len() == count * slots && offsets.len() == 3 * head.offset.len(),
             "the coefficients do not fit the terms",
@@ -466,8 +466,8 @@ impl<'a> File<'a> {
         demand(holes.iter().all(silent), "an empty slot has a coefficient")?;
         scalars::restore(HEAD, &head_tensor(number, "scalars"), self.names("head.scalars"), &numbers, head)?;
         demand(head.cut_steps <= learner.engine.t, "there are more cut steps than examples")?;
-        head.expansion.restore(slots, &columns);
-        restore_mass(head, &learner.engine.terms, &learner.engine.output);
+        head.f.restore(slots, &columns);
+        restore_mass(head, &learner.engine.basis, &learner.engine.output);
         for (to, from) in [&mut head.offset, &mut head.offset_trace, &mut head.offset_mean]
             .into_iter()
             .zip(offsets.chunks_exact(offsets.len().max(3) / 3))
@@ -527,7 +527,7 @@ impl<'a> File<'a> {
     }
 
     fn restore_budget(&self, learner: &mut Learner) -> Result<()> {
-        let (slots, budget) = (learner.engine.terms.slots(), &mut learner.engine.budget);
+        let (slots, budget) = (learner.engine.basis.slots(), &mut learner.engine.budget);
         scalars::restore(BUDGET, "budget", self.names("budget"), &self.f64s("budget")?, budget)?;
         demand(budget.oldest_slot < slots.max(1), "the budget's oldest slot is not there")
     }
@@ -581,15 +581,15 @@ const BANK_OF_OLD: usize = 3;
 
 /// The mass of a head from its terms, where the file does not have it.
 fn restore_mass<P: Space>(head: &mut Head<AnyStep>, terms: &Terms<P>, output: &Output) {
-    if head.mass != NO_MASS {
+    if head.norms.mass != NO_MASS {
         return;
     }
-    head.mass = 0.0;
+    head.norms.mass = 0.0;
     let (mut values, mut term) = (vec![0.0; terms.space.planes()], Term::default());
     for slot in terms.live() {
         terms.space.term_self_values(slot, &mut values);
-        head.expansion.get(slot, &mut term);
-        head.exchange_mass(0.0, head.mass_of(output, &values, &term.alpha));
+        head.f.get(slot, &mut term);
+        head.norms.exchange_mass(0.0, head.mass_of(output, &values, &term.alpha));
     }
 }
 
@@ -599,7 +599,7 @@ fn head_tensor(number: usize, what: &str) -> String {
 
 impl Head<AnyStep> {
     fn tensors(&self, number: usize, slots: usize) -> [Tensor; 4] {
-        let columns = self.expansion.columns_of(slots);
+        let columns = self.f.columns_of(slots);
         let offsets = [self.offset.as_slice(), &self.offset_trace, &self.offset_mean].concat();
         let gathered = self.tracker.as_ref().map_or(&[][..], |t| &t.gathered);
         let tensor = |what: &str, shape: Vec<usize>, values: &[f64]| Tensor::f64s(head_tensor(number, what), shape, values);

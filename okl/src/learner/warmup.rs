@@ -87,7 +87,7 @@ impl Learner {
             let middles = scaling::middles(&warm.y[..count * warm.width], warm.width);
             self.engine.heads.iter_mut().for_each(|head| head.offset.copy_from_slice(&middles));
         }
-        let points = framed.fill(&self.frame, warm.x.all(self.features), self.engine.terms.space.backend());
+        let points = framed.fill(&self.frame, warm.x.all(self.features), self.engine.basis.space.backend());
         let ids = warm.ids.iter().any(|&id| id != NO_ID).then_some(warm.ids.as_slice());
         let labels = Labels { y: &warm.y, width: warm.width, known: None, weights: Some(&warm.weights), ids };
         self.engine.learn_block(points, &labels, |_, _| {});
@@ -97,7 +97,7 @@ impl Learner {
     /// The median squared distance of rows. Very small or large rows get another unit where kernels have none, because their squares
     /// would leave single precision; the unit then stands in the configuration.
     fn found_median(&mut self, config: &mut Config, rows: &[f64], framed: &mut FramedRows) -> f64 {
-        let backend = self.engine.terms.space.backend();
+        let backend = self.engine.basis.space.backend();
         let in_units_of_the_data = self.config.scale == Scale::None;
         if in_units_of_the_data {
             self.frame.factor.fill(1.0);
@@ -135,7 +135,7 @@ impl Learner {
         let outputs = if self.config.loss.reads() == Reads::Class { 0 } else { self.outputs() };
         self.engine =
             build_engine(config, self.features).expect("a checked configuration stays valid once its statistics are known");
-        self.engine.terms.space.threads = self.threads;
+        self.engine.basis.space.threads = self.threads;
         self.engine.heads.iter_mut().for_each(|h| h.add_outputs(outputs));
     }
 }

@@ -104,6 +104,10 @@ pub trait Budget: Send + Sync {
     }
     /// All terms were removed because nothing was left of any function: the next term finds its slot among 0, 1, 2, ...
     fn cleared(&mut self) {}
+    /// Do most chunks of 1,024 slots stay as they are while a block is learned? Then sums over them are taken for all its rows at once.
+    fn settles(&self) -> bool {
+        false
+    }
     /// Bytes held that grow with the number of terms.
     fn bytes(&self) -> usize {
         0
@@ -169,6 +173,12 @@ impl BudgetRule {
             | BudgetRule::Forgetron { terms } => Some(terms),
             _ => None,
         }
+    }
+
+    /// Does the rule leave most terms as they are from one example to the next?
+    pub(crate) fn settles(&self) -> bool {
+        use BudgetRule::{Age, Olok, Unlimited, Window};
+        matches!(self, Unlimited {} | Window { .. } | Age { .. } | Olok { .. })
     }
 
     /// The same rule for so many terms, if it counts terms.
@@ -432,6 +442,10 @@ impl Budget for AnyBudget {
 
     fn limit(&self) -> f64 {
         if let BudgetRule::Certified { error } = self.rule { error } else { f64::INFINITY }
+    }
+
+    fn settles(&self) -> bool {
+        self.rule.settles()
     }
 
     fn cleared(&mut self) {

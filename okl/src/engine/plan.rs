@@ -1,0 +1,259 @@
+//! What one example will do to a head: one value, computed whole, checked, and only then taken.
+//!
+//! The unified step (algorithms.md section 0), with SVMD's recursions (3.2) and the proximal form (3.3):
+//!
+//! ```text
+//! z = p + b                                     p = f(x), u = v(x), w the trace of b, q that of theta
+//! xi = dl/dz                                    explicit: at z; implicit: at the step's own end, by the loss's prox
+//! eta: clamp(1 - mu <g, v>) eta,   <g, v> = lambda pi + xi^T (u + w) + dtheta q                       V(16), V(21)
+//! c = 1 - eta lambda omega'/|f|                 implicit: c = 1/(1 + eta lambda); shrink = on_update: c = 1 where xi = 0 (7.1)
+//! f <- c f - eta xi k(x, .)        b <- b - eta xi        theta <- Pi(theta - eta dtheta)              N(6), N(8)-(10), V(15)
+//! v <- decay c v - eta lambda f - eta zeta k(x, .)        zeta = xi + decay h (u + w)                  V(17)
+//! ```
+
+use crate::coordinates::{Reading, Term};
+use crate::engine::head::Head;
+use crate::engine::norms::{Norms, at_least_zero, own_form, own_mass};
+use crate::engine::rules::Rules;
+use crate::parts::loss::{Eval, Loss, Metric};
+use crate::parts::output::{Output, dot};
+use crate::parts::regulariser::Regulariser;
+use crate::parts::step::{LARGEST_SHRINK, Signal, StepSize};
+
+/// A step that has been computed and not yet taken.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    pub xi: Vec<f64>,
+    pub zeta: Vec<f64>,
+    lifted: Vec<f64>,
+    metric: Vec<f64>,
+    /// The coefficients of the new term.
+    pub alpha: Vec<f64>,
+    pub beta: Vec<f64>,
+    pub eval: Eval,
+    pub weight: f64,
+    pub eta: f64,
+    /// f <- keep f, v <- decay keep v - pull f.
+    pub keep: f64,
+    pub pull: f64,
+    pub decay: f64,
+    /// Was eta cut so that eta lambda stays below one?
+    pub cut: bool,
+    /// No gradient and no shrinking: f stays as it is (`shrink = on_update`).
+    pub quiet: bool,
+    /// The norms after the step; their mass is that of the new term, |alpha| sqrt(lambda_max(K(x, x))).
+    pub norms: Norms,
+    /// The norms before the step.
+    pub before: Norms,
+    pub forget_trace: bool,
+    /// alpha = -reach xi: eta, or eta keep where the step is proximal.
+    pub reach: f64,
+    /// Would the step leave a finite state?
+    pub finite: bool,
+    /// There is no step: the head of a bank rests, and f = 0.
+    pub rests: bool,
+}
+
+impl Plan {
+    /// Makes room for `d` outputs.
+    pub fn fit(&mut self, d: usize) {
+        if self.xi.len() == d {
+            return;
+        }
+        for v in [&mut self.xi, &mut self.zeta, &mut self.lifted, &mut self.metric, &mut self.alpha, &mut self.beta] {
+            v.resize(d, 0.0);
+        }
+    }
+
+    /// Does the step write a term?
+    pub fn appends(&self) -> bool {
+        self.alpha.iter().chain(&self.beta).any(|&a| a != 0.0)
+    }
+
+    /// The new term with its coefficients, for [`Norms::change`].
+    pub fn term(&self, to: &mut Term) {
+        to.fit(self.alpha.len());
+        to.alpha.clone_from(&self.alpha);
+        to.trace.clone_from(&self.beta);
+    }
+
+    /// The loss before the step, times the example's weight.
+    pub fn loss(&self) -> f64 {
+        self.weight * self.eval.loss
+    }
+
+    /// Does the loss count the example as outside?
+    pub fn is_outside(&self) -> bool {
+        self.eval.outside
+    }
+}
+
+/// The example of a step, as a head sees it.
+pub(crate) struct Example<'a> {
+    pub t: u64,
+    pub y: &'a [f64],
+    pub weight: f64,
+    /// Is this the first row of its class, so that no decision can have been right?
+    pub new_class: bool,
+}
+
+impl<S: StepSize> Head<S> {
+    /// Computes the step for one example, of which the head has read `at`; false if the step would leave a state that is not finite.
+    pub(crate) fn plan<L: Loss, R: Regulariser>(
+        &mut self,
+        loss: &L,
+        output: &Output,
+        rules: &Rules<R>,
+        at: &Reading,
+        own: &[f64],
+        example: &Example<'_>,
+    ) -> bool {
+        let plan = &mut self.plan;
+        plan.fit(self.offset.len());
+        plan.rests = false;
+        plan.weight = example.weight;
+        plan.eval = loss.eval(&at.z, example.y, self.theta, &mut plan.xi);
+        plan.xi.iter_mut().for_each(|xi| *xi *= example.weight);
+        plan.quiet = !rules.shrink.is_always() && plan.xi.iter().all(|xi| *xi == 0.0);
+        plan.decay = self.step.trace().unwrap_or(0.0);
+        let product = self.gradient_trace_product(at);
+        let size = example.weight * (output.largest(&own[self.plane..]) + f64::from(u8::from(rules.offset)));
+        self.choose_step(rules, example.t, product, size);
+        match rules.implicit && !self.plan.quiet {
+            true => self.implicit_gradient(loss, output, rules.offset, at, own[self.plane], example),
+            false => self.explicit_gradient(loss, at, example),
+        }
+        self.new_norms(output, &own[self.plane..], rules.regulariser.is_square(), at);
+        self.plan.finite = self.is_finite(at);
+        self.plan.finite
+    }
+
+    /// <g, v> = lambda pi + xi^T (u + w) + dtheta q, V(21) with offsets and theta (3.2); leaves u + w in `lifted`. A quiet example has
+    /// no regulariser: lambda = 0 there, in the trace and in the norms as well.
+    fn gradient_trace_product(&mut self, at: &Reading) -> f64 {
+        let plan = &mut self.plan;
+        plan.forget_trace = false;
+        if !self.f.riders().trace {
+            return 0.0;
+        }
+        for o in 0..plan.lifted.len() {
+            plan.lifted[o] = at.trace[o] + self.offset_trace[o];
+        }
+        let of_theta = plan.weight * plan.eval.dtheta * self.theta_trace;
+        let lambda = if plan.quiet { 0.0 } else { self.lambda };
+        let product = lambda * self.norms.product + dot(&plan.xi, &plan.lifted) + of_theta;
+        if product.is_finite() {
+            return product;
+        }
+        plan.forget_trace = true;
+        plan.lifted.fill(0.0);
+        0.0
+    }
+
+    fn choose_step<R: Regulariser>(&mut self, rules: &Rules<R>, t: u64, product: f64, size: f64) {
+        let signal = Signal { t, lambda: self.lambda, last: self.eta, product, size };
+        let mut eta = self.step.eta(&signal);
+        self.plan.cut = false;
+        if rules.implicit {
+            // 3.3: the proximal shrink needs no eta lambda < 1.
+            self.plan.keep = 1.0 / (1.0 + eta * self.lambda);
+        } else {
+            let square = rules.regulariser.is_square();
+            let pull = if square { self.lambda } else { self.lambda * rules.regulariser.pull(self.norms.f2.sqrt()) };
+            if square && !rules.allow_overshoot && eta * pull >= 1.0 {
+                eta = LARGEST_SHRINK / pull;
+                self.plan.cut = true;
+            }
+            let keep = 1.0 - eta * pull;
+            self.plan.keep = if square { keep } else { keep.max(0.0) };
+            self.plan.pull = eta * pull;
+        }
+        if self.plan.quiet {
+            (self.plan.keep, self.plan.pull) = (1.0, 0.0);
+        }
+        self.plan.eta = eta;
+    }
+
+    /// alpha = -eta xi, beta = -eta zeta with zeta = xi + decay h (u + w).
+    fn explicit_gradient<L: Loss>(&mut self, loss: &L, at: &Reading, example: &Example<'_>) {
+        let plan = &mut self.plan;
+        let eta = plan.eta;
+        plan.reach = eta;
+        plan.alpha.iter_mut().zip(&plan.xi).for_each(|(a, xi)| *a = -eta * xi);
+        if self.f.riders().trace {
+            loss.curvature(&at.z, example.y, self.theta, &plan.lifted, &mut plan.zeta);
+            let bend = plan.decay * plan.weight;
+            plan.zeta.iter_mut().zip(&plan.xi).for_each(|(zeta, xi)| *zeta = xi + bend * *zeta);
+            plan.beta.iter_mut().zip(&plan.zeta).for_each(|(b, zeta)| *b = -eta * zeta);
+        }
+    }
+
+    /// 3.3: xi = dl/dz at z0 - C xi, z0 = c p + b, C = eta (c k J + 1); then alpha = -eta c xi.
+    fn implicit_gradient<L: Loss>(
+        &mut self,
+        loss: &L,
+        output: &Output,
+        offset: bool,
+        at: &Reading,
+        own: f64,
+        example: &Example<'_>,
+    ) {
+        let plan = &mut self.plan;
+        let (eta, keep, weight) = (plan.eta, plan.keep, plan.weight);
+        let of_offset = if offset { 1.0 } else { 0.0 };
+        let metric = |s: f64| weight * eta * (keep * own * s + of_offset);
+        let operator = output.single().map(|j| j.eigen());
+        for o in 0..at.z.len() {
+            plan.lifted[o] = keep * at.f[o] + self.offset[o];
+            plan.metric[o] = metric(operator.map_or(1.0, |e| e.values[o].max(0.0)));
+        }
+        let c = Metric { c: &plan.metric, basis: operator.map(|e| e.vectors.as_slice()) };
+        // A loss without a proximal step leaves the explicit gradient standing; a checked configuration never gets here with one.
+        if loss.prox(&plan.lifted, example.y, self.theta, &c, &mut plan.xi) {
+            plan.xi.iter_mut().for_each(|xi| *xi *= weight);
+        }
+        plan.reach = eta * keep;
+        plan.alpha.iter_mut().zip(&plan.xi).for_each(|(a, xi)| *a = -eta * keep * xi);
+    }
+
+    /// |f|² <- c² |f|² + 2 c alpha^T p + alpha^T K alpha, V(25); <f, v> and |v|² by 3.2, which generalises V(22)-(24).
+    fn new_norms(&mut self, output: &Output, values: &[f64], square: bool, at: &Reading) {
+        let Plan { alpha, keep, .. } = &self.plan;
+        let c = *keep;
+        let parts = [c * c * self.norms.f2, 2.0 * c * dot(alpha, &at.f), own_form(output, values, alpha)];
+        let mass = own_mass(output, values, alpha);
+        let trace = self.f.riders().trace;
+        let bound = self.truncation > 0.0 && square && !trace;
+        let (product, trace2) = if trace { self.new_trace_norms(output, values, at) } else { (0.0, 0.0) };
+        self.plan.norms = Norms { f2: self.norms.after_step(c, parts, mass, bound), product, trace2, mass };
+    }
+
+    fn new_trace_norms(&self, output: &Output, values: &[f64], at: &Reading) -> (f64, f64) {
+        let Plan { xi, zeta, eta, keep: c, pull: shrink, decay, .. } = &self.plan;
+        let (f, v) = (&at.f, &at.trace);
+        let old = if self.plan.forget_trace { (0.0, 0.0) } else { (self.norms.product, self.norms.trace2) };
+        let (xi_v, zeta_v) = if self.plan.forget_trace { (0.0, 0.0) } else { (dot(xi, v), dot(zeta, v)) };
+        let product = decay * c * c * old.0 - shrink * c * self.norms.f2 - eta * c * dot(zeta, f) - eta * decay * c * xi_v
+            + eta * shrink * dot(xi, f)
+            + eta * eta * output.form(values, xi, zeta);
+        let norm2 = decay * decay * c * c * old.1 + shrink * shrink * self.norms.f2 + eta * eta * output.form(values, zeta, zeta)
+            - 2.0 * decay * c * shrink * old.0
+            - 2.0 * decay * c * eta * zeta_v
+            + 2.0 * eta * shrink * dot(zeta, f);
+        (product, at_least_zero(norm2))
+    }
+
+    /// Does the step leave a state of numbers up to 1e150? Then the sums of the certificates, and norms after a loss, are finite too.
+    /// Sizes are added, so that no two numbers cancel.
+    fn is_finite(&self, at: &Reading) -> bool {
+        const LARGEST: f64 = 1e150;
+        let p = &self.plan;
+        let theta = p.weight * p.eval.dtheta * p.eta;
+        let mut size =
+            p.keep.abs() + p.norms.f2 + p.eval.loss.abs() + theta.abs() + p.norms.product.abs() + p.norms.trace2 + p.weight;
+        for o in 0..at.z.len() {
+            size += p.alpha[o].abs() + p.beta[o].abs() + at.z[o].abs() + (self.offset[o] - p.eta * p.xi[o]).abs();
+        }
+        size <= LARGEST
+    }
+}
