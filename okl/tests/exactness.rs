@@ -34,8 +34,27 @@ fn all_bits(values: &[f64]) -> Vec<u64> {
     values.iter().copied().map(bits).collect()
 }
 
-/// What a row left behind: scores, loss, slot.
-type Row = (Vec<u64>, Option<u64>, Option<usize>);
+/// What a row left behind.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    scores: Vec<u64>,
+    loss: Option<u64>,
+    slot: Option<usize>,
+    outside: Option<bool>,
+    threshold: Option<u64>,
+}
+
+impl Row {
+    fn of(step: &okl::engine::Step<'_>) -> Self {
+        Row {
+            scores: all_bits(step.scores),
+            loss: step.loss.map(bits),
+            slot: step.slot,
+            outside: step.outside,
+            threshold: step.threshold.map(bits),
+        }
+    }
+}
 
 /// Everything that can be seen of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -106,7 +125,7 @@ fn learn(learner: &mut Learner, batch: &Batch<'_>, rows: &mut Vec<Row>) {
 }
 
 fn each_row(rows: &mut Vec<Row>) -> impl FnMut(usize, &okl::engine::Step<'_>) {
-    |_, step| rows.push((all_bits(step.scores), step.loss.map(bits), step.slot))
+    |_, step| rows.push(Row::of(step))
 }
 
 /// The ends of the blocks that `cuts`, over and over, make of the rows, and the places where a block must end.
@@ -207,6 +226,7 @@ fn one_by_one(case: &Case) -> Result<Trace, usize> {
         }
         // What `predict` refuses, `learn` scores 0 while the frame is provisional.
         let predicted = learner.predict_batch(&mut workspace, &x);
+        let readable = predicted.is_ok();
         let predicted = predicted.inspect_err(says_beyond_single_precision).map_or(Vec::new(), |scores| scores.values);
         let silent = i > 0 && case.stream.silent(i);
         let before = if silent { learner.to_bytes() } else { Vec::new() };
@@ -215,7 +235,8 @@ fn one_by_one(case: &Case) -> Result<Trace, usize> {
         }
         let positive = learner.positive();
         learn(&mut learner, &batch, &mut trace.rows);
-        let (scores, ..) = &trace.rows[i];
+        let row = &trace.rows[i];
+        let scores = &row.scores;
         // At the row whose class takes over the positive sign, f is negated before its score; 0 stays 0.
         let negated = positive == Some(0) && learner.positive() == Some(1);
         let score = |z: &f64| bits(if negated { 0.0 - z } else { *z });
@@ -224,9 +245,30 @@ fn one_by_one(case: &Case) -> Result<Trace, usize> {
         predicted.resize(scores.len(), 0);
         assert_eq!(&predicted, scores, "predict at row {i} of {}", case.config.to_json());
         assert!(!silent || before == learner.to_bytes(), "row {i} has no target and changed {}", case.config.to_json());
+        if silent && readable {
+            check_alert(case, &learner, row);
+        }
     }
     trace.learner(&learner);
     Ok(trace)
+}
+
+/// A row that is only predicted is an alert of a novelty loss iff its score is below the threshold of the learner. Not where scores are
+/// averaged without a tracker: theta belongs to the last hypothesis there.
+fn check_alert(case: &Case, learner: &Learner, row: &Row) {
+    if case.config.loss.reads() != Reads::Nothing {
+        return assert_eq!((row.outside, row.threshold), (None, None), "{}", case.config.to_json());
+    }
+    let averaged = case.config.average.given().is_some_and(|average| *average != Average::None);
+    if averaged && learner.engine().heads()[0].tracker().is_none() {
+        return;
+    }
+    let threshold = learner.threshold();
+    let alert = threshold.map(|threshold| f64::from_bits(row.scores[0]) < threshold);
+    assert_eq!(row.outside, alert, "{:?} against {threshold:?} under {}", row.scores, case.config.to_json());
+    if case.config.loss.nu().is_some() {
+        assert_eq!(row.threshold, threshold.map(bits), "{}", case.config.to_json());
+    }
 }
 
 /// A [`Learner::learn`] of all rows gives the scores of [`Learner::learn_with`], zeros before a class exists.
@@ -234,7 +276,7 @@ fn check_learn(case: &Case, trace: &Trace) {
     let mut learner = Learner::new(case.config.clone()).unwrap();
     let scores = learner.learn(&case.stream.batch(0..case.stream.rows())).unwrap();
     assert_eq!(learner.to_bytes(), trace.bytes);
-    for (i, (row, ..)) in trace.rows.iter().enumerate() {
+    for (i, Row { scores: row, .. }) in trace.rows.iter().enumerate() {
         let found = all_bits(scores.row(i));
         assert_eq!(&found[..row.len()], row);
         assert!(found[row.len()..].iter().all(|b| *b == 0));
@@ -325,6 +367,7 @@ fn every_part_is_drawn() {
             ("bank of widths", c.members().iter().any(|m| m.width > 0)),
             ("theta0", c.theta0.is_some()),
             ("known", s.known.is_some()),
+            ("alerts of rows that are only predicted", s.known.is_some() && c.loss.reads() == Reads::Nothing),
             ("weights", s.weights.is_some()),
             ("ids", s.ids.is_some()),
             ("widened", case.widened.is_some()),
@@ -350,8 +393,8 @@ fn every_part_is_drawn() {
         ];
         seen.extend(flags.iter().filter(|f| f.1).map(|f| f.0.to_string()));
     }
-    // 10 kernels, 15 losses, 9 steps and auto, 9 budgets and none, 3 averages and auto, 2 thresholds, 4 scales, 3 regularisers, 31 flags.
-    assert_eq!(seen.len(), 10 + 15 + 10 + 10 + 4 + 2 + 4 + 3 + 31, "{seen:#?}");
+    // 10 kernels, 15 losses, 9 steps and auto, 9 budgets and none, 3 averages and auto, 2 thresholds, 4 scales, 3 regularisers, 32 flags.
+    assert_eq!(seen.len(), 10 + 15 + 10 + 10 + 4 + 2 + 4 + 3 + 32, "{seen:#?}");
 }
 
 /// How many rows come before a second class is named, if classes are discovered.
@@ -515,7 +558,7 @@ fn learned<P: for<'a> Space<Rows<'a> = &'a [Vec<f32>]>>(
     let mut trace = Trace::default();
     for (rows, y) in rows.chunks(cut).zip(y.chunks(cut * outputs)) {
         let labels = Labels { y, width: outputs, ..Labels::default() };
-        engine.learn_block(rows, &labels, |_, step| trace.rows.push((all_bits(step.scores), step.loss.map(bits), step.slot)));
+        engine.learn_block(rows, &labels, |_, step| trace.rows.push(Row::of(step)));
     }
     trace.engine(&engine);
     trace
