@@ -542,11 +542,11 @@ impl Coordinates {
     }
 
     /// The stored columns cut to the first `slots` slots, for a snapshot.
-    pub(crate) fn columns_of(&self, slots: usize) -> Vec<f64> {
-        self.data.chunks_exact(self.stride.max(1)).flat_map(|c| c[..slots].iter().copied()).collect()
+    pub(crate) fn columns_of(&self, slots: usize) -> impl Iterator<Item = &[f64]> {
+        self.data.chunks_exact(self.stride.max(1)).map(move |column| &column[..slots])
     }
 
-    /// Takes back what `columns_of` returned; the scales are restored apart.
+    /// Takes back the numbers of `columns_of`, one column after the other; the scales are restored apart.
     pub(crate) fn restore(&mut self, slots: usize, columns: &[f64]) {
         self.reserve(slots);
         self.all_changed = true;

@@ -185,3 +185,23 @@ fn publishing_copies_no_centre() {
         drop(model);
     }
 }
+
+/// A model file is written without a second copy of the model.
+#[test]
+fn saving_takes_little_memory() {
+    let settings =
+        "loss = 'hinge:1000000'\nkernel = 'gaussian:0.5'\nstep = 'constant:0.3'\nlambda = 1e-3\nbudget = 'window:2000'";
+    let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
+    learner.learn(&stream(3_000, 400, 5).batch()).unwrap();
+    let size = learner.to_bytes().len();
+    let path = std::env::temp_dir().join(format!("okl-memory-{}.okl", std::process::id()));
+    let before = LIVE.get();
+    PEAK.set(before);
+    learner.save(&path).unwrap();
+    let peak = PEAK.get() - before;
+    println!("{peak} bytes to save a file of {size}");
+    assert_eq!(std::fs::read(&path).unwrap(), learner.to_bytes());
+    std::fs::remove_file(&path).unwrap();
+    // 8 kB of buffer twice, the header, and per feature the frame (16 bytes) and one centre.
+    assert!(size > 3_000_000 && peak < 65_536, "{peak} bytes");
+}

@@ -252,6 +252,8 @@ fn every_kind_of_learner_survives() {
             let bytes = learner.to_bytes();
             let loaded = Learner::from_bytes(&bytes).unwrap_or_else(|e| panic!("{e}: {case:?}"));
             assert!(loaded.to_bytes() == bytes, "{case:?}");
+            // The stream has the bytes that the writer of safetensors makes of the same tensors, with the checksum of a whole file.
+            assert!(sealed(&with_text(&bytes, &text_of(&bytes))) == bytes, "{case:?}");
             assert_eq!(
                 (loaded.position(), loaded.classes(), loaded.config()),
                 (&[0, 255, 7][..], learner.classes(), learner.config())

@@ -38,7 +38,7 @@ impl Learner {
     /// # Errors
     /// Those of the system; then the old file is still there.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
-        write(path.as_ref(), &self.to_bytes())
+        write_with(path.as_ref(), |file| self.write_to(file))
     }
 
     /// Reads a model file.
@@ -55,10 +55,18 @@ impl Learner {
 /// # Errors
 /// Those of the system; then the old file is still there.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_with(path, |file| file.write_all(bytes))
+}
+
+/// Writes a file whole or not at all; `content` writes into it.
+///
+/// # Errors
+/// Those of the system and of `content`; then the old file is still there.
+pub fn write_with(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let path = followed(path)?;
     match fs::metadata(&path) {
-        Ok(found) if !found.is_file() => OpenOptions::new().write(true).open(&path)?.write_all(bytes),
-        found => replace(&path, bytes, found.ok().map(|m| m.permissions())),
+        Ok(found) if !found.is_file() => content(&mut OpenOptions::new().write(true).open(&path)?),
+        found => replace(&path, content, found.ok().map(|m| m.permissions())),
     }
 }
 
@@ -85,9 +93,13 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-fn replace(path: &Path, bytes: &[u8], permissions: Option<fs::Permissions>) -> io::Result<()> {
+fn replace(
+    path: &Path,
+    content: impl FnOnce(&mut File) -> io::Result<()>,
+    permissions: Option<fs::Permissions>,
+) -> io::Result<()> {
     let mut temporary = Temporary::create(path)?;
-    temporary.file.write_all(bytes)?;
+    content(&mut temporary.file)?;
     if let Some(permissions) = permissions {
         temporary.file.set_permissions(permissions)?;
     }

@@ -1,52 +1,16 @@
-//! The model file: safetensors, readable without okl; it loads on any machine and resumes to the same bits.
-//!
-//! One metadata entry `okl` holds, as JSON, the format's version, the configuration, the classes and the names of single
-//! numbers. State is tensors: numbers never pass through decimal text.
-//!
-//! | tensor | type | what |
-//! |---|---|---|
-//! | `checksum` | u64 | XXH3 of all bytes of the file, with the eight of this number taken as zero |
-//! | `counts` | u64 | examples, steps not taken, features; single numbers by name (`scalars.rs`) |
-//! | `centres` | f32 (slots, features) | centres in their frame, holes included |
-//! | `births`, `ids`, `holes` | u64 | per slot, per slot, and the holes in the order they will be filled |
-//! | `head.columns` | f64 (columns, slots) | stored coefficients, column by column |
-//! | `head.scalars`, `head.offsets`, `head.gathered` | f64 | the head beside its coefficients; scalars by name |
-//! | `head1.columns`, ... | f64 | the further heads of a bank, numbered |
-//! | `bank.weights`, `bank.losses`, `bank` | f64 | the weights of a bank's voices and their losses; the rest by name |
-//! | `budget`, `frame` | f64 | the budget's state, by name; shift and factor |
-//! | `warm.x`, `warm.y`, `warm.weights`, `warm.ids` | f64 (f32 in older files), f64, f64, u64 | the examples of a warm-up under way |
-//! | `clipped` | u64 | if there is a limit: examples looked at, those with a clipped value, and per column: overall, last window, present window |
-//! | `position` | u8 | for whoever replays the stream |
-//!
-//! Later versions read every file of earlier ones. A setting that a file lacks means what okl did before the setting
-//! existed: the default of a new setting in [`Config`] has to be that, or has to be put in its place here.
-
-//! ```
-//! use okl::{Batch, Config, Learner};
-//! let x = [0.0f32, 1.0, 2.0, 3.0];
-//! let y = [1.0, 1.0, -1.0, -1.0];
-//! let mut whole = Learner::new(Config::default())?;
-//! whole.learn(&Batch::new(&x, 1).numbers(&y))?;
-//!
-//! let mut half = Learner::new(Config::default())?;
-//! half.learn(&Batch::new(&x[..2], 1).numbers(&y[..2]))?;
-//! let mut resumed = Learner::from_bytes(&half.to_bytes())?;
-//! resumed.learn(&Batch::new(&x[2..], 1).numbers(&y[2..]))?;
-//! assert_eq!(resumed.to_bytes(), whole.to_bytes());
-//! # Ok::<(), okl::Error>(())
-//! ```
+//! Reading a model file: every tensor is checked before it is believed.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorView};
-use serde::{Deserialize, Serialize};
+use safetensors::tensor::{Dtype, Metadata, SafeTensors};
+use serde::Deserialize;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::basis::terms::{NO_ID, Terms};
 use crate::basis::{Points, Space};
-use crate::config::{Config, KernelRule, Label, Scale};
+use crate::config::{KernelRule, Scale};
 use crate::coordinates::Term;
 use crate::engine::head::Head;
 use crate::error::{Error, Result};
@@ -57,38 +21,11 @@ use crate::learner::health::Clipped;
 use crate::learner::rows::KeptRows;
 use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, HEAD, HEAD_OF_FORMAT, NO_MASS};
 use crate::learner::scaling::Frame;
+use crate::learner::snapshot::{FORMAT, Header, head_tensor, scalar_names};
 use crate::learner::warmup::WarmUp;
 use crate::parts::loss::{Loss, Reads};
 use crate::parts::output::Output;
 use crate::parts::step::AnyStep;
-
-/// The version this crate writes; it reads this one and all before it, but for banks of version 2. Version 2 has
-/// banks, and counts what an average lost; version 3 has trackers that follow the usual score; version 4 has single
-/// numbers by name and a checksum over the bytes of the file.
-pub const FORMAT: u32 = 4;
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Header {
-    format: u32,
-    /// Up to format 3; read as part of [`Version`].
-    #[serde(default, rename = "checksum", skip_serializing)]
-    _checksum: String,
-    config: Config,
-    classes: Vec<Label>,
-    /// The class whose scores are positive; files without it have the second that appeared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    positive: Option<usize>,
-    warm_width: usize,
-    outputs_known: bool,
-    /// The names of the single numbers, by tensor; from format 4 on.
-    #[serde(default)]
-    scalars: BTreeMap<String, Vec<String>>,
-    /// In the crate's own tests only, as [`Config`] has it.
-    #[cfg(test)]
-    #[serde(default)]
-    not_yet: u32,
-}
 
 /// What of the header is read before the rest is believed; the checksum is here up to format 3.
 #[derive(Deserialize)]
@@ -98,17 +35,6 @@ struct Version {
     checksum: String,
 }
 
-/// The names as this version writes them.
-fn scalar_names() -> BTreeMap<String, Vec<String>> {
-    let names = [
-        ("bank", scalars::names(BANK)),
-        ("budget", scalars::names(BUDGET)),
-        ("counts", scalars::names(COUNTS)),
-        ("head.scalars", scalars::names(HEAD)),
-    ];
-    names.into_iter().map(|(tensor, names)| (tensor.to_string(), names)).collect()
-}
-
 /// The names of the numbers that the formats before 4 have in this order, without a name.
 fn scalar_names_of(format: u32) -> BTreeMap<String, Vec<String>> {
     let mut names = scalar_names();
@@ -116,31 +42,6 @@ fn scalar_names_of(format: u32) -> BTreeMap<String, Vec<String>> {
         names.entry(tensor.to_string()).and_modify(|names| names.truncate(count));
     }
     names
-}
-
-/// A tensor on its way to the file.
-struct Tensor {
-    name: String,
-    dtype: Dtype,
-    shape: Vec<usize>,
-    bytes: Vec<u8>,
-}
-
-impl Tensor {
-    fn f64s(name: impl Into<String>, shape: Vec<usize>, values: &[f64]) -> Self {
-        Tensor { name: name.into(), dtype: Dtype::F64, shape, bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect() }
-    }
-    fn f32s(name: &str, shape: Vec<usize>, values: &[f32]) -> Self {
-        Tensor { name: name.into(), dtype: Dtype::F32, shape, bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect() }
-    }
-    fn u64s(name: &str, values: &[u64]) -> Self {
-        Tensor {
-            name: name.into(),
-            dtype: Dtype::U64,
-            shape: vec![values.len()],
-            bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect(),
-        }
-    }
 }
 
 /// FNV-1a, the checksum up to format 3: it finds damage, not forgery.
@@ -181,87 +82,14 @@ fn checksum(bytes: &[u8], place: &Range<usize>) -> u64 {
     hash.digest()
 }
 
-/// Writes the checksum into the eight zeros that are there for it.
-fn seal(bytes: &mut [u8]) {
-    let (header, metadata) = SafeTensors::read_metadata(bytes).expect("it has just been written");
-    let place = checksum_place(header, &metadata).expect("it has a place for the checksum");
-    let found = checksum(bytes, &place);
-    bytes[place].copy_from_slice(&found.to_le_bytes());
-}
-
 impl Learner {
-    /// The model file as bytes.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut tensors = self.tensors();
-        tensors.sort_by(|a, b| a.name.cmp(&b.name));
-        let header = Header {
-            format: FORMAT,
-            _checksum: String::new(),
-            config: self.config.clone(),
-            classes: self.classes.names.clone(),
-            positive: self.classes.positive,
-            warm_width: self.warm.as_ref().map_or(0, |w| w.width),
-            outputs_known: self.outputs_known,
-            scalars: scalar_names(),
-            #[cfg(test)]
-            not_yet: 1,
-        };
-        let text = serde_json::to_string(&header).expect("a header is always representable");
-        let views = tensors
-            .iter()
-            .map(|t| (t.name.as_str(), TensorView::new(t.dtype, t.shape.clone(), &t.bytes).expect("shapes match their bytes")));
-        // One entry: a map with several would be written in the order of its hashes.
-        let metadata = HashMap::from([("okl".into(), text)]);
-        let mut bytes = safetensors::serialize(views, Some(metadata)).expect("names are distinct and short");
-        seal(&mut bytes);
-        bytes
-    }
-
-    fn tensors(&self) -> Vec<Tensor> {
-        let terms = &self.engine.basis;
-        let (slots, d) = (terms.slots(), self.features);
-        let mut centres = vec![0.0; slots * d];
-        for (slot, row) in centres.chunks_exact_mut(d.max(1)).enumerate() {
-            terms.space.centre(slot, row);
-        }
-        let holes: Vec<u64> = terms.holes.iter().map(|&h| h.into()).collect();
-        let frame = [self.frame.shift.as_slice(), &self.frame.factor].concat();
-        let mut tensors = vec![
-            Tensor::u64s("checksum", &[0]),
-            Tensor::u64s("counts", &scalars::values(COUNTS, self)),
-            Tensor::f32s("centres", vec![slots, d], &centres),
-            Tensor::u64s("births", &terms.births),
-            Tensor::u64s("ids", &terms.ids),
-            Tensor::u64s("holes", &holes),
-            Tensor::f64s("budget", vec![BUDGET.len()], &scalars::values(BUDGET, &self.engine.budget)),
-            Tensor::f64s("frame", vec![frame.len()], &frame),
-            Tensor { name: "position".into(), dtype: Dtype::U8, shape: vec![self.position.len()], bytes: self.position.clone() },
-        ];
-        tensors.extend(self.engine.heads.iter().enumerate().flat_map(|(h, head)| head.tensors(h, slots)));
-        if let Some(bank) = &self.engine.bank {
-            tensors.push(Tensor::f64s("bank", vec![BANK.len()], &scalars::values(BANK, bank)));
-            tensors.push(Tensor::f64s("bank.weights", vec![bank.weights.len()], &bank.weights));
-            tensors.push(Tensor::f64s("bank.losses", vec![bank.losses.len()], &bank.losses));
-        }
-        if self.clipped.examples > 0 {
-            tensors.push(Tensor::u64s("clipped", &self.clipped.state()));
-        }
-        if let Some(warm) = &self.warm {
-            tensors.push(Tensor::f64s("warm.x", vec![warm.x.numbers.len()], &warm.x.numbers));
-            tensors.push(Tensor::f64s("warm.y", vec![warm.y.len()], &warm.y));
-            tensors.push(Tensor::f64s("warm.weights", vec![warm.weights.len()], &warm.weights));
-            tensors.push(Tensor::u64s("warm.ids", &warm.ids));
-        }
-        tensors
-    }
-
     /// Reads a model file.
     ///
     /// # Errors
     /// If the bytes are not a model file of a known version, are damaged, or describe a state that cannot be.
     pub fn from_bytes(bytes: &[u8]) -> Result<Learner> {
         let file = File::open(bytes)?;
-        let mut config = file.header.config.clone();
+        let mut config = file.header.config.clone().into_owned();
         if file.header.format == 1 {
             config.rules_mut().for_each(KernelRule::without_bank);
         }
@@ -282,7 +110,7 @@ impl Learner {
 }
 
 struct File<'a> {
-    header: Header,
+    header: Header<'static>,
     tensors: SafeTensors<'a>,
     /// The tensors that have been asked for.
     read: RefCell<HashSet<String>>,
@@ -317,7 +145,7 @@ impl<'a> File<'a> {
             checksum(bytes, &place).to_le_bytes() == bytes[place]
         };
         demand(whole, "the checksum does not match: the file is damaged")?;
-        let mut header: Header = serde_json::from_str(text).map_err(|e| Error::snapshot(e.to_string()))?;
+        let mut header: Header<'static> = serde_json::from_str(text).map_err(|e| Error::snapshot(e.to_string()))?;
         if header.format < 4 {
             header.scalars = scalar_names_of(header.format);
         }
@@ -390,12 +218,12 @@ impl<'a> File<'a> {
     }
 
     fn restore_classes(&self, learner: &mut Learner) -> Result<()> {
-        let names = &self.header.classes;
+        let names = &*self.header.classes;
         let distinct: HashSet<_> = names.iter().collect();
         demand(distinct.len() == names.len(), "a class is named twice")?;
         match &learner.config.classes {
             Some(given) => demand(given == names, "the classes are not those of the configuration")?,
-            None => learner.classes.extend(names),
+            None => learner.classes.extend(names.iter()),
         }
         let signs = learner.classes.positive.is_some();
         let positive = self.header.positive.or(signs.then(|| names.len() - 1));
@@ -590,24 +418,5 @@ fn restore_mass<P: Space>(head: &mut Head<AnyStep>, terms: &Terms<P>, output: &O
         terms.space.term_self_values(slot, &mut values);
         head.f.get(slot, &mut term);
         head.norms.exchange_mass(0.0, head.mass_of(output, &values, &term.alpha));
-    }
-}
-
-fn head_tensor(number: usize, what: &str) -> String {
-    if number == 0 { format!("head.{what}") } else { format!("head{number}.{what}") }
-}
-
-impl Head<AnyStep> {
-    fn tensors(&self, number: usize, slots: usize) -> [Tensor; 4] {
-        let columns = self.f.columns_of(slots);
-        let offsets = [self.offset.as_slice(), &self.offset_trace, &self.offset_mean].concat();
-        let gathered = self.tracker.as_ref().map_or(&[][..], |t| &t.gathered);
-        let tensor = |what: &str, shape: Vec<usize>, values: &[f64]| Tensor::f64s(head_tensor(number, what), shape, values);
-        [
-            tensor("columns", vec![columns.len().checked_div(slots).unwrap_or(0), slots], &columns),
-            tensor("scalars", vec![HEAD.len()], &scalars::values(HEAD, self)),
-            tensor("offsets", vec![3, self.offset.len()], &offsets),
-            tensor("gathered", vec![gathered.len()], gathered),
-        ]
     }
 }

@@ -1,0 +1,241 @@
+//! Writing a model file as a stream.
+//!
+//! Numbers go from the learner to the writer through a small buffer: no second copy of the model is made. The checksum stands
+//! before most of the bytes that it covers, so all numbers are passed twice, first to the checksum and then to the writer.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::{self, BufWriter, Write};
+
+use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::basis::Dense;
+use crate::coordinates::Coordinates;
+use crate::engine::head::Head;
+use crate::learner::Learner;
+use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, HEAD};
+use crate::learner::snapshot::{FORMAT, Header, head_tensor, scalar_names};
+use crate::parts::kernel::AnyKernel;
+use crate::parts::step::AnyStep;
+
+/// A tensor on its way to the file.
+struct Tensor<'a> {
+    name: String,
+    shape: Vec<usize>,
+    data: Data<'a>,
+}
+
+/// The numbers of a tensor, where the learner has them.
+enum Data<'a> {
+    Doubles(Cow<'a, [f64]>),
+    Wholes(Cow<'a, [u64]>),
+    Bytes(&'a [u8]),
+    /// Slots, which the file has as 64-bit numbers.
+    Slots(&'a [u32]),
+    Centres(&'a Dense<AnyKernel>),
+    Columns(&'a Coordinates),
+    /// The place of the checksum.
+    Checksum,
+}
+
+impl<'a> Tensor<'a> {
+    fn new(name: impl Into<String>, shape: &[usize], data: Data<'a>) -> Self {
+        Tensor { name: name.into(), shape: shape.to_vec(), data }
+    }
+
+    fn doubles(name: impl Into<String>, values: impl Into<Cow<'a, [f64]>>) -> Self {
+        let values = values.into();
+        Tensor::new(name, &[values.len()], Data::Doubles(values))
+    }
+
+    fn wholes(name: &str, values: impl Into<Cow<'a, [u64]>>) -> Self {
+        let values = values.into();
+        Tensor::new(name, &[values.len()], Data::Wholes(values))
+    }
+
+    fn dtype(&self) -> Dtype {
+        match self.data {
+            Data::Doubles(_) | Data::Columns(_) => Dtype::F64,
+            Data::Wholes(_) | Data::Slots(_) | Data::Checksum => Dtype::U64,
+            Data::Bytes(_) => Dtype::U8,
+            Data::Centres(_) => Dtype::F32,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.shape.iter().product::<usize>() * self.dtype().bitsize() / 8
+    }
+
+    fn write(&self, checksum: u64, to: &mut impl Write) -> io::Result<()> {
+        match &self.data {
+            Data::Doubles(values) => values.iter().try_for_each(|v| to.write_all(&v.to_le_bytes())),
+            Data::Wholes(values) => values.iter().try_for_each(|v| to.write_all(&v.to_le_bytes())),
+            Data::Slots(slots) => slots.iter().try_for_each(|v| to.write_all(&u64::from(*v).to_le_bytes())),
+            Data::Bytes(bytes) => to.write_all(bytes),
+            Data::Centres(space) => {
+                let mut centre = vec![0.0; self.shape[1]];
+                (0..self.shape[0]).try_for_each(|slot| {
+                    space.centre(slot, &mut centre);
+                    centre.iter().try_for_each(|v| to.write_all(&v.to_le_bytes()))
+                })
+            }
+            Data::Columns(expansion) => {
+                let mut values = expansion.columns_of(self.shape[1]).flatten();
+                values.try_for_each(|v| to.write_all(&v.to_le_bytes()))
+            }
+            Data::Checksum => to.write_all(&checksum.to_le_bytes()),
+        }
+    }
+}
+
+/// A model file before it is written.
+struct Plan<'a> {
+    /// The length of the header and the header.
+    head: Vec<u8>,
+    tensors: Vec<Tensor<'a>>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(text: String, mut tensors: Vec<Tensor<'a>>) -> Self {
+        // The order of safetensors: larger types first, then names.
+        tensors.sort_by(|a, b| b.dtype().cmp(&a.dtype()).then(a.name.cmp(&b.name)));
+        let mut end = 0;
+        let infos = tensors.iter().map(|tensor| {
+            let start = end;
+            end += tensor.bytes();
+            let info = TensorInfo { dtype: tensor.dtype(), shape: tensor.shape.clone(), data_offsets: (start, end) };
+            (tensor.name.clone(), info)
+        });
+        // One entry: a map with several would be written in the order of its hashes.
+        let entries = HashMap::from([("okl".into(), text)]);
+        let metadata = Metadata::new(Some(entries), infos.collect()).expect("tensors follow each other without gaps");
+        let mut header = serde_json::to_vec(&metadata).expect("a header is always representable");
+        header.resize(header.len().next_multiple_of(8), b' ');
+        let head = [&(header.len() as u64).to_le_bytes(), header.as_slice()].concat();
+        Plan { head, tensors }
+    }
+
+    fn bytes(&self) -> usize {
+        self.head.len() + self.tensors.iter().map(Tensor::bytes).sum::<usize>()
+    }
+
+    fn write(&self, checksum: u64, to: impl Write) -> io::Result<()> {
+        let mut to = BufWriter::new(to);
+        to.write_all(&self.head)?;
+        self.tensors.iter().try_for_each(|tensor| tensor.write(checksum, &mut to))?;
+        to.flush()
+    }
+
+    /// XXH3 of all bytes, with those of the checksum taken as zero.
+    fn checksum(&self) -> u64 {
+        let mut hash = Hash(Xxh3::new());
+        self.write(0, &mut hash).expect("a checksum takes every byte");
+        hash.0.digest()
+    }
+}
+
+struct Hash(Xxh3);
+
+impl Write for Hash {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Learner {
+    /// The model file as bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let plan = self.plan();
+        let mut bytes = Vec::with_capacity(plan.bytes());
+        plan.write(plan.checksum(), &mut bytes).expect("memory takes every byte");
+        bytes
+    }
+
+    /// Writes the model file, the bytes of [`Learner::to_bytes`], as a stream: beside the model this takes 16 kB of memory, the
+    /// header and one centre.
+    ///
+    /// ```
+    /// use okl::{Config, Learner};
+    /// let learner = Learner::new(Config::default())?;
+    /// let mut file = Vec::new();                              // anything that can be written to: a file, a socket
+    /// learner.write_to(&mut file).unwrap();
+    /// assert_eq!(file, learner.to_bytes());
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write_to(&self, to: impl Write) -> io::Result<()> {
+        let plan = self.plan();
+        plan.write(plan.checksum(), to)
+    }
+
+    fn plan(&self) -> Plan<'_> {
+        let header = Header {
+            format: FORMAT,
+            _checksum: String::new(),
+            config: Cow::Borrowed(&self.config),
+            classes: Cow::Borrowed(&self.classes.names),
+            positive: self.classes.positive,
+            warm_width: self.warm.as_ref().map_or(0, |w| w.width),
+            outputs_known: self.outputs_known,
+            scalars: scalar_names(),
+            #[cfg(test)]
+            not_yet: 1,
+        };
+        Plan::new(serde_json::to_string(&header).expect("a header is always representable"), self.tensors())
+    }
+
+    fn tensors(&self) -> Vec<Tensor<'_>> {
+        let terms = &self.engine.basis;
+        let slots = terms.slots();
+        let mut tensors = vec![
+            Tensor::new("checksum", &[1], Data::Checksum),
+            Tensor::wholes("counts", scalars::values(COUNTS, self)),
+            Tensor::new("centres", &[slots, self.features], Data::Centres(&terms.space)),
+            Tensor::wholes("births", &terms.births),
+            Tensor::wholes("ids", &terms.ids),
+            Tensor::new("holes", &[terms.holes.len()], Data::Slots(&terms.holes)),
+            Tensor::doubles("budget", scalars::values(BUDGET, &self.engine.budget)),
+            Tensor::doubles("frame", [self.frame.shift.as_slice(), &self.frame.factor].concat()),
+            Tensor::new("position", &[self.position.len()], Data::Bytes(&self.position)),
+        ];
+        tensors.extend(self.engine.heads.iter().enumerate().flat_map(|(h, head)| head.tensors(h, slots)));
+        if let Some(bank) = &self.engine.bank {
+            tensors.push(Tensor::doubles("bank", scalars::values(BANK, bank)));
+            tensors.push(Tensor::doubles("bank.weights", &bank.weights));
+            tensors.push(Tensor::doubles("bank.losses", &bank.losses));
+        }
+        if self.clipped.examples > 0 {
+            tensors.push(Tensor::wholes("clipped", self.clipped.state()));
+        }
+        if let Some(warm) = &self.warm {
+            tensors.push(Tensor::doubles("warm.x", &warm.x.numbers));
+            tensors.push(Tensor::doubles("warm.y", &warm.y));
+            tensors.push(Tensor::doubles("warm.weights", &warm.weights));
+            tensors.push(Tensor::wholes("warm.ids", &warm.ids));
+        }
+        tensors
+    }
+}
+
+impl Head<AnyStep> {
+    fn tensors(&self, number: usize, slots: usize) -> [Tensor<'_>; 4] {
+        let name = |what: &str| head_tensor(number, what);
+        let columns = if slots > 0 { self.f.columns() } else { 0 };
+        let offsets = [self.offset.as_slice(), &self.offset_trace, &self.offset_mean].concat();
+        let gathered = self.tracker.as_ref().map_or(&[][..], |t| &t.gathered);
+        [
+            Tensor::new(name("columns"), &[columns, slots], Data::Columns(&self.f)),
+            Tensor::doubles(name("scalars"), scalars::values(HEAD, self)),
+            Tensor::new(name("offsets"), &[3, self.offset.len()], Data::Doubles(offsets.into())),
+            Tensor::doubles(name("gathered"), gathered),
+        ]
+    }
+}
