@@ -14,6 +14,7 @@ pub mod export;
 pub mod freeze;
 pub mod input;
 pub mod learn;
+pub mod left_out;
 pub mod metrics;
 pub mod past;
 pub mod predict;

@@ -1,11 +1,14 @@
 //! The model as it stands, measured on rows that it has learned.
 //!
 //! Progressive figures judge each row by the model of that moment. Where rows come in an order that changes (stretches of one
-//! class, drift), the model that is saved can be much worse on the stream as a whole than these figures say. So a uniform
+//! class, drift), the final model can be much worse on the stream as a whole than these figures say. So a uniform
 //! sample of the rows is kept (Vitter 1985, algorithm R) and the model is measured on it. The sample depends on the rows
 //! and a fixed seed alone: not on how they were cut into blocks.
+//!
+//! "Final model" is the model after the last row, whether it is saved or not.
 
 use okl::Learner;
+use okl::config::Threshold;
 use serde::Serialize;
 
 use crate::input::{Chunk, gather};
@@ -132,8 +135,15 @@ pub struct Past {
     pub standard_error: Option<f64>,
     /// What the error is held against: the progressive error, or for novelty the alert rate asked for.
     pub expected: Option<f64>,
-    /// Is the error larger than expected by more than three standard errors, and by a quarter?
+    /// Is the error larger than expected by more than three standard errors, and by a quarter? For novelty also if the alert rate
+    /// is smaller by as much.
     pub much_worse: bool,
+    /// For novelty: rows with a score below this are alerts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
+    /// Is that threshold theta itself, which moves with every row?
+    #[serde(skip)]
+    pub untracked: bool,
     /// All figures over the sample.
     pub summary: Summary,
     /// The standard deviation of the scores.
@@ -161,7 +171,8 @@ impl Past {
         let (error, standard_error) = (scoring.metrics().error(), scoring.metrics().standard_error());
         let much_worse = match (error, standard_error, expected) {
             (Some(error), Some(spread), Some(expected)) => {
-                reservoir.len() as u64 >= FEWEST && much_larger(error, spread, expected)
+                let low = task == Task::Novelty && much_smaller(error, reservoir.len() as f64, expected);
+                reservoir.len() as u64 >= FEWEST && (low || much_larger(error, spread, expected))
             }
             _ => false,
         };
@@ -173,6 +184,8 @@ impl Past {
             standard_error,
             expected,
             much_worse,
+            threshold: learner.threshold().filter(|_| task == Task::Novelty),
+            untracked: learner.config().threshold == Threshold::Norma,
             summary: scoring.summary(targets),
             score_deviation: scoring.score_deviation(),
         }))
@@ -191,24 +204,58 @@ impl Past {
         let value = self.error.map_or("-".into(), show);
         let what = if self.summary.task == Task::Novelty { "alert rate" } else { "error" };
         let spread = self.standard_error.map_or(String::new(), |e| format!(" (± {})", show(e)));
-        format!("{:<16}{value:<12}{what} on {}{spread}", "saved model", self.of_rows())
+        format!("{:<16}{value:<12}{what} on {}{spread}", "final model", self.of_rows())
     }
 
-    /// What to say where the saved model is much worse than expected.
+    /// What to say where the final model is much worse than expected.
     pub fn warning(&self, order: Order) -> Option<String> {
         let show = shown(self.summary.task);
         let [error, expected] = [self.error, self.expected].map(|value| value.map_or("none".into(), show));
         let rows = self.of_rows();
-        let found = match self.summary.task {
-            Task::Classes => {
-                format!("gets {error} of past rows wrong ({rows} were tried). When rows were new, {expected} were wrong.")
-            }
-            Task::Numbers => {
-                format!("is off by {error} on average on past rows ({rows} were tried). When rows were new, by {expected}.")
-            }
-            Task::Novelty => format!("gives an alert for {error} of past rows ({rows} were tried). {expected} was asked for."),
+        let (found, advice) = match self.summary.task {
+            Task::Classes => (
+                format!("gets {error} of past rows wrong ({rows} were tried). When rows were new, {expected} were wrong."),
+                order.advice(),
+            ),
+            Task::Numbers => (
+                format!("is off by {error} on average on past rows ({rows} were tried). When rows were new, by {expected}."),
+                order.advice(),
+            ),
+            Task::Novelty => (
+                format!("{} ({rows} were tried){}. {expected} was asked for.", self.alerts(), self.why()),
+                self.alert_advice(order),
+            ),
         };
-        self.much_worse.then(|| format!("The saved model {found} {}", order.advice()))
+        self.much_worse.then(|| format!("The final model {found} {advice}"))
+    }
+
+    fn alerts(&self) -> String {
+        match self.error {
+            Some(0.0) => "gives no alert for any past row".into(),
+            Some(1.0) => "gives an alert for every past row".into(),
+            rate => format!("gives an alert for {} of past rows", rate.map_or("none".into(), percent)),
+        }
+    }
+
+    /// Why a detector never or always gives an alert.
+    fn why(&self) -> String {
+        let side = match self.error {
+            Some(0.0) => "not above any",
+            Some(1.0) => "above every",
+            _ => return String::new(),
+        };
+        self.threshold.map_or(String::new(), |threshold| format!(": its threshold, {}, is {side} score", figure(threshold)))
+    }
+
+    fn alert_advice(&self, order: Order) -> &'static str {
+        if self.untracked {
+            "With --threshold norma the threshold moves at every row and the model keeps the last one: \
+             learn with --threshold tracker, which holds the rate."
+        } else if self.error < self.expected {
+            "The model has learned these rows, so rows that are new can give more alerts: --test FILE counts them."
+        } else {
+            order.advice()
+        }
     }
 }
 
@@ -227,11 +274,11 @@ impl Order {
     fn advice(self) -> &'static str {
         match self {
             Order::File => {
-                "The rows come in an order that changes: the saved model knows the latest rows best. \
+                "The rows come in an order that changes: the model knows the latest rows best. \
                  Learn with --shuffle 1 if the file is a fixed set; keep the model if the future looks like the last rows."
             }
             Order::Stream => {
-                "The rows come in an order that changes: the saved model knows the latest rows best. \
+                "The rows come in an order that changes: the model knows the latest rows best. \
                  Keep it if the future looks like the last rows; if the rows are a fixed set, write them to a file and learn with --shuffle 1."
             }
             Order::Shuffled => {
@@ -248,6 +295,12 @@ fn shown(task: Task) -> fn(f64) -> String {
 /// Is an error measured on a sample much larger than expected? By more than three standard errors, and by a quarter.
 fn much_larger(error: f64, standard_error: f64, expected: f64) -> bool {
     error - expected > 3.0 * standard_error && error > 1.25 * expected
+}
+
+/// Is a share of `rows` rows much smaller than expected? By more than three standard errors of the expected share (that of the
+/// share itself is 0 where no row counts), and by a quarter.
+fn much_smaller(share: f64, rows: f64, expected: f64) -> bool {
+    expected - share > 3.0 * (expected * (1.0 - expected) / rows).sqrt() && 1.25 * share < expected
 }
 
 #[cfg(test)]
@@ -273,6 +326,23 @@ mod tests {
                 assert!(alarm < 0.002, "{n} rows, error {p}: {alarm}");
             }
         }
+    }
+
+    /// The same for a share that is too small.
+    #[test]
+    fn chance_alone_is_rarely_called_a_small_share() {
+        for n in [FEWEST as u32, 300, 1000] {
+            for p in [0.001f64, 0.01, 0.05, 0.2, 0.5] {
+                let (mut log_pmf, mut alarm) = (f64::from(n) * (-p).ln_1p(), 0.0);
+                for k in 0..=n {
+                    alarm += if much_smaller(f64::from(k) / f64::from(n), f64::from(n), p) { log_pmf.exp() } else { 0.0 };
+                    log_pmf += (f64::from(n - k) / f64::from(k + 1)).ln() + (p / (1.0 - p)).ln();
+                }
+                assert!(alarm < 0.002, "{n} rows, share {p}: {alarm}");
+            }
+        }
+        // 0 of 1,000 where 50 are expected; 0 of 1,000 where 1 is expected may be chance.
+        assert!(much_smaller(0.0, 1000.0, 0.05) && !much_smaller(0.0, 1000.0, 0.001));
     }
 
     /// Differences that matter are found in 1,000 rows, small ones are not called large.

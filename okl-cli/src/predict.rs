@@ -6,14 +6,17 @@ use okl::{Batch, Label, Learner, Step, Workspace};
 
 use crate::args::{BadRow, InputFormat, Predict, all_names};
 use crate::clash::{self, Named};
-use crate::input::{Chunk, Format, Options, Reader, Schema, read_ahead};
+use crate::input::{Chunk, Files, Format, Options, Schema, read_ahead};
 use crate::learn::task_of;
+use crate::left_out::LeftOut;
 use crate::metrics::Task;
-use crate::predictions::{self, Predictions};
+use crate::predictions::{Layout, Predictions};
 use crate::run::interrupted;
 use crate::store;
+use crate::table::note;
 use crate::usage::usage;
 use crate::watch::Seen;
+use crate::words::wrapped;
 
 impl From<InputFormat> for Format {
     fn from(format: InputFormat) -> Format {
@@ -63,20 +66,31 @@ fn said<'a>(learner: &'a Learner, scores: &[f64]) -> Option<(usize, &'a Label)> 
     Some((class, learner.classes().get(class)?))
 }
 
+/// Standard input can be named once.
+///
+/// # Errors
+/// If it is named twice.
+pub fn one_stream(data: &[String]) -> anyhow::Result<()> {
+    match data.iter().filter(|file| *file == "-").count() {
+        0 | 1 => Ok(()),
+        _ => Err(usage("standard input can be read once; give - once")),
+    }
+}
+
 /// Runs the command; true if it was interrupted.
 ///
 /// # Errors
 /// One or two lines that say where and what to do.
 pub fn predict(args: &Predict) -> anyhow::Result<bool> {
-    clash::refuse(
-        &[Named::new("the model", &args.model), Named::new("the data", &args.data)],
-        &[Named::new("--output", &args.output)],
-    )?;
+    let data = args.data.iter().map(|path| Named::new("the data", path));
+    let inputs: Vec<Named<'_>> = data.chain([Named::new("the model", &args.model)]).collect();
+    clash::refuse(&inputs, &[Named::new("--output", &args.output)])?;
+    one_stream(&args.data)?;
     let (mut learner, position) = store::load(&args.model)?;
     learner.set_threads(args.threads)?;
     let task = task_of(learner.config());
     let schema = position.and_then(|position| position.schema);
-    let columns = predictions::columns(&learner, schema.as_ref());
+    let layout = Layout::of(&learner, schema.as_ref());
     let named = schema.is_some();
     let options = Options {
         format: args.format.map(Format::from),
@@ -88,14 +102,14 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
         skip_bad_rows: args.on_bad_row == Some(BadRow::Skip),
         ..Options::default()
     };
-    let mut chunks = read_ahead(Reader::open(&args.data, options)?, 4)?;
-    let mut out =
-        Predictions::create(&args.output, args.predictions_format, task, &columns, predictions::names_positive(&learner))?;
-    let mut workspace = Workspace::default();
+    let mut chunks = read_ahead(Files::open(&args.data, options)?, 4)?;
+    let mut out = Predictions::create(&args.output, args.predictions_format, layout)?;
+    let (mut workspace, mut left_out) = (Workspace::default(), LeftOut::default());
     while let Some(chunk) = chunks.next_unless(interrupted).transpose()? {
         if !named {
-            check_width(&learner, &args.data, chunks.schema(), chunk.features)?;
+            check_width(&learner, &args.data[chunk.file], chunks.schema(), chunk.features)?;
         }
+        left_out.count(&chunk, learner.features());
         let features = if learner.features() == 0 { chunk.features } else { learner.features() };
         let scores = learner.predict_batch(&mut workspace, &Batch::of_f64(&fitted(&chunk, features), features))?;
         for (row, &line) in chunk.lines.iter().enumerate() {
@@ -110,5 +124,6 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
         chunk.bad_before(chunk.rows).try_for_each(|line| out.write_skipped(line))?;
         out.flush()?;
     }
+    left_out.sentences().iter().for_each(|line| note(wrapped(line, "  ")));
     Ok(interrupted())
 }

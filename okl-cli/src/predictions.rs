@@ -5,79 +5,132 @@
 //! have all scores.
 //!
 //! Where two classes share one score, it is positive for the class that sorts last (or is the second of a given list).
-//! `positive` names that class on every row unless both classes are known at the beginning: while one class is known, its
-//! own score is positive.
+//! `positive` names that class on every row: while one class is known, its own score is positive.
+
+mod earlier;
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Seek, SeekFrom, Write};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use okl::Learner;
 use okl::loss::{Loss, Reads};
 use serde_json::json;
 
+pub use earlier::Consumed;
+
 use crate::args::OutputFormat;
 use crate::input::Schema;
+use crate::learn::task_of;
 use crate::metrics::Task;
 use crate::watch::Seen;
+use earlier::Kept;
+
+/// What every row of a file has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    task: Task,
+    /// Is the positive class named on every row?
+    positive: bool,
+    /// Outputs with a column of their own.
+    outputs: Vec<String>,
+}
+
+impl Layout {
+    /// For the predictions of a model as it is now.
+    pub fn of(learner: &Learner, schema: Option<&Schema>) -> Self {
+        let positive = learner.config().loss.reads() == Reads::Sign;
+        Layout { task: task_of(learner.config()), positive, outputs: columns(learner, schema) }
+    }
+
+    fn header(&self) -> Vec<String> {
+        let first: &[&str] = match self.task {
+            Task::Classes if self.positive => &["line", "class", "score", "positive"],
+            Task::Classes => &["line", "class", "score"],
+            Task::Numbers if self.outputs.is_empty() => &["line", "score"],
+            Task::Numbers => &["line"],
+            Task::Novelty => &["line", "alert", "threshold", "score"],
+        };
+        first.iter().map(ToString::to_string).chain(self.outputs.iter().map(|name| format!("score_{name}"))).collect()
+    }
+
+    /// The layout of a table that an earlier run of the same model began: it knew fewer classes, and may be an older version that
+    /// did not name the positive one. None if the table cannot be one of this model.
+    fn of_earlier(&self, header: &[String]) -> Option<Layout> {
+        let columns = header.iter().filter(|name| name.starts_with("score_")).count();
+        let outputs = self.outputs.get(..columns)?.to_vec();
+        let positive = header.iter().any(|name| name == "positive");
+        let earlier = Layout { outputs, positive, ..self.clone() };
+        (earlier.header() == header && (!positive || self.positive)).then_some(earlier)
+    }
+}
 
 /// A file of predictions, or standard output.
 pub struct Predictions {
     out: BufWriter<Box<dyn Write>>,
     name: String,
     json: bool,
-    task: Task,
-    /// Outputs with a column of their own.
-    outputs: usize,
-    /// Is the positive class named on every row?
-    positive: bool,
+    layout: Layout,
 }
 
 impl Predictions {
-    /// Opens it; `-` is standard output. `outputs` are the names of those that have a column of their own; `positive` says
-    /// whether the positive class is named on every row.
+    /// Begins a file; `-` is standard output.
     ///
     /// # Errors
     /// With the file's name, if it cannot be written.
-    pub fn create(
-        to: &str,
-        format: Option<OutputFormat>,
-        task: Task,
-        outputs: &[String],
-        positive: bool,
-    ) -> anyhow::Result<Self> {
+    pub fn create(to: &str, format: Option<OutputFormat>, layout: Layout) -> anyhow::Result<Self> {
         let (name, out): (&str, Box<dyn Write>) = match to {
             "-" => ("standard output", Box::new(io::stdout())),
             path => (path, Box::new(File::create(path).with_context(|| format!("{path}: cannot be written"))?)),
         };
-        let mut predictions = Predictions {
-            out: BufWriter::with_capacity(1 << 16, out),
-            name: name.into(),
-            json: format.map_or(to.ends_with(".jsonl"), |format| format == OutputFormat::Jsonl),
-            task,
-            outputs: outputs.len(),
-            positive,
-        };
-        let begun = if predictions.json { Ok(()) } else { predictions.header(outputs) };
+        let mut predictions = Predictions::with(name, out, is_json(to, format), layout);
+        let begun = if predictions.json { Ok(()) } else { predictions.header() };
         predictions.named(begun)?;
         Ok(predictions)
+    }
+
+    /// Goes on with the file of an earlier run: its rows stay as far as the model has learned them, and new ones are added.
+    /// None if there is no such file.
+    ///
+    /// # Errors
+    /// With the file's name, if it cannot be read or written, is not one of this model, or has a gap before the rows to come.
+    /// Then it has not been changed.
+    pub fn go_on(to: &str, format: Option<OutputFormat>, layout: &Layout, consumed: Consumed) -> anyhow::Result<Option<Self>> {
+        if to == "-" || !std::fs::metadata(to).is_ok_and(|file| file.is_file() && file.len() > 0) {
+            return Ok(None);
+        }
+        let json = is_json(to, format);
+        let options = || File::options().read(true).write(true).open(to);
+        let mut file = options().with_context(|| format!("{to}: cannot be written"))?;
+        let kept = Kept::read(&mut BufReader::new(&file), json, consumed)
+            .with_context(|| format!("{to}: cannot be continued; give --predictions another file"))?;
+        let earlier = match json {
+            true => Some(Layout { positive: kept.positive.unwrap_or(layout.positive), ..layout.clone() }),
+            false => layout.of_earlier(&kept.header),
+        };
+        let Some(layout) = earlier else {
+            let (found, expected) = (kept.header.join(","), layout.header().join(","));
+            bail!("{to}: has the columns {found}, and those of this model are {expected}; give --predictions another file");
+        };
+        if let Some(gap) = kept.missing(consumed) {
+            bail!("{to}: {gap}, so rows would be missing; give --predictions another file");
+        }
+        let cut = file.set_len(kept.bytes).and_then(|()| file.seek(SeekFrom::End(0)));
+        cut.with_context(|| format!("{to}: cannot be written"))?;
+        Ok(Some(Predictions::with(to, Box::new(file), json, layout)))
+    }
+
+    fn with(name: &str, out: Box<dyn Write>, json: bool, layout: Layout) -> Self {
+        Predictions { out: BufWriter::with_capacity(1 << 16, out), name: name.into(), json, layout }
     }
 
     fn named(&self, written: io::Result<()>) -> anyhow::Result<()> {
         written.with_context(|| format!("{}: cannot be written", self.name))
     }
 
-    fn header(&mut self, outputs: &[String]) -> io::Result<()> {
-        let first = match self.task {
-            Task::Classes if self.positive => "line,class,score,positive",
-            Task::Classes => "line,class,score",
-            Task::Numbers if outputs.is_empty() => "line,score",
-            Task::Numbers => "line",
-            Task::Novelty => "line,alert,threshold,score",
-        };
-        write!(self.out, "{first}")?;
-        outputs.iter().try_for_each(|name| write!(self.out, ",{}", quoted(&format!("score_{name}"))))?;
-        writeln!(self.out)
+    fn header(&mut self) -> io::Result<()> {
+        let names: Vec<String> = self.layout.header().iter().map(|name| quoted(name)).collect();
+        writeln!(self.out, "{}", names.join(","))
     }
 
     /// One row.
@@ -94,31 +147,26 @@ impl Predictions {
     /// # Errors
     /// As [`Predictions::write`].
     pub fn write_skipped(&mut self, line: u64) -> anyhow::Result<()> {
-        let before = match self.task {
-            Task::Classes => 2 + usize::from(self.positive),
-            Task::Numbers => usize::from(self.outputs == 0),
-            Task::Novelty => 3,
-        };
         let written = match self.json {
             true => writeln!(self.out, "{}", json!({ "line": line, "scores": null })),
-            false => writeln!(self.out, "{line}{}", ",".repeat(before + self.outputs)),
+            false => writeln!(self.out, "{line}{}", ",".repeat(self.layout.header().len() - 1)),
         };
         self.named(written)
     }
 
     fn write_csv(&mut self, seen: &Seen<'_>) -> io::Result<()> {
-        let (out, scores) = (&mut self.out, seen.step.scores);
+        let (out, layout, scores) = (&mut self.out, &self.layout, seen.step.scores);
         let score = |o: usize| scores.get(o).copied().unwrap_or(0.0);
         write!(out, "{}", seen.line)?;
-        match self.task {
+        match layout.task {
             Task::Classes => {
                 let (at, name) = seen.class.map_or((0, String::new()), |(at, label)| (at, quoted(&label.to_string())));
                 write!(out, ",{name},{}", score(if scores.len() > 1 { at } else { 0 }))?;
-                if self.positive {
+                if layout.positive {
                     write!(out, ",{}", seen.positive.map_or(String::new(), |label| quoted(&label.to_string())))?;
                 }
             }
-            Task::Numbers if self.outputs == 0 => write!(out, ",{}", score(0))?,
+            Task::Numbers if layout.outputs.is_empty() => write!(out, ",{}", score(0))?,
             Task::Numbers => {}
             Task::Novelty => {
                 let alert = seen.step.outside.map_or("", |outside| if outside { "1" } else { "0" });
@@ -126,7 +174,7 @@ impl Predictions {
                 write!(out, ",{alert},{threshold},{}", score(0))?;
             }
         }
-        (0..self.outputs).try_for_each(|o| write!(out, ",{}", score(o)))?;
+        (0..layout.outputs.len()).try_for_each(|o| write!(out, ",{}", score(o)))?;
         writeln!(out)
     }
 
@@ -135,10 +183,10 @@ impl Predictions {
         if let Some((_, class)) = seen.class {
             row["class"] = json!(class);
         }
-        if self.positive {
+        if self.layout.positive {
             row["positive"] = json!(seen.positive);
         }
-        if self.task == Task::Novelty {
+        if self.layout.task == Task::Novelty {
             (row["alert"], row["threshold"]) = (seen.step.outside.into(), seen.step.threshold.into());
         }
         writeln!(self.out, "{row}")
@@ -156,7 +204,7 @@ impl Predictions {
 
 /// The outputs that have a column of their own: targets if there are several, by number where the model does not know their names,
 /// and classes if they are known and have a score each.
-pub fn columns(learner: &Learner, schema: Option<&Schema>) -> Vec<String> {
+fn columns(learner: &Learner, schema: Option<&Schema>) -> Vec<String> {
     let names: Vec<String> = match learner.config().loss.reads() {
         Reads::Class => learner.classes().iter().map(ToString::to_string).collect(),
         Reads::Vector => {
@@ -168,9 +216,8 @@ pub fn columns(learner: &Learner, schema: Option<&Schema>) -> Vec<String> {
     if names.len() > 1 { names } else { Vec::new() }
 }
 
-/// Does a file of predictions name the positive class on every row? Under a sign, unless both classes are known already.
-pub fn names_positive(learner: &Learner) -> bool {
-    learner.config().loss.reads() == Reads::Sign && learner.classes().len() < 2
+fn is_json(to: &str, format: Option<OutputFormat>) -> bool {
+    format.map_or(to.ends_with(".jsonl"), |format| format == OutputFormat::Jsonl)
 }
 
 fn quoted(text: &str) -> String {

@@ -13,6 +13,7 @@ use crate::report::{Alert, Alerts, Decision, History, Point, Reading, Samples};
 use crate::scoring::quantile;
 use crate::signals;
 use crate::watch::{Refused, Seen, Watch, numbers_only};
+use crate::words::loss_in_words;
 
 /// Has a signal asked the command to end? Then the block is finished and the model is written.
 pub fn interrupted() -> bool {
@@ -41,6 +42,8 @@ pub struct Run {
     classes: Vec<Label>,
     index: HashMap<Label, usize>,
     left: Left,
+    /// Rows of the chunk in hand that have been learned.
+    in_chunk: usize,
     /// Rows visited, in all passes; and examples in the passes that are complete.
     visited: u64,
     /// Rows that are learned even after a signal.
@@ -103,6 +106,7 @@ impl Run {
             classes,
             index,
             left: Left::default(),
+            in_chunk: 0,
             visited: 0,
             owed: 0,
             before_pass: 0,
@@ -115,6 +119,11 @@ impl Run {
     /// The first rows, so many, are learned even after a signal: they were only looked at when it came.
     pub fn owe(&mut self, rows: u64) {
         self.owed = rows;
+    }
+
+    /// Rows of the last chunk that have been learned; after an error fewer than it has.
+    pub fn in_chunk(&self) -> usize {
+        self.in_chunk
     }
 
     /// Rows so far, counted again in every pass.
@@ -188,10 +197,11 @@ impl Run {
     }
 
     fn summary_of(&self, metrics: &Metrics, targets: &[String]) -> Summary {
-        match metrics.task() {
+        let summary = match metrics.task() {
             Task::Numbers => metrics.summary(targets),
             _ => metrics.summary(&self.class_names()),
-        }
+        };
+        Summary { loss: Some(loss_in_words(self.learner.config())), ..summary }
     }
 
     fn class_names(&self) -> Vec<String> {
@@ -206,6 +216,7 @@ impl Run {
         if self.learner.features() > 0 && chunk.features > self.learner.features() {
             self.learner.widen(chunk.features)?;
         }
+        self.in_chunk = 0;
         let labels = self.labels(chunk)?;
         let mut first = 0;
         while first < chunk.rows && !(interrupted() && self.rows() >= self.owed) {
@@ -213,6 +224,7 @@ impl Run {
             self.learn_block(chunk, &labels, first..last)?;
             self.observe(chunk, &labels, first..last, watch)?;
             first = last;
+            self.in_chunk = first;
             if self.history.due(self.examples()) {
                 self.record();
             }

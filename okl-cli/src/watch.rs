@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use okl::{ErrorKind, Label, Step};
 
-use crate::input::{Chunk, InputError, Schema};
+use crate::input::{Chunk, DECIMAL_COMMA, InputError, Schema, has_decimal_comma};
 use crate::run::Run;
 
 /// What a row left behind, for whoever writes predictions.
@@ -93,7 +93,11 @@ impl Refused {
 /// If there is one.
 pub fn numbers_only(chunk: &Chunk) -> Result<(), Refused> {
     let Some((row, _, text)) = chunk.targets.first_text() else { return Ok(()) };
-    let expected = "a number; for classes use a loss such as max_margin".into();
+    let comma = has_decimal_comma(text.as_bytes());
+    let expected = match comma {
+        true => format!("a number; this is {DECIMAL_COMMA}"),
+        false => "a number; for classes use a loss such as max_margin".into(),
+    };
     Err(Refused::new(&ErrorKind::Target { row, found: format!("'{text}'"), expected }, chunk, 0))
 }
 

@@ -5,7 +5,7 @@ use okl::config::Member;
 use okl::engine::head::Average;
 use okl::kernel::DotKernel;
 use okl::loss::{Loss, Reads};
-use okl::{Label, Learner};
+use okl::{Config, Label, Learner};
 use serde_json::{Value, json};
 
 use crate::args::Inspect;
@@ -52,16 +52,6 @@ pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
             figure(bound)
         ));
     }
-    if learner.skipped() > 0 {
-        lines.push(format!("{} steps were skipped: their result would not have been finite.", count(learner.skipped() as f64)));
-    }
-    let taken_over = learner.health().ids_taken_over;
-    if taken_over > 0 {
-        let (rows, all) = (count(taken_over as f64), count(learner.examples() as f64));
-        lines.push(format!(
-            "{rows} of {all} rows had the id of a row with other features and took it over; give every row an id of its own."
-        ));
-    }
     lines
 }
 
@@ -95,23 +85,27 @@ fn truncation(learner: &Learner, measured: Measured) -> String {
 /// The largest k(x, x); none if it depends on x, or an operator multiplies it.
 fn largest_diagonal(learner: &Learner) -> Option<f64> {
     let kernels = learner.engine().terms().space().kernels();
-    let constant = learner.config().operator.is_none() && kernels.iter().all(DotKernel::translation_invariant);
+    let constant = learner.config().operator.is_none() && is_translation_invariant(learner);
     constant.then(|| kernels.iter().map(|kernel| f64::from(kernel.eval(0.0, 0.0, 0.0))).fold(0.0, f64::max))
 }
 
-/// The share of examples outside, beside the one that was asked for.
+fn is_translation_invariant(learner: &Learner) -> bool {
+    learner.engine().terms().space().kernels().iter().all(DotKernel::translation_invariant)
+}
+
+/// The share of examples outside since the model began, in all runs, beside the one that was asked for.
 fn rate_in_words(learner: &Learner, rate: &AlertRate) -> String {
     let name = match learner.config().loss.reads() {
         Reads::Nothing => "Alert rate",
-        Reads::Sign | Reads::Class => "Examples inside the margin:",
-        Reads::Number | Reads::Vector => "Targets outside the tube or scale:",
+        Reads::Sign | Reads::Class => "Examples inside the margin",
+        Reads::Number | Reads::Vector => "Targets outside the tube or scale",
     };
     // |rate - nu| below nu says that there are some; a larger bound says nothing.
     let guarantee = match rate.bound < rate.nu.min(1.0 - rate.nu) {
         true => format!(", guaranteed within {} percentage points", figure(100.0 * rate.bound)),
         false => String::new(),
     };
-    format!("{name} {} (requested {}{guarantee}).", percent(rate.rate), percent(rate.nu))
+    format!("{name} since the model began: {} (requested {}{guarantee}).", percent(rate.rate), percent(rate.nu))
 }
 
 /// `okl inspect`.
@@ -133,6 +127,7 @@ fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_js
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate(),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "width": m.width })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, Measured::default()),
+        "health": health(learner, names),
     })
 }
 
@@ -150,7 +145,7 @@ fn in_words(learner: &Learner, names: &[String]) -> String {
         ("positive class", positive_class(learner).map_or(String::new(), |label| format!("{label} (scores above 0)"))),
         ("bank", bank(learner)),
         ("step size", figure(learner.eta())),
-        ("threshold", learner.threshold().map_or(String::new(), figure)),
+        ("threshold", threshold(learner)),
     ];
     lines.retain(|(_, value)| !value.is_empty());
     let settings = serde_json::to_value(learner.config()).unwrap_or_default();
@@ -158,8 +153,24 @@ fn in_words(learner: &Learner, names: &[String]) -> String {
     let settings = settings.map(|(name, value)| named(&format!("  {name}"), &shorthand(value)));
     let lines = lines.iter().map(|(name, value)| named(name, value));
     let certificates = certificates(learner, Measured::default());
-    let certificates = certificates.iter().map(|line| wrapped(line, "  "));
+    let health = health(learner, names).into_iter().map(|line| format!("warning: {line}"));
+    let certificates = certificates.into_iter().chain(health).map(|line| wrapped(&line, "    "));
     lines.chain(["settings".into()]).chain(settings).chain(certificates).map(|line| format!("  {line}\n")).collect()
+}
+
+/// What the learner did not use as it was given, a sentence each.
+pub fn health(learner: &Learner, names: &[String]) -> Vec<String> {
+    learner.health().findings(|column| names.get(column).cloned().unwrap_or_else(|| (column + 1).to_string()))
+}
+
+/// The threshold of a detector in words; empty where there is none.
+fn threshold(learner: &Learner) -> String {
+    let Some(threshold) = learner.threshold() else { return String::new() };
+    // The values of a translation-invariant kernel are not negative.
+    let not_negative = || is_translation_invariant(learner) && learner.coefficients().iter().all(|a| *a >= 0.0);
+    let never = threshold <= 0.0 && not_negative();
+    let means = if never { "no score is below it, so there is never an alert" } else { "scores below it are alerts" };
+    format!("{} ({means})", figure(threshold))
 }
 
 /// The class whose scores are positive, where two classes share one score.
@@ -195,6 +206,12 @@ pub fn settled(plain: &Learner, weight: f64) -> String {
 
 fn named(name: &str, value: &str) -> String {
     wrapped(&format!("{name:<NAMES$}{value}"), &" ".repeat(NAMES + 2))
+}
+
+/// The loss of a configuration, about as it is typed. The squared loss is half of the squared error, so that its gradient is the error.
+pub fn loss_in_words(config: &Config) -> String {
+    let typed = shorthand(&serde_json::to_value(&config.loss).unwrap_or_default());
+    if typed == "squared" { "squared: half of the squared error".into() } else { typed }
 }
 
 /// A setting about as it is typed: `name:key=value,...`.

@@ -21,6 +21,8 @@ mod passes;
 mod predictions;
 #[path = "cli/resume.rs"]
 mod resume;
+#[path = "cli/said.rs"]
+mod said;
 #[path = "cli/support.rs"]
 mod support;
 #[path = "cli/truth.rs"]

@@ -203,7 +203,8 @@ pub struct Show {
     /// Scores of every row from before it was learned, one line per row; - is standard output
     ///
     /// Every line names its line in the data; a bad row that was skipped has no score. Of several passes the last is written:
-    /// its rows had been learned before. Shuffled rows come in the order drawn.
+    /// its rows had been learned before. Shuffled rows come in the order drawn. With --continue the file of the earlier run goes
+    /// on: rows that the saved model had not learned are cut off and written anew, so that none is missing or comes twice.
     #[arg(long, value_name = "FILE")]
     pub predictions: Option<String>,
     /// How predictions are written: JSON lines if the name ends in .jsonl, CSV otherwise, when not given
@@ -250,15 +251,18 @@ pub struct Learn {
 pub struct Predict {
     /// The model
     pub model: PathBuf,
-    /// The data; - is standard input
-    pub data: String,
+    /// The data: one file or several, which are read one after the other; - is standard input
+    ///
+    /// Each file has its own header. Lines are counted through all files, and errors name the file.
+    #[arg(required = true)]
+    pub data: Vec<String>,
     /// The format of the data; found from the name and the first bytes when not given
     #[arg(long, value_enum)]
     pub format: Option<InputFormat>,
     /// The encoding of text files; UTF-8 when not given, or UTF-16 if the file begins with its byte order mark
     #[arg(long, value_enum)]
     pub encoding: Option<Encoding>,
-    /// Columns to leave out, separated by commas; columns that the model does not know by name are left out anyway
+    /// Columns to leave out, separated by commas; columns that the model does not know are left out anyway, which is said
     #[arg(long, value_name = "COLUMNS")]
     pub ignore: Vec<Names>,
     /// The columns to use, separated by commas, for a model that has no names for its features

@@ -75,7 +75,13 @@ impl Builder {
             Value::Missing => return Ok(()),
             Value::Number(v) => v,
             Value::Int(v) => v as f64,
-            Value::Bool(v) => return self.text_target(index, if v { "true" } else { "false" }),
+            Value::Bool(v) => {
+                let name = if v { "true" } else { "false" };
+                if raw != name.as_bytes() && raw.eq_ignore_ascii_case(name.as_bytes()) {
+                    self.chunk.targets.respelled.get_or_insert_with(|| String::from_utf8_lossy(raw).into_owned());
+                }
+                return self.text_target(index, name);
+            }
             Value::Text(text) => return self.text_target(index, number::letters(text, column)?),
         };
         if !number.is_finite() {
@@ -84,6 +90,10 @@ impl Builder {
         let at = self.chunk.rows * self.chunk.targets.width + index as usize;
         self.chunk.targets.values[at] = number;
         self.given += 1;
+        if raw.contains(&b'.') {
+            self.chunk.targets.points.resize(at, false);
+            self.chunk.targets.points.push(true);
+        }
         // Classes are learned one target at a time.
         if self.chunk.targets.width == 1 && !number::is_plain(raw) {
             let word = self.word(number::letters(raw, column)?);
@@ -149,6 +159,7 @@ impl Builder {
         targets.values.truncate(rows * targets.width);
         targets.texts.truncate(rows * targets.width);
         targets.spelled.truncate(rows * targets.width);
+        targets.points.truncate(rows * targets.width);
         self.entries.truncate(self.ends.last().copied().unwrap_or(0));
     }
 

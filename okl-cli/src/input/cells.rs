@@ -6,7 +6,7 @@ use super::builder::Builder;
 use super::chunk::LARGEST;
 use super::columns::{Column, Columns, MOST_FEATURES, MOST_LEVELS, Role};
 use super::error::{self, Parsed};
-use super::number::{Value, letters, shown};
+use super::number::{DECIMAL_COMMA, Value, has_decimal_comma, is_date, letters, shown};
 use super::schema::{Feature, Features};
 
 impl Columns {
@@ -57,7 +57,16 @@ impl Columns {
 
     fn text_refused(&self, column: u32, text: &[u8]) -> Box<error::Fault> {
         let name = &self.list[column as usize].name;
-        let text = format!("found {}, expected a number; use --one-hot, --ignore {name} or encode it", shown(text));
+        let what = if has_decimal_comma(text) {
+            DECIMAL_COMMA.into()
+        } else if is_date(text) {
+            format!(
+                "a date or time, expected a number; leave it out with --ignore {name}, or write numbers such as hour and weekday"
+            )
+        } else {
+            format!("expected a number; use --one-hot, --ignore {name} or encode it")
+        };
+        let text = format!("found {}, {what}", shown(text));
         if self.started() { error::cell(name, text) } else { error::stop(name, text) }
     }
 

@@ -36,6 +36,8 @@ pub struct Chunk {
     pub bad: Vec<Bad>,
     /// Why the first of them was bad.
     pub first_bad: Option<InputError>,
+    /// Columns of the file that the model does not know, in the first chunk after they were met: they are left out.
+    pub unknown: Vec<String>,
     /// Named features that appeared since the last chunk; see [`super::Schema::advance`].
     pub added: Vec<Feature>,
 }
@@ -69,6 +71,10 @@ pub struct Targets {
     /// Nothing if every number gives back its text; otherwise per value 1 + the word that is its text, or 0.
     pub(super) spelled: Vec<u32>,
     pub(super) words: Vec<String>,
+    /// Nothing if no number is written with a decimal point; otherwise per value whether it is.
+    pub(super) points: Vec<bool>,
+    /// The first truth value that is not written as `true` or `false`.
+    pub(super) respelled: Option<String>,
 }
 
 impl Targets {
@@ -85,7 +91,7 @@ impl Targets {
     /// Bytes that the values take.
     pub fn bytes(&self) -> usize {
         let words: usize = self.words.iter().map(String::len).sum();
-        size_of_val(&self.values[..]) + size_of_val(&self.texts[..]) + size_of_val(&self.spelled[..]) + words
+        size_of_val(&self.values[..]) + size_of_val(&self.texts[..]) + size_of_val(&self.spelled[..]) + self.points.len() + words
     }
 
     /// The first target that is text: its row in the chunk, which target, and the text.
@@ -97,6 +103,16 @@ impl Targets {
     /// Is the first target of a row text?
     pub fn is_text(&self, row: usize) -> bool {
         self.text(row * self.width).is_some()
+    }
+
+    /// Is the first target of a row a number with a decimal point?
+    pub fn has_point(&self, row: usize) -> bool {
+        self.points.get(row * self.width).is_some_and(|point| *point)
+    }
+
+    /// The first truth value that is not written as `true` or `false`, which its class is called.
+    pub fn respelled(&self) -> Option<&str> {
+        self.respelled.as_deref()
     }
 
     /// One target as text, if it is.

@@ -47,7 +47,12 @@ pub(super) struct Columns {
     kept: Mark,
     /// Features that the chunks handed out so far know of.
     pub handed: usize,
+    /// Names that a model does not know, all of them and those that no chunk has handed out yet.
+    unknown: [Vec<String>; 2],
 }
+
+/// So many names that a model does not know are remembered.
+const MOST_UNKNOWN: usize = 1000;
 
 /// What a format is like.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +97,7 @@ impl Columns {
             categories: Vec::new(),
             kept: Mark::default(),
             handed: 0,
+            unknown: Default::default(),
             schema,
         };
         columns.add(b"", Role::Ignored, false);
@@ -168,7 +174,11 @@ impl Columns {
             let inside = |n: &String| name.strip_prefix(n.as_bytes()).is_some_and(|rest| rest.is_empty() || rest[0] == b'.');
             let wanted = self.schema.open && (chosen.is_empty() || chosen.iter().any(inside));
             let required = !self.schema.sparse && !self.started();
-            if wanted { self.add(name, Role::Undecided, required) } else { NOWHERE }
+            if !wanted {
+                self.leave_out(&String::from_utf8_lossy(name));
+                return NOWHERE;
+            }
+            self.add(name, Role::Undecided, required)
         });
         if let Some(after) = self.after.get_mut(previous as usize) {
             *after = found;
@@ -182,6 +192,20 @@ impl Columns {
         self.index.insert(name.into(), at);
         self.after.push(at + 1);
         at
+    }
+
+    /// Remembers a name that a model does not know, unless only some columns were asked for.
+    pub fn leave_out(&mut self, name: &str) {
+        let [all, fresh] = &mut self.unknown;
+        if self.schema.chosen.is_empty() && all.len() < MOST_UNKNOWN && !all.iter().any(|known| known == name) {
+            all.push(name.into());
+            fresh.push(name.into());
+        }
+    }
+
+    /// The names that a model does not know and that no chunk has handed out yet.
+    pub fn unknown(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.unknown[1])
     }
 
     /// There are at least so many numbered features.

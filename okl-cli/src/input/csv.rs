@@ -44,6 +44,10 @@ impl Csv {
             }
         }
         let numbered = |i: usize| (i + 1).to_string();
+        let unnamed = first.iter().enumerate().filter(|(_, name)| header && name.is_empty()).map(|(i, _)| numbered(i));
+        if let Some(column) = unnamed.into_iter().find(|column| is_new(column, options, columns)) {
+            return Err(format!("column {column} has no name in the header; name it, or leave it out with --ignore {column}"));
+        }
         let name = |(i, n): (usize, &String)| if header && !n.is_empty() { n.clone() } else { numbered(i) };
         let names: Vec<String> = first.iter().enumerate().map(name).collect();
         Ok(Csv { delimiter, header, plan: plan(names, header, options, columns)? })
@@ -137,6 +141,12 @@ impl Csv {
         let expected = self.plan.len();
         error::row(format!("found {found} columns, expected {expected} as in the first row (delimiter '{delimiter}'){comment}"))
     }
+}
+
+/// Would the column be a feature that nobody has named?
+fn is_new(column: &String, options: &Options, columns: &Columns) -> bool {
+    let asked = if options.features.is_empty() { columns.at(column).is_some() } else { true };
+    options.schema.is_none() && !asked
 }
 
 /// A `#` may begin a name or a value, so it does not make a comment.

@@ -67,6 +67,12 @@ impl InputError {
         self
     }
 
+    /// Says more: what was done before.
+    pub fn and(mut self, more: &str) -> Self {
+        self.0.text += more;
+        self
+    }
+
     /// Which sort of trouble.
     pub fn trouble(&self) -> Trouble {
         self.0.trouble

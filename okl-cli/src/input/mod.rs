@@ -43,6 +43,7 @@ pub use encoding::Encoding;
 pub use error::{InputError, Trouble};
 pub use files::Files;
 pub use lines::LONGEST_LINE;
+pub use number::{DECIMAL_COMMA, has_decimal_comma};
 pub use schema::{Feature, Features, Schema};
 pub use whole::{Whole, gather};
 
@@ -159,6 +160,8 @@ pub struct Reader {
     bad: u64,
     first_bad: Option<InputError>,
     done: bool,
+    /// The error that comes after the last rows.
+    failed: Option<InputError>,
 }
 
 impl Reader {
@@ -233,6 +236,7 @@ impl Reader {
             bad: 0,
             first_bad: None,
             done: false,
+            failed: None,
         })
     }
 
@@ -243,11 +247,18 @@ impl Reader {
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Chunk>, InputError> {
         if self.done {
-            return Ok(None);
+            return self.failed.take().map_or(Ok(None), Err);
         }
         let result = self.read();
         self.done |= result.is_err();
-        result
+        match result {
+            // The rows before the bad one come first.
+            Err(error) if self.builder.rows() > 0 => {
+                self.failed = Some(error);
+                Ok(Some(self.hand_out()))
+            }
+            result => result,
+        }
     }
 
     /// What is known of the columns so far.
@@ -366,7 +377,8 @@ impl Reader {
         self.chunks = self.chunks.saturating_add(1);
         self.rows += self.builder.rows() as u64;
         let features = self.columns.features();
-        self.builder.finish(features, self.columns.hand_out(features))
+        let chunk = self.builder.finish(features, self.columns.hand_out(features));
+        Chunk { unknown: self.columns.unknown(), ..chunk }
     }
 
     fn end(&mut self) -> Result<Option<Chunk>, InputError> {

@@ -167,6 +167,33 @@ pub(super) fn is_plain(text: &[u8]) -> bool {
             && (zeros || fraction.last() != Some(&b'0'))
 }
 
+/// What to say of a number with a decimal comma.
+pub const DECIMAL_COMMA: &str = "a number with a decimal comma: write decimal points";
+
+/// Is it a number with a decimal comma, as in 3,14 or 1.234,5?
+pub fn has_decimal_comma(text: &[u8]) -> bool {
+    let size = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
+    let mut parts = size.split(|b| *b == b',');
+    let [whole, fraction] = [parts.next(), parts.next()].map(Option::unwrap_or_default);
+    let digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    parts.next().is_none() && whole.split(|b| *b == b'.').all(digits) && digits(fraction)
+}
+
+/// Does it begin like a date (2024-01-31, 31.1.2024, 1/31/24) or a time (23:59)?
+pub(super) fn is_date(text: &[u8]) -> bool {
+    let run = |from: usize| text[from.min(text.len())..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let first = run(0);
+    let (separator, second) = (text.get(first), run(first + 1));
+    match separator {
+        Some(b':') => (1..=2).contains(&first) && second == 2,
+        Some(b'-' | b'/' | b'.') => {
+            let third = first + 1 + second;
+            (1..=4).contains(&first) && (1..=2).contains(&second) && text.get(third) == separator && run(third + 1) > 0
+        }
+        _ => false,
+    }
+}
+
 /// A whole number as itself, any other text by its 64-bit FNV-1a hash.
 pub(super) fn id(text: &[u8]) -> u64 {
     let whole = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok());

@@ -51,6 +51,9 @@ pub(super) fn assign(names: &[String], options: &Options, columns: &mut Columns)
         if new && !options.one_hot {
             columns.make_number(column).map_err(|fault| fault.text)?;
         }
+        if known.is_none() && options.schema.is_some() {
+            columns.leave_out(name);
+        }
         plan.push(column);
     }
     columns.seal();

@@ -81,6 +81,7 @@ fn gather_targets<'a>(rows: impl Iterator<Item = (&'a Chunk, usize)>) -> Targets
         out.width = targets.width;
         for at in row * targets.width..(row + 1) * targets.width {
             out.values.push(targets.values[at]);
+            out.points.push(targets.points.get(at).is_some_and(|point| *point));
             let (text, spelled) = (targets.text(at), targets.spelling(at));
             let Some(text) = text.or(spelled) else { continue };
             let word = *words.entry(text).or_insert_with(|| {
@@ -91,6 +92,9 @@ fn gather_targets<'a>(rows: impl Iterator<Item = (&'a Chunk, usize)>) -> Targets
             place.resize(out.values.len(), 0);
             place[out.values.len() - 1] = word;
         }
+    }
+    if !out.points.contains(&true) {
+        out.points.clear();
     }
     let text = !out.texts.is_empty();
     out.texts.resize(if text { out.values.len() } else { 0 }, 0);

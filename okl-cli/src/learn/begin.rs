@@ -11,7 +11,7 @@ use super::course::Course;
 use super::held_out;
 use crate::args::{Columns, Learn, Task as TaskName};
 use crate::clash::{self, Named};
-use crate::input::{Chunk, Format};
+use crate::input::{Chunk, DECIMAL_COMMA, Format, has_decimal_comma};
 use crate::metrics::Task;
 use crate::predict::check_width;
 use crate::settings::{self, Look};
@@ -123,6 +123,8 @@ fn check_files(args: &Learn) -> anyhow::Result<()> {
 struct Targets {
     values: HashSet<Label>,
     text: bool,
+    /// Is a number written with a decimal point?
+    point: bool,
     several: bool,
     rows: usize,
 }
@@ -140,6 +142,7 @@ impl Targets {
                 seen.rows += 1;
                 if chunk.known[row] {
                     seen.text |= chunk.targets.is_text(row);
+                    seen.point |= chunk.targets.has_point(row);
                     seen.values.insert(label);
                 }
             }
@@ -154,8 +157,22 @@ impl Targets {
         self.rows >= LOOK || self.several || (self.values.len() > 2 && fraction())
     }
 
-    /// What the targets are taken for, and why. Text and two values are classes, other targets are numbers. LIBSVM writes
-    /// classes as whole numbers; in VW a label is a number, unless all are 1 or -1.
+    /// Is one of the targets a number that is not whole?
+    fn has_fraction(&self) -> bool {
+        let fraction = |label: &Label| matches!(label, Label::Text(t) if t.parse::<f64>().is_ok_and(|v| v.fract() != 0.0));
+        !self.text && self.values.iter().any(fraction)
+    }
+
+    /// Text that is a number with a decimal comma everywhere: one of them.
+    fn decimal_comma(&self) -> Option<&Label> {
+        let comma = |label: &Label| has_decimal_comma(label.to_string().as_bytes());
+        let numbers = |label: &Label| comma(label) || matches!(label, Label::Int(_));
+        self.values.iter().find(|label| comma(label)).filter(|_| self.text && self.values.iter().all(numbers))
+    }
+
+    /// What the targets are taken for, and why. Text and two whole numbers are classes, other targets are numbers, and so is one
+    /// number that is written with a decimal point. LIBSVM writes classes as whole numbers; in VW a label is a number, unless
+    /// all are 1 or -1.
     fn guess(&self, format: Format) -> (TaskName, String) {
         let (count, whole) = (self.values.len(), self.values.iter().all(|value| matches!(value, Label::Int(_))));
         let signs = self.values.iter().all(|value| matches!(value, Label::Int(1 | -1)));
@@ -163,6 +180,7 @@ impl Targets {
         let numbers = |why: &str| (TaskName::Numbers, why.to_owned());
         match format {
             _ if self.several => numbers("the targets are numbers"),
+            _ if self.has_fraction() => numbers("the target is a number"),
             _ if self.text && count != 2 => classes("the target is text: a class".into()),
             Format::Vw if signs => classes("all labels are 1 or -1".into()),
             Format::Vw if count <= 2 => numbers("the label is a number; for classes add --task classes"),
@@ -171,6 +189,9 @@ impl Targets {
             }
             Format::Vw => numbers("the label is a number"),
             _ if count == 2 => classes("the target has two values".into()),
+            _ if self.point && count == 1 => {
+                numbers("the target is written with a decimal point; for classes add --task classes")
+            }
             _ if count < 2 => classes("the target has one value so far".into()),
             _ if few => {
                 (TaskName::Numbers, format!("the target has {count} whole-number values; if they are classes add --task classes"))
@@ -213,6 +234,12 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, course: &
     let (task, why) = match asked {
         Some(task) => (task, None),
         None => {
+            if let Some(found) = targets.decimal_comma() {
+                let column = course.schema().targets.join(",");
+                return Err(usage(format!(
+                    "--target {column}: found '{found}', {DECIMAL_COMMA}; if these are classes add --task classes"
+                )));
+            }
             let (task, why) = targets.guess(format);
             (task, Some(why))
         }

@@ -8,6 +8,8 @@ use anyhow::bail;
 
 use crate::args::{BadRow, Columns, Stream, all_names};
 use crate::input::{Chunk, Files, Format, Options, Places, ReadAhead, Schema, Whole, read_ahead};
+use crate::predict::one_stream;
+use crate::predictions::Consumed;
 use crate::random;
 use crate::run::interrupted;
 use crate::store::{Position, Way};
@@ -59,9 +61,7 @@ impl Course {
     ) -> anyhow::Result<Self> {
         let position = position(columns, stream, model)?;
         let (way, same) = (&position.way, stream.r#continue);
-        if data.iter().filter(|file| *file == "-").count() > 1 {
-            return Err(usage("standard input can be read once; give - once"));
-        }
+        one_stream(data)?;
         if data.iter().any(|file| file == "-") && (way.passes > 1 || way.shuffle.is_some()) {
             let flag = if way.shuffle.is_some() { "--shuffle" } else { "--passes" };
             return Err(usage(format!("{flag}: standard input can be read once and may never end; give a file")));
@@ -223,6 +223,17 @@ impl Course {
             }
         }
         Ok(!interrupted())
+    }
+
+    /// How far the model had come before this run in the pass whose predictions are written, the last. Bad rows of a shuffled
+    /// file come before the first row.
+    pub fn predicted(&self) -> Consumed {
+        match (&self.rows, self.position.rows) {
+            _ if !self.is_last_pass() => Consumed::Line(0),
+            (Rows::Shuffled { whole, .. }, rows @ 1..) => Consumed::Rows(rows + whole.bad().0.len() as u64),
+            (Rows::Shuffled { .. }, 0) => Consumed::Rows(0),
+            (Rows::Streamed(_), line) => Consumed::Line(line),
+        }
     }
 
     /// Is this the first time over the data?

@@ -4,27 +4,30 @@ use anyhow::Context;
 use okl::Learner;
 
 use crate::input::{InputError, Options, Reader, Schema, read_ahead};
+use crate::left_out::LeftOut;
 use crate::metrics::{Summary, Task};
 use crate::scoring::Scoring;
 use crate::store::Way;
 use crate::usage::usage;
 use crate::watch::numbers_only;
 
-/// Scores every row of the file, which is written and read as the one that was learned.
+/// Scores every row of the file, which is written and read as the one that was learned; and says what was left out of its rows.
 ///
 /// # Errors
 /// Those of the file.
-pub fn score(learner: &Learner, task: Task, path: &str, schema: &Schema, way: &Way) -> anyhow::Result<Summary> {
+pub fn score(learner: &Learner, task: Task, path: &str, schema: &Schema, way: &Way) -> anyhow::Result<(Summary, Vec<String>)> {
     let options = options(task, schema, way);
-    let mut scoring = Scoring::new(learner, task);
+    let (mut scoring, mut left_out) = (Scoring::new(learner, task), LeftOut::default());
     for chunk in read_ahead(Reader::open(path, options)?, 4)? {
         let chunk = chunk?;
         if task == Task::Numbers {
             numbers_only(&chunk).map_err(|refused| refused.of(path, schema))?;
         }
+        left_out.count(&chunk, learner.features());
         scoring.add(&chunk)?;
     }
-    Ok(scoring.summary(&schema.targets))
+    let said = left_out.sentences().into_iter().map(|line| format!("{path}: {line}")).collect();
+    Ok((scoring.summary(&schema.targets), said))
 }
 
 fn options(task: Task, schema: &Schema, way: &Way) -> Options {

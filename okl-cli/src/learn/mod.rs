@@ -16,8 +16,9 @@ pub use begin::{begin, task_of};
 pub use course::Course;
 
 use crate::args::Learn;
-use crate::input::Chunk;
-use crate::predictions::{self, Predictions};
+use crate::input::{Chunk, InputError};
+use crate::metrics::{Task, count};
+use crate::predictions::{Consumed, Layout, Predictions};
 use crate::run::{Run, interrupted};
 use crate::store;
 use crate::table::{self, Table, is_closed_pipe, note};
@@ -30,7 +31,7 @@ use crate::words::wrapped;
 /// One or two lines that say where and what to do.
 pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     let started = Instant::now();
-    let Some((mut learner, course)) = begin(args)? else {
+    let Some((mut learner, mut course)) = begin(args)? else {
         note("interrupted before the first row");
         return Ok(true);
     };
@@ -39,10 +40,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     if let Some(test) = &args.stream.test {
         held_out::check_columns(test, task, course.schema(), course.way())?;
     }
-    let columns = predictions::columns(&learner, Some(course.schema()));
-    let positive = predictions::names_positive(&learner);
-    let create = |to: &String| Predictions::create(to, args.show.predictions_format, task, &columns, positive);
-    let predictions = args.show.predictions.as_ref().map(create).transpose()?;
+    let predictions = args.show.predictions.as_deref().map(|to| open(args, to, &learner, &mut course)).transpose()?;
     let asked = learner.config().clone();
     let mut run = Run::new(learner, task);
     run.owe(course.looked_at());
@@ -58,12 +56,29 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
         lost: None,
         started,
         skipped: 0,
+        respelled: false,
+        saved: None,
     };
-    while let Some(chunk) = session.course.next()? {
-        session.learn(&mut run, &chunk)?;
-    }
+    session.learn_all(&mut run).map_err(|error| session.stopped(&mut run, error))?;
     session.finish(&mut run)?;
     session.lost.map_or(Ok(interrupted()), Err)
+}
+
+/// Begins the file of predictions; with --continue, goes on with the one that the earlier run began.
+fn open(args: &Learn, to: &str, learner: &Learner, course: &mut Course) -> anyhow::Result<Predictions> {
+    let (format, layout) = (args.show.predictions_format, Layout::of(learner, Some(course.schema())));
+    if args.stream.r#continue {
+        // The first rows are read now: if the data are not the ones that the model has learned, the file stays as it is.
+        course.look(|first| first.iter().any(|chunk| chunk.rows > 0), args.show.quiet)?;
+        let consumed = course.predicted();
+        if let Some(earlier) = Predictions::go_on(to, format, &layout, consumed)? {
+            return Ok(earlier);
+        }
+        if !matches!(consumed, Consumed::Line(0) | Consumed::Rows(0)) && !args.show.quiet && to != "-" {
+            note(wrapped(&format!("{to}: there is no file to go on with; it will have the rows of this run only"), "  "));
+        }
+    }
+    Predictions::create(to, format, layout)
 }
 
 /// With --continue, the sample of past rows is drawn again from the rows before. Returns false if the model has learned rows
@@ -107,13 +122,51 @@ struct Session<'a> {
     started: Instant,
     /// Bad rows of one pass.
     skipped: u64,
+    /// Has it been said how truth values are written?
+    respelled: bool,
+    /// Rows that the last checkpoint has learned.
+    saved: Option<u64>,
 }
 
 impl Session<'_> {
+    fn learn_all(&mut self, run: &mut Run) -> anyhow::Result<()> {
+        while let Some(chunk) = self.course.next()? {
+            self.learn(run, &chunk)?;
+        }
+        Ok(())
+    }
+
+    /// The data have a row that is wrong: says what is left of the rows before it. A file can be mended and read again, so
+    /// nothing is saved (but checkpoints); a stream cannot, so its model is.
+    fn stopped(&mut self, run: &mut Run, error: anyhow::Error) -> anyhow::Error {
+        let wrong = match error.downcast::<InputError>() {
+            Ok(wrong) if run.rows() > 0 => wrong,
+            Ok(wrong) => return wrong.into(),
+            Err(other) => return other,
+        };
+        let rows = count(run.rows() as f64);
+        let stream = self.args.data.iter().any(|file| file == "-");
+        let left = match (&self.args.output, self.saved) {
+            (Some(path), _) if stream => match self.save(run) {
+                Ok(()) => format!("{} has the model of the {rows} rows before", path.display()),
+                Err(why) => format!("{rows} rows were learned, but {why:#}"),
+            },
+            (Some(path), Some(saved)) => {
+                let saved = count(saved as f64);
+                format!("{rows} rows were learned; {} has the model of the last checkpoint, after {saved} rows", path.display())
+            }
+            (Some(_), None) => format!("{rows} rows were learned before, and nothing was saved"),
+            (None, _) => format!("{rows} rows were learned before"),
+        };
+        wrong.and(&format!("; {left}")).into()
+    }
+
     fn learn(&mut self, run: &mut Run, chunk: &Chunk) -> anyhow::Result<()> {
         self.follow_pass(run);
+        self.mention(run, chunk);
         let learned = run.learn(chunk, self).map_err(|error| match error.downcast::<Refused>() {
             Ok(refused) => {
+                self.course.advance(chunk, run.in_chunk());
                 let (file, line) = self.course.place(refused.line);
                 with_advice(Refused { line, ..refused }, &run.learner, self.args).of(file, self.course.schema()).into()
             }
@@ -153,6 +206,24 @@ impl Session<'_> {
         run.begin_pass(self.course.pass());
     }
 
+    /// Says what is left out of the rows, and which classes are written in several ways.
+    fn mention(&mut self, run: &Run, chunk: &Chunk) {
+        if self.args.show.quiet || !self.course.is_first_pass() {
+            return;
+        }
+        if let [first, ..] = &chunk.unknown[..] {
+            let more = if chunk.unknown.len() > 1 { format!(" and {} more", chunk.unknown.len() - 1) } else { String::new() };
+            let text = format!("column '{first}'{more}: not among the columns that are learned, and left out");
+            self.bar.suspend(|| note(wrapped(&text, "  ")));
+        }
+        if let Some(text) = chunk.targets.respelled().filter(|_| !self.respelled && run.metrics.task() == Task::Classes) {
+            self.respelled = true;
+            let text =
+                format!("the target '{text}' is the class {}: TRUE, True and true are one class", text.to_ascii_lowercase());
+            self.bar.suspend(|| note(wrapped(&text, "  ")));
+        }
+    }
+
     fn count_bad(&mut self, chunk: &Chunk) {
         if !self.course.is_first_pass() {
             return;
@@ -190,7 +261,10 @@ impl Watch for Session<'_> {
         }
         if self.args.stream.checkpoint_every.is_some_and(|every| run.rows().is_multiple_of(every)) {
             self.course.advance(chunk, learned);
+            // Rows that the saved model has learned are in the file of predictions before: --continue adds the others.
+            self.predict(Predictions::flush)?;
             self.save(run)?;
+            self.saved = Some(run.rows());
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::found::found;
 use super::{Session, held_out};
 use crate::command::arguments;
-use crate::metrics::{Summary, Task, count, figure, percent};
+use crate::metrics::{OutputSummary, Summary, Task, count, figure, percent};
 use crate::past::{Order, Past};
 use crate::report::{self, Report};
 use crate::run::{Run, interrupted};
@@ -68,15 +68,15 @@ impl Session<'_> {
             None if self.args.data.iter().any(|file| file == "-") => Order::Stream,
             None => Order::File,
         };
-        let names = schema.names();
-        let name = |column: usize| names.get(column).cloned().unwrap_or_else(|| column.to_string());
         let worse = past.as_ref().and_then(|past| past.warning(order));
+        let held_out = test.map(|path| held_out::score(&run.learner, run.metrics.task(), path, schema, way)).transpose()?;
+        let (held_out, left_out) = held_out.map_or((None, Vec::new()), |(summary, said)| (Some(summary), said));
         Ok(Outcome {
             training: run.training_summary(&schema.targets),
-            held_out: test.map(|path| held_out::score(&run.learner, run.metrics.task(), path, schema, way)).transpose()?,
+            held_out,
             certificates: words::certificates(&run.learner, measured),
-            warnings: worse.into_iter().chain(summary.warnings()).collect(),
-            health: run.learner.health().findings(name),
+            warnings: worse.into_iter().chain(summary.warnings()).chain(left_out).collect(),
+            health: words::health(&run.learner, &schema.names()),
             summary,
             past,
         })
@@ -110,6 +110,10 @@ impl Session<'_> {
         }
         if outcome.summary.classes.as_ref().is_some_and(|c| c.known == 1) {
             note("the target has only one value: there is nothing to tell apart yet (say --task numbers if it is a number)");
+        }
+        let constant = |o: &&OutputSummary| o.r2.is_none() && o.mae.is_some();
+        if let Some(output) = outcome.summary.outputs.iter().find(constant).filter(|_| outcome.summary.examples > 1) {
+            note(format_args!("the target has only one value so far: there is nothing to learn about {}", output.name));
         }
         found(&self.asked, &run.learner).iter().for_each(|line| note(words::wrapped(line, "  ")));
         outcome.certificates.iter().for_each(|line| note(words::wrapped(line, "  ")));
@@ -164,7 +168,7 @@ impl Session<'_> {
     }
 }
 
-/// The figures: progressive ones, the saved model's own, and where there are any, of later passes and of the held-out file.
+/// The figures: progressive ones, the final model's own, and where there are any, of later passes and of the held-out file.
 fn print_figures(outcome: &Outcome, test: Option<&str>) {
     let several = outcome.held_out.is_some() || outcome.training.is_some();
     let title = if several { "progressive, every row before it was learned:\n" } else { "" };

@@ -9,9 +9,10 @@ pub const MOST_CLASSES: usize = 50;
 const OTHER: usize = MOST_CLASSES;
 const SIDE: usize = MOST_CLASSES + 1;
 
-/// One class, by weight: its rows, the rows predicted to be of it, and those of both kinds.
+/// One class: the number of its rows; and by weight its rows, the rows predicted to be of it, and those of both kinds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
+    count: u64,
     rows: f64,
     said: f64,
     hits: f64,
@@ -87,9 +88,9 @@ impl ClassCounts {
         self.unsaid += if said.is_none() { weight } else { 0.0 };
         self.add_totals(class, said, weight);
         self.right.add(1.0 - wrong, weight);
-        if let Some(last) = self.last.replace(class) {
-            self.no_change.add(f64::from(u8::from(last != class)), weight);
-        }
+        // There is nothing to repeat at the first row: a mistake, as it is for a model that knows no class.
+        let last = self.last.replace(class);
+        self.no_change.add(f64::from(u8::from(last != Some(class))), weight);
         if class < 2 {
             self.scores[class].add(second_against_first(scores, self.positive), weight);
         }
@@ -100,6 +101,7 @@ impl ClassCounts {
     fn add_totals(&mut self, class: usize, said: Option<usize>, weight: f64) {
         let classes = class.max(said.unwrap_or(0)) + 1;
         self.totals.resize(self.totals.len().max(classes), Totals::default());
+        self.totals[class].count += 1;
         self.totals[class].rows += weight;
         if let Some(said) = said {
             self.totals[said].said += weight;
@@ -144,8 +146,15 @@ impl ClassCounts {
 
     fn figures(&self, class: usize, name: String) -> ClassFigures {
         let totals = self.totals.get(class).copied().unwrap_or_default();
-        let Totals { rows, said, hits } = totals;
-        ClassFigures { name, examples: rows, precision: share(hits, said), recall: share(hits, rows), f1: totals.f1() }
+        let Totals { count, rows, said, hits } = totals;
+        ClassFigures {
+            name,
+            examples: count,
+            weight: rows,
+            precision: share(hits, said),
+            recall: share(hits, rows),
+            f1: totals.f1(),
+        }
     }
 
     fn confusion(&self, names: &[String]) -> Confusion {

@@ -83,6 +83,7 @@ pub struct Metrics {
     detail: Detail,
     rows: u64,
     examples: u64,
+    weight: f64,
     not_learned: NotLearned,
     quantile: Option<f64>,
     loss: [Mean; 2],
@@ -102,7 +103,19 @@ impl Metrics {
         };
         let (loss, error, window, alert_window) = Default::default();
         let (not_learned, alerts) = Default::default();
-        Metrics { detail, rows: 0, examples: 0, not_learned, quantile: None, loss, error, window, alerts, alert_window }
+        Metrics {
+            detail,
+            rows: 0,
+            examples: 0,
+            weight: 0.0,
+            not_learned,
+            quantile: None,
+            loss,
+            error,
+            window,
+            alerts,
+            alert_window,
+        }
     }
 
     /// The scores stand for this quantile of the target: coverage is counted.
@@ -133,6 +146,7 @@ impl Metrics {
         }
         let example = self.add_target(row);
         self.examples += u64::from(example);
+        self.weight += if example { row.weight } else { 0.0 };
         match (example, row.loss) {
             (false, _) => self.not_learned.without_target += 1,
             (true, None) => self.not_learned.by_the_learner += 1,
@@ -246,7 +260,9 @@ impl Metrics {
             task: self.task(),
             rows: self.rows,
             examples: self.examples,
+            weight: self.weight,
             not_learned: self.not_learned,
+            loss: None,
             average_loss: self.average_loss(),
             error: self.error(),
             windowed_error: self.windowed_error(),

@@ -12,6 +12,8 @@ const BARS: usize = 41;
 pub(super) struct OutputCounts {
     absolute: Mean,
     squared: Mean,
+    /// The same of the first example alone.
+    first: Mean,
     residual: Mean,
     /// Welford's mean and sum of squares of the target.
     mean: f64,
@@ -38,8 +40,11 @@ impl OutputCounts {
         self.covered.add(covered, weight);
         self.covered_last.add(covered, weight);
         self.examples += 1;
-        if let Some(last) = self.last.replace(target) {
-            self.no_change.add((target - last).abs(), weight);
+        // The first guess is 0, as it is for a model that has learned nothing.
+        let last = self.last.replace(target).unwrap_or(0.0);
+        self.no_change.add((target - last).abs(), weight);
+        if self.examples == 1 {
+            self.first = self.squared;
         }
         self.weight += weight;
         let away = target - self.mean;
@@ -62,6 +67,10 @@ impl OutputCounts {
             bias: self.residual.value(),
             r2: squared.filter(|_| self.spread > 0.0).map(|s| 1.0 - s * self.weight / self.spread),
             no_change_mae: self.no_change(),
+            rmse_after_first: self.squared.without(&self.first).value().map(f64::sqrt),
+            first_share: self.first.share_of(&self.squared),
+            // max(q r, (q - 1) r) over r = target - score, from the means of |r| and r.
+            pinball: quantile.and_then(|q| Some(0.5 * self.absolute.value()? + (q - 0.5) * self.residual.value()?)),
             coverage: quantile.and_then(|asked| self.coverage(asked)),
             residuals: self.residuals(),
         }

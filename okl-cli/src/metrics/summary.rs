@@ -20,9 +20,15 @@ pub struct Summary {
     pub rows: u64,
     /// Rows with a target; for novelty, rows that were learned or judged.
     pub examples: u64,
+    /// The sum of their weights.
+    #[serde(default)]
+    pub weight: f64,
     /// Rows that were predicted and not learned.
     pub not_learned: NotLearned,
-    /// The mean loss.
+    /// The loss that is learned, as it is typed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<String>,
+    /// The mean of that loss.
     pub average_loss: Option<f64>,
     /// Share of mistakes, mean absolute error, or share of alerts.
     pub error: Option<f64>,
@@ -55,7 +61,7 @@ impl NotLearned {
     /// Each reason that applies: its name, the number of rows, and what it means.
     fn reasons(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
         let all = [
-            ("no target", self.without_target, "rows without a target: only predicted"),
+            ("no target", self.without_target, "rows without target (empty, NA, ?): only predicted"),
             ("weight 0", self.of_weight_zero, "rows of weight 0: only predicted"),
             ("not learned", self.by_the_learner, "rows with a target that the learner did not use"),
         ];
@@ -139,13 +145,22 @@ pub struct ClassSummary {
     pub confusion: Confusion,
 }
 
+impl ClassSummary {
+    /// Do rows count by weights other than 1?
+    pub fn is_weighted(&self) -> bool {
+        self.per_class.iter().any(|class| class.weight != class.examples as f64)
+    }
+}
+
 /// Figures of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassFigures {
     /// Its name.
     pub name: String,
-    /// Examples, by weight.
-    pub examples: f64,
+    /// Its rows.
+    pub examples: u64,
+    /// The sum of their weights, by which the shares count.
+    pub weight: f64,
     /// Of those said to be it, the share that were; none if none were said.
     pub precision: Option<f64>,
     /// Of those that were, the share said so; none if none were.
@@ -178,8 +193,17 @@ pub struct OutputSummary {
     pub bias: Option<f64>,
     /// 1 - squared error / variance of the target; none for a constant target.
     pub r2: Option<f64>,
-    /// The mean absolute change from target to target.
+    /// The mean absolute change from target to target, the first from 0: over the same rows as the other figures.
     pub no_change_mae: Option<f64>,
+    /// [`OutputSummary::rmse`] without the first row, whose score is 0 before anything is learned.
+    #[serde(default)]
+    pub rmse_after_first: Option<f64>,
+    /// The share of the first row in the squared error.
+    #[serde(default)]
+    pub first_share: Option<f64>,
+    /// Where quantiles are predicted: the mean quantile (pinball) loss, in the unit of the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinball: Option<f64>,
     /// Where quantiles are predicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
@@ -275,14 +299,17 @@ impl Display for Summary {
         for (name, rows, what) in self.not_learned.reasons() {
             line(f, &format!("  {name}"), &count(rows as f64), what)?;
         }
+        if self.weight != self.examples as f64 {
+            line(f, "  weight", &count(self.weight), "the sum of their weights, by which means and shares count")?;
+        }
         if let Some(loss) = self.average_loss {
-            line(f, "average loss", &figure(loss), "")?;
+            line(f, "average loss", &figure(loss), self.loss.as_deref().unwrap_or_default())?;
         }
         match self.task {
             Task::Classes => self.class_lines(f),
             Task::Numbers => self.output_lines(f),
             Task::Novelty => {
-                let last = self.of_last(percent);
+                let last = format!("of these rows; {}", self.of_last(percent));
                 line(f, "alert rate", &or_dash(self.alert_rate, percent), &last)
             }
         }
@@ -305,9 +332,11 @@ impl Summary {
         if let Some(auc) = classes.auc {
             line(f, "AUC", &figure(auc.value), &format!("the exact one is within {}", bound(auc.error)))?;
         }
-        writeln!(f, "{:<32}{:>12}{:>12}{:>12}{:>12}", "class", "examples", "precision", "recall", "F1")?;
+        let (weighted, names) = (classes.is_weighted(), if classes.is_weighted() { 20 } else { 32 });
+        let weight = if weighted { format!("{:>12}", "weight") } else { String::new() };
+        writeln!(f, "{:<names$}{:>12}{weight}{:>12}{:>12}{:>12}", "class", "examples", "precision", "recall", "F1")?;
         for class in classes.per_class.iter().take(LISTED) {
-            class.line(f)?;
+            class.line(f, weighted, names)?;
         }
         more(f, classes.known, "classes")
     }
@@ -315,7 +344,7 @@ impl Summary {
     fn output_lines(&self, f: &mut Formatter<'_>) -> Result {
         let last = format!("mean absolute; {}", self.of_last(figure));
         line(f, "error", &or_dash(self.error, figure), &last)?;
-        line(f, "  no change", &or_dash(self.no_change_error, figure), "by repeating the last target")?;
+        line(f, "  no change", &or_dash(self.no_change_error, figure), "by repeating the last target, 0 at first")?;
         writeln!(f, "{:<32}{:>12}{:>12}{:>12}{:>12}", "target", "RMSE", "MAE", "bias", "R²")?;
         for o in self.outputs.iter().take(LISTED) {
             write!(f, "  {:<30}", cut(&o.name, 29))?;
@@ -329,24 +358,39 @@ impl Summary {
 
     /// What should be said about the figures, a sentence each.
     pub fn warnings(&self) -> Vec<String> {
-        self.outputs.iter().filter_map(|o| o.coverage?.warning(self.examples)).collect()
+        let coverage = self.outputs.iter().filter_map(|o| o.coverage?.warning(self.examples));
+        coverage.chain(self.outputs.iter().filter_map(|o| o.first_row_warning(self.examples))).collect()
     }
 }
 
 impl OutputSummary {
+    /// One sentence where the first row decides the RMSE.
+    fn first_row_warning(&self, examples: u64) -> Option<String> {
+        let share = self.first_share.filter(|share| *share > 0.5 && examples >= 10)?;
+        let (name, rest) = (&self.name, self.rmse_after_first?);
+        let percent = percent(share);
+        Some(format!("The first row makes up {percent} of the squared error of {name}: without it RMSE is {}.", figure(rest)))
+    }
+
     /// The share of targets at or below the predicted quantile; the output is named if there are several.
     fn coverage_line(&self, f: &mut Formatter<'_>, named: bool) -> Result {
         let Some(coverage) = self.coverage else { return Ok(()) };
         let of = if named { cut(&self.name, 16) } else { "targets".into() };
         let note = format!("of {of} at or below the score; asked for {}", percent(coverage.asked));
         line(f, "coverage", &percent(coverage.seen), &note)?;
-        line(f, &format!("  last {}", count(coverage.last_examples as f64)), &percent(coverage.last), "")
+        line(f, &format!("  last {}", count(coverage.last_examples as f64)), &percent(coverage.last), "")?;
+        let of = if named { format!(" of {of}") } else { String::new() };
+        let note = format!("mean quantile loss{of}, q = {}", coverage.asked);
+        line(f, "pinball loss", &or_dash(self.pinball, figure), &note)
     }
 }
 
 impl ClassFigures {
-    fn line(&self, f: &mut Formatter<'_>) -> Result {
-        write!(f, "  {:<30}{:>12}", cut(&self.name, 29), count(self.examples))?;
+    fn line(&self, f: &mut Formatter<'_>, weighted: bool, names: usize) -> Result {
+        write!(f, "{:<names$}{:>12}", format!("  {}", cut(&self.name, names - 3)), count(self.examples as f64))?;
+        if weighted {
+            write!(f, "{:>12}", count(self.weight))?;
+        }
         [self.precision, self.recall].iter().try_for_each(|v| write!(f, "{:>12}", or_dash(*v, percent)))?;
         writeln!(f, "{:>12}", or_dash(self.f1, figure))
     }

@@ -27,6 +27,16 @@ impl Mean {
         (self.weight > 0.0).then(|| self.sum / self.weight).filter(|mean| mean.is_finite())
     }
 
+    /// The mean of what was added after `before` was a copy of this one.
+    pub fn without(&self, before: &Mean) -> Mean {
+        Mean { sum: self.sum - before.sum, weight: self.weight - before.weight }
+    }
+
+    /// The share of this sum in another one that contains it; none of nothing.
+    pub fn share_of(&self, all: &Mean) -> Option<f64> {
+        (all.sum > 0.0).then(|| self.sum / all.sum).filter(|share| share.is_finite())
+    }
+
     /// The weight of everything.
     pub fn weight(&self) -> f64 {
         self.weight

@@ -2,7 +2,7 @@
 
 use super::text::{self, escape};
 use super::{Report, certified, curves, tables};
-use crate::metrics::{Coverage, Summary, Task};
+use crate::metrics::{Coverage, OutputSummary, Summary, Task};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -101,14 +101,14 @@ fn model_tiles(report: &Report<'_>) -> Vec<String> {
     let past = report.past.map(|past| {
         let show = if past.summary.task == Task::Numbers { text::figure } else { text::percent };
         let spread = past.standard_error.map_or(String::new(), |e| format!(", standard error {}", show(e)));
-        tile(error_of(&past.summary), &name("of the saved model on past rows"), &format!("{}{spread}", past.of_rows()))
+        tile(error_of(&past.summary), &name("of the final model on past rows"), &format!("{}{spread}", past.of_rows()))
     });
     let training = report
         .training
         .map(|(pass, training)| tile(error_of(training), &name("in training"), &format!("pass {pass}, on rows learned before")));
     let held_out = report.held_out.map(|(file, summary)| {
         let note = format!("{}, {} examples", escape(file), text::count(summary.examples as f64));
-        tile(error_of(summary), &name("of the saved model on held-out rows"), &note)
+        tile(error_of(summary), &name("of the final model on held-out rows"), &note)
     });
     past.into_iter().chain(training).chain(held_out).collect()
 }
@@ -176,7 +176,7 @@ fn class_tiles(report: &Report<'_>) -> Vec<String> {
 
 fn number_tiles(report: &Report<'_>) -> Vec<String> {
     let s = report.summary;
-    let mean = |value: fn(&crate::metrics::OutputSummary) -> Option<f64>| {
+    let mean = |value: fn(&OutputSummary) -> Option<f64>| {
         let values: Vec<f64> = s.outputs.iter().filter_map(value).collect();
         text::or_none((!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64), text::figure)
     };
@@ -189,6 +189,14 @@ fn number_tiles(report: &Report<'_>) -> Vec<String> {
         tile(mean(|o| o.no_change_mae), "MAE by repeating the last target", &note),
     ];
     tiles.extend(s.outputs.iter().filter_map(|o| o.coverage.map(|coverage| coverage_tile(&o.name, &coverage))));
+    let pinball = |(o, q): (&OutputSummary, f64)| {
+        tile(
+            text::or_none(o.pinball, text::figure),
+            &format!("mean quantile loss of {}", text::short(&o.name, 20)),
+            &format!("pinball, q = {q}"),
+        )
+    };
+    tiles.extend(s.outputs.iter().filter_map(|o| Some((o, o.coverage?.asked))).map(pinball));
     tiles
 }
 

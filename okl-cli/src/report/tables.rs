@@ -63,12 +63,17 @@ fn confusion_caption(classes: &ClassSummary) -> String {
     let worst = misses.max_by(|a, b| a.2.total_cmp(&b.2));
     let words = worst.map_or("Nothing was mistaken.".into(), |(i, j, n)| {
         format!(
-            "The most frequent mistake: {} examples of <b>{}</b> were taken for <b>{}</b>.",
-            text::count(n),
+            "The most frequent mistake: {} of <b>{}</b> were taken for <b>{}</b>.",
+            if classes.is_weighted() {
+                format!("rows of weight {}", text::count(n))
+            } else {
+                format!("{} examples", text::count(n))
+            },
             short(&names[i], 28),
             short(&names[j], 28)
         )
     });
+    let weights = if classes.is_weighted() { ", counted by its weight" } else { "" };
     let none = match () {
         () if names.len() > crate::metrics::MOST_CLASSES => " <b>other</b>: all classes after the first 50.",
         () if *unsaid > 0.0 => {
@@ -77,22 +82,18 @@ fn confusion_caption(classes: &ClassSummary) -> String {
         () => "",
     };
     format!(
-        "Every example by the class it had and the class that was said before it was learned; cells are shaded by their share of the row. {words}{none}"
+        "Every example by the class it had and the class that was said before it was learned{weights}; cells are shaded by their share of the row. {words}{none}"
     )
 }
 
 /// Precision, recall and F1 of each class.
 pub(super) fn classes(classes: &ClassSummary) -> String {
+    let weighted = classes.is_weighted();
     let line = |c: &crate::metrics::ClassFigures| {
-        row(
-            &c.name,
-            &[
-                text::count(c.examples),
-                or_dash(c.precision, text::percent),
-                or_dash(c.recall, text::percent),
-                or_dash(c.f1, text::figure),
-            ],
-        )
+        let shares = [or_dash(c.precision, text::percent), or_dash(c.recall, text::percent), or_dash(c.f1, text::figure)];
+        let weight = weighted.then(|| text::count(c.weight));
+        let cells: Vec<String> = std::iter::once(text::count(c.examples as f64)).chain(weight).chain(shares).collect();
+        row(&c.name, &cells)
     };
     let rows: String = classes.per_class.iter().map(line).collect();
     let more = if classes.known > classes.per_class.len() {
@@ -104,7 +105,11 @@ pub(super) fn classes(classes: &ClassSummary) -> String {
         &format!(
             "Precision: of those said to be of the class, the share that were. Recall: of those that were, the share said so.{more}"
         ),
-        &["class", "examples", "precision", "recall", "F1"],
+        if weighted {
+            &["class", "examples", "weight", "precision", "recall", "F1"]
+        } else {
+            &["class", "examples", "precision", "recall", "F1"]
+        },
         &rows,
     )
 }
@@ -115,7 +120,7 @@ pub(super) fn outputs(outputs: &[OutputSummary]) -> String {
         |o: &OutputSummary| row(&o.name, &[o.rmse, o.mae, o.no_change_mae, o.bias, o.r2].map(|v| or_dash(v, text::figure)));
     let rows: String = outputs.iter().map(line).collect();
     table(
-        "Before learning. No change: the mean absolute change from one target to the next. Bias: the mean of target minus score. R²: 1 would be perfect, 0 is what the targets' own mean reaches.",
+        "Before learning. No change: the mean absolute change from one target to the next, the first from 0. Bias: the mean of target minus score. R²: 1 would be perfect, 0 is what the targets' own mean reaches.",
         &["target", "RMSE", "MAE", "no change", "bias", "R²"],
         &rows,
     )

@@ -31,7 +31,7 @@ fn a_file_with_nothing_else_gives_a_sensible_model() {
     assert!(err.contains("loss = hinge: the target has two values") && err.contains("15 settings learn side by side"), "{err}");
     let (scores, _) = succeed(&["predict", &model, &data]);
     let mut lines = scores.lines();
-    assert_eq!(lines.next(), Some("line,class,score"));
+    assert_eq!(lines.next(), Some("line,class,score,positive"));
     let right =
         lines.zip(ring(1500).lines().skip(1)).filter(|(said, row)| said.split(',').nth(1) == row.split(',').nth(2)).count();
     assert!(right > 1470, "{right} of 1500");

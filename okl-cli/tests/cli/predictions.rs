@@ -103,9 +103,9 @@ fn every_row_names_the_positive_class() {
         let (csv, _) = succeed(&["predict", &model, &data]);
         let right = csv.lines().skip(20).all(|line| {
             let row: Vec<&str> = line.split(',').collect();
-            (row[2].parse::<f64>().unwrap() > 0.0) == (row[1] == names[1])
+            (row[2].parse::<f64>().unwrap() > 0.0) == (row[1] == names[1]) && row[3] == names[1]
         });
-        assert!(right && csv.starts_with("line,class,score\n"), "{csv}");
+        assert!(right && csv.starts_with("line,class,score,positive\n"), "{csv}");
     }
 }
 
@@ -137,7 +137,7 @@ fn scores_come_out_as_soon_as_rows_go_in() {
     let (data, model) = (folder.write("ring.csv", ring(200)), folder.path("m.okl"));
     succeed(&["learn", &data, "--target", "where", "--quiet", "-o", &model]);
     for (args, columns) in [
-        (vec!["predict", &model, "-"], "line,class,score"),
+        (vec!["predict", &model, "-"], "line,class,score,positive"),
         (
             vec!["learn", "-", "--target", "where", "--loss", "hinge", "--quiet", "--predictions", "-"],
             "line,class,score,positive",
@@ -162,4 +162,82 @@ fn standard_output_is_for_one_thing() {
     let folder = Folder::new("both");
     let data = folder.write("ring.csv", ring(20));
     fail(&["learn", &data, "--target", "where", "--json", "--predictions", "-"], 2, &["--json", "--predictions", "file"]);
+}
+
+/// What `--continue` needs: the whole stream, half of it, a model of the half and its predictions.
+fn half_done(folder: &Folder, flags: &[&str], name: &str) -> (String, String, String) {
+    let text = ring(500);
+    let half = format!("{}\n", text.lines().take(251).collect::<Vec<_>>().join("\n"));
+    let (whole, model, out) = (folder.write("whole.csv", &text), folder.path("m.okl"), folder.path(name));
+    let half = folder.write("half.csv", half);
+    succeed(&[&["learn", &half, "--target", "where", "--quiet", "-o", &model, "--predictions", &out], flags].concat());
+    (whole, model, out)
+}
+
+/// `--continue` adds to the file of the run before: it becomes what it would have become without the interruption.
+#[test]
+fn a_file_goes_on_where_the_model_does() {
+    let folder = Folder::new("go-on");
+    for (name, flags) in
+        [("p.csv", &[][..]), ("p.jsonl", &[]), ("p.csv", &["--loss", "max_margin"]), ("p.jsonl", &["--loss", "max_margin"])]
+    {
+        let (whole, model, out) = half_done(&folder, flags, name);
+        let uninterrupted = folder.path(&format!("one-{name}"));
+        succeed(&[&["learn", &whole, "--target", "where", "--quiet", "--predictions", &uninterrupted], flags].concat());
+        // Rows that a killed run wrote after its last checkpoint, the last of them not whole, come again.
+        let late = folder.read(&format!("one-{name}")).lines().skip(251).take(40).collect::<Vec<_>>().join("\n");
+        let begun = folder.read(name);
+        folder.write(name, format!("{begun}{late}"));
+        succeed(&["learn", "--resume", &model, "--continue", &whole, "--quiet", "--predictions", &out]);
+        assert_eq!(folder.read(name), folder.read(&format!("one-{name}")), "{name} {flags:?}");
+    }
+    // Several passes: only the last one is written, in a shuffled order too, and bad rows have their lines.
+    let bad: String = ring(300).lines().enumerate().map(|(i, l)| format!("{l}{}\n", if i == 7 { "," } else { "" })).collect();
+    let data = folder.write("bad.csv", bad);
+    for flags in [vec!["--passes", "2", "--shuffle", "3"], vec!["--shuffle", "3"], vec!["--passes", "2"], vec![]] {
+        let learn = ["learn", &data, "--target", "where", "--quiet", "--on-bad-row", "skip"];
+        let [one, two, model] = ["one.csv", "two.csv", "m.okl"].map(|name| folder.path(name));
+        succeed(&[&learn[..], &flags, &["--predictions", &one]].concat());
+        succeed(&[&learn[..], &flags, &["--predictions", &two, "-o", &model, "--checkpoint-every", "100"]].concat());
+        succeed(&["learn", "--resume", &model, "--continue", &data, "--quiet", "--predictions", &two]);
+        assert_eq!(folder.read("one.csv"), folder.read("two.csv"), "{flags:?}");
+    }
+}
+
+/// A file that is not the one of the run before is not touched.
+#[test]
+fn a_file_of_something_else_is_not_added_to() {
+    let folder = Folder::new("not-on");
+    let (whole, model, out) = half_done(&folder, &[], "p.csv");
+    let begun = folder.read("p.csv");
+    let on = ["learn", "--resume", &model, "--continue", &whole, "--predictions", &out];
+    for (found, words) in [
+        ("when,what\n1,2\n".to_owned(), &["p.csv", "has the columns when,what", "line,class,score,positive", "another file"][..]),
+        ("line,class,score,positive\nmonday,a,1,a\n".into(), &["its line 2 is not one of predictions"]),
+        (
+            begun.lines().take(100).map(|l| format!("{l}\n")).collect(),
+            &["ends with line 100", "learned up to line 251", "rows would be missing"],
+        ),
+    ] {
+        folder.write("p.csv", &found);
+        fail(&on, 1, words);
+        assert_eq!(folder.read("p.csv"), found);
+    }
+    // Neither if the data are not the ones that were learned.
+    folder.write("p.csv", format!("{begun}9999,inside,0,outside\n"));
+    let other = folder.write("other.csv", ring(500).replacen("inside", "outside", 3));
+    fail(
+        &["learn", "--resume", &model, "--continue", &other, "--predictions", &out],
+        1,
+        &["not the ones that the model has learned"],
+    );
+    assert!(folder.read("p.csv").ends_with("9999,inside,0,outside\n"));
+    // An older version did not name the positive class where both classes were known.
+    let old: String = begun.lines().map(|line| format!("{}\n", line.rsplit_once(',').unwrap().0)).collect();
+    folder.write("p.csv", old);
+    succeed(&on);
+    assert!(folder.read("p.csv").lines().count() == 501 && folder.read("p.csv").lines().all(|l| l.matches(',').count() == 2));
+    std::fs::remove_file(&out).unwrap();
+    assert!(succeed(&on).1.replace("\n  ", " ").contains("it will have the rows of this run only"));
+    assert_eq!(folder.read("p.csv").lines().count(), 251);
 }

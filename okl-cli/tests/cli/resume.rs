@@ -159,12 +159,14 @@ fn cases(folder: &Folder) -> Vec<Case> {
 fn killed_at_any_moment_the_last_checkpoint_goes_on_to_the_same_bits() {
     let folder = Folder::new("kill");
     let (whole, model, end) = (folder.path("whole.okl"), folder.path("m.okl"), folder.path("end.okl"));
+    let (all, begun) = (folder.path("all.csv"), folder.path("begun.csv"));
     for Case { name, data, flags, every } in cases(&folder) {
-        succeed(&[&["learn", &data, "--quiet", "-o", &whole][..], &flags].concat());
+        succeed(&[&["learn", &data, "--quiet", "-o", &whole, "--predictions", &all][..], &flags].concat());
         let mut cut_short = 0;
         for wait in [0, 2, 5, 15, 40] {
             drop(fs::remove_file(&model));
-            let args = [&["learn", &data, "--quiet", "-o", &model, "--checkpoint-every", every][..], &flags].concat();
+            let files = ["-o", &model, "--predictions", &begun, "--checkpoint-every", every];
+            let args = [&["learn", &data, "--quiet"][..], &files, &flags].concat();
             let mut child = okl(&args).spawn().unwrap();
             // Once the first checkpoint is there, a little longer, then no mercy.
             while !Path::new(&model).exists() && child.try_wait().unwrap().is_none() {
@@ -173,8 +175,9 @@ fn killed_at_any_moment_the_last_checkpoint_goes_on_to_the_same_bits() {
             std::thread::sleep(Duration::from_millis(wait));
             child.kill().unwrap();
             cut_short += usize::from(!child.wait().unwrap().success());
-            succeed(&["learn", "--resume", &model, "--continue", &data, "--quiet", "-o", &end]);
+            succeed(&["learn", "--resume", &model, "--continue", &data, "--quiet", "-o", &end, "--predictions", &begun]);
             assert!(bytes(&whole) == bytes(&end), "{name}: killed after {wait} ms");
+            assert!(bytes(&all) == bytes(&begun), "{name}: predictions, killed after {wait} ms");
         }
         assert!(cut_short > 0, "{name}: every run was done before it was killed");
     }

@@ -1,0 +1,74 @@
+//! What a file has and a model does not know: columns, keys, values of one-hot columns. The scores leave it out; it is counted and said.
+
+use std::collections::BTreeMap;
+
+use crate::input::{Chunk, Feature};
+use crate::metrics::count;
+
+/// Names that a sentence has room for.
+const SHOWN: usize = 5;
+
+/// Counts what is left out of the rows of a file.
+#[derive(Debug, Default)]
+pub struct LeftOut {
+    columns: Vec<String>,
+    /// The features that the rows have beyond those of the model; those of some formats have no names.
+    features: Vec<Feature>,
+    /// Per column (by name; empty for features without names): its values that the model has not seen, and the rows with one of them.
+    rows: BTreeMap<String, (Vec<String>, u64)>,
+}
+
+impl LeftOut {
+    /// Counts the rows of a chunk for a model of so many features.
+    pub fn count(&mut self, chunk: &Chunk, features: usize) {
+        self.columns.extend(chunk.unknown.iter().filter(|name| !self.columns.contains(name)).cloned().collect::<Vec<_>>());
+        self.features.extend_from_slice(&chunk.added);
+        if chunk.features <= features || features == 0 {
+            return;
+        }
+        for row in chunk.x.chunks_exact(chunk.features) {
+            self.count_row(&row[features..]);
+        }
+    }
+
+    fn count_row(&mut self, beyond: &[f64]) {
+        let mut counted = Vec::new();
+        for (at, _) in beyond.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+            let feature = self.features.get(at);
+            let column = feature.map_or(String::new(), |feature| feature.column.clone());
+            let (levels, rows) = self.rows.entry(column.clone()).or_default();
+            if let Some(level) = feature.and_then(|feature| feature.level.clone()).filter(|level| !levels.contains(level)) {
+                levels.push(level);
+            }
+            if !counted.contains(&column) {
+                *rows += 1;
+                counted.push(column);
+            }
+        }
+    }
+
+    /// A sentence each; none if everything is known.
+    pub fn sentences(&self) -> Vec<String> {
+        let columns = (!self.columns.is_empty()).then(|| match &self.columns[..] {
+            [one] => format!("column '{one}' is not known to the model and was left out"),
+            several => format!("{} columns are not known to the model and were left out: {}", several.len(), listed(several)),
+        });
+        columns.into_iter().chain(self.rows.iter().map(|(column, (levels, rows))| of_rows(column, levels, *rows))).collect()
+    }
+}
+
+fn of_rows(column: &str, levels: &[String], rows: u64) -> String {
+    let have = if rows == 1 { "1 row has".into() } else { format!("{} rows have", count(rows as f64)) };
+    match (column, levels) {
+        ("", _) => format!("{have} features beyond the last that the model knows; these were left out"),
+        (column, []) => format!("{have} '{column}', which the model does not know: it was left out"),
+        (column, levels) => {
+            format!("column '{column}': {have} a value that the model has not seen ({}); it was left out", listed(levels))
+        }
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    let more = if names.len() > SHOWN { ", ..." } else { "" };
+    names[..names.len().min(SHOWN)].join(", ") + more
+}

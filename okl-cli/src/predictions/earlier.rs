@@ -1,0 +1,120 @@
+//! A file of predictions that an earlier run began: which of its rows stay when `--continue` goes on with it.
+//!
+//! A run that was killed has written rows that the saved model has not learned: they come again, so they are cut off. Rows
+//! that the saved model has learned were written before it was saved and stay.
+
+use std::io::{self, BufRead};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::input::names;
+
+/// How far the model has come in the pass whose rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consumed {
+    /// Up to and including this line of the data; 0 for nothing.
+    Line(u64),
+    /// So many rows, in the order drawn.
+    Rows(u64),
+}
+
+/// The part of a file that stays.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// Its bytes.
+    pub bytes: u64,
+    /// The columns of a table.
+    pub header: Vec<String>,
+    /// For JSON lines: do rows name the positive class? None if no row that stays has a score.
+    pub positive: Option<bool>,
+    /// Rows, and the line of the last one.
+    rows: u64,
+    last: u64,
+}
+
+impl Kept {
+    /// Reads a file up to the first row that the model has not learned. A last line without its end is not read.
+    ///
+    /// # Errors
+    /// Those of the file; and if a line is not one of predictions.
+    pub fn read(file: &mut impl BufRead, json: bool, consumed: Consumed) -> io::Result<Kept> {
+        let (mut kept, mut record) = (Kept::default(), Vec::new());
+        if !json && next(file, true, &mut record)? {
+            kept.header = names(&String::from_utf8_lossy(record.trim_ascii_end()));
+            kept.bytes = record.len() as u64;
+        }
+        while next(file, !json, &mut record)? {
+            let row = if json { of_json(&record) } else { of_table(&record) };
+            let Some(Row { line, positive }) = row else {
+                return Err(io::Error::other(format!("its line {} is not one of predictions", kept.rows + 1 + u64::from(!json))));
+            };
+            let stays = match consumed {
+                Consumed::Line(last) => line <= last,
+                Consumed::Rows(rows) => kept.rows < rows,
+            };
+            if !stays {
+                break;
+            }
+            kept.positive = kept.positive.or(positive);
+            (kept.rows, kept.last, kept.bytes) = (kept.rows + 1, line, kept.bytes + record.len() as u64);
+        }
+        Ok(kept)
+    }
+
+    /// What is missing between the last row that stays and the first that will come; none if nothing is.
+    pub fn missing(&self, consumed: Consumed) -> Option<String> {
+        match consumed {
+            Consumed::Line(last) if self.last < last => {
+                Some(format!("it ends with line {} of the data, and the model has learned up to line {last}", self.last))
+            }
+            Consumed::Rows(rows) if self.rows < rows => {
+                Some(format!("it has {} rows, and the model has learned {rows}", self.rows))
+            }
+            _ => None,
+        }
+    }
+}
+
+struct Row {
+    line: u64,
+    positive: Option<bool>,
+}
+
+fn of_table(record: &[u8]) -> Option<Row> {
+    let digits = record.iter().position(|b| !b.is_ascii_digit())?;
+    let line = std::str::from_utf8(&record[..digits]).ok()?.parse().ok()?;
+    Some(Row { line, positive: None })
+}
+
+#[derive(Deserialize)]
+struct Json {
+    line: u64,
+    scores: Value,
+    #[serde(default, deserialize_with = "present")]
+    positive: Option<Value>,
+}
+
+/// A key that is there, be it null.
+fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(value).map(Some)
+}
+
+fn of_json(record: &[u8]) -> Option<Row> {
+    let Json { line, scores, positive } = serde_json::from_slice(record).ok()?;
+    Some(Row { line, positive: scores.is_array().then_some(positive.is_some()) })
+}
+
+/// Reads a whole record with its end: a line, or where fields are `quoted` several. False at the end.
+fn next(file: &mut impl BufRead, quoted: bool, record: &mut Vec<u8>) -> io::Result<bool> {
+    record.clear();
+    loop {
+        if file.read_until(b'\n', record)? == 0 || !record.ends_with(b"\n") {
+            return Ok(false);
+        }
+        let open = quoted && record.iter().filter(|b| **b == b'"').count() % 2 == 1;
+        if !open {
+            return Ok(true);
+        }
+    }
+}

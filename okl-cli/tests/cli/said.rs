@@ -1,0 +1,348 @@
+//! Words that are true of what they name: alert rates, the final model, classes, what was left out, what was lost.
+
+use std::fmt::Write as _;
+
+use crate::support::{Folder, Random, fail, json, numbers, okl, ring, succeed, succeed_with};
+
+/// All words of a text, one space apart.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Points around the origin.
+fn cloud(rows: usize) -> String {
+    let mut random = Random(29);
+    let mut text = String::from("x,y\n");
+    let mut normal = || (0..12).map(|_| random.next()).sum::<f64>() - 6.0;
+    (0..rows).for_each(|_| writeln!(text, "{:.4},{:.4}", normal(), normal()).unwrap());
+    text
+}
+
+/// A run that goes on has its own alert rate and that of the model's whole life: each has its name.
+#[test]
+fn two_alert_rates_have_two_names() {
+    let folder = Folder::new("two-rates");
+    let (data, model) = (folder.write("c.csv", cloud(1500)), folder.path("m.okl"));
+    succeed(&["learn", &data, "--task", "novelty", "--quiet", "-o", &model]);
+    let far: String = (0..60).map(|i| format!("{},{}\n", 50 + i, 50 - i)).collect();
+    let more = folder.write("far.csv", format!("x,y\n{far}"));
+    let said = words(&succeed(&["learn", "--resume", &model, &more, "-o", &model]).1);
+    assert!(said.contains("% of these rows; ") && said.contains("Alert rate since the model began: "), "{said}");
+    let after = |name: &str| said.split(name).nth(1).unwrap().split_whitespace().next().unwrap().parse::<f64>().unwrap();
+    let (run, life) = (after("alert rate "), after("Alert rate since the model began: "));
+    assert!(run > 2.0 * life, "the rows of this run are far away: {run} {life}");
+}
+
+/// An alert lowers theta: after three of them it is 0 when the stream ends, and such a detector never gives an alert. The final
+/// model says so, and so does `inspect`.
+#[test]
+fn a_detector_that_never_gives_an_alert_says_so() {
+    let folder = Folder::new("never");
+    let (data, model) = (folder.write("c.csv", cloud(400) + "50,50\n-50,50\n50,-50\n"), folder.path("m.okl"));
+    let learn = ["learn", &data, "--loss", "nu_novelty", "--nu", "0.2", "--gamma", "0.5", "--scale", "none", "--lambda", "0.1"];
+    let learn = [&learn[..], &["--step", "constant:0.5", "--threshold", "norma", "-o", &model]].concat();
+    let out = json(&learn);
+    let past = &out["model_on_past_rows"];
+    let scores: Vec<f64> = {
+        let csv = succeed(&["predict", &model, &data]).0;
+        csv.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse().unwrap()).collect()
+    };
+    let threshold = past["threshold"].as_f64().unwrap();
+    let alerts = scores.iter().filter(|score| **score < threshold).count();
+    assert_eq!((alerts, &past["error"], &past["much_worse"]), (0, &0.0.into(), &true.into()), "{out}");
+    let warning = out["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("gives no alert for any past row") && warning.contains("20.00 % was asked for"), "{warning}");
+    assert!(warning.contains("--threshold tracker"), "{warning}");
+    let inspected = words(&succeed(&["inspect", &model]).0);
+    assert!(threshold == 0.0 && inspected.contains("0 (no score is below it, so there is never an alert)"), "{inspected}");
+}
+
+/// A rate that is far too low is said as one that is too high is.
+#[test]
+fn an_alert_rate_that_is_too_low_is_said() {
+    let folder = Folder::new("low");
+    let data = folder.write("c.csv", cloud(1200));
+    let out = json(&[
+        "learn",
+        &data,
+        "--loss",
+        "nu_novelty",
+        "--nu",
+        "0.3",
+        "--gamma",
+        "4",
+        "--scale",
+        "none",
+        "--step",
+        "constant:0.1",
+        "--lambda",
+        "0.01",
+    ]);
+    let past = &out["model_on_past_rows"];
+    let (rate, rows) = (past["error"].as_f64().unwrap(), past["rows"].as_f64().unwrap());
+    let low = 0.3 - rate > 3.0 * (0.3 * 0.7 / rows).sqrt() && 1.25 * rate < 0.3;
+    assert!(low, "learned rows are familiar: {rate}");
+    assert_eq!(past["much_worse"], true, "{out}");
+    assert!(out["warnings"][0].as_str().unwrap().contains("30.00 % was asked for"), "{out}");
+}
+
+/// Nothing is called saved that is not.
+#[test]
+fn without_an_output_nothing_is_called_saved() {
+    let folder = Folder::new("no-output");
+    let (data, report) = (folder.write("n.csv", numbers(400)), folder.path("r.html"));
+    for args in [vec!["--target", "u,v", "--test", &data], vec!["--task", "novelty", "--loss", "nu_novelty", "--nu", "0.2"]] {
+        let said = succeed(&[&["learn", &data, "--report", &report], &args[..]].concat()).1;
+        assert!(said.contains("\nfinal model ") && !said.contains("saved"), "{said}");
+        assert!(
+            folder.read("r.html").contains("of the final model on past rows") && !folder.read("r.html").contains("saved model")
+        );
+    }
+}
+
+/// With weights the table of classes has both: the rows and the sum of their weights.
+#[test]
+fn weights_are_not_called_examples() {
+    let folder = Folder::new("weights");
+    let mut text = String::from("x,c,w\n");
+    (0..300).for_each(|i| writeln!(text, "{},{},{}", i % 7, ["a", "b"][i % 2], if i % 2 == 0 { 2.5 } else { 1.0 }).unwrap());
+    let (data, report) = (folder.write("w.csv", text), folder.path("r.html"));
+    let learn = ["learn", &data, "--target", "c", "--ignore", "w"];
+    let weighted = ["learn", &data, "--target", "c", "--weight", "w", "--report", &report];
+    let classes = json(&weighted)["summary"]["classes"]["per_class"].clone();
+    let figures: Vec<_> = classes.as_array().unwrap().iter().map(|c| (c["examples"].as_u64(), c["weight"].as_f64())).collect();
+    assert_eq!(figures, [(Some(150), Some(375.0)), (Some(150), Some(150.0))]);
+    let said = succeed(&weighted).1;
+    assert!(said.lines().any(|l| words(l) == "class examples weight precision recall F1"), "{said}");
+    assert!(said.lines().any(|l| words(l).starts_with("a 150 375 ")) && said.lines().all(|l| l.chars().count() <= 80), "{said}");
+    let page = folder.read("r.html");
+    assert!(page.contains("<th scope=\"col\">weight</th>") && page.contains("counted by its weight"), "{page}");
+    assert!(succeed(&learn).1.lines().any(|l| words(l) == "class examples precision recall F1"));
+}
+
+/// A row that is wrong: what became of the rows before it.
+#[test]
+fn a_bad_row_says_what_is_left_of_the_rows_before() {
+    let folder = Folder::new("bad-last");
+    let text = format!("{}1,2\n", ring(1100));
+    let (data, model) = (folder.write("d.csv", &text), folder.path("m.okl"));
+    let learn = ["learn", &data, "--target", "where", "--loss", "hinge", "--quiet"];
+    let wrong = ["d.csv, row 1102", "found 2 columns", "1,100 rows were learned before"];
+    fail(&learn, 1, &wrong);
+    fail(
+        &[&learn[..], &["-o", &model]].concat(),
+        1,
+        &["d.csv, row 1102", "1,100 rows were learned before, and nothing was saved"],
+    );
+    assert!(!std::path::Path::new(&model).exists());
+    let checkpoints = [&learn[..], &["-o", &model, "--checkpoint-every", "500"]].concat();
+    fail(&checkpoints, 1, &["m.okl has the model of the last checkpoint, after 1,000 rows"]);
+    let examples = |model: &str| json(&["inspect", model])["examples"].as_u64();
+    assert_eq!(examples(&model), Some(1000));
+    // A stream cannot be read again: its model is saved, and it is the one of the rows before.
+    let (good, expected) = (folder.write("good.csv", ring(1100)), folder.path("good.okl"));
+    succeed(&["learn", &good, "--target", "where", "--loss", "hinge", "--quiet", "-o", &expected]);
+    let mut child = okl(&["learn", "-", "--target", "where", "--loss", "hinge", "--quiet", "-o", &model]);
+    let output = child.stdin(std::fs::File::open(&data).unwrap()).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && said.contains("m.okl has the model of the 1,100 rows before"), "{said}");
+    assert_eq!(std::fs::read(&model).unwrap(), std::fs::read(&expected).unwrap());
+    // The same for a row that the learner refuses: the position is that of the rows that were learned.
+    let third = format!("{}1,2,between\n", ring(1100));
+    let mut child = okl(&["learn", "-", "--target", "where", "--loss", "hinge", "--quiet", "-o", &model]);
+    let output = child.stdin(std::fs::File::open(folder.write("third.csv", third)).unwrap()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    succeed(&["learn", "--resume", &model, "--continue", &good, "--quiet", "-o", &model]);
+    assert_eq!(std::fs::read(&model).unwrap(), std::fs::read(&expected).unwrap());
+}
+
+/// A decimal target is a number, be it constant for a while.
+#[test]
+fn decimal_targets_are_numbers() {
+    let folder = Folder::new("decimal");
+    let loss = |name: &str, value: &dyn Fn(usize) -> String| {
+        let rows: String = (0..1200).map(|i| format!("{},{}\n", i % 5, value(i))).collect();
+        let data = folder.write(name, format!("x,y\n{rows}"));
+        json(&["learn", &data, "--target", "y"])["config"]["loss"].to_string()
+    };
+    for (name, first) in [("half.csv", "0.5"), ("zero.csv", "0.0")] {
+        let loss = loss(name, &|i| if i < 1100 { first.into() } else { format!("{}", i as f64 / 7.0) });
+        assert!(loss.contains("squared"), "{first}: {loss}");
+    }
+    assert!(loss("two.csv", &|i| if i % 2 == 0 { "0.5".into() } else { "2.0".into() }).contains("squared"));
+    // As pandas writes whole numbers where values are missing: two classes.
+    assert!(loss("bits.csv", &|i| format!("{}.0", i % 2)).contains("hinge"));
+    assert!(loss("padded.csv", &|i| format!("00{}", i % 2)).contains("hinge"));
+}
+
+/// What a model does not know is left out of the scores, counted and said.
+#[test]
+fn what_a_model_does_not_know_is_said() {
+    let folder = Folder::new("unknown");
+    let rows = |names: [&str; 2]| (0..60).map(|i| format!("{},{},{}\n", i % 7, names[i % 2], i % 2)).collect::<String>();
+    let data = folder.write("a.csv", format!("x,colour,y\n{}", rows(["red", "blue"])));
+    let (model, test) = (folder.path("m.okl"), folder.write("t.csv", "x,colour,y,extra\n1,red,1,5\n2,green,0,5\n3,pink,0,5\n"));
+    let learn = ["learn", &data, "--target", "y", "--one-hot", "-o", &model];
+    let said = words(&succeed(&[&learn[..], &["--test", &test]].concat()).1);
+    let expected =
+        ["column 'colour': 2 rows have a value that the model has not seen (green, pink)", "column 'extra' is not known"];
+    expected.iter().for_each(|text| assert!(said.contains(text), "{text}: {said}"));
+    let (csv, err) = succeed(&["predict", &model, &test]);
+    assert_eq!(csv.lines().count(), 4);
+    expected.iter().for_each(|text| assert!(words(&err).contains(text), "{text}: {err}"));
+    assert_eq!(succeed(&["predict", &model, &data]).1, "");
+    assert!(!succeed(&["predict", &model, &test, "--ignore", "extra"]).1.contains("extra"));
+    // Keys of JSON lines, and columns of a second file.
+    let keys = folder.write("k.jsonl", "{\"x\":1,\"colour\":\"red\",\"k\":3}\n{\"x\":1,\"colour\":\"red\"}\n");
+    assert!(words(&succeed(&["predict", &model, &keys]).1).contains("column 'k' is not known"));
+    let said = words(&succeed(&["learn", &data, &test, "--target", "y", "--one-hot"]).1);
+    assert!(said.contains("column 'extra': not among the columns that are learned"), "{said}");
+    // Only some columns were asked for: the others are no surprise.
+    succeed(&["learn", &test, "--target", "y", "--features", "x", "--quiet", "-o", &model]);
+    assert_eq!(succeed(&["predict", &model, &test]).1, "");
+}
+
+#[test]
+fn several_files_are_predicted_as_one() {
+    let folder = Folder::new("predict-several");
+    let (a, b, model) = (folder.write("a.csv", ring(50)), folder.write("b.csv", ring(30)), folder.path("m.okl"));
+    succeed(&["learn", &a, "--target", "where", "--quiet", "-o", &model]);
+    let (both, first, second) =
+        (succeed(&["predict", &model, &a, &b]).0, succeed(&["predict", &model, &a]).0, succeed(&["predict", &model, &b]).0);
+    let rows = |csv: &str, add: u64| -> Vec<String> {
+        let row =
+            |line: &str| line.split_once(',').map(|(n, rest)| format!("{},{rest}", n.parse::<u64>().unwrap() + add)).unwrap();
+        csv.lines().skip(1).map(row).collect()
+    };
+    assert_eq!(rows(&both, 0), [rows(&first, 0), rows(&second, 51)].concat(), "lines are counted through all files");
+    let bad = folder.write("bad.csv", "x,y,where\n1,oops,inside\n");
+    fail(&["predict", &model, &a, &bad, "-o", &folder.path("p.csv")], 1, &["bad.csv, row 2, column 'y'"]);
+    fail(&["predict", &model, "-", "-"], 2, &["give - once"]);
+    fail(&["predict", &model, &a, &b, "-o", &b], 2, &["overwrite the data"]);
+}
+
+/// NA is not a class; how truth values are written does not make several of them. Both are said.
+#[test]
+fn labels_that_are_not_taken_as_they_stand_are_said() {
+    let folder = Folder::new("labels");
+    let names = ["yes", "no", "NA"];
+    let rows: String = (0..90).map(|i| format!("{},{}\n", i % 3, names[i % 3])).collect();
+    let said = words(&succeed(&["learn", &folder.write("na.csv", format!("x,y\n{rows}")), "--target", "y"]).1);
+    assert!(said.contains("no target 30 rows without target (empty, NA, ?): only predicted"), "{said}");
+    let names = ["True", "FALSE", "true", "false"];
+    let rows: String = (0..80).map(|i| format!("{},{}\n", i % 2, names[i % 4])).collect();
+    let data = folder.write("b.csv", format!("x,y\n{rows}"));
+    let said = succeed(&["learn", &data, "--target", "y"]).1;
+    let told = "the target 'True' is the class true: TRUE, True and true are one class";
+    assert_eq!(words(&said).matches(told).count(), 1, "{said}");
+    assert_eq!(json(&["learn", &data, "--target", "y"])["summary"]["classes"]["known"], 2);
+    let plain = data.replace("b.csv", "plain.csv");
+    std::fs::write(&plain, format!("x,y\n{}", rows.to_lowercase())).unwrap();
+    assert!(!succeed(&["learn", &plain, "--target", "y"]).1.contains("one class"));
+}
+
+/// The loss that is learned is shown with its name; of a quantile it is the mean of max(q r, (q - 1) r).
+#[test]
+fn the_loss_that_is_learned_is_named() {
+    let folder = Folder::new("pinball");
+    let (text, predictions) = (numbers(500), folder.path("p.csv"));
+    let data = folder.write("n.csv", &text);
+    let learn =
+        ["learn", &data, "--target", "u", "--ignore", "v", "--loss", "quantile", "--q", "0.9", "--predictions", &predictions];
+    let output = json(&learn)["summary"]["outputs"][0].clone();
+    let column = |text: &str, at: usize| -> Vec<f64> {
+        text.lines().skip(1).map(|line| line.split(',').nth(at).unwrap().parse().unwrap()).collect()
+    };
+    let (scores, targets) = (column(&folder.read("p.csv"), 1), column(&text, 3));
+    let pinball = |(z, y): (&f64, &f64)| (0.9 * (y - z)).max((0.9 - 1.0) * (y - z));
+    let expected = scores.iter().zip(&targets).map(pinball).sum::<f64>() / 500.0;
+    assert!((output["pinball"].as_f64().unwrap() - expected).abs() < 1e-12 * expected.max(1.0), "{output} {expected}");
+    let said = words(&succeed(&learn).1);
+    assert!(said.contains("pinball loss ") && said.contains("quantile:q=0.9"), "{said}");
+    let said = words(&succeed(&["learn", &data, "--target", "u", "--ignore", "v"]).1);
+    assert!(said.lines().all(|line| !line.contains("pinball")) && said.contains(" squared"), "{said}");
+}
+
+/// Errors and what they are held against are over the same rows; a first row that decides the RMSE is said.
+#[test]
+fn the_first_row_counts_for_both_or_is_said() {
+    let folder = Folder::new("first-row");
+    let rows: String = (0..200).map(|i| format!("{},{}\n", i % 10, 1000 + i % 10)).collect();
+    let (data, predictions) = (folder.write("n.csv", format!("x,y\n{rows}")), folder.path("p.csv"));
+    let learn = ["learn", &data, "--target", "y", "--task", "numbers", "--predictions", &predictions];
+    let out = json(&learn);
+    let output = &out["summary"]["outputs"][0];
+    let scores = folder.read("p.csv");
+    let residuals: Vec<f64> = scores
+        .lines()
+        .skip(1)
+        .zip(0..)
+        .map(|(line, i): (&str, usize)| 1000.0 + (i % 10) as f64 - line.split(',').nth(1).unwrap().parse::<f64>().unwrap())
+        .collect();
+    let squares = |from: usize| residuals[from..].iter().map(|r| r * r).sum::<f64>();
+    let near = |found: f64, expected: f64| assert!((found - expected).abs() <= 1e-9 * expected, "{found} {expected}: {out}");
+    near(output["rmse_after_first"].as_f64().unwrap(), (squares(1) / 199.0).sqrt());
+    near(output["first_share"].as_f64().unwrap(), squares(0).recip() * residuals[0] * residuals[0]);
+    // 1,000 at first, then 1 each, and 9 at the end of every ten.
+    let changes = 1000.0 + 9.0 * 20.0 + 9.0 * 19.0;
+    near(out["summary"]["no_change_error"].as_f64().unwrap(), changes / 200.0);
+    let said = words(&succeed(&learn).1);
+    assert!(said.contains("The first row makes up ") && said.contains("of the squared error of y"), "{said}");
+}
+
+/// Decimal commas, unnamed columns and dates: what was found, and what to do.
+#[test]
+fn errors_know_common_spellings() {
+    let folder = Folder::new("spellings");
+    let comma = folder.write("comma.csv", "a;b;y\n3,14;2;1\n2,5;3;2\n");
+    fail(
+        &["learn", &comma, "--target", "y", "--task", "numbers"],
+        2,
+        &["row 2, column 'a'", "found '3,14'", "decimal comma: write decimal points"],
+    );
+    let target = folder.write("target.csv", "a;y\n3;2,5\n2;1\n4;0,25\n");
+    fail(&["learn", &target, "--target", "y"], 2, &["--target y", "a number with a decimal comma", "--task classes"]);
+    fail(
+        &["learn", &target, "--target", "y", "--task", "numbers", "--quiet"],
+        1,
+        &["row 2, column 'y'", "found '2,5'", "decimal comma"],
+    );
+    let index = folder.write("index.csv", ",a,y\n0,1,2\n1,3,4\n2,5,7\n");
+    fail(&["learn", &index, "--target", "y"], 2, &["column 1 has no name in the header", "--ignore 1"]);
+    succeed(&["learn", &index, "--target", "y", "--ignore", "1", "--quiet"]);
+    succeed(&["learn", &index, "--target", "y", "--features", "1,a", "--quiet"]);
+    for date in ["2024-01-31", "31.1.2024", "1/31/24", "2024-01-31T23:59:00Z", "23:59"] {
+        let data = folder.write("date.csv", format!("when,a,y\n{date},1,2\n{date},2,3\n"));
+        fail(&["learn", &data, "--target", "y"], 2, &["column 'when'", "a date or time", "--ignore when"]);
+    }
+    let other = folder.write("other.csv", "when,a,y\nsoon,1,2\n1.2.3x,2,3\n");
+    fail(&["learn", &other, "--target", "y"], 2, &["found 'soon', expected a number"]);
+}
+
+/// Steps that were not taken are said once, and `inspect` says them too.
+#[test]
+fn steps_that_were_not_taken_are_said_once() {
+    let folder = Folder::new("once");
+    let rows: String =
+        (0..40).map(|i| format!("{},{}\n", i % 5, if i == 30 { "1e308".into() } else { (i % 3).to_string() })).collect();
+    let (data, model) = (folder.write("n.csv", format!("x,y\n{rows}")), folder.path("m.okl"));
+    let fixed = ["--gamma", "1", "--scale", "none", "--step", "constant:0.9", "--lambda", "0", "--kernel", "gaussian"];
+    let said = words(
+        &succeed(
+            &[&["learn", &data, "--target", "y", "--task", "numbers", "--loss", "squared", "-o", &model], &fixed[..]].concat(),
+        )
+        .1,
+    );
+    let skipped = json(&["inspect", &model])["health"].to_string();
+    assert!(skipped.contains("steps were not taken"), "{skipped}: {said}");
+    assert_eq!(said.matches("not taken").count() + said.matches("were skipped").count(), 1, "{said}");
+    assert_eq!(words(&succeed(&["inspect", &model]).0).matches("steps were not taken").count(), 1);
+}
+
+#[test]
+fn a_stream_says_the_same_as_a_file() {
+    let folder = Folder::new("stream-said");
+    let model = folder.path("m.okl");
+    let (_, err) = succeed_with(&["learn", "-", "--target", "where", "--loss", "hinge", "-o", &model], ring(300).as_bytes());
+    assert!(err.contains("\nfinal model "), "{err}");
+}
