@@ -198,12 +198,17 @@ impl Past {
         if self.rows == self.drawn_from { format!("all {all} {of}") } else { format!("{rows} of {all} {of}") }
     }
 
+    /// The standard error, where it says something: not of a figure over all rows, and not where all rows of the sample agree.
+    pub fn spread(&self) -> Option<f64> {
+        self.standard_error.filter(|error| *error > 0.0 && self.rows < self.drawn_from)
+    }
+
     /// A line of the summary.
     pub fn line(&self) -> String {
         let show = shown(self.summary.task);
         let value = self.error.map_or("-".into(), show);
         let what = if self.summary.task == Task::Novelty { "alert rate" } else { "error" };
-        let spread = self.standard_error.map_or(String::new(), |e| format!(" (± {})", show(e)));
+        let spread = self.spread().map_or(String::new(), |e| format!(" (± {})", show(e)));
         format!("{:<16}{value:<12}{what} on {}{spread}", "final model", self.of_rows())
     }
 

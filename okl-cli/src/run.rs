@@ -201,7 +201,7 @@ impl Run {
             Task::Numbers => metrics.summary(targets),
             _ => metrics.summary(&self.class_names()),
         };
-        Summary { loss: Some(loss_in_words(self.learner.config())), ..summary }
+        Summary { loss: Some(loss_in_words(&self.learner)), ..summary }
     }
 
     fn class_names(&self) -> Vec<String> {

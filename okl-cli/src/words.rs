@@ -5,7 +5,7 @@ use okl::config::Member;
 use okl::engine::head::Average;
 use okl::kernel::DotKernel;
 use okl::loss::{Loss, Reads};
-use okl::{Config, Label, Learner};
+use okl::{Label, Learner};
 use serde_json::{Value, json};
 
 use crate::args::Inspect;
@@ -137,9 +137,10 @@ fn in_words(learner: &Learner, names: &[String]) -> String {
         names[..names.len().min(most)].join(", ") + more
     };
     let classes: Vec<String> = learner.classes().iter().map(ToString::to_string).collect();
+    let features = if learner.features() == 1 { "1 feature".into() } else { format!("{} features", learner.features()) };
     let mut lines = vec![
         ("examples", count(learner.examples() as f64)),
-        ("terms", format!("{} of {} features, {} bytes", learner.terms(), learner.features(), count(learner.bytes() as f64))),
+        ("terms", format!("{} of {features}, {} bytes", count(learner.terms() as f64), count(learner.bytes() as f64))),
         ("features", list(names, 8)),
         ("classes", list(&classes, 20)),
         ("positive class", positive_class(learner).map_or(String::new(), |label| format!("{label} (scores above 0)"))),
@@ -208,10 +209,14 @@ fn named(name: &str, value: &str) -> String {
     wrapped(&format!("{name:<NAMES$}{value}"), &" ".repeat(NAMES + 2))
 }
 
-/// The loss of a configuration, about as it is typed. The squared loss is half of the squared error, so that its gradient is the error.
-pub fn loss_in_words(config: &Config) -> String {
-    let typed = shorthand(&serde_json::to_value(&config.loss).unwrap_or_default());
-    if typed == "squared" { "squared: half of the squared error".into() } else { typed }
+/// The loss of a learner, about as it is typed. The squared loss is half of the squared error, so that its gradient is the error.
+pub fn loss_in_words(learner: &Learner) -> String {
+    let typed = shorthand(&serde_json::to_value(&learner.config().loss).unwrap_or_default());
+    match typed.as_str() {
+        "squared" if learner.outputs() > 1 => "squared: half of the squared error, over all targets".into(),
+        "squared" => "squared: half of the squared error".into(),
+        _ => typed,
+    }
 }
 
 /// A setting about as it is typed: `name:key=value,...`.

@@ -13,7 +13,7 @@ pub fn found(asked: &Config, learner: &Learner) -> Option<String> {
     if learner.warming_up() {
         let (needs, had) = (count(asked.warmup as f64), count(learner.examples() as f64));
         return Some(format!(
-            "Widths and scales are provisional: they are settled by the first {needs} examples, of {had} so far."
+            "Widths and scales are provisional: the first {needs} examples settle them, and there are {had} so far."
         ));
     }
     if let [(leader, weight), _, ..] = &learner.members()[..] {

@@ -330,7 +330,8 @@ impl Summary {
         line(f, "accuracy", &or_dash(classes.accuracy, percent), "")?;
         line(f, "macro F1", &or_dash(classes.macro_f1, figure), "")?;
         if let Some(auc) = classes.auc {
-            line(f, "AUC", &figure(auc.value), &format!("the exact one is within {}", bound(auc.error)))?;
+            let exact = format!("the exact one is within {}", bound(auc.error));
+            line(f, "AUC", &figure(auc.value), if auc.error > 0.0 { &exact } else { "" })?;
         }
         let (weighted, names) = (classes.is_weighted(), if classes.is_weighted() { 20 } else { 32 });
         let weight = if weighted { format!("{:>12}", "weight") } else { String::new() };

@@ -100,7 +100,7 @@ fn model_tiles(report: &Report<'_>) -> Vec<String> {
     };
     let past = report.past.map(|past| {
         let show = if past.summary.task == Task::Numbers { text::figure } else { text::percent };
-        let spread = past.standard_error.map_or(String::new(), |e| format!(", standard error {}", show(e)));
+        let spread = past.spread().map_or(String::new(), |e| format!(", standard error {}", show(e)));
         tile(error_of(&past.summary), &name("of the final model on past rows"), &format!("{}{spread}", past.of_rows()))
     });
     let training = report

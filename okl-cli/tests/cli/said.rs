@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::support::{Folder, Random, fail, json, numbers, okl, ring, succeed, succeed_with};
+use crate::support::{Folder, Random, fail, json, numbers, okl, ring, succeed};
 
 /// All words of a text, one space apart.
 fn words(text: &str) -> String {
@@ -94,6 +94,7 @@ fn without_an_output_nothing_is_called_saved() {
     for args in [vec!["--target", "u,v", "--test", &data], vec!["--task", "novelty", "--loss", "nu_novelty", "--nu", "0.2"]] {
         let said = succeed(&[&["learn", &data, "--report", &report], &args[..]].concat()).1;
         assert!(said.contains("\nfinal model ") && !said.contains("saved"), "{said}");
+        assert!(said.contains(" on all 400 learned rows\n"), "all rows are no sample, and have no standard error: {said}");
         assert!(
             folder.read("r.html").contains("of the final model on past rows") && !folder.read("r.html").contains("saved model")
         );
@@ -337,12 +338,4 @@ fn steps_that_were_not_taken_are_said_once() {
     assert!(skipped.contains("steps were not taken"), "{skipped}: {said}");
     assert_eq!(said.matches("not taken").count() + said.matches("were skipped").count(), 1, "{said}");
     assert_eq!(words(&succeed(&["inspect", &model]).0).matches("steps were not taken").count(), 1);
-}
-
-#[test]
-fn a_stream_says_the_same_as_a_file() {
-    let folder = Folder::new("stream-said");
-    let model = folder.path("m.okl");
-    let (_, err) = succeed_with(&["learn", "-", "--target", "where", "--loss", "hinge", "-o", &model], ring(300).as_bytes());
-    assert!(err.contains("\nfinal model "), "{err}");
 }
