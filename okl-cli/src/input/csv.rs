@@ -144,7 +144,7 @@ impl Csv {
 }
 
 /// Would the column be a feature that nobody has named?
-fn is_new(column: &String, options: &Options, columns: &Columns) -> bool {
+fn is_new(column: &str, options: &Options, columns: &Columns) -> bool {
     let asked = if options.features.is_empty() { columns.at(column).is_some() } else { true };
     options.schema.is_none() && !asked
 }
