@@ -1,7 +1,7 @@
 //! The parts one by one, with criterion: `cargo bench --bench parts`. For ratios within one run see `table.rs`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use okl::gram::{Backend, Panels, Rows, kernel_rows};
+use okl::gram::{Backend, Matrix, Packed, Panels, Points, kernel_rows};
 use okl::kernel::AnyKernel;
 use okl::{Batch, Config, Learner, Workspace};
 
@@ -24,7 +24,7 @@ fn panels(features: usize) -> (Panels, Vec<f32>) {
     panels.reserve(TERMS);
     x.chunks(features).enumerate().for_each(|(i, row)| panels.put(i, row));
     let mut squares = vec![0.0; TERMS];
-    Backend::best().squares(Rows::new(features, &x), &mut squares);
+    Backend::best().squares(Matrix::new(features, &x), &mut squares);
     (panels, squares)
 }
 
@@ -34,7 +34,7 @@ fn gram(c: &mut Criterion) {
         let (panels, squares) = panels(features);
         for rows in [1usize, 32] {
             let x = uniform(rows * features);
-            let x = Rows::new(features, &x);
+            let x = Matrix::new(features, &x);
             let mut row_squares = vec![0.0; rows];
             Backend::best().squares(x, &mut row_squares);
             let mut out = vec![0.0; rows * TERMS];
@@ -42,9 +42,10 @@ fn gram(c: &mut Criterion) {
             group.bench_function(BenchmarkId::new(format!("dots/{rows}"), features), |b| {
                 b.iter(|| Backend::best().dots(x, &panels, 0..panels.panels(), &mut out, TERMS));
             });
+            let (points, terms) = (Points { rows: x, squares: &row_squares }, Packed { panels: &panels, squares: &squares });
             let kernel = [AnyKernel::Gaussian { gamma: 1.0 / features as f64 }];
             group.bench_function(BenchmarkId::new(format!("gaussian/{rows}"), features), |b| {
-                b.iter(|| kernel_rows(Backend::best(), 1, &kernel, x, &row_squares, &panels, &squares, &mut [&mut out], TERMS));
+                b.iter(|| kernel_rows(Backend::best(), 1, &kernel, points, terms, &mut [&mut out], TERMS));
             });
         }
     }

@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use okl::gram::{Backend, Panels, Rows};
+use okl::gram::{Backend, Matrix, Panels};
 use okl::{Batch, Config, Learner};
 
 const TERMS: usize = 1000;
@@ -101,7 +101,7 @@ fn packed(data: &Data, terms: usize) -> Panels {
 fn raw(data: &Data, panels: &Panels, block: usize, out: &mut [f32]) {
     let slots = panels.slots();
     for x in data.x.chunks(block * data.features) {
-        Backend::best().dots(Rows::new(data.features, x), panels, 0..panels.panels(), out, slots);
+        Backend::best().dots(Matrix::new(data.features, x), panels, 0..panels.panels(), out, slots);
         black_box(&mut *out);
     }
 }

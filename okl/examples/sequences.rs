@@ -9,7 +9,7 @@ use okl::basis::{Dense, Points};
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::head::{HeadParts, Rules};
 use okl::engine::{Engine, Labels, Parts};
-use okl::gram::{Backend, Rows, square};
+use okl::gram::{Backend, Matrix, square};
 use okl::kernel::AnyKernel;
 use okl::loss::{Oracle, Structured};
 use okl::output::Output;
@@ -112,7 +112,7 @@ fn main() {
         rules: Rules::<AnyRegulariser> { offset: true, ..Rules::default() },
     });
     let mut wrong = [0; 4];
-    let points = Points { rows: Rows::new(HOURS, &x), squares: &squares };
+    let points = Points { rows: Matrix::new(HOURS, &x), squares: &squares };
     engine.learn_block(points, &Labels { y: &y, width: HOURS, ..Labels::default() }, |i, step| {
         let guess = Chain.viterbi(step.scores, |_, _| 0.0);
         wrong[i / 1000] += (0..HOURS).filter(|&hour| guess[hour] as f64 != y[i * HOURS + hour]).count();

@@ -118,7 +118,7 @@ pub struct Coordinates {
 /// A rider is written out anew when its own scale has fallen this far below what it is mixed with.
 const BAKE: f64 = 1.0 / 1024.0;
 /// Without riders the scale is moved into the coefficients by exact powers of two, far from the ends of f64.
-const FAR: f64 = 2e60;
+const LARGEST_SCALE: f64 = 2e60;
 
 /// So many columns are summed together: the kernel values are then read and widened once.
 const TOGETHER: usize = 8;
@@ -359,7 +359,7 @@ impl Coordinates {
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
         let lost = |own: f64, other: f64| own.abs() <= BAKE * other.abs();
         let Riders { trace, mean } = self.riders;
-        let far = !(1.0 / FAR..FAR).contains(&s.abs());
+        let far = !(1.0 / LARGEST_SCALE..LARGEST_SCALE).contains(&s.abs());
         let worn = (trace && (lost(p, q) || lost(p, s))) || (mean && (lost(mp, mq) || lost(s, mq)));
         if worn || s == 0.0 || (far && (trace || mean)) {
             self.bake();

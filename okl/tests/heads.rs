@@ -5,7 +5,7 @@ use okl::basis::{Dense, Points};
 use okl::budget::{AnyBudget, BudgetRule};
 use okl::engine::head::{Average, HeadParts, Rules, Shrink};
 use okl::engine::{Engine, Labels, Parts};
-use okl::gram::{Backend, Rows, square};
+use okl::gram::{Backend, Matrix, square};
 use okl::kernel::AnyKernel;
 use okl::loss::AnyLoss;
 use okl::output::Output;
@@ -60,7 +60,7 @@ fn engine(loss: AnyLoss, budget: BudgetRule, heads: Vec<HeadParts<AnyStep>>) -> 
 fn learn(engine: &mut DenseEngine, x: &[f32], y: &[f64], cut: usize) {
     for (x, y) in x.chunks(cut * FEATURES).zip(y.chunks(cut)) {
         let squares: Vec<f32> = x.chunks(FEATURES).map(square).collect();
-        let points = Points { rows: Rows::new(FEATURES, x), squares: &squares };
+        let points = Points { rows: Matrix::new(FEATURES, x), squares: &squares };
         engine.learn_block(points, &Labels { y, width: 1, ..Labels::default() }, |_, _| {});
     }
 }

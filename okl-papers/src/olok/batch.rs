@@ -1,6 +1,6 @@
 //! The batch opponent: vv-RLS with the same kernel, `G C J + t lambda C = Y` solved by [`okl::rls`].
 
-use okl::gram::{Backend, Panels, Rows as Points};
+use okl::gram::{Backend, Matrix as Points, Panels};
 use okl::kernel::{AnyKernel, DotKernel};
 
 use super::online::{equicorrelated, mean_square};

@@ -5,7 +5,7 @@
 //! block's own values at p. A row is patched when it is read.
 
 use crate::gram::aligned::Aligned;
-use crate::gram::{LANES, Panels};
+use crate::gram::{LANES, Packed, Panels};
 
 /// Where the new values of a changed slot come from.
 #[derive(Clone, Copy, Debug)]
@@ -83,10 +83,10 @@ impl Block {
     }
 
     /// The packed rows with their squared norms, and where the values of all rows against them go.
-    pub(crate) fn own_mut(&mut self) -> Option<(&Panels, &[f32], Values<'_>)> {
+    pub(crate) fn own_mut(&mut self) -> Option<(Packed<'_>, Values<'_>)> {
         let (plane, stride) = (self.rows * LANES, LANES);
-        let (panel, squares) = self.packed.as_ref()?;
-        Some((panel, squares, Values { data: &mut self.own, plane, stride }))
+        let (panels, squares) = self.packed.as_ref()?;
+        Some((Packed { panels, squares }, Values { data: &mut self.own, plane, stride }))
     }
 
     /// Sets the value of a row against one before it.
@@ -101,14 +101,15 @@ impl Block {
 
     /// From now on slot `slot` is another centre, whose values against the packed rows are to be written into the column. There are
     /// no packed rows, and nothing to write, in a block of one row.
-    pub(crate) fn replaced(&mut self, slot: usize) -> (Option<&(Panels, [f32; LANES])>, &mut Vec<f32>) {
+    pub(crate) fn replaced(&mut self, slot: usize) -> (Option<Packed<'_>>, &mut Vec<f32>) {
         let column = self.used_columns;
         self.used_columns += 1;
         if self.columns.len() < self.used_columns {
             self.columns.push(Vec::new());
         }
         self.patches.push((slot, Source::Column(column)));
-        (self.packed.as_ref().filter(|_| self.rows > 1), &mut self.columns[column])
+        let packed = self.packed.as_ref().filter(|_| self.rows > 1);
+        (packed.map(|(panels, squares)| Packed { panels, squares }), &mut self.columns[column])
     }
 
     /// Brings row `r` up to date with what has happened in the block.

@@ -4,17 +4,9 @@ use std::ops::Range;
 
 use crate::basis::Space;
 use crate::basis::block::{Block, Values};
-use crate::gram::{self, Backend, LANES, Panels, Rows};
+pub use crate::gram::Points;
+use crate::gram::{self, Backend, LANES, Matrix, Packed, Panels};
 use crate::parts::kernel::{DotKernel, Pair, TwoRows};
-
-/// Dense rows with their squared norms |x|², each computed by the one chain of [`gram::square`].
-#[derive(Clone, Copy, Debug)]
-pub struct Points<'a> {
-    /// The rows.
-    pub rows: Rows<'a>,
-    /// Their squared norms.
-    pub squares: &'a [f32],
-}
 
 /// f32 rows in panels under one or more kernels that share the inner products.
 #[derive(Clone, Debug)]
@@ -71,16 +63,17 @@ impl<K: DotKernel> Dense<K> {
         self.scratch.iter_mut().filter(|x| !x.is_empty()).for_each(|x| x.resize(features, 0.0));
     }
 
+    fn packed(&self) -> Packed<'_> {
+        Packed { panels: &self.panels, squares: &self.squares }
+    }
+
     /// Values of rows against packed terms, under some of the kernels.
-    fn values(&self, kernels: &[K], threads: usize, rows: Points<'_>, terms: &Panels, squares: &[f32], out: Values<'_>) {
+    fn values(&self, kernels: &[K], threads: usize, rows: Points<'_>, terms: Packed<'_>, out: Values<'_>) {
         let Values { data: out, plane, stride } = out;
-        let Points { rows, squares: row_squares } = rows;
-        let run = |out: &mut [&mut [f32]]| {
-            gram::kernel_rows(self.backend, threads, kernels, rows, row_squares, terms, squares, out, stride)
-        };
+        let run = |out: &mut [&mut [f32]]| gram::kernel_rows(self.backend, threads, kernels, rows, terms, out, stride);
         match kernels.len() {
             1 => run(&mut [out]),
-            _ if terms.slots() == 0 => {}
+            _ if terms.panels.slots() == 0 => {}
             planes if planes <= FEW_PLANES => {
                 let mut of_planes: [&mut [f32]; FEW_PLANES] = std::array::from_fn(|_| &mut [][..]);
                 of_planes.iter_mut().zip(out.chunks_mut(plane)).for_each(|(to, plane)| *to = plane);
@@ -104,7 +97,7 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 
     fn range<'a>(rows: Self::Rows<'a>, from: usize, to: usize) -> Self::Rows<'a> {
-        Points { rows: rows.rows.range(from..to), squares: &rows.squares[from..to] }
+        rows.range(from..to)
     }
 
     fn planes(&self) -> usize {
@@ -132,15 +125,15 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 
     fn against_terms(&self, rows: Points<'_>, _slots: usize, block: &mut Block) {
-        self.values(&self.kernels, self.threads, rows, &self.panels, &self.squares, block.terms_mut());
+        self.values(&self.kernels, self.threads, rows, self.packed(), block.terms_mut());
     }
 
     fn among_rows(&self, rows: Points<'_>, block: &mut Block) {
         let (packed, squares) = block.pack(self.features());
         (0..rows.squares.len()).for_each(|i| packed.put(i, rows.rows.row(i)));
         squares[..rows.squares.len()].copy_from_slice(rows.squares);
-        if let Some((packed, squares, out)) = block.own_mut() {
-            self.values(&self.kernels, 1, rows, packed, squares, out);
+        if let Some((packed, out)) = block.own_mut() {
+            self.values(&self.kernels, 1, rows, packed, out);
         }
     }
 
@@ -158,10 +151,10 @@ impl<K: DotKernel> Space for Dense<K> {
 
     fn term_row(&mut self, slot: usize, slots: usize, planes: Range<usize>, out: &mut [f32]) {
         self.panels.get(slot, &mut self.scratch[0]);
-        let (rows, square) = (Rows::one(&self.scratch[0]), [self.squares[slot]]);
+        let (rows, square) = (Matrix::one(&self.scratch[0]), [self.squares[slot]]);
         let out = Values { data: out, plane: slots, stride: slots };
         let point = Points { rows, squares: &square };
-        self.values(&self.kernels[planes], self.threads, point, &self.panels, &self.squares, out);
+        self.values(&self.kernels[planes], self.threads, point, self.packed(), out);
     }
 
     fn pairs(&mut self, slot: usize, rows: Points<'_>, i: usize, out: &mut [Pair]) {
@@ -200,13 +193,13 @@ impl<K: DotKernel> Space for Dense<K> {
     /// The chain of an inner product is symmetric, so the centre may stand where a row stands.
     fn refresh(&mut self, slot: usize, block: &mut Block) {
         self.panels.get(slot, &mut self.scratch[0]);
-        let (rows, square) = (Rows::one(&self.scratch[0]), [self.squares[slot]]);
+        let (rows, square) = (Matrix::one(&self.scratch[0]), [self.squares[slot]]);
         let point = Points { rows, squares: &square };
         let (packed, column) = block.replaced(slot);
         column.resize(self.kernels.len() * LANES, 0.0);
-        if let Some((packed, squares)) = packed {
+        if let Some(packed) = packed {
             let out = Values { data: column, plane: LANES, stride: LANES };
-            self.values(&self.kernels, 1, point, packed, squares, out);
+            self.values(&self.kernels, 1, point, packed, out);
         }
     }
 

@@ -22,9 +22,9 @@ pub trait OperatorKernel<X: ?Sized>: Send + Sync {
 
 /// An ordinary kernel as an operator-valued one with a single output.
 #[derive(Clone, Copy, Debug)]
-pub struct Scalar<K>(pub K);
+pub struct OneOutput<K>(pub K);
 
-impl<X: ?Sized, K: Kernel<X> + Send + Sync> OperatorKernel<X> for Scalar<K> {
+impl<X: ?Sized, K: Kernel<X> + Send + Sync> OperatorKernel<X> for OneOutput<K> {
     fn outputs(&self) -> usize {
         1
     }
@@ -42,12 +42,12 @@ pub struct Operators<X, K> {
 }
 
 /// Centres of any type under a user's [`Kernel`]: strings, graphs, sets.
-pub type Items<X, K> = Operators<X, Scalar<K>>;
+pub type Items<X, K> = Operators<X, OneOutput<K>>;
 
-impl<X, K> Operators<X, Scalar<K>> {
+impl<X, K> Operators<X, OneOutput<K>> {
     /// No centres yet.
     pub fn new(kernel: K) -> Self {
-        Operators::of(Scalar(kernel))
+        Operators::of(OneOutput(kernel))
     }
 }
 

@@ -28,7 +28,7 @@ pub mod terms;
 pub mod weights;
 
 pub use dense::{Dense, Points};
-pub use items::{Items, OperatorKernel, Operators, Scalar};
+pub use items::{Items, OneOutput, OperatorKernel, Operators};
 
 use std::ops::Range;
 

@@ -15,7 +15,7 @@ use crate::parts::kernel::AnyKernel;
 /// use okl::budget::{AnyBudget, BudgetRule};
 /// use okl::engine::{Engine, Labels, Parts};
 /// use okl::engine::head::{HeadParts, Rules};
-/// use okl::gram::{Backend, Rows};
+/// use okl::gram::{Backend, Matrix};
 /// use okl::{loss::AnyLoss, output::Output, regulariser::AnyRegulariser, step::AnyStep};
 ///
 /// let mut engine = Engine::new(Parts {
@@ -30,7 +30,7 @@ use crate::parts::kernel::AnyKernel;
 /// });
 /// // y = x_1: the first step learns it from (1, 0), the second row is right.
 /// let x = [1.0, 0.0, 2.0, 3.0];
-/// let points = Points { rows: Rows::new(2, &x), squares: &[1.0, 13.0] };
+/// let points = Points { rows: Matrix::new(2, &x), squares: &[1.0, 13.0] };
 /// let mut scores = Vec::new();
 /// engine.learn_block(points, &Labels { y: &[2.0, 2.0], width: 1, ..Labels::default() }, |_, row| scores.push(row.scores[0]));
 /// assert_eq!(scores, [0.0, 2.0]);
@@ -87,7 +87,7 @@ mod tests {
     use crate::basis::terms::Terms;
     use crate::engine::head::{Average, HeadParts, Rules};
     use crate::engine::{Engine, Labels, Parts, Workspace};
-    use crate::gram::{Rows, square};
+    use crate::gram::{Matrix, square};
     use crate::parts::budget::{AnyBudget, BudgetRule};
     use crate::parts::loss::AnyLoss;
     use crate::parts::output::Output;
@@ -131,11 +131,11 @@ mod tests {
         let mut scores = Vec::new();
         for first in (0..ROWS).step_by(cut) {
             let last = ROWS.min(first + cut);
-            let rows = Rows::new(FEATURES, &x[first * FEATURES..last * FEATURES]);
+            let rows = Matrix::new(FEATURES, &x[first * FEATURES..last * FEATURES]);
             let labels = Labels { y: &y[first..last], width: 1, ..Labels::default() };
             engine.learn_block(Points { rows, squares: &squares[first..last] }, &labels, |_, row| scores.push(row.scores[0]));
         }
-        let points = Points { rows: Rows::new(FEATURES, &x), squares: &squares };
+        let points = Points { rows: Matrix::new(FEATURES, &x), squares: &squares };
         engine.predict(&mut Workspace::default(), points, |_, z| scores.push(z[0]));
         scores.extend(engine.heads().iter().map(|head| head.norm2()));
         scores

@@ -31,7 +31,7 @@ const EAGER: f64 = 2.0;
 /// The weight that is handed out anew after every example.
 const SHARE: f64 = 5e-4;
 /// No single loss counts for more than so many usual ones.
-const FAR: f64 = 8.0;
+const LARGEST_LOSS: f64 = 8.0;
 /// While there are few losses, the newest counts for so many of them in the usual one.
 const YOUNG: f64 = 10.0;
 
@@ -181,7 +181,7 @@ impl Bank {
         let mut total = 0.0;
         for (w, judged) in self.weights.iter_mut().zip(&self.judged) {
             if *judged > least && !rests(*judged) {
-                *w *= libm::exp(-rate * ((judged - least) / self.scale).min(FAR));
+                *w *= libm::exp(-rate * ((judged - least) / self.scale).min(LARGEST_LOSS));
             }
             total += *w;
         }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::window::Planes;
-use super::{Backend, LANES, Panels, Rows};
+use super::{Backend, LANES, Packed, Points};
 use crate::parts::kernel::DotKernel;
 
 /// Work below which another thread costs more than it saves: about ten microseconds of one core.
@@ -16,30 +16,27 @@ const FLOPS_PER_VALUE: usize = 32;
 const ROWS: usize = 64;
 
 /// Kernel values of every row against every slot, for several kernels that share the inner products:
-/// `out[p][i*stride + j] = kernels[p](row i, slot j)`, where `row_sq[i] = |row i|²` and `term_sq[j] = |slot j|²`.
+/// `out[p][i*stride + j] = kernels[p](row i, slot j)`.
 ///
 /// With `threads > 1` the work is shared through rayon's current pool, in at most `threads` pieces and only if it is
 /// large enough to pay; the bits are the same.
 ///
 /// # Panics
 /// If a length does not match, or an output is too short.
-#[allow(clippy::too_many_arguments)]
 pub fn kernel_rows<K: DotKernel>(
     backend: Backend,
     threads: usize,
     kernels: &[K],
-    rows: Rows<'_>,
-    row_sq: &[f32],
-    terms: &Panels,
-    term_sq: &[f32],
+    rows: Points<'_>,
+    terms: Packed<'_>,
     out: &mut [&mut [f32]],
     stride: usize,
 ) {
     assert_eq!(kernels.len(), out.len(), "one output per kernel");
-    assert_eq!(rows.len(), row_sq.len(), "one square per row");
-    assert_eq!(terms.slots(), term_sq.len(), "one square per slot");
-    let out = Planes::new(out, stride, rows.len(), terms.slots());
-    let piece = Piece { backend, kernels, rows, row_sq, terms, term_sq, panels: 0..terms.panels() };
+    assert_eq!(rows.rows.len(), rows.squares.len(), "one square per row");
+    assert_eq!(terms.panels.slots(), terms.squares.len(), "one square per slot");
+    let out = Planes::new(out, stride, rows.rows.len(), terms.panels.slots());
+    let piece = Piece { backend, kernels, rows, terms, panels: 0..terms.panels.panels() };
     let pieces = (piece.flops() / FLOPS_PER_PIECE).clamp(1, threads.max(1));
     piece.share(pieces, out);
 }
@@ -48,17 +45,15 @@ pub fn kernel_rows<K: DotKernel>(
 struct Piece<'a, K> {
     backend: Backend,
     kernels: &'a [K],
-    rows: Rows<'a>,
-    row_sq: &'a [f32],
-    terms: &'a Panels,
-    term_sq: &'a [f32],
+    rows: Points<'a>,
+    terms: Packed<'a>,
     panels: Range<usize>,
 }
 
 impl<K: DotKernel> Piece<'_, K> {
     fn flops(&self) -> usize {
-        let per_value = 2 * self.rows.dim() + FLOPS_PER_VALUE * self.kernels.len();
-        self.rows.len() * self.panels.len() * LANES * per_value
+        let per_value = 2 * self.rows.rows.dim() + FLOPS_PER_VALUE * self.kernels.len();
+        self.rows.rows.len() * self.panels.len() * LANES * per_value
     }
 
     /// Halves the work until there are `pieces`: by panels, which leaves tiles of rows whole and each thread its own
@@ -73,7 +68,7 @@ impl<K: DotKernel> Piece<'_, K> {
             let [a, b] = self.split_panels(middle);
             rayon::join(|| a.share(first, left), || b.share(pieces - first, right));
         } else {
-            let middle = self.rows.len() * first / pieces;
+            let middle = self.rows.rows.len() * first / pieces;
             let (above, below) = out.split_rows(middle);
             let [a, b] = self.split_rows(middle);
             rayon::join(|| a.share(first, above), || b.share(pieces - first, below));
@@ -86,9 +81,8 @@ impl<K: DotKernel> Piece<'_, K> {
     }
 
     fn split_rows(&self, middle: usize) -> [Self; 2] {
-        [0..middle, middle..self.rows.len()].map(|range| Self {
-            rows: self.rows.range(range.clone()),
-            row_sq: &self.row_sq[range],
+        [0..middle, middle..self.rows.rows.len()].map(|range| Self {
+            rows: self.rows.range(range),
             panels: self.panels.clone(),
             ..*self
         })
@@ -98,8 +92,8 @@ impl<K: DotKernel> Piece<'_, K> {
         if self.kernels.is_empty() {
             return;
         }
-        for panels in ranges(self.panels.len(), panels_together(self.rows.len())) {
-            for rows in ranges(self.rows.len(), ROWS) {
+        for panels in ranges(self.panels.len(), panels_together(self.rows.rows.len())) {
+            for rows in ranges(self.rows.rows.len(), ROWS) {
                 self.block(rows, panels.clone(), &mut out);
             }
         }
@@ -111,11 +105,11 @@ impl<K: DotKernel> Piece<'_, K> {
         let slots = self.panels.start * LANES + columns.start..self.panels.start * LANES + columns.end;
         let within = self.panels.start + panels.start..self.panels.start + panels.end;
         let window = out.window(0, rows.clone(), columns.clone());
-        self.backend.dots_into(self.rows.range(rows.clone()), self.terms, within, window);
+        self.backend.dots_into(self.rows.rows.range(rows.clone()), self.terms.panels, within, window);
         for i in rows {
             for (p, kernel) in self.kernels.iter().enumerate().rev() {
                 let values = copy_of_first(out, p, i, columns.clone());
-                kernel.map(self.backend, self.row_sq[i], &self.term_sq[slots.clone()], values);
+                kernel.map(self.backend, self.rows.squares[i], &self.terms.squares[slots.clone()], values);
             }
         }
     }

@@ -14,13 +14,13 @@
 //! only how many rows and terms it holds in registers at a time.
 //!
 //! ```
-//! use okl::gram::{Backend, Panels, Rows};
+//! use okl::gram::{Backend, Panels, Matrix};
 //! let terms = [1.0f32, 2.0, 3.0, 4.0];
 //! let mut panels = Panels::new(2);
 //! panels.reserve(2);
 //! panels.put_many(&[(0, &terms[..2]), (1, &terms[2..])]);
 //! let mut out = vec![0.0; panels.slots()];
-//! Backend::best().dots(Rows::one(&[1.0, -1.0]), &panels, 0..1, &mut out, 32);
+//! Backend::best().dots(Matrix::one(&[1.0, -1.0]), &panels, 0..1, &mut out, 32);
 //! assert_eq!(out[..2], [-1.0, -1.0]);
 //! ```
 
@@ -39,7 +39,7 @@ mod x86;
 use std::ops::Range;
 
 pub use fused::kernel_rows;
-pub use panels::{Panels, Rows};
+pub use panels::{Matrix, Packed, Panels, Points};
 pub use portable::Elementwise;
 
 use portable::{Job, Scalar};
@@ -143,12 +143,12 @@ impl Backend {
     ///
     /// # Panics
     /// If the dimensions differ, a panel does not exist or `out` is too short.
-    pub fn dots(self, rows: Rows<'_>, terms: &Panels, panels: Range<usize>, out: &mut [f32], stride: usize) {
+    pub fn dots(self, rows: Matrix<'_>, terms: &Panels, panels: Range<usize>, out: &mut [f32], stride: usize) {
         let window = Window::new(out, stride, rows.len(), panels.len() * LANES);
         self.dots_into(rows, terms, panels, window);
     }
 
-    fn dots_into(self, rows: Rows<'_>, terms: &Panels, panels: Range<usize>, out: Window<'_>) {
+    fn dots_into(self, rows: Matrix<'_>, terms: &Panels, panels: Range<usize>, out: Window<'_>) {
         assert_eq!(rows.dim(), terms.dim(), "rows and terms have the same features");
         let panels = terms.range(panels);
         self.run(portable::Dots { rows, panels, out });
@@ -172,7 +172,7 @@ impl Backend {
     ///
     /// # Panics
     /// If `out` does not have one place per row.
-    pub fn squares(self, rows: Rows<'_>, out: &mut [f32]) {
+    pub fn squares(self, rows: Matrix<'_>, out: &mut [f32]) {
         assert_eq!(rows.len(), out.len(), "one square per row");
         self.run(portable::Squares { rows, out });
     }
@@ -191,6 +191,6 @@ impl Backend {
 /// `|x|²` as one chain of fused multiply-adds: the bits of `<x, x>` in [`Backend::dots`].
 pub fn square(x: &[f32]) -> f32 {
     let mut out = [0.0];
-    Backend::best().squares(Rows::one(x), &mut out);
+    Backend::best().squares(Matrix::one(x), &mut out);
     out[0]
 }

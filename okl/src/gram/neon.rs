@@ -1,7 +1,7 @@
 //! NEON: part of every 64-bit ARM target, so the portable loops need no dispatch, only tiles that fit 32 registers of
 //! 4 floats. Runs anywhere (in tests too), fast on ARM only.
 
-use super::panels::{Panel, Rows};
+use super::panels::{Matrix, Panel};
 use super::portable::{Tiling, sums_by_one, sweep};
 use super::window::Window;
 
@@ -13,7 +13,7 @@ impl Tiling for Neon {
 
     /// At least 16 chains of vectors: four multiply-adds start per cycle and each takes four.
     #[inline(always)]
-    fn tile(count: usize, rows: Rows<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>) {
+    fn tile(count: usize, rows: Matrix<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>) {
         match count {
             1 => sweep::<1, 2, 32>(rows, first, panels, base, out),
             2 => sweep::<2, 1, 32>(rows, first, panels, base, out),

@@ -12,13 +12,13 @@ use super::LANES;
 
 /// Rows of equal length, one after the other.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows<'a> {
+pub struct Matrix<'a> {
     dim: usize,
     len: usize,
     data: &'a [f32],
 }
 
-impl<'a> Rows<'a> {
+impl<'a> Matrix<'a> {
     /// Rows of `dim` features; of no features there are no rows.
     ///
     /// # Panics
@@ -189,4 +189,29 @@ fn put_group(panel: &mut [Line], terms: &[(usize, &[f32])]) {
             }
         }
     }
+}
+
+/// Dense rows with their squared norms |x|², each computed by the one chain of [`square`](super::square).
+#[derive(Clone, Copy, Debug)]
+pub struct Points<'a> {
+    /// The rows.
+    pub rows: Matrix<'a>,
+    /// Their squared norms.
+    pub squares: &'a [f32],
+}
+
+impl Points<'_> {
+    /// Some of the rows.
+    pub fn range(self, range: Range<usize>) -> Self {
+        Points { rows: self.rows.range(range.clone()), squares: &self.squares[range] }
+    }
+}
+
+/// Terms in panels with their squared norms.
+#[derive(Clone, Copy, Debug)]
+pub struct Packed<'a> {
+    /// The terms.
+    pub panels: &'a Panels,
+    /// Their squared norms, slot by slot.
+    pub squares: &'a [f32],
 }

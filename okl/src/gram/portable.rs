@@ -4,7 +4,7 @@
 
 use std::array::from_fn;
 
-use super::panels::{Line, Panel, Rows};
+use super::panels::{Line, Matrix, Panel};
 use super::window::Window;
 use super::{CHUNK, LANES};
 
@@ -20,7 +20,7 @@ pub(super) trait Tiling {
     const ROWS: usize;
 
     /// Inner products of rows `first..first + count` with some panels, where `1 <= count <= ROWS`.
-    fn tile(count: usize, rows: Rows<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>);
+    fn tile(count: usize, rows: Matrix<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>);
 
     /// One total per column.
     fn sums(k: &[f32], columns: &[&[f64]], out: &mut [f64]);
@@ -33,7 +33,7 @@ impl Tiling for Scalar {
     const ROWS: usize = 1;
 
     #[inline(always)]
-    fn tile(_: usize, rows: Rows<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>) {
+    fn tile(_: usize, rows: Matrix<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>) {
         sweep::<1, 1, 8>(rows, first, panels, base, out);
     }
 
@@ -48,7 +48,7 @@ impl Tiling for Scalar {
 const GROUP: usize = 4;
 
 pub(super) struct Dots<'a> {
-    pub(super) rows: Rows<'a>,
+    pub(super) rows: Matrix<'a>,
     pub(super) panels: &'a [Panel],
     pub(super) out: Window<'a>,
 }
@@ -73,7 +73,7 @@ impl Job for Dots<'_> {
 /// their lanes at a time.
 #[inline(always)]
 pub(super) fn sweep<const R: usize, const P: usize, const W: usize>(
-    rows: Rows<'_>,
+    rows: Matrix<'_>,
     first: usize,
     panels: &[Panel],
     base: usize,
@@ -140,7 +140,7 @@ fn lanes<const W: usize>(line: &Line, lane: usize) -> &[f32; W] {
 }
 
 pub(super) struct Squares<'a> {
-    pub(super) rows: Rows<'a>,
+    pub(super) rows: Matrix<'a>,
     pub(super) out: &'a mut [f32],
 }
 
@@ -156,7 +156,7 @@ impl Job for Squares<'_> {
 
 /// Squares from row `first` on, `R` at a time; returns the first row that is left over.
 #[inline(always)]
-fn squares_by<const R: usize>(rows: Rows<'_>, first: usize, out: &mut [f32]) -> usize {
+fn squares_by<const R: usize>(rows: Matrix<'_>, first: usize, out: &mut [f32]) -> usize {
     let groups = out[first..].as_chunks_mut::<R>().0;
     for (g, group) in groups.iter_mut().enumerate() {
         *group = squares(from_fn(|i| rows.row(first + g * R + i)));

@@ -52,7 +52,7 @@ fn dots_are_the_plain_chain() {
         let (data, panels) = terms(&mut random, dim, 7 * LANES);
         for count in 1..=20 {
             let x = random.many(dim * count);
-            let rows = Rows::with_len(dim, count, &x);
+            let rows = Matrix::with_len(dim, count, &x);
             for backend in backends() {
                 check_dots(backend, rows, &data, &panels, 0..7);
                 check_dots(backend, rows, &data, &panels, 2..5);
@@ -61,7 +61,7 @@ fn dots_are_the_plain_chain() {
     }
 }
 
-fn check_dots(backend: Backend, rows: Rows<'_>, data: &[f32], panels: &Panels, range: Range<usize>) {
+fn check_dots(backend: Backend, rows: Matrix<'_>, data: &[f32], panels: &Panels, range: Range<usize>) {
     let (dim, width) = (rows.dim(), range.len() * LANES);
     let stride = width + 5;
     let mut out = vec![f32::NAN; rows.len() * stride];
@@ -81,7 +81,7 @@ fn a_row_alone_gives_the_bits_it_has_in_a_block() {
     let mut random = XorShift(2);
     let (_, panels) = terms(&mut random, 54, 6 * LANES);
     let x = random.many(54 * 19);
-    let rows = Rows::new(54, &x);
+    let rows = Matrix::new(54, &x);
     let mut block = vec![0.0; 19 * 192];
     let mut alone = vec![0.0; 192];
     for backend in backends() {
@@ -98,7 +98,7 @@ fn squares_are_the_same_chain() {
     let mut random = XorShift(3);
     for dim in DIMS {
         let x = random.many(dim * 21);
-        let rows = Rows::with_len(dim, 21, &x);
+        let rows = Matrix::with_len(dim, 21, &x);
         let expected: Vec<f32> = (0..21).map(|i| chain(rows.row(i), rows.row(i))).collect();
         assert!((0..21).all(|i| square(rows.row(i)).to_bits() == expected[i].to_bits()));
         for backend in backends() {
@@ -155,7 +155,7 @@ fn some_kernels() -> Vec<AnyKernel> {
 }
 
 /// Kernel values one pair at a time.
-fn naive_rows(kernels: &[AnyKernel], rows: Rows<'_>, data: &[f32], slots: usize) -> Vec<Vec<f32>> {
+fn naive_rows(kernels: &[AnyKernel], rows: Matrix<'_>, data: &[f32], slots: usize) -> Vec<Vec<f32>> {
     let dim = rows.dim();
     let term = |j: usize| &data[j * dim..(j + 1) * dim];
     let value = |kernel: &AnyKernel, x: &[f32], y: &[f32]| kernel.eval(chain(x, y), square(x), square(y));
@@ -163,7 +163,7 @@ fn naive_rows(kernels: &[AnyKernel], rows: Rows<'_>, data: &[f32], slots: usize)
     kernels.iter().map(|kernel| (0..rows.len()).flat_map(|i| of_row(kernel, i)).collect()).collect()
 }
 
-fn fast_rows(backend: Backend, threads: usize, kernels: &[AnyKernel], rows: Rows<'_>, panels: &Panels) -> Vec<Vec<f32>> {
+fn fast_rows(backend: Backend, threads: usize, kernels: &[AnyKernel], rows: Matrix<'_>, panels: &Panels) -> Vec<Vec<f32>> {
     let slots = panels.slots();
     let mut term = vec![0.0; panels.dim()];
     let mut term_sq = vec![0.0; slots];
@@ -175,7 +175,8 @@ fn fast_rows(backend: Backend, threads: usize, kernels: &[AnyKernel], rows: Rows
     backend.squares(rows, &mut row_sq);
     let mut out = vec![vec![f32::NAN; rows.len() * slots]; kernels.len()];
     let mut views: Vec<&mut [f32]> = out.iter_mut().map(Vec::as_mut_slice).collect();
-    kernel_rows(backend, threads, kernels, rows, &row_sq, panels, &term_sq, &mut views, slots);
+    let (rows, terms) = (Points { rows, squares: &row_sq }, Packed { panels, squares: &term_sq });
+    kernel_rows(backend, threads, kernels, rows, terms, &mut views, slots);
     out
 }
 
@@ -185,7 +186,7 @@ fn kernel_rows_do_not_depend_on_backend_threads_or_cut() {
     for (dim, count, slots) in [(0, 3, 32), (3, 1, 64), (40, 70, 320), (16, 1, 1056), (500, 3, 1024), (700, 70, 32)] {
         let (data, panels) = terms(&mut random, dim, slots);
         let x = random.many(dim * count);
-        let rows = Rows::with_len(dim, count, &x);
+        let rows = Matrix::with_len(dim, count, &x);
         let kernels = some_kernels();
         let expected = naive_rows(&kernels, rows, &data, slots);
         for backend in Backend::available() {
@@ -197,7 +198,7 @@ fn kernel_rows_do_not_depend_on_backend_threads_or_cut() {
     }
 }
 
-fn check_cuts(backend: Backend, kernels: &[AnyKernel], rows: Rows<'_>, panels: &Panels, expected: &[Vec<f32>]) {
+fn check_cuts(backend: Backend, kernels: &[AnyKernel], rows: Matrix<'_>, panels: &Panels, expected: &[Vec<f32>]) {
     let slots = panels.slots();
     for size in [1, 5, 33] {
         for start in (0..rows.len()).step_by(size) {
@@ -217,7 +218,7 @@ fn work_is_shared_when_it_is_large() {
         let x = random.many(dim * count);
         let kernels = some_kernels();
         let [one, two] =
-            [1, 2].map(|threads| pool.install(|| fast_rows(Backend::best(), threads, &kernels, Rows::new(dim, &x), &panels)));
+            [1, 2].map(|threads| pool.install(|| fast_rows(Backend::best(), threads, &kernels, Matrix::new(dim, &x), &panels)));
         assert!(one == two);
     }
 }
@@ -226,7 +227,7 @@ fn work_is_shared_when_it_is_large() {
 fn a_row_is_at_distance_zero_from_itself() {
     let mut random = XorShift(7);
     let (data, panels) = terms(&mut random, 54, LANES);
-    let rows = Rows::new(54, &data);
+    let rows = Matrix::new(54, &data);
     for backend in Backend::available() {
         let values = fast_rows(backend, 1, &[AnyKernel::Gaussian { gamma: 1e6 }], rows, &panels);
         assert!((0..LANES).all(|i| values[0][i * LANES + i] == 1.0));
@@ -262,7 +263,7 @@ fn panels_give_back_what_was_put() {
 fn other_features_are_refused() {
     let mut panels = Panels::new(3);
     panels.reserve(1);
-    Backend::Scalar.dots(Rows::new(2, &[0.0; 2]), &panels, 0..1, &mut [0.0; 32], 32);
+    Backend::Scalar.dots(Matrix::new(2, &[0.0; 2]), &panels, 0..1, &mut [0.0; 32], 32);
 }
 
 #[test]
@@ -270,7 +271,7 @@ fn other_features_are_refused() {
 fn a_short_output_is_refused() {
     let mut panels = Panels::new(3);
     panels.reserve(1);
-    Backend::Scalar.dots(Rows::new(3, &[0.0; 6]), &panels, 0..1, &mut [0.0; 63], 32);
+    Backend::Scalar.dots(Matrix::new(3, &[0.0; 6]), &panels, 0..1, &mut [0.0; 63], 32);
 }
 
 #[test]

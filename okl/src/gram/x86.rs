@@ -3,7 +3,7 @@
 
 use std::arch::is_x86_feature_detected;
 
-use super::panels::{Panel, Rows};
+use super::panels::{Matrix, Panel};
 use super::portable::{Job, Tiling, sums_by_four, sums_by_one, sweep};
 use super::window::Window;
 
@@ -39,7 +39,7 @@ impl Tiling for Avx512 {
 
     /// At least 8 chains of vectors, to cover the latency of a multiply-add.
     #[inline(always)]
-    fn tile(count: usize, rows: Rows<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>) {
+    fn tile(count: usize, rows: Matrix<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>) {
         match count {
             1 => sweep::<1, 4, 32>(rows, first, panels, base, out),
             2 => sweep::<2, 2, 32>(rows, first, panels, base, out),
@@ -86,7 +86,7 @@ impl Tiling for Avx2 {
 
     /// Six rows by two vectors leave room for the terms and one feature; fewer rows take wider tiles.
     #[inline(always)]
-    fn tile(count: usize, rows: Rows<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>) {
+    fn tile(count: usize, rows: Matrix<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>) {
         match count {
             1 => sweep::<1, 2, 32>(rows, first, panels, base, out),
             2 => sweep::<2, 1, 32>(rows, first, panels, base, out),

@@ -146,7 +146,7 @@ impl FramedRows {
     pub fn fill(&mut self, frame: &Frame, rows: RowBlock<'_>, backend: Backend) -> Points<'_> {
         frame.apply(rows, &mut self.x);
         self.squares.resize(rows.count(), 0.0);
-        let rows = gram::Rows::new(rows.features(), &self.x);
+        let rows = gram::Matrix::new(rows.features(), &self.x);
         backend.squares(rows, &mut self.squares);
         Points { rows, squares: &self.squares }
     }

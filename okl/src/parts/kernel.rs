@@ -361,7 +361,7 @@ fn at_most(x: f32, ceiling: f32) -> f32 {
 }
 
 /// Beyond this `exp(-s)` is below the smallest normal number; an infinite `s` must not meet it in a product.
-const FAR: f32 = 88.0;
+const LARGEST_EXPONENT: f32 = 88.0;
 
 /// Names an elementwise function of a value and its companion, with its constants.
 macro_rules! elementwise {
@@ -384,11 +384,11 @@ macro_rules! elementwise {
 elementwise!(Gaussian { c, far, xx }, dot, yy => exp2_product(at_most(distance2(dot, xx, yy), far), c));
 elementwise!(Exponential { c, xx }, dot, yy => exp2(c * distance2(dot, xx, yy).sqrt()));
 elementwise!(Matern32 { c, xx }, dot, yy => {
-    let s = at_most(c * distance2(dot, xx, yy).sqrt(), FAR);
+    let s = at_most(c * distance2(dot, xx, yy).sqrt(), LARGEST_EXPONENT);
     (1.0 + s) * exp2(s * -std::f32::consts::LOG2_E)
 });
 elementwise!(Matern52 { c, xx }, dot, yy => {
-    let s = at_most(c * distance2(dot, xx, yy).sqrt(), FAR);
+    let s = at_most(c * distance2(dot, xx, yy).sqrt(), LARGEST_EXPONENT);
     (s * s).mul_add(1.0 / 3.0, 1.0 + s) * exp2(s * -std::f32::consts::LOG2_E)
 });
 elementwise!(RationalQuadratic { c, minus_alpha, xx }, dot, yy => {

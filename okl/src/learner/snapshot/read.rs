@@ -14,7 +14,7 @@ use crate::config::{KernelRule, Scale};
 use crate::coordinates::Term;
 use crate::engine::head::Head;
 use crate::error::{Error, Result};
-use crate::gram::{self, Rows};
+use crate::gram::{self, Matrix};
 use crate::learner::Learner;
 use crate::learner::batch::LARGEST;
 use crate::learner::health::Clipped;
@@ -271,7 +271,7 @@ impl<'a> File<'a> {
         terms.space.reserve(slots);
         for (slot, row) in centres.chunks_exact(d.max(1)).enumerate() {
             let squares = [gram::square(row)];
-            terms.space.put(slot, Points { rows: Rows::one(row), squares: &squares }, 0);
+            terms.space.put(slot, Points { rows: Matrix::one(row), squares: &squares }, 0);
         }
         (terms.births, terms.ids) = (births, ids);
         terms.holes = holes.iter().map(|&h| h as u32).collect();
