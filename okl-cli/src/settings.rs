@@ -227,7 +227,11 @@ fn budget_name(config: &Config) -> String {
 fn held(config: &Config, look: &Look, terms: usize) -> String {
     let each = config.bytes_per_term(look.features, look.outputs(config));
     let bytes = terms * (each + each.div_ceil(32));
-    format!("at most {terms} terms, {} of memory", figure_of_bytes(bytes))
+    let beside = figure_of_bytes(config.bytes_beside_terms(look.features, look.outputs(config)));
+    format!(
+        "at most {terms} terms, {} of memory; up to {beside} beside them for rows in work and the warm-up",
+        figure_of_bytes(bytes)
+    )
 }
 
 fn figure_of_bytes(bytes: usize) -> String {

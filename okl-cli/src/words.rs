@@ -1,5 +1,6 @@
 //! A model in words.
 
+use okl::budget::BudgetRule;
 use okl::certificate::AlertRate;
 use okl::config::Member;
 use okl::engine::head::Average;
@@ -66,19 +67,32 @@ fn truncation(learner: &Learner, measured: Measured) -> String {
     if lost == 0.0 {
         return "No term has been dropped or merged: the model is exact.".into();
     }
-    let nothing = "Terms have been dropped or merged to stay within the budget. No useful bound on the effect is known.";
+    let what = what_is_lost(learner);
     match largest_diagonal(learner).map(|diagonal| lost * diagonal.sqrt()) {
         Some(change) if is_useful(change, norm, measured.score_deviation) => {
-            format!("Terms dropped or merged so far can change a score by at most {}.", figure(change))
+            format!("{what} so far can change a score by at most {}.", figure(change))
         }
         None if lost < 0.1 * norm => {
-            format!(
-                "Terms dropped or merged so far have a norm of at most {}; that of the model is {}.",
-                figure(lost),
-                figure(norm)
-            )
+            format!("{what} so far have a norm of at most {}; that of the model is {}.", figure(lost), figure(norm))
         }
-        _ => nothing.into(),
+        _ => format!("{what} are not in the model. No useful bound on the effect is known."),
+    }
+}
+
+/// What the truncation error of a learner is the bound of.
+fn what_is_lost(learner: &Learner) -> &'static str {
+    let side_by_side = learner.members().len() > 1;
+    let within_budget = match learner.config().budget() {
+        BudgetRule::Unlimited {} => true,
+        rule => rule.capacity().is_some_and(|terms| learner.terms() < terms),
+    };
+    match (side_by_side, within_budget) {
+        (true, true) => {
+            "No term has been dropped or merged. The settings that learn side by side share their terms: a row becomes a term where the \
+             leading setting needs it, and updates of the others go to the nearest term. The parts of these updates that were left out"
+        }
+        (true, false) => "Terms dropped or merged, and parts of updates that settings side by side could not store,",
+        (false, _) => "Terms dropped or merged",
     }
 }
 

@@ -14,7 +14,7 @@ use crate::errors::refused_rows;
 use crate::rows::{Matrix, Rows};
 use crate::scores::Table;
 use crate::shared::{Shared, Signals};
-use crate::targets::{Read, Reader};
+use crate::targets::{Found, Named, Reader};
 
 /// Any object of Python's, or none.
 pub type Object<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
@@ -25,6 +25,8 @@ pub struct Given<'a, 'py> {
     pub weights: Object<'a, 'py>,
     pub ids: Object<'a, 'py>,
     pub known: Object<'a, 'py>,
+    /// What is known of the names of classes so far.
+    pub named: &'a Named,
 }
 
 /// Learns rows; `each` sees what every row left behind. Returns the scores.
@@ -37,9 +39,9 @@ pub fn learn<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, held) = (x.py(), Rows::new(x)?);
     let x = held.view();
-    let (y, present) = match given.y {
+    let Found { targets: y, present, bools } = match given.y {
         Some(y) => reader.read(y, x.rows())?,
-        None if reader.reads == Reads::Nothing => (Read::None, None),
+        None if reader.reads == Reads::Nothing => Found::nothing(),
         None => return Err(PyValueError::new_err("this loss reads a target: give y, or use predict(X)")),
     };
     let known = given.known.map(arrays::known).transpose()?;
@@ -73,6 +75,9 @@ pub fn learn<'py>(
         Ok(more && signals.quiet())
     })?;
     learned.map_err(|e| refused_rows(e, 0, reader.reads))?;
+    if y.names_classes() && !reader.classes_given {
+        given.named.note(bools);
+    }
     let rows = pending.map_or(0, |pending| pending.learned());
     match signals.raised {
         None => table.array(py, reader.reads != Reads::Class),

@@ -21,6 +21,13 @@ pub fn dictionary<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'py, 
         column.set_item("recent", c.recent)?;
         Ok(column)
     });
+    let rounded = health.rounded_columns.iter().map(|c| {
+        let column = PyDict::new(py);
+        column.set_item("column", c.column)?;
+        column.set_item("values", c.values)?;
+        column.set_item("recent_error", c.recent_error)?;
+        Ok(column)
+    });
     let found = PyDict::new(py);
     found.set_item("examples", health.examples)?;
     found.set_item("skipped", health.skipped)?;
@@ -30,6 +37,8 @@ pub fn dictionary<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'py, 
     found.set_item("clipped_rows", health.clipped_rows)?;
     found.set_item("clipped_values", health.clipped_values)?;
     found.set_item("clipped_columns", columns.collect::<PyResult<Vec<_>>>()?)?;
+    found.set_item("rounded_values", health.rounded_values)?;
+    found.set_item("rounded_columns", rounded.collect::<PyResult<Vec<_>>>()?)?;
     found.set_item("findings", findings(health))?;
     Ok(found)
 }

@@ -16,7 +16,7 @@ use crate::call::{self, Given, Object};
 use crate::errors::refused;
 use crate::scores::{Report, Signs};
 use crate::shared::Shared;
-use crate::targets::Reader;
+use crate::targets::{Named, Reader};
 use crate::{command_line, files, health, settings};
 
 /// Nobody has more features, or more processors: such a number is a mistake, and would exhaust the machine.
@@ -51,11 +51,13 @@ type Vector<'py> = Bound<'py, PyArray1<f64>>;
 ///         linear (eta, horizon), normalised (eta, tau), smd (eta, mu, decay, floor, cap, preset). Default "auto": several side by side.
 ///     budget
 ///         unlimited; window, transfer, merge, forgetron (terms); age (steps); olok (exponent); weight (tolerance);
-///         certified (error). Default merge, or transfer if the kernel is not Gaussian, of 1000 terms.
+///         certified (error). A whole number is the number of terms of the default budget. Default: 1000 terms, merge, or
+///         transfer if the kernel is not Gaussian. For a budget in bytes see `okl.terms_within`.
 ///     lam
 ///         The regulariser, `lambda` inside a dict. Default "auto": several side by side.
 ///     offset
-///         Is an offset learned? Default False.
+///         Is an offset (intercept) learned? Default False: a score is f(x) alone, as in the papers. The command line and the
+///         estimators of `okl` and `okl.river` learn one. Give True where targets are far from 0. The repr says which it is.
 ///     classes
 ///         The classes in order, if they are to be known before they are seen: for two, the second is positive.
 ///     operator
@@ -64,8 +66,8 @@ type Vector<'py> = Bound<'py, PyArray1<f64>>;
 ///         none, uniform or exponential (rate): which hypothesis predicts. Default "auto": the last one, and where steps are
 ///         left open an average beside it.
 ///     scale
-///         none, standard or auto: what is done to features first. Default "auto": units of their deviation, unless `gamma` is
-///         given or more than eight features share one range.
+///         none, standard or auto: what is done to features first. Default "auto": units of their deviation, unless `gamma`,
+///         `step` and `lam` are all given, or more than eight features share one range.
 ///     target_scale
 ///         none, or ``{"fixed": {"shift": [...], "factor": [...]}}`` with a number per output: targets are learned as
 ///         (y - shift) * factor, and scores come back in the units of y. Losses, `theta`, `offset`, `coefficients` and `norm2` are
@@ -93,13 +95,20 @@ pub struct Learner {
     threads: AtomicUsize,
     /// Has it warned about its health?
     pub(crate) warned: AtomicBool,
+    pub(crate) named: Named,
 }
 
 impl From<okl::Learner> for Learner {
     fn from(learner: okl::Learner) -> Self {
         let Config { loss, classes, .. } = learner.config();
         let reader = Reader { reads: loss.reads(), classes_given: classes.is_some() };
-        Learner { reader, shared: Shared::new(learner), threads: AtomicUsize::new(1), warned: AtomicBool::new(false) }
+        Learner {
+            reader,
+            shared: Shared::new(learner),
+            threads: AtomicUsize::new(1),
+            warned: AtomicBool::new(false),
+            named: Named::default(),
+        }
     }
 }
 
@@ -120,19 +129,29 @@ impl Learner {
     /// at most once in a learner's life: when its second class appears.
     fn warn_of_signs(&self, py: Python<'_>, signs: &Signs) -> PyResult<()> {
         let Some((rows, before, after)) = signs.turned.filter(|_| self.reader.reads == Reads::Sign) else { return Ok(()) };
-        let name = |m: &okl::Learner, class: usize| m.classes().get(class).map(ToString::to_string).unwrap_or_default();
-        let (before, after) = self.look(py, |m| (name(m, before), name(m, after)))?;
+        let names = self.classes(py)?.into_iter().map(|class| class.into_bound_py_any(py)).collect::<PyResult<Vec<_>>>()?;
+        let (before, after) = (&names[before], &names[after]);
+        let (before_name, after_name) = (before.repr()?, after.repr()?);
         health::warn_with(
             py,
             &format!(
                 "scores of the first {rows} rows of this call are positive for class {before}, later ones for class {after}; \
-                 give classes=[{before}, {after}] when the learner is created, or read the column positive of learn_report"
+                 give classes=[{before_name}, {after_name}] when the learner is created, or read the column positive of learn_report"
             ),
         )
     }
 
     fn look<T>(&self, py: Python<'_>, look: impl FnOnce(&okl::Learner) -> T) -> PyResult<T> {
         self.shared.look(py, look)
+    }
+
+    /// A class as it was named.
+    fn class(&self, label: &Label) -> Class {
+        match label {
+            Label::Int(number) if self.named.are_bools() => Class::Bool(*number != 0),
+            Label::Int(number) => Class::Int(*number),
+            Label::Text(text) => Class::Text(text.clone()),
+        }
     }
 
     /// One number as a float, several as an array.
@@ -151,8 +170,10 @@ impl Learner {
     #[new]
     #[pyo3(signature = (config=None, **settings))]
     fn new(config: Option<&Bound<'_, PyDict>>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let bools = settings::gives_bools(config, settings)?;
         let config = settings::config(config, settings)?;
-        Ok(okl::Learner::new(config).map_err(|e| refused(&e))?.into())
+        let learner = Learner::from(okl::Learner::new(config).map_err(|e| refused(&e))?);
+        Ok(Learner { named: Named::new(bools), ..learner })
     }
 
     /// Learns the rows in order and returns every row's score from before its update.
@@ -211,7 +232,7 @@ impl Learner {
         known: Object<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut signs = Signs::default();
-        let given = Given { y, weights, ids, known };
+        let given = Given { y, weights, ids, known, named: &self.named };
         let scores = call::learn(&self.shared, self.reader, X, &given, |step| signs.push(step))?;
         self.warn_once(X.py())?;
         self.warn_of_signs(X.py(), &signs)?;
@@ -251,7 +272,7 @@ impl Learner {
         known: Object<'_, 'py>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let (mut report, mut signs) = (Report::default(), Signs::default());
-        let given = Given { y, weights, ids, known };
+        let given = Given { y, weights, ids, known, named: &self.named };
         let scores = call::learn(&self.shared, self.reader, X, &given, |step| {
             report.push(step);
             signs.push(step);
@@ -404,15 +425,23 @@ impl Learner {
         }
     }
 
-    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-        Ok((this.get_type().getattr("from_bytes")?, (this.get().to_bytes(this.py())?,)))
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,), bool)> {
+        let made_from = (this.get().to_bytes(this.py())?,);
+        Ok((this.get_type().getattr("from_bytes")?, made_from, this.get().named.are_bools()))
+    }
+
+    /// Of a pickle: are the classes bools?
+    fn __setstate__(&self, bools: bool) {
+        if bools {
+            self.named.note(true);
+        }
     }
 
     fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
         let copy = Learner::from(self.shared.read(py, okl::Learner::clone)?);
         copy.threads.store(self.threads(), Ordering::Relaxed);
         copy.warned.store(self.warned.load(Ordering::Relaxed), Ordering::Relaxed);
-        Ok(copy)
+        Ok(Learner { named: Named::new(self.named.are_bools()), ..copy })
     }
 
     fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Self> {
@@ -426,26 +455,36 @@ impl Learner {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let (config, terms, examples) = self.look(py, |m| (m.config().clone(), m.terms(), m.examples()))?;
         let parts = settings::names(&config, ["loss", "kernel", "step", "budget"]);
-        Ok(format!("<okl.Learner {parts}: {terms} terms after {examples} examples>"))
+        let offset = match (self.reader.reads, config.offset) {
+            (Reads::Nothing, _) => "",
+            (_, true) => ", offset",
+            (_, false) => ", no offset",
+        };
+        Ok(format!("<okl.Learner {parts}{offset}: {terms} terms after {examples} examples>"))
     }
 
     /// The settings as a dict; once warmed up with the values that were found. ``Learner(m.config)`` builds the learner anew.
     #[getter]
     fn config<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        settings::dictionary(py, &self.look(py, |m| m.config().clone())?)
+        let config = settings::dictionary(py, &self.look(py, |m| m.config().clone())?)?;
+        if self.named.are_bools() {
+            settings::with_bools(&config)?;
+        }
+        Ok(config)
     }
 
-    /// The classes so far, in the order of the scores. Where two classes share one score, see `positive_class`.
+    /// The classes so far, in the order of the scores: ints or text, or bools where all labels have been bools. A model file has
+    /// bools as 0 and 1. Where two classes share one score, see `positive_class`.
     #[getter]
     fn classes(&self, py: Python<'_>) -> PyResult<Vec<Class>> {
-        self.look(py, |m| m.classes().iter().cloned().map(Class::from).collect())
+        self.look(py, |m| m.classes().iter().map(|class| self.class(class)).collect())
     }
 
     /// The class whose scores are positive, where two classes share one score: the second of the given ones, else the one that
     /// sorts last; a class that is alone. None for other losses, and where targets are the numbers -1 and +1.
     #[getter]
     fn positive_class(&self, py: Python<'_>) -> PyResult<Option<Class>> {
-        self.look(py, |m| m.positive().map(|class| Class::from(m.classes()[class].clone())))
+        self.look(py, |m| m.positive().map(|class| self.class(&m.classes()[class])))
     }
 
     /// The number of features; 0 before the first row.
@@ -509,22 +548,47 @@ impl Learner {
         self.look(py, okl::Learner::norm2)
     }
 
-    /// A bound on the norm of all that was dropped so far; with a `target_scale`, divided by the smallest factor: in the units of
-    /// the targets.
+    /// A bound on the distance, in the kernel's norm, between the function that predicts and the function that the same updates
+    /// would have made with nothing dropped. Where k(x, x) = 1, no score differs by more. 0: the function is exact.
+    ///
+    /// Terms that a full budget drops, merges or carries over count, and so does this: a bank (several settings side by side, see
+    /// `members`) stores a row as a new term only where the leading member needs one, and adds what the other members would
+    /// append to the term nearest to it. What that projection leaves out counts for those members, by their weights. So a bank
+    /// has a truncation error above 0 under ``budget="unlimited"`` too; a learner whose settings are all given has none there.
+    ///
+    /// With a `target_scale` it is divided by the smallest factor: it is in the units of the targets.
     #[getter]
     fn truncation_error(&self, py: Python<'_>) -> PyResult<f64> {
         self.look(py, okl::Learner::truncation_error)
     }
 
-    /// What was not used as it was given: counts of values clipped, steps not taken, ids taken over, members of a bank at rest.
+    /// What was not used as it was given: values clipped or rounded, steps not taken, ids taken over, members of a bank at rest.
     ///
     /// Returns
     /// -------
     /// dict
-    ///     `examples`, `skipped` (steps that would not have been finite), `ids_taken_over` (rows that had the id of a term with other
-    ///     features), `resting` (members of a bank), `watched` (examples since the scale was settled, where it has a limit), `clipped_rows` and `clipped_values` of these, `clipped_columns`: for each
-    ///     column with clipped values, the worst first, `column`, `values`, `share` and, of the last `recent` examples,
-    ///     `recent_share`; and `findings`: sentences that say what to do, none in good health.
+    ///     examples
+    ///         Rows learned.
+    ///     skipped
+    ///         Steps that were not taken, because they would have left numbers that are not finite.
+    ///     ids_taken_over
+    ///         Rows that had the id of a term with other features.
+    ///     resting
+    ///         Members of a bank that rest, because their last step would not have been finite.
+    ///     watched, clipped_rows, clipped_values
+    ///         Examples since the scale was settled, where the scale has a limit (8 deviations of the first `warmup` rows); how
+    ///         many of them have a value beyond the limit; how many values these are.
+    ///     clipped_columns
+    ///         For each column with clipped values, the worst first: `column`, `values`, `share`, and over the last `recent`
+    ///         examples `recent_share`.
+    ///     rounded_values, rounded_columns
+    ///         Features are stored in single precision (about 7 digits), after the scale is applied. A column loses digits in a
+    ///         window of 1,000 examples if its largest rounding error there exceeds a thousandth of its range (largest minus
+    ///         smallest value) there; every eighth example is looked at. For each such column, the worst first: `column`, `values`
+    ///         (examples of the windows in which it lost digits) and `recent_error` (largest rounding error over range, in the
+    ///         last 1,000 to 2,000 examples). A standardised column loses none. What a float32 array has lost before is not seen.
+    ///     findings
+    ///         Sentences that say what to do; none in good health. The first finding is also an `okl.HealthWarning`.
     ///
     /// Examples
     /// --------
@@ -600,10 +664,25 @@ impl Learner {
         Ok((shift.into_pyarray(py), factor.into_pyarray(py)))
     }
 
-    /// Bytes held for terms and coefficients.
+    /// Bytes held for what grows with the number of terms: centres, coefficients, their kernel values. The rest is bounded by
+    /// `bytes_beside_terms`.
     #[getter]
     fn bytes(&self, py: Python<'_>) -> PyResult<usize> {
         self.look(py, okl::Learner::bytes)
+    }
+
+    /// A bound on the bytes that do not depend on the number of terms: 256 kB, the rows of a block and of the warm-up, their
+    /// distances. What one call hands over (X, y, scores) is not in it.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import okl
+    /// >>> m = okl.Learner(loss="squared", kernel="gaussian:1", step="constant:0.1", lam=0.1, scale="none")
+    /// >>> m.bytes_beside_terms < 500_000
+    /// True
+    #[getter]
+    fn bytes_beside_terms(&self, py: Python<'_>) -> PyResult<usize> {
+        self.look(py, |m| m.config().bytes_beside_terms(m.features(), m.outputs()))
     }
 
     /// Are `gamma="auto"` or `scale="standard"` still provisional?
@@ -643,7 +722,7 @@ impl Learner {
         self.look(py, |m| m.regret_bound(norm, offset))
     }
 
-    /// Threads that share large matrix products; no bit depends on it. It can be set, and is not saved.
+    /// Number of threads for large matrix products. Results do not depend on it. It can be set, and is not saved.
     #[getter]
     fn threads(&self) -> usize {
         self.threads.load(Ordering::Relaxed)
@@ -666,15 +745,7 @@ fn within(name: &str, found: i64, least: i64, most: i64) -> PyResult<usize> {
 /// The name of a class as Python has it.
 #[derive(IntoPyObject)]
 enum Class {
+    Bool(bool),
     Int(i64),
     Text(String),
-}
-
-impl From<Label> for Class {
-    fn from(label: Label) -> Self {
-        match label {
-            Label::Int(number) => Class::Int(number),
-            Label::Text(text) => Class::Text(text),
-        }
-    }
 }

@@ -10,7 +10,7 @@ use pyo3::types::PyList;
 use crate::call::with_workspace;
 use crate::errors::refused;
 use crate::learner::Learner;
-use crate::targets::label;
+use crate::targets::{is_bool, label};
 
 /// Learns one row: a number for every feature, and a target; a loss that reads a sign takes it for the name of a class.
 #[pyfunction]
@@ -37,7 +37,13 @@ pub fn learn_row(
     };
     match (reader.reads, y) {
         (Reads::Nothing, _) | (_, None) => learn(Targets::None),
-        (Reads::Class | Reads::Sign, Some(y)) => learn(Targets::Labels(&[label(0, y)?.ok_or_else(|| reader.unreadable(0, y))?])),
+        (Reads::Class | Reads::Sign, Some(y)) => {
+            learn(Targets::Labels(&[label(0, y)?.ok_or_else(|| reader.unreadable(0, y))?]))?;
+            if !reader.classes_given {
+                learner.named.note(is_bool(y));
+            }
+            Ok(())
+        }
         (Reads::Number | Reads::Vector, Some(y)) => learn(Targets::Numbers(&[y.extract()?])),
     }
 }

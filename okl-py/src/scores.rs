@@ -63,6 +63,8 @@ pub struct Report {
 pub struct Signs {
     rows: usize,
     last: Option<usize>,
+    /// Has a row had a score that is not 0? A score of 0 has no sign.
+    scored: bool,
     /// The first row at which another class became the positive one, the class before and the class from there on.
     pub turned: Option<(usize, usize, usize)>,
 }
@@ -71,10 +73,12 @@ impl Signs {
     pub fn push(&mut self, step: &Step<'_>) {
         if let (Some(before), Some(now), None) = (self.last, step.positive, self.turned)
             && before != now
+            && self.scored
         {
             self.turned = Some((self.rows, before, now));
         }
         (self.rows, self.last) = (self.rows + 1, step.positive.or(self.last));
+        self.scored |= step.scores.iter().any(|score| *score != 0.0);
     }
 }
 

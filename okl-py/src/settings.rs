@@ -8,6 +8,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use serde_json::{Map, Number, Value, json};
 
 use crate::errors::refused;
+use crate::targets::is_bool;
 
 /// Kernels nest; so deep, nobody means it.
 const DEEPEST: usize = 32;
@@ -19,6 +20,26 @@ pub fn config(base: Option<&Bound<'_, PyDict>>, settings: Option<&Bound<'_, PyDi
         all.extend(object(table, 0)?);
     }
     Config::from_value(Value::Object(all)).map_err(|e| refused(&e))
+}
+
+/// Are the classes given, as bools?
+pub fn gives_bools(base: Option<&Bound<'_, PyDict>>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+    let mut given = None;
+    for table in base.into_iter().chain(settings) {
+        given = table.get_item("classes")?.filter(|classes| !classes.is_none()).or(given);
+    }
+    let Some(classes) = given else { return Ok(false) };
+    let names = classes.try_iter().and_then(Iterator::collect::<PyResult<Vec<_>>>).unwrap_or_default();
+    Ok(!names.is_empty() && names.iter().all(is_bool))
+}
+
+/// The same settings, with the classes 0 and 1 as bools.
+pub fn with_bools(config: &Bound<'_, PyAny>) -> PyResult<()> {
+    if let Ok(classes) = config.get_item("classes") {
+        let bools: Vec<bool> = classes.try_iter()?.map(|class| class?.is_truthy()).collect::<PyResult<_>>()?;
+        config.set_item("classes", bools)?;
+    }
+    Ok(())
 }
 
 fn object(table: &Bound<'_, PyDict>, depth: usize) -> PyResult<Map<String, Value>> {
@@ -115,6 +136,9 @@ pub fn members(config: &Config, members: &[(Member, f64)]) -> Value {
 
 /// How many terms fit into `memory`, a size as "64MB", for rows of so many features.
 ///
+/// The size is that of what grows with the number of terms. Beside it a learner holds a bounded number of bytes that does not
+/// depend on the number of terms: `Learner.bytes_beside_terms`, at most 2 MB for 20 features with the default settings.
+///
 /// Parameters
 /// ----------
 /// memory : str
@@ -122,7 +146,12 @@ pub fn members(config: &Config, members: &[(Member, f64)]) -> Value {
 /// features, outputs : int
 ///     Columns of X; scores per row.
 /// **settings
-///     As of `okl.Learner`: heads and averages take memory of their own.
+///     As of `okl.Learner`: every member of a bank and every average takes memory of its own.
+///
+/// Returns
+/// -------
+/// int
+///     For ``okl.Learner(terms=...)`` with the same settings.
 ///
 /// Examples
 /// --------

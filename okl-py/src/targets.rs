@@ -1,6 +1,8 @@
 //! Targets as they come from Python. What they mean is decided by the loss and their type, never by their values: a
 //! decision that looked at a block's values would depend on the cut.
 
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use numpy::{PyArrayDescrMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
 use okl::loss::Reads;
 use okl::{Label, Targets};
@@ -28,6 +30,11 @@ pub enum Read<'py> {
 }
 
 impl Read<'_> {
+    /// Do they name classes, and is there at least one?
+    pub fn names_classes(&self) -> bool {
+        matches!(self, Read::Labels(names) if !names.is_empty())
+    }
+
     pub fn targets(&self) -> Targets<'_> {
         match self {
             Read::None => Targets::None,
@@ -38,8 +45,45 @@ impl Read<'_> {
     }
 }
 
-/// Targets, and which rows have one where some are None.
-type Found<'py> = (Read<'py>, Option<Vec<bool>>);
+/// What was found in `y`.
+pub struct Found<'py> {
+    pub targets: Read<'py>,
+    /// Which rows have a target, where some are None.
+    pub present: Option<Vec<bool>>,
+    /// Are all of them bools that name classes?
+    pub bools: bool,
+}
+
+impl Found<'_> {
+    /// Of a loss that reads no target.
+    pub fn nothing() -> Self {
+        Found { targets: Read::None, present: None, bools: false }
+    }
+}
+
+/// Have all names of classes been bools? The engine has them as 0 and 1; Python shows them as False and True.
+#[derive(Default)]
+pub struct Named(AtomicU8);
+
+const NOTHING: u8 = 0;
+const BOOLS: u8 = 1;
+const OTHERS: u8 = 2;
+
+impl Named {
+    pub fn new(bools: bool) -> Self {
+        Named(AtomicU8::new(if bools { BOOLS } else { NOTHING }))
+    }
+
+    /// Some classes have been named.
+    pub fn note(&self, bools: bool) {
+        let next = if bools { BOOLS } else { OTHERS };
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| (now < next).then_some(next));
+    }
+
+    pub fn are_bools(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == BOOLS
+    }
+}
 
 impl Reader {
     /// Reads the targets of so many rows.
@@ -72,7 +116,8 @@ impl Reader {
             }
             _ => return Err(PyTypeError::new_err(format!("y has dtype {}, expected {}", y.dtype(), self.expected()))),
         };
-        Ok((found, None))
+        let bools = kind == b'b' && matches!(found, Read::Labels(_));
+        Ok(Found { targets: found, present: None, bools })
     }
 
     /// Are these targets names of classes? `apart` says that they cannot be taken for numbers.
@@ -100,6 +145,7 @@ impl Reader {
         let known = items.chunks(width).enumerate().map(known).collect::<PyResult<Vec<bool>>>()?;
         let first = items.iter().find(|v| !v.is_none());
         let labels = self.names_classes(first.is_some_and(apart));
+        let bools = labels && items.iter().filter(|v| !v.is_none()).all(is_bool);
         let row = |i: usize| i / width;
         let items = items.iter().enumerate().map(|(i, v)| (row(i), v));
         let found = if labels {
@@ -107,7 +153,7 @@ impl Reader {
         } else {
             Read::Numbers(items.map(|(row, v)| self.number(row, v)).collect::<PyResult<_>>()?)
         };
-        Ok((found, Some(known)))
+        Ok(Found { targets: found, present: Some(known), bools })
     }
 
     fn number(self, row: usize, value: &Bound<'_, PyAny>) -> PyResult<f64> {
@@ -157,8 +203,13 @@ fn known((row, targets): (usize, &[Bound<'_, PyAny>])) -> PyResult<bool> {
 
 /// Text and bools cannot be taken for numbers.
 fn apart(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyString>() || is_bool(value)
+}
+
+/// Python's or numpy's.
+pub fn is_bool(value: &Bound<'_, PyAny>) -> bool {
     let numpy_bool = || value.get_type().name().is_ok_and(|name| name == "bool" || name == "bool_");
-    value.is_instance_of::<PyString>() || value.is_instance_of::<PyBool>() || numpy_bool()
+    value.is_instance_of::<PyBool>() || numpy_bool()
 }
 
 /// The class that an object names; none if it can name none.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import typing
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 import okl
+from okl._settings import Settings
 
 GOOD = np.linspace(0.0, 1.0, 20).reshape(10, 2)
 Y = np.arange(10.0)
@@ -353,3 +355,47 @@ def test_more_rows_than_memory() -> None:
         trained().predict(X)
     with pytest.raises(MemoryError, match="no room"):
         okl.Learner(loss="novelty").learn(X)
+
+
+NUMBERS: dict[str, dict[str, Any]] = {
+    "lam": {}, "theta0": {"loss": "nu_hinge"}, "warmup": {}, "gamma": {},
+    "degree": {"kernel": "polynomial"}, "coef0": {"kernel": "polynomial"}, "alpha": {"kernel": "rational_quadratic"},
+    "margin": {"loss": "hinge"}, "nu": {"loss": "nu_hinge"}, "epsilon": {"loss": "epsilon"},
+    "sigma": {"loss": "huber"}, "q": {"loss": "quantile"}, "eta": {"step": "constant"}, "tau": {"step": "decay"},
+    "mu": {"step": "smd"}, "decay": {"step": "smd"}, "floor": {"step": "smd"}, "cap": {"step": "smd"},
+    "t0": {"step": "pegasos"}, "bound": {"step": "theorem1"}, "radius": {"step": "theorem1"},
+    "horizon": {"step": "theorem1"}, "terms": {"budget": "merge"}, "steps": {"budget": "age"},
+    "exponent": {"budget": "olok"}, "tolerance": {"budget": "weight"}, "error": {"budget": "certified"},
+    "rate": {"average": "exponential"}, "speed": {"loss": "nu_novelty", "threshold": "tracker"},
+    "power": {"regulariser": "power"},
+}  # fmt: skip
+WHOLE = ("warmup", "degree", "horizon", "terms", "steps")
+
+
+def test_the_settings_that_are_numbers_are_known() -> None:
+    """All that `Settings` types as a number; a new one has to join the test below."""
+    hints = typing.get_type_hints(Settings).items()
+    numbers = {key for key, type in hints if {int, float} & set(typing.get_args(type))}
+    assert numbers - {"budget"} == set(NUMBERS)
+
+
+@pytest.mark.parametrize("setting", NUMBERS)
+def test_a_number_of_another_kind_is_refused_in_plain_words(setting: str) -> None:
+    """A number that is negative, a fraction where it must be whole, text, a bool, a list, a dict."""
+    wrong: list[Any] = ["many", True, [{}], {"a": 1}, float("nan")]
+    wrong += [-1, 1.5, -2.5] if setting in WHOLE else [-1]
+    for value in wrong:
+        with pytest.raises(ValueError) as refused:
+            okl.Learner(**{**NUMBERS[setting], setting: value})
+        said = str(refused.value)
+        assert not re.search(r"usize|u64|u32|f64|invalid|variant|sequence|untagged", said), said
+        assert (setting if setting != "lam" else "lambda") in said or "needs horizon" in said, said
+
+
+def test_a_size_is_answered_with_what_takes_one() -> None:
+    for budget in ("merge:10MB", "10MB"):
+        with pytest.raises(ValueError, match=r'found "10MB"; how many terms fit .* okl.terms_within'):
+            okl.Learner(budget=budget)
+    with pytest.raises(ValueError, match="terms must be a whole number of at least 1, found -1"):
+        okl.Learner(budget="merge:-1")
+    assert okl.Learner(terms=2e3).config["budget"] == {"merge": {"terms": 2000}}

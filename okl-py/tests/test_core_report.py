@@ -85,3 +85,36 @@ def test_the_positive_class_is_told_for_every_row(rng: np.random.Generator) -> N
         assert given.learn_report(X, y)["positive"].tolist() == ["b"] * 6
         numbers = okl.Learner(loss="hinge", kernel="gaussian:1").learn_report(X, np.where(y == "a", -1, 1))
     assert numbers["positive"].tolist() == [None] * 6
+
+
+def test_signs_are_warned_of_where_a_score_has_one(rng: np.random.Generator) -> None:
+    """The first score is 0, which has no sign: nothing that was returned has changed its meaning."""
+    X = rng.normal(size=(6, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = okl.Learner(loss="hinge", kernel="gaussian:1").learn_report(X, list("ababab"))
+        assert report["scores"][0] == 0 and report["positive"].tolist() == list("abbbbb")
+        one_by_one = okl.Learner(loss="hinge", kernel="gaussian:1")
+        for x, y in zip(X, "aabab"):
+            one_by_one.learn(x[None], [y])
+    with pytest.warns(okl.HealthWarning, match=r"give classes=\[False, True\]"):
+        okl.Learner(loss="hinge", kernel="gaussian:1").learn(X, [False, False, True, True, False, True])
+
+
+def test_a_classifier_that_discovers_classes_does_not_warn_of_signs(rng: np.random.Generator) -> None:
+    pytest.importorskip("sklearn")
+    X = rng.normal(size=(40, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = okl.KernelClassifier().partial_fit(X, np.where(np.arange(40) < 20, "a", "b"))
+        okl.KernelClassifier().partial_fit(X[:20], ["a"] * 20).partial_fit(X[20:], ["b"] * 20)
+    assert model.classes_.tolist() == ["a", "b"]
+
+
+def test_the_alert_rate_is_the_share_of_alerts_reported(rng: np.random.Generator) -> None:
+    """Rows of the warm-up are learned again, and some are decided otherwise: what was reported counts."""
+    m = okl.Learner(loss="nu_novelty:0.05", warmup=64)
+    outside = [m.learn_report(part)["outside"] for part in np.split(rng.normal(size=(400, 2)), [10, 100])]
+    rate = m.alert_rate
+    assert rate is not None and rate.rate == np.concatenate(outside).mean()
+    assert abs(rate.rate - 0.05) <= rate.bound

@@ -166,7 +166,60 @@ def test_config_is_a_copy() -> None:
 def test_repr(circle: tuple[Any, Any]) -> None:
     m = okl.Learner(loss="hinge", kernel="gaussian:1", step="decay", budget="window:10")
     m.learn(*circle)
-    assert repr(m) == "<okl.Learner hinge, gaussian, decay, window: 10 terms after 400 examples>"
+    assert repr(m) == "<okl.Learner hinge, gaussian, decay, window, no offset: 10 terms after 400 examples>"
+
+
+def test_the_repr_says_whether_an_offset_is_learned() -> None:
+    said = [
+        repr(okl.Learner(loss=loss, offset=offset)) for loss, offset in [("squared", None), ("squared", True)]
+    ]
+    assert ", no offset:" in said[0] and ", offset:" in said[1]
+    assert "offset" not in repr(okl.Learner(loss="nu_novelty:0.1"))
+
+
+def test_digits_that_single_precision_loses_are_counted_and_warned_of(rng: np.random.Generator) -> None:
+    """Seconds since 1970: single precision has steps of 128 there, errors up to 64 in a range of 600."""
+    t = rng.uniform(0, 600, 2200)
+    X, y = np.c_[rng.normal(size=len(t)), 1.7e9 + t], np.sin(t / 30)
+    settings: dict[str, Any] = {
+        "loss": "squared", "step": "constant:0.1", "lam": 0.1, "scale": "none", "budget": "window:5"
+    }  # fmt: skip
+    raw = okl.Learner(kernel="gaussian:1e-3", anchor="none", **settings)
+    with pytest.warns(okl.HealthWarning, match="column 1: rounding to single precision") as caught:
+        raw.learn(X, y)
+    [column] = raw.health()["rounded_columns"]
+    assert (column["column"], column["values"], len(caught)) == (1, 2200, 1)
+    error = np.abs(X[:, 1] - X[:, 1].astype(np.float32).astype(np.float64))
+    windows = [slice(1000, 2000, 8), slice(2000, 2200, 8)]
+    expected = max(error[part].max() / np.ptp(X[part, 1]) for part in windows)
+    assert raw.health()["rounded_values"] == 2200 and column["recent_error"] == pytest.approx(expected)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        centred = okl.Learner(kernel="gaussian:1e-3", **settings)
+        centred.learn(X, y)
+        plain = okl.Learner(kernel="gaussian:1e-3", anchor="none", **settings)
+        plain.learn(np.c_[X[:, 0], t], y)
+    assert centred.health()["rounded_columns"] == plain.health()["rounded_columns"] == []
+
+
+def test_a_bank_says_why_it_has_a_truncation_error_without_a_budget(circle: tuple[Any, Any]) -> None:
+    """Members share terms, so updates of some are projected; a learner whose settings are given is exact."""
+    bank = okl.Learner(loss="hinge", gamma=1.0, budget="unlimited")
+    bank.learn(*circle)
+    plain = okl.Learner(loss="hinge", gamma=1.0, budget="unlimited", step="constant:0.1", lam=0.01)
+    plain.learn(*circle)
+    assert bank.truncation_error > 0 and plain.truncation_error == 0
+    said = okl.Learner.truncation_error.__doc__ or ""
+    assert "unlimited" in said and "members" in said
+
+
+def test_memory_beside_the_terms_is_stated(circle: tuple[Any, Any]) -> None:
+    m = okl.Learner(loss="hinge")
+    m.learn(*circle)
+    # 256 kB, the rows of a block (2 features, 1 output), kernel values among 32 rows, 32 terms held ahead.
+    rows, functions, widths = 256 * (16 * 2 + 8 + 32), len(m.members), 3
+    assert m.bytes_beside_terms == 262_144 + rows + 16_384 * widths + 4096 * functions
+    assert "bytes_beside_terms" in (okl.terms_within.__doc__ or "")
 
 
 def test_a_column_that_is_clipped_is_counted_and_warned_of_once(rng: np.random.Generator) -> None:

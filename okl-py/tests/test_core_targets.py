@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,25 @@ def test_the_class_that_sorts_last_is_positive(first: bool, X: np.ndarray) -> No
     assert named.classes == list(dict.fromkeys(names.tolist()))
     assert (named.positive_class, known.positive_class) == ("yes", None)
     assert named.predict(X).tobytes() == known.predict(X).tobytes()
+
+
+@pytest.mark.parametrize("loss", ["hinge", "max_margin"])
+def test_bools_are_shown_as_bools(loss: str, X: np.ndarray) -> None:
+    y = X[:, 0] > 0
+    y[:2] = [False, True]
+    for form in (y, y.tolist(), y.astype(object), pd.Series(y)):
+        m = learner(loss)
+        m.learn(X, form)
+        assert [type(name) for name in m.classes] == [bool, bool] and sorted(m.classes) == [False, True]
+        assert m.positive_class is (True if loss == "hinge" else None)
+    assert copy.copy(m).classes[0] is pickle.loads(pickle.dumps(m)).classes[0] is False
+    assert learner(loss, classes=[False, True]).config["classes"] == [False, True]
+    assert type(okl.Learner(learner(loss, classes=[False, True]).config).classes[1]) is bool
+    # A class that is no bool: all are what they are in files.
+    m = learner("max_margin")
+    m.learn(X[:2], y[:2])
+    m.learn(X[:1], [2])
+    assert [type(name) for name in m.classes] == [int, int, int] and m.classes == [0, 1, 2]
 
 
 @pytest.mark.parametrize("loss", CLASS_LOSSES)

@@ -1067,3 +1067,43 @@ fn truncation_is_stated_for_the_forgetron() {
     }
     assert!(l.truncation_error() > 0.0 && l.terms() == 30);
 }
+
+/// The rate is that of what was reported of every row when it came, also where a warm-up learned rows again and decided otherwise;
+/// the bound holds for it.
+#[test]
+fn the_alert_rate_is_the_one_that_was_reported() {
+    let mut differs = 0;
+    for (loss, seed) in [("nu_novelty:0.1", 1), ("nu_novelty:0.05", 2), ("nu_epsilon:0.2", 3), ("nu_hinge:0.2", 4)] {
+        let mut rng = Rng::new(seed);
+        let x: Vec<f32> = (0..1400).map(|_| rng.normal() as f32).collect();
+        let y: Vec<f64> = x
+            .chunks(2)
+            .map(|x| if loss.starts_with("nu_hinge") { f64::from(x[0]).signum() } else { f64::from(x[0] * x[1]) })
+            .collect();
+        let mut last = None;
+        for cut in [700, 1, 37] {
+            let mut learner = Learner::new(okl::Config::from_toml(&format!("loss = '{loss}'\nwarmup = 100")).unwrap()).unwrap();
+            let (mut outside, mut rows) = (0, 0);
+            for (x, y) in x.chunks(2 * cut).zip(y.chunks(cut)) {
+                let batch = okl::Batch::new(x, 2);
+                let batch = if loss.starts_with("nu_novelty") { batch } else { batch.numbers(y) };
+                learner
+                    .learn_with(&batch, |_, step| (outside, rows) = (outside + usize::from(step.outside.unwrap()), rows + 1))
+                    .unwrap();
+                if rows < 300 {
+                    learner = Learner::from_bytes(&learner.to_bytes()).unwrap();
+                }
+                let rate = learner.alert_rate().unwrap();
+                assert_eq!(rate.rate, outside as f64 / rows as f64, "{loss}, {rows} rows");
+                assert!((rate.rate - rate.nu).abs() <= rate.bound, "{rate:?}");
+            }
+            // What was learned in the warm-up, counted anew by a learner that has its settings from the start.
+            let mut again = Learner::new(learner.config().clone()).unwrap();
+            let batch = okl::Batch::new(&x, 2);
+            again.learn(&if loss.starts_with("nu_novelty") { batch } else { batch.numbers(&y) }).unwrap();
+            differs += usize::from(again.alert_rate().unwrap().rate != learner.alert_rate().unwrap().rate);
+            assert_eq!(last.get_or_insert(learner.to_bytes()), &learner.to_bytes());
+        }
+    }
+    assert!(differs > 0, "no case tells the two counts apart");
+}

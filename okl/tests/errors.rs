@@ -441,7 +441,7 @@ const UNREADABLE: &[(&str, &[&str])] = &[
     ("step = 'constant'\ntau = 3", &["tau", "constant", "eta"]),
     ("operator = [{ kernel = 'rbf', operator = [1.0] }]", &["kernel", "rbf"]),
     ("operator = 'identity'", &["operator"]),
-    ("implicit = 'yes'", &["implicit", "boolean"]),
+    ("implicit = 'yes'", &["implicit", "true or false"]),
     ("warmup = -1", &["warmup", "-1"]),
     ("lambda = nan", &["lambda", "finite"]),
     ("theta0 = inf\nloss = 'nu_hinge'", &["theta0", "finite"]),
@@ -767,4 +767,65 @@ fn targets_of_a_novelty_loss_are_counted_and_not_read() {
     assert_eq!(scores, without.learn(&Batch::new(&x, 2)).unwrap());
     assert_eq!(learner.to_bytes(), without.to_bytes());
     assert!(learner.classes().is_empty());
+}
+
+/// Of every setting and parameter that is a number, a list, a word or a switch: a value of another kind is refused by the name of
+/// the setting, with what was found and without words of the reader of JSON.
+#[test]
+fn values_of_another_kind_are_refused_in_plain_words() {
+    let inside = |part: &str, value: &Value| {
+        let (group, rest) = part.split_once('.').unwrap_or((part, ""));
+        match rest.split_once('.') {
+            Some((name, key)) => json!({ group: { name: { key: value } } }),
+            None => json!({ group: value }),
+        }
+    };
+    let whole = ["budget.merge.terms", "budget.window.terms", "budget.age.steps", "kernel.polynomial.degree", "warmup"];
+    let whole = whole.into_iter().chain(["step.theorem1.horizon", "step.linear.horizon", "budget.transfer.terms"]);
+    let numbers = "kernel.polynomial.coef0 kernel.rational_quadratic.alpha kernel.scaled.weight kernel.gaussian.gamma loss.hinge.margin \
+                   loss.nu_hinge.nu loss.epsilon.epsilon loss.huber.sigma loss.quantile.q step.constant.eta step.decay.tau step.smd.mu \
+                   step.smd.decay step.smd.floor step.smd.cap step.pegasos.t0 step.theorem1.bound step.theorem1.radius \
+                   budget.olok.exponent budget.weight.tolerance budget.certified.error average.exponential.rate threshold.tracker.speed \
+                   regulariser.power.power scale.fixed.limit lambda theta0";
+    let others = "scale.fixed.shift scale.fixed.factor target_scale.fixed.shift target_scale loss.nu_huber.sigma_rule step.smd.preset \
+                  anchor shrink offset implicit allow_overshoot classes operator";
+    let (text, truth) = (json!("many"), json!(true));
+    let (list, table) = (json!([{ "a": [] }, 3]), json!({ "a": 1 }));
+    let mut cases = Vec::new();
+    for part in whole {
+        cases.extend([&json!(-1), &json!(1.5), &json!(-1e30), &text, &truth, &list, &table].map(|v| (part, v.clone())));
+    }
+    for part in numbers.split_whitespace() {
+        cases.extend([&text, &truth, &list, &table].map(|v| (part, v.clone())));
+    }
+    for part in others.split_whitespace() {
+        cases.extend([&json!(-1), &json!(1.5), &list, &table].map(|v| (part, v.clone())));
+    }
+    for (part, value) in cases {
+        let said = Config::from_value(inside(part, &value)).expect_err(part).to_string();
+        let key = part.rsplit('.').next().unwrap();
+        let plain = !["usize", "u64", "u32", "f64", "invalid", "untagged", "variant", "sequence", "integer `"]
+            .iter()
+            .any(|w| said.contains(w));
+        assert!(
+            plain && said.contains(key) && (said.contains("must be") || said.contains("expected")),
+            "{part} = {value}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_size_is_no_number_of_terms() {
+    for (budget, found) in [("merge:10MB", "\"10MB\""), ("64MB", "\"64MB\"")] {
+        says(
+            &Config::from_toml(&format!("budget = '{budget}'")).unwrap_err(),
+            &["budget", found, "--memory", "okl.terms_within"],
+        );
+    }
+    says(&Config::from_toml("budget = -1").unwrap_err(), &["budget", "a whole number of terms", "-1"]);
+    says(&Config::from_toml("terms = 0.5").unwrap_err(), &["terms", "whole number", "0.5"]);
+    let terms = |toml: &str| Config::from_toml(toml).unwrap().budget();
+    assert_eq!(terms("budget = 'merge:1e3'"), BudgetRule::Merge { terms: 1000 });
+    assert_eq!(terms("budget = 'window'\nterms = 2e2"), BudgetRule::Window { terms: 200 });
+    assert_eq!(terms("budget = 1e3"), terms("budget = 1000"));
 }

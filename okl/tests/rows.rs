@@ -127,6 +127,33 @@ fn clipped_values_are_counted_and_said() {
     assert_eq!((free.watched, free.findings(|c| c.to_string()).len()), (0, 0));
 }
 
+/// Single precision has steps of 128 at 1.7e9, so that times in seconds lose digits unless they are centred first.
+#[test]
+fn digits_that_single_precision_loses_are_counted_and_said() {
+    let x: Vec<f64> = (0..2600).flat_map(|i| [f64::from(i) / 2600.0, 1.7e9 + f64::from(i * 7919 % 601)]).collect();
+    let y: Vec<f64> = x.chunks(2).map(|x| x[0].sin()).collect();
+    let learn = |settings: &str, cut: usize| {
+        let settings = format!("loss = 'squared'\nstep = 'constant:0.1'\nlambda = 0.1\nscale = 'none'\n{settings}");
+        let mut learner = Learner::new(Config::from_toml(&settings).unwrap()).unwrap();
+        for (x, y) in x.chunks(2 * cut).zip(y.chunks(cut)) {
+            learner.learn(&Batch::of_f64(x, 2).numbers(y)).unwrap();
+            learner = Learner::from_bytes(&learner.to_bytes()).unwrap();
+        }
+        learner.health()
+    };
+    let raw = "kernel = 'gaussian:1e-9'\nanchor = 'none'\nbudget = 'window:5'";
+    let health = learn(raw, 700);
+    let [column] = health.rounded_columns[..] else { panic!("{health:?}") };
+    assert_eq!((column.column, column.values, health.rounded_values), (1, 2600, 2600));
+    assert!((column.recent_error - 64.0 / 600.0).abs() < 0.005, "{column:?}");
+    let said = health.findings(|column| format!("x{column}"));
+    assert!(said.len() == 1 && said[0].starts_with("column x1: rounding to single precision"), "{said:?}");
+    assert!(said[0].contains("up to 11 % of the column's range"), "{said:?}");
+    assert_eq!(learn(raw, 41), health);
+    // Rows are centred on the first of them in double precision: nothing is lost.
+    assert_eq!(learn("kernel = 'gaussian:1e-9'\nbudget = 'window:5'", 2600).rounded_columns, []);
+}
+
 #[test]
 fn ordinary_data_give_no_cause_to_speak() {
     // A heavy tail (a lognormal), a column that is mostly zero, and a slow trend over five times its first range.

@@ -57,7 +57,8 @@ pub struct Settings {
     /// As many terms as fit into so much memory, in place of their number: 64MB, 1.5GiB
     ///
     /// Counted per term: 4 bytes per feature, 8 per output and function (of each head: f, the trace of smd, the average), 128 per kernel
-    /// (the workspace of 32 rows), 24, and 8 to 36 for the budget. Rows in flight and the warm-up come on top.
+    /// (the workspace of 32 rows), 24, and 8 to 36 for the budget. Rows in work and the warm-up come on top:
+    /// a bounded number of bytes that does not depend on the number of terms (a megabyte or two for 20 columns) and is stated when learning begins.
     #[arg(long, value_name = "SIZE", value_parser = okl::config::sizing::bytes, conflicts_with = "terms", help_heading = "Learner")]
     pub memory: Option<usize>,
     /// The weight of the regulariser, or auto

@@ -73,10 +73,10 @@ pub(super) fn truncation(report: &Report<'_>) -> Option<Chart> {
     let latest = report.history.latest().filter(useful)?;
     let lines = vec![
         line("norm |f|", "c", series(report.history, |p| Some(p.norm))),
-        line("bound on what was dropped", "a", series(report.history, |p| Some(p.truncation))),
+        line("bound on what was left out", "a", series(report.history, |p| Some(p.truncation))),
     ];
     let caption = format!(
-        "The terms that the budget ({}) has dropped or merged so far have a norm of at most {}, {} of |f|. Where k(x, x) = 1, no score differs by more from that of the same updates with nothing dropped.",
+        "What is not in the model has a norm of at most {1}, {2} of |f|: terms that the budget ({0}) has dropped or merged, and parts of updates of settings that learn side by side and share their terms. Where k(x, x) = 1, no score differs by more from that of the same updates with nothing left out.",
         escape(&report.part("budget").unwrap_or_default()),
         text::figure(latest.truncation),
         text::percent(latest.truncation / latest.norm)
@@ -84,5 +84,5 @@ pub(super) fn truncation(report: &Report<'_>) -> Option<Chart> {
     let positive: Vec<f64> = heights(&lines).filter(|v| *v > 0.0).collect();
     let y = Axis::fitting(positive.iter().copied(), Unit::Plain);
     let measures = "bound on |f without a budget − f|";
-    Some(Chart { caption, ..Chart::new("What the budget has cost", measures, examples_axis(report.history), y, lines) })
+    Some(Chart { caption, ..Chart::new("What was left out", measures, examples_axis(report.history), y, lines) })
 }

@@ -32,10 +32,10 @@ class Settings(TypedDict, total=False):
     kernel: Kernel | Described | None
     loss: Loss | Described | None
     step: Step | Described | None
-    budget: Budget | Described | None
+    budget: Budget | int | Described | None
     lam: float | Literal["auto"] | None
     offset: bool | None
-    classes: Sequence[int] | Sequence[str] | npt.NDArray[Any] | None
+    classes: Sequence[bool] | Sequence[int] | Sequence[str] | npt.NDArray[Any] | None
     operator: npt.ArrayLike | Sequence[Mapping[str, Any]] | None
     average: Literal["auto", "none", "uniform", "exponential"] | Described | None
     scale: Literal["auto", "none", "standard"] | Described | None

@@ -145,6 +145,10 @@ pub struct Rate {
     pub(crate) variation: f64,
     pub(crate) last_inverse: f64,
     pub(crate) projected: f64,
+    /// What `examples` and `outside` have to be raised by, to count what was reported of every row when it came: a warm-up learns
+    /// its rows again, and can decide otherwise then.
+    pub(crate) more_examples: f64,
+    pub(crate) more_outside: f64,
 }
 
 impl Rate {
@@ -165,10 +169,29 @@ impl Rate {
         self.projected = (self.projected + missed).min(f64::MAX);
     }
 
-    /// The certificate, after the first example.
+    /// What was reported: the weight of all examples, and of those outside.
+    fn reported(&self) -> [f64; 2] {
+        [self.examples + self.more_examples, self.outside + self.more_outside]
+    }
+
+    /// The rows that `before` has counted have been learned again: what was reported of them stays.
+    pub(crate) fn keep_reported(&mut self, before: &Rate) {
+        let [examples, outside] = before.reported();
+        (self.more_examples, self.more_outside) = (examples - self.examples, outside - self.outside);
+    }
+
+    /// The rows that `before` has counted have been learned again in the same way.
+    pub(crate) fn keep_more(&mut self, before: &Rate) {
+        (self.more_examples, self.more_outside) = (before.more_examples, before.more_outside);
+    }
+
+    /// The certificate, after the first example. It holds for what was learned; where something else was reported, the difference
+    /// is added.
     pub fn certificate(&self, nu: f64) -> Option<AlertRate> {
-        let bound = ((self.largest - self.least) * self.variation + self.projected).min(f64::MAX) / self.examples;
-        (self.examples > 0.0).then(|| AlertRate { nu, rate: self.outside / self.examples, bound })
+        let [examples, outside] = self.reported();
+        let otherwise = self.more_examples.abs() + self.more_outside.abs();
+        let bound = ((self.largest - self.least) * self.variation + self.projected + otherwise).min(f64::MAX) / examples;
+        (examples > 0.0).then(|| AlertRate { nu, rate: outside / examples, bound })
     }
 }
 
@@ -183,7 +206,7 @@ mod tests {
             let mut rate = Rate::new(0.5);
             rate.step(1.0, true, 0.1, 0.4, 0.0);
             (0..3).for_each(|_| rate.step(1.0, false, eta, 0.4, 0.0));
-            let Rate { examples, outside, least, largest, variation, last_inverse, projected } = rate;
+            let Rate { examples, outside, least, largest, variation, last_inverse, projected, .. } = rate;
             assert!(
                 [examples, outside, least, largest, variation, last_inverse, projected].iter().all(|v| v.is_finite()),
                 "{rate:?}"

@@ -22,6 +22,7 @@
 
 mod check;
 mod kernel_rule;
+mod kinds;
 mod parse;
 mod portfolio;
 pub mod sizing;
@@ -155,6 +156,7 @@ impl Config {
     pub fn from_value(value: serde_json::Value) -> Result<Config> {
         let mut canonical = parse::expand(value)?;
         let terms = parse::take_terms(&mut canonical)?;
+        kinds::check(&mut canonical)?;
         let config: Config = serde_json::from_value(canonical.clone()).map_err(|e| {
             // serde does not say which setting it is: the one that cannot be read alone.
             let alone = |(key, value): &(&String, &serde_json::Value)| {

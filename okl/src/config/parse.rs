@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::config::DEFAULT_TERMS;
+use crate::config::{DEFAULT_TERMS, kinds};
 use crate::error::{Error, Result};
 
 /// A setting whose value is one of several names, each with parameters.
@@ -85,6 +85,9 @@ const GROUPS: [Group; 8] = [
     Group { key: "regulariser", names: &[("square", &[]), ("norm", &[]), ("power", &["power"])] },
 ];
 
+/// The settings whose value is a name with parameters.
+pub(crate) const PARTS: [&str; 8] = ["kernel", "loss", "step", "budget", "average", "threshold", "scale", "regulariser"];
+
 /// Names that stand alone in the canonical form, without a table of parameters.
 const BARE: [&str; 8] = ["auto", "none", "uniform", "norma", "standard", "square", "norm", "tracker"];
 
@@ -153,7 +156,7 @@ impl Group {
             }
             Value::String(text) => self.parse(&text)?,
             Value::Object(table) => self.unwrap(table)?,
-            other => return Err(Error::config(self.key, format!("expected a name or a table, found {other}"))),
+            other => return Err(Error::config(self.key, format!("expected {}, found {other}", self.expected()))),
         };
         let known = self.parameters(&name)?;
         if let Value::Object(inner) = &mut inner {
@@ -173,9 +176,17 @@ impl Group {
         Ok(Value::String(name))
     }
 
+    fn expected(&self) -> &'static str {
+        if self.key == "budget" { "a whole number of terms, a name or a table" } else { "a name or a table" }
+    }
+
     fn parameters(&self, name: &str) -> Result<&'static [&'static str]> {
         if self.key == "budget" && name == DEFAULT {
             return Ok(&["terms"]);
+        }
+        if self.key == "budget" && name.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+            let hint = kinds::size_hint("terms", &name.into());
+            return Err(Error::config(self.key, format!("expected {}, found {name:?}{hint}", self.expected())));
         }
         let found = self.names.iter().find(|(n, _)| *n == name);
         found.map(|(_, keys)| *keys).ok_or_else(|| {
@@ -288,13 +299,13 @@ pub(crate) fn take_terms(canonical: &mut Value) -> Result<Option<usize>> {
     let terms = terms.unwrap_or(DEFAULT_TERMS.into());
     match whole(&terms).and_then(|terms| usize::try_from(terms).ok()) {
         Some(terms) => Ok(Some(terms)),
-        None => Err(Error::config("terms", format!("expected a whole number, found {terms}"))),
+        None => Err(Error::config("terms", format!("must be a whole number of at least 1, found {terms}"))),
     }
 }
 
 /// A whole number, also as text.
 fn whole(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+    kinds::whole(value).or_else(|| value.as_str()?.parse().ok())
 }
 
 /// What to say of a parameter that a part needs and does not have: an example that works.

@@ -12,6 +12,7 @@ use crate::learner::Learner;
 use crate::learner::check::{CheckBuffers, Identity};
 use crate::learner::classes::Classes;
 use crate::learner::health::Clipped;
+use crate::learner::rounding::Rounding;
 use crate::learner::rows::FramedRows;
 use crate::learner::scaling::Frame;
 use crate::learner::warmup::WarmUp;
@@ -68,6 +69,7 @@ impl Learner {
             outputs_known,
             position: Vec::new(),
             clipped: Clipped::default(),
+            rounding: Rounding::default(),
             threads: 1,
             pool: None,
             identity: Identity::default(),

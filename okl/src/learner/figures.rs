@@ -50,7 +50,7 @@ impl Learner {
         self.engine.skipped
     }
 
-    /// What was not used as it was given: values clipped, steps not taken, members of a bank at rest.
+    /// What was not used as it was given: values clipped, digits lost, steps not taken, members of a bank at rest.
     pub fn health(&self) -> Health {
         Health::of(self)
     }

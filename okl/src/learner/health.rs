@@ -1,13 +1,16 @@
-//! What a learner did not use as it was given: values that were clipped, steps that were not taken, members of a bank that rest.
+//! What a learner did not use as it was given: values that were clipped or lost digits, steps that were not taken, members of a
+//! bank that rest.
 //!
 //! A value is clipped if it lies at or beyond the limit of the frame (`scale = standard`: 8 deviations of the first rows). Values are
 //! counted per column, over the examples that are learned once the frame is settled, and over the last 1,000 to 2,000 of them:
 //! a window of 1,000 examples ends at counts of examples, so that the counts are a function of the stream alone (law 1).
+//! When a column loses digits in single precision is defined in [`super::rounding`].
 
+use super::rounding::LARGE;
 use crate::learner::Learner;
 
 /// Examples per window.
-const WINDOW: u64 = 1000;
+pub(crate) const WINDOW: u64 = 1000;
 
 /// From this share of a column's last values on, [`Health::findings`] speaks of it. In ordinary data with heavy tails (a lognormal
 /// of unit variance, Student's t with three degrees of freedom) fewer than 0.2 % lie beyond eight deviations.
@@ -100,6 +103,23 @@ pub struct Health {
     pub clipped_columns: Vec<ClippedColumn>,
     /// The examples that the frame was found from.
     pub warmup: usize,
+    /// The values of the columns below, over the windows of 1,000 examples in which these columns lost digits.
+    pub rounded_values: u64,
+    /// The columns that lost digits in single precision, the worst first: the largest rounding error in a window of 1,000
+    /// examples exceeded a thousandth of the column's range there.
+    pub rounded_columns: Vec<RoundedColumn>,
+}
+
+/// A column that lost digits in single precision.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RoundedColumn {
+    /// Which, from 0.
+    pub column: usize,
+    /// The examples of the windows in which it lost digits.
+    pub values: u64,
+    /// The largest rounding error as a share of the column's range, in the last 1,000 to 2,000 examples.
+    pub recent_error: f64,
 }
 
 /// A column with clipped values.
@@ -131,6 +151,10 @@ impl Health {
         };
         let mut columns: Vec<_> = clipped.columns.iter().enumerate().map(column).filter(|c| c.values > 0).collect();
         columns.sort_by(|a, b| b.recent_share.total_cmp(&a.recent_share).then(b.values.cmp(&a.values)));
+        let rounded = learner.rounding.columns(FEWEST).enumerate();
+        let rounded = rounded.map(|(column, (values, recent_error))| RoundedColumn { column, values, recent_error });
+        let mut rounded: Vec<_> = rounded.filter(|c| c.values > 0).collect();
+        rounded.sort_by(|a, b| b.recent_error.total_cmp(&a.recent_error).then(b.values.cmp(&a.values)));
         Health {
             examples: learner.examples(),
             skipped: learner.skipped(),
@@ -142,22 +166,22 @@ impl Health {
             limit: learner.limit(),
             clipped_columns: columns,
             warmup: learner.config.warmup,
+            rounded_values: rounded.iter().map(|c| c.values).sum(),
+            rounded_columns: rounded,
         }
     }
 
     /// What somebody should know, with what to do, a sentence each; none for a learner in good health. `name` is a column's.
     ///
     /// Clipping is reported where at least 5 % of a column's last 1,000 to 2,000 values were clipped; over 100 to 999 values, where
-    /// the share is above 5 % by three standard errors. Steps that were not taken and ids that were taken over are always reported.
+    /// the share is above 5 % by three standard errors. Digits that a column loses in single precision are reported while it loses
+    /// them. Steps that were not taken and ids that were taken over are always reported.
     pub fn findings(&self, name: impl Fn(usize) -> String) -> Vec<String> {
         let mut found = Vec::new();
         let speaks = |c: &&ClippedColumn| c.recent >= FEWEST && c.recent_share >= SHARE + doubt(c.recent);
         let columns: Vec<_> = self.clipped_columns.iter().filter(speaks).collect();
         if let (Some(worst), Some(limit)) = (columns.first(), self.limit) {
-            let others = match columns.len() {
-                1 => String::new(),
-                n => format!(" ({} further columns likewise)", n - 1),
-            };
+            let others = others(columns.len());
             found.push(format!(
                 "column {}: {:.0} % of the last {} values were clipped at {limit} standard deviations of the first {} examples{others}; \
                  those examples fix the column's unit, so that another unit changes nothing: set scale to none and give the kernel \
@@ -166,6 +190,17 @@ impl Health {
                 100.0 * worst.recent_share,
                 worst.recent,
                 self.warmup,
+            ));
+        }
+        let losing: Vec<_> = self.rounded_columns.iter().filter(|c| c.recent_error > LARGE).collect();
+        if let Some(worst) = losing.first() {
+            found.push(format!(
+                "column {}: rounding to single precision (about 7 digits) changes values by up to {} % of the column's range in the last \
+                 examples{}, because the column varies little around a large value; set scale to standard, or subtract a constant \
+                 from the column",
+                name(worst.column),
+                two_digits(100.0 * worst.recent_error),
+                others(losing.len()),
             ));
         }
         if self.skipped > 0 {
@@ -183,6 +218,20 @@ impl Health {
         }
         found
     }
+}
+
+/// Of a finding that names the worst of `count` columns.
+fn others(count: usize) -> String {
+    match count {
+        1 => String::new(),
+        n => format!(" ({} further columns likewise)", n - 1),
+    }
+}
+
+/// A positive number with two digits.
+fn two_digits(value: f64) -> String {
+    let decimals = if value < 9.95 { 1 - value.log10().floor().max(-3.0) as i32 } else { 0 };
+    format!("{value:.*}", decimals.max(0) as usize)
 }
 
 #[cfg(test)]

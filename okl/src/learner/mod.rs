@@ -16,6 +16,7 @@ mod members;
 mod newer;
 mod predict;
 mod publish;
+mod rounding;
 mod rows;
 pub(crate) mod scalars;
 pub(crate) mod scaling;
@@ -37,6 +38,7 @@ use crate::learner::check::{CheckBuffers, Identity, TargetNumbers};
 use crate::learner::classes::Classes;
 use crate::learner::health::Clipped;
 pub use crate::learner::predict::Scores;
+use crate::learner::rounding::Rounding;
 use crate::learner::rows::{FramedRows, RowBlock};
 use crate::learner::scaling::Frame;
 use crate::learner::warmup::WarmUp;
@@ -67,6 +69,7 @@ pub struct Learner {
     pub(crate) outputs_known: bool,
     pub(crate) position: Vec<u8>,
     pub(crate) clipped: Clipped,
+    pub(crate) rounding: Rounding,
     threads: usize,
     pool: Option<Pool>,
     identity: Identity,
@@ -264,6 +267,7 @@ impl Learner {
             each(row, &Step { scores, positive: part.targets.positive_at(row, classes).or(alone), ..*step });
         });
         self.count_clipped(part);
+        self.count_rounding(part);
     }
 
     /// Counts what the frame clipped in the examples of a part that was learned, once the frame is settled.
@@ -271,6 +275,22 @@ impl Learner {
         let Some(limit) = self.frame.limit.filter(|_| self.warm.is_none()) else { return };
         let rows = self.rows.numbers().chunks_exact(self.features).zip(part.known()).filter(|(_, known)| **known);
         rows.for_each(|(row, _)| self.clipped.count(row, limit as f32));
+    }
+
+    /// Looks for digits that the rows of a part lost, once the frame is settled.
+    fn count_rounding(&mut self, part: &Part<'_>) {
+        if self.frame.limit.is_some() || self.warm.is_some() {
+            return;
+        }
+        let row = &mut self.rows.unrounded;
+        for i in (0..part.rows.len()).filter(|&i| part.known()[i]) {
+            if self.rounding.count() {
+                row.clear();
+                part.x.row(i).append_to(row);
+                self.frame.place(row);
+                self.rounding.look(row);
+            }
+        }
     }
 
     /// More features from now on; every row so far is taken to have been zero there.
@@ -297,6 +317,7 @@ impl Learner {
         if self.clipped.examples > 0 {
             self.clipped.columns.resize(features, [0; 3]);
         }
+        self.rounding.widen(features);
         self.features = features;
     }
 

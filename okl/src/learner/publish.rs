@@ -46,6 +46,7 @@ impl Learner {
             outputs_known: self.outputs_known,
             position: self.position.clone(),
             clipped: self.clipped.clone(),
+            rounding: self.rounding.clone(),
             threads: 1,
             pool: None,
             identity: Default::default(),

@@ -137,6 +137,8 @@ impl KeptRows {
 /// Rows in their frame, with squared norms.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FramedRows {
+    /// One row in its frame, before it is rounded; see [`super::rounding`].
+    pub unrounded: Vec<f64>,
     x: Vec<f32>,
     squares: Vec<f32>,
 }

@@ -191,6 +191,9 @@ pub(crate) const HEAD: &[Scalar<Head<AnyStep>>] = &[
     tracked!("tracker.largest_beyond", any, Absent::Is(0.0), largest_beyond),
     // Files without it have it from their terms.
     scalar!("mass", |_, v| v >= 0.0 || v == NO_MASS, Absent::Is(NO_MASS), |h| h.norms.mass),
+    // Files without them count rows of a warm-up as they were learned last.
+    scalar!("rate.more_examples", any, Absent::Is(0.0), |h| h.rate.more_examples),
+    scalar!("rate.more_outside", any, Absent::Is(0.0), |h| h.rate.more_outside),
     // A number that no version of okl has, in the crate's own tests only (`newer.rs`).
     #[cfg(test)]
     Scalar { name: "not_yet", get: |_| 2.0, set: |_, _| {}, check: any, absent: Absent::Is(2.0) },

@@ -112,6 +112,12 @@ impl Frame {
         }
     }
 
+    /// Puts one row into the frame, without rounding or limit.
+    pub fn place(&self, row: &mut [f64]) {
+        let units = self.shift.iter().zip(&self.factor);
+        row.iter_mut().zip(units).for_each(|(u, (m, f))| *u = (*u - m) * f);
+    }
+
     /// A row of the frame in the units of the data.
     pub fn undo<'a>(&'a self, row: &'a [f32]) -> impl Iterator<Item = f64> + 'a {
         let unit = |j: usize| (self.shift.get(j).copied().unwrap_or(0.0), self.factor.get(j).copied().unwrap_or(1.0));

@@ -5,6 +5,7 @@
 
 use crate::basis::Space;
 use crate::basis::terms::NO_ID;
+use crate::certificate::Rate;
 use crate::config::{Anchor, Config, KernelRule, Scale};
 use crate::engine::Labels;
 use crate::learner::build::build_engine;
@@ -52,7 +53,9 @@ impl Learner {
     fn relearn(&mut self) {
         let Some(warm) = self.warm.take() else { return };
         let count = warm.weights.len();
+        let reported: Vec<Rate> = self.engine.heads.iter().map(|head| head.rate).collect();
         let config = self.replay(&warm, count);
+        self.engine.heads.iter_mut().zip(&reported).for_each(|(head, before)| head.rate.keep_reported(before));
         match count >= self.config.warmup {
             true => self.config = config,
             false => self.warm = Some(warm),
@@ -65,7 +68,9 @@ impl Learner {
         let Some(warm) = self.warm.take() else { return };
         let count = warm.weights.len();
         if count > 0 {
+            let reported: Vec<Rate> = self.engine.heads.iter().map(|head| head.rate).collect();
             self.replay(&warm, 1 << count.ilog2());
+            self.engine.heads.iter_mut().zip(&reported).for_each(|(head, before)| head.rate.keep_more(before));
         }
         self.warm = Some(warm);
     }

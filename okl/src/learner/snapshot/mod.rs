@@ -16,6 +16,7 @@
 //! | `budget`, `frame` | f64 | the budget's state, by name; shift and factor |
 //! | `warm.x`, `warm.y`, `warm.weights`, `warm.ids` | f64 (f32 in older files), f64, f64, u64 | the examples of a warm-up under way |
 //! | `clipped` | u64 | if there is a limit: examples looked at, those with a clipped value, and per column: overall, last window, present window |
+//! | `rounding` | f64 | if there is no limit: examples looked at, and per column: examples that lost digits, the last window's largest rounding error over range, and of the present window the smallest value, the largest, the largest rounding error |
 //! | `position` | u8 | for whoever replays the stream |
 //!
 //! Later versions read every file of earlier ones. A setting that a file lacks means what okl did before the setting

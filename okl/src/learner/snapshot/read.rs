@@ -18,6 +18,7 @@ use crate::gram::{self, Matrix};
 use crate::learner::Learner;
 use crate::learner::batch::LARGEST;
 use crate::learner::health::Clipped;
+use crate::learner::rounding::Rounding;
 use crate::learner::rows::KeptRows;
 use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, HEAD, HEAD_OF_FORMAT, NO_MASS};
 use crate::learner::scaling::Frame;
@@ -104,6 +105,7 @@ impl Learner {
         file.restore_warmup(&mut learner)?;
         learner.position = file.bytes("position", Dtype::U8)?.to_vec();
         file.restore_clipped(&mut learner)?;
+        file.restore_rounding(&mut learner)?;
         file.check_all_read()?;
         Ok(learner)
     }
@@ -351,6 +353,16 @@ impl<'a> File<'a> {
         }
         let clipped = Clipped::restored(&self.u64s("clipped")?, learner.features);
         learner.clipped = clipped.ok_or_else(|| Error::snapshot("the counts of clipped values are not possible"))?;
+        Ok(())
+    }
+
+    /// Older files have no such numbers: they begin at zero.
+    fn restore_rounding(&self, learner: &mut Learner) -> Result<()> {
+        if self.tensors.tensor("rounding").is_err() {
+            return Ok(());
+        }
+        let rounding = Rounding::restored(&self.f64s("rounding")?, learner.features);
+        learner.rounding = rounding.ok_or_else(|| Error::snapshot("the counts of lost digits are not possible"))?;
         Ok(())
     }
 

@@ -1,0 +1,169 @@
+//! Digits that features lose when they are stored in single precision, which keeps about seven digits.
+//!
+//! The value u of a feature in its frame (double precision) is stored as f32(u). Where a column varies little around a large
+//! value, the rounding error |u - f32(u)| is large against the variation. Rule: a column loses digits in a window of 1,000
+//! examples if its largest rounding error in the window exceeds [`LARGE`] of its range (largest minus smallest value) in the
+//! window. A range below [`CONSTANT`] of the column's size is itself a rounding error: such a column is constant.
+//!
+//! Every eighth example is looked at, which is enough for a range and costs little. Windows end at counts of examples, and a
+//! minimum or maximum does not depend on the order of its values, so the result is a function of the stream alone (law 1).
+//! A frame with a limit has standardised columns: there is nothing to look at.
+
+use super::batch::LARGEST;
+use super::health::WINDOW;
+
+/// A rounding error above this share of a column's range counts.
+pub(crate) const LARGE: f64 = 1e-3;
+
+/// A range below this share of a column's size is a rounding error of double precision.
+const CONSTANT: f64 = 1e-13;
+
+/// One example in so many is looked at; it divides [`WINDOW`].
+const EVERY: u64 = 8;
+
+/// What is known of the rounding errors of every column.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Rounding {
+    /// Examples since the frame was settled.
+    pub examples: u64,
+    pub columns: Vec<Column>,
+}
+
+/// The rounding errors of a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Column {
+    /// Examples of the earlier windows in which the column lost digits.
+    lossy: u64,
+    /// Largest rounding error over range, in the window before the present one.
+    last: f64,
+    /// Of the present window: smallest value, largest value, largest rounding error.
+    low: f64,
+    high: f64,
+    error: f64,
+}
+
+impl Column {
+    fn start(&mut self, u: f64) {
+        (self.low, self.high, self.error) = (u, u, 0.0);
+    }
+
+    fn add(&mut self, u: f64) {
+        (self.low, self.high) = (self.low.min(u), self.high.max(u));
+        self.error = self.error.max((u - f64::from(u as f32)).abs());
+    }
+
+    /// The largest rounding error as a share of the range; 0 for a constant column.
+    fn share(&self) -> f64 {
+        let (range, size) = (self.high - self.low, self.high.abs().max(self.low.abs()));
+        if range > CONSTANT * size { self.error / range } else { 0.0 }
+    }
+
+    fn end_window(&mut self) {
+        self.last = self.share();
+        self.lossy += if self.last > LARGE { WINDOW } else { 0 };
+    }
+}
+
+impl Rounding {
+    /// Does the next example have to be looked at with [`Rounding::look`]? Counts it in any case.
+    pub fn count(&mut self) -> bool {
+        if self.examples > 0 && self.examples.is_multiple_of(WINDOW) {
+            self.columns.iter_mut().for_each(Column::end_window);
+        }
+        self.examples += 1;
+        (self.examples - 1).is_multiple_of(EVERY)
+    }
+
+    /// Looks at the example that was just counted: its features in the frame, before they are rounded.
+    pub fn look(&mut self, row: &[f64]) {
+        let first_of_window = (self.examples - 1).is_multiple_of(WINDOW);
+        self.columns.resize(row.len(), Column::default());
+        for (column, u) in self.columns.iter_mut().zip(row) {
+            let u = u.clamp(-LARGEST, LARGEST);
+            if first_of_window {
+                column.start(u);
+            }
+            column.add(u);
+        }
+    }
+
+    /// More columns from now on; their values so far were 0.
+    pub fn widen(&mut self, features: usize) {
+        if self.examples > 0 {
+            self.columns.resize(features, Column::default());
+        }
+    }
+
+    /// Of each column: how many examples lie in windows in which it lost digits, and its largest share of lost range in the last
+    /// whole window and the present one. The present window counts once it has `fewest` examples.
+    pub fn columns(&self, fewest: u64) -> impl Iterator<Item = (u64, f64)> + '_ {
+        let present = self.examples.checked_sub(1).map_or(0, |n| n % WINDOW + 1);
+        self.columns.iter().map(move |column| {
+            let now = if present >= fewest { column.share() } else { 0.0 };
+            (column.lossy + if now > LARGE { present } else { 0 }, column.last.max(now))
+        })
+    }
+
+    /// As one row of numbers, for a model file.
+    pub fn state(&self) -> Vec<f64> {
+        let column = |c: &Column| [c.lossy as f64, c.last, c.low, c.high, c.error];
+        std::iter::once(self.examples as f64).chain(self.columns.iter().flat_map(column)).collect()
+    }
+
+    /// From a model file; none if the numbers are not possible.
+    pub fn restored(state: &[f64], features: usize) -> Option<Self> {
+        const MOST: f64 = (1u64 << 53) as f64;
+        let (&examples, columns) = state.split_first()?;
+        let (columns, rest) = columns.as_chunks::<5>();
+        let whole = |v: f64, most: f64| v.fract() == 0.0 && (0.0..=most).contains(&v);
+        let possible = |&[lossy, last, low, high, error]: &[f64; 5]| {
+            let ordered = -LARGEST <= low && low <= high && high <= LARGEST;
+            whole(lossy, examples) && last >= 0.0 && error >= 0.0 && error <= LARGEST && ordered
+        };
+        let restored = |&[lossy, last, low, high, error]: &[f64; 5]| Column { lossy: lossy as u64, last, low, high, error };
+        (rest.is_empty() && columns.len() == features && whole(examples, MOST) && columns.iter().all(possible))
+            .then(|| Rounding { examples: examples as u64, columns: columns.iter().map(restored).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rounded(rows: usize, row: impl Fn(usize) -> Vec<f64>) -> Rounding {
+        let mut rounding = Rounding::default();
+        for i in 0..rows {
+            if rounding.count() {
+                rounding.look(&row(i));
+            }
+        }
+        rounding
+    }
+
+    /// Single precision has steps of 128 at 1.7e9: errors up to 64. The second column is the same without its offset, the third is
+    /// constant, the fourth has the same steps without an error (multiples of 128), the fifth varies in the last digit of f64 only.
+    #[test]
+    fn a_column_far_from_zero_loses_digits() {
+        let step = |i: usize| (i * 7919 % 601) as f64;
+        let last_digit = |i: usize| if i % 16 == 0 { 0.1 } else { 0.1f64.next_up() };
+        let row = |i: usize| vec![1.7e9 + step(i), step(i), 1.7e9 + 1.0, 1.7e9 + 128.0 * step(i), last_digit(i)];
+        let rounding = rounded(2500, row);
+        let found: Vec<_> = rounding.columns(100).collect();
+        assert_eq!(found[0].0, 2500);
+        assert!((found[0].1 - 64.0 / 600.0).abs() < 0.01, "{found:?}");
+        assert_eq!(found[1..], [(0, 0.0); 4]);
+    }
+
+    #[test]
+    fn windows_end_at_counts_of_examples() {
+        // Far from zero in examples 1,000 to 1,999 only.
+        let row = |i: usize| vec![if (1000..2000).contains(&i) { 1.7e9 } else { 0.0 } + (i % 601) as f64];
+        let lossy = |rows: usize| rounded(rows, row).columns(100).next().map(|(lossy, share)| (lossy, share > LARGE));
+        assert_eq!(lossy(1000), Some((0, false)));
+        assert_eq!([lossy(1099), lossy(1100)], [Some((0, false)), Some((100, true))]);
+        assert_eq!([lossy(2000), lossy(2500), lossy(3100)], [Some((1000, true)), Some((1000, true)), Some((1000, false))]);
+        let rounding = rounded(1500, row);
+        assert_eq!(Rounding::restored(&rounding.state(), 1), Some(rounding.clone()));
+        assert_eq!(Rounding::restored(&rounding.state(), 2), None);
+    }
+}
