@@ -14,7 +14,8 @@
 //! - does `predict` say what `learn` says, and does bad input change nothing? (`insults`)
 //! - does the stream in other cuts, with a save and load in between, leave the same bytes? (`laws`)
 //!
-//! A case that fails is made small (`shrink`) and printed as a test that can be pasted. Cases that failed once are in `found`.
+//! The seed of every case that fails is printed. The first three of a check are made small (`shrink`) and printed as tests that can be
+//! pasted. Cases that failed once are in `found`.
 //!
 //! `OKL_ATTACK_CASES` cases are run (a few hundred unless told), or as many as `OKL_ATTACK_SECONDS` allow, from `OKL_ATTACK_SEED` on;
 //! `make soak` does so for hours and appends to benchmarks/attack.md what it has run and found.
@@ -67,6 +68,7 @@ impl Tally {
         *self.families.entry(case.family).or_default() += 1;
         self.refused += refused;
         let Err(failure) = shrink::outcome(&case) else { return };
+        println!("seed {seed}, family {}: {}, row {}: {}", case.family, failure.check, failure.row, failure.text);
         let count = self.found.entry(failure.check).or_default();
         *count += 1;
         if *count <= 3 && !switched_off(failure.check) {
