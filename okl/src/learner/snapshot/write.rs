@@ -215,6 +215,9 @@ impl Learner {
         if self.clipped.examples > 0 {
             tensors.push(Tensor::wholes("clipped", self.clipped.state()));
         }
+        if self.rounding.examples > 0 {
+            tensors.push(Tensor::doubles("rounding", self.rounding.state()));
+        }
         if let Some(warm) = &self.warm {
             tensors.push(Tensor::doubles("warm.x", &warm.x.numbers));
             tensors.push(Tensor::doubles("warm.y", &warm.y));
