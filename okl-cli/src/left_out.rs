@@ -1,8 +1,9 @@
 //! What a file has and a model does not know: columns, keys, values of one-hot columns. The scores leave it out; it is counted and said.
+//! So are rows that cannot be read.
 
 use std::collections::BTreeMap;
 
-use crate::input::{Chunk, Feature};
+use crate::input::{Chunk, Feature, InputError};
 use crate::metrics::count;
 
 /// Names that a sentence has room for.
@@ -16,6 +17,9 @@ pub struct LeftOut {
     features: Vec<Feature>,
     /// Per column (by name; empty for features without names): its values that the model has not seen, and the rows with one of them.
     rows: BTreeMap<String, (Vec<String>, u64)>,
+    /// Rows that could not be read, and why the first of them could not.
+    bad: u64,
+    first_bad: Option<InputError>,
 }
 
 impl LeftOut {
@@ -23,6 +27,8 @@ impl LeftOut {
     pub fn count(&mut self, chunk: &Chunk, features: usize) {
         self.columns.extend(chunk.unknown.iter().filter(|name| !self.columns.contains(name)).cloned().collect::<Vec<_>>());
         self.features.extend_from_slice(&chunk.added);
+        self.bad += chunk.bad.len() as u64;
+        self.first_bad = self.first_bad.take().or_else(|| chunk.first_bad.clone());
         if chunk.features <= features || features == 0 {
             return;
         }
@@ -53,7 +59,14 @@ impl LeftOut {
             [one] => format!("column '{one}' is not known to the model and was left out"),
             several => format!("{} columns are not known to the model and were left out: {}", several.len(), listed(several)),
         });
-        columns.into_iter().chain(self.rows.iter().map(|(column, (levels, rows))| of_rows(column, levels, *rows))).collect()
+        let bad = self.first_bad.as_ref().map(|why| match self.bad {
+            1 => format!("1 row could not be read and has no score: {why}"),
+            bad => format!("{} rows could not be read and have no score; the first: {why}", count(bad as f64)),
+        });
+        bad.into_iter()
+            .chain(columns)
+            .chain(self.rows.iter().map(|(column, (levels, rows))| of_rows(column, levels, *rows)))
+            .collect()
     }
 }
 

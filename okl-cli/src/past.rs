@@ -186,7 +186,7 @@ impl Past {
             much_worse,
             threshold: learner.threshold().filter(|_| task == Task::Novelty),
             untracked: learner.config().threshold == Threshold::Norma,
-            summary: scoring.summary(targets),
+            summary: unordered(scoring.summary(targets)),
             score_deviation: scoring.score_deviation(),
         }))
     }
@@ -262,6 +262,15 @@ impl Past {
             order.advice()
         }
     }
+}
+
+/// The rows of a sample have no order: figures that depend on it say nothing.
+fn unordered(mut summary: Summary) -> Summary {
+    summary.no_change_error = None;
+    for output in &mut summary.outputs {
+        (output.no_change_mae, output.rmse_after_first, output.first_share) = (None, None, None);
+    }
+    summary
 }
 
 /// How the rows came, as far as advice depends on it.

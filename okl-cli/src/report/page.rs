@@ -135,7 +135,10 @@ fn tiles(report: &Report<'_>) -> String {
         "average loss",
         &report.part("loss").map_or(String::new(), |l| escape(&l)),
     ));
-    tiles.push(tile(text::count(s.examples as f64), "examples", &s.not_learned.words()));
+    let weight =
+        (s.weight != s.examples as f64).then(|| format!("of weight {} in all, by which they count", text::count(s.weight)));
+    let note: Vec<String> = weight.into_iter().chain(Some(s.not_learned.words()).filter(|words| !words.is_empty())).collect();
+    tiles.push(tile(text::count(s.examples as f64), "examples", &note.join("; ")));
     if let Some(latest) = report.history.latest() {
         tiles.push(tile(
             text::count(latest.terms as f64),

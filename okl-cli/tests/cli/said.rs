@@ -53,8 +53,25 @@ fn a_detector_that_never_gives_an_alert_says_so() {
     let warning = out["warnings"][0].as_str().unwrap();
     assert!(warning.contains("gives no alert for any past row") && warning.contains("20.00 % was asked for"), "{warning}");
     assert!(warning.contains("--threshold tracker"), "{warning}");
+    assert!(!out["certificates"].to_string().contains("relearned"), "{out}");
     let inspected = words(&succeed(&["inspect", &model]).0);
     assert!(threshold == 0.0 && inspected.contains("0 (no score is below it, so there is never an alert)"), "{inspected}");
+}
+
+/// A sample has no order, so that nothing is said of the target before; rows of the warm-up are learned again, which the rate since
+/// the model began counts and that of the rows does not.
+#[test]
+fn figures_say_which_rows_they_count() {
+    let folder = Folder::new("which-rows");
+    let (data, cloud) = (folder.write("n.csv", numbers(300)), folder.write("c.csv", cloud(400)));
+    let past = json(&["learn", &data, "--target", "u", "--ignore", "v"])["model_on_past_rows"]["summary"].clone();
+    assert!(past["no_change_error"].is_null() && past["outputs"][0]["no_change_mae"].is_null(), "{past}");
+    let said = |threshold: &str| {
+        let learn = ["learn", &cloud, "--loss", "nu_novelty", "--nu", "0.1", "--threshold", threshold];
+        words(&succeed(&learn).1)
+    };
+    assert!(said("norma").contains("Alert rate since the model began, with the first 256 rows as relearned: "));
+    assert!(said("tracker").contains("Alert rate since the model began: "));
 }
 
 /// A rate that is far too low is said as one that is too high is.
@@ -117,6 +134,7 @@ fn weights_are_not_called_examples() {
     assert!(said.lines().any(|l| words(l) == "class examples weight precision recall F1"), "{said}");
     assert!(said.lines().any(|l| words(l).starts_with("a 150 375 ")) && said.lines().all(|l| l.chars().count() <= 80), "{said}");
     let page = folder.read("r.html");
+    assert!(page.contains("of weight 525 in all") && said.lines().any(|l| words(l).starts_with("weight 525 the sum")), "{said}");
     assert!(page.contains("<th scope=\"col\">weight</th>") && page.contains("counted by its weight"), "{page}");
     assert!(succeed(&learn).1.lines().any(|l| words(l) == "class examples precision recall F1"));
 }
@@ -198,6 +216,12 @@ fn what_a_model_does_not_know_is_said() {
     assert!(words(&succeed(&["predict", &model, &keys]).1).contains("column 'k' is not known"));
     let said = words(&succeed(&["learn", &data, &test, "--target", "y", "--one-hot"]).1);
     assert!(said.contains("column 'extra': not among the columns that are learned"), "{said}");
+    // Rows that cannot be read are counted too.
+    let bad = folder.write("bad.csv", "x,colour,y\n1,red,1\n?,red,1\n2,red\n");
+    let (csv, err) = succeed(&["predict", &model, &bad, "--on-bad-row", "skip"]);
+    assert!(csv.lines().count() == 4 && words(&err).contains("2 rows could not be read and have no score; the first: "), "{err}");
+    let said = words(&succeed(&[&learn[..], &["--test", &bad, "--on-bad-row", "skip"]].concat()).1);
+    assert!(said.contains("bad.csv: 2 rows could not be read"), "{said}");
     // Only some columns were asked for: the others are no surprise.
     succeed(&["learn", &test, "--target", "y", "--features", "x", "--quiet", "-o", &model]);
     assert_eq!(succeed(&["predict", &model, &test]).1, "");
