@@ -1,6 +1,6 @@
-//! f as coordinates over a basis, and the functions that ride along with it.
+//! The coefficients of f over a basis, and of its riders: SVMD's trace and the average, functions over the same basis.
 //!
-//! Stored are (a, b, g) per basis function and output; the coefficients are
+//! The numbers (a, b, g) are stored per basis function and output. The coefficients are
 //!
 //! ```text
 //! alpha = s a                  f
@@ -8,13 +8,13 @@
 //! gamma = P g + Q a            the averaged hypothesis   (algorithms.md 3.7)
 //! ```
 //!
-//! so that a step changes five scalars and one term, whatever the number of terms. Only this file knows the scales.
+//! so a step changes five scalars and one term, whatever the number of terms. Only this file uses these scales.
 
 use crate::gram::aligned::Aligned;
 use crate::gram::{Backend, CHUNK, LANES};
 use crate::parts::output::Output;
 
-/// Which functions ride along.
+/// Which riders there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Riders {
     /// SVMD's trace v.
@@ -24,7 +24,7 @@ pub struct Riders {
 }
 
 impl Riders {
-    /// f itself and its riders.
+    /// The number of functions: f and its riders.
     pub fn functions(self) -> usize {
         1 + self.trace as usize + self.mean as usize
     }
@@ -42,7 +42,7 @@ impl Scales {
     const FRESH: Scales = Scales { f: 1.0, trace: (1.0, 0.0), mean: (1.0, 0.0) };
 }
 
-/// What a head says of one row: the values of f, of the trace and of the average, then the scores with their offsets.
+/// The values of one head at one row: f, the trace and the average, then the scores, which include the offsets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reading {
     pub f: Vec<f64>,
@@ -84,7 +84,7 @@ impl Term {
         self.mean.resize(outputs, 0.0);
     }
 
-    /// `scale` times another term.
+    /// Sets this term to `scale` times another.
     pub fn set_scaled(&mut self, from: &Term, scale: f64) {
         self.fit(from.alpha.len());
         for (to, from) in [(&mut self.alpha, &from.alpha), (&mut self.trace, &from.trace), (&mut self.mean, &from.mean)] {
@@ -101,29 +101,30 @@ impl Term {
     }
 }
 
-/// f = sum_i K(., x_i) alpha_i and its riders, as coefficients over slots.
+/// f = sum_i K(., x_i) alpha_i and its riders, stored as coefficients over slots.
 #[derive(Clone, Debug)]
 pub struct Coordinates {
     outputs: usize,
     riders: Riders,
     stride: usize,
-    /// Column by column: a for each output, then b, then g; each column over `stride` slots, on whole cache lines.
+    /// Column by column: a for each output, then b, then g. Each column has `stride` slots and starts on a cache line.
     data: Aligned<f64>,
-    /// Which chunks of slots were written to since [`Coordinates::nothing_changed`]; those beyond the list, too, if all were.
+    /// Which chunks of slots were written since [`Coordinates::nothing_changed`]. If `all_changed`, every chunk counts as
+    /// changed, including those beyond the list.
     changed: Vec<bool>,
     all_changed: bool,
     pub(crate) scales: Scales,
 }
 
-/// A rider is written out anew when its own scale has fallen this far below what it is mixed with.
+/// The scales are multiplied into the coefficients when one of them has fallen to this fraction of the scale it is combined with.
 const BAKE: f64 = 1.0 / 1024.0;
-/// Without riders the scale is moved into the coefficients by exact powers of two, far from the ends of f64.
+/// Without riders, a scale of f beyond this size (or below its inverse) is moved into the coefficients by an exact power of two.
 const LARGEST_SCALE: f64 = 2e60;
 
-/// So many columns are summed together: the kernel values are then read and widened once.
+/// The number of columns summed together, so that the kernel values are loaded and converted to f64 once.
 const TOGETHER: usize = 8;
 
-/// The sums over terms of every column of some functions, one after the other; no sum depends on its neighbours.
+/// The sums over terms of every column of several functions, one after the other. No sum depends on the others.
 pub(crate) fn sum_columns_of<'e>(
     backend: Backend,
     row: &[f32],
@@ -153,7 +154,7 @@ pub(crate) fn sum_columns_of<'e>(
     }
 }
 
-/// Exact; zeros stay +0.
+/// Negates the values exactly; a zero becomes or stays +0.
 pub(crate) fn negate(values: &mut [f64]) {
     values.iter_mut().for_each(|v| *v = 0.0 - *v);
 }
@@ -176,7 +177,7 @@ impl Coordinates {
         self.outputs
     }
 
-    /// Which functions ride along.
+    /// Which riders there are.
     pub fn riders(&self) -> Riders {
         self.riders
     }
@@ -189,7 +190,7 @@ impl Coordinates {
         self.outputs * self.riders.functions()
     }
 
-    /// Room for `slots` slots; the columns move apart by a thirty-second at a time, so that memory stays what is stated.
+    /// Makes room for `slots` slots. The stride grows by at least 1/32, so that the memory used stays close to the stated amount.
     pub(crate) fn reserve(&mut self, slots: usize) {
         if slots > self.stride {
             let stride = slots.max(self.stride + self.stride / 32).next_multiple_of(LANES);
@@ -203,7 +204,7 @@ impl Coordinates {
         }
     }
 
-    /// Moves the columns apart where they stand, the last one first: there is never a second copy of them.
+    /// Changes the layout in place, the last column first, so that there is never a second copy.
     fn relayout(&mut self, outputs: usize, stride: usize) {
         let functions = self.riders.functions();
         self.data.grow(outputs * functions * stride);
@@ -218,7 +219,7 @@ impl Coordinates {
         (self.outputs, self.stride) = (outputs, stride);
     }
 
-    /// From here on changes are noted.
+    /// Clears the record of changes; later changes are recorded.
     pub(crate) fn nothing_changed(&mut self) {
         self.changed.clear();
         self.all_changed = false;
@@ -232,12 +233,12 @@ impl Coordinates {
         self.changed[chunk] = true;
     }
 
-    /// Was anything in this chunk of slots written to since [`Coordinates::nothing_changed`]?
+    /// Whether a slot of this chunk was written since [`Coordinates::nothing_changed`].
     pub(crate) fn has_changed(&self, chunk: usize) -> bool {
         self.all_changed || self.changed.get(chunk).is_some_and(|changed| *changed)
     }
 
-    /// The values of f and its riders at the point whose kernel values are `row(plane)`, over the first slots.
+    /// Computes the values of f and its riders at the point whose kernel values against the first slots are `row(plane)`.
     pub(crate) fn read<'r>(&self, backend: Backend, output: &Output, row: impl Fn(usize) -> &'r [f32], to: &mut Reading) {
         let sums = output.sums(self.outputs);
         to.fit(self.outputs, sums, self.riders);
@@ -245,7 +246,7 @@ impl Coordinates {
         self.finish(output, to);
     }
 
-    /// As [`Coordinates::read`] under one plane, from sums over terms that were taken elsewhere.
+    /// As [`Coordinates::read`] for one plane, from sums over terms that are already computed.
     pub(crate) fn read_sums(&self, output: &Output, sums: &[f64], to: &mut Reading) {
         to.fit(self.outputs, output.sums(self.outputs), self.riders);
         to.sums.copy_from_slice(sums);
@@ -293,12 +294,13 @@ impl Coordinates {
         }
     }
 
-    /// The totals of one chunk of slots, of every column.
+    /// Computes the sum of every column over one chunk of slots.
     pub(crate) fn sum_chunk(&self, backend: Backend, row: &[f32], chunk: usize, totals: &mut [f64]) {
         self.sum_columns(backend, row, chunk * CHUNK, 0, totals);
     }
 
-    /// Sums over terms from slot `slot` on, of some columns from `first` on, a few at a time.
+    /// Sums `sums.len()` columns, starting with column `first`, over the `row.len()` slots that start at `slot`; `TOGETHER`
+    /// columns at a time.
     fn sum_columns(&self, backend: Backend, row: &[f32], slot: usize, first: usize, sums: &mut [f64]) {
         let column = |i: usize| &self.data[i * self.stride + slot..][..row.len()];
         if let [sum] = sums {
@@ -324,8 +326,8 @@ impl Coordinates {
         }
     }
 
-    /// One step of every old coefficient at once: the mean takes in f with weight `omega`, then
-    /// v <- decay c v - eta lambda f and f <- c f, with c = `keep` and eta lambda = `pull`.
+    /// Applies one step to all old coefficients by changing the scales: the mean is updated with f at weight `omega`, then v <-
+    /// decay c v - eta lambda f and f <- c f, with c = `keep` and eta lambda = `pull`.
     pub(crate) fn shrink(&mut self, keep: f64, pull: f64, decay: f64, omega: f64) {
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
         self.scales = Scales {
@@ -336,21 +338,21 @@ impl Coordinates {
         self.tidy();
     }
 
-    /// f and its trace times `factor`. The average is of hypotheses before this one and stays what it is.
+    /// Multiplies f and its trace by `factor`. The average does not change, because it contains earlier hypotheses only.
     pub(crate) fn scale(&mut self, factor: f64) {
         let Scales { f, trace, mean } = self.scales;
         self.scales = Scales { f: f * factor, trace: (trace.0 * factor, trace.1 * factor), mean };
         self.tidy();
     }
 
-    /// f = 0, and its riders.
+    /// Sets f and its riders to 0.
     pub(crate) fn zero(&mut self) {
         self.all_changed = true;
         self.data.iter_mut().for_each(|a| *a = 0.0);
         self.scales = Scales::FRESH;
     }
 
-    /// Are all coefficients of the first slots zero, the riders' too?
+    /// Whether all coefficients of the first slots are zero, including the riders'.
     pub(crate) fn is_zero(&self, slots: usize) -> bool {
         self.data.chunks_exact(self.stride.max(1)).all(|column| column[..slots.min(column.len())].iter().all(|a| *a == 0.0))
     }
@@ -368,7 +370,7 @@ impl Coordinates {
         }
     }
 
-    /// Moves the scale into the coefficients by a power of two: no bit of any coefficient changes.
+    /// Moves the scale of f into the coefficients by a power of two: the coefficients alpha keep their exact values.
     fn renormalise(&mut self) {
         self.all_changed = true;
         let power = libm::scalbn(1.0, libm::ilogb(self.scales.f));
@@ -376,7 +378,7 @@ impl Coordinates {
         self.data.iter_mut().for_each(|a| *a *= power);
     }
 
-    /// Writes the scales into the coefficients.
+    /// Multiplies the scales into the stored coefficients and resets the scales.
     fn bake(&mut self) {
         self.all_changed = true;
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
@@ -389,8 +391,8 @@ impl Coordinates {
         self.scales = Scales::FRESH;
     }
 
-    /// f and its riders become their negatives: the coefficients, not the scales, so that nothing tells it from what is learned
-    /// with the other sign.
+    /// Negates f and its riders. The stored coefficients change, not the scales, so the result is bit-identical to learning with
+    /// the opposite sign.
     pub(crate) fn negate(&mut self) {
         self.all_changed = true;
         negate(&mut self.data);
@@ -405,7 +407,7 @@ impl Coordinates {
         }
     }
 
-    /// Adds (alpha, beta) onto a slot; the mean does not see it yet.
+    /// Adds (alpha, beta) to a slot. The average does not change until the next step.
     pub(crate) fn add(&mut self, slot: usize, alpha: &[f64], trace: &[f64]) {
         self.note_change(slot);
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
@@ -421,8 +423,8 @@ impl Coordinates {
         }
     }
 
-    /// Adds (alpha, beta) k(x, .) where k(x, .) is a sum of the basis functions with the weights `values`; the mean does not see
-    /// it yet.
+    /// Adds (alpha, beta) k(x, .), where k(x, .) is the sum of the basis functions with the weights `values`. The average does
+    /// not change until the next step.
     pub(crate) fn spread(&mut self, values: &[f32], alpha: &[f64], trace: &[f64]) {
         self.all_changed = true;
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
@@ -443,7 +445,7 @@ impl Coordinates {
         }
     }
 
-    /// Replaces the coefficients of a slot.
+    /// Sets the coefficients of a slot.
     pub(crate) fn set(&mut self, slot: usize, term: &Term) {
         self.note_change(slot);
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
@@ -474,7 +476,7 @@ impl Coordinates {
         }
     }
 
-    /// out[i] = sum_o weights[o] alpha_o of slot i, column by column.
+    /// out[i] = sum_o weights[o] alpha_o of slot i, computed column by column.
     pub(crate) fn weighted(&self, weights: &[f64], slots: usize, out: &mut Vec<f64>) {
         out.clear();
         out.resize(slots, 0.0);
@@ -484,7 +486,7 @@ impl Coordinates {
         }
     }
 
-    /// out[i] = alpha^T J alpha of slot i, column by column; J = I when not given.
+    /// out[i] = alpha^T J alpha of slot i, computed column by column; J = I when not given.
     pub(crate) fn squares(&self, j: Option<&[f64]>, slots: usize, out: &mut Vec<f64>) {
         out.clear();
         out.resize(slots, 0.0);
@@ -516,7 +518,7 @@ impl Coordinates {
         self.riders.mean.then(|| mp * self.stored(last, output, slot) + mq * self.stored(0, output, slot))
     }
 
-    /// The same function without its average.
+    /// A copy without the average.
     pub(crate) fn without_mean(&self) -> Self {
         let riders = Riders { mean: false, ..self.riders };
         let mut data = Aligned::zeros(self.outputs * riders.functions() * self.stride);
@@ -541,12 +543,13 @@ impl Coordinates {
         self.data[(function * self.outputs + output) * self.stride + slot]
     }
 
-    /// The stored columns cut to the first `slots` slots, for a snapshot.
+    /// The stored columns, limited to the first `slots` slots, for a snapshot.
     pub(crate) fn columns_of(&self, slots: usize) -> impl Iterator<Item = &[f64]> {
         self.data.chunks_exact(self.stride.max(1)).map(move |column| &column[..slots])
     }
 
-    /// Takes back the numbers of `columns_of`, one column after the other; the scales are restored apart.
+    /// Restores the stored columns from the numbers of `columns_of`, one column after the other. The caller restores the scales
+    /// separately.
     pub(crate) fn restore(&mut self, slots: usize, columns: &[f64]) {
         self.reserve(slots);
         self.all_changed = true;

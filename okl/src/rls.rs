@@ -1,4 +1,4 @@
-//! Regularised least squares for vector outputs (vv-RLS), in one batch: the baseline of OLOK's experiments (O section 3).
+//! Batch regularised least squares for vector outputs (vv-RLS): the baseline of OLOK's experiments (O section 3).
 //!
 //! `argmin_h (1/t) sum_i ½|h(x_i) - y_i|² + (lambda/2) |h|²` over `h = sum_i k(x_i, .) J C_i` is stationary where
 //!
@@ -6,9 +6,9 @@
 //! G C J + t lambda C = Y          G the Gram matrix (t x t), J the output operator (d x d), C and Y t x d.
 //! ```
 //!
-//! With `J = U diag(s) Uᵀ` the columns of `C U` fall apart: `(s_j G + t lambda I) (C U)_j = (Y U)_j`, one Cholesky
-//! factorisation per *distinct* eigenvalue (an equicorrelated J has two, whatever d), t³/3 multiplications and additions each.
-//! All in f64, in an order that does not depend on the number of threads.
+//! With `J = U diag(s) Uᵀ` the columns of `C U` decouple: `(s_j G + t lambda I) (C U)_j = (Y U)_j`. This takes one Cholesky
+//! factorisation per *distinct* eigenvalue (an equicorrelated J has two, for any d), with t³/3 multiplications and additions
+//! each. All computations are in f64, in an order that does not depend on the number of threads.
 //!
 //! ```
 //! // Two examples, one output: (G + 2 lambda) C = Y.
@@ -20,17 +20,17 @@
 use rayon::prelude::*;
 use thiserror::Error;
 
-/// Why a batch problem has no solution here.
+/// Why a batch problem cannot be solved.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum RlsError {
-    /// Lengths that do not belong together.
+    /// The length of an argument does not match the others.
     #[error("{what} has {found} entries, expected {expected}")]
     Shape {
         /// Which argument.
         what: &'static str,
         /// Its length.
         found: usize,
-        /// The length the others ask for.
+        /// The length that follows from the other arguments.
         expected: usize,
     },
     /// `lambda` is not a finite number greater than 0.
@@ -39,12 +39,13 @@ pub enum RlsError {
     /// J has a negative eigenvalue, or entries that are not numbers.
     #[error("J is not positive semidefinite: its least eigenvalue is {0}")]
     Operator(f64),
-    /// `s G + t lambda I` is not positive definite: G is not a Gram matrix, or lambda too small for its rounding.
+    /// `s G + t lambda I` is not positive definite: G is not a Gram matrix, or lambda is too small compared with its rounding
+    /// errors.
     #[error("the Gram matrix is not positive semidefinite: the pivot of row {row} is {pivot}")]
     Gram {
         /// The row where the factorisation stopped.
         row: usize,
-        /// What was to be a positive number.
+        /// The pivot, which must be positive.
         pivot: f64,
     },
 }
@@ -59,20 +60,20 @@ pub struct Eigen {
 }
 
 impl Eigen {
-    /// No eigenvalue below 0 but by rounding: `least >= -1e-12 largest`, all finite.
+    /// Whether no eigenvalue is negative beyond rounding: `least >= -1e-12 largest`, all finite.
     pub fn is_semidefinite(&self) -> bool {
         let size = self.values.iter().fold(0.0, |size: f64, v| size.max(v.abs()));
         size.is_finite() && self.values.iter().all(|&v| v >= -1e-12 * size)
     }
 }
 
-/// Sweeps of Jacobi's method: convergence is quadratic, 6 to 10 are usual.
+/// The maximal number of sweeps of Jacobi's method. Convergence is quadratic; 6 to 10 sweeps are usual.
 const SWEEPS: usize = 60;
 
-/// Cyclic Jacobi for a small symmetric matrix (d x d, row-major; its symmetric part is taken).
+/// Eigenvalues and eigenvectors of a small symmetric matrix by cyclic Jacobi (d x d, row-major; its symmetric part is used).
 ///
-/// Square roots are the only functions used, so every machine gives the same bits; a diagonal matrix comes back exactly.
-/// Entries that are not finite (or missing) make every value NaN.
+/// The only function used is the square root, so every machine gives the same bits. A diagonal matrix is returned exactly. If an
+/// entry is not finite (or missing), all eigenvalues are NaN.
 pub fn eigen_symmetric(j: &[f64], d: usize) -> Eigen {
     let at = |r: usize, c: usize| j.get(r * d + c).copied().unwrap_or(f64::NAN);
     let mut a: Vec<f64> = (0..d * d).map(|i| 0.5 * at(i / d, i % d) + 0.5 * at(i % d, i / d)).collect();
@@ -93,7 +94,7 @@ fn identity(d: usize) -> Vec<f64> {
     (0..d * d).map(|i| f64::from(u8::from(i / d == i % d))).collect()
 }
 
-/// Rotates every off-diagonal entry above `small` to 0 once; was there one?
+/// Rotates every off-diagonal entry above `small` to 0 once. Returns whether there was one.
 fn sweep(a: &mut [f64], v: &mut [f64], d: usize, small: f64) -> bool {
     let mut any = false;
     for p in 0..d {
@@ -107,7 +108,7 @@ fn sweep(a: &mut [f64], v: &mut [f64], d: usize, small: f64) -> bool {
     any
 }
 
-/// The rotation of the (p, q) plane that makes `a_pq` 0, applied to both sides of `a` and to `v`.
+/// Applies the rotation of the (p, q) plane that makes `a_pq` 0 to both sides of `a` and to `v`.
 fn rotate(a: &mut [f64], v: &mut [f64], d: usize, p: usize, q: usize) {
     let theta = (a[q * d + q] - a[p * d + p]) / (2.0 * a[p * d + q]);
     let tan = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
@@ -136,13 +137,13 @@ fn sorted(a: &[f64], v: &[f64], d: usize) -> Eigen {
     Eigen { values, vectors }
 }
 
-/// Eigenvalues of J that differ by less than this share of the largest are one, and share a factorisation.
+/// Eigenvalues of J that differ by less than this fraction of the largest are treated as equal and share a factorisation.
 const SAME: f64 = 1e-13;
 
 /// Solves `G C J + t lambda C = Y` for `C` (t x d, row-major).
 ///
 /// `gram` is t x t, f64 or f32 (only its lower triangle is read), `outputs` is `Y`, t x d, `j` is d x d; all row-major.
-/// Takes a second t x t matrix of f64 as working memory.
+/// Allocates a second t x t matrix of f64 as workspace.
 pub fn solve<G>(gram: &[G], outputs: &[f64], j: &[f64], d: usize, lambda: f64) -> Result<Vec<f64>, RlsError>
 where
     G: Copy + Into<f64> + Send + Sync,
@@ -167,19 +168,19 @@ fn shape(what: &'static str, found: usize, expected: usize) -> Result<(), RlsErr
     if found == expected { Ok(()) } else { Err(RlsError::Shape { what, found, expected }) }
 }
 
-/// `Y U`, column by column: column j is entries `j t .. (j + 1) t`.
+/// `Y U`, stored column by column: column j has the entries `j t .. (j + 1) t`.
 fn into_basis(outputs: &[f64], u: &[f64], t: usize, d: usize) -> Vec<f64> {
     let entry = |j: usize, i: usize| (0..d).map(|k| outputs[i * d + k] * u[k * d + j]).sum();
     (0..t * d).map(|n| entry(n / t, n % t)).collect()
 }
 
-/// `C = (C U) Uᵀ`, row by row.
+/// `C = (C U) Uᵀ`, stored row by row.
 fn out_of_basis(columns: &[f64], u: &[f64], t: usize, d: usize) -> Vec<f64> {
     let entry = |i: usize, k: usize| (0..d).map(|j| columns[j * t + i] * u[k * d + j]).sum();
     (0..t * d).map(|n| entry(n / d, n % d)).collect()
 }
 
-/// `(s_j G + ridge I) x = column j`, in place; one factorisation for each run of equal eigenvalues.
+/// Solves `(s_j G + ridge I) x = column j` in place, with one factorisation for each run of equal eigenvalues.
 fn solve_columns<G>(gram: &[G], columns: &mut [f64], values: &[f64], t: usize, ridge: f64) -> Result<(), RlsError>
 where
     G: Copy + Into<f64> + Send + Sync,
@@ -202,7 +203,7 @@ where
     Ok(())
 }
 
-/// `L Lᵀ x = y`, `x` coming in as `y`.
+/// Solves `L Lᵀ x = y` in place; `x` holds `y` on entry.
 fn substitute(l: &[f64], t: usize, x: &mut [f64]) {
     for (i, row) in l.chunks_exact(t).enumerate() {
         let (done, rest) = x.split_at_mut(i);
@@ -215,7 +216,7 @@ fn substitute(l: &[f64], t: usize, x: &mut [f64]) {
     }
 }
 
-/// On eight lanes, added in index order.
+/// The inner product on eight lanes, which are added in index order.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let ((a, ta), (b, tb)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
     let mut lanes = [0.0; 8];
@@ -230,13 +231,13 @@ fn subtract(y: &mut [f64], s: f64, x: &[f64]) {
     y.iter_mut().zip(x).for_each(|(y, x)| *y -= s * x);
 }
 
-/// Columns eliminated at once, and the register tile of the trailing update.
+/// The number of columns eliminated at once, and (`ROWS`, `COLUMNS`) the register tile of the trailing update.
 const BLOCK: usize = 64;
 const ROWS: usize = 4;
 const COLUMNS: usize = 4;
 
-/// `A = L Lᵀ` in place, in the lower triangle (the upper one is left undefined); blocked and right-looking:
-/// factor a diagonal block, divide the rows below by it, subtract their outer product from what is left.
+/// Cholesky factorisation `A = L Lᵀ` in place, in the lower triangle (the upper one is left undefined). Blocked and
+/// right-looking: factor a diagonal block, divide the rows below by it, subtract their outer product from the trailing matrix.
 fn cholesky(a: &mut [f64], t: usize) -> Result<(), RlsError> {
     let mut packed = vec![0.0; (t + COLUMNS) * BLOCK];
     for start in (0..t).step_by(BLOCK) {
@@ -251,7 +252,7 @@ fn cholesky(a: &mut [f64], t: usize) -> Result<(), RlsError> {
     Ok(())
 }
 
-/// Factors a diagonal block, `rows` beginning with its first; returns `L11ᵀ`, width x width row-major.
+/// Factors a diagonal block; `rows` starts with the first row of the block. Returns `L11ᵀ`, width x width, row-major.
 fn diagonal(rows: &mut [f64], t: usize, start: usize, width: usize) -> Result<Vec<f64>, RlsError> {
     let mut upper = vec![0.0; width * width];
     for i in 0..width {
@@ -259,7 +260,7 @@ fn diagonal(rows: &mut [f64], t: usize, start: usize, width: usize) -> Result<Ve
         for p in 0..i {
             let x = row[p] / upper[p * width + p];
             row[p] = x;
-            upper[p * width + i] = x; // before the next line, whose last entry is the pivot's x²
+            upper[p * width + i] = x; // must be set first: the next line subtracts x² from the pivot
             subtract(&mut row[p + 1..=i], x, &upper[p * width + p + 1..=p * width + i]);
         }
         let pivot = row[i];
@@ -272,7 +273,7 @@ fn diagonal(rows: &mut [f64], t: usize, start: usize, width: usize) -> Result<Ve
     Ok(upper)
 }
 
-/// `x L11ᵀ = row`, in place.
+/// Solves `x L11ᵀ = row` in place.
 fn divide(upper: &[f64], row: &mut [f64]) {
     let width = row.len();
     for p in 0..width {
@@ -282,14 +283,14 @@ fn divide(upper: &[f64], row: &mut [f64]) {
     }
 }
 
-/// `L21ᵀ` in panels of COLUMNS rows of `L21`: entry (p, lane) of a panel at `p COLUMNS + lane`.
+/// Packs `L21ᵀ` into panels of COLUMNS rows of `L21`: entry (p, lane) of a panel is at `p COLUMNS + lane`.
 fn pack(below: &[f64], t: usize, start: usize, width: usize, packed: &mut [f64]) {
     let panels = packed.par_chunks_mut(width * COLUMNS).zip(below.par_chunks(t * COLUMNS));
     panels.for_each(|(panel, rows)| transpose(rows, t, start, COLUMNS, panel));
 }
 
-/// Entry (p, lane) at `p lanes + lane` from columns `start + p` of up to `lanes` rows. Lanes without a row keep what
-/// they held: their sums are never written.
+/// Writes columns `start + p` of up to `lanes` rows into a panel, entry (p, lane) at `p lanes + lane`. Lanes without a row keep
+/// their old contents; their sums are never written to the matrix.
 fn transpose(rows: &[f64], t: usize, start: usize, lanes: usize, panel: &mut [f64]) {
     for (lane, row) in rows.chunks_exact(t).enumerate() {
         let entries = panel.iter_mut().skip(lane).step_by(lanes);
@@ -297,7 +298,7 @@ fn transpose(rows: &[f64], t: usize, start: usize, lanes: usize, panel: &mut [f6
     }
 }
 
-/// The trailing matrix `A22 -= L21 L21ᵀ`: where it begins, and the packed `L21`.
+/// The update `A22 -= L21 L21ᵀ` of the trailing matrix: its position, and the packed `L21`.
 struct Trailing<'a> {
     t: usize,
     start: usize,
@@ -306,7 +307,7 @@ struct Trailing<'a> {
 }
 
 impl Trailing<'_> {
-    /// The lower triangle of one strip of rows, `first` being its first row counted from the trailing matrix's.
+    /// Updates the lower triangle of one strip of rows. `first` is the index of its first row in the trailing matrix.
     fn update(&self, first: usize, rows: &mut [f64]) {
         let mut left = [0.0; BLOCK * BLOCK];
         let size = self.width * ROWS;
@@ -316,14 +317,14 @@ impl Trailing<'_> {
         let last = first + rows.len() / self.t;
         for (n, panel) in self.packed.chunks_exact(self.width * COLUMNS).enumerate().take(last.div_ceil(COLUMNS)) {
             let column = self.start + self.width + n * COLUMNS;
-            let below = (n * COLUMNS).saturating_sub(first) / ROWS; // the tiles before it lie above the diagonal
+            let below = (n * COLUMNS).saturating_sub(first) / ROWS; // the first tile that is not above the diagonal
             let tiles = rows.chunks_mut(self.t * ROWS).zip(left.chunks(size)).skip(below);
             tiles.for_each(|(rows, left)| subtract_tile(rows, self.t, column, &tile(left, panel)));
         }
     }
 }
 
-/// One register tile of `L21 L21ᵀ`: every entry one sum in the order of the columns.
+/// One register tile of `L21 L21ᵀ`. Every entry is one sum in the order of the columns.
 fn tile(left: &[f64], right: &[f64]) -> [[f64; COLUMNS]; ROWS] {
     let mut sum = [[0.0; COLUMNS]; ROWS];
     for (l, r) in left.as_chunks::<ROWS>().0.iter().zip(right.as_chunks::<COLUMNS>().0) {
@@ -346,7 +347,7 @@ fn subtract_tile(rows: &mut [f64], t: usize, column: usize, tile: &[[f64; COLUMN
 mod tests {
     use super::*;
 
-    /// Numbers in [-1, 1), always the same ones for a seed.
+    /// Reproducible pseudorandom numbers in [-1, 1).
     fn numbers(n: usize, seed: u64) -> Vec<f64> {
         let mut x = seed;
         let mut next = || {

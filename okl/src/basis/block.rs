@@ -1,8 +1,9 @@
-//! The kernel values of a block: rows against terms, rows against the rows before them, and what has changed since.
+//! The kernel values of a block: rows against terms, rows against earlier rows of the block, and the slots changed since the
+//! block began.
 //!
-//! The block invariant: when step j runs, its row is example j against the *current* terms. The matrix product runs once,
-//! against the terms at the block's start; when example i is appended at slot p, rows still to come read column i of the
-//! block's own values at p. A row is patched when it is read.
+//! The block invariant: when step j runs, its row holds the kernel values of example j against the *current* terms. The matrix
+//! product runs once, against the terms at the start of the block. When example i is written into slot p, later rows take their
+//! value at p from column i of the block's own values. A row is patched just before it is read.
 
 use crate::gram::aligned::Aligned;
 use crate::gram::{LANES, Packed, Panels};
@@ -10,16 +11,18 @@ use crate::gram::{LANES, Packed, Panels};
 /// Where the new values of a changed slot come from.
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    /// Row i of the block was written there.
+    /// Row i of the block was written into the slot.
     Row(usize),
-    /// A centre that was in neither set: its column was computed on its own.
+    /// A new centre that is neither an old term nor a row of the block (a merged term): its column of kernel values is computed
+    /// separately.
     Column(usize),
 }
 
-/// The most rows of a block. More rows reuse each panel of terms more often; fewer keep the block's own values small.
+/// The maximal number of rows of a block. With more rows, each panel of terms is reused more often; with fewer, the block's own
+/// values stay small.
 pub(crate) const ROWS: usize = LANES;
 
-/// The kernel values of a block of up to 32 rows; grown once, then reused.
+/// The kernel values of a block of up to 32 rows. The buffers are allocated once and reused.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     rows: usize,
@@ -30,22 +33,22 @@ pub struct Block {
     patches: Vec<(usize, Source)>,
     columns: Vec<Vec<f32>>,
     used_columns: usize,
-    /// The rows as one panel, so that they can stand where terms stand, and their squared norms.
+    /// The rows stored as one panel, so that they can be used in place of terms, and their squared norms.
     packed: Option<(Panels, [f32; LANES])>,
 }
 
-/// Where kernel values are written: planes lie `plane` apart, rows `stride` apart.
+/// A buffer for kernel values; planes start `plane` numbers apart, rows `stride` numbers apart.
 pub struct Values<'a> {
     /// The numbers.
     pub data: &'a mut [f32],
-    /// From one plane to the next.
+    /// Distance from one plane to the next.
     pub plane: usize,
-    /// From one row to the next.
+    /// Distance from one row to the next.
     pub stride: usize,
 }
 
 impl Block {
-    /// A block of `rows` rows against `slots` slots, of which the first `filled` will be written.
+    /// Starts a block of `rows` rows against `slots` slots, of which the caller will write the first `filled`.
     pub(crate) fn begin(&mut self, rows: usize, planes: usize, filled: usize, slots: usize) {
         debug_assert!(rows <= ROWS);
         let stride = slots.next_multiple_of(LANES);
@@ -65,13 +68,13 @@ impl Block {
         self.terms.bytes() + self.own.bytes()
     }
 
-    /// Rows by slots.
+    /// The buffer for the values of rows against slots.
     pub fn terms_mut(&mut self) -> Values<'_> {
         let plane = self.rows * self.stride;
         Values { data: &mut self.terms[..self.planes * plane], plane, stride: self.stride }
     }
 
-    /// The panel of the rows, to be filled with their features, and where their squared norms go.
+    /// The panel for the rows' features and the array for their squared norms, both to be filled by the caller.
     pub(crate) fn pack(&mut self, features: usize) -> (&mut Panels, &mut [f32; LANES]) {
         if self.packed.as_ref().is_none_or(|(panel, _)| panel.dim() != features) {
             let mut panel = Panels::new(features);
@@ -82,25 +85,25 @@ impl Block {
         (panel, squares)
     }
 
-    /// The packed rows with their squared norms, and where the values of all rows against them go.
+    /// The packed rows with their squared norms, and the buffer for the values of all rows against them.
     pub(crate) fn own_mut(&mut self) -> Option<(Packed<'_>, Values<'_>)> {
         let (plane, stride) = (self.rows * LANES, LANES);
         let (panels, squares) = self.packed.as_ref()?;
         Some((Packed { panels, squares }, Values { data: &mut self.own, plane, stride }))
     }
 
-    /// Sets the value of a row against one before it.
+    /// Sets the value of a row against an earlier row of the block.
     pub fn set_own(&mut self, plane: usize, row: usize, before: usize, value: f32) {
         self.own[(plane * self.rows + row) * LANES + before] = value;
     }
 
-    /// From now on slot `slot` is row `row` of this block.
+    /// Records that slot `slot` now holds row `row` of this block.
     pub(crate) fn appended(&mut self, slot: usize, row: usize) {
         self.patches.push((slot, Source::Row(row)));
     }
 
-    /// From now on slot `slot` is another centre, whose values against the packed rows are to be written into the column. There are
-    /// no packed rows, and nothing to write, in a block of one row.
+    /// Records that slot `slot` now holds another centre. Returns the packed rows and the column into which the caller writes the
+    /// values of the centre against them. In a block of one row there are no packed rows and nothing to write.
     pub(crate) fn replaced(&mut self, slot: usize) -> (Option<Packed<'_>>, &mut Vec<f32>) {
         let column = self.used_columns;
         self.used_columns += 1;
@@ -112,7 +115,7 @@ impl Block {
         (packed.map(|(panels, squares)| Packed { panels, squares }), &mut self.columns[column])
     }
 
-    /// Brings row `r` up to date with what has happened in the block.
+    /// Updates row `r` for the slots that have changed since the block began.
     pub(crate) fn patch(&mut self, r: usize) {
         for plane in 0..self.planes {
             let row = (plane * self.rows + r) * self.stride;

@@ -1,4 +1,4 @@
-//! Dense rows in the panels of the micro-kernel, under one or more kernels that share the inner products.
+//! Dense f32 rows, stored in the panels of the micro-kernel, with one or more kernels that share the inner products.
 
 use std::ops::Range;
 
@@ -8,22 +8,22 @@ pub use crate::gram::Points;
 use crate::gram::{self, Backend, LANES, Matrix, Packed, Panels};
 use crate::parts::kernel::{DotKernel, Pair, TwoRows};
 
-/// f32 rows in panels under one or more kernels that share the inner products.
+/// Dense f32 rows in panels, with one or more kernels (planes) that share the inner products.
 #[derive(Clone, Debug)]
 pub struct Dense<K> {
     kernels: Vec<K>,
     panels: Panels,
     squares: Vec<f32>,
     backend: Backend,
-    /// k(x, x) of each kernel, where it is the same for all x.
+    /// k(x, x) of each kernel, if it is the same for all x.
     diagonal: Option<Vec<f64>>,
     pub(crate) threads: usize,
-    /// One or two centres taken out of the panels, and one between them.
+    /// Copies of one or two centres, and a centre between them.
     scratch: [Vec<f32>; 3],
 }
 
 impl<K: DotKernel> Dense<K> {
-    /// No centres yet; `kernels` are the planes.
+    /// An empty space; each of `kernels` is one plane.
     pub fn new(kernels: Vec<K>, features: usize, backend: Backend) -> Self {
         let scratch = Default::default();
         let invariant = kernels.iter().all(DotKernel::translation_invariant);
@@ -31,7 +31,7 @@ impl<K: DotKernel> Dense<K> {
         Dense { kernels, panels: Panels::new(features), squares: Vec::new(), backend, diagonal, threads: 1, scratch }
     }
 
-    /// The same centres under some of the kernels.
+    /// A copy with the same centres and only some of the kernels.
     pub(crate) fn under(&self, planes: Range<usize>) -> Self
     where
         K: Clone,
@@ -57,7 +57,7 @@ impl<K: DotKernel> Dense<K> {
         self.panels.dim()
     }
 
-    /// More features; the centres are zero there.
+    /// Increases the number of features. Existing centres are zero in the new ones.
     pub fn widen(&mut self, features: usize) {
         self.panels.widen(features);
         self.scratch.iter_mut().filter(|x| !x.is_empty()).for_each(|x| x.resize(features, 0.0));
@@ -67,7 +67,7 @@ impl<K: DotKernel> Dense<K> {
         Packed { panels: &self.panels, squares: &self.squares }
     }
 
-    /// Values of rows against packed terms, under some of the kernels.
+    /// Computes the values of rows against packed terms for some of the kernels.
     fn values(&self, kernels: &[K], threads: usize, rows: Points<'_>, terms: Packed<'_>, out: Values<'_>) {
         let Values { data: out, plane, stride } = out;
         let run = |out: &mut [&mut [f32]]| gram::kernel_rows(self.backend, threads, kernels, rows, terms, out, stride);
@@ -190,7 +190,7 @@ impl<K: DotKernel> Space for Dense<K> {
         self.squares[into] = zz;
     }
 
-    /// The chain of an inner product is symmetric, so the centre may stand where a row stands.
+    /// The chain of an inner product is symmetric, so the centre can be used as the row and the rows as terms.
     fn refresh(&mut self, slot: usize, block: &mut Block) {
         self.panels.get(slot, &mut self.scratch[0]);
         let (rows, square) = (Matrix::one(&self.scratch[0]), [self.squares[slot]]);
@@ -208,5 +208,5 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 }
 
-/// Up to so many planes, their slices lie on the stack.
+/// Up to this many planes, the slices of the planes are kept on the stack.
 const FEW_PLANES: usize = 64;

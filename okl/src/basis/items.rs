@@ -1,4 +1,4 @@
-//! Centres of any type under a user's kernel, scalar or operator-valued.
+//! Centres of any type with a user-defined kernel, scalar or operator-valued.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::basis::block::{Block, Values};
 use crate::gram::LANES;
 use crate::parts::kernel::{Kernel, Pair};
 
-/// Up to so many entries, the matrix of an operator-valued kernel lies on the stack.
+/// Up to this many entries, the matrix of an operator-valued kernel is kept on the stack.
 const FEW_ENTRIES: usize = 64;
 
 /// A general operator-valued kernel K(x, x'): for each pair of inputs a matrix over the outputs.
@@ -34,25 +34,25 @@ impl<X: ?Sized, K: Kernel<X> + Send + Sync> OperatorKernel<X> for OneOutput<K> {
     }
 }
 
-/// Centres of any type under a general [`OperatorKernel`].
+/// Centres of any type with a general [`OperatorKernel`].
 #[derive(Clone, Debug)]
 pub struct Operators<X, K> {
     kernel: K,
     items: Vec<Option<X>>,
 }
 
-/// Centres of any type under a user's [`Kernel`]: strings, graphs, sets.
+/// Centres of any type with a user-defined [`Kernel`]: strings, graphs, sets.
 pub type Items<X, K> = Operators<X, OneOutput<K>>;
 
 impl<X, K> Operators<X, OneOutput<K>> {
-    /// No centres yet.
+    /// An empty space.
     pub fn new(kernel: K) -> Self {
         Operators::of(OneOutput(kernel))
     }
 }
 
 impl<X, K> Operators<X, K> {
-    /// No centres yet, under an operator-valued kernel.
+    /// An empty space with an operator-valued kernel.
     pub fn of(kernel: K) -> Self {
         Operators { kernel, items: Vec::new() }
     }
@@ -64,12 +64,12 @@ impl<X, K> Operators<X, K> {
 }
 
 impl<X, K: OperatorKernel<X>> Operators<X, K> {
-    /// Every entry of K(a, b), plane by plane; zeros against an empty slot.
+    /// Calls `write` with every entry of K(a, b), plane by plane; zeros for an empty slot.
     fn each_entry(&self, a: &X, b: Option<&X>, mut write: impl FnMut(usize, f32)) {
         self.each_value(a, b, |plane, v| write(plane, v as f32));
     }
 
-    /// As [`Operators::each_entry`], before it is rounded to single precision.
+    /// As [`Operators::each_entry`], without rounding to single precision.
     fn each_value(&self, a: &X, b: Option<&X>, mut write: impl FnMut(usize, f64)) {
         let d = self.kernel.outputs();
         let (mut few, mut many) = ([0.0; FEW_ENTRIES], Vec::new());
@@ -144,7 +144,7 @@ impl<X: Clone + PartialEq + Send + Sync + 'static, K: OperatorKernel<X>> Space f
 
     fn pairs(&mut self, slot: usize, rows: &[X], i: usize, out: &mut [Pair]) {
         let (x, y) = (&rows[i], self.items[slot].as_ref());
-        // First the values themselves, then what they mean to each other.
+        // The fields first hold k(x, x), k(x, y) and k(y, y); the last line turns them into pairs.
         self.each_value(x, Some(x), |plane, v| out[plane].apart2 = v);
         self.each_value(x, y, |plane, v| out[plane].shared = v);
         out.iter_mut().for_each(|pair| pair.tilt = 0.0);

@@ -1,13 +1,15 @@
-//! What f is made of: a [`Basis`] of functions, either one per stored term ([`terms::Terms`]) or the features ([`weights::Weights`]).
+//! The [`Basis`] of functions that f is a weighted sum of: one function per stored term ([`terms::Terms`]), or the features
+//! ([`weights::Weights`]).
 //!
-//! A [`Space`] holds the centres of terms and computes kernel values: [`Dense`] holds f32 rows in the micro-kernel's panels; [`Operators`] holds anything a general [`OperatorKernel`]
-//! understands, one plane per entry of the matrix; [`Items`] is its case of one output, a plain [`Kernel`](crate::parts::kernel::Kernel).
-//! Whatever the space, a value depends on its two points alone: that is what makes blocks exact.
+//! A [`Space`] holds the centres of terms and computes kernel values. [`Dense`] holds f32 rows in the micro-kernel's panels.
+//! [`Operators`] holds centres of any type with an [`OperatorKernel`], one plane per entry of its matrix. [`Items`] is the
+//! special case of one output with a plain [`Kernel`](crate::parts::kernel::Kernel). In every space a kernel value depends on its
+//! two points alone, so that blocks give exactly the same results as single rows.
 //!
 //! ```
 //! use okl::basis::OperatorKernel;
 //!
-//! /// Two outputs, the second of which is the first seen with a delay: K(a, b) = k J with k = 1 / (1 + |a - b|).
+//! /// Two outputs, the second of which is the first with a delay of 1: K_pq(a, b) = k(a - b + q - p), k(s) = 1 / (1 + |s|).
 //! struct Delayed;
 //! impl OperatorKernel<f64> for Delayed {
 //!     fn outputs(&self) -> usize { 2 }
@@ -37,18 +39,18 @@ use crate::basis::terms::Terms;
 use crate::gram::Backend;
 use crate::parts::kernel::Pair;
 
-/// The rows of a basis.
+/// The type of the rows of a basis.
 pub type RowsOf<'a, B> = <<B as Basis>::Space as Space>::Rows<'a>;
 
-/// What f is made of: f(x) = sum_i a_i phi_i(x). All heads share one basis; each has its own coordinates a.
+/// A basis of functions phi_i: f(x) = sum_i a_i phi_i(x). All heads share one basis; each head has its own coordinates a.
 ///
-/// Over terms the basis functions are k(x_i, .), one per stored centre; over weights they are the features of x. Reading f is the same
-/// weighted sum in both, and so are shrinking, norms, offsets, averages, certificates and banks. One thing differs: how a new
-/// k(x, .) is written ([`Basis::form`]).
+/// For terms, the basis functions are k(x_i, .), one per stored centre. For weights, they are the features of x. Both evaluate f
+/// as the same weighted sum and use the same code for shrinking, norms, offsets, averages, certificates and banks. They differ
+/// only in how a new k(x, .) is written ([`Basis::form`]).
 ///
 /// Law: the values of a row depend on that row and on the basis functions alone, never on the other rows of the block.
 pub trait Basis: Send + Sync {
-    /// What the rows are, and where terms keep them.
+    /// The type of the rows, and the storage of the terms' centres.
     type Space: Space;
     /// The space behind the basis.
     fn space(&self) -> &Self::Space;
@@ -58,21 +60,22 @@ pub trait Basis: Send + Sync {
     }
     /// The number of basis functions, rounded up to whole panels: the length of a row of values.
     fn row_len(&self) -> usize;
-    /// Computes the values of up to 32 rows. A block that is learned also has what later rows need of rows that become terms.
+    /// Computes the values of up to 32 rows against the basis functions. If the block is `learned`, also computes the values of
+    /// the rows against each other, which later rows need when earlier rows become terms.
     fn begin(&self, rows: RowsOf<'_, Self>, block: &mut Block, learned: bool);
     /// k(x, x) of row `i`, one value per plane.
     fn self_values(&self, rows: RowsOf<'_, Self>, i: usize, out: &mut [f64]);
-    /// How k(x, .) is written.
+    /// How a new k(x, .) is written.
     fn form(&mut self) -> Form<'_, Self::Space>;
-    /// Bytes held.
+    /// The number of bytes held.
     fn bytes(&self) -> usize;
 }
 
-/// How k(x, .) is written, over each form of a basis.
+/// How a new k(x, .) is written, for each kind of basis.
 pub enum Form<'a, P> {
-    /// Into a slot of its own, for which a budget may have to make room.
+    /// Into a slot of its own; a budget may first have to evict a term.
     Terms(&'a mut Terms<P>),
-    /// Along the values of the row: k(x, .) = sum_i phi_i(x) phi_i.
+    /// Added to the weights: k(x, .) = sum_i phi_i(x) phi_i.
     Weights,
 }
 
@@ -94,7 +97,7 @@ pub trait Space: Send + Sync {
     fn reserve(&mut self, slots: usize);
     /// Stores input `i` of `rows` as the centre of a slot.
     fn put(&mut self, slot: usize, rows: Self::Rows<'_>, i: usize);
-    /// Is input `i` of `rows` the centre of this slot?
+    /// Whether input `i` of `rows` equals the centre of this slot.
     fn is(&mut self, slot: usize, rows: Self::Rows<'_>, i: usize) -> bool;
     /// Writes the values of every row against every slot below `slots` (a multiple of 32) into the block.
     fn against_terms(&self, rows: Self::Rows<'_>, slots: usize, block: &mut Block);
@@ -104,33 +107,33 @@ pub trait Space: Send + Sync {
     fn self_values(&self, rows: Self::Rows<'_>, i: usize, out: &mut [f64]);
     /// k(x, x) of a centre, one value per plane.
     fn term_self_values(&self, slot: usize, out: &mut [f64]);
-    /// k(x, x) of every centre, one value per plane, where it is the same for all x.
+    /// k(x, x), one value per plane, if it is the same for all x.
     fn diagonal(&self) -> Option<&[f64]> {
         None
     }
     /// The values of one centre against every slot below `slots` for some planes, plane by plane: K(x_slot, x_j).
     fn term_row(&mut self, slot: usize, slots: usize, planes: Range<usize>, out: &mut [f32]);
-    /// The functions of input `i` and of the centre of a slot (in this order) in double precision, one pair per plane: what a
-    /// projection of one onto the other loses is accounted for with these.
+    /// The pair of input `i` and the centre of a slot (in this order) in double precision, one per plane. The residual of a
+    /// projection of one onto the other is computed from these.
     fn pairs(&mut self, slot: usize, rows: Self::Rows<'_>, i: usize, out: &mut [Pair]);
-    /// Which backend sums over terms.
+    /// The backend that computes sums over terms.
     fn backend(&self) -> Backend {
         Backend::best()
     }
-    /// How many threads share work on this space.
+    /// The number of threads that share work on this space.
     fn threads(&self) -> usize {
         1
     }
-    /// May terms be merged along the line between them (Gaussian kernels)?
+    /// Whether two terms can be merged at a point between their centres (Gaussian kernels).
     fn blends(&self) -> bool {
         false
     }
-    /// Replaces the centre of `into` by h x_from + (1 - h) x_into;
-    /// writes the pairs (from, into), (from, new), (into, new) of each plane.
+    /// Replaces the centre of `into` by h x_from + (1 - h) x_into, and writes the pairs (from, into), (from, new), (into, new) of
+    /// each plane.
     fn blend(&mut self, _into: usize, _from: usize, _h: f64, _pairs: &mut [[Pair; 3]]) {}
-    /// Computes anew the column of a slot whose centre was blended, for the rows of the block.
+    /// Recomputes the column of a slot whose centre was blended, for the rows of the block.
     fn refresh(&mut self, _slot: usize, _block: &mut Block) {}
-    /// Bytes held.
+    /// The number of bytes held.
     fn bytes(&self) -> usize {
         0
     }

@@ -1,25 +1,26 @@
-//! Settled chunks: sums over terms that are taken for all rows of a block at once.
+//! Settled chunks: sums over terms that are computed for all rows of a block at once.
 //!
-//! The order of a sum ([`Backend::weighted_sums`]) goes chunk by chunk, and the total of a chunk depends on that chunk alone. A chunk is
-//! settled while nothing in it changes. So a place that holds coefficients and kernel values can return the totals of settled chunks
-//! for all rows of a block, and the loop adds the totals in the order of chunks: the same bits. A chunk that has changed by the
-//! time a row is read is summed by the loop.
+//! A sum over terms ([`Backend::weighted_sums`]) adds the totals of chunks in order, and the total of a chunk depends on that
+//! chunk alone. A chunk is settled while none of its coefficients changes. The totals of settled chunks can therefore be computed
+//! for all rows of a block in advance; adding them in the order of the chunks gives the same bits. If a chunk has changed by the
+//! time a row is read, the loop computes its total again.
 //!
-//! [`SettledChunks`] is that place. [`Threads`] is this machine: the coefficients are fetched once a block instead of once a row,
-//! which is most of the time where outputs and terms are many.
+//! [`SettledChunks`] is the interface of the code that computes these totals. [`Threads`] computes them on the threads of this
+//! machine: the coefficients are loaded once per block instead of once per row, which saves most of the time when there are many
+//! outputs and terms.
 
 use rayon::prelude::*;
 
 use crate::coordinates::Coordinates;
 use crate::gram::{Backend, CHUNK};
 
-/// What a place reads when a block begins.
+/// The data from which the totals of a block are computed.
 pub(crate) struct Request<'a> {
-    /// The functions whose totals are wanted, one after the other, each with the plane of kernel values that it reads.
+    /// The functions to sum, by index; each with the plane of kernel values that it reads.
     pub functions: &'a (dyn Fn(usize) -> (&'a Coordinates, usize) + Sync),
     /// The number of functions.
     pub count: usize,
-    /// The kernel values of a plane and a row against all slots.
+    /// The kernel values of a row in a plane against all slots.
     pub row: &'a (dyn Fn(usize, usize) -> &'a [f32] + Sync),
     /// The number of rows.
     pub rows: usize,
@@ -27,33 +28,34 @@ pub(crate) struct Request<'a> {
     pub slots: usize,
     /// The instruction set.
     pub backend: Backend,
-    /// The threads that share the work, in rayon's current pool.
+    /// The number of threads of rayon's current pool that share the work.
     pub threads: usize,
 }
 
-/// A place that returns the totals of chunks that do not change while a block is learned.
+/// Computes the totals of chunks at the start of a block and returns them while it is learned.
 ///
 /// Law: the totals of a chunk are those of [`Coordinates::sum_chunk`] at the beginning of the block, to the last bit.
 pub(crate) trait SettledChunks {
-    /// Takes the totals of all whole chunks for the rows of a block; false, with nothing taken, where that does not pay.
+    /// Computes the totals of all whole chunks for the rows of a block. Returns false, with nothing computed, where that is not
+    /// faster.
     fn begin(&mut self, block: &Request<'_>) -> bool;
-    /// The totals of the columns of a function over one chunk, for one row; none where they were not taken.
+    /// The totals of the columns of a function over one chunk, for one row. None if they were not computed.
     fn totals(&self, function: usize, row: usize, chunk: usize) -> Option<&[f64]>;
-    /// Bytes held that grow with the number of terms.
+    /// Bytes of the workspace that grows with the number of terms.
     fn bytes(&self) -> usize;
 }
 
-/// Coefficients of fewer bytes stay in cache from row to row.
+/// If the coefficients take fewer bytes than this, they stay in cache from row to row, and totals are not precomputed.
 const WORTHWHILE: usize = 1 << 18;
 
-/// The threads of this machine.
+/// Computes totals on the threads of this machine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Threads {
     chunks: usize,
     rows: usize,
-    /// Where the columns of each function begin, and the number of all columns.
+    /// The index of the first column of each function, and the total number of columns.
     starts: Vec<usize>,
-    /// Chunk by chunk, row by row, column by column.
+    /// Ordered by chunk, then row, then column.
     totals: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! The set of terms that every head shares: centres in slots, their birthdays and ids, and the holes between them.
+//! The set of terms that all heads share: centres in numbered slots, with their birth times and ids, and the empty slots (holes).
 
 use std::collections::HashMap;
 
@@ -6,29 +6,29 @@ use crate::basis::block::Block;
 use crate::basis::{Basis, Form, RowsOf, Space};
 use crate::gram::LANES;
 
-/// The id of a term without one.
+/// Marks a term without an id.
 pub(crate) const NO_ID: u64 = u64::MAX;
 
-/// Centres x_i in numbered slots. Slot order, holes included, is state: sums run in it.
+/// Centres x_i in numbered slots. The order of the slots, including holes, is part of the state, because sums run in slot order.
 #[derive(Clone, Debug)]
 pub struct Terms<P> {
     pub(crate) space: P,
-    /// The example that wrote the slot, counted from 1; 0 marks a hole.
+    /// The number of the example that wrote the slot, counted from 1; 0 marks a hole.
     pub(crate) births: Vec<u64>,
     pub(crate) ids: Vec<u64>,
     pub(crate) holes: Vec<u32>,
-    /// How often a row was written whose id named a live term with another input.
+    /// How often a row was stored whose id named a live term with another input.
     pub(crate) taken_over: u64,
     slot_of: HashMap<u64, u32>,
 }
 
 impl<P: Space> Terms<P> {
-    /// No terms yet.
+    /// An empty set of terms.
     pub fn new(space: P) -> Self {
         Terms { space, births: Vec::new(), ids: Vec::new(), holes: Vec::new(), taken_over: 0, slot_of: HashMap::new() }
     }
 
-    /// The same terms in another space.
+    /// A copy of the same slots, birth times and ids with another space.
     pub(crate) fn with_space(&self, space: P) -> Self {
         Terms {
             space,
@@ -45,7 +45,7 @@ impl<P: Space> Terms<P> {
         self.births.len() - self.holes.len()
     }
 
-    /// Are there none?
+    /// Whether there are no live terms.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -55,7 +55,7 @@ impl<P: Space> Terms<P> {
         self.births.len()
     }
 
-    /// When the term of a slot was written, if there is one.
+    /// The number of the example that wrote the term of a slot; none for a hole.
     pub fn birth(&self, slot: usize) -> Option<u64> {
         self.births.get(slot).copied().filter(|&t| t > 0)
     }
@@ -74,7 +74,7 @@ impl<P: Space> Terms<P> {
         self.slot_of.get(&id).map(|&slot| slot as usize)
     }
 
-    /// The slot that a new term takes without displacing another: the last hole, or one more.
+    /// Returns a slot for a new term that displaces no other: the last hole, or a new slot.
     pub(crate) fn fresh(&mut self) -> usize {
         if let Some(hole) = self.holes.pop() {
             return hole as usize;
@@ -97,7 +97,7 @@ impl<P: Space> Terms<P> {
         self.name(slot, id);
     }
 
-    /// Gives a slot an id, or takes it away. A term that had the id before stays, without a name.
+    /// Sets or removes the id of a slot. Another term that had this id stays, without an id.
     pub(crate) fn name(&mut self, slot: usize, id: u64) {
         let old = std::mem::replace(&mut self.ids[slot], id);
         if old != NO_ID {
@@ -110,13 +110,13 @@ impl<P: Space> Terms<P> {
         }
     }
 
-    /// Empties a slot that is about to be written again.
+    /// Empties a slot that is about to be overwritten.
     pub(crate) fn vacate(&mut self, slot: usize) {
         self.name(slot, NO_ID);
         self.births[slot] = 0;
     }
 
-    /// Empties a slot for good: it becomes a hole.
+    /// Empties a slot permanently: it becomes a hole.
     pub(crate) fn remove(&mut self, slot: usize) {
         self.vacate(slot);
         self.holes.push(slot as u32);
@@ -158,7 +158,8 @@ impl<P: Space> Basis for Terms<P> {
     }
 
     fn bytes(&self) -> usize {
-        // A hash table of ids and slots: an entry and a byte of control each, in a power of two of places of which 7/8 are used.
+        // The hash table of ids: one entry and one control byte per bucket; the number of buckets is a power of two, of which 7/8
+        // are used.
         let index = (self.slot_of.capacity() * 8 / 7) * (size_of::<(u64, u32)>() + 1);
         let lists = (self.births.capacity() + self.ids.capacity()) * size_of::<u64>() + self.holes.capacity() * size_of::<u32>();
         self.space.bytes() + lists + index

@@ -1,7 +1,7 @@
-//! Weight vectors: the basis functions are the features of a row, so that f(x) = <w, x> under a linear kernel.
+//! Weight vectors: the basis functions are the features of a row, so f(x) = <w, x> with a linear kernel.
 //!
-//! There are no terms, no budget and no truncation: k(x, .) is written along the features of x. Under a linear kernel this is the same
-//! function that terms give, at the cost of one inner product per row.
+//! There are no terms, no budget and no truncation: k(x, .) is added to the weights of the features. With a linear kernel this
+//! gives the same function as stored terms, at the cost of one inner product per row.
 
 use crate::basis::block::{Block, Values};
 use crate::basis::{Basis, Dense, Form, Points, RowsOf, Space};
@@ -28,7 +28,7 @@ use crate::parts::kernel::AnyKernel;
 ///     theta0: None,
 ///     rules: Rules::<AnyRegulariser>::default(),
 /// });
-/// // y = x_1: the first step learns it from (1, 0), the second row is right.
+/// // The step on (1, 0) with target 2 gives w = (1, 0), so the score of (2, 3) is 2.
 /// let x = [1.0, 0.0, 2.0, 3.0];
 /// let points = Points { rows: Matrix::new(2, &x), squares: &[1.0, 13.0] };
 /// let mut scores = Vec::new();
@@ -37,12 +37,12 @@ use crate::parts::kernel::AnyKernel;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Weights {
-    /// Holds no centres: it says what rows are, and who computes.
+    /// Holds no centres: it defines the type of the rows, the number of features and the backend.
     space: Dense<AnyKernel>,
 }
 
 impl Weights {
-    /// A basis of so many features.
+    /// A basis of `features` features.
     pub fn new(features: usize, backend: Backend) -> Self {
         Weights { space: Dense::new(vec![AnyKernel::Linear], features, backend) }
     }
@@ -120,7 +120,7 @@ mod tests {
         (x, y)
     }
 
-    /// Learns the stream in blocks of `cut` rows; the scores before each step, then those of a prediction, then |f|².
+    /// Learns the stream in blocks of `cut` rows. Returns the scores before each step, then those of a prediction, then |f|².
     fn run<F: Basis>(basis: F, heads: usize, cut: usize) -> Vec<f64>
     where
         F::Space: for<'a> Space<Rows<'a> = Points<'a>>,
@@ -141,7 +141,7 @@ mod tests {
         scores
     }
 
-    /// The loop knows nothing of the form: terms and weights are the same function, but for the rounding of sums.
+    /// Terms and weights give the same function, except for the rounding of sums.
     #[test]
     fn weights_are_terms_under_a_linear_kernel() {
         for heads in [1, 3] {

@@ -1,4 +1,4 @@
-//! What can be said of a run while it runs, in O(1) per step: regret (E25), alert rate (algorithms.md 3.5).
+//! Certificates that are updated in O(1) per step: regret (E25) and alert rate (algorithms.md 3.5).
 //!
 //! The truncation certificate (3.6) is one number, [`crate::engine::head::Head::truncation_error`].
 
@@ -25,29 +25,30 @@ pub use tracker::Tracker;
 /// ```text
 /// sum_t [R_t(f_t) - R_t(u)] <= |u|²/(2 L'_1) + 1/2 sum_{t>=2} (1/L_t - 1/L_{t-1} - lambda)_+ (|f_t| + |u|)² + 1/2 sum_t L'_t xi^T K_tt xi
 ///                            + the same for the offset, without lambda
-///                            + sum_t d_t (|f_t| + |u| + d_t/2) / L_t + lambda d_t (|f_t| + d_t/2)     what was dropped
+///                            + sum_t d_t (|f_t| + |u| + d_t/2) / L_t + lambda d_t (|f_t| + d_t/2)     for dropped terms
 /// ```
 ///
-/// with L = eta, L' = eta/(1 - eta lambda), d_t the norm of what step t dropped. It is a quadratic in |u| and |b_u|,
-/// whose coefficients are kept.
+/// with L = eta, L' = eta/(1 - eta lambda), and d_t the norm of what step t dropped. The bound is a quadratic in |u| and |b_u|;
+/// its coefficients are stored.
 ///
-/// With `shrink = on_update` it is a bound on sum_t [l_t(f_t) - l_t(u)] + lambda/2 sum_{t: xi_t != 0} (|f_t|² - |u|²): the
-/// regulariser counts at updates only. Where xi_t = 0, f_t minimises l_t, so l_t(f_t) <= l_t(u), and f stays as it is; leaving these
-/// examples out of the sums above is the whole proof. Without shrinking, nothing bounds the regulariser of the others.
+/// With `shrink = on_update` the certificate bounds sum_t [l_t(f_t) - l_t(u)] + lambda/2 sum_{t: xi_t != 0} (|f_t|² - |u|²): the
+/// regulariser counts at updates only. Proof: where xi_t = 0, f_t minimises l_t, so l_t(f_t) <= l_t(u), and f does not change;
+/// these examples can be left out of the sums above. The regulariser at the other examples is not bounded, because f is not
+/// shrunk there.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Regret {
-    /// False once a step was taken for which the inequality is not known.
+    /// False once a step was taken for which the inequality is not proved.
     pub(crate) holds: bool,
     pub(crate) constant: f64,
     pub(crate) linear: f64,
     pub(crate) square: f64,
     pub(crate) offset_linear: f64,
     pub(crate) offset_square: f64,
-    /// 1/eta of the step before; 0 before the first.
+    /// 1/eta of the previous step; 0 before the first step.
     pub(crate) last_inverse: f64,
 }
 
-/// One explicit step, as the regret certificate sees it.
+/// The data of one explicit step that the regret certificate needs.
 pub(crate) struct RegretStep {
     pub eta: f64,
     pub lambda: f64,
@@ -63,7 +64,8 @@ pub(crate) struct RegretStep {
 
 impl Regret {
     pub(crate) fn step(&mut self, s: &RegretStep) {
-        // E25: the first step contributes |u|²/(2 L'_1), 1/L' = 1/L - lambda and f_1 = 0; later ones the growth of 1/L beyond lambda.
+        // E25: the first step contributes |u|²/(2 L'_1), with 1/L' = 1/L - lambda and f_1 = 0. Later steps contribute the growth
+        // of 1/L beyond lambda.
         let inverse = 1.0 / s.eta;
         if !inverse.is_finite() {
             self.holds = false;
@@ -91,7 +93,7 @@ impl Regret {
         self.stay_numbers();
     }
 
-    /// A sum that leaves the range of f64 is one that no bound holds for.
+    /// Ends the certificate if a sum has left the range of f64, and stores f64::MAX instead.
     fn stay_numbers(&mut self) {
         let sums = [&mut self.constant, &mut self.linear, &mut self.square, &mut self.offset_linear, &mut self.offset_square];
         for sum in sums {
@@ -101,41 +103,43 @@ impl Regret {
         }
     }
 
-    /// A part of norm `lost` was dropped from a function of norm `norm`, with step size eta.
+    /// Records that a part of norm `lost` was dropped from a function of norm `norm`, at step size eta.
     pub(crate) fn drop(&mut self, lost: f64, norm: f64, eta: f64, lambda: f64) {
         if !self.holds || lost == 0.0 {
             return;
         }
-        // |f - u|² enters the telescoping sum with 1/(2 eta) of the last step that counted; and the norm itself, which the next R_t pays
-        // for, may have grown.
+        // |f - u|² enters the telescoping sum with 1/(2 eta) of the last counted step. The drop may also have increased |f|,
+        // which enters the next R_t.
         let inverse = (1.0 / eta).max(self.last_inverse);
         self.constant += 0.5 * lost * (2.0 * norm + lost) * (inverse + lambda);
         self.linear += lost * inverse;
         self.stay_numbers();
     }
 
-    /// The bound on the regret against every u with |u| <= `norm` and |b_u| <= `offset`; none where it does not hold.
+    /// An upper bound on the regret against every u with |u| <= `norm` and |b_u| <= `offset`; none if the certificate does not
+    /// hold.
     pub fn bound(&self, norm: f64, offset: f64) -> Option<f64> {
         let of_f = self.constant + self.linear * norm + self.square * norm * norm;
         self.holds.then_some(of_f + self.offset_linear * offset + self.offset_square * offset * offset)
     }
 }
 
-/// The rate at which examples were outside, and how far it can be from nu.
+/// The observed rate of examples outside, and an upper bound on its distance from nu.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AlertRate {
-    /// What was asked for.
+    /// The requested rate.
     pub nu: f64,
-    /// What was seen: the fraction outside.
+    /// The observed rate: the fraction of examples outside, by weight.
     pub rate: f64,
-    /// |rate - nu| is at most this, whatever the data.
+    /// Upper bound on |rate - nu|, for any data.
     pub bound: f64,
 }
 
-/// 3.5: theta moves by -eta (1{out} - nu) (or its opposite), so the sum of 1{out} - nu is a sum of moves of theta over eta.
-/// Summed by parts, |rate - nu| <= range(theta) (1/eta_1 + sum |1/eta_{t+1} - 1/eta_t|) / T. Where theta did not move as it should
-/// (the projection, rounding), the difference over eta is added. Examples count by their weights. A step of eta = 0, or so small that
-/// 1/eta is not a number, moves nothing: from then on the bound says nothing, it is the largest number of f64 over T.
+/// The sums of the rate certificate (3.5). theta moves by -eta (1{out} - nu) (or the opposite), so the sum of 1{out} - nu is a
+/// sum of the moves of theta divided by eta. Summation by parts gives |rate - nu| <= range(theta) (1/eta_1 + sum |1/eta_{t+1} -
+/// 1/eta_t|) / T. Where theta did not move by this amount (projection, rounding), the difference divided by eta is added.
+/// Examples count by their weights. If eta is 0, or so small that 1/eta overflows, theta does not move; from then on the bound is
+/// f64::MAX / T, that is, no bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rate {
     pub(crate) examples: f64,
@@ -156,7 +160,8 @@ impl Rate {
         Rate { least: theta, largest: theta, ..Rate::default() }
     }
 
-    /// One example of weight `weight`, after which theta is `theta`; projection and rounding moved it by `missed`.
+    /// Records one example of weight `weight`. `theta` is the value after the step; `missed` is the part of its move that is due
+    /// to projection and rounding.
     pub(crate) fn step(&mut self, weight: f64, outside: bool, eta: f64, theta: f64, missed: f64) {
         let inverse = (1.0 / eta).min(f64::MAX);
         self.examples += weight;
@@ -169,24 +174,24 @@ impl Rate {
         self.projected = (self.projected + missed).min(f64::MAX);
     }
 
-    /// What was reported: the weight of all examples, and of those outside.
+    /// The reported totals: the weight of all examples, and of those outside.
     fn reported(&self) -> [f64; 2] {
         [self.examples + self.more_examples, self.outside + self.more_outside]
     }
 
-    /// The rows that `before` has counted have been learned again: what was reported of them stays.
+    /// Keeps the totals that `before` has reported, after its rows were learned again.
     pub(crate) fn keep_reported(&mut self, before: &Rate) {
         let [examples, outside] = before.reported();
         (self.more_examples, self.more_outside) = (examples - self.examples, outside - self.outside);
     }
 
-    /// The rows that `before` has counted have been learned again in the same way.
+    /// Keeps the differences of `before`, after its rows were learned again with the same result.
     pub(crate) fn keep_more(&mut self, before: &Rate) {
         (self.more_examples, self.more_outside) = (before.more_examples, before.more_outside);
     }
 
-    /// The certificate, after the first example. It holds for what was learned; where something else was reported, the difference
-    /// is added.
+    /// The certificate; none before the first example. The bound is proved for what was learned; any difference between the
+    /// learned and the reported totals is added to it.
     pub fn certificate(&self, nu: f64) -> Option<AlertRate> {
         let [examples, outside] = self.reported();
         let otherwise = self.more_examples.abs() + self.more_outside.abs();
@@ -199,7 +204,7 @@ impl Rate {
 mod tests {
     use super::*;
 
-    /// 1/eta is not a number: the certificates say nothing from then on, and every number of theirs can be saved.
+    /// If 1/eta overflows, the certificates give no bound from then on, but all their numbers stay finite and can be saved.
     #[test]
     fn a_step_size_of_0_leaves_numbers() {
         for eta in [0.0, 1e-310] {
@@ -228,7 +233,7 @@ mod tests {
         }
     }
 
-    /// A sum beyond the range of f64 ends the certificate instead of becoming a number that no file can hold.
+    /// A sum that overflows ends the certificate and is not stored as infinity, which no file can hold.
     #[test]
     fn a_regret_beyond_all_numbers_ends_the_certificate() {
         let mut regret = Regret { holds: true, ..Regret::default() };

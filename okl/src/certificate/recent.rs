@@ -1,10 +1,10 @@
-//! A mean that forgets, in one number and a count.
+//! An exponential moving average with a faster start.
 
-/// The weight of the newest number in the long run.
+/// The final weight of the newest number.
 const MEMORY: f64 = 1e-3;
 
-/// Takes the newest of `count` numbers into their recent mean. While there are few it counts for `young` of them: the first ones
-/// are not like what is to come, and are forgotten soon.
+/// Updates the moving average with `newest`, the number with index `count` (from 1). At the start the newest number counts as
+/// `young` numbers, so that the first ones, which are not typical, lose their influence soon.
 pub(crate) fn follow(mean: &mut f64, newest: f64, count: f64, young: f64) {
     *mean += MEMORY.max(young / (count + young - 1.0)) * (newest - *mean);
 }

@@ -1,71 +1,72 @@
-//! A threshold of its own for the averaged score (algorithms.md 3.5, 7.8), which holds the rate of alerts at nu.
+//! A separate threshold for the averaged score (algorithms.md 3.5, 7.8), which keeps the alert rate at nu.
 //!
-//! Each score moves a number m, up by s nu if the score was not below the threshold, down by s (1 - nu) if it was:
+//! Each score changes a number m: m rises by s nu if the score was not below the threshold th, and falls by s (1 - nu) if it was.
 //!
 //! ```text
 //! m <- m + s_t w_t (nu - 1{score < th})
-//! s_t = max(0.05, s_0 sqrt(1000/(1000 + t)))      s_0: a fifth of the way from the nu-quantile of the first scores to their median
+//! s_t = max(0.05, s_0 sqrt(1000/(1000 + t)))      s_0: 1/5 of the distance from the nu-quantile of the first scores to their median
 //! ```
 //!
-//! What the threshold makes of m depends on the scores:
+//! The threshold is computed from m; the formula depends on the sign of the scores:
 //!
 //! ```text
 //! scores >= 0         th = exp(m) level           level: the recent mean score
 //! scores of any sign  th = level + m spread       spread: the recent mean of |score - level|
 //! ```
 //!
-//! **The bound.** Let T be the sum of the weights w_t. Steps never grow, so
+//! **The bound.** Let T be the sum of the weights w_t. The step s_t never grows, so
 //!
 //! ```text
 //! |rate - nu| <= (max m - min m) / (s_T T)
 //! ```
 //!
-//! whatever the scores are and however level and spread follow them. Proof: w_t (1{out_t} - nu) = (m_t - m_{t+1}) / s_t. Let
-//! a_t = m_t - min m and R = max m - min m, so 0 <= a_t <= R. Summed by parts,
+//! for any scores, and for any values of level and spread. Proof: w_t (1{out_t} - nu) = (m_t - m_{t+1}) / s_t. Let a_t = m_t -
+//! min m and R = max m - min m, so 0 <= a_t <= R. Summation by parts gives
 //!
 //! ```text
 //! T (rate - nu) = a_1/s_1 + sum_{t=2}^T a_t (1/s_t - 1/s_{t-1}) - a_{T+1}/s_T
 //! ```
 //!
-//! The first two parts are not negative and at most R/s_T, the last one is between -R/s_T and 0. If the step is given, it is constant,
-//! and the sum is exactly (m_1 - m_{T+1})/s.
+//! The first two parts together lie between 0 and R/s_T, the last one between -R/s_T and 0. If the step is given in the
+//! configuration, it is constant, and the sum is exactly (m_1 - m_{T+1})/s.
 //!
-//! m is never clamped: where exp(m) would leave the range of f64, the rest of m is kept beside it. Each move is rounded, and so are
-//! the sums of weights, so the bound has 4 epsilon (1 + |m|) / (s_T T) + 2 epsilon per move on top.
+//! m is never clamped. Where exp(m) would leave the range of f64, the rest of m is stored separately. Every move of m and every
+//! sum of weights is rounded; for this the bound contains another 4 epsilon (1 + |m|) / (s_T T) + 2 epsilon per move.
 
 use super::AlertRate;
 use crate::certificate::recent::follow;
 
-/// What is known of the scores before the first of them: a function of the configuration.
+/// The possible signs of the scores, which follow from the configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Scores {
-    /// They are 0 or more: m is the logarithm of the threshold in units of the recent mean score.
+    /// All scores are >= 0: m is the logarithm of the threshold in units of the recent mean score.
     #[default]
     NotNegative,
-    /// They may have any sign: m is the threshold's distance from the recent mean score in units of the spread.
+    /// Scores may have any sign: m is the distance of the threshold from the recent mean score in units of the spread.
     AnySign,
 }
 
-/// A threshold that is tracked; see the head of this file.
+/// A threshold that tracks a quantile of the scores; see the head of this file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tracker {
     given: Option<f64>,
     pub(crate) warmup: usize,
     pub(crate) of: Scores,
-    /// The first scores in their units, while they are gathered.
+    /// The first scores in the units of m (or exp(m)), until the threshold is initialised.
     pub(crate) gathered: Vec<f64>,
     pub(crate) state: TrackerState,
 }
 
-/// What a tracker has found so far.
+/// The state of a tracker.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct TrackerState {
-    /// exp(m), kept inside the range of f64, or m itself for scores of any sign; where it started, and its range.
+    /// `quantile` is exp(m), limited to the range of f64, or m itself for scores of any sign. `start`, `least` and `largest` are
+    /// its initial, smallest and largest value.
     pub quantile: f64,
     pub start: f64,
     pub least: f64,
     pub largest: f64,
-    /// What m has beyond ln(quantile), where exp(m) would leave the range of f64; and its range.
+    /// The part of m beyond ln(quantile), where exp(m) would leave the range of f64, and its smallest and largest value.
     pub beyond: f64,
     pub least_beyond: f64,
     pub largest_beyond: f64,
@@ -73,29 +74,29 @@ pub(crate) struct TrackerState {
     pub stride: f64,
     pub level: f64,
     pub spread: f64,
-    /// Scores seen.
+    /// The number of scores seen.
     pub scores: f64,
-    /// The sum of the weights of the scores that were held against the threshold, and of those below it.
+    /// The sum of the weights of all scores that were compared with the threshold, and (`outside`) of those below it.
     pub examples: f64,
     pub outside: f64,
 }
 
-/// The smallest level of scores that are not negative, and the smallest start of their quantile.
+/// A lower limit for the level of scores >= 0, and for the initial quantile.
 const LEAST_LEVEL: f64 = 1e-12;
-/// The smallest spread, as a part of the level: equal scores still have a threshold that can move past them.
+/// A lower limit for the spread, relative to the level, so that the threshold can also move past scores that are all equal.
 const LEAST_SPREAD: f64 = 1e-9;
-/// The smallest spread of scores that are all zero.
+/// A lower limit for the spread if all scores are zero.
 const LEAST_SPREAD_AT_ZERO: f64 = 1e-300;
-/// A threshold starts at most so many spreads from the level.
+/// The initial threshold is at most this many spreads away from the level.
 const FARTHEST_START: f64 = 16.0;
-/// While there are few scores, the newest counts for so many of them in level and spread.
+/// At the start, the newest score counts as this many scores in level and spread; see [`follow`].
 const YOUNG: f64 = 5.0;
-/// s_0 is this share of the way from the quantile to the median, and steps shrink after this many examples.
+/// s_0 is this fraction of the distance from the nu-quantile to the median; steps begin to shrink after `STRIDES` examples.
 const STRIDE: f64 = 0.2;
 const STRIDES: f64 = 1000.0;
-/// The sum of the logarithms that the bound is computed from.
+/// An upper bound on the sum of the absolute logarithms from which the bound is computed, for its rounding.
 const LOGARITHMS: f64 = 1500.0;
-/// A step is at least this long.
+/// A lower limit for the step s_t.
 const LEAST_STEP: f64 = 0.05;
 
 impl Tracker {
@@ -103,7 +104,7 @@ impl Tracker {
         Tracker { given: step, warmup: warmup.max(1), of, gathered: Vec::new(), state: TrackerState::default() }
     }
 
-    /// Is the threshold there yet?
+    /// Whether the threshold is initialised.
     pub fn ready(&self) -> bool {
         match self.of {
             Scores::NotNegative => self.state.quantile > 0.0,
@@ -111,25 +112,25 @@ impl Tracker {
         }
     }
 
-    /// Does what was loaded fit together?
+    /// Whether a loaded state is consistent.
     pub(crate) fn is_possible(&self) -> bool {
         let TrackerState { quantile, least, largest, beyond, least_beyond, largest_beyond, spread, .. } = self.state;
         let inside = least <= quantile && quantile <= largest;
         let ranges = least_beyond <= beyond.min(0.0) && beyond.max(0.0) <= largest_beyond && spread >= 0.0;
         ranges
             && match self.of {
-                // Files of version 2 and before have no range of the quantile where the step was given.
+                // Files of format 2 and earlier do not store the range of the quantile if the step was given.
                 Scores::NotNegative => !self.ready() || (self.given.is_some() && least == 0.0) || (least > 0.0 && inside),
                 Scores::AnySign => inside && (least_beyond, largest_beyond) == (0.0, 0.0),
             }
     }
 
-    /// What the next score is held against; 0 while the first are gathered.
+    /// The threshold for the next score; 0 while the first scores are being collected.
     pub fn threshold(&self) -> f64 {
         let state = &self.state;
         match self.of {
             Scores::AnySign => (state.level + state.quantile * self.spread()).clamp(-f64::MAX, f64::MAX),
-            // exp(m) is below the smallest number; no score >= 0 is below 0.
+            // exp(m) is below the smallest positive f64. The threshold 0 gives no alert, because no score is below 0.
             Scores::NotNegative if state.beyond < 0.0 => 0.0,
             Scores::NotNegative => (state.quantile * self.level()).min(f64::MAX),
         }
@@ -155,7 +156,7 @@ impl Tracker {
         self.follow(score);
     }
 
-    /// A score in the units of m or exp(m), before level and spread have seen it.
+    /// Converts a score to the units of m (or exp(m)), with level and spread before their update with this score.
     fn in_units(&self, score: f64) -> f64 {
         match self.of {
             Scores::NotNegative => score / self.level(),
@@ -173,7 +174,7 @@ impl Tracker {
         follow(&mut state.level, score, state.scores, YOUNG);
     }
 
-    /// A score met the threshold: m moves.
+    /// Moves m after a score was compared with the threshold, and updates ranges and counts.
     fn meet(&mut self, weight: f64, outside: bool, nu: f64) {
         let move_by = self.stride() * weight * (nu - f64::from(u8::from(outside)));
         let state = &mut self.state;
@@ -188,13 +189,14 @@ impl Tracker {
         state.outside += if outside { weight } else { 0.0 };
     }
 
-    /// s_t.
+    /// The current step s_t.
     fn stride(&self) -> f64 {
         let shorter = (STRIDES / (STRIDES + self.state.examples)).sqrt();
         self.given.unwrap_or(LEAST_STEP.max(self.state.stride * shorter))
     }
 
-    /// Scores grow while f is young, so the start is a quantile of the later half of the gathered scores.
+    /// Initialises the threshold at the nu-quantile of the second half of the collected scores. The first half is ignored because
+    /// scores grow while f has few terms.
     fn start_at_quantile(&mut self, nu: f64) {
         let mut scores = self.gathered.split_off(self.gathered.len() / 2);
         scores.sort_by(f64::total_cmp);
@@ -208,7 +210,7 @@ impl Tracker {
         self.gathered = Vec::new();
     }
 
-    /// The certificate, once the threshold is there and an example has met it.
+    /// The certificate; none before the first score was compared with the threshold.
     pub fn certificate(&self, nu: f64) -> Option<AlertRate> {
         let TrackerState { examples, outside, scores, .. } = self.state;
         let (moved, farthest) = self.state.moved(self.of, self.given.is_some());
@@ -219,7 +221,8 @@ impl Tracker {
 }
 
 impl TrackerState {
-    /// exp(m) <- exp(m + move_by). What would leave the range of f64 is kept in `beyond`, so m itself is never clamped.
+    /// exp(m) <- exp(m + move_by). The part of m that would leave the range of f64 is kept in `beyond`, so m itself is never
+    /// clamped.
     fn multiply(&mut self, move_by: f64) {
         const LARGEST_EXPONENT: f64 = 700.0;
         let move_by = move_by + self.beyond;
@@ -240,7 +243,8 @@ impl TrackerState {
         };
     }
 
-    /// How far m has moved for the bound, and the size of the largest number that was added up on the way.
+    /// The change of m that enters the bound, and the largest absolute value among the numbers that were added up, for the
+    /// rounding.
     fn moved(&self, of: Scores, step_is_given: bool) -> (f64, f64) {
         let TrackerState { quantile, start, least, largest, beyond, least_beyond, largest_beyond, .. } = *self;
         let along = |from: f64, to: f64| if of == Scores::AnySign { to - from } else { libm::log(to) - libm::log(from) };
@@ -271,7 +275,7 @@ mod tests {
 
     const SCORES: usize = 20_000;
 
-    /// Streams of scores of any sign, each with the largest distance of its rate from nu.
+    /// Streams of scores of any sign, each with the largest permitted |rate - nu|.
     fn streams(seed: u64) -> Vec<(&'static str, Vec<f64>, f64)> {
         let made = |each: &dyn Fn(usize, &mut u64) -> f64| -> Vec<f64> {
             let mut seed = seed;
@@ -308,7 +312,7 @@ mod tests {
         ]
     }
 
-    /// The rate by its definition, and what the tracker says of it.
+    /// Returns the rate computed by its definition, and the tracker's certificate.
     fn run(mut tracker: Tracker, scores: &[f64], weight: impl Fn(usize) -> f64, nu: f64) -> (f64, AlertRate) {
         let (mut examples, mut outside) = (0.0, 0.0);
         for (t, score) in scores.iter().enumerate() {
@@ -337,8 +341,8 @@ mod tests {
         }
     }
 
-    /// The bound holds for both kinds, steps that are given or not, weights, and any length of the warm-up; with a given step the
-    /// bound is the distance itself.
+    /// The bound holds for both kinds of scores, given and automatic steps, weights, and any length of the warm-up. With a given
+    /// step the bound equals |rate - nu|.
     #[test]
     fn the_bound_holds_for_every_tracker() {
         let weights: [fn(usize) -> f64; 4] =
@@ -358,7 +362,7 @@ mod tests {
         }
     }
 
-    /// Scores that fall to zero for good: exp(m) leaves the range of f64, m does not stop, and the rate returns to nu.
+    /// Scores that become zero and stay zero: exp(m) leaves the range of f64, m keeps moving, and the rate returns to nu.
     #[test]
     fn scores_that_vanish_are_not_all_alerts() {
         let mut scores = vec![1.0; 500];

@@ -1,53 +1,55 @@
-//! A bank: several heads over one set of terms, each with its own step size, regulariser and width, combined by fixed-share
-//! Hedge so that the best of them leads, and another may take over when the stream changes (algorithms.md 4.2). A head has one
-//! voice, or two: its last hypothesis and an average of the recent ones, which is better where nothing changes.
+//! A bank: several heads over one set of terms, each with its own step size, regulariser and kernel width. Fixed-share Hedge
+//! combines the heads: the best one gets most of the weight, and another one can take over when the stream changes (algorithms.md
+//! 4.2). A head has one voice or two: its last hypothesis, and an average of the recent ones, which is better on a stationary
+//! stream.
 //!
 //! ```text
 //! z   = sum_h w_h z_h                                                        the score of the bank, over all voices h
-//! w_h <- (1 - share) w_h exp(-rate_t min(far, (l_h - min l) / scale)) / total + share / voices
+//! w_h <- (1 - share) w_h exp(-rate_t min(largest, (l_h - min l) / scale)) / total + share / voices
 //! ```
 //!
-//! rate_t = max(rate, eager / sqrt(t)): the first examples have to tell voices apart that know nothing yet.
+//! rate_t = max(rate, eager / sqrt(t)) is larger at the start, so that the first examples separate good voices from bad ones.
 //!
-//! l_h is 1 for a wrong decision and 0 for a right one where there are classes or signs, else the loss; `scale` is the recent
-//! mean of sum_h w_h l_h, so that nothing here has a unit. Kernel values are nearly all of the cost and are shared: a term is
-//! appended when the leading head asks for one, and what other heads would append then is projected onto the nearest term.
+//! l_h is 1 for a wrong decision and 0 for a right one where there are classes or signs, otherwise the loss. `scale` is the
+//! recent mean of sum_h w_h l_h, so the weights do not depend on the unit of the loss. Kernel values are nearly all of the cost
+//! and are shared by all heads. A new term is stored when the leading head needs one. If only other heads need one, their update
+//! is projected onto the nearest stored term.
 //!
-//! A head whose step would leave a state that is not finite does not stop the others. It is set back to f = 0 and rests: it takes no
-//! step, its voices have weight 0, and nothing is shared out to them. A weight is 0 if and only if its head rests, so the weights are
-//! all that has to be saved. At the next example whose number is a power of two (examples with a target, learned or not) all resting
-//! heads start again, from f = 0 and with a share of the weight that is handed out anew. A step that no head can take is taken by
-//! none, and then no head is set back.
+//! A head whose step would give a state that is not finite does not stop the others. Its function is reset to f = 0 and the head
+//! rests: it takes no step, and its voices have weight 0 and get no part of the shared weight. A weight is 0 if and only if its
+//! head rests, so only the weights have to be saved. All resting heads start again, from f = 0 and with a part of the shared
+//! weight, at the next example whose number is a power of two. (This number counts all examples with a target, learned or
+//! skipped.) If no head can take its step, the example is skipped and no head is reset.
 
 use crate::certificate::recent::follow;
 use crate::engine::Example;
 use crate::engine::head::Voice;
 use crate::parts::loss::{Loss, Reads};
 
-/// How much a loss of the usual size counts against a head, in the long run.
+/// The learning rate of Hedge in the long run; it multiplies losses that are divided by `scale`.
 const RATE: f64 = 0.05;
-/// How much the first does; it falls with the root of the number of examples.
+/// The learning rate at the first example; it decreases with the square root of the number of examples.
 const EAGER: f64 = 2.0;
-/// The weight that is handed out anew after every example.
+/// The part of the total weight that is shared equally among the voices after every example.
 const SHARE: f64 = 5e-4;
-/// No single loss counts for more than so many usual ones.
+/// A single loss counts as at most this multiple of `scale`.
 const LARGEST_LOSS: f64 = 8.0;
-/// While there are few losses, the newest counts for so many of them in the usual one.
+/// At the start of the running mean `scale`, the newest loss counts as this many losses; see [`follow`].
 const YOUNG: f64 = 10.0;
 
-/// A loss whose scalar adapts belongs to one function and has no bank.
+/// Losses with an adaptive theta cannot be used in a bank, so theta is a constant here.
 const NO_THETA: f64 = 0.0;
 
-/// The weights of the voices, and what they are weighed by.
+/// The weights of the voices and the losses from which they are computed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bank {
-    /// Whose voice each is.
+    /// The head of each voice.
     heads: Vec<usize>,
     pub(crate) weights: Vec<f64>,
     /// The recent mean of sum_h w_h l_h.
     pub(crate) scale: f64,
     pub(crate) examples: f64,
-    /// The loss of each voice so far, and of the bank.
+    /// The cumulative loss of each voice, and of the bank.
     pub(crate) losses: Vec<f64>,
     pub(crate) loss: f64,
     judged: Vec<f64>,
@@ -56,7 +58,7 @@ pub struct Bank {
 }
 
 impl Bank {
-    /// Of each head, how many voices it has.
+    /// A bank with equal weights; `counts` is the number of voices of each head.
     pub(crate) fn new(counts: impl IntoIterator<Item = usize>) -> Self {
         let of_head = |(head, count)| std::iter::repeat_n(head, count);
         let heads: Vec<usize> = counts.into_iter().enumerate().flat_map(of_head).collect();
@@ -74,7 +76,8 @@ impl Bank {
         }
     }
 
-    /// May these be weights? They sum to one, and the voices of a head that rests, and no others, have weight 0.
+    /// Whether these are valid weights: they sum to one, and the weights of all voices of one head are either all 0 (the head
+    /// rests) or all positive.
     pub(crate) fn can_have(&self, weights: &[f64]) -> bool {
         let sum: f64 = weights.iter().sum();
         let heads = &self.heads;
@@ -82,32 +85,32 @@ impl Bank {
         weights.iter().all(|w| *w >= 0.0) && (sum - 1.0).abs() < 1e-6 && together
     }
 
-    /// How much each voice counts, head by head; the weights sum to one.
+    /// The weight of each voice, ordered by head; the weights sum to one.
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
 
-    /// The loss of each voice so far, in the order of the weights; while its head rests, that of the score 0.
+    /// The cumulative loss of each voice, in the order of the weights. While its head rests, the loss of the score 0 is added.
     pub fn losses(&self) -> &[f64] {
         &self.losses
     }
 
-    /// The loss of the bank so far.
+    /// The cumulative loss of the bank's combined scores.
     pub fn loss(&self) -> f64 {
         self.loss
     }
 
-    /// The head whose voice has the largest weight, the earlier one of equals.
+    /// The head whose voice has the largest weight; the first one in case of a tie.
     pub fn leader(&self) -> usize {
         self.heads[self.leading_voice()]
     }
 
-    /// The place of that voice among the weights.
+    /// The index of the voice with the largest weight.
     pub(crate) fn leading_voice(&self) -> usize {
         (0..self.weights.len()).fold(0, |best, v| if self.weights[v] > self.weights[best] { v } else { best })
     }
 
-    /// Does this head rest, because its last step would have left a state that is not finite?
+    /// Whether this head rests, because its last step would have given a state that is not finite.
     pub fn rests(&self, head: usize) -> bool {
         self.heads.iter().zip(&self.weights).any(|(h, weight)| *h == head && *weight == 0.0)
     }
@@ -127,21 +130,21 @@ impl Bank {
         }
     }
 
-    /// Scores the current row.
+    /// Computes the combined scores of the current row.
     pub(crate) fn read<'a>(&mut self, scores: impl Iterator<Item = &'a [f64]>) {
         let mut out = std::mem::take(&mut self.scores);
         self.combine(scores, &mut out);
         self.scores = out;
     }
 
-    /// The bank's own loss on the current row.
+    /// The loss of the combined scores on the current row times the weight, and whether the row was outside.
     pub(crate) fn own_loss<L: Loss>(&mut self, loss: &L, y: &[f64], weight: f64) -> (f64, bool) {
         self.gradient.resize(self.scores.len(), 0.0);
         let eval = loss.eval(&self.scores, y, NO_THETA, &mut self.gradient);
         (weight * eval.loss, eval.outside)
     }
 
-    /// Weighs the voices by what each said of an example; those of heads that rest have weight 0.
+    /// Updates the weights from the losses of the voices on an example. Voices of heads that rest get weight 0.
     pub(crate) fn learn<'a, L: Loss>(
         &mut self,
         loss: &L,
@@ -154,7 +157,7 @@ impl Bank {
         let mut awake = 0;
         for ((voice, total), weight_of) in voices.zip(&mut self.losses).zip(&mut self.weights) {
             let evaluate = || weight * loss.eval(voice.scores, y, NO_THETA, &mut self.gradient).loss;
-            // A head that rests has planned nothing, but its voices were heard.
+            // A head that rests has no planned step and so no loss of its own; its scores are evaluated here.
             let lost = voice.loss.filter(|_| !voice.rests).unwrap_or_else(evaluate);
             *total = (*total + lost).min(f64::MAX);
             if voice.rests {
@@ -171,7 +174,7 @@ impl Bank {
         self.weigh(awake);
     }
 
-    /// w_h exp(-rate ...), then the fixed share of the `awake` voices.
+    /// Multiplies the weights by exp(-rate ...), normalises them, and shares a fixed part among the `awake` voices.
     fn weigh(&mut self, awake: usize) {
         let least = self.judged.iter().copied().fold(f64::INFINITY, f64::min);
         let rests = |judged: f64| judged == f64::INFINITY;
@@ -185,7 +188,7 @@ impl Bank {
             }
             total += *w;
         }
-        // If all that had weight rest now, those that start again share it.
+        // If every voice with a positive weight rests now, the voices that start again get equal weights.
         let (total, handed_out) = if total > 0.0 { (total, SHARE / awake as f64) } else { (1.0, 1.0 / awake as f64) };
         for (w, judged) in self.weights.iter_mut().zip(&self.judged) {
             *w = if rests(*judged) { 0.0 } else { (1.0 - SHARE) * *w / total + handed_out };
@@ -193,13 +196,13 @@ impl Bank {
     }
 }
 
-/// The place of the largest score, the earlier one of equals.
+/// The index of the largest score; the first one in case of a tie.
 pub(crate) fn decision(scores: &[f64]) -> usize {
     (0..scores.len()).fold(0, |best, c| if scores[c] > scores[best] { c } else { best })
 }
 
-/// Is the decision wrong? None where scores decide nothing. The rival of a class that is alone is a class not yet seen, whose
-/// score is 0.
+/// Whether the decision is wrong; none for losses without a decision. While only one class is known, it competes with a class not
+/// yet seen, whose score is 0.
 fn judge(reads: Reads, scores: &[f64], y: &[f64]) -> Option<bool> {
     match reads {
         Reads::Sign => Some(scores[0] * y[0] <= 0.0),
@@ -290,7 +293,7 @@ mod tests {
         assert_eq!((bank.leading_voice(), bank.leader()), (3, 2));
     }
 
-    /// Nobody can have decided for a class that was never named, even if its score, 0, is the largest.
+    /// No voice can predict a class that was never seen, even if its score, 0, is the largest.
     #[test]
     fn the_first_row_of_a_class_is_a_mistake_of_every_voice() {
         let mut bank = Bank::new([1; 2]);

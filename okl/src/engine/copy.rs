@@ -1,9 +1,10 @@
-//! Copies of an engine for readers.
+//! Copies of an engine for concurrent prediction.
 
 use crate::engine::Engine;
 
 impl<F: Clone, L: Clone, S: Clone, B: Clone, R: Clone> Engine<F, L, S, B, R> {
-    /// The same state with an empty workspace. It predicts and learns as this one, and allocates its workspace when it is used.
+    /// A copy of the state with an empty workspace. The copy predicts and learns exactly like the original; it allocates a
+    /// workspace on first use.
     pub(crate) fn without_workspace(&self) -> Self {
         Engine {
             basis: self.basis.clone(),

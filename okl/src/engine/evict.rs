@@ -1,18 +1,19 @@
-//! Writing the new term of a step: the budget names a slot, terms make room in every head, and what is lost is accounted for (law 5).
+//! Writes the new term of a step. The budget chooses a slot, the old term of that slot is removed from every head, and the norm
+//! of what is lost is added to the truncation certificate (law 5).
 //!
 //! ```text
-//! write     a row whose id names a term with the same input adds onto that term
-//!           a row that only other heads than the leader want goes onto the nearest term
-//!           else the budget decides (Room), and a Replacement is applied to every head:
-//!               evict     the term leaves; its norm, or what a projection does not keep of it, is lost
+//! write     the id of the row names a term with the same input: the update is added to that term
+//!           only heads other than the leader need a new term: their update is projected onto the nearest term
+//!           otherwise the budget decides (Room), and the decision is applied to every head:
+//!               evict     the old term is removed; its norm is lost, or after a projection the norm of the residual
 //!               insert    the new term is written into the slot
-//!               receive   a transfer adds the kept share of the evicted term onto the new one
+//!               receive   after a transfer, the projection of the evicted term is added to the new term
 //! ```
 //!
-//! Under smd, and under a regulariser that depends on |f|, the norms follow every change exactly at the cost of a kernel row (3.2,
-//! truncation corrections); otherwise |f| grows by what was lost and is an upper bound from then on.
+//! Under smd, and under a regulariser that depends on |f|, the norms are updated exactly at every change, at the cost of one
+//! kernel row (3.2, truncation corrections). Otherwise the lost norm is added to |f|, which is an upper bound from then on.
 //!
-//! What a projection loses is computed in double precision from the difference of the two points ([`Space::pairs`]).
+//! The residual of a projection is computed in double precision from the difference of the two points ([`Space::pairs`]).
 
 use crate::basis::block::Block;
 use crate::basis::terms::{NO_ID, Terms};
@@ -31,18 +32,18 @@ use crate::parts::step::StepSize;
 pub(crate) struct Scratch {
     centre: Centre,
     reading: Reading,
-    /// A term that comes or goes, and what becomes of another.
+    /// A term that is added or removed, and (`sum`) the sum of two terms.
     term: Term,
     sum: Term,
-    /// Of each head, the share of an evicted term that the new term receives.
+    /// For each head, the projection of an evicted term, which the new term receives.
     carried: Vec<Term>,
-    /// Of each head, two terms and the one that they become.
+    /// For each head, the two terms that are merged, and the result.
     merging: Vec<[Term; 3]>,
     blend: Vec<[Pair; 3]>,
-    /// Two points, plane by plane, and what is left of the first after a projection onto the second.
+    /// Two points, plane by plane, and (`left`) the residual of the first after its projection onto the second.
     pairs: Vec<Pair>,
     left: Vec<f64>,
-    /// Of each head, the share that a projection keeps and what it loses.
+    /// For each head, the factor of a projection and the norm of its residual.
     projections: Vec<(f64, f64)>,
     expired: Vec<usize>,
     scene: SceneScratch,
@@ -54,7 +55,7 @@ impl Scratch {
     }
 }
 
-/// A centre, as norms need it: k(x, x), and its kernel values against all slots where norms are exact.
+/// What the norm updates need of a centre: k(x, x), and, where norms are exact, its kernel values against all slots.
 #[derive(Clone, Debug, Default)]
 struct Centre {
     values: Vec<f64>,
@@ -63,7 +64,7 @@ struct Centre {
 }
 
 impl Centre {
-    /// The centre of a slot.
+    /// Computes these values for the centre of a slot.
     fn find<P: Space>(&mut self, terms: &mut Terms<P>, slot: usize, exact: bool) {
         let planes = terms.space.planes();
         self.values.resize(planes, 0.0);
@@ -75,7 +76,8 @@ impl Centre {
         }
     }
 
-    /// The norms of a head as `term` at this centre comes (sign = 1) or goes (sign = -1); f holds it or does not hold it yet.
+    /// Updates the norms of a head for a `term` at this centre that is added (sign = 1) or removed (sign = -1). Call this before
+    /// f itself changes.
     fn change_norms<S: StepSize>(&self, head: &mut Head<S>, how: (Backend, &Output), term: &Term, sign: f64, at: &mut Reading) {
         let (first, slots) = (head.plane, self.slots);
         head.f.read(how.0, how.1, |plane| &self.row[(first + plane) * slots..][..slots], at);
@@ -83,28 +85,28 @@ impl Centre {
     }
 }
 
-/// Everything that writing a term changes, borrowed from the engine for one step.
+/// Everything that writing a term reads or changes, borrowed from the engine for one step.
 pub(crate) struct Writer<'a, P, S, B> {
     pub terms: &'a mut Terms<P>,
     pub heads: &'a mut [Head<S>],
     pub budget: &'a mut B,
     pub block: &'a mut Block,
     pub output: &'a Output,
-    /// The head that budgets look at and that asks for new terms.
+    /// The head whose coefficients the budget sees, and which decides whether a new term is stored.
     pub leader: usize,
     /// The number of the example.
     pub t: u64,
-    /// Its row in the block, and k(x, x).
+    /// The index of the example's row in the block, and (`own`) k(x, x).
     pub r: usize,
     pub own: &'a [f64],
-    /// Must norms be exact while terms are dropped? SVMD's recursions and a regulariser that depends on |f| act on them; otherwise
-    /// an upper bound is enough.
+    /// Whether norms must stay exact when terms are dropped. SVMD's recursions and a regulariser that depends on |f| use the
+    /// norms; otherwise an upper bound is enough.
     pub exact: bool,
     pub scratch: &'a mut Scratch,
 }
 
 impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
-    /// Writes the planned term of every head; the slot, if one was written.
+    /// Writes the planned term of every head. Returns the slot, if one was written.
     pub fn write(&mut self, rows: P::Rows<'_>, id: u64) -> Option<usize> {
         if !self.heads.iter().any(|head| head.plan.appends()) {
             return None;
@@ -119,20 +121,20 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         if !wanted && !self.terms.is_empty() && self.onto_nearest(rows) {
             return None;
         }
-        // The id named another input, whose term now loses it, or leaves.
+        // The id named a term with another input: that term loses the id, or is evicted.
         self.terms.taken_over += u64::from(named.is_some());
         let room = self.consult(|budget, sight| budget.room(sight));
         Some(self.replace(room, rows, id))
     }
 
-    /// Lets the budget see the leading head and the row, and decide.
+    /// Calls `ask` with the budget and its view of the leading head and the row.
     fn consult<T>(&mut self, ask: impl FnOnce(&mut B, &mut dyn Sight) -> T) -> T {
         let Writer { terms, heads, leader, output, block, r, t, own, budget, scratch, .. } = self;
         let scene = &mut scratch.scene;
         ask(budget, &mut Scene { terms, heads, leader: *leader, output, block, r: *r, t: *t, values: own, scratch: scene })
     }
 
-    /// Evict, insert, receive: a slot changes hands in every head.
+    /// Frees a slot as the budget decided and writes the new term there, in every head.
     fn replace(&mut self, room: Room, rows: P::Rows<'_>, id: u64) -> usize {
         let exact = self.exact && room != Room::Fresh;
         if exact {
@@ -148,7 +150,7 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         slot
     }
 
-    /// The slot of the new term; what was there has left every head.
+    /// Returns the slot for the new term, after the term that was there has been removed from every head.
     fn make_room(&mut self, room: Room, rows: P::Rows<'_>) -> usize {
         let slot = match room {
             Room::Fresh => return self.terms.fresh(),
@@ -160,7 +162,7 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
                 self.evict(slot, Some(rows));
                 slot
             }
-            // Only between Gaussian centres is there a point that can stand for both.
+            // Only for Gaussian kernels can a point between two centres represent both terms.
             Room::Merge { from, .. } if !self.terms.space.blends() => {
                 self.evict(from, None);
                 from
@@ -179,8 +181,9 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         slot
     }
 
-    /// A term leaves every head: delta = alpha_i k(x_i, .), |delta|² = alpha^T K_ii alpha (3.6). If it goes `onto` the row that is
-    /// about to be written, only the residual of the projection is lost, and the rest waits to be received by the new term.
+    /// Removes a term from every head: delta = alpha_i k(x_i, .), |delta|² = alpha^T K_ii alpha (3.6). If `onto` is given, the
+    /// term is projected onto the row that is about to be written: only the residual is lost, and the projection is kept for
+    /// [`Writer::receive`].
     fn evict(&mut self, slot: usize, onto: Option<P::Rows<'_>>) {
         let (how, exact) = ((self.terms.space.backend(), self.output), self.exact);
         let Scratch { centre, reading, term: gone, carried, pairs, left, .. } = &mut *self.scratch;
@@ -210,7 +213,7 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         }
     }
 
-    /// The new term is written into a slot that every head has cleared.
+    /// Writes the new term into a slot that is empty in every head.
     fn insert(&mut self, slot: usize, exact: bool) {
         let how = (self.terms.space.backend(), self.output);
         let Scratch { centre, reading, term, .. } = &mut *self.scratch;
@@ -219,7 +222,8 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         }
         for head in &mut *self.heads {
             head.f.reserve(slot + 1);
-            // An unused slot may hold -0 where the scale was negative; a term starts from +0 whatever happened there before.
+            // An unused slot may hold -0 if the scale was negative. Clearing it makes every term start from +0, whatever the slot
+            // held before.
             head.f.clear(slot);
             if exact {
                 head.plan.term(term);
@@ -229,7 +233,7 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         }
     }
 
-    /// The new term adds what a transfer kept for it.
+    /// Adds the projection of the evicted term, which [`Writer::evict`] kept, to the new term.
     fn receive(&mut self, slot: usize) {
         let how = (self.terms.space.backend(), self.output);
         let Scratch { centre, reading, sum, carried, .. } = &mut *self.scratch;
@@ -245,7 +249,7 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         }
     }
 
-    /// Two terms become one, at a centre between them: each head projects its two coefficients onto the new centre in its own space.
+    /// Merges two terms into one at a centre between them. Each head projects its two terms onto the new centre in its own space.
     fn merge(&mut self, from: usize, into: usize, h: f64) {
         let (how, exact) = ((self.terms.space.backend(), self.output), self.exact);
         let Scratch { centre, reading, merging, blend, .. } = &mut *self.scratch;
@@ -282,9 +286,9 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         self.terms.space.refresh(into, self.block);
     }
 
-    /// The leading head needs no new term: what the others would append goes onto the term that it resembles most, projected
-    /// in each head's own space, a_j += a k_tj / k_jj, and the residual is lost. False, with nothing changed, if a head may not
-    /// lose that much.
+    /// Called when the leading head needs no new term but another head does. Projects the new terms of the other heads onto the
+    /// nearest stored term, in each head's own space, a_j += a k_tj / k_jj; the residual is lost. Returns false, with nothing
+    /// changed, if that would exceed the certificate limit of a head.
     fn onto_nearest(&mut self, rows: P::Rows<'_>) -> bool {
         let slot = self.nearest();
         if !self.plan_projection(slot, rows) {
@@ -308,8 +312,8 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         true
     }
 
-    /// Of each head, the share of its new term that the term at `slot` can stand for, and the norm of what is lost. False if the
-    /// certificate of a head would exceed the budget's limit.
+    /// Computes for each head the factor with which its new term projects onto the term at `slot`, and the norm of the residual.
+    /// Returns false if the certificate of a head would exceed the budget's limit.
     fn plan_projection(&mut self, slot: usize, rows: P::Rows<'_>) -> bool {
         let limit = self.budget.limit();
         let Scratch { pairs, left, projections, .. } = &mut *self.scratch;
@@ -328,7 +332,7 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         true
     }
 
-    /// The live term whose function has the largest share of the row's, as the leading head sees it.
+    /// The live term onto which the row has the longest projection, in the space of the leading head.
     fn nearest(&mut self) -> usize {
         let (plane, terms) = (self.heads[self.leader].plane, &*self.terms);
         let row = self.block.row(plane, self.r, terms.slots());
@@ -349,7 +353,7 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         best.1
     }
 
-    /// Drops the terms that have grown old or light by the end of the step.
+    /// Drops the terms that the budget declares expired (too old, or norm too small) after the step.
     pub fn drop_expired(&mut self) {
         if !self.budget.looks(self.t) {
             return;
@@ -364,7 +368,7 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         self.scratch.expired = expired;
     }
 
-    /// Where nothing is left of any head's functions (a step with keep = 0 clears them), the terms go: nothing is lost with them.
+    /// Removes all terms if all coefficients of all heads are zero, as after a step with keep = 0. Nothing is lost with them.
     pub fn remove_dead_terms(&mut self) {
         let slots = self.terms.slots();
         if self.terms.is_empty() || !self.heads.iter().all(|head| head.f.is_zero(slots)) {
@@ -381,10 +385,11 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
     }
 }
 
-/// The norms of what f and its average lose when the terms a and b are projected onto a centre between them; `pairs` are those of
-/// (a, b), (a, new) and (b, new).
+/// The norms of what f and its average lose when the terms a and b are projected onto a centre between them. The pairs are (a,
+/// b), (a, new) and (b, new).
 fn lost_by_merging(output: &Output, &[apart, from_new, into_new]: &[Pair; 3], a: &Term, b: &Term) -> [f64; 2] {
-    // k(x_a, .) and k(x_b, .) without their projections onto the new centre: their norms and their inner product.
+    // The residuals of k(x_a, .) and k(x_b, .) after projection onto the new centre: their inner product, then their squared
+    // norms.
     let across =
         0.5 * (from_new.apart2 + into_new.apart2 - apart.apart2) - 0.25 * from_new.apart2 * into_new.apart2 / from_new.second;
     let [of_a, of_b] = [from_new, into_new].map(|pair| pair.left(pair.share()));
@@ -395,8 +400,8 @@ fn lost_by_merging(output: &Output, &[apart, from_new, into_new]: &[Pair; 3], a:
     [lost(|term| &term.alpha), lost(|term| &term.mean)]
 }
 
-/// Projects K(x, .) a onto K(y, .) a, x being the first point of each pair: returns the share that is kept and writes what is left,
-/// plane by plane, as kernel values for [`Output::form`]. Under several planes the share is the best one for this a.
+/// Projects K(x, .) a onto K(y, .) a, where x is the first point of each pair. Returns the factor, and writes the kernel of the
+/// residual into `left`, plane by plane, for [`Output::form`]. With several planes the factor is the best one for this a.
 fn project(output: &Output, pairs: &[Pair], a: &[f64], left: &mut Vec<f64>) -> f64 {
     let mut form = |value: fn(&Pair) -> f64| {
         left.clear();
@@ -415,7 +420,7 @@ fn project(output: &Output, pairs: &[Pair], a: &[f64], left: &mut Vec<f64>) -> f
     share
 }
 
-/// Where the largest size stands, the first of equals.
+/// The index of the largest absolute value; the first one in case of a tie.
 fn largest(values: &[f32]) -> usize {
     const LANES: usize = 16;
     let (whole, rest) = values.as_chunks::<LANES>();

@@ -17,7 +17,7 @@ use crate::parts::step::StepSize;
 pub struct Head<S> {
     pub(crate) step: S,
     pub(crate) lambda: f64,
-    /// The first plane of kernel values that it reads.
+    /// The first plane of kernel values that the head reads.
     pub(crate) plane: usize,
     average: Average,
     both: bool,
@@ -35,18 +35,18 @@ pub struct Head<S> {
     pub(crate) regret: Regret,
     pub(crate) rate: Rate,
     pub(crate) tracker: Option<Tracker>,
-    /// Steps whose eta was cut so that eta lambda stays below one.
+    /// The number of steps whose eta was reduced so that eta lambda stays below one.
     pub(crate) cut_steps: u64,
-    /// The step that is planned, or was taken last.
+    /// The planned step, or the last one taken.
     pub(crate) plan: Plan,
 }
 
-/// A score of a head, and its loss times the example's weight where that is known.
+/// One voice: scores of a head, and their loss times the example's weight where the planned step has computed it.
 #[derive(Clone, Copy)]
 pub(crate) struct Voice<'a> {
     pub scores: &'a [f64],
     pub loss: Option<f64>,
-    /// Does its head take no step?
+    /// Whether the head rests, that is, takes no step.
     pub rests: bool,
 }
 
@@ -81,7 +81,7 @@ impl<S: StepSize> Head<S> {
         }
     }
 
-    /// The head that has one voice only: the average, or the last hypothesis.
+    /// A copy of the head with one voice only: the average, or the last hypothesis.
     pub(crate) fn alone(&self, averaged: bool) -> Self
     where
         S: Clone,
@@ -95,11 +95,11 @@ impl<S: StepSize> Head<S> {
         Head { average: Average::None, f, offset_mean, theta_mean: 0.0, mean_truncation: 0.0, ..head }
     }
 
-    /// f over the shared basis.
+    /// The coefficients of f over the shared basis.
     pub fn expansion(&self) -> &Coordinates {
         &self.f
     }
-    /// The regulariser lambda.
+    /// The regularisation weight lambda.
     pub fn lambda(&self) -> f64 {
         self.lambda
     }
@@ -111,7 +111,7 @@ impl<S: StepSize> Head<S> {
     pub fn offset(&self) -> &[f64] {
         &self.offset
     }
-    /// The offset that goes with the averaged hypothesis; 0 where nothing is averaged.
+    /// The offset of the averaged hypothesis; 0 without averaging.
     pub fn offset_mean(&self) -> &[f64] {
         &self.offset_mean
     }
@@ -127,10 +127,12 @@ impl<S: StepSize> Head<S> {
     pub fn theta_trace(&self) -> f64 {
         self.theta_trace
     }
-    /// |f|²: exact until a term is dropped, an upper bound after; exact under smd and where the regulariser is not the square.
+    /// |f|². It is exact until a term is dropped and an upper bound after that. Under smd, and where the regulariser is not the
+    /// square, it is always exact.
     ///
-    /// Exact means up to the rounding of kernel values, which have single precision. The upper bound includes that rounding as far as
-    /// a value is within 32 2^-24 sqrt(k(x, x) k(y, y)) of the true one: `KERNEL_ROUNDING` says where that is proved.
+    /// Exact means up to the rounding of kernel values, which have single precision. The upper bound includes this rounding as
+    /// long as every computed value is within 32 2^-24 sqrt(k(x, x) k(y, y)) of the true one. `KERNEL_ROUNDING` states where that
+    /// is proved.
     pub fn norm2(&self) -> f64 {
         self.norms.f2
     }
@@ -142,13 +144,14 @@ impl<S: StepSize> Head<S> {
     pub fn trace_norm2(&self) -> f64 {
         self.norms.trace2
     }
-    /// A bound E on |f_full - f|, f_full being the same updates with nothing dropped (3.6). So |f_full(x) - f(x)| is at most
-    /// E sqrt(k(x, x) |J|), |J| being the largest eigenvalue of the output operator (1 without one), plus the rounding of the two
-    /// sums over terms: kernel values have single precision, and under a kernel of x - x' that includes the rounding of |x - x'|².
+    /// An upper bound E on |f_full - f|, where f_full results from the same updates with no term dropped (3.6). So |f_full(x) -
+    /// f(x)| is at most E sqrt(k(x, x) |J|), plus the rounding of the two sums over terms. |J| is the largest eigenvalue of the
+    /// output operator (1 without one). Kernel values have single precision; for a kernel of x - x' their rounding includes that
+    /// of |x - x'|².
     pub fn truncation_error(&self) -> f64 {
         self.truncation
     }
-    /// The same for the averaged hypothesis; 0 where nothing is averaged.
+    /// The same upper bound for the averaged hypothesis; 0 without averaging.
     pub fn mean_truncation_error(&self) -> f64 {
         self.mean_truncation
     }
@@ -156,7 +159,7 @@ impl<S: StepSize> Head<S> {
     pub fn regret(&self) -> &Regret {
         &self.regret
     }
-    /// The record behind the rate certificate of theta (3.5).
+    /// The sums from which the rate certificate of theta is computed (3.5).
     pub fn rate(&self) -> &Rate {
         &self.rate
     }
@@ -164,15 +167,15 @@ impl<S: StepSize> Head<S> {
     pub fn tracker(&self) -> Option<&Tracker> {
         self.tracker.as_ref()
     }
-    /// Steps whose eta was cut so that eta lambda stays below one.
+    /// The number of steps whose eta was reduced so that eta lambda stays below one.
     pub fn cut_steps(&self) -> u64 {
         self.cut_steps
     }
 
-    /// The update of the last row with a target, before any budget: f <- keep f + k(x, .) alpha. Returns keep and alpha. The shrink of a
-    /// Forgetron is a part of both. A head of a bank that rests returns keep = 0 and alpha = 0.
+    /// The update for the last row with a target, before the budget acts: f <- keep f + k(x, .) alpha. Returns keep and alpha,
+    /// both including the shrink factor of a Forgetron. A head of a bank that rests returns keep = 0 and alpha = 0.
     ///
-    /// Together with the rows this is enough to follow f with nothing dropped, as the truncation certificate compares it.
+    /// With these values and the rows, a caller can compute f with no term dropped: the f_full of the truncation certificate.
     pub fn last_update(&self) -> (f64, Vec<f64>) {
         (self.plan.keep, self.plan.xi.iter().map(|xi| -self.plan.reach * xi).collect())
     }
@@ -185,7 +188,7 @@ impl<S: StepSize> Head<S> {
         }
     }
 
-    /// Adds the offsets to what was read of f and of its average: the scores.
+    /// Computes the scores: adds the offsets to the values of f and of its average.
     pub(crate) fn add_offsets(&self, at: &mut Reading) {
         for o in 0..self.offset.len() {
             at.z[o] = at.f[o] + self.offset[o];
@@ -193,12 +196,12 @@ impl<S: StepSize> Head<S> {
         }
     }
 
-    /// The scores of the head for a row that it has read: of the last hypothesis, of the average, or both, in this order.
+    /// The scores of the head for a row: of the last hypothesis, of the average, or of both in this order.
     pub(crate) fn scores<'a>(&self, at: &'a Reading) -> impl Iterator<Item = &'a [f64]> + use<'a, S> {
         self.kinds().map(|averaged| if averaged { at.mean_z.as_slice() } else { &at.z })
     }
 
-    /// These scores with what the planned step knows of their losses.
+    /// The same scores with their losses, where the planned step has computed them.
     pub(crate) fn voices<'a>(&self, at: &'a Reading) -> impl Iterator<Item = Voice<'a>> + use<'a, S> {
         let (rests, loss) = (self.plan.rests, self.plan.loss());
         self.kinds().zip(self.scores(at)).map(move |(averaged, scores)| Voice {
@@ -208,24 +211,24 @@ impl<S: StepSize> Head<S> {
         })
     }
 
-    /// Of each of them, is it the average?
+    /// The kinds of the head's voices, in the order of [`Head::scores`]: false for the last hypothesis, true for the average.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = bool> + use<S> {
         let averaged = self.f.riders().mean;
         let last = (!averaged || self.both).then_some(false);
         last.into_iter().chain(averaged.then_some(true))
     }
 
-    /// How many those are.
+    /// The number of voices of the head.
     pub(crate) fn voice_count(&self) -> usize {
         self.kinds().count()
     }
 
-    /// The score to report: the averaged one where there is an average.
+    /// The scores to report: those of the average, where there is one.
     pub(crate) fn score<'a>(&self, at: &'a Reading) -> &'a [f64] {
         if self.f.riders().mean { &at.mean_z } else { &at.z }
     }
 
-    /// What a novelty score is held against: the tracker's threshold once it is there, or theta where it is one.
+    /// The threshold that a novelty score is compared with: the tracker's once it has one, or theta for losses that adapt it.
     pub(crate) fn threshold<L: Loss>(&self, loss: &L) -> Option<f64> {
         match &self.tracker {
             Some(tracker) => tracker.ready().then(|| tracker.threshold()),
@@ -233,7 +236,8 @@ impl<S: StepSize> Head<S> {
         }
     }
 
-    /// Is the row that was read an alert of a novelty loss? By the tracker where there is one, else by the loss at the present theta.
+    /// Whether a row is an alert of a novelty loss: by the tracker's threshold where there is a tracker, otherwise by the loss at
+    /// the current theta. None for other losses.
     pub(crate) fn alert<L: Loss>(&self, loss: &L, threshold: Option<f64>, at: &Reading) -> Option<bool> {
         match &self.tracker {
             Some(_) => threshold.map(|th| at.mean_z[0] < th),
@@ -241,8 +245,8 @@ impl<S: StepSize> Head<S> {
         }
     }
 
-    /// Was the planned example outside the threshold of a novelty loss or the adaptive scalar of a nu-loss? By the tracker where
-    /// there is one.
+    /// Whether the example of the planned step is outside the threshold of a novelty loss or outside the adaptive margin, tube or
+    /// scale of a nu-loss. With a tracker, its threshold decides. None for other losses.
     pub(crate) fn outside<L: Loss>(&self, loss: &L, threshold: Option<f64>, at: &Reading) -> Option<bool> {
         match &self.tracker {
             Some(_) => threshold.map(|th| at.mean_z[0] < th),
@@ -250,7 +254,7 @@ impl<S: StepSize> Head<S> {
         }
     }
 
-    /// Takes the planned step, up to the new term itself.
+    /// Takes the planned step, except that the new term is not written yet.
     pub(crate) fn take<L: Loss, R: Regulariser>(
         &mut self,
         loss: &L,
@@ -284,7 +288,8 @@ impl<S: StepSize> Head<S> {
         self.move_theta(loss, at);
     }
 
-    /// theta <- Pi(theta - eta dtheta), E3, E9; where the projection holds it, it does not depend on eta.
+    /// theta <- Pi(theta - eta dtheta), E3, E9. Where the projection Pi is active, theta does not depend on eta, so its trace is
+    /// 0.
     fn move_theta<L: Loss>(&mut self, loss: &L, at: &Reading) {
         let plan = &self.plan;
         if let (Some(nu), Some(tracker)) = (loss.nu(), &mut self.tracker) {
@@ -296,7 +301,8 @@ impl<S: StepSize> Head<S> {
         let free = before + move_by;
         self.theta = free.max(range.least);
         self.theta_trace = if free < range.least { 0.0 } else { plan.decay * self.theta_trace + move_by };
-        // What theta did not follow: the projection, and rounding, which is all of the move if eta is very small.
+        // The part of the move that theta did not make, because of the projection or of rounding. If eta is very small, rounding
+        // can cancel the whole move.
         let missed = (self.theta - before) - move_by;
         self.rate.step(plan.weight, plan.eval.outside, plan.eta, self.theta, missed);
     }
@@ -304,7 +310,7 @@ impl<S: StepSize> Head<S> {
     fn certify<R: Regulariser>(&mut self, output: &Output, rules: &Rules<R>, own: &[f64]) {
         let plan = &self.plan;
         self.regret.holds &= plan.keep > 0.0;
-        // A quiet example leaves f as it is and adds nothing: its loss is at its least. See [`Regret`].
+        // A quiet example leaves f unchanged and adds nothing to the regret: f minimises its loss. See [`Regret`].
         if self.regret.holds && !plan.quiet {
             let offset2 = rules.offset.then(|| dot(&self.offset, &self.offset));
             let form = own_form(output, &own[self.plane..], &plan.xi);
@@ -313,26 +319,27 @@ impl<S: StepSize> Head<S> {
         }
     }
 
-    /// v = 0, and with it everything that follows v (3.2: after a drift signal, or an inner product that is not finite).
+    /// Resets v and everything derived from v to 0 (3.2: after a drift signal, or if an inner product is not finite).
     pub(crate) fn forget_trace(&mut self) {
         self.f.forget_trace();
         self.offset_trace.fill(0.0);
         (self.theta_trace, self.norms.product, self.norms.trace2) = (0.0, 0.0, 0.0);
     }
 
-    /// Writes the planned term onto a slot.
+    /// Adds the coefficients of the planned term to a slot.
     pub(crate) fn write(&mut self, slot: usize) {
         self.f.add(slot, &self.plan.alpha, &self.plan.beta);
     }
 
-    /// Writes the planned term along the features of its row.
+    /// Adds the planned term to the weights of the features of its row (basis of features).
     pub(crate) fn spread(&mut self, values: &[f32]) {
         if self.plan.appends() {
             self.f.spread(values, &self.plan.alpha, &self.plan.beta);
         }
     }
 
-    /// The norms of the shrunk f and v alone: what they are while the budget makes room for the new term (3.2).
+    /// Sets the norms to those of the shrunk f and v without the new term, which is their state while the budget evicts a term
+    /// (3.2).
     pub(crate) fn without_new_term(&mut self) {
         let Plan { before: Norms { f2, product, trace2, .. }, keep: c, pull, decay, .. } = self.plan;
         self.norms.f2 = c * c * f2;
@@ -342,15 +349,16 @@ impl<S: StepSize> Head<S> {
         }
     }
 
-    /// A part of norm `lost` leaves f, and one of norm `of_mean` the average: 3.6, law 5. The norm becomes an upper bound unless it
-    /// was corrected exactly: at the first loss the rounding of all steps before it is added.
+    /// Records that a part of norm `lost` was removed from f, and a part of norm `of_mean` from the average (3.6, law 5). Unless
+    /// the norms were corrected exactly, |f| becomes an upper bound; the first loss also adds the rounding of all steps before
+    /// it.
     pub(crate) fn lose(&mut self, lost: f64, of_mean: f64, exact: bool) {
         let first = !exact && lost > 0.0 && self.truncation == 0.0;
         let rounding = if first { self.norms.rounding() } else { 0.0 };
         let norm = (self.norms.f2 + rounding).sqrt();
         self.truncation = (self.truncation + lost).min(f64::MAX);
         self.mean_truncation = (self.mean_truncation + of_mean).min(f64::MAX);
-        // The regret's price is that of f before the loss; a corrected norm is of f after it, perhaps without its new term.
+        // The regret bound needs |f| before the loss. A corrected norm is that of f after the loss, and may lack the new term.
         let before = if exact { (norm + lost).max(self.plan.norms.f2.sqrt()) } else { norm };
         self.regret.drop(lost, before, self.eta, self.lambda);
         if !exact {
@@ -358,12 +366,13 @@ impl<S: StepSize> Head<S> {
         }
     }
 
-    /// The mass of coefficients `alpha` at a centre with these kernel values.
+    /// The mass of a term with coefficients `alpha` at a centre with these values of k(x, x).
     pub(crate) fn mass_of(&self, output: &Output, values: &[f64], alpha: &[f64]) -> f64 {
         own_mass(output, &values[self.plane..], alpha)
     }
 
-    /// Adds the planned term to one that is there, whose centre has these kernel values; the two may cancel.
+    /// Adds the planned term to the term at `slot`, whose centre has these values of k(x, x). Coefficients may cancel, so the
+    /// mass is computed again.
     pub(crate) fn write_onto(&mut self, slot: usize, output: &Output, values: &[f64], scratch: &mut Term) {
         self.f.get(slot, scratch);
         let gone = self.mass_of(output, values, &scratch.alpha) + self.plan.norms.mass;
@@ -372,13 +381,13 @@ impl<S: StepSize> Head<S> {
         self.norms.exchange_mass(gone, self.mass_of(output, values, &scratch.alpha));
     }
 
-    /// f, its riders and b with its own become their negatives; norms, bounds and theta are the same for -f.
+    /// Negates f, its riders, and the offset with its trace and mean. Norms, bounds and theta are the same for -f.
     pub(crate) fn negate(&mut self) {
         self.f.negate();
         [&mut self.offset, &mut self.offset_trace, &mut self.offset_mean].into_iter().for_each(|values| negate(values));
     }
 
-    /// f, its trace and the new term times phi: the Forgetron's shrink, which is a part of the update.
+    /// Multiplies f, its trace and the new term by phi: the shrink step of the Forgetron, which is part of the update.
     pub(crate) fn forget(&mut self, phi: f64) {
         self.f.scale(phi);
         let plan = &mut self.plan;
@@ -389,7 +398,7 @@ impl<S: StepSize> Head<S> {
         self.regret.holds = false;
     }
 
-    /// Takes no step: f = 0, whatever it was before, and certificates that start anew. See [`crate::engine::bank`].
+    /// Makes the head rest: no step is planned, f is reset to 0, and the certificates start again. See [`crate::engine::bank`].
     pub(crate) fn rest(&mut self) {
         if !self.plan.rests {
             self.restart();
@@ -412,7 +421,7 @@ impl<S: StepSize> Head<S> {
         self.regret = Regret::default();
     }
 
-    /// Did the last step leave nothing of the old f?
+    /// Whether the last step set the old f to zero (keep = 0).
     pub(crate) fn is_cleared(&self) -> bool {
         self.plan.keep == 0.0
     }

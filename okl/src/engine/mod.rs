@@ -1,14 +1,15 @@
-//! The loop. One function, [`Engine::learn_block`], runs every algorithm; its parts are values passed to it.
+//! The learning loop. One function, [`Engine::learn_block`], runs every algorithm. Kernel, loss, step sizes, budget and
+//! regulariser are values passed to it.
 //!
 //! ```text
 //! for each row of a block, in order:
 //!     read     p = f(x), v(x), mean(x)       from the row's kernel values against the current terms     reader.rs
-//!     score    z = p + b                     known before the target is used
-//!     plan     xi, eta, the new term         head by head                                             plan.rs
-//!     take     shrink, offset, theta, norms, certificates                                             head.rs
-//!     weigh    a bank weighs its heads by their losses                                                bank.rs
-//!     write    the budget makes room, what is lost is accounted for, the new term is written          evict.rs
-//!     expire   terms that have grown old or light are dropped                                         evict.rs
+//!     score    z = p + b                     computed before the target is used
+//!     plan     xi, eta, the new term         for each head                                            plan.rs
+//!     take     shrinks f; updates offset, theta, norms and certificates                               head.rs
+//!     weigh    a bank updates the weights of its heads from their losses                              bank.rs
+//!     write    the budget chooses a slot, losses are recorded, the new term is written                evict.rs
+//!     expire   terms that are too old or whose norm is too small are dropped                          evict.rs
 //! ```
 //!
 //! ```
@@ -37,7 +38,8 @@
 //! assert_eq!(scores, [0.0, 0.5, 0.375]);
 //! ```
 //!
-//! Rows come in blocks of up to 32, whose kernel values come from one matrix product; nothing is decided at a block's edge.
+//! Rows are processed in blocks of up to 32. One matrix product computes the kernel values of a block. No result depends on where
+//! one block ends and the next begins.
 
 pub mod bank;
 mod copy;
@@ -67,15 +69,17 @@ use crate::parts::step::StepSize;
 /// The targets, weights and ids of a block's rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Labels<'a> {
-    /// Targets row by row, `width` numbers each (a class is its index); empty for losses without a target.
+    /// Targets row by row, `width` numbers each (a class is given by its index); empty for losses without a target.
     pub y: &'a [f64],
     /// Numbers per target.
     pub width: usize,
-    /// Which rows have a target; all, when not given. The others are only predicted, in their place.
+    /// Which rows have a target; all, when not given. Rows without a target are predicted at their position in the stream and not
+    /// learned.
     pub known: Option<&'a [bool]>,
-    /// Example weights; 1 when not given. Weight 0 is a row without a target.
+    /// Example weights; 1 when not given. A row of weight 0 is treated as a row without a target.
     pub weights: Option<&'a [f64]>,
-    /// Ids; a row whose id names a live term with the same input adds onto it. With another input the row takes the id over.
+    /// Ids. If the id names a live term with the same input, the row's coefficients are added to that term. If that term has
+    /// another input, the id is reassigned to the new row.
     pub ids: Option<&'a [u64]>,
 }
 
@@ -91,29 +95,31 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// What one row left behind.
+/// The result of processing one row.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Step<'a> {
-    /// The scores before the update (of the averaged hypothesis, where there is one). 0 where a kernel value of the row is beyond
-    /// single precision: such a row is not learned, and counted in [`Engine::skipped`] if it has a target.
+    /// The scores before the update (of the averaged hypothesis, where there is one). All scores are 0 if a kernel value of the
+    /// row overflows single precision: such a row is not learned, and [`Engine::skipped`] counts it if it has a target.
     pub scores: &'a [f64],
-    /// The loss before the update times the weight; none for a row that was only predicted, or with a kernel value beyond single
-    /// precision. A learner with a `target_scale` gives scores in the unit of the targets, and this loss in the unit of the
-    /// scaled targets.
+    /// The loss before the update times the weight. None for a row that was only predicted or whose kernel values overflow single
+    /// precision. With a `target_scale`, scores are in the unit of the targets, but this loss is in the unit of the scaled
+    /// targets.
     pub loss: Option<f64>,
-    /// The slot written, if one was.
+    /// The slot of the term that was written, if any.
     pub slot: Option<usize>,
-    /// Was the example outside: an alert, a margin error, beyond the tube or scale? A row that is only predicted can be an alert
-    /// of a novelty loss. None where the loss has no margin, tube or scale, or while a novelty threshold is still being gathered.
+    /// Whether the example was outside: an alert, a margin error, or a residual beyond the tube or scale. Under a novelty loss
+    /// this is also set for a row that is only predicted. None where the loss has no margin, tube or scale, and while the first
+    /// scores for a novelty threshold are still being collected.
     pub outside: Option<bool>,
-    /// What a novelty score was held against, before the update.
+    /// The threshold that the novelty score was compared with, before the update.
     pub threshold: Option<f64>,
-    /// Where classes share one score: the index of the class whose score is positive, by the classes up to this row's. Under a
-    /// sign see [`Learner::positive`](crate::Learner::positive); under other losses a class that is alone.
+    /// Where two classes share one score: the index of the class whose score is positive, given the classes seen up to and
+    /// including this row. For losses with a sign target see [`Learner::positive`](crate::Learner::positive); for other losses
+    /// this is set while only one class is known.
     pub positive: Option<usize>,
 }
 
-/// A learner of any parts: a basis `F` of functions, a loss `L`, step sizes `S`, a budget `B` and a regulariser `R`.
+/// A generic learner: a basis `F` of functions, a loss `L`, step sizes `S`, a budget `B` and a regulariser `R`.
 #[derive(Clone, Debug)]
 pub struct Engine<F, L, S, B, R = AnyRegulariser> {
     pub(crate) basis: F,
@@ -123,7 +129,7 @@ pub struct Engine<F, L, S, B, R = AnyRegulariser> {
     pub(crate) budget: B,
     pub(crate) output: Output,
     pub(crate) rules: Rules<R>,
-    /// Examples learned, and those whose step was not taken.
+    /// The number of examples learned, and (`skipped`) the number whose step was not taken.
     pub(crate) t: u64,
     pub(crate) skipped: u64,
     block: Block,
@@ -133,7 +139,7 @@ pub struct Engine<F, L, S, B, R = AnyRegulariser> {
     scratch: Scratch,
 }
 
-/// Room for predictions, so that readers share a learner without writing to it.
+/// Workspace for predictions. Each reader has its own, so that several readers can share one engine immutably.
 #[derive(Clone, Debug, Default)]
 pub struct Workspace {
     block: Block,
@@ -144,26 +150,26 @@ pub struct Workspace {
 /// The parts of an [`Engine`].
 #[derive(Clone, Debug)]
 pub struct Parts<F, L, S, B, R = AnyRegulariser> {
-    /// What f is made of.
+    /// The basis: stored terms, or features.
     pub basis: F,
     /// The loss.
     pub loss: L,
     /// The budget.
     pub budget: B,
-    /// The heads: a step size, a lambda and a kernel each. Several are a [`Bank`].
+    /// The heads: a step size, a lambda and a kernel each. Several heads form a [`Bank`].
     pub heads: Vec<HeadParts<S>>,
     /// The output operator.
     pub output: Output,
-    /// The number of outputs to start with.
+    /// The initial number of outputs.
     pub outputs: usize,
-    /// Where theta starts; the loss's own start when not given.
+    /// The initial theta; the loss's default when not given.
     pub theta0: Option<f64>,
-    /// What the heads share.
+    /// The settings that all heads share.
     pub rules: Rules<R>,
 }
 
 impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, B, R> {
-    /// f = 0.
+    /// A new engine with f = 0.
     pub fn new(parts: Parts<F, L, S, B, R>) -> Self {
         let Parts { basis, loss, budget, heads, output, outputs, theta0, rules } = parts;
         let theta = theta0.or(loss.theta().map(|t| t.start)).unwrap_or(0.0);
@@ -188,9 +194,9 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         }
     }
 
-    /// Learns the rows in order; `each` sees what every row left behind.
+    /// Learns the rows in order and calls `each` with the index and the result of every row.
     ///
-    /// Inputs are taken as they are: whoever calls has checked lengths, finiteness and targets.
+    /// Inputs are not checked here: the caller must have checked lengths, finiteness and targets.
     pub fn learn_block(&mut self, rows: RowsOf<'_, F>, labels: &Labels<'_>, mut each: impl FnMut(usize, &Step<'_>)) {
         let count = F::Space::count(rows);
         for first in (0..count).step_by(ROWS) {
@@ -204,7 +210,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         }
     }
 
-    /// The one matrix product of a block, and how f is read for its rows.
+    /// Computes the kernel values of a block and chooses how the reader sums over terms for its rows.
     fn begin(&mut self, rows: RowsOf<'_, F>) {
         self.basis.begin(rows, &mut self.block, true);
         self.heads.iter_mut().for_each(|head| head.f.nothing_changed());
@@ -213,7 +219,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         self.reader.begin(&self.heads, &self.output, &self.basis, (&self.block, count), [false, settles]);
     }
 
-    /// One row: the loop of this file's head. Returns what the row left behind, but for its scores.
+    /// Processes one row, as listed at the head of this file. Returns everything in [`Step`] except the scores.
     fn step(&mut self, rows: RowsOf<'_, F>, r: usize, target: Option<(&[f64], f64)>, id: u64) -> Step<'static> {
         let new_class = self.add_class(target);
         let readable = self.read(r);
@@ -237,7 +243,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         Step { scores: &[], loss: Some(loss), slot, outside, threshold, positive: None }
     }
 
-    /// A class that the target names for the first time gets an output; is it one?
+    /// Adds an output for a class that the target names for the first time. Returns whether the class is new.
     fn add_class(&mut self, target: Option<(&[f64], f64)>) -> bool {
         let Some((&[class], _)) = target.filter(|_| self.loss.reads() == Reads::Class) else { return false };
         let new = class as usize >= self.heads[0].offset.len();
@@ -245,8 +251,9 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         new
     }
 
-    /// Reads every head at row `r` of the block, which is brought up to date first. State stays below 1e150, so scores that are not
-    /// finite come from a kernel value beyond single precision: then 0 is reported, and false returned.
+    /// Brings row `r` of the block up to date, then evaluates every head at it. All state stays below 1e150, so a score that is
+    /// not finite comes from a kernel value that overflows single precision. In that case the scores are set to 0 and false is
+    /// returned.
     fn read(&mut self, r: usize) -> bool {
         self.block.patch(r);
         let Engine { basis, heads, bank, output, block, reader, .. } = self;
@@ -263,12 +270,13 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         readable
     }
 
-    /// The scores of the current row, as they are reported.
+    /// The scores of the current row, as reported to the caller.
     fn scores(&self) -> &[f64] {
         self.bank.as_ref().map_or_else(|| self.heads[0].score(&self.reader.readings[0]), |bank| &bank.scores)
     }
 
-    /// What a row that is only predicted leaves behind: under a novelty loss it is an alert or not, as if it came to be learned.
+    /// The result of a row that is only predicted. Under a novelty loss it is an alert exactly if it would be one when learned
+    /// now.
     fn only_predicted(&self) -> Step<'static> {
         let head = &self.heads[0];
         let threshold = head.threshold(&self.loss);
@@ -276,7 +284,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         Step { threshold, outside: outside.filter(|_| self.bank.is_none()), ..Step::default() }
     }
 
-    /// Plans the step for every head that does not rest; false if none can take it, and then nothing happens at all.
+    /// Plans the step of every head that does not rest. Returns false if no head can take its step; then no state changes.
     fn plan(&mut self, example: &Example<'_>) -> bool {
         let starts_again = (self.t + self.skipped + 1).is_power_of_two();
         let Engine { heads, bank, loss, output, rules, reader, own, .. } = self;
@@ -290,7 +298,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         possible
     }
 
-    /// Every head takes its planned step; one for which it would leave a state that is not finite rests from now on.
+    /// Every head takes its planned step. A head whose step would give a state that is not finite rests from now on.
     fn take(&mut self, example: &Example<'_>) {
         let Engine { heads, loss, output, rules, reader, own, .. } = self;
         heads.iter_mut().zip(&reader.readings).for_each(|(head, at)| match head.plan.finite {
@@ -300,7 +308,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         self.t += 1;
     }
 
-    /// The loss of the reported scores, and whether the example was outside. A bank weighs its heads by their losses.
+    /// Returns the loss of the reported scores and whether the example was outside. A bank also updates the weights of its heads.
     fn weigh(&mut self, example: &Example<'_>, taken: bool, threshold: Option<f64>) -> (f64, Option<bool>) {
         let Engine { heads, bank, loss, reader, .. } = self;
         let judged = loss.has_outside();
@@ -316,8 +324,8 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         (lost, judged.then_some(outside))
     }
 
-    /// Writes k(x, .) with the planned coefficients of every head; the slot, if it has one. Terms make room for it, and those that have
-    /// grown old or light go.
+    /// Adds k(x, .) with the planned coefficients to every head, evicting a term if the budget asks for it. Then drops terms that
+    /// are too old or whose norm is too small. Returns the slot of the new term, if one was written.
     fn write(&mut self, rows: RowsOf<'_, F>, r: usize, id: u64) -> Option<usize> {
         let (leader, slots) = (self.leader(), self.basis.row_len());
         let exact = !self.rules.regulariser.is_square() || self.heads.iter().any(|head| head.f.riders().trace);
@@ -339,12 +347,12 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         slot
     }
 
-    /// The head that budgets look at and that asks for new terms.
+    /// The head whose coefficients the budget sees, and which decides whether a new term is stored.
     pub(crate) fn leader(&self) -> usize {
         self.bank.as_ref().map_or(0, Bank::leader)
     }
 
-    /// The scores of rows, without learning; many readers may share a learner.
+    /// Computes the scores of rows without learning. Several readers may call this on one engine.
     pub fn predict(&self, workspace: &mut Workspace, rows: RowsOf<'_, F>, mut each: impl FnMut(usize, &[f64])) {
         let (count, slots, backend) = (F::Space::count(rows), self.basis.row_len(), self.basis.space().backend());
         let Workspace { block, reader, combined } = workspace;
@@ -364,7 +372,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         }
     }
 
-    /// What f is made of.
+    /// The basis: stored terms, or features.
     pub fn basis(&self) -> &F {
         &self.basis
     }
@@ -374,7 +382,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         &self.heads
     }
 
-    /// How the heads are weighed, if there are several.
+    /// The weights of the heads, if there are several heads.
     pub fn bank(&self) -> Option<&Bank> {
         self.bank.as_ref()
     }
@@ -384,19 +392,19 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         &self.loss
     }
 
-    /// Examples learned.
+    /// The number of examples learned.
     pub fn examples(&self) -> u64 {
         self.t
     }
 
-    /// Steps that were not taken because they would have left a number beyond 1e150 (a coefficient, an offset, a score, a loss, |f|²), or
-    /// because a kernel value of the row was beyond single precision.
+    /// The number of steps that were not taken, because a number of the new state (coefficient, offset, score, loss or |f|²)
+    /// would exceed 1e150 or because a kernel value of the row overflows single precision.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// Bytes held for what grows with the number of terms (centres, coefficients, the kernel values of a block), and for the kernel
-    /// values among the rows of a block.
+    /// Bytes of everything that grows with the number of terms (centres, coefficients, the kernel values of a block), plus the
+    /// kernel values between the rows of a block.
     pub fn bytes(&self) -> usize {
         let coefficients: usize = self.heads.iter().map(|head| head.f.bytes()).sum();
         let workspace = self.block.bytes() + self.reader.bytes() + self.scratch.bytes();

@@ -1,7 +1,8 @@
-//! |f|², <f, v> and |v|² of a head, followed through every step and every change of a term.
+//! Keeps |f|², <f, v> and |v|² of a head up to date through every step and every change of a term.
 //!
-//! A step changes them by what is known of the row already (V(25), algorithms.md 3.2): |c f + a k_x|² = c² |f|² + 2 c a f(x) + a² k(x, x).
-//! When a term comes or goes later, f has to be read at its centre ([`Norms::change`]).
+//! A step updates the norms from values that are already known at the row (V(25), algorithms.md 3.2): |c f + a k_x|² = c² |f|² +
+//! 2 c a f(x) + a² k(x, x). If a term is added or removed outside a step, f has to be evaluated at its centre
+//! ([`Norms::change`]).
 //!
 //! Exact means up to the rounding of kernel values, which have single precision. An upper bound includes that rounding, relative to
 //! the mass of the terms.
@@ -9,7 +10,7 @@
 use crate::coordinates::{Reading, Term};
 use crate::parts::output::{Output, dot};
 
-/// The norms of f and of SVMD's trace v, and what their rounding is relative to.
+/// The norms of f and of SVMD's trace v, and the mass, which bounds their rounding errors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Norms {
     /// |f|².
@@ -18,13 +19,14 @@ pub(crate) struct Norms {
     pub product: f64,
     /// |v|²; 0 without a trace.
     pub trace2: f64,
-    /// At least sum_i |alpha_i| sqrt(lambda_max(K(x_i, x_i))): what the rounding of f(x) is relative to, see [`KERNEL_ROUNDING`].
+    /// An upper bound on sum_i |alpha_i| sqrt(lambda_max(K(x_i, x_i))). The rounding error of f(x) is relative to this sum, see
+    /// [`KERNEL_ROUNDING`].
     pub mass: f64,
 }
 
 impl Norms {
-    /// f and v change by `term` k(x, .), sign = 1 for a term that comes and -1 for one that goes; f(x) and v(x) before the change are
-    /// `at`, K(x, x) is `values` (3.2, truncation corrections).
+    /// Updates the norms when `term` k(x, .) is added to f and v (sign = 1) or removed (sign = -1). `at` has f(x) and v(x) before
+    /// the change, `values` has K(x, x) (3.2, truncation corrections).
     pub fn change(&mut self, output: &Output, values: &[f64], term: &Term, at: &Reading, sign: f64) {
         let form = |a: &[f64], b: &[f64]| output.form(values, a, b);
         let (alpha, beta) = (&term.alpha, &term.trace);
@@ -33,7 +35,7 @@ impl Norms {
         self.trace2 = (self.trace2 + sign * 2.0 * dot(beta, &at.trace) + form(beta, beta)).max(0.0);
     }
 
-    /// f and v times phi.
+    /// Updates the norms when f and v are multiplied by phi.
     pub fn scale(&mut self, phi: f64) {
         self.f2 *= phi * phi;
         self.product *= phi * phi;
@@ -41,29 +43,31 @@ impl Norms {
         self.mass *= phi;
     }
 
-    /// The mass after a step that keeps a share of f and adds a term of mass `new`.
+    /// Updates the mass after a step that multiplies f by `keep` and adds a term of mass `new`.
     pub fn grow_mass(&mut self, keep: f64, new: f64) {
         self.mass = ((1.0 + ROUNDING) * (keep.abs() * self.mass + new)).min(f64::MAX);
     }
 
-    /// Terms of one mass take the place of others.
+    /// Updates the mass when terms of mass `gone` are replaced by terms of mass `come`.
     pub fn exchange_mass(&mut self, gone: f64, come: f64) {
         self.mass = ((1.0 + ROUNDING) * ((self.mass - gone).max(0.0) + come)).min(f64::MAX);
     }
 
-    /// |f| as an upper bound after a part of norm `lost` has left f, where it was `norm` before.
+    /// Sets |f|² to an upper bound after a part of norm `lost` was removed from f, whose norm was `norm` before.
     pub fn bound_after(&mut self, norm: f64, lost: f64) {
         self.f2 = ((1.0 + ROUNDING) * (norm + lost) * (norm + lost)).min(f64::MAX);
     }
 
-    /// How far rounding may have moved |f|² while f grew to a mass S: step by step 2 |c alpha^T p| and alpha^T K alpha move by
-    /// `KERNEL_ROUNDING` (2 |c| S m + m²), m being the mass of the new term, and S becomes |c| S + m.
+    /// An upper bound on the rounding error of |f|² while f grew to a mass S. In each step the errors of 2 |c alpha^T p| and
+    /// alpha^T K alpha are at most `KERNEL_ROUNDING` (2 |c| S m + m²), where m is the mass of the new term, and S becomes |c| S +
+    /// m.
     pub fn rounding(&self) -> f64 {
         (KERNEL_ROUNDING * self.mass * self.mass).min(f64::MAX)
     }
 
-    /// |f|² after a step: `old` = c² |f|², `across` = 2 c alpha^T f(x), `own` = alpha^T K alpha, `mass` that of the new term. Once |f|²
-    /// is an upper bound only, the rounding of this sum and of f(x) is added: the square root of a drop can make much of it.
+    /// |f|² after a step: `old` = c² |f|², `across` = 2 c alpha^T f(x), `own` = alpha^T K alpha, `mass` is that of the new term.
+    /// Once |f|² is only an upper bound (`bound`), the rounding of this sum and of f(x) is added, because the square root taken
+    /// at a drop can amplify it.
     pub fn after_step(&self, keep: f64, [old, across, own]: [f64; 3], mass: f64, bound: bool) -> f64 {
         let of_values = KERNEL_ROUNDING * mass * (2.0 * keep.abs() * self.mass + mass);
         let rounding = if bound { ROUNDING * (old + across.abs() + mass * mass) + of_values } else { 0.0 };
@@ -74,33 +78,34 @@ impl Norms {
 /// A few units in the last place.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
-/// A kernel value k(x, y) has an error of at most this times sqrt(k(x, x) k(y, y)).
+/// The relative error of a kernel value: |fl k(x, y) - k(x, y)| is at most this times sqrt(k(x, x) k(y, y)).
 ///
-/// The value comes from <x, y>, |x|² and |y|², each a chain of D fused multiply-adds in single precision, u = 2^-24:
+/// The value is computed from <x, y>, |x|² and |y|², each a chain of D fused multiply-adds in single precision, u = 2^-24:
 ///
 /// ```text
 /// linear                  |fl k - k| <= (D + 1) u |x| |y|
 /// polynomial, degree p    |fl k - k| <= (p (D + 5) + 2) u sqrt(k(x, x) k(y, y))          as g |x| |y| + c <= sqrt((g |x|² + c) (g |y|² + c))
-/// Gaussian                |fl k - k| <= (8 + g (D + 3) (|x| + |y|)²) u                   near the anchor, and for rows that are equal, 8 u
+/// Gaussian                |fl k - k| <= (8 + g (D + 3) (|x| + |y|)²) u                   8 u near the anchor and for equal rows
 /// ```
 ///
-/// So 32 u is proved for a linear kernel up to D = 31, degree 3 up to D = 5 and a Gaussian with g (D + 3) (|x| + |y|)² <= 24, the
-/// Matérn and rational quadratic kernels alike. Beyond that the D roundings of a chain would have to be of one sign; where rows are far
-/// from the anchor in units of the kernel's width and nearly equal, the rounding of |x - y|² is larger and is not included.
+/// So the bound 32 u is proved for a linear kernel up to D = 31, degree 3 up to D = 5 and a Gaussian with g (D + 3) (|x| + |y|)²
+/// <= 24; the Matérn and rational quadratic kernels are like the Gaussian. For larger D the bound fails only if nearly all D
+/// rounding errors of a chain have the same sign. Not included is the larger rounding of |x - y|² for rows that are nearly equal
+/// and, in units of the kernel's width, far from the anchor.
 const KERNEL_ROUNDING: f64 = 32.0 / 16_777_216.0;
 
-/// |a| sqrt(lambda_max(K(x, x))): the norm of K(x, .) a is at most this. 0 for a = 0 even where k(x, x) is not finite.
+/// |a| sqrt(lambda_max(K(x, x))), an upper bound on the norm of K(x, .) a. 0 for a = 0 even where k(x, x) is not finite.
 pub(crate) fn own_mass(output: &Output, values: &[f64], a: &[f64]) -> f64 {
     let size = dot(a, a).sqrt();
     if size == 0.0 { 0.0 } else { size * output.largest(values).max(0.0).sqrt() }
 }
 
-/// a^T K(x, x) a, which is not negative though its rounding may be (a singular operator); 0 for a = 0 even where k(x, x) is not finite.
+/// a^T K(x, x) a, set to 0 where rounding makes it negative (singular operators). 0 for a = 0 even where k(x, x) is not finite.
 pub(crate) fn own_form(output: &Output, values: &[f64], a: &[f64]) -> f64 {
     if a.iter().all(|a| *a == 0.0) { 0.0 } else { at_least_zero(output.form(values, a, a)) }
 }
 
-/// What rounding left below zero is zero; what is not a number stays that.
+/// Replaces negative values, which come from rounding, by zero. NaN stays NaN.
 pub(crate) fn at_least_zero(value: f64) -> f64 {
     if value < 0.0 { 0.0 } else { value }
 }
@@ -122,12 +127,12 @@ mod tests {
         engine.basis.live().map(of_slot).sum()
     }
 
-    /// The mass that the rounding of |f|² is relative to is that of the terms, whatever the budget does with them.
+    /// The tracked mass equals the mass computed from the terms, for every budget.
     #[test]
     fn the_mass_is_that_of_the_terms() {
         let x: Vec<f32> = (0..400).map(|i| (i / 4 * 4 + i % 2) as f32).map(|i| (i * 0.7).sin() * (1.0 + i * 0.01)).collect();
         let y: Vec<f64> = (0..200).map(|i| if i % 3 == 0 { 1.0 } else { -1.0 }).collect();
-        // Every row comes twice in a row, under one id.
+        // Every row is given twice, one after the other, with the same id.
         let ids: Vec<u64> = (0..200).map(|i| i / 2 + 1).collect();
         let budgets = ["unlimited", "window:7", "age:9", "weight:7", "transfer:7", "merge:7", "forgetron:7", "certified:0.5"];
         for (budget, kernel) in budgets.iter().flat_map(|b| [(b, "gaussian:0.5"), (b, "linear")]) {

@@ -1,10 +1,10 @@
-//! What one example will do to a head: one value, computed whole, checked, and only then taken.
+//! The step of a head for one example. It is computed completely and checked before any state changes.
 //!
 //! The unified step (algorithms.md section 0), with SVMD's recursions (3.2) and the proximal form (3.3):
 //!
 //! ```text
-//! z = p + b                                     p = f(x), u = v(x), w the trace of b, q that of theta
-//! xi = dl/dz                                    explicit: at z; implicit: at the step's own end, by the loss's prox
+//! z = p + b                                     p = f(x), u = v(x), w the trace of b, q the trace of theta
+//! xi = dl/dz                                    explicit: at z; implicit: at the score after the step, by the prox of the loss
 //! eta: clamp(1 - mu <g, v>) eta,   <g, v> = lambda pi + xi^T (u + w) + dtheta q                       V(16), V(21)
 //! c = 1 - eta lambda omega'/|f|                 implicit: c = 1/(1 + eta lambda); shrink = on_update: c = 1 where xi = 0 (7.1)
 //! f <- c f - eta xi k(x, .)        b <- b - eta xi        theta <- Pi(theta - eta dtheta)              N(6), N(8)-(10), V(15)
@@ -37,25 +37,25 @@ pub(crate) struct Plan {
     pub keep: f64,
     pub pull: f64,
     pub decay: f64,
-    /// Was eta cut so that eta lambda stays below one?
+    /// Whether eta was reduced so that eta lambda stays below one.
     pub cut: bool,
-    /// No gradient and no shrinking: f stays as it is (`shrink = on_update`).
+    /// No gradient and no shrinking: f stays unchanged (`shrink = on_update`).
     pub quiet: bool,
-    /// The norms after the step; their mass is that of the new term, |alpha| sqrt(lambda_max(K(x, x))).
+    /// The norms after the step. Exception: `mass` is that of the new term alone, |alpha| sqrt(lambda_max(K(x, x))).
     pub norms: Norms,
     /// The norms before the step.
     pub before: Norms,
     pub forget_trace: bool,
-    /// alpha = -reach xi: eta, or eta keep where the step is proximal.
+    /// The factor in alpha = -reach xi: eta, or eta keep for a proximal step.
     pub reach: f64,
-    /// Would the step leave a finite state?
+    /// Whether the state after the step is finite.
     pub finite: bool,
-    /// There is no step: the head of a bank rests, and f = 0.
+    /// No step is taken: the head of a bank rests, and f = 0.
     pub rests: bool,
 }
 
 impl Plan {
-    /// Makes room for `d` outputs.
+    /// Resizes the vectors to `d` outputs.
     pub fn fit(&mut self, d: usize) {
         if self.xi.len() == d {
             return;
@@ -65,12 +65,12 @@ impl Plan {
         }
     }
 
-    /// Does the step write a term?
+    /// Whether the step adds a term.
     pub fn appends(&self) -> bool {
         self.alpha.iter().chain(&self.beta).any(|&a| a != 0.0)
     }
 
-    /// The new term with its coefficients, for [`Norms::change`].
+    /// Copies the coefficients of the new term to `to`, for [`Norms::change`].
     pub fn term(&self, to: &mut Term) {
         to.fit(self.alpha.len());
         to.alpha.clone_from(&self.alpha);
@@ -82,7 +82,7 @@ impl Plan {
         self.weight * self.eval.loss
     }
 
-    /// Does the loss count the example as outside?
+    /// Whether the loss counts the example as outside.
     pub fn is_outside(&self) -> bool {
         self.eval.outside
     }
@@ -93,12 +93,13 @@ pub(crate) struct Example<'a> {
     pub t: u64,
     pub y: &'a [f64],
     pub weight: f64,
-    /// Is this the first row of its class, so that no decision can have been right?
+    /// Whether this is the first row of its class. Then every decision counts as wrong.
     pub new_class: bool,
 }
 
 impl<S: StepSize> Head<S> {
-    /// Computes the step for one example, of which the head has read `at`; false if the step would leave a state that is not finite.
+    /// Computes the step for one example, given the values `at` of f and its riders. Returns false if the state after the step
+    /// would not be finite.
     pub(crate) fn plan<L: Loss, R: Regulariser>(
         &mut self,
         loss: &L,
@@ -128,8 +129,8 @@ impl<S: StepSize> Head<S> {
         self.plan.finite
     }
 
-    /// <g, v> = lambda pi + xi^T (u + w) + dtheta q, V(21) with offsets and theta (3.2); leaves u + w in `lifted`. A quiet example has
-    /// no regulariser: lambda = 0 there, in the trace and in the norms as well.
+    /// <g, v> = lambda pi + xi^T (u + w) + dtheta q, V(21) with offsets and theta (3.2). Also writes u + w into `lifted`. A quiet
+    /// example is not regularised: lambda = 0 here, in the trace and in the norms.
     fn gradient_trace_product(&mut self, at: &Reading) -> f64 {
         let plan = &mut self.plan;
         plan.forget_trace = false;
@@ -155,7 +156,7 @@ impl<S: StepSize> Head<S> {
         let mut eta = self.step.eta(&signal);
         self.plan.cut = false;
         if rules.implicit {
-            // 3.3: the proximal shrink needs no eta lambda < 1.
+            // 3.3: the proximal step does not need eta lambda < 1.
             self.plan.keep = 1.0 / (1.0 + eta * self.lambda);
         } else {
             let square = rules.regulariser.is_square();
@@ -188,7 +189,7 @@ impl<S: StepSize> Head<S> {
         }
     }
 
-    /// 3.3: xi = dl/dz at z0 - C xi, z0 = c p + b, C = eta (c k J + 1); then alpha = -eta c xi.
+    /// Solves xi = dl/dz at z0 - C xi, where z0 = c p + b and C = eta (c k J + 1) (3.3); then alpha = -eta c xi.
     fn implicit_gradient<L: Loss>(
         &mut self,
         loss: &L,
@@ -208,7 +209,8 @@ impl<S: StepSize> Head<S> {
             plan.metric[o] = metric(operator.map_or(1.0, |e| e.values[o].max(0.0)));
         }
         let c = Metric { c: &plan.metric, basis: operator.map(|e| e.vectors.as_slice()) };
-        // A loss without a proximal step leaves the explicit gradient standing; a checked configuration never gets here with one.
+        // If the loss has no proximal step, the explicit gradient stays in xi. The check of the configuration rules this case
+        // out.
         if loss.prox(&plan.lifted, example.y, self.theta, &c, &mut plan.xi) {
             plan.xi.iter_mut().for_each(|xi| *xi *= weight);
         }
@@ -243,8 +245,8 @@ impl<S: StepSize> Head<S> {
         (product, at_least_zero(norm2))
     }
 
-    /// Does the step leave a state of numbers up to 1e150? Then the sums of the certificates, and norms after a loss, are finite too.
-    /// Sizes are added, so that no two numbers cancel.
+    /// Whether all numbers after the step are at most 1e150. Then the sums of the certificates, and the norms after a loss, are
+    /// finite as well. Absolute values are added, so that no two numbers cancel.
     fn is_finite(&self, at: &Reading) -> bool {
         const LARGEST: f64 = 1e150;
         let p = &self.plan;

@@ -1,4 +1,5 @@
-//! The one way to read f: chosen once per block, for learning and predicting alike. All ways give the same bits.
+//! Evaluates f at the rows of a block, for learning and for prediction. The way of summing over terms is chosen once per block.
+//! All ways give the same bits.
 
 use crate::basis::block::Block;
 use crate::basis::settled::{Request, SettledChunks, Threads};
@@ -9,34 +10,34 @@ use crate::gram::{Backend, CHUNK};
 use crate::parts::output::Output;
 use crate::parts::step::StepSize;
 
-/// How the sums over terms are had.
+/// How the sums over terms are computed.
 #[derive(Clone, Copy, Debug, Default)]
 enum Way {
-    /// Head by head, over all planes: sums of kernels, operator-valued kernels.
+    /// For each head, over all planes: sums of kernels, operator-valued kernels.
     #[default]
     Planes,
-    /// One plane each: the columns of heads that share a plane are summed together.
+    /// Every head reads one plane; the columns of heads that read the same plane are summed together.
     Columns,
-    /// Chunk by chunk, from the totals of settled chunks as far as they still hold.
+    /// Chunk by chunk, using the precomputed totals of chunks that have not changed since the block began.
     Totals,
 }
 
-/// Reads every head at the rows of a block.
+/// Evaluates every head at the rows of a block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reader {
     way: Way,
-    /// Does nothing change while the block lasts?
+    /// Whether no coefficient changes during the block (prediction).
     still: bool,
     settled: Threads,
     sums: Vec<f64>,
     fresh: Vec<f64>,
-    /// What each head says of the row that was read last.
+    /// The values and scores of each head at the row that was read last.
     pub readings: Vec<Reading>,
 }
 
 impl Reader {
-    /// Chooses how the rows of a block are read. `still`: nothing is learned while the block lasts; `settles`: what is learned leaves
-    /// most chunks of terms as they are.
+    /// Chooses how sums are computed for the rows of a block. `still`: nothing is learned during the block. `settles`: learning
+    /// leaves most chunks of terms unchanged.
     pub fn begin<B: Basis, S: StepSize>(
         &mut self,
         heads: &[Head<S>],
@@ -64,7 +65,7 @@ impl Reader {
         self.way = if settles && self.settled.begin(&request) { Way::Totals } else { Way::Columns };
     }
 
-    /// Reads every head at row `r`, whose kernel values are `row(plane)`, and adds the offsets.
+    /// Evaluates every head at row `r`, whose kernel values are `row(plane)`, and adds the offsets.
     pub fn read<'r, S: StepSize>(
         &mut self,
         heads: &[Head<S>],
@@ -133,7 +134,7 @@ impl Reader {
         }
     }
 
-    /// The scores of a row that cannot be read.
+    /// Sets the scores to 0, for a row whose kernel values overflow.
     pub fn clear_scores(&mut self) {
         for reading in &mut self.readings {
             reading.z.fill(0.0);
@@ -141,7 +142,7 @@ impl Reader {
         }
     }
 
-    /// Bytes held that grow with the number of terms.
+    /// Bytes of the workspace that grows with the number of terms.
     pub fn bytes(&self) -> usize {
         self.settled.bytes()
     }

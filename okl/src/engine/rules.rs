@@ -1,17 +1,17 @@
-//! What the heads of a learner share, and what each has of its own when it starts.
+//! The settings that all heads of a learner share, and the initial settings of a single head.
 
-/// How hypotheses are averaged (algorithms.md 3.7).
+/// Which hypotheses are averaged, and with what weights (algorithms.md 3.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Average {
-    /// Not at all.
+    /// No averaging.
     #[default]
     None,
     /// The mean of all hypotheses before each update: Theorem N3.
     Uniform,
-    /// An exponential mean: weight max(rate, 1/t), so that it starts as a uniform one.
+    /// An exponential moving average: the newest hypothesis has weight max(rate, 1/t), so the average starts as a uniform one.
     Exponential {
-        /// The weight of the newest hypothesis.
+        /// The final weight of the newest hypothesis.
         rate: f64,
     },
 }
@@ -33,7 +33,7 @@ pub enum Shrink {
     /// At every example, as the papers print it: N(10), N(12).
     #[default]
     Always,
-    /// At examples whose loss has a gradient (xi != 0 at the score) only, as the authors' scripts do.
+    /// Only at examples whose loss has a gradient (xi != 0 at the score), as in the authors' scripts.
     OnUpdate,
 }
 
@@ -43,38 +43,38 @@ impl Shrink {
     }
 }
 
-/// What every head of a learner shares: the settings that are not its own. By default the explicit step, no offset.
+/// The settings that all heads share. The default is the explicit step without an offset.
 #[derive(Clone, Debug, Default)]
 pub struct Rules<R> {
-    /// The regulariser's shape.
+    /// The regulariser omega(|f|), without its weight lambda.
     pub regulariser: R,
-    /// Is an offset b learned?
+    /// Whether an offset b is learned.
     pub offset: bool,
-    /// The proximal step of 3.3 instead of the explicit one.
+    /// Whether to take the proximal step of 3.3 instead of the explicit one.
     pub implicit: bool,
-    /// May eta lambda exceed one (E13's second reading)?
+    /// Whether eta lambda may exceed one (E13's second reading).
     pub allow_overshoot: bool,
     /// When f is shrunk.
     pub shrink: Shrink,
 }
 
-/// What a head has of its own when it starts.
+/// The initial settings of a single head.
 #[derive(Clone, Debug)]
 pub struct HeadParts<S> {
-    /// Its step size.
+    /// The step size.
     pub step: S,
-    /// Its regulariser.
+    /// The regularisation weight.
     pub lambda: f64,
-    /// The first plane of kernel values that it reads; heads may differ in their kernels.
+    /// The first plane of kernel values that the head reads. Heads may have different kernels.
     pub plane: usize,
-    /// Which hypotheses are averaged; the average then speaks for the head.
+    /// Which hypotheses are averaged. With an average, the head predicts with it.
     pub average: Average,
-    /// Does the last hypothesis speak, too, where heads are weighed?
+    /// In a bank: whether the last hypothesis is a second voice beside the average.
     pub both: bool,
 }
 
 impl<S> HeadParts<S> {
-    /// A head without an average, under the first kernel.
+    /// A head without an average that reads the first kernel.
     pub fn new(step: S, lambda: f64) -> Self {
         HeadParts { step, lambda, plane: 0, average: Average::None, both: false }
     }

@@ -1,4 +1,4 @@
-//! What a budget sees of the learner while it decides.
+//! The view of the learner that a budget has when it decides.
 
 use crate::basis::block::Block;
 use crate::basis::terms::Terms;
@@ -10,21 +10,21 @@ use crate::parts::budget::Sight;
 use crate::parts::output::Output;
 use crate::parts::step::StepSize;
 
-/// What the budget sees, borrowed from the engine for one decision.
+/// The data behind this view, borrowed from the engine for one decision.
 pub(crate) struct Scene<'a, P, S> {
     pub terms: &'a mut Terms<P>,
     pub heads: &'a [Head<S>],
     pub leader: usize,
     pub output: &'a Output,
     pub block: &'a Block,
-    /// The row of the block that is being learned, its number, and k(x, x).
+    /// The index in the block of the row being learned, the number of the example (`t`), and k(x, x) (`values`).
     pub r: usize,
     pub t: u64,
     pub values: &'a [f64],
     pub scratch: &'a mut SceneScratch,
 }
 
-/// The workspace of a decision.
+/// The workspace for one decision.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SceneScratch {
     term_values: Vec<f64>,
@@ -48,13 +48,13 @@ impl<'a, P: Space, S: StepSize> Scene<'a, P, S> {
         values
     }
 
-    /// k(x, x) of a centre in the leading head's own space.
+    /// k(x, x) of a centre, for the planes that the leading head reads.
     fn term_values(&mut self, slot: usize) -> &[f64] {
         let plane = self.head().plane;
         &self.all_term_values(slot)[plane..]
     }
 
-    /// What each head would lose, and its average, if a term were dropped.
+    /// For each head, calls `each` with the norms that f and its average would lose if the term were dropped.
     fn each_loss(&mut self, slot: usize, term: &mut Term, mut each: impl FnMut(usize, f64, f64)) {
         let (heads, output) = (self.heads, self.output);
         let values = self.all_term_values(slot);

@@ -1,8 +1,8 @@
-//! Numbers that start on a cache line: a vector load that straddles two lines costs twice.
+//! Buffers that start on a cache line, because a vector load across two cache lines takes twice as long.
 
 use std::ops::{Deref, DerefMut};
 
-/// A buffer of numbers whose first one lies on a 64-byte boundary.
+/// A buffer of numbers that starts on a 64-byte boundary.
 #[derive(Debug, Default)]
 pub(crate) struct Aligned<T> {
     start: usize,
@@ -21,14 +21,14 @@ impl<T: Copy + Default> Aligned<T> {
         Aligned { start, len, data }
     }
 
-    /// At least `len` numbers, a thirty-second more if it has to grow, so that memory stays what is stated.
+    /// Grows to at least `len` numbers. Growth is by at least 1/32, so that the memory used stays close to the stated amount.
     pub fn at_least(&mut self, len: usize) {
         if self.len < len {
             self.grow(len.max(self.len + self.len / 32));
         }
     }
 
-    /// `len` numbers, those that are there first, then zeros. The buffer is extended where it stands if the allocator can do that.
+    /// Grows to `len` numbers: the old numbers first, then zeros. Extends the allocation in place if the allocator can.
     pub fn grow(&mut self, len: usize) {
         let (old, spare) = (self.start, LINE / size_of::<T>());
         self.data.reserve_exact((len + spare).saturating_sub(self.data.len()));

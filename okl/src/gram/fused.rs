@@ -1,4 +1,4 @@
-//! Kernel values of rows against terms: inner products and maps interleaved, shared between threads.
+//! Kernel values of rows against terms. Inner products and kernel maps are interleaved, and the work is shared between threads.
 
 use std::ops::Range;
 
@@ -6,20 +6,22 @@ use super::window::Planes;
 use super::{Backend, LANES, Packed, Points};
 use crate::parts::kernel::DotKernel;
 
-/// Work below which another thread costs more than it saves: about ten microseconds of one core.
+/// The least work per thread, in floating-point operations: about ten microseconds of one core. For less work, another thread
+/// costs more than it saves.
 const FLOPS_PER_PIECE: usize = 1 << 20;
 
-/// What a map costs beside the inner products, in the same unit.
+/// The cost of one kernel map, in the same unit.
 const FLOPS_PER_VALUE: usize = 32;
 
-/// Rows that visit a group of panels together: a block whose rows, panels and results stay in the second-level cache.
+/// The number of rows that are multiplied with a group of panels together, so that rows, panels and results stay in the
+/// second-level cache.
 const ROWS: usize = 64;
 
 /// Kernel values of every row against every slot, for several kernels that share the inner products:
 /// `out[p][i*stride + j] = kernels[p](row i, slot j)`.
 ///
-/// With `threads > 1` the work is shared through rayon's current pool, in at most `threads` pieces and only if it is
-/// large enough to pay; the bits are the same.
+/// With `threads > 1` the work is split into at most `threads` pieces for rayon's current pool, if it is large enough. The bits
+/// of the result do not depend on this.
 ///
 /// # Panics
 /// If a length does not match, or an output is too short.
@@ -41,7 +43,7 @@ pub fn kernel_rows<K: DotKernel>(
     piece.share(pieces, out);
 }
 
-/// Some rows against some panels.
+/// A part of the work: some rows against some panels.
 struct Piece<'a, K> {
     backend: Backend,
     kernels: &'a [K],
@@ -56,8 +58,8 @@ impl<K: DotKernel> Piece<'_, K> {
         self.rows.rows.len() * self.panels.len() * LANES * per_value
     }
 
-    /// Halves the work until there are `pieces`: by panels, which leaves tiles of rows whole and each thread its own
-    /// terms to read, or else by rows.
+    /// Splits the work in two recursively until there are `pieces` parts. Splitting by panels is preferred: tiles of rows stay
+    /// whole, and each thread reads only its own terms. With too few panels, the rows are split.
     fn share(&self, pieces: usize, out: Planes<'_>) {
         let first = pieces / 2;
         if first == 0 {
@@ -99,7 +101,7 @@ impl<K: DotKernel> Piece<'_, K> {
         }
     }
 
-    /// Inner products into the first output, from there to the others, then each is mapped in place.
+    /// Writes inner products to output 0, copies them to the other outputs, and applies each kernel's map in place.
     fn block(&self, rows: Range<usize>, panels: Range<usize>, out: &mut Planes<'_>) {
         let columns = panels.start * LANES..panels.end * LANES;
         let slots = self.panels.start * LANES + columns.start..self.panels.start * LANES + columns.end;
@@ -115,7 +117,7 @@ impl<K: DotKernel> Piece<'_, K> {
     }
 }
 
-/// Row `i` of output `p`, after the row of output 0 was copied there; output 0 itself is therefore mapped last.
+/// Returns row `i` of output `p`, after copying the row of output 0 into it. Output 0 must therefore be mapped last.
 fn copy_of_first<'a>(out: &'a mut Planes<'_>, p: usize, i: usize, columns: Range<usize>) -> &'a mut [f32] {
     if p > 0 {
         out.copy_row(0, p, i, columns.clone());
@@ -123,12 +125,13 @@ fn copy_of_first<'a>(out: &'a mut Planes<'_>, p: usize, i: usize, columns: Range
     out.window(p, i..i + 1, columns).into_row()
 }
 
-/// A lone row is mapped in long stretches; for a block, results of 64 rows and 8 panels fill 64 KiB.
+/// The number of panels per block: 32 for few rows, so that maps run over long arrays; down to 8 for many rows, so that the
+/// results of 64 rows take 64 KiB.
 fn panels_together(rows: usize) -> usize {
     (2 * ROWS * 8 / rows.max(1)).clamp(8, 32)
 }
 
-/// `0..len` in steps.
+/// `0..len`, cut into ranges of length `step`.
 fn ranges(len: usize, step: usize) -> impl Iterator<Item = Range<usize>> {
     (0..len).step_by(step).map(move |start| start..len.min(start + step))
 }

@@ -1,17 +1,16 @@
-//! Inner products, elementwise kernel maps and sums over terms: the numbers every learner stands on.
+//! Inner products, elementwise kernel maps and sums over terms.
 //!
-//! Law 1 of the crate: a result is a function of its inputs alone, not of how rows are cut into blocks, of the
-//! number of threads or of the instruction set, to the last bit. Three rules keep it, and every [`Backend`] is
-//! *the same numbers, faster*:
+//! Law 1 of the crate: a result depends only on its inputs, to the last bit. It does not depend on how rows are cut into blocks,
+//! on the number of threads or on the instruction set. Three rules ensure this for every [`Backend`]:
 //!
 //! 1. `<x, y>` is one chain of f32 fused multiply-adds over the features in index order, from +0:
 //!    `acc = x[k].mul_add(y[k], acc)`. `|x|²` is the same chain ([`square`]), so equal rows are at distance exactly 0.
-//! 2. A kernel's map is elementwise and built of IEEE operations and the two polynomials of `kernel.rs`.
-//! 3. A sum over terms is f64 in the order stated at [`Backend::weighted_sums`].
+//! 2. The map of a kernel is elementwise and uses only IEEE operations and the two polynomials of `kernel.rs`.
+//! 3. A sum over terms is computed in f64, in the order stated at [`Backend::weighted_sums`].
 //!
-//! Terms live permanently in the layout the inner loops read ([`Panels`]), so nothing is packed per call. The loops
-//! are portable Rust (`portable.rs`), compiled once per instruction set (`x86.rs`, `neon.rs`); a backend chooses
-//! only how many rows and terms it holds in registers at a time.
+//! Terms are stored in the layout that the inner loops read ([`Panels`]), so nothing is packed per call. The loops are portable
+//! Rust (`portable.rs`), compiled once per instruction set (`x86.rs`, `neon.rs`). A backend only determines how many rows and
+//! terms are held in registers at a time.
 //!
 //! ```
 //! use okl::gram::{Backend, Panels, Matrix};
@@ -54,7 +53,7 @@ pub const CHUNK: usize = 1024;
 /// An instruction set to run on. All give the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// What the target guarantees; fused multiply-adds may be library calls.
+    /// The instructions that the compilation target guarantees; fused multiply-adds may be library calls.
     Scalar,
     /// x86 with AVX2 and FMA.
     Avx2,
@@ -67,12 +66,12 @@ pub enum Backend {
 impl Backend {
     const ALL: [Backend; 4] = [Backend::Scalar, Backend::Avx2, Backend::Avx512, Backend::Neon];
 
-    /// What this machine can run, slowest first.
+    /// The backends that this machine can run, slowest first.
     pub fn available() -> Vec<Backend> {
         Self::ALL.into_iter().filter(|b| b.runs_here()).collect()
     }
 
-    /// The name by which `OKL_BACKEND` knows it.
+    /// The name of this backend in `OKL_BACKEND`.
     pub fn name(self) -> &'static str {
         match self {
             Backend::Scalar => "scalar",
@@ -82,7 +81,7 @@ impl Backend {
         }
     }
 
-    /// The fastest one this machine can run.
+    /// The fastest backend that this machine can run.
     pub fn best() -> Backend {
         let fastest = Self::ALL.into_iter().rev().find(|b| b.runs_here());
         fastest.unwrap_or(Backend::Scalar)
@@ -111,7 +110,7 @@ impl Backend {
         Err(format!("OKL_BACKEND={name} {trouble}; this machine runs {}", names.join(", ")))
     }
 
-    /// Whether this machine has the instructions. Cheap: the standard library remembers the answer.
+    /// Whether this machine has the instructions. This check is cheap: the standard library caches the answer.
     fn runs_here(self) -> bool {
         match self {
             Backend::Scalar => true,
@@ -125,7 +124,7 @@ impl Backend {
         }
     }
 
-    /// Runs `job` compiled for this instruction set; one the machine lacks falls back to the same numbers, slower.
+    /// Runs `job` compiled for this instruction set. If the machine lacks it, a slower version computes the same numbers.
     #[inline]
     fn run<J: Job>(self, job: J) {
         match self {
@@ -160,7 +159,7 @@ impl Backend {
     /// ascending order to the running total, from +0.
     ///
     /// # Panics
-    /// If a column's length is not `k.len()`, that is not a multiple of [`LANES`], or `out` and `columns` differ in length.
+    /// If the length of a column is not `k.len()`, `k.len()` is not a multiple of [`LANES`], or `out` and `columns` differ in length.
     pub fn weighted_sums(self, k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
         assert_eq!(k.len() % LANES, 0, "sums run over whole panels");
         assert_eq!(columns.len(), out.len(), "one sum per column");
@@ -168,7 +167,7 @@ impl Backend {
         self.run(portable::WeightedSums { k, columns, out });
     }
 
-    /// `|row|²` of every row, the chain of [`square`]; rows together are several times faster than one by one.
+    /// `|row|²` of every row, by the chain of [`square`]. Several rows in one call are several times faster than one by one.
     ///
     /// # Panics
     /// If `out` does not have one place per row.

@@ -1,5 +1,5 @@
-//! NEON: part of every 64-bit ARM target, so the portable loops need no dispatch, only tiles that fit 32 registers of
-//! 4 floats. Runs anywhere (in tests too), fast on ARM only.
+//! NEON is part of every 64-bit ARM target, so the portable loops need no run-time dispatch, only tiles that fit 32 registers of
+//! 4 floats. The code runs on every machine (in tests too), but is fast on ARM only.
 
 use super::panels::{Matrix, Panel};
 use super::portable::{Tiling, sums_by_one, sweep};
@@ -11,7 +11,7 @@ pub(super) struct Neon;
 impl Tiling for Neon {
     const ROWS: usize = 6;
 
-    /// At least 16 chains of vectors: four multiply-adds start per cycle and each takes four.
+    /// At least 16 chains of vectors, because four multiply-adds start per cycle and each takes four cycles.
     #[inline(always)]
     fn tile(count: usize, rows: Matrix<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>) {
         match count {

@@ -1,8 +1,8 @@
-//! Where rows come from and where terms live.
+//! The types for rows ([`Matrix`], [`Points`]) and for terms ([`Panels`], [`Packed`]).
 //!
-//! A panel holds [`LANES`] terms feature by feature: `panel[k][lane]`. The inner loops read it front to back, and one
-//! feature of all its terms is two cache lines, aligned. Each panel is its own allocation, so growing copies no term.
-//! A clone shares the panels; writing to a shared panel copies that panel first.
+//! A panel holds [`LANES`] terms feature by feature: `panel[k][lane]`. The inner loops read a panel from front to back. One
+//! feature of all its terms is two aligned cache lines. Each panel is a separate allocation, so adding panels copies no term. A
+//! clone shares the panels; writing to a shared panel copies that panel first.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::LANES;
 
-/// Rows of equal length, one after the other.
+/// A row-major matrix of f32: rows of equal length, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a> {
     dim: usize,
@@ -19,7 +19,7 @@ pub struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// Rows of `dim` features; of no features there are no rows.
+    /// Rows of `dim` features. If `dim` is 0, there are no rows.
     ///
     /// # Panics
     /// If `data` is not whole rows.
@@ -28,7 +28,7 @@ impl<'a> Matrix<'a> {
         Self::with_len(dim, len, data)
     }
 
-    /// `len` rows of `dim` features, which may be none.
+    /// `len` rows of `dim` features; `dim` may be 0.
     ///
     /// # Panics
     /// If `data` does not have `len * dim` values.
@@ -63,7 +63,7 @@ impl<'a> Matrix<'a> {
         &self.data[i * self.dim..(i + 1) * self.dim]
     }
 
-    /// Rows `range` alone.
+    /// The rows in `range`.
     pub fn range(self, range: Range<usize>) -> Self {
         let data = &self.data[range.start * self.dim..range.end * self.dim];
         Self::with_len(self.dim, range.len(), data)
@@ -80,7 +80,8 @@ const ZERO: Line = Line([0.0; LANES]);
 /// [`LANES`] terms, feature by feature.
 pub(super) type Panel = Arc<[Line]>;
 
-/// The terms' features in the layout of the inner loops. A slot is a place for one term; a slot never written is zero.
+/// The features of the terms in the layout of the inner loops. A slot is a place for one term; a slot that was never written is
+/// zero.
 #[derive(Clone)]
 pub struct Panels {
     dim: usize,
@@ -88,7 +89,7 @@ pub struct Panels {
 }
 
 impl Panels {
-    /// No slots, for terms of `dim` features.
+    /// An empty set of panels for terms of `dim` features.
     pub fn new(dim: usize) -> Self {
         Self { dim, panels: Vec::new() }
     }
@@ -98,7 +99,7 @@ impl Panels {
         self.dim
     }
 
-    /// Places for terms: a multiple of [`LANES`].
+    /// The number of slots: a multiple of [`LANES`].
     pub fn slots(&self) -> usize {
         self.panels.len() * LANES
     }
@@ -115,7 +116,7 @@ impl Panels {
         self.panels.resize_with(wanted, || std::iter::repeat_n(ZERO, dim).collect());
     }
 
-    /// Gives back the panels that hold no slot below `slots`; what a kept panel holds stays.
+    /// Frees the panels that hold no slot below `slots`. The contents of the other panels do not change.
     pub fn truncate(&mut self, slots: usize) {
         self.panels.truncate(slots.div_ceil(LANES));
     }
@@ -128,8 +129,8 @@ impl Panels {
         self.put_many(&[(slot, term)]);
     }
 
-    /// Writes terms in the order given. Neighbours in the list that share a panel are written together, each cache
-    /// line once, which is several times faster than one by one.
+    /// Writes terms in the order given. Consecutive terms in the list that share a panel are written together, each cache line
+    /// once, which is several times faster than one by one.
     ///
     /// # Panics
     /// As [`Panels::put`].
@@ -152,7 +153,7 @@ impl Panels {
         }
     }
 
-    /// Grows to `dim` features; the terms so far are zero in the new ones. Fewer than now changes nothing.
+    /// Grows to `dim` features. Existing terms are zero in the new ones. A smaller `dim` changes nothing.
     pub fn widen(&mut self, dim: usize) {
         self.dim = self.dim.max(dim);
         for panel in self.panels.iter_mut().filter(|panel| panel.len() < self.dim) {
@@ -160,9 +161,9 @@ impl Panels {
         }
     }
 
-    /// Bytes held, spare room included, with those of panels that a clone shares.
+    /// Bytes held, including spare capacity and panels that are shared with a clone.
     pub fn bytes(&self) -> usize {
-        // Two counts of owners stand before the lines, on a line's boundary.
+        // The two reference counts of `Arc` precede the lines and are padded to the alignment of a line.
         let panel = |panel: &Panel| size_of_val::<[Line]>(panel) + align_of::<Line>();
         self.panels.iter().map(panel).sum::<usize>() + self.panels.capacity() * size_of::<Panel>()
     }
@@ -178,7 +179,7 @@ impl fmt::Debug for Panels {
     }
 }
 
-/// Terms of one panel, a few features at a time: the lines of these features stay in the first cache meanwhile.
+/// Writes terms of one panel, a few features at a time, so that the lines of these features stay in the first-level cache.
 fn put_group(panel: &mut [Line], terms: &[(usize, &[f32])]) {
     const FEATURES: usize = 16;
     for (block, lines) in panel.chunks_mut(FEATURES).enumerate() {
@@ -191,7 +192,7 @@ fn put_group(panel: &mut [Line], terms: &[(usize, &[f32])]) {
     }
 }
 
-/// Dense rows with their squared norms |x|², each computed by the one chain of [`square`](super::square).
+/// Dense rows with their squared norms |x|², each computed by the chain of [`square`](super::square).
 #[derive(Clone, Copy, Debug)]
 pub struct Points<'a> {
     /// The rows.

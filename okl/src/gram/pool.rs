@@ -1,7 +1,7 @@
-//! Threads that share the work of a learner, in whichever process the learner is.
+//! A thread pool for a learner that also works in a forked process.
 //!
-//! After a `fork` the child has none of its parent's threads: work that is handed to them is never done. So the threads
-//! belong to the process that started them, and another process starts its own when it first needs them.
+//! After a `fork` the child process has none of its parent's threads: work given to them would never be done. So a pool belongs
+//! to the process that started it, and another process starts its own pool when it first needs one.
 
 use std::process;
 use std::sync::{Arc, RwLock};
@@ -10,7 +10,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::error::{Error, Result};
 
-/// So many threads. Clones share them.
+/// A pool of `threads` threads. Clones share the threads.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
     threads: usize,
@@ -31,14 +31,14 @@ impl Started {
         Ok(Started { process: process::id(), threads: Some(Arc::new(pool)) })
     }
 
-    /// The threads, if this process has them.
+    /// The threads, if they belong to this process.
     fn here(&self) -> Option<Arc<ThreadPool>> {
         self.threads.clone().filter(|_| self.process == process::id())
     }
 }
 
 impl Drop for Started {
-    /// Threads of another process are left alone: ending them takes locks that they may have held at the fork.
+    /// The threads of another process are not ended: that would take locks that they may have held at the fork.
     fn drop(&mut self) {
         let threads = self.threads.take();
         if self.process != process::id() {
@@ -51,12 +51,12 @@ impl Pool {
     /// Starts the threads.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If the operating system cannot start the threads.
     pub fn new(threads: usize) -> Result<Self> {
         Ok(Pool { threads, started: Arc::new(RwLock::new(Started::new(threads)?)) })
     }
 
-    /// Runs `work` with the threads of this process; without any, if the system refuses to start them.
+    /// Runs `work` on the threads of this process, or on the calling thread if the operating system cannot start any.
     pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         match self.here() {
             Some(pool) => pool.install(work),
@@ -65,7 +65,7 @@ impl Pool {
     }
 
     fn here(&self) -> Option<Arc<ThreadPool>> {
-        // Never wait for the lock: at a fork, a thread that is not in the child may have held it.
+        // Do not wait for the lock: a thread that does not exist in the child may have held it at the fork.
         let found = self.started.try_read().ok().and_then(|started| started.here());
         found.or_else(|| self.start_here())
     }
@@ -84,7 +84,8 @@ impl Pool {
 mod tests {
     use super::*;
 
-    /// A fork is told by the number of the process, so another number stands for one. Real forks are in the Python package's tests.
+    /// The pool recognises a fork by the process id, so changing the stored id simulates one. Real forks are in the Python
+    /// package's tests.
     #[test]
     fn another_process_starts_its_own_threads() {
         let pool = Pool::new(2).unwrap();

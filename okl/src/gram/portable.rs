@@ -1,6 +1,6 @@
-//! The loops themselves, once, in portable Rust: `x86.rs` and `neon.rs` compile them for their instruction sets.
+//! The loops, written once in portable Rust. `x86.rs` and `neon.rs` compile them for their instruction sets.
 //!
-//! Everything here is `inline(always)`: a loop takes the instruction set of the function it ends up in.
+//! Everything here is `inline(always)`: a loop is compiled for the instruction set of the function that it is inlined into.
 
 use std::array::from_fn;
 
@@ -14,19 +14,20 @@ pub(super) trait Job {
     fn run<T: Tiling>(self);
 }
 
-/// How many rows and terms an instruction set holds in registers. Shapes change the speed, never a bit.
+/// How many rows and terms an instruction set holds in registers. The shape of a tile changes the speed, never a bit of the
+/// result.
 pub(super) trait Tiling {
-    /// Rows of a full tile.
+    /// The number of rows of a full tile.
     const ROWS: usize;
 
     /// Inner products of rows `first..first + count` with some panels, where `1 <= count <= ROWS`.
     fn tile(count: usize, rows: Matrix<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>);
 
-    /// One total per column.
+    /// Computes one total per column.
     fn sums(k: &[f32], columns: &[&[f64]], out: &mut [f64]);
 }
 
-/// What the target guarantees.
+/// The instructions that the compilation target guarantees.
 pub(super) struct Scalar;
 
 impl Tiling for Scalar {
@@ -43,8 +44,8 @@ impl Tiling for Scalar {
     }
 }
 
-/// Panels visited by all rows before the next ones: with 784 features four of them fill less than half a
-/// second-level cache, and a lone row needs several to keep the multipliers busy.
+/// The number of panels that all rows are multiplied with before the next panels. With 784 features four panels fill less than
+/// half a second-level cache, and a single row needs several panels to keep the multipliers busy.
 const GROUP: usize = 4;
 
 pub(super) struct Dots<'a> {
@@ -69,8 +70,8 @@ impl Job for Dots<'_> {
     }
 }
 
-/// `R` rows against all `panels` (the first of them is number `base` of the output), `P` panels at a time, `W` of
-/// their lanes at a time.
+/// Multiplies `R` rows with all `panels` (the first one is panel `base` of the output), `P` panels and `W` of their lanes at a
+/// time.
 #[inline(always)]
 pub(super) fn sweep<const R: usize, const P: usize, const W: usize>(
     rows: Matrix<'_>,
@@ -109,7 +110,7 @@ fn tile<const R: usize, const P: usize, const W: usize>(
     }
 }
 
-/// Rule 1 of the module: `R * P * W` chains side by side, each over the features in order.
+/// Rule 1 of the module: computes `R * P * W` chains in parallel, each over the features in order.
 #[inline(always)]
 fn chains<const R: usize, const P: usize, const W: usize>(
     rows: [&[f32]; R],
@@ -154,7 +155,7 @@ impl Job for Squares<'_> {
     }
 }
 
-/// Squares from row `first` on, `R` at a time; returns the first row that is left over.
+/// Computes squared norms from row `first` on, `R` at a time. Returns the first row that is left over.
 #[inline(always)]
 fn squares_by<const R: usize>(rows: Matrix<'_>, first: usize, out: &mut [f32]) -> usize {
     let groups = out[first..].as_chunks_mut::<R>().0;
@@ -164,7 +165,7 @@ fn squares_by<const R: usize>(rows: Matrix<'_>, first: usize, out: &mut [f32]) -
     first + groups.len() * R
 }
 
-/// Chains of several rows side by side: one alone would wait for each multiply-add to finish.
+/// The squared norms of `R` rows. Their chains are interleaved, because a single chain waits for each multiply-add to finish.
 #[inline(always)]
 fn squares<const R: usize>(rows: [&[f32]; R]) -> [f32; R] {
     let dim = rows[0].len();
@@ -211,7 +212,7 @@ fn lanes_of_one(k: &[[f32; LANES]], a: &[[f64; LANES]]) -> [f64; LANES] {
     acc
 }
 
-/// The same, four columns at a time, for whom `k` is converted once.
+/// As `sums_by_one`, four columns at a time, so that `k` is converted to f64 once for the four.
 #[inline(always)]
 pub(super) fn sums_by_four(k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
     let (fours, columns_rest) = columns.as_chunks::<4>();
@@ -229,7 +230,7 @@ pub(super) fn sums_by_four(k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
     sums_by_one(k, columns_rest, totals_rest);
 }
 
-/// Zipped rather than indexed: a bounds check in the loop would keep the sums out of registers.
+/// Uses `zip` rather than indices: a bounds check in the loop would keep the sums out of registers.
 #[inline(always)]
 fn lanes_of_four(k: &[[f32; LANES]], [a, b, c, d]: [&[[f64; LANES]]; 4]) -> [[f64; LANES]; 4] {
     let mut acc = [[0.0; LANES]; 4];
@@ -249,7 +250,8 @@ fn accumulate(acc: &mut [f64; LANES], k: &[f32; LANES], column: &[f64; LANES]) {
     }
 }
 
-/// Adds lanes by halves: 16, 8, 4, 2, 1. Kept apart, or the optimiser would cut the vectors of the long loop to fit it.
+/// Adds lanes by halves: 16, 8, 4, 2, 1. Not inlined, because the optimiser would otherwise use shorter vectors in the long loop
+/// before it.
 #[inline(never)]
 fn tree(lanes: &[f64; LANES]) -> f64 {
     let mut lanes = *lanes;
@@ -265,9 +267,9 @@ fn tree(lanes: &[f64; LANES]) -> f64 {
 
 /// A function of two numbers, applied to many pairs by [`Backend::map_values`](super::Backend::map_values).
 ///
-/// A trait and not a closure, so that `at` can be `#[inline(always)]`: only inlined it takes the backend's instructions.
-/// It gives the same bits everywhere if it is built of IEEE operations, and vectorises if it has no calls and no branches
-/// but choices between two values.
+/// This is a trait and not a closure, so that `at` can be `#[inline(always)]`: only inlined code uses the backend's instructions.
+/// Results are bit-identical on all machines if `at` uses IEEE operations only. It vectorises if it has no calls and no branches
+/// other than selections between two values.
 pub trait Elementwise: Copy {
     /// The new value. Implement it `#[inline(always)]`.
     fn at(self, value: f32, other: f32) -> f32;

@@ -1,9 +1,10 @@
-//! Every loop against a naive twin, bit for bit, on every backend of this machine (and NEON's tiles, which run anywhere).
+//! Compares every loop with a naive version, bit for bit, on every backend of this machine (and with NEON's tiles, which run on
+//! every machine).
 
 use super::*;
 use crate::parts::kernel::{AnyKernel, DotKernel};
 
-/// Small reproducible numbers between -1 and 1.
+/// Reproducible pseudorandom numbers between -1 and 1.
 struct XorShift(u64);
 
 impl XorShift {
@@ -33,7 +34,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|v| v.to_bits()).collect()
 }
 
-/// Terms row by row, and in panels.
+/// Random terms, as rows and in panels.
 fn terms(random: &mut XorShift, dim: usize, slots: usize) -> (Vec<f32>, Panels) {
     let data = random.many(dim * slots);
     let mut panels = Panels::new(dim);
@@ -109,7 +110,7 @@ fn squares_are_the_same_chain() {
     }
 }
 
-/// The order stated at [`Backend::weighted_sums`], word for word.
+/// A direct implementation of the order stated at [`Backend::weighted_sums`].
 fn naive_sum(k: &[f32], column: &[f64]) -> f64 {
     let mut total = 0.0;
     for (k, column) in k.chunks(CHUNK).zip(column.chunks(CHUNK)) {
@@ -154,7 +155,7 @@ fn some_kernels() -> Vec<AnyKernel> {
     ]
 }
 
-/// Kernel values one pair at a time.
+/// Kernel values, computed one pair at a time.
 fn naive_rows(kernels: &[AnyKernel], rows: Matrix<'_>, data: &[f32], slots: usize) -> Vec<Vec<f32>> {
     let dim = rows.dim();
     let term = |j: usize| &data[j * dim..(j + 1) * dim];

@@ -1,4 +1,4 @@
-//! Rectangles of row-major matrices, for handing disjoint parts of one output to several threads.
+//! Rectangles of row-major matrices, so that several threads can write to disjoint parts of one output.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -29,10 +29,10 @@ impl<'a> Window<'a> {
         unsafe { std::slice::from_raw_parts_mut(self.first.add(i * self.stride), self.columns) }
     }
 
-    /// The first row, for as long as the window was borrowed.
+    /// Returns the first row, for the lifetime of the window's borrow.
     pub(super) fn into_row(self) -> &'a mut [f32] {
         assert!(self.rows > 0);
-        // SAFETY: as in `row`; the window is given up for the borrow it stood for.
+        // SAFETY: as in `row`; the window is consumed, so the row takes over its mutable borrow.
         unsafe { std::slice::from_raw_parts_mut(self.first, self.columns) }
     }
 }
@@ -43,9 +43,9 @@ fn check_shape(len: usize, stride: usize, rows: usize, columns: usize) {
     assert!(len >= needed, "the output has {len} places, {rows} rows at stride {stride} need {needed}");
 }
 
-/// The same rectangle of several matrices of one shape.
+/// The same rectangle in several matrices of one shape.
 pub(super) struct Planes<'a> {
-    /// Only ever read: the matrices' own pointers, so that splitting allocates nothing.
+    /// The pointers to the matrices, which are only read. They are shared between parts, so that splitting allocates nothing.
     matrices: *const &'a mut [f32],
     count: usize,
     stride: usize,
@@ -54,7 +54,7 @@ pub(super) struct Planes<'a> {
     borrow: PhantomData<&'a mut [f32]>,
 }
 
-// SAFETY: it stands for mutable borrows of plain numbers; `split_rows` and `split_columns` keep rectangles disjoint.
+// SAFETY: the type stands for mutable borrows of plain numbers; `split_rows` and `split_columns` keep rectangles disjoint.
 unsafe impl Send for Planes<'_> {}
 
 impl<'a> Planes<'a> {
@@ -81,17 +81,17 @@ impl<'a> Planes<'a> {
         (Self { columns: self.columns.start..middle, ..self }, right)
     }
 
-    /// Copies a stretch of row `i` from one matrix to another.
+    /// Copies a part of row `i` from one matrix to another.
     pub(super) fn copy_row(&mut self, from: usize, to: usize, i: usize, columns: Range<usize>) {
         assert_ne!(from, to);
         let count = columns.len();
         let source = self.window(from, i..i + 1, columns.clone()).first;
         let target = self.window(to, i..i + 1, columns).first;
-        // SAFETY: `window` checked both stretches; they lie in different matrices, both borrowed mutably by `self`.
+        // SAFETY: `window` checked both parts; they lie in different matrices, both borrowed mutably by `self`.
         unsafe { std::ptr::copy_nonoverlapping(source, target, count) }
     }
 
-    /// A rectangle within this one, of one of the matrices.
+    /// A rectangle within this one, in one of the matrices.
     pub(super) fn window(&mut self, plane: usize, rows: Range<usize>, columns: Range<usize>) -> Window<'_> {
         assert!(plane < self.count && rows.end <= self.rows.len() && columns.end <= self.columns.len());
         assert!(rows.start <= rows.end && columns.start <= columns.end);

@@ -1,4 +1,4 @@
-//! AVX2 and AVX-512: the portable loops compiled for them, and the tiles that fit their registers.
+//! AVX2 and AVX-512: the portable loops compiled for these instruction sets, and tiles that fit their registers.
 #![allow(unsafe_code)]
 
 use std::arch::is_x86_feature_detected;
