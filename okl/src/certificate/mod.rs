@@ -149,8 +149,8 @@ pub struct Rate {
     pub(crate) variation: f64,
     pub(crate) last_inverse: f64,
     pub(crate) projected: f64,
-    /// What `examples` and `outside` have to be raised by, to count what was reported of every row when it came: a warm-up learns
-    /// its rows again, and can decide otherwise then.
+    /// The differences between the reported totals and `examples` and `outside`. A warm-up learns its rows again and may then
+    /// decide differently from what was reported when the rows came.
     pub(crate) more_examples: f64,
     pub(crate) more_outside: f64,
 }
