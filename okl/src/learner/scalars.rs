@@ -204,9 +204,9 @@ pub(crate) const NO_MASS: f64 = -1.0;
 
 /// `budget`: the state of a built-in budget. Damage may be negative.
 pub(crate) const BUDGET: &[Scalar<AnyBudget>] = &[
-    scalar!("oldest_slot", counted, Absent::Refused, |b| b.oldest_slot as f64, |b, value| b.oldest_slot = value as usize),
-    scalar!("mistakes", not_negative, Absent::Refused, |b| b.mistakes),
-    scalar!("damage", any, Absent::Refused, |b| b.damage),
+    scalar!("oldest_slot", counted, Absent::Refused, |b| b.oldest_slot() as f64, |b, value| b.set_oldest_slot(value as usize)),
+    scalar!("mistakes", not_negative, Absent::Refused, |b| b.new_terms),
+    scalar!("damage", any, Absent::Refused, |b| b.damage(), |b, value| b.set_damage(value)),
 ];
 
 /// `bank`: the state of a bank beside what each voice has.

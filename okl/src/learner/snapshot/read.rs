@@ -369,7 +369,7 @@ impl<'a> File<'a> {
     fn restore_budget(&self, learner: &mut Learner) -> Result<()> {
         let (slots, budget) = (learner.engine.basis.slots(), &mut learner.engine.budget);
         scalars::restore(BUDGET, "budget", self.names("budget"), &self.f64s("budget")?, budget)?;
-        demand(budget.oldest_slot < slots.max(1), "the budget's oldest slot is not there")
+        demand(budget.oldest_slot() < slots.max(1), "the budget's oldest slot is not there")
     }
 
     /// Rows of older files are in single precision.

@@ -1,0 +1,102 @@
+//! Budgets as they are described in a configuration.
+
+use serde::{Deserialize, Serialize};
+
+/// The built-in budgets, by their names in a configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum BudgetRule {
+    /// Every term is kept.
+    Unlimited {},
+    /// First in, first out.
+    Window {
+        /// The number of terms.
+        terms: usize,
+    },
+    /// A term lives for so many examples: Proposition N1, N(11). Age counts examples, not terms.
+    Age {
+        /// tau.
+        steps: u64,
+    },
+    /// OLOK's truncation: age s_t = ceil(max(t^(1/2 + exponent), t_0)), t_0 as corrected in E14.
+    Olok {
+        /// epsilon in (0, 1/2).
+        exponent: f64,
+    },
+    /// Every 64 examples, terms with |alpha_i k(x_i, .)| below the tolerance go.
+    Weight {
+        /// The tolerance.
+        tolerance: f64,
+    },
+    /// Every 64 examples, the lightest terms go as long as the truncation certificate of every head, and of its average, stays
+    /// within `error`.
+    Certified {
+        /// The largest truncation error of any head or average.
+        error: f64,
+    },
+    /// The term that the newest one replaces best is projected onto it (generalises BPA-S).
+    Transfer {
+        /// The number of terms.
+        terms: usize,
+    },
+    /// The lightest term is merged with the partner that loses least (BSGD; Gaussian kernels).
+    Merge {
+        /// The number of terms.
+        terms: usize,
+    },
+    /// The self-tuned Forgetron: the oldest goes, after a shrink that keeps the damage within its mistake bound.
+    Forgetron {
+        /// The number of terms.
+        terms: usize,
+    },
+}
+
+impl BudgetRule {
+    /// The number of terms that is never exceeded, if there is one.
+    pub fn capacity(&self) -> Option<usize> {
+        match *self {
+            BudgetRule::Window { terms }
+            | BudgetRule::Transfer { terms }
+            | BudgetRule::Merge { terms }
+            | BudgetRule::Forgetron { terms } => Some(terms),
+            _ => None,
+        }
+    }
+
+    /// Does the rule leave most terms as they are from one example to the next?
+    pub(crate) fn settles(&self) -> bool {
+        use BudgetRule::{Age, Olok, Unlimited, Window};
+        matches!(self, Unlimited {} | Window { .. } | Age { .. } | Olok { .. })
+    }
+
+    /// The same rule for so many terms, if it counts terms.
+    pub(crate) fn with_terms(&self, terms: usize) -> Option<Self> {
+        match self {
+            BudgetRule::Window { .. } => Some(BudgetRule::Window { terms }),
+            BudgetRule::Transfer { .. } => Some(BudgetRule::Transfer { terms }),
+            BudgetRule::Merge { .. } => Some(BudgetRule::Merge { terms }),
+            BudgetRule::Forgetron { .. } => Some(BudgetRule::Forgetron { terms }),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let positive = |name: &str, v: f64| match v.is_finite() && v > 0.0 {
+            true => Ok(()),
+            false => Err(format!("{name} must be > 0, found {v}")),
+        };
+        match *self {
+            BudgetRule::Unlimited {} => Ok(()),
+            BudgetRule::Merge { terms } if terms < 2 => Err(format!("merging needs at least 2 terms, found {terms}")),
+            BudgetRule::Window { terms }
+            | BudgetRule::Transfer { terms }
+            | BudgetRule::Merge { terms }
+            | BudgetRule::Forgetron { terms } => positive("terms", terms as f64),
+            BudgetRule::Age { steps } => positive("steps", steps as f64),
+            BudgetRule::Olok { exponent } if exponent > 0.0 && exponent < 0.5 => Ok(()),
+            BudgetRule::Olok { exponent } => Err(format!("exponent must be in (0, 1/2), found {exponent}")),
+            BudgetRule::Weight { tolerance } => positive("tolerance", tolerance),
+            BudgetRule::Certified { error } => positive("error", error),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `transfer`: the term that the newest one replaces best is projected onto it (generalises BPA-S).
+
+use crate::parts::budget::{Room, Sight, Work};
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Transfer {
+    norms2: Work<f64>,
+}
+
+impl Transfer {
+    /// r = argmin |alpha_r|²_J (k_rr - k_rt²/k_tt): the residual of projecting r onto the newest.
+    pub fn room(&mut self, sight: &mut dyn Sight) -> Room {
+        let norms2 = &mut self.norms2.0;
+        sight.norms2(norms2);
+        let own = sight.own_value();
+        let mut best = (f64::INFINITY, 0);
+        for slot in 0..norms2.len() {
+            if sight.births()[slot] == 0 {
+                continue;
+            }
+            let (k, kk) = (f64::from(sight.row()[slot]), sight.self_value(slot));
+            let shared = if kk * own > 0.0 { k * k / (kk * own) } else { 0.0 };
+            let residual = norms2[slot] * (1.0 - shared).max(0.0);
+            if residual < best.0 {
+                best = (residual, slot);
+            }
+        }
+        // Nothing can be projected onto the zero function.
+        if own > 0.0 { Room::Transfer(best.1) } else { Room::Drop(best.1) }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.norms2.bytes()
+    }
+}

@@ -1,0 +1,136 @@
+//! Two functions k(x, .) and k(y, .) in double precision: what is lost when one stands for the other.
+
+/// Two rows in double precision, difference by difference, so that what is small is accurate.
+#[derive(Clone, Copy, Debug)]
+pub struct TwoRows {
+    /// `<x, y>`
+    pub dot: f64,
+    /// `|x|²`
+    pub xx: f64,
+    /// `|y|²`
+    pub yy: f64,
+    /// `|x - y|²`
+    pub apart2: f64,
+    /// `<x - y, x + y> = |x|² - |y|²`
+    pub tilt: f64,
+}
+
+impl TwoRows {
+    /// The numbers of two rows of one length.
+    pub fn new(x: &[f32], y: &[f32]) -> Self {
+        let mut rows = TwoRows { dot: 0.0, xx: 0.0, yy: 0.0, apart2: 0.0, tilt: 0.0 };
+        for (x, y) in x.iter().zip(y) {
+            let (x, y) = (f64::from(*x), f64::from(*y));
+            rows.dot += x * y;
+            rows.xx += x * x;
+            rows.yy += y * y;
+            rows.apart2 += (x - y) * (x - y);
+            rows.tilt += (x - y) * (x + y);
+        }
+        rows
+    }
+}
+
+/// The functions k(x, .) and k(y, .) of two points, in double precision: what is left of one after its projection onto the other
+/// is a small difference, which single precision would lose (law 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pair {
+    /// `k(x, x)`
+    pub first: f64,
+    /// `k(x, y)`
+    pub shared: f64,
+    /// `k(y, y)`
+    pub second: f64,
+    /// `|k(x, .) - k(y, .)|² = k(x, x) + k(y, y) - 2 k(x, y)`
+    pub apart2: f64,
+    /// `k(x, x) - k(y, y)`
+    pub tilt: f64,
+}
+
+impl Pair {
+    /// From the three kernel values; what cancels here is lost.
+    pub fn of_values(xx: f64, xy: f64, yy: f64) -> Self {
+        Pair { first: xx, shared: xy, second: yy, apart2: xx + yy - 2.0 * xy, tilt: xx - yy }
+    }
+
+    /// Of a kernel with k(x, x) = 1 everywhere, from `1 - k(x, y)`.
+    pub(super) fn below_one(gap: f64) -> Self {
+        Pair { first: 1.0, shared: 1.0 - gap, second: 1.0, apart2: 2.0 * gap, tilt: 0.0 }
+    }
+
+    /// The same pair with x and y exchanged.
+    pub fn swapped(&self) -> Self {
+        Pair { first: self.second, second: self.first, tilt: -self.tilt, ..*self }
+    }
+
+    /// The projection of k(x, .) onto k(y, .) is `share` k(y, .); 0 onto the zero function.
+    pub fn share(&self) -> f64 {
+        if self.second > 0.0 { self.shared / self.second } else { 0.0 }
+    }
+
+    /// `|k(x, .) - share k(y, .)|²`; rounding may leave a little below 0.
+    pub fn left(&self, share: f64) -> f64 {
+        let rest = 1.0 - share;
+        if rest.abs() < 0.5 {
+            // Close points: from their difference.
+            return share * self.apart2 + rest * self.tilt + rest * rest * self.second;
+        }
+        self.first - share * (2.0 * self.shared - share * self.second)
+    }
+
+    pub(super) fn scaled(self, by: f64) -> Self {
+        Pair {
+            first: by * self.first,
+            shared: by * self.shared,
+            second: by * self.second,
+            apart2: by * self.apart2,
+            tilt: by * self.tilt,
+        }
+    }
+
+    /// Under the sum of two kernels.
+    pub(super) fn plus(self, other: Self) -> Self {
+        Pair {
+            first: self.first + other.first,
+            shared: self.shared + other.shared,
+            second: self.second + other.second,
+            apart2: self.apart2 + other.apart2,
+            tilt: self.tilt + other.tilt,
+        }
+    }
+
+    /// Under the product of two kernels: with k(x, x) = c + (d + t)/2 and k(y, y) = c + (d - t)/2 of each, nothing large cancels.
+    pub(super) fn times(self, other: Self) -> Self {
+        let ((c, d, t), (e, f, u)) = ((self.shared, self.apart2, self.tilt), (other.shared, other.apart2, other.tilt));
+        Pair {
+            first: self.first * other.first,
+            shared: c * e,
+            second: self.second * other.second,
+            apart2: e * d + c * f + 0.5 * (d * f + t * u),
+            tilt: c * u + e * t + 0.5 * (d * u + t * f),
+        }
+    }
+
+    /// By squaring, the lowest bit of the degree first.
+    pub(super) fn power(self, mut degree: u32) -> Self {
+        let (mut product, mut power) = (Pair::below_one(0.0), self);
+        while degree > 0 {
+            if degree % 2 == 1 {
+                product = product.times(power);
+            }
+            power = power.times(power);
+            degree /= 2;
+        }
+        product
+    }
+}
+
+/// `1 - (1 + s) exp(-s)` for s >= 0; for small s its bound `s²/2`, where the difference would be rounding.
+pub(super) fn matern32_gap(s: f64) -> f64 {
+    if s < 1e-5 { 0.5 * s * s } else { -libm::expm1(-s) - s * libm::exp(-s) }
+}
+
+/// `1 - (1 + s + s²/3) exp(-s)` for s >= 0; for small s its bound `s²/6`.
+pub(super) fn matern52_gap(s: f64) -> f64 {
+    if s < 1e-5 { s * s / 6.0 } else { -libm::expm1(-s) - (s + s * s / 3.0) * libm::exp(-s) }
+}
