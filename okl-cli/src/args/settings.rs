@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use okl::config::families::{Family, family, parameter};
 
 /// What is predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -28,31 +29,23 @@ pub struct Settings {
     /// What is predicted; found from the first rows when not given
     #[arg(long, value_enum)]
     pub task: Option<Task>,
-    /// The loss; chosen for the task when not given. For example: hinge, max_margin, squared, nu_novelty
-    ///
-    /// Two classes: hinge, nu_hinge, perceptron, logistic. Any number of classes: max_margin, softmax. Numbers: squared,
-    /// absolute, epsilon, nu_epsilon, huber, nu_huber, quantile. Novelty, without a target: novelty, nu_novelty.
-    #[arg(long)]
+    /// One of the names of [`okl::config::families`], which has the help
+    #[arg(long, help = "The loss; chosen for the task when not given. For example: hinge, max_margin, squared, nu_novelty", long_help = text("loss"))]
     pub loss: Option<String>,
     /// The classes, separated by commas; any other class is an error. Found from the data when not given
     #[arg(long, value_delimiter = ',', hide_short_help = true)]
     pub classes: Vec<String>,
-    /// How the alert threshold of a novelty loss is found: norma (theta itself) or tracker (holds the alert rate)
-    #[arg(long, hide_short_help = true, help_heading = "Learner")]
+    /// One of the names of [`okl::config::families`], which has the help
+    #[arg(long, help = line("threshold"), long_help = text("threshold"), hide_short_help = true, help_heading = "Learner")]
     pub threshold: Option<String>,
-    /// The kernel: linear, polynomial, gaussian, exponential, matern32, matern52 or rational_quadratic
-    #[arg(long, hide_short_help = true, help_heading = "Learner")]
+    /// One of the names of [`okl::config::families`], which has the help
+    #[arg(long, help = line("kernel"), long_help = text("kernel"), hide_short_help = true, help_heading = "Learner")]
     pub kernel: Option<String>,
-    /// The step size: auto, constant, inverse_sqrt, theorem1, theorem2, decay, linear, pegasos, normalised or smd, as in decay:eta=1,tau=1000
-    ///
-    /// With auto, which is the default, several step sizes learn side by side and the ones that err least count most.
-    #[arg(long, hide_short_help = true, help_heading = "Learner")]
+    /// One of the names of [`okl::config::families`], which has the help
+    #[arg(long, help = line("step"), long_help = text("step"), hide_short_help = true, help_heading = "Learner")]
     pub step: Option<String>,
-    /// How many terms are kept and what happens to the others, as in merge:2000; a number alone is the default with so many terms
-    ///
-    /// With a number of terms: window drops the oldest, merge merges two, transfer projects one onto another, forgetron drops the
-    /// oldest after a shrink. Others: unlimited keeps all, age:STEPS, olok:EXPONENT, weight:TOLERANCE, certified:ERROR.
-    #[arg(long, hide_short_help = true, help_heading = "Learner")]
+    /// One of the names of [`okl::config::families`], which has the help
+    #[arg(long, help = line("budget"), long_help = text("budget") + "\nA number alone, as in --budget 2000: the default budget with so many terms", hide_short_help = true, help_heading = "Learner")]
     pub budget: Option<String>,
     /// As many terms as fit into so much memory, in place of their number: 64MB, 1.5GiB
     ///
@@ -64,8 +57,8 @@ pub struct Settings {
     /// The weight of the regulariser, or auto
     #[arg(long, allow_hyphen_values = true, hide_short_help = true, help_heading = "Learner")]
     pub lambda: Option<String>,
-    /// What lambda multiplies: square (|f|²/2), norm (|f|) or power:POWER
-    #[arg(long, hide_short_help = true, help_heading = "Learner")]
+    /// One of the names of [`okl::config::families`], which has the help
+    #[arg(long, help = line("regulariser"), long_help = text("regulariser"), hide_short_help = true, help_heading = "Learner")]
     pub regulariser: Option<String>,
     /// When f is shrunk by lambda: always (at every row) or on_update (at rows with an update)
     #[arg(long, hide_short_help = true, help_heading = "Learner")]
@@ -79,11 +72,11 @@ pub struct Settings {
     /// The matrix J that couples several targets, row by row, separated by commas
     #[arg(long, value_delimiter = ',', allow_negative_numbers = true, hide_short_help = true, help_heading = "Learner")]
     pub operator: Vec<f64>,
-    /// Predict with an average of the hypotheses: none, uniform or exponential:RATE
-    #[arg(long, hide_short_help = true, help_heading = "Learner")]
+    /// One of the names of [`okl::config::families`], which has the help
+    #[arg(long, help = line("average"), long_help = text("average"), hide_short_help = true, help_heading = "Learner")]
     pub average: Option<String>,
-    /// The units of the columns: none (as they are), standard (their deviation) or auto
-    #[arg(long, hide_short_help = true, help_heading = "Learner")]
+    /// One of the names of [`okl::config::families`], which has the help
+    #[arg(long, help = line("scale"), long_help = text("scale"), hide_short_help = true, help_heading = "Learner")]
     pub scale: Option<String>,
     /// The number of first rows from which gamma (median, auto) and the scale are found
     #[arg(long, hide_short_help = true, help_heading = "Learner")]
@@ -102,13 +95,29 @@ pub struct Settings {
     pub flat: Flat,
 }
 
+/// What the library's table of settings says of a setting, in one line.
+fn line(setting: &str) -> String {
+    family(setting).map(Family::line).unwrap_or_default()
+}
+
+/// The same with a line for each name.
+fn text(setting: &str) -> String {
+    family(setting).map(Family::text).unwrap_or_default()
+}
+
+/// What the table says of a parameter.
+fn about(name: &str) -> String {
+    parameter(name).map(|parameter| format!("The {}", parameter.about)).unwrap_or_default()
+}
+
 macro_rules! flat {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+    ($($name:ident),* $(,)?) => {
         /// Parameters whose names are unique, as flags of their own: --gamma 0.5 is --kernel ...:gamma=0.5.
         #[derive(Args, Debug, Clone, Default)]
         #[command(next_help_heading = "Parameters of loss, kernel, step and budget")]
         pub struct Flat {
-            $($(#[$doc])* #[arg(long, allow_hyphen_values = true, hide_short_help = true)] pub $name: Option<String>,)*
+            $(/// A parameter of [`okl::config::families`], which has the help
+            #[arg(long, help = about(stringify!($name)), allow_hyphen_values = true, hide_short_help = true)] pub $name: Option<String>,)*
         }
 
         impl Flat {
@@ -121,60 +130,27 @@ macro_rules! flat {
 }
 
 flat! {
-    /// The width of the kernel: a number, median or auto; exp(-gamma r²) for the Gaussian kernel
-    gamma,
-    /// The degree of the polynomial kernel
-    degree,
-    /// The constant of the polynomial kernel (gamma <x, y> + coef0)^degree
-    coef0,
-    /// The exponent of the rational quadratic kernel
-    alpha,
-    /// The margin of the hinge and novelty losses
-    margin,
-    /// The fraction of rows outside: alerts, margin errors, or residuals beyond the tube
-    nu,
-    /// The half width of the tube of the epsilon loss, within which residuals cost nothing
-    epsilon,
-    /// The residual from which the Huber loss is linear
-    sigma,
-    /// How nu_huber adapts sigma: quantile or concomitant
-    sigma_rule,
-    /// The quantile that the quantile loss predicts, between 0 and 1
-    q,
-    /// The step size of constant, inverse_sqrt, decay, linear and smd
-    eta,
-    /// The number of rows after which a decaying step is half as large
-    tau,
-    /// The bound on the loss's slope that theorem1 assumes
-    bound,
-    /// The norm of f that theorem1 compares with
-    radius,
-    /// The number of rows that theorem1 and linear steps are planned for
-    horizon,
-    /// The row from which pegasos steps begin to fall
-    t0,
-    /// The meta step size of smd, with which it adapts its step
-    mu,
-    /// The decay of smd's trace, between 0 and 1
-    decay,
-    /// The smallest step of smd
-    floor,
-    /// The largest step of smd
-    cap,
-    /// A named set of smd's parameters: svmd2005
-    preset,
-    /// The number of terms of a window, transfer, merge or forgetron budget
-    terms,
-    /// The number of rows that a term lives under an age budget
-    steps,
-    /// The exponent of the olok budget, between 0 and 1/2
-    exponent,
-    /// The norm below which a weight budget drops a term
-    tolerance,
-    /// The truncation error that a certified budget never exceeds
-    error,
-    /// The rate at which an exponential average forgets
-    rate,
-    /// The speed at which the tracker of the threshold moves
-    speed,
+    gamma, degree, coef0, alpha, margin, nu, epsilon, sigma, sigma_rule, q, eta, tau, bound, radius, horizon, t0, mu, decay, floor, cap, preset, terms, steps, exponent, tolerance, error, rate, speed,
+}
+
+#[cfg(test)]
+mod tests {
+    use okl::config::families::FAMILIES;
+
+    use super::*;
+
+    /// Every parameter that has a short form is a flag, and every flag is in the library's table.
+    #[test]
+    fn flags_are_the_parameters_of_the_table() {
+        let command = Flat::augment_args(clap::Command::new("okl"));
+        let mut flags: Vec<&str> = command.get_arguments().map(|arg| arg.get_id().as_str()).collect();
+        let short = FAMILIES.iter().flat_map(|family| family.variants).filter(|variant| !variant.nested);
+        let mut listed: Vec<&str> =
+            short.flat_map(|variant| variant.parameters).copied().filter(|name| *name != "power").collect();
+        flags.sort_unstable();
+        listed.sort_unstable();
+        listed.dedup();
+        assert_eq!(flags, listed);
+        assert!(flags.iter().all(|flag| parameter(flag).is_some()));
+    }
 }

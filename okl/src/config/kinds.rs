@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::parse::PARTS;
+use crate::config::families::family;
 use crate::error::{Error, Result};
 
 /// The kind of a value.
@@ -20,7 +20,7 @@ enum Kind {
     Operator,
 }
 
-/// Every setting and every parameter whose value is not described elsewhere: [`PARTS`] are names with parameters, `gamma` and
+/// Every setting and every parameter whose value is not described elsewhere: [families](crate::config::families) are names with parameters, `gamma` and
 /// `target_scale` say themselves what they expect.
 const KINDS: [(&str, Kind); 42] = [
     ("terms", Kind::Whole),
@@ -102,7 +102,7 @@ pub(super) fn check(canonical: &mut Value) -> Result<()> {
     let Some(settings) = canonical.as_object_mut() else { return Ok(()) };
     for (key, value) in settings {
         match key.as_str() {
-            part if PARTS.contains(&part) => check_part(part, value)?,
+            part if family(part).is_some() => check_part(part, value)?,
             "target_scale" => check_target_scale(value)?,
             "operator" => check_operator(value)?,
             _ => check_value("", key, value)?,

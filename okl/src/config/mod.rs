@@ -21,6 +21,7 @@
 //! [`Config::check`] is the one place of validation: what it lets through can be built and run.
 
 mod check;
+pub mod families;
 mod kernel_rule;
 mod kinds;
 mod parse;

@@ -4,92 +4,9 @@
 
 use serde_json::{Map, Value};
 
+use crate::config::families::{FAMILIES, Family, PARAMETERS, Variant, family, parameter};
 use crate::config::{DEFAULT_TERMS, kinds};
 use crate::error::{Error, Result};
-
-/// A setting whose value is one of several names, each with parameters.
-struct Group {
-    key: &'static str,
-    /// (name, parameters, in order of the documentation).
-    names: &'static [(&'static str, &'static [&'static str])],
-}
-
-const GROUPS: [Group; 8] = [
-    Group {
-        key: "kernel",
-        names: &[
-            ("linear", &[]),
-            ("polynomial", &["degree", "gamma", "coef0"]),
-            ("gaussian", &["gamma"]),
-            ("exponential", &["gamma"]),
-            ("matern32", &["gamma"]),
-            ("matern52", &["gamma"]),
-            ("rational_quadratic", &["gamma", "alpha"]),
-            ("scaled", &["weight", "of"]),
-            ("sum", &[]),
-            ("product", &[]),
-        ],
-    },
-    Group {
-        key: "loss",
-        names: &[
-            ("hinge", &["margin"]),
-            ("nu_hinge", &["nu"]),
-            ("perceptron", &[]),
-            ("logistic", &[]),
-            ("max_margin", &[]),
-            ("softmax", &[]),
-            ("novelty", &["margin"]),
-            ("nu_novelty", &["nu"]),
-            ("squared", &[]),
-            ("absolute", &[]),
-            ("epsilon", &["epsilon"]),
-            ("nu_epsilon", &["nu"]),
-            ("huber", &["sigma"]),
-            ("nu_huber", &["nu", "sigma_rule"]),
-            ("quantile", &["q"]),
-        ],
-    },
-    Group {
-        key: "step",
-        names: &[
-            ("auto", &[]),
-            ("constant", &["eta"]),
-            ("inverse_sqrt", &["eta"]),
-            ("theorem1", &["bound", "radius", "horizon"]),
-            ("theorem2", &[]),
-            ("decay", &["eta", "tau"]),
-            ("linear", &["eta", "horizon"]),
-            ("pegasos", &["t0"]),
-            ("normalised", &["eta", "tau"]),
-            ("smd", &["eta", "mu", "decay", "floor", "cap", "preset"]),
-        ],
-    },
-    Group {
-        key: "budget",
-        names: &[
-            ("unlimited", &[]),
-            ("window", &["terms"]),
-            ("age", &["steps"]),
-            ("olok", &["exponent"]),
-            ("weight", &["tolerance"]),
-            ("certified", &["error"]),
-            ("transfer", &["terms"]),
-            ("merge", &["terms"]),
-            ("forgetron", &["terms"]),
-        ],
-    },
-    Group { key: "average", names: &[("auto", &[]), ("none", &[]), ("uniform", &[]), ("exponential", &["rate"])] },
-    Group { key: "threshold", names: &[("norma", &[]), ("tracker", &["speed"])] },
-    Group { key: "scale", names: &[("auto", &[]), ("none", &[]), ("standard", &[]), ("fixed", &["shift", "factor", "limit"])] },
-    Group { key: "regulariser", names: &[("square", &[]), ("norm", &[]), ("power", &["power"])] },
-];
-
-/// The settings whose value is a name with parameters.
-pub(crate) const PARTS: [&str; 8] = ["kernel", "loss", "step", "budget", "average", "threshold", "scale", "regulariser"];
-
-/// Names that stand alone in the canonical form, without a table of parameters.
-const BARE: [&str; 8] = ["auto", "none", "uniform", "norma", "standard", "square", "norm", "tracker"];
 
 /// The default budget in the canonical form, until [`take_terms`]: a number alone is its number of terms.
 const DEFAULT: &str = "default";
@@ -99,7 +16,7 @@ pub(crate) fn expand(value: Value) -> Result<Value> {
     let Value::Object(mut settings) = value else {
         return Err(Error::config("configuration", "expected a table of settings"));
     };
-    for group in &GROUPS {
+    for group in &FAMILIES {
         let flat = take_flat(&mut settings, group);
         let given = settings.remove(group.key).or_else(|| group.implied(&flat));
         if let Some(given) = given {
@@ -108,17 +25,17 @@ pub(crate) fn expand(value: Value) -> Result<Value> {
             return Err(Error::config(key, group.orphan(key, value)));
         }
     }
-    if let Some(Value::Array(parts)) = settings.get_mut("operator") {
+    if let (Some(Value::Array(parts)), Some(kernels)) = (settings.get_mut("operator"), family("kernel")) {
         for kernel in parts.iter_mut().filter_map(|part| part.get_mut("kernel")) {
-            *kernel = GROUPS[0].expand(kernel.take(), Map::new())?;
+            *kernel = kernels.expand(kernel.take(), Map::new())?;
         }
     }
     Ok(Value::Object(settings))
 }
 
 /// Removes the keys that belong to the parameters of a group.
-fn take_flat(settings: &mut Map<String, Value>, group: &Group) -> Map<String, Value> {
-    let parameters = group.names.iter().flat_map(|(_, keys)| keys.iter());
+fn take_flat(settings: &mut Map<String, Value>, group: &Family) -> Map<String, Value> {
+    let parameters = group.variants.iter().flat_map(|variant| variant.parameters);
     let mut flat = Map::new();
     for key in parameters {
         if let Some(value) = settings.remove(*key) {
@@ -128,7 +45,7 @@ fn take_flat(settings: &mut Map<String, Value>, group: &Group) -> Map<String, Va
     flat
 }
 
-impl Group {
+impl Family {
     /// A width alone is that of a Gaussian, a number of terms alone that of the default budget.
     fn implied(&self, flat: &Map<String, Value>) -> Option<Value> {
         match self.key {
@@ -140,7 +57,8 @@ impl Group {
 
     /// What to say of a parameter whose name of the group is not given: who has it, and an example.
     fn orphan(&self, key: &str, value: &Value) -> String {
-        let having: Vec<&str> = self.names.iter().filter(|(_, keys)| keys.contains(&key)).map(|(name, _)| *name).collect();
+        let has_key = |variant: &&Variant| variant.parameters.contains(&key);
+        let having: Vec<&str> = self.variants.iter().filter(has_key).map(|variant| variant.name).collect();
         let (group, first) = (self.key, having.first().unwrap_or(&""));
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         format!(
@@ -170,7 +88,8 @@ impl Group {
                 inner.entry("terms").or_insert(DEFAULT_TERMS.into());
             }
         }
-        if name == "tracker" || (inner.as_object().is_some_and(|m| !m.is_empty()) || !BARE.contains(&name.as_str())) {
+        let bare = self.name(&name).is_some_and(|variant| variant.bare);
+        if !bare || inner.as_object().is_some_and(|m| !m.is_empty()) {
             return Ok(Value::Object(Map::from_iter([(name, inner)])));
         }
         Ok(Value::String(name))
@@ -188,9 +107,8 @@ impl Group {
             let hint = kinds::size_hint("terms", &name.into());
             return Err(Error::config(self.key, format!("expected {}, found {name:?}{hint}", self.expected())));
         }
-        let found = self.names.iter().find(|(n, _)| *n == name);
-        found.map(|(_, keys)| *keys).ok_or_else(|| {
-            let names: Vec<&str> = self.names.iter().map(|(n, _)| *n).collect();
+        self.name(name).map(|variant| variant.parameters).ok_or_else(|| {
+            let names: Vec<&str> = self.names().collect();
             let meant = nearest(name, names.iter().copied()).map_or(String::new(), |near| format!(" did you mean {near}?"));
             Error::config(self.key, format!("unknown name {name:?};{meant} choose one of {}", names.join(", ")))
         })
@@ -241,8 +159,7 @@ impl Group {
 
 /// What is said of a setting that does not exist; `settings` are those that do.
 pub(crate) fn no_such_setting(found: &str, settings: &[&str]) -> String {
-    let parameters = GROUPS.iter().flat_map(|group| group.names.iter().flat_map(|(_, keys)| keys.iter().copied()));
-    let near = nearest(found, settings.iter().copied().chain(parameters));
+    let near = nearest(found, settings.iter().copied().chain(PARAMETERS.iter().map(|parameter| parameter.name)));
     let meant = near.map_or(String::new(), |near| format!(" did you mean `{near}`?"));
     format!("no such setting;{meant} there are {} and the parameters of these", settings.join(", "))
 }
@@ -311,12 +228,9 @@ fn whole(value: &Value) -> Option<u64> {
 /// What to say of a parameter that a part needs and does not have: an example that works.
 pub(crate) fn missing(group: &str, part: &Value, key: &str) -> Option<String> {
     let (name, _) = part.as_object()?.iter().next()?;
-    let value = EXAMPLES.iter().find(|(of, _)| *of == key).map_or("1", |(_, value)| *value);
+    let value = parameter(key).map_or("1", |parameter| parameter.example);
     Some(format!("`{name}` needs {key}, as in {group} = {name}:{key}={value}"))
 }
-
-/// Values for the parameters that have no default.
-const EXAMPLES: [(&str, &str); 4] = [("steps", "1000"), ("exponent", "0.1"), ("tolerance", "0.001"), ("error", "1")];
 
 fn has_it(names: &[&str]) -> String {
     match names {

@@ -1,0 +1,355 @@
+//! The names that people type, one table per family of settings: what the shorthand accepts, what errors list, and what the
+//! command line and the Python package say of each name come from here.
+//!
+//! ```
+//! use okl::config::families::{family, parameter};
+//! let budget = family("budget").unwrap();
+//! assert!(budget.names().any(|name| name == "window"));
+//! assert_eq!(budget.name("age").unwrap().parameters, ["steps"]);
+//! assert_eq!(parameter("steps").unwrap().about, "number of examples that a term lives under an age budget");
+//! ```
+
+/// A setting whose value is one of several names, each with parameters.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Family {
+    /// The setting.
+    pub key: &'static str,
+    /// What the setting is, without its names.
+    pub about: &'static str,
+    /// The names, in the order of the documentation.
+    pub variants: &'static [Variant],
+}
+
+/// One name of a family.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Variant {
+    /// The name.
+    pub name: &'static str,
+    /// Its parameters, each in [`PARAMETERS`].
+    pub parameters: &'static [&'static str],
+    /// What it is.
+    pub about: &'static str,
+    /// Is it made of lists or of other values of the family, so that it needs a table and has no short form?
+    pub nested: bool,
+    /// Is it written as a name alone in the canonical form, without a table of parameters?
+    pub(crate) bare: bool,
+}
+
+/// A parameter of one or more names.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Parameter {
+    /// The name.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// A value that works in an example.
+    pub(crate) example: &'static str,
+}
+
+impl Family {
+    /// The names of the family.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.variants.iter().map(|variant| variant.name)
+    }
+
+    /// One of its names.
+    pub fn name(&self, name: &str) -> Option<&'static Variant> {
+        self.variants.iter().find(|variant| variant.name == name)
+    }
+
+    /// One line: what the setting is, and the names that have a short form.
+    pub fn line(&self) -> String {
+        let names: Vec<&str> = self.short_forms().map(|variant| variant.name).collect();
+        format!("{}: {}", capital(self.about), either(&names))
+    }
+
+    /// What the setting is, and a line for each name that has a short form.
+    pub fn text(&self) -> String {
+        let line = |variant: &Variant| match variant.parameters {
+            [] => format!("{}: {}", variant.name, variant.about),
+            parameters => format!("{}:{}: {}", variant.name, written(parameters), variant.about),
+        };
+        let lines: Vec<String> = self.short_forms().map(line).collect();
+        format!("{}:\n{}", capital(self.about), lines.join("\n"))
+    }
+
+    fn short_forms(&self) -> impl Iterator<Item = &'static Variant> {
+        self.variants.iter().filter(|variant| !variant.nested)
+    }
+}
+
+/// `STEPS` for one parameter, `eta=ETA,tau=TAU` for several.
+fn written(parameters: &[&str]) -> String {
+    match parameters {
+        [one] => one.to_uppercase(),
+        several => several.iter().map(|p| format!("{p}={}", p.to_uppercase())).collect::<Vec<_>>().join(","),
+    }
+}
+
+fn either(names: &[&str]) -> String {
+    match names {
+        [all @ .., last] if !all.is_empty() => format!("{} or {last}", all.join(", ")),
+        names => names.join(""),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// The family of a setting.
+pub fn family(key: &str) -> Option<&'static Family> {
+    FAMILIES.iter().find(|family| family.key == key)
+}
+
+/// A parameter by its name.
+pub fn parameter(name: &str) -> Option<&'static Parameter> {
+    PARAMETERS.iter().find(|parameter| parameter.name == name)
+}
+
+const fn name(name: &'static str, parameters: &'static [&'static str], about: &'static str) -> Variant {
+    Variant { name, parameters, about, nested: false, bare: false }
+}
+
+impl Variant {
+    const fn bare(self) -> Variant {
+        Variant { bare: true, ..self }
+    }
+
+    const fn nested(self) -> Variant {
+        Variant { nested: true, ..self }
+    }
+}
+
+/// Every family.
+pub const FAMILIES: [Family; 8] = [
+    Family {
+        key: "kernel",
+        about: "the kernel k(x, y); r is the distance of x and y",
+        variants: &[
+            name("linear", &[], "<x, y>"),
+            name("polynomial", &["degree", "gamma", "coef0"], "(gamma <x, y> + coef0)^degree"),
+            name("gaussian", &["gamma"], "exp(-gamma r²)"),
+            name("exponential", &["gamma"], "exp(-gamma r)"),
+            name("matern32", &["gamma"], "(1 + s) exp(-s) with s = √3 gamma r"),
+            name("matern52", &["gamma"], "(1 + s + s²/3) exp(-s) with s = √5 gamma r"),
+            name("rational_quadratic", &["gamma", "alpha"], "(1 + gamma r²/alpha)^-alpha"),
+            name("scaled", &["weight", "of"], "a weight times another kernel").nested(),
+            name("sum", &[], "the sum of a list of kernels").nested(),
+            name("product", &[], "the product of a list of kernels").nested(),
+        ],
+    },
+    Family {
+        key: "loss",
+        about: "the loss l(z, y) of a score z and a target y",
+        variants: &[
+            name("hinge", &["margin"], "two classes: max(0, margin - y z)"),
+            name(
+                "nu_hinge",
+                &["nu"],
+                "two classes: hinge with a margin that adapts so that a fraction nu of rows lies within it",
+            ),
+            name("perceptron", &[], "two classes: max(0, -y z)"),
+            name("logistic", &[], "two classes: log(1 + exp(-y z))"),
+            name("max_margin", &[], "any number of classes: hinge of the difference to the best wrong class"),
+            name("softmax", &[], "any number of classes: cross-entropy"),
+            name("novelty", &["margin"], "no target: max(0, margin - z)"),
+            name(
+                "nu_novelty",
+                &["nu"],
+                "no target: novelty with a threshold that adapts so that a fraction nu of rows are alerts",
+            ),
+            name("squared", &[], "numbers: (y - z)²/2"),
+            name("absolute", &[], "numbers: |y - z|"),
+            name("epsilon", &["epsilon"], "numbers: max(0, |y - z| - epsilon)"),
+            name("nu_epsilon", &["nu"], "numbers: epsilon with a tube that adapts so that a fraction nu of rows lies outside"),
+            name("huber", &["sigma"], "numbers: squared up to a residual of sigma, absolute beyond it"),
+            name(
+                "nu_huber",
+                &["nu", "sigma_rule"],
+                "numbers: huber with a sigma that adapts so that a fraction nu lies beyond it",
+            ),
+            name("quantile", &["q"], "numbers: the q-quantile of y given x"),
+        ],
+    },
+    Family {
+        key: "step",
+        about: "the step size eta_t at example t",
+        variants: &[
+            name("auto", &[], "several step sizes learn side by side, and those with the least loss have the most weight").bare(),
+            name("constant", &["eta"], "eta"),
+            name("inverse_sqrt", &["eta"], "eta / √t"),
+            name("theorem1", &["bound", "radius", "horizon"], "bound / (radius √horizon)"),
+            name("theorem2", &[], "1 / (3 lambda √t)"),
+            name("decay", &["eta", "tau"], "eta √(tau / (tau + t))"),
+            name("linear", &["eta", "horizon"], "eta (1 - (t - 1)/horizon), constant after the horizon"),
+            name("pegasos", &["t0"], "1 / (lambda (t + t0))"),
+            name("normalised", &["eta", "tau"], "e / (1 + e s), s = k(x, x) + 1 with an offset; e = eta, or decaying with tau"),
+            name("smd", &["eta", "mu", "decay", "floor", "cap", "preset"], "adapts by stochastic meta-descent (SVMD)"),
+        ],
+    },
+    Family {
+        key: "budget",
+        about: "how many terms are kept and what happens to the others",
+        variants: &[
+            name("unlimited", &[], "every term is kept"),
+            name("window", &["terms"], "the oldest term is dropped"),
+            name("age", &["steps"], "a term is dropped after a number of examples"),
+            name("olok", &["exponent"], "OLOK's truncation: terms live for t^(1/2 + exponent) examples"),
+            name("weight", &["tolerance"], "terms lighter than the tolerance are dropped, every 64 examples"),
+            name("certified", &["error"], "the lightest terms are dropped while the truncation error stays below a limit"),
+            name("transfer", &["terms"], "the term that the newest one replaces best is projected onto it"),
+            name("merge", &["terms"], "the lightest term is merged with another; Gaussian kernels only"),
+            name("forgetron", &["terms"], "the oldest term is dropped after a shrink; needs the perceptron loss"),
+        ],
+    },
+    Family {
+        key: "average",
+        about: "the hypothesis that predicts",
+        variants: &[
+            name("auto", &[], "the last one, and averages beside it where the step is auto").bare(),
+            name("none", &[], "the last one").bare(),
+            name("uniform", &[], "the mean of all").bare(),
+            name("exponential", &["rate"], "a mean that forgets"),
+        ],
+    },
+    Family {
+        key: "threshold",
+        about: "the threshold below which a novelty score is an alert",
+        variants: &[
+            name("norma", &[], "theta of the loss").bare(),
+            name("tracker", &["speed"], "a quantile of the averaged score, which holds the alert rate"),
+        ],
+    },
+    Family {
+        key: "scale",
+        about: "the units of the columns",
+        variants: &[
+            name("auto", &[], "none where gamma, step and lambda are given, else standard unless many columns share one range")
+                .bare(),
+            name("none", &[], "as they are").bare(),
+            name("standard", &[], "mean 0 and standard deviation 1 over the first rows").bare(),
+            name("fixed", &["shift", "factor", "limit"], "(x - shift) factor, one number per column").nested(),
+        ],
+    },
+    Family {
+        key: "regulariser",
+        about: "what lambda multiplies",
+        variants: &[
+            name("square", &[], "|f|²/2").bare(),
+            name("norm", &[], "|f|").bare(),
+            name("power", &["power"], "|f|^power / power"),
+        ],
+    },
+];
+
+const fn of(name: &'static str, about: &'static str) -> Parameter {
+    Parameter { name, about, example: "1" }
+}
+
+impl Parameter {
+    const fn as_in(self, example: &'static str) -> Parameter {
+        Parameter { example, ..self }
+    }
+}
+
+/// Every parameter, with one meaning wherever it occurs.
+pub const PARAMETERS: [Parameter; 34] = [
+    of(
+        "gamma",
+        "width of the kernel, as its formula has it: a number, a list of numbers, median or auto (found from the first rows)",
+    ),
+    of("degree", "degree of the polynomial kernel"),
+    of("coef0", "constant of the polynomial kernel (gamma <x, y> + coef0)^degree"),
+    of("alpha", "exponent of the rational quadratic kernel"),
+    of("weight", "factor of a scaled kernel"),
+    of("of", "kernel that is scaled"),
+    of("margin", "margin of the hinge and novelty losses"),
+    of("nu", "fraction of rows outside: alerts, margin errors, or residuals beyond the tube or scale"),
+    of("epsilon", "half width of the tube of the epsilon loss, within which residuals cost nothing"),
+    of("sigma", "residual from which the Huber loss is linear"),
+    of("sigma_rule", "how nu_huber adapts sigma: quantile or concomitant"),
+    of("q", "quantile that the quantile loss predicts, between 0 and 1"),
+    of("eta", "step size of constant, inverse_sqrt, decay, linear, normalised and smd; the first one where it changes"),
+    of("tau", "number of examples after which a decaying step is 0.71 of eta"),
+    of("bound", "norm of the function that theorem1 compares with"),
+    of("radius", "largest √k(x, x) that theorem1 assumes"),
+    of("horizon", "number of examples that theorem1 and linear steps are planned for"),
+    of("t0", "number of examples, at least 1, by which pegasos delays its schedule"),
+    of("mu", "meta step size of smd, with which it adapts its step"),
+    of("decay", "decay of smd's trace, between 0 and 1"),
+    of("floor", "smallest step of smd"),
+    of("cap", "largest step of smd"),
+    of("preset", "published parameters of smd, in place of mu, decay, floor and cap: svmd2005"),
+    of("terms", "number of terms of a window, transfer, merge or forgetron budget"),
+    of("steps", "number of examples that a term lives under an age budget").as_in("1000"),
+    of("exponent", "exponent of the olok budget, between 0 and 1/2").as_in("0.1"),
+    of("tolerance", "norm below which a weight budget drops a term").as_in("0.001"),
+    of("error", "truncation error that a certified budget never exceeds"),
+    of("rate", "rate at which an exponential average forgets, between 0 and 1"),
+    of("speed", "speed at which the tracker of the threshold moves; found from the first scores when not given"),
+    of("shift", "numbers that a fixed scale subtracts, one per column"),
+    of("factor", "numbers that a fixed scale multiplies by, one per column"),
+    of("limit", "largest size of a scaled value; larger values are clipped"),
+    of("power", "exponent of the regulariser |f|^power / power, at least 1"),
+];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::Config;
+
+    /// The names between backquotes in what serde says of a value that it cannot read, without the first.
+    fn expected_by_serde(value: Value) -> Vec<String> {
+        let said = serde_json::from_value::<Config>(value).unwrap_err().to_string();
+        let mut names: Vec<String> = said.split('`').skip(3).step_by(2).map(str::to_string).collect();
+        names.sort();
+        names
+    }
+
+    fn sorted(names: impl Iterator<Item = &'static str>) -> Vec<String> {
+        let mut names: Vec<String> = names.map(str::to_string).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn the_names_are_those_that_serde_reads() {
+        for family in &FAMILIES {
+            // `auto` of a choice is read before serde sees the names.
+            let choice = ["step", "average"].contains(&family.key);
+            let found = expected_by_serde(json!({ family.key: { "?": {} } }));
+            assert_eq!(found, sorted(family.names().filter(|name| !(choice && *name == "auto"))), "{}", family.key);
+        }
+    }
+
+    #[test]
+    fn the_parameters_are_those_that_serde_reads() {
+        for (family, variant) in FAMILIES.iter().flat_map(|f| f.variants.iter().map(move |v| (f, v))) {
+            let lists = ["sum", "product"].contains(&variant.name);
+            if !lists && !variant.parameters.is_empty() {
+                let found = expected_by_serde(json!({ family.key: { variant.name: { "?": 1 } } }));
+                let listed = sorted(variant.parameters.iter().copied());
+                // Of one parameter serde says only that it expects this one.
+                assert!(found == listed || found.is_empty(), "{} {}: {found:?}", family.key, variant.name);
+            }
+            assert!(variant.parameters.iter().all(|name| parameter(name).is_some()), "{}", variant.name);
+        }
+        let used = |name: &str| FAMILIES.iter().flat_map(|f| f.variants).any(|v| v.parameters.contains(&name));
+        assert!(PARAMETERS.iter().all(|parameter| used(parameter.name)));
+    }
+
+    #[test]
+    fn a_text_names_every_short_form() {
+        let kernel = family("kernel").unwrap();
+        assert!(kernel.line().ends_with("matern52 or rational_quadratic"), "{}", kernel.line());
+        assert!(kernel.text().contains("\ngaussian:GAMMA: exp(-gamma r²)\n") && !kernel.text().contains("scaled"));
+        assert!(family("step").unwrap().text().contains("decay:eta=ETA,tau=TAU: "));
+    }
+}
