@@ -2,7 +2,7 @@
 
 use okl::budget::BudgetRule;
 use okl::certificate::AlertRate;
-use okl::config::{Member, Threshold};
+use okl::config::Member;
 use okl::engine::head::Average;
 use okl::kernel::DotKernel;
 use okl::loss::{Loss, Reads};
@@ -31,8 +31,6 @@ pub struct Measured {
     pub score_deviation: Option<f64>,
     /// The sum of its losses.
     pub total_loss: Option<f64>,
-    /// Rows that were learned again when the warm-up ended, in this run: the engine counts them as they were learned last.
-    pub relearned: Option<usize>,
 }
 
 /// Does a bound on the change of a score say anything? Not if it is larger than the scores' own deviation. Where that is not
@@ -44,7 +42,7 @@ pub fn is_useful(bound: f64, norm: f64, score_deviation: Option<f64>) -> bool {
 /// What is certain about a run, a line each.
 pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
     let mut lines = vec![truncation(learner, measured)];
-    lines.extend(learner.alert_rate().map(|rate| rate_in_words(learner, &rate, measured.relearned)));
+    lines.extend(learner.alert_rate().map(|rate| rate_in_words(learner, &rate)));
     let norm = learner.norm2().max(0.0).sqrt();
     if let (Some(bound), Some(loss)) = (learner.regret_bound(norm, 0.0), measured.total_loss)
         && bound < loss
@@ -110,21 +108,18 @@ fn is_translation_invariant(learner: &Learner) -> bool {
 }
 
 /// The share of examples outside since the model began, in all runs, beside the one that was asked for.
-fn rate_in_words(learner: &Learner, rate: &AlertRate, relearned: Option<usize>) -> String {
+fn rate_in_words(learner: &Learner, rate: &AlertRate) -> String {
     let name = match learner.config().loss.reads() {
         Reads::Nothing => "Alert rate",
         Reads::Sign | Reads::Class => "Examples inside the margin",
         Reads::Number | Reads::Vector => "Targets outside the tube or scale",
     };
-    // A tracker counts from the end of the warm-up on.
-    let relearned = relearned.filter(|_| name == "Alert rate" && learner.config().threshold == Threshold::Norma);
-    let relearned = relearned.map_or(String::new(), |rows| format!(", with the first {rows} rows as relearned"));
     // |rate - nu| below nu says that there are some; a larger bound says nothing.
     let guarantee = match rate.bound < rate.nu.min(1.0 - rate.nu) {
         true => format!(", guaranteed within {} percentage points", figure(100.0 * rate.bound)),
         false => String::new(),
     };
-    format!("{name} since the model began{relearned}: {} (requested {}{guarantee}).", percent(rate.rate), percent(rate.nu))
+    format!("{name} since the model began: {} (requested {}{guarantee}).", percent(rate.rate), percent(rate.nu))
 }
 
 /// `okl inspect`.

@@ -61,7 +61,6 @@ impl Session<'_> {
         let past = run.past(&schema.targets)?.map(|past| Past { all_rows: self.all_rows, ..past });
         let measured = words::Measured {
             score_deviation: past.as_ref().and_then(|past| past.score_deviation),
-            relearned: (self.asked != *run.learner.config()).then_some(self.asked.warmup),
             total_loss: summary.average_loss.map(|loss| loss * summary.examples as f64),
         };
         let order = match way.shuffle {
