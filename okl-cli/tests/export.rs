@@ -7,7 +7,7 @@
 #[path = "../src/export/mod.rs"]
 mod export;
 
-#[path = "../../okl/tests/plain/mod.rs"]
+#[path = "../../okl/tests/support/plain.rs"]
 mod plain;
 
 use std::fs;

@@ -2,12 +2,11 @@
 //!
 //! `OKL_ENDURANCE=10000000 cargo test -p okl --test endurance -- --nocapture` runs so many steps per model and prints a record
 //! (benchmarks/endurance.md); without the variable it is 200,000.
-mod common_cert;
-mod plain;
+mod support;
 
-use common_cert::{Function, Rng, gauss, learner};
 use okl::{Batch, Learner};
 use std::time::Instant;
+use support::functions::{Function, Rng, gauss, learner};
 
 const FEATURES: usize = 4;
 const BLOCK: usize = 1000;

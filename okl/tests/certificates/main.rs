@@ -1,0 +1,6 @@
+//! What is certified holds.
+
+mod bounds;
+#[path = "../support/mod.rs"]
+mod support;
+mod truth;

@@ -1,0 +1,173 @@
+//! Rows, targets, weights and ids.
+
+use super::*;
+
+#[test]
+fn features_that_are_not_numbers() {
+    for toml in [HINGE, NAMED, CLASSES, SQUARED, QUANTILE, NOVELTY, "loss = 'hinge'\nscale = 'standard'"] {
+        let mut learner = started(toml);
+        for (bad, words) in [
+            (f32::NAN, &["NaN"][..]),
+            (f32::INFINITY, &["inf"]),
+            (f32::NEG_INFINITY, &["-inf"]),
+            (3e15, &["1e15", "rescale"]),
+            (f32::MIN, &["1e15"]),
+        ] {
+            let x = [0.0, 0.0, 0.0, bad];
+            let kind = refused(&mut learner, &Batch::new(&x, 2), &[&["row 1", "column 1", "finite"], words].concat());
+            assert!(matches!(kind, ErrorKind::NotFinite { row: 1, .. }));
+            let error = learner.predict(&mut Workspace::default(), &x, 2).unwrap_err();
+            says(&error, &["row 1", "column 1"]);
+        }
+    }
+}
+
+#[test]
+fn rows_of_another_shape() {
+    let mut learner = started(HINGE);
+    let shape = |kind| assert!(matches!(kind, ErrorKind::Shape { .. }), "{kind:?}");
+    shape(refused(&mut learner, &Batch::new(&[0.0; 5], 2), &["x", "multiple of 2", "found 5"]));
+    shape(refused(&mut learner, &Batch::new(&[0.0; 6], 3), &["features", "expected 2", "found 3"]));
+    shape(refused(&mut learner, &Batch::new(&[0.0; 6], 0), &["features", "at least 1", "found 0"]));
+    shape(refused(&mut learner, &Batch::new(&[], 0), &["features", "at least 1"]));
+    shape(refused(&mut learner, &Batch::new(&[0.0; 4], 2).known(&[true]), &["known", "expected 2", "found 1"]));
+    shape(refused(&mut learner, &Batch::new(&[0.0; 4], 2).weights(&[1.0; 3]), &["weights", "expected 2", "found 3"]));
+    shape(refused(&mut learner, &Batch::new(&[0.0; 4], 2).ids(&[]), &["ids", "expected 2", "found 0"]));
+    says(&learner.predict(&mut Workspace::default(), &[0.0; 3], 3).unwrap_err(), &["features", "expected 2"]);
+    says(&learner.widen(1).unwrap_err(), &["features", "at least 2", "found 1"]);
+    // A learner that has seen nothing refuses as well, and still has no width.
+    let mut fresh = self::learner(HINGE);
+    refused(&mut fresh, &Batch::new(&[0.0; 5], 2), &["multiple of 2"]);
+    refused(&mut fresh, &Batch::new(&[f32::NAN; 3], 3).numbers(&[1.0]), &["row 0", "column 0"]);
+    assert_eq!(fresh.features(), 0);
+}
+
+/// No rows are no error and no example; nor do they settle how many outputs there are.
+#[test]
+fn an_empty_batch() {
+    for toml in [HINGE, NAMED, CLASSES, SQUARED, QUANTILE, NOVELTY] {
+        let mut learner = started(toml);
+        let before = learner.to_bytes();
+        assert!(learner.learn(&Batch::new(&[], 2)).unwrap().values.is_empty());
+        let none = if toml == CLASSES || toml == NAMED { Targets::Labels(&[]) } else { Targets::Numbers(&[]) };
+        learner.learn(&Batch::new(&[], 2).targets(none).weights(&[]).ids(&[]).known(&[])).unwrap();
+        assert_eq!(learner.to_bytes(), before);
+    }
+    let mut learner = learner(SQUARED);
+    learner.learn(&Batch::new(&[], 1).numbers(&[])).unwrap();
+    assert_eq!(learner.learn(&Batch::new(&[0.0], 1).numbers(&[1.0, 2.0])).unwrap().outputs, 2);
+}
+
+#[test]
+fn targets_that_the_loss_cannot_read() {
+    let x = [0.0f32; 4];
+    let target = |kind| assert!(matches!(kind, ErrorKind::Target { .. }), "{kind:?}");
+    let count = |kind| assert!(matches!(kind, ErrorKind::Shape { .. }), "{kind:?}");
+    let labels = |names: &[&str]| names.iter().map(|n| Label::from(*n)).collect::<Vec<_>>();
+
+    let mut hinge = started(HINGE);
+    count(refused(&mut hinge, &Batch::new(&x, 2).numbers(&[1.0]), &["targets", "2", "found 1"]));
+    count(refused(&mut hinge, &Batch::new(&x, 2).numbers(&[1.0; 4]), &["targets", "1 per row", "found 4"]));
+    target(refused(&mut hinge, &Batch::new(&x, 2).numbers(&[1.0, 0.0]), &["row 1", "target 0", "-1 or +1"]));
+    target(refused(&mut hinge, &Batch::new(&x, 2).numbers(&[2.0, 1.0]), &["row 0", "target 2", "-1 or +1", "labels"]));
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        refused(&mut hinge, &Batch::new(&x, 2).numbers(&[1.0, bad]), &["row 1", "target 0", "finite", "known"]);
+    }
+
+    let mut named = started(NAMED);
+    count(refused(&mut named, &Batch::new(&x, 2).labels(&labels(&["a"])), &["labels", "2", "found 1"]));
+    target(refused(
+        &mut named,
+        &Batch::new(&x, 2).labels(&labels(&["b", "c"])),
+        &["row 1", "target c", "two classes", "max_margin"],
+    ));
+
+    let mut classes = started(CLASSES);
+    target(refused(&mut classes, &Batch::new(&x, 2).numbers(&[0.0, 1.0]), &["numbers", "class labels"]));
+    count(refused(&mut classes, &Batch::new(&x, 2).labels(&labels(&["a"; 3])), &["labels", "2", "found 3"]));
+    let mut given = learner(&format!("{CLASSES}\nclasses = ['a', 'b', 7]"));
+    target(refused(
+        &mut given,
+        &Batch::new(&x, 2).labels(&labels(&["a", "z"])),
+        &["row 1", "target z", "one of the given classes", "a, b, 7"],
+    ));
+    let mut two = learner(&format!("{HINGE}\nclasses = ['no', 'yes']"));
+    target(refused(&mut two, &Batch::new(&x, 2).labels(&labels(&["no", "maybe"])), &["row 1", "maybe", "no, yes"]));
+
+    for toml in [SQUARED, QUANTILE] {
+        let mut regression = started(toml);
+        target(refused(
+            &mut regression,
+            &Batch::new(&x, 2).labels(&labels(&["a", "b"])),
+            &["class labels", "numbers", "regression"],
+        ));
+        count(refused(&mut regression, &Batch::new(&x, 2).numbers(&[1.0; 4]), &["targets", "1 per row", "found 4"]));
+        refused(&mut regression, &Batch::new(&x, 2).numbers(&[1.0, f64::NAN]), &["row 1", "NaN", "finite"]);
+    }
+    let mut pair = learner(&format!("{SQUARED}\noperator = [1.0, 0.5, 0.5, 1.0]"));
+    count(refused(&mut pair, &Batch::new(&x, 2).numbers(&[1.0, 2.0]), &["targets", "2 per row", "found 2"]));
+    refused(&mut pair, &Batch::new(&x, 2).numbers(&[1.0, 2.0, 3.0, f64::INFINITY]), &["row 1", "target 1"]);
+    let mut fresh = learner(SQUARED);
+    count(refused(&mut fresh, &Batch::new(&x, 2).numbers(&[1.0; 3]), &["targets", "found 3"]));
+}
+
+#[test]
+fn weights_that_are_none() {
+    for toml in [HINGE, NOVELTY, SQUARED] {
+        let mut learner = started(toml);
+        for bad in [-1.0, f64::NAN, f64::INFINITY, -1e-300] {
+            let kind = refused(
+                &mut learner,
+                &Batch::new(&[0.0; 4], 2).numbers(&[1.0, 1.0]).weights(&[1.0, bad]),
+                &["row 1", "weight", ">= 0"],
+            );
+            assert!(matches!(kind, ErrorKind::Weight { row: 1, .. }));
+        }
+    }
+}
+
+/// The last number means that a term has no id.
+#[test]
+fn the_id_that_is_reserved() {
+    let mut learner = learner(HINGE);
+    let (x, y) = ([0.0f32, 0.0, 1.0, 1.0], [1.0, -1.0]);
+    let kind = refused(
+        &mut learner,
+        &Batch::new(&x, 2).numbers(&y).ids(&[7, u64::MAX]),
+        &["row 1", "id 18446744073709551615 is reserved"],
+    );
+    assert!(matches!(kind, ErrorKind::Id { row: 1, id: u64::MAX }), "{kind:?}");
+    learner.learn(&Batch::new(&x, 2).numbers(&y).ids(&[7, u64::MAX - 1])).unwrap();
+    assert_eq!(learner.terms(), 2);
+}
+
+/// A square that no number holds: the step is not taken, it is counted, and learning goes on.
+#[test]
+fn a_step_that_would_overflow() {
+    for extra in [
+        "",
+        "\nstep = 'smd:eta=0.1'",
+        "\nimplicit = true\nstep = 'constant:0.1'",
+        "\nbudget = 'merge:2'",
+        "\naverage = 'uniform'",
+        "\noffset = true",
+        "\nscale = 'standard'\nwarmup = 2",
+    ] {
+        let text = format!("loss = 'squared'\nkernel = 'gaussian:0.5'{extra}");
+        let text = if extra.contains("step") { text } else { format!("{text}\nstep = 'constant:0.1'") };
+        let mut learner = learner(&text);
+        learner.learn(&Batch::new(&[0.0, 1.0], 1).numbers(&[1.0, 2.0])).unwrap();
+        let (examples, coefficients, norm2) = (learner.examples(), learner.coefficients(), learner.norm2());
+        let mut losses = Vec::new();
+        learner
+            .learn_with(&Batch::new(&[0.5, 0.6], 1).numbers(&[1e300, -1e300]), |_, step| losses.push((step.loss, step.slot)))
+            .unwrap();
+        assert_eq!((learner.skipped(), learner.examples()), (2, examples), "{text}");
+        assert_eq!((learner.coefficients(), learner.norm2()), (coefficients, norm2));
+        assert!(losses.iter().all(|(loss, slot)| loss.is_some() && slot.is_none()));
+        let scores = learner.learn(&Batch::new(&[0.5, 0.5], 1).numbers(&[1.0, 1.0])).unwrap();
+        assert!(scores.values.iter().all(|z| z.is_finite()) && scores.values[0] != scores.values[1]);
+        assert_eq!((learner.skipped(), learner.examples()), (2, examples + 2));
+        assert_eq!(Learner::from_bytes(&learner.to_bytes()).unwrap().to_bytes(), learner.to_bytes());
+    }
+}

@@ -1,0 +1,343 @@
+//! Random configurations and streams.
+
+use super::*;
+use crate::support::cases;
+
+/// The ends of the blocks that `cuts`, over and over, make of the rows, and the places where a block must end.
+fn ends(rows: usize, cuts: &[usize], stops: &[usize]) -> Vec<usize> {
+    let mut at = 0;
+    let cut = cuts.iter().cycle().map(|c| {
+        at += c;
+        at
+    });
+    let mut ends: Vec<usize> =
+        cut.take_while(|&e| e < rows).chain(stops.iter().copied()).chain([rows]).filter(|e| *e > 0).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    ends
+}
+
+/// How a run departs from the plain one.
+#[derive(Default)]
+struct Departure {
+    threads: usize,
+    saved: bool,
+    widened: bool,
+    /// Is every other call given its rows in double precision?
+    mixed: bool,
+    /// Is every call's batch checked before the batch of the call before it is learned, as a server does?
+    ahead: bool,
+    /// Is the learner published before every call, so that all its centres are shared?
+    published: bool,
+}
+
+fn run(case: &Case, cuts: &[usize], how: &Departure) -> Trace {
+    let rows = case.stream.rows();
+    let widened = case.widened.filter(|_| how.widened);
+    let mut config = case.config.clone();
+    if let (Scale::Fixed { shift, factor, .. }, Some((early, _))) = (&mut config.scale, widened) {
+        shift.truncate(early);
+        factor.truncate(early);
+    }
+    let mut learner = Learner::new(config).unwrap();
+    learner.set_threads(how.threads).unwrap();
+    let narrow = widened.map(|(early, at)| case.stream.narrow(early, at));
+    let stops = [widened.map_or(rows, |w| w.1), if how.saved { case.saved_at } else { rows }];
+    let mut trace = Trace::default();
+    let (mut from, mut waiting, mut models) = (0, None, Vec::new());
+    for to in ends(rows, cuts, &stops) {
+        let early = narrow.as_ref().filter(|_| widened.is_some_and(|w| to <= w.1));
+        let batch = early.unwrap_or(&case.stream).batch_as(from..to, how.mixed && from % 2 == 0);
+        let checked = how.ahead.then(|| learner.check(&batch).ok()).flatten();
+        learn_waiting(&mut learner, waiting.take(), &mut trace.rows);
+        if widened.is_some_and(|(_, at)| at == from) {
+            learner.widen(case.stream.features).unwrap();
+        }
+        if how.saved && case.saved_at == from {
+            learner = Learner::from_bytes(&learner.to_bytes()).unwrap();
+        }
+        if how.published {
+            models.truncate(1);
+            models.push((learner.publish(), learner.to_bytes()));
+        }
+        waiting = Some((batch, checked));
+        from = to;
+    }
+    learn_waiting(&mut learner, waiting, &mut trace.rows);
+    for (model, bytes) in models {
+        assert!(model.to_bytes() == bytes, "what was published has changed: {}", case.config.to_json());
+    }
+    if how.saved && case.saved_at == rows {
+        learner = Learner::from_bytes(&learner.to_bytes()).unwrap();
+    }
+    trace.learner(&learner);
+    trace
+}
+
+/// Learns a batch, as it was checked before other rows were learned, if it was.
+fn learn_waiting(learner: &mut Learner, waiting: Option<(Batch<'_>, Option<Checked<'_>>)>, rows: &mut Vec<Row>) {
+    match waiting {
+        Some((_, Some(mut checked))) => while learner.learn_next(&mut checked, each_row(rows)).unwrap() {},
+        Some((batch, None)) => learn(learner, &batch, rows),
+        None => {}
+    }
+}
+
+fn says_beyond_single_precision(error: &okl::Error) {
+    assert!(error.to_string().contains("beyond single precision"), "{error}");
+}
+
+/// One by one; on the way, what a row is predicted to score is what it scores, and a row without a target changes nothing. Ends at the
+/// first row that is refused, if one is.
+fn one_by_one(case: &Case) -> Result<Trace, usize> {
+    let mut learner = Learner::new(case.config.clone()).unwrap();
+    let (mut workspace, mut trace) = (Workspace::default(), Trace::default());
+    for i in 0..case.stream.rows() {
+        let x = case.stream.unlabelled(i..i + 1, false);
+        let mut batch = case.stream.batch(i..i + 1);
+        if let Err(error) = learner.check(&batch) {
+            says_beyond_single_precision(&error);
+            return Err(i);
+        }
+        // What `predict` refuses, `learn` scores 0 while the frame is provisional.
+        let predicted = learner.predict_batch(&mut workspace, &x);
+        let readable = predicted.is_ok();
+        let predicted = predicted.inspect_err(says_beyond_single_precision).map_or(Vec::new(), |scores| scores.values);
+        let silent = i > 0 && case.stream.silent(i);
+        let before = if silent { learner.to_bytes() } else { Vec::new() };
+        if silent && i % 2 == 0 && case.config.loss.reads() != Reads::Nothing {
+            batch = x;
+        }
+        let positive = learner.positive();
+        learn(&mut learner, &batch, &mut trace.rows);
+        let row = &trace.rows[i];
+        let scores = &row.scores;
+        // At the row whose class takes over the positive sign, f is negated before its score; 0 stays 0.
+        let negated = positive == Some(0) && learner.positive() == Some(1);
+        let score = |z: &f64| bits(if negated { 0.0 - z } else { *z });
+        let mut predicted: Vec<u64> = predicted.iter().map(score).collect();
+        assert!(predicted.len() <= scores.len());
+        predicted.resize(scores.len(), 0);
+        assert_eq!(&predicted, scores, "predict at row {i} of {}", case.config.to_json());
+        assert!(!silent || before == learner.to_bytes(), "row {i} has no target and changed {}", case.config.to_json());
+        if silent && readable {
+            check_alert(case, &learner, row);
+        }
+    }
+    trace.learner(&learner);
+    Ok(trace)
+}
+
+/// A row that is only predicted is an alert of a novelty loss iff its score is below the threshold of the learner. Not where scores are
+/// averaged without a tracker: theta belongs to the last hypothesis there.
+fn check_alert(case: &Case, learner: &Learner, row: &Row) {
+    if case.config.loss.reads() != Reads::Nothing {
+        return assert_eq!((row.outside, row.threshold), (None, None), "{}", case.config.to_json());
+    }
+    let averaged = case.config.average.given().is_some_and(|average| *average != Average::None);
+    if averaged && learner.engine().heads()[0].tracker().is_none() {
+        return;
+    }
+    let threshold = learner.threshold();
+    let alert = threshold.map(|threshold| f64::from_bits(row.scores[0]) < threshold);
+    assert_eq!(row.outside, alert, "{:?} against {threshold:?} under {}", row.scores, case.config.to_json());
+    if case.config.loss.nu().is_some() {
+        assert_eq!(row.threshold, threshold.map(bits), "{}", case.config.to_json());
+    }
+}
+
+/// A [`Learner::learn`] of all rows gives the scores of [`Learner::learn_with`], zeros before a class exists.
+fn check_learn(case: &Case, trace: &Trace) {
+    let mut learner = Learner::new(case.config.clone()).unwrap();
+    let scores = learner.learn(&case.stream.batch(0..case.stream.rows())).unwrap();
+    assert_eq!(learner.to_bytes(), trace.bytes);
+    for (i, Row { scores: row, .. }) in trace.rows.iter().enumerate() {
+        let found = all_bits(scores.row(i));
+        assert_eq!(&found[..row.len()], row);
+        assert!(found[row.len()..].iter().all(|b| *b == 0));
+    }
+}
+
+fn check(case: &Case) {
+    let expected = match one_by_one(case) {
+        Ok(trace) => trace,
+        // A row that is refused alone is refused together with the rows before it.
+        Err(row) => {
+            let mut learner = Learner::new(case.config.clone()).unwrap();
+            return says_beyond_single_precision(&learner.learn(&case.stream.batch(0..row + 1)).unwrap_err());
+        }
+    };
+    let all = [case.stream.rows()];
+    let two = Departure { threads: 2, ..Departure::default() };
+    let (saved, widened) =
+        (Departure { saved: true, ..Departure::default() }, Departure { widened: true, ..Departure::default() });
+    let mixed = Departure { mixed: true, ahead: true, ..Departure::default() };
+    let all_of_it = Departure { threads: 2, saved: true, widened: true, mixed: true, ahead: true, published: true };
+    let runs: [(&str, &[usize], &Departure); 7] = [
+        ("cut at random", &case.cuts, &Departure::default()),
+        ("in one block", &all, &Departure::default()),
+        ("with two threads", &all, &two),
+        ("saved and loaded", &case.cuts, &saved),
+        ("widened", &case.cuts, &widened),
+        ("in single and double precision, checked ahead", &case.cuts, &mixed),
+        ("all of it", &case.cuts, &all_of_it),
+    ];
+    for (what, cuts, how) in runs {
+        let difference = expected.difference(&run(case, cuts, how));
+        assert!(
+            difference.is_none(),
+            "{what} differs from one by one: {}\n{}",
+            difference.unwrap_or_default(),
+            case.config.to_json()
+        );
+    }
+    check_learn(case, &expected);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn the_cut_does_not_matter(case in cases::small()) {
+        check(&case);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #[test]
+    fn the_cut_does_not_matter_for_wide_rows(case in cases::wide()) {
+        check(&case);
+    }
+}
+
+/// The property above would say nothing of a part that is never drawn.
+#[test]
+fn every_part_is_drawn() {
+    let mut seen = std::collections::BTreeSet::new();
+    for case in cases::fixed_cases(1500) {
+        let (c, s) = (&case.config, &case.stream);
+        let json: serde_json::Value = serde_json::from_str(&c.to_json()).unwrap();
+        for group in ["kernel", "loss", "step", "budget", "average", "threshold", "scale", "regulariser"] {
+            let name = match &json[group] {
+                serde_json::Value::Object(table) => table.keys().next().cloned().unwrap_or_default(),
+                value => value.as_str().unwrap_or("default").to_string(),
+            };
+            seen.insert(format!("{group} {name}"));
+        }
+        let preset = matches!(c.step, Choice::Given(AnyStep::Smd { preset: Some(_), .. }));
+        let cut = matches!(c.loss.reads(), Reads::Class | Reads::Sign) && matches!(s.answers, Answers::Labels(_));
+        let flags = [
+            ("implicit", c.implicit),
+            ("offset", c.offset),
+            ("preset", preset),
+            ("overshoot", c.allow_overshoot && c.lambda.given().is_some_and(|l| *l > 0.0)),
+            ("classes given", c.classes.is_some()),
+            ("classes discovered", cut && c.classes.is_none()),
+            ("operator J", matches!(c.operator, Some(OperatorRule::Matrix(_)))),
+            ("operator sum", matches!(c.operator, Some(OperatorRule::Sum(_)))),
+            ("gamma auto", c.to_json().contains(r#""gamma":"auto""#)),
+            ("lambda auto", c.lambda == Choice::Auto),
+            ("bank", c.members().len() > 1),
+            ("bank with averages", c.members().len() > 1 && c.members().iter().any(|m| m.average != c.members()[0].average)),
+            ("bank of widths", c.members().iter().any(|m| m.width > 0)),
+            ("theta0", c.theta0.is_some()),
+            ("known", s.known.is_some()),
+            ("alerts of rows that are only predicted", s.known.is_some() && c.loss.reads() == Reads::Nothing),
+            ("weights", s.weights.is_some()),
+            ("ids", s.ids.is_some()),
+            ("widened", case.widened.is_some()),
+            ("anchor none", c.to_json().contains(r#""anchor":"none""#)),
+            (
+                "smd averaged",
+                matches!(c.step, Choice::Given(AnyStep::Smd { .. })) && c.average.given().is_some_and(|a| *a != Average::None),
+            ),
+            ("tracker", matches!(c.threshold, Threshold::Tracker { speed: Some(_) })),
+            ("tracker that follows", matches!(c.threshold, Threshold::Tracker { speed: None })),
+            ("nested", matches!(c.kernel, KernelRule::Scaled { .. })),
+            ("shrink on update", c.shrink == Shrink::OnUpdate && c.lambda.given().is_some_and(|l| *l > 0.0)),
+            ("targets scaled", !c.target_scale.is_none()),
+            (
+                "targets of several outputs scaled",
+                matches!(&c.target_scale, TargetScale::Fixed { factor, .. } if factor.len() > 1),
+            ),
+            ("targets scaled in a warm-up", !c.target_scale.is_none() && c.needs_scale()),
+            ("tracker of negative scores", matches!(c.threshold, Threshold::Tracker { .. }) && c.to_json().contains("linear")),
+            ("one class for long", one_class(&case) > 20 && one_class(&case) < s.rows()),
+            ("one class for long under a sign", c.loss.reads() == Reads::Sign && one_class(&case) > 20),
+            ("signs of whole numbers", c.loss.reads() == Reads::Sign && c.classes.is_none() && cut && !case.shape.texts),
+        ];
+        seen.extend(flags.iter().filter(|f| f.1).map(|f| f.0.to_string()));
+    }
+    // 10 kernels, 15 losses, 9 steps and auto, 9 budgets and none, 3 averages and auto, 2 thresholds, 4 scales, 3 regularisers, 32 flags.
+    assert_eq!(seen.len(), 10 + 15 + 10 + 10 + 4 + 2 + 4 + 3 + 32, "{seen:#?}");
+}
+
+/// How many rows come before a second class is named, if classes are discovered.
+fn one_class(case: &Case) -> usize {
+    let Answers::Labels(labels) = &case.stream.answers else { return 0 };
+    let heard: Vec<usize> = (0..labels.len()).filter(|&i| !case.stream.silent(i)).collect();
+    let Some(first) = heard.first().filter(|_| case.config.classes.is_none()) else { return 0 };
+    heard.iter().find(|&&i| labels[i] != labels[*first]).copied().unwrap_or(labels.len())
+}
+
+/// FNV-1a over everything in a trace.
+fn digest(trace: &Trace) -> u64 {
+    format!("{trace:?}").bytes().fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// One line per case: its digest and its configuration.
+fn digests() -> String {
+    let line =
+        |case: &Case| format!("{:016x} {}\n", digest(&run(case, &case.cuts, &Departure::default())), case.config.to_json());
+    cases::fixed_cases(120).iter().map(line).collect()
+}
+
+/// Each backend in a process of its own, because `OKL_BACKEND` speaks for a process: this test, told where to leave its digests.
+#[test]
+fn every_backend() {
+    const LEAVE: &str = "OKL_TEST_DIGESTS";
+    let here = digests();
+    if let Some(path) = std::env::var_os(LEAVE) {
+        return std::fs::write(path, here).unwrap();
+    }
+    for backend in Backend::available() {
+        let path = std::env::temp_dir().join(format!("okl-digests-{}-{}", std::process::id(), backend.name()));
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = child
+            .args(["--exact", "exactness::drawn::every_backend"])
+            .env("OKL_BACKEND", backend.name())
+            .env(LEAVE, &path)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{backend:?}: {}", String::from_utf8_lossy(&output.stdout));
+        let there = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let differ: Vec<_> = here.lines().zip(there.lines()).filter(|(a, b)| a != b).collect();
+        assert!(differ.is_empty() && here.lines().count() == there.lines().count(), "{backend:?} differs: {differ:#?}");
+    }
+}
+
+/// A term's weight and its repetition are part of the stream: a comparison that cannot see them sees nothing.
+#[test]
+fn other_streams_leave_other_states() {
+    let mut told_apart = 0;
+    let cases = cases::fixed_cases(40);
+    for case in &cases {
+        let mut weights = case.stream.weights.clone().unwrap_or_else(|| vec![1.0; case.stream.rows()]);
+        let once = run(case, &case.cuts, &Departure::default());
+        let Some(i) = (0..case.stream.rows()).rev().find(|&i| !case.stream.silent(i)) else { continue };
+        weights[i] *= 2.0;
+        let heavier = Case { stream: Stream { weights: Some(weights), ..case.stream.clone() }, ..case.clone() };
+        told_apart += usize::from(once.difference(&run(&heavier, &case.cuts, &Departure::default())).is_some());
+        let mut learner = Learner::new(case.config.clone()).unwrap();
+        let (mut rows, t) = (Vec::new(), case.stream.rows());
+        learn(&mut learner, &case.stream.batch(0..t), &mut rows);
+        let before = learner.examples();
+        assert_eq!(learner.to_bytes(), once.bytes);
+        learn(&mut learner, &case.stream.batch(i..i + 1), &mut rows);
+        let twice = before == learner.examples() || learner.to_bytes() != once.bytes;
+        assert!(twice, "the last example again left the same state: {}", case.config.to_json());
+    }
+    // The last example may have been outside of every loss; most are not.
+    assert!(told_apart > cases.len() / 3, "{told_apart} of {}", cases.len());
+}

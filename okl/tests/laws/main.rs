@@ -1,0 +1,12 @@
+//! Law 1: what a stream leaves behind does not depend on how it was cut, stored or shared among threads; and what classes, rows and targets mean.
+
+mod blocks;
+mod classes;
+mod exactness;
+mod heads;
+mod many_terms;
+mod rows;
+mod serving;
+#[path = "../support/mod.rs"]
+mod support;
+mod target_scale;

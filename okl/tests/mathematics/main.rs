@@ -1,0 +1,9 @@
+//! The engine against naive twins in double precision and against what docs/algorithms.md derives.
+
+mod bank;
+mod equations;
+mod losses;
+#[path = "../support/mod.rs"]
+mod support;
+mod twin;
+mod twins;
