@@ -211,3 +211,19 @@ def test_ctrl_c_leaves_the_classes_of_the_rows_that_were_learned(monkeypatch):
     assert sorted(model.learner.classes) == ["left", "right"]
     model.learn_one({"a": 50.0}, "new")
     assert "new" in model.predict_proba_one({"a": 50.0})
+
+
+def test_targets_that_cannot_be_learned_are_refused():
+    model = okl.river.KernelRegressor()
+    for target, found in [("3", "'3' is of type str"), (None, "None is of type NoneType")]:
+        with pytest.raises(TypeError, match=f"target {found}, expected a number"):
+            model.learn_one({"a": 1.0}, target)
+    with pytest.raises(ValueError, match="target nan, expected a finite number"):
+        model.learn_one({"a": 1.0}, float("nan"))
+    assert model.learner.examples == 0
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0]})
+    for other, y in [(model, [1.0]), (okl.river.KernelClassifier(), ["x"])]:
+        with pytest.raises(ValueError, match="y has 1 values, X has 3 rows"):
+            other.learn_many(frame, pd.Series(y))
+    with pytest.raises(ValueError, match="max_features must be a whole number of at least 1, found 1.5"):
+        okl.river.KernelClassifier(max_features=1.5)

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("sklearn")
@@ -319,3 +320,12 @@ def test_the_model_file_is_the_engines(tmp_path):
     learner = okl.load(tmp_path / "m.okl")
     assert learner.classes == ["a", "b", "c"]
     assert np.array_equal(learner.predict(X3), model.decision_function(X3))
+
+
+def test_bool_labels_stay_bools():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = X[:, 0] > 0
+    for form in (y, y.tolist(), y.astype(object), pd.Series(y), pd.Series(y, dtype="boolean")):
+        for model in (okl.KernelClassifier().fit(X, form), okl.KernelClassifier().partial_fit(X, form)):
+            assert model.classes_.dtype == model.predict(X).dtype == bool
+            assert (model.predict(X) == y).mean() > 0.8

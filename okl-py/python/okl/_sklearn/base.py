@@ -231,9 +231,10 @@ class KernelEstimator(BaseEstimator):
         return self._threaded(self.learner_).predict(rows)
 
     def to_onnx(self, path: str | os.PathLike[str] | None = None) -> bytes | None:
-        """The model as an ONNX graph, which onnxruntime and others evaluate: `learner_.to_onnx`.
+        """The model as an ONNX graph, which onnxruntime and others evaluate.
 
-        The input `x` is a matrix of rows in float64; the outputs are `scores` and, for classes, `label`. Labels that are
+        The input `x` is a matrix of rows in float64. The outputs are `scores`, for classes `label`, and for a detector
+        `novel`: what `predict` says, with the threshold `offset_`. Labels that are
         neither whole numbers nor text are exported as their place in `classes_`. The columns of `scores` are in the order
         of `learner_.classes`, which the metadata key ``okl.classes`` holds: after `partial_fit` without `classes` that
         is the order of appearance, not that of `classes_`.
@@ -249,7 +250,11 @@ class KernelEstimator(BaseEstimator):
             The file's bytes, if no path is given.
         """
         check_is_fitted(self)
-        return self.learner_.to_onnx(path)
+        return self.learner_.to_onnx(path, threshold=self._exported_threshold())
+
+    def _exported_threshold(self) -> float | None:
+        """The threshold below which `to_onnx` calls a row novel; None where there is none."""
+        return None
 
     @property
     def support_vectors_(self) -> np.ndarray:

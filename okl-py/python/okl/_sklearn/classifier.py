@@ -250,7 +250,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         return np.array(wrong, dtype=bool)
 
     def _examples(self, X: Any, y: Any, reset: bool) -> tuple[np.ndarray, np.ndarray]:
-        rows, labels = validate_data(self, X, y, reset=reset, dtype=[np.float64, np.float32], order="C")
+        rows, labels = validate_data(
+            self, X, as_bools(y), reset=reset, dtype=[np.float64, np.float32], order="C"
+        )
         check_classification_targets(labels)
         return rows, labels
 
@@ -273,7 +275,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         found, names = self._discovered or {}, dict.fromkeys(labels.tolist())
         for label in names:
             if label not in found:
-                found = {**found, label: label if type(label) in (int, str) else len(found)}
+                found = {**found, label: label if type(label) in (bool, int, str) else len(found)}
         self._discovered = found
         self.classes_ = np.union1d(self.classes_, labels)
 
@@ -294,7 +296,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         names = self.classes_.tolist()
         if self._discovered is not None:
             return np.array([self._discovered[name] for name in names])
-        named = all(type(name) is int for name in names) or all(isinstance(name, str) for name in names)
+        named = any(all(type(name) is kind for name in names) for kind in (bool, int, str))
         return np.array(names if named else range(len(names)))
 
     def _weights(
@@ -421,3 +423,13 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         """The offset of the scores: (1,) for two classes, else (classes,)."""
         check_is_fitted(self)
         return np.atleast_1d(self._decision(np.atleast_2d(self.learner_.predicting_offset)).squeeze(0))
+
+
+def as_bools(y: Any) -> Any:
+    """Labels that are bools, in an array of objects or a nullable column of pandas, as an array of bools."""
+    dtype = str(getattr(y, "dtype", ""))
+    if dtype not in ("object", "boolean") or np.ndim(y) != 1:
+        return y
+    values = np.asarray(y, dtype=object)
+    all_bools = len(values) > 0 and all(isinstance(value, (bool, np.bool_)) for value in values)
+    return values.astype(bool) if all_bools else y

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from numbers import Real
 from typing import Any, Self
 
@@ -271,21 +270,8 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         """
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    def to_onnx(self, path: str | os.PathLike[str] | None = None) -> bytes | None:
-        """The model as an ONNX graph, whose output `novel` is what `predict` says: the threshold is `offset_`.
-
-        Parameters
-        ----------
-        path : str or os.PathLike, default=None
-            A file to write.
-
-        Returns
-        -------
-        bytes or None
-            The file's bytes, if no path is given.
-        """
-        check_is_fitted(self)
-        return self.learner_.to_onnx(path, threshold=self.offset_)
+    def _exported_threshold(self) -> float | None:
+        return self.offset_
 
     @property
     def offset_(self) -> float:

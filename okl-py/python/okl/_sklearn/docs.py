@@ -41,7 +41,8 @@ SHARED = {
     "budget and scale": """
     budget : int, None, str or dict, default=1000
         The most terms the model may have; the lightest are merged (Gaussian kernel) or carried over to new
-        ones. None: no limit. A size, as "64MB": as many as fit. Or any rule of the engine, as "window:500".
+        ones. None: no limit. A size, as "64MB": as many as fit; beside them the model holds a bounded number of
+        bytes, `learner_.bytes_beside_terms` (about 2 MB for 20 columns). Or any rule of the engine, as "window:500".
     scale : "auto", "standard" or None, default="auto"
         "standard": columns are put into units of their deviation, as the first `warmup` rows show it (all
         rows in `fit`). "auto": the same, unless `gamma` is a number or many columns share one range. None: as they
@@ -65,7 +66,7 @@ SHARED = {
 """,
     "threads": """
     n_jobs : int or None, default=None
-        Threads for large matrix products. No bit depends on it.
+        Number of threads for large matrix products. Results do not depend on it.
 """,
     "gamma": """
     gamma : float, "auto", "median" or "scale", default="auto"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-import operator
 import os
 import warnings
 from collections.abc import Hashable, Iterator, Mapping, Set
 from contextlib import contextmanager
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from river import base
@@ -41,15 +41,15 @@ class KernelEstimator(base.Estimator):
     def _start(self, **more: Any) -> None:
         """Builds the learner from the parameters that are not None, and `more`."""
         given = {name: value for name, value in self._get_params().items() if value is not None} | more
-        limit = operator.index(given.pop("max_features"))
-        if limit < 1:
-            raise ValueError(f"max_features must be at least 1, found {limit}")
+        limit = given.pop("max_features")
+        if not isinstance(limit, Integral) or limit < 1:
+            raise ValueError(f"max_features must be a whole number of at least 1, found {limit!r}")
         if "terms" in given and "budget" not in given:
             given["budget"] = _default_budget(
                 {name: value for name, value in given.items() if name != "terms"}
             )
         self.learner = Learner(**given)
-        self._features = Features(limit)
+        self._features = Features(int(limit))
         self.rows_with_ignored_features = 0
 
     @property

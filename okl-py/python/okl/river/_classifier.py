@@ -11,7 +11,7 @@ import numpy as np
 from river import base
 
 from okl.river._base import KernelEstimator, Setting
-from okl.river._features import as_frame, as_list, as_series, as_table, as_weights
+from okl.river._features import as_frame, as_series, as_table, as_targets, as_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,7 +152,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         X
             A frame with a column per feature.
         y
-            A series of labels.
+            A series of labels; rows and labels belong together by position, not by index.
         w
             A weight for all rows, or a series of weights.
         """
@@ -162,7 +162,8 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         self, X: pd.DataFrame, y: pd.Series[Any], w: float | pd.Series[Any]
     ) -> tuple[list[Label], list[float], dict[str, Any]]:
         """Learns a frame; its labels and weights, and what its rows left behind."""
-        frame, names = as_frame(X), as_list(y)
+        frame = as_frame(X)
+        names = as_targets(y, len(frame))
         weights = as_weights(w, len(frame))
         labels = self._discover(names, weights)
         targets = [self._target(name, labels) for name in names]

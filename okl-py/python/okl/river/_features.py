@@ -128,6 +128,25 @@ def as_list(y: pd.Series[Any]) -> list[Any]:
     return dataframe.into_series(y).to_list()
 
 
+def as_targets(y: pd.Series[Any], rows: int) -> list[Any]:
+    """The targets of so many rows, which belong together by position."""
+    targets = as_list(y)
+    if len(targets) != rows:
+        raise ValueError(f"y has {len(targets)} values, X has {rows} rows")
+    return targets
+
+
+def as_number(target: Any) -> float:
+    """A target that is a number."""
+    try:
+        size = math.fabs(target)
+    except TypeError:
+        raise TypeError(f"target {target!r} is of type {type(target).__name__}, expected a number") from None
+    if not math.isfinite(size):
+        raise ValueError(f"target {target!r}, expected a finite number; leave the row out")
+    return float(target)
+
+
 def as_weights(w: float | pd.Series[Any], rows: int) -> list[float]:
     """A weight for every row."""
     return [float(w)] * rows if isinstance(w, (int, float)) else as_list(w)

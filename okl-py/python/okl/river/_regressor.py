@@ -9,7 +9,7 @@ import numpy as np
 from river import base
 
 from okl.river._base import KernelEstimator, Setting
-from okl.river._features import as_frame, as_list, as_series, as_weights
+from okl.river._features import as_frame, as_number, as_series, as_targets, as_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,7 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
         w
             Its weight, which multiplies the loss; 0 learns nothing.
         """
-        self._learn_row(x, y, w)
+        self._learn_row(x, as_number(y), w)
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series[Any], w: float | pd.Series[Any] = 1.0) -> None:
         """Learns the rows of a frame in order, exactly as `learn_one` does.
@@ -126,7 +126,7 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
         X
             A frame with a column per feature.
         y
-            A series of targets.
+            A series of targets; rows and targets belong together by position, not by index.
         w
             A weight for all rows, or a series of weights.
         """
@@ -136,7 +136,8 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
         self, X: pd.DataFrame, y: pd.Series[Any], w: float | pd.Series[Any] = 1.0
     ) -> dict[str, Any]:
         """Learns a frame; what its rows left behind, for `okl.plot.History`."""
-        frame, targets = as_frame(X), as_list(y)
+        frame = as_frame(X)
+        targets = [as_number(target) for target in as_targets(y, len(frame))]
         report = self._learn_frame(frame, targets, weights=as_weights(w, len(frame)))
         return {**report, "residual": np.array(targets, dtype=float)[:, None] - report["scores"][:, None]}
 
