@@ -654,7 +654,8 @@ impl Learner {
     /// >>> len(m.members), len(plain.members)
     /// (15, 1)
     fn freeze(&self, py: Python<'_>) -> PyResult<Self> {
-        Ok(self.look(py, okl::Learner::freeze)?.map_err(|e| refused(&e))?.into())
+        let plain = Learner::from(self.look(py, okl::Learner::freeze)?.map_err(|e| refused(&e))?);
+        Ok(Learner { named: Named::new(self.named.are_bools()), ..plain })
     }
 
     /// Shift and factor per feature: kernels see (x - shift) * factor. Empty where they see x itself.

@@ -328,4 +328,5 @@ def test_bool_labels_stay_bools():
     for form in (y, y.tolist(), y.astype(object), pd.Series(y), pd.Series(y, dtype="boolean")):
         for model in (okl.KernelClassifier().fit(X, form), okl.KernelClassifier().partial_fit(X, form)):
             assert model.classes_.dtype == model.predict(X).dtype == bool
+            assert {type(name) for name in model.learner_.classes} == {bool}
             assert (model.predict(X) == y).mean() > 0.8
