@@ -190,7 +190,8 @@ impl Coordinates {
         self.outputs * self.riders.functions()
     }
 
-    /// Makes room for `slots` slots. The stride grows by at least 1/32, so that the memory used stays close to the stated amount.
+    /// Makes room for `slots` slots. The stride grows by 1/32 at a time and not by doubling, so that the memory used stays close
+    /// to the stated amount.
     pub(crate) fn reserve(&mut self, slots: usize) {
         if slots > self.stride {
             let stride = slots.max(self.stride + self.stride / 32).next_multiple_of(LANES);

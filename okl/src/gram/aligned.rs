@@ -21,7 +21,8 @@ impl<T: Copy + Default> Aligned<T> {
         Aligned { start, len, data }
     }
 
-    /// Grows to at least `len` numbers. Growth is by at least 1/32, so that the memory used stays close to the stated amount.
+    /// Grows to at least `len` numbers, by 1/32 at a time and not by doubling, so that the memory used stays close to the stated
+    /// amount.
     pub fn at_least(&mut self, len: usize) {
         if self.len < len {
             self.grow(len.max(self.len + self.len / 32));
