@@ -29,7 +29,8 @@ pub use tracker::Tracker;
 /// ```
 ///
 /// with L = eta, L' = eta/(1 - eta lambda), and d_t the norm of what step t dropped. The bound is a quadratic in |u| and |b_u|;
-/// its coefficients are stored.
+/// its coefficients are stored. R_t(f_t) is the loss at f_t(x_t) as the engine computes it: a rounding error d of this score adds at
+/// most |xi| |d|, which is not included.
 ///
 /// With `shrink = on_update` the certificate bounds sum_t [l_t(f_t) - l_t(u)] + lambda/2 sum_{t: xi_t != 0} (|f_t|² - |u|²): the
 /// regulariser counts at updates only. Proof: where xi_t = 0, f_t minimises l_t, so l_t(f_t) <= l_t(u), and f does not change;
