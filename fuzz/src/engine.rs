@@ -4,7 +4,7 @@
 
 use okl::config::{OperatorRule, Scale};
 use okl::loss::{Loss, Reads};
-use okl::{Batch, Config, ErrorKind, Label, Learner, Targets, Workspace};
+use okl::{Batch, Config, ErrorKind, Label, Learner, Targets};
 use safetensors::tensor::SafeTensors;
 
 /// Bytes as a model file: read, or refused with an error of model files. What was read learns on and is saved and read again.
@@ -82,7 +82,7 @@ fn try_rows(learner: &mut Learner) {
             assert_eq!(scores.values.len(), 8 * scores.outputs);
         }
     }
-    learner.predict(&mut Workspace::default(), &x, features).expect("rows that were learned can be predicted");
+    learner.predict(&Batch::new(&x, features)).expect("rows that were learned can be predicted");
 }
 
 fn outputs(learner: &Learner) -> usize {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use okl::{Batch, Label, Learner, Step, Workspace};
+use okl::{Batch, Label, Learner, Outcome, Workspace};
 
 use crate::args::{BadRow, InputFormat, Predict, all_names};
 use crate::clash::{self, Named};
@@ -111,12 +111,12 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
         }
         left_out.count(&chunk, learner.features());
         let features = if learner.features() == 0 { chunk.features } else { learner.features() };
-        let scores = learner.predict_batch(&mut workspace, &Batch::of_f64(&fitted(&chunk, features), features))?;
+        let scores = learner.predict_with(&mut workspace, &Batch::of_f64(&fitted(&chunk, features), features))?;
         for (row, &line) in chunk.lines.iter().enumerate() {
             chunk.bad_before(row).try_for_each(|line| out.write_skipped(line))?;
             let z = scores.row(row);
             let threshold = learner.threshold();
-            let step = Step { scores: z, outside: threshold.map(|th| z[0] < th), threshold, ..Step::default() };
+            let step = Outcome { scores: z, outside: threshold.map(|th| z[0] < th), threshold, ..Outcome::default() };
             let class = said(&learner, z).filter(|_| task == Task::Classes);
             let positive = learner.positive().and_then(|class| learner.classes().get(class));
             out.write(&Seen { line, step: &step, class, positive })?;

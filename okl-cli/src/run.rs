@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use okl::{Batch, Label, Learner, Step, Targets};
+use okl::{Batch, Label, Learner, Outcome, Targets};
 
 use crate::input::Chunk;
 use crate::metrics::{Metrics, Observed, Summary, Target, Task};
@@ -68,7 +68,7 @@ struct Left {
     /// Row by row; a class that appears within the block makes rows longer.
     scores: Vec<f64>,
     /// Where each row's scores end, and the rest of it.
-    rows: Vec<(usize, Step<'static>)>,
+    rows: Vec<(usize, Outcome<'static>)>,
 }
 
 impl Left {
@@ -77,14 +77,16 @@ impl Left {
         self.rows.clear();
     }
 
-    fn push(&mut self, step: &Step<'_>) {
+    fn push(&mut self, step: &Outcome<'_>) {
         self.scores.extend_from_slice(step.scores);
-        self.rows.push((self.scores.len(), Step { scores: &[], ..*step }));
+        self.rows.push((self.scores.len(), Outcome { scores: &[], ..*step }));
     }
 
-    fn steps(&self) -> impl Iterator<Item = Step<'_>> {
+    fn steps(&self) -> impl Iterator<Item = Outcome<'_>> {
         let mut from = 0;
-        self.rows.iter().map(move |(end, step)| Step { scores: &self.scores[std::mem::replace(&mut from, *end)..*end], ..*step })
+        self.rows
+            .iter()
+            .map(move |(end, step)| Outcome { scores: &self.scores[std::mem::replace(&mut from, *end)..*end], ..*step })
     }
 }
 
@@ -322,7 +324,7 @@ impl Run {
         // A picture reads one score as the second class against the first.
         let sign = if self.learner.positive() == Some(0) { -1.0 } else { 1.0 };
         let scores = |x: &[f64]| {
-            let scores = self.learner.predict_batch(&mut workspace, &Batch::of_f64(x, 2))?;
+            let scores = self.learner.predict_with(&mut workspace, &Batch::of_f64(x, 2))?;
             okl::Result::Ok(scores.values.iter().map(|z| sign * z).collect())
         };
         Ok(Decision::evaluate([a.clone(), b.clone()], &self.samples, reading, scores)?)

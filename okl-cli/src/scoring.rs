@@ -41,7 +41,7 @@ impl<'a> Scoring<'a> {
     pub fn add(&mut self, chunk: &Chunk) -> okl::Result<()> {
         let (task, features) = (self.metrics.task(), self.learner.features());
         let rows = fitted(chunk, features);
-        let scores = self.learner.predict_batch(&mut self.workspace, &Batch::of_f64(&rows, features))?;
+        let scores = self.learner.predict_with(&mut self.workspace, &Batch::of_f64(&rows, features))?;
         let labels = if task == Task::Classes { chunk.targets.labels() } else { Vec::new() };
         let threshold = self.learner.threshold().filter(|_| task == Task::Novelty);
         for row in 0..chunk.rows {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use okl::{ErrorKind, Label, Step};
+use okl::{ErrorKind, Label, Outcome};
 
 use crate::input::{Chunk, DECIMAL_COMMA, InputError, Schema, has_decimal_comma};
 use crate::run::Run;
@@ -12,7 +12,7 @@ pub struct Seen<'a> {
     /// The input line.
     pub line: u64,
     /// Scores, loss, threshold.
-    pub step: &'a Step<'a>,
+    pub step: &'a Outcome<'a>,
     /// The class that the scores stand for, if the task is about classes.
     pub class: Option<(usize, &'a Label)>,
     /// The class whose score is positive, where two classes share one score, or one is alone.

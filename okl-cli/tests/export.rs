@@ -16,7 +16,7 @@ use std::process::Command;
 
 use export::{To, export};
 use okl::loss::{Loss, Reads};
-use okl::{Batch, Config, Label, Learner, Targets, Workspace};
+use okl::{Batch, Config, Label, Learner, Targets};
 use plain::plain;
 use serde_json::{Value, json};
 
@@ -84,7 +84,7 @@ struct Case {
 
 impl Case {
     fn new(name: String, learner: Learner, x: Vec<f64>) -> Self {
-        let scores = learner.predict_batch(&mut Workspace::default(), &Batch::of_f64(&x, learner.features())).unwrap().values;
+        let scores = learner.predict(&Batch::of_f64(&x, learner.features())).unwrap().values;
         Case { name, learner, x, scores }
     }
 

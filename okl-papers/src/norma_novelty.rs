@@ -15,7 +15,7 @@
 
 mod shown;
 
-use okl::{Batch, Config, Learner, Workspace};
+use okl::{Batch, Config, Learner};
 
 use super::data::{self, Data, Rows};
 use super::page::Page;
@@ -103,7 +103,7 @@ impl Pass {
         })?;
         let threshold = learner.threshold().unwrap_or(0.0);
         let after = |rows: &Rows| {
-            let scores = learner.predict(&mut Workspace::default(), &rows.x, rows.features)?;
+            let scores = learner.predict(&Batch::new(&rows.x, rows.features))?;
             anyhow::Ok(scores.values.iter().map(|score| score - threshold).collect())
         };
         let bound = learner.alert_rate().map_or(f64::NAN, |rate| rate.bound);
@@ -163,7 +163,7 @@ impl Yardstick {
         let mut learner = Learner::new(Config::from_toml(config)?)?;
         let rows = data.train.gather(order);
         learner.learn(&Batch::new(&rows.x, rows.features).labels(&rows.labels()))?;
-        let scores = learner.predict(&mut Workspace::default(), &data.test.x, data.test.features)?;
+        let scores = learner.predict(&Batch::new(&data.test.x, data.test.features))?;
         let digit = |i: usize| {
             let best = scores
                 .row(i)
@@ -196,7 +196,7 @@ fn kernel_mean(data: &Data) -> anyhow::Result<Vec<f64>> {
     let config = "loss = 'novelty:1e9'\nkernel = 'gaussian:0.0078125'\nstep = 'constant:1e-4'\nlambda = 0\nbudget = 'unlimited'";
     let mut learner = Learner::new(Config::from_toml(config)?)?;
     learner.learn(&Batch::new(&data.train.x, data.train.features))?;
-    Ok(learner.predict(&mut Workspace::default(), &data.test.x, data.test.features)?.values)
+    Ok(learner.predict(&Batch::new(&data.test.x, data.test.features))?.values)
 }
 
 /// Patterns per second.

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use okl::batch::RowSource;
-use okl::engine::Step;
+use okl::engine::Outcome;
 use okl::loss::Reads;
 use okl::{Learner, Workspace};
 use pyo3::exceptions::PyValueError;
@@ -35,7 +35,7 @@ pub fn learn<'py>(
     reader: Reader,
     x: &Bound<'py, PyAny>,
     given: &Given<'_, 'py>,
-    mut each: impl FnMut(&Step<'_>) + Send,
+    mut each: impl FnMut(&Outcome<'_>) + Send,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, held) = (x.py(), Rows::new(x)?);
     let x = held.view();
@@ -67,7 +67,7 @@ pub fn learn<'py>(
             Some(pending) => pending,
             none => none.insert(learner.check(&batch)?),
         };
-        let more = learner.learn_next(pending, |_, step: &Step<'_>| {
+        let more = learner.learn_next(pending, |_, step: &Outcome<'_>| {
             table.push(step.scores);
             each(step);
         })?;
@@ -150,7 +150,7 @@ fn score(
     let (mut first, mut buffer) = (0, Vec::new());
     loop {
         let last = x.rows().min(first + BLOCK);
-        let block = learner.predict_batch(workspace, &x.block(first..last, &mut buffer)).map_err(|e| (first, e))?;
+        let block = learner.predict_with(workspace, &x.block(first..last, &mut buffer)).map_err(|e| (first, e))?;
         (0..last - first).for_each(|i| table.push(block.row(i)));
         if last == x.rows() || !signals.quiet() {
             return Ok(());

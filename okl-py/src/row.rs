@@ -54,9 +54,7 @@ pub fn predict_row(learner: &Bound<'_, Learner>, values: &Bound<'_, PyList>) -> 
     let x = numbers(values)?;
     let scores = learner.get().shared.look(values.py(), |learner| match learner.features() {
         0 if x.is_empty() => Ok(vec![0.0; learner.outputs()]),
-        _ => {
-            with_workspace(|workspace| learner.predict_batch(workspace, &Batch::of_f64(&x, x.len()))).map(|scores| scores.values)
-        }
+        _ => with_workspace(|workspace| learner.predict_with(workspace, &Batch::of_f64(&x, x.len()))).map(|scores| scores.values),
     })?;
     scores.map_err(|e| refused(&e))
 }

@@ -1,7 +1,7 @@
 //! What the rows of a call left behind, gathered while the interpreter is released.
 
 use numpy::{IntoPyArray, PyArrayMethods};
-use okl::engine::Step;
+use okl::engine::Outcome;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -70,7 +70,7 @@ pub struct Signs {
 }
 
 impl Signs {
-    pub fn push(&mut self, step: &Step<'_>) {
+    pub fn push(&mut self, step: &Outcome<'_>) {
         if let (Some(before), Some(now), None) = (self.last, step.positive, self.turned)
             && before != now
             && self.scored
@@ -83,7 +83,7 @@ impl Signs {
 }
 
 impl Report {
-    pub fn push(&mut self, step: &Step<'_>) {
+    pub fn push(&mut self, step: &Outcome<'_>) {
         self.loss.push(step.loss.unwrap_or(f64::NAN));
         self.outside.push(step.outside.unwrap_or(false));
         self.threshold.push(step.threshold.unwrap_or(f64::NAN));

@@ -91,7 +91,7 @@ fn learning(c: &mut Criterion) {
         learner.learn(&Batch::new(&x, features).numbers(&y)).unwrap();
     }
     let mut workspace = Workspace::default();
-    group.bench_function("predict", |b| b.iter(|| learner.predict(&mut workspace, &x, features).unwrap()));
+    group.bench_function("predict", |b| b.iter(|| learner.predict_with(&mut workspace, &Batch::new(&x, features)).unwrap()));
     group.bench_function("save and load", |b| b.iter(|| Learner::from_bytes(&learner.to_bytes()).unwrap()));
     group.finish();
 }

@@ -18,7 +18,7 @@
 //! set, and for a save and load in between. Blocks are only faster: their kernel values come from one matrix product.
 //!
 //! ```
-//! use okl::{Batch, Config, Learner, Workspace};
+//! use okl::{Batch, Config, Learner};
 //!
 //! let config = Config::from_toml("
 //!     loss   = 'hinge'
@@ -36,8 +36,8 @@
 //! for _ in 0..40 {
 //!     learner.learn(&Batch::new(&corners, 2).numbers(&labels))?;
 //! }
-//! let scores = learner.predict(&mut Workspace::default(), &corners, 2)?;
-//! assert!(scores.values.iter().zip(labels).all(|(z, y)| z * y > 0.0));
+//! let scores = learner.predict(&Batch::new(&corners, 2))?;
+//! assert!(scores.iter().zip(labels).all(|(z, y)| z[0] * y > 0.0));
 //!
 //! // The model file resumes to the same bits, on any machine.
 //! let resumed = Learner::from_bytes(&learner.to_bytes())?;
@@ -47,32 +47,45 @@
 //!
 //! # Where to go
 //!
-//! - [`Learner`] is what a [`Config`] describes: dense rows in, scores out. [`config`] has the names people type.
-//! - [`engine`] is the loop, for parts of one's own: a [`kernel::Kernel`] over any type, a [`loss::Loss`], an
-//!   [`loss::Oracle`] over structured outputs, a [`budget::Budget`], a [`step::StepSize`].
+//! - [`Learner`] is what a [`Config`] describes: [`Batch`]es of rows in, [`Scores`] out, [`Learner::decide`] for classes,
+//!   [`Learner::save`] and [`Learner::load`] for model files. [`config`] has the names people type.
+//! - A server checks a batch, stores it and learns it later ([`Learner::check`]), while readers use a published model
+//!   ([`Learner::publish`]).
+//! - [`engine`] is the loop, for parts of one's own: a [`kernel::Kernel`] over any type, a [`loss::Loss`], a [`loss::Oracle`] over
+//!   structured outputs, a [`budget::Budget`], a [`step::StepSize`]. Each trait states its laws.
 //! - [`certificate`] says what is known of a run while it runs: regret, alert rate, what was dropped.
-//! - [`snapshot`] is the model file, [`mod@file`] how it is written and read. [`gram`] is where the numbers come from and why no bit depends on the machine.
+//! - [`snapshot`] is the model file, [`mod@file`] how it is written and read.
 //! - [`rls`] is the batch solver of the same problem, as a baseline.
+//! - [`glossary`] defines the words, [`mathematics`] has the algorithms with their equations.
 //!
 //! Equation numbers: N is NORMA (Kivinen, Smola, Williamson 2001), V is SVMD (Karatzoglou, Vishwanathan, Schraudolph,
 //! Smola 2005), O is OLOK (Audiffren, Kadri 2015), L and S are two lecture texts (Bagnell 2010, Sumitra). Their misprints
-//! are corrected; E followed by a number names the correction, listed in `docs/algorithms.md`, whose section numbers are cited too.
+//! are corrected; E followed by a number names the correction. [`mathematics`] lists them all; its section numbers are cited
+//! as algorithms.md.
 
 pub mod basis;
 pub mod certificate;
 pub mod config;
-pub mod coordinates;
+mod coordinates;
 pub mod engine;
-pub mod error;
+mod error;
+pub mod glossary;
+// Public for tests and benchmarks.
+#[doc(hidden)]
 pub mod gram;
-pub mod learner;
-pub mod parts;
+mod learner;
+/// The algorithms with their equations, corrected against the misprints of the papers: the file algorithms.md.
+///
+#[cfg_attr(not(doctest), doc = include_str!("../docs/algorithms.md"))]
+#[allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags, rustdoc::bare_urls)]
+pub mod mathematics {}
+mod parts;
 pub mod rls;
 
 pub use config::{Config, Label};
-pub use engine::{Step, Workspace};
+pub use engine::{Outcome, Workspace};
 pub use error::{Error, ErrorKind, Result};
-pub use learner::batch::{self, Batch, Targets};
+pub use learner::batch::{self, Batch, Target, Targets};
 pub use learner::health::{self, Health};
 pub use learner::{Checked, Learner, Scores, file, snapshot};
 pub use parts::{budget, kernel, loss, output, regulariser, step};

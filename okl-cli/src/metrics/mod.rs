@@ -54,7 +54,7 @@ pub struct Observed<'a> {
     pub scores: &'a [f64],
     /// What it should have been.
     pub target: Target<'a>,
-    /// The loss times the weight, as [`okl::Step`] has it; none for a row that was only predicted.
+    /// The loss times the weight, as [`okl::Outcome`] has it; none for a row that was only predicted.
     pub loss: Option<f64>,
     /// How much the row counts; 1 as a rule.
     pub weight: f64,

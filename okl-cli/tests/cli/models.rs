@@ -1,6 +1,6 @@
 //! Models that came out of a program: their columns have no names, and where they stopped is not for us to know.
 
-use okl::{Batch, Config, Learner, Workspace};
+use okl::{Batch, Config, Learner};
 
 use crate::support::{Folder, fail, numbers, ring, succeed};
 
@@ -28,7 +28,7 @@ fn columns_are_chosen_for_a_model_that_has_no_names_for_them() {
     for note in [&b""[..], b"row 17 of Tuesday"] {
         let learner = learner(note);
         let model = folder.write("m.okl", learner.to_bytes());
-        let expected = learner.predict(&mut Workspace::default(), &X, 2).unwrap().values;
+        let expected = learner.predict(&Batch::new(&X, 2)).unwrap().values;
         let refused = ["t.csv: has 4 columns", "(id, a, b, y)", "takes 2", "--features", "--ignore"];
         fail(&["predict", &model, &data], 2, &refused);
         fail(&["predict", &model, &data, "--ignore", "id,why"], 2, &["no column 'why'", "id, a, b, y"]);

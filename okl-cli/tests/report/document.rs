@@ -1,6 +1,6 @@
 //! The report as a document that a browser can trust.
 
-use okl::{Batch, Config, Label, Learner, Workspace};
+use okl::{Batch, Config, Label, Learner};
 use okl_cli::metrics::{Metrics, Observed, Target, Task};
 use okl_cli::report::decision::GRID;
 use okl_cli::report::{self, Alert, Alerts, Decision, History, Point, Reading, Report, Samples};
@@ -86,7 +86,7 @@ impl Run {
         };
         let threshold = self.learner.threshold();
         let (metrics, alerts) = (&mut self.metrics, &mut self.alerts);
-        let each = |_: usize, step: &okl::Step<'_>| {
+        let each = |_: usize, step: &okl::Outcome<'_>| {
             let below = threshold.map(|t| (step.scores[0], t)).filter(|(score, t)| score < t);
             alerts_push(alerts, row, below);
             metrics.add(&Observed {
@@ -103,8 +103,7 @@ impl Run {
     }
 
     fn decision(&self, reading: Reading) -> Decision {
-        let score =
-            |rows: &[f64]| self.learner.predict_batch(&mut Workspace::default(), &Batch::of_f64(rows, 2)).map(|s| s.values);
+        let score = |rows: &[f64]| self.learner.predict(&Batch::of_f64(rows, 2)).map(|s| s.values);
         Decision::evaluate([HOSTILE.into(), "y".into()], &self.samples, reading, score).unwrap().unwrap()
     }
 }

@@ -1,6 +1,6 @@
 //! Learning and testing.
 
-use okl::{Batch, Config, Learner, Workspace};
+use okl::{Batch, Config, Learner};
 
 use super::problem::Problem;
 use super::setting::Setting;
@@ -40,7 +40,7 @@ impl Run {
 
 /// The share of rows that are named rightly.
 fn accuracy(learner: &Learner, rows: &Rows) -> anyhow::Result<f64> {
-    let scores = learner.predict(&mut Workspace::default(), &rows.x, rows.features)?;
+    let scores = learner.predict(&Batch::new(&rows.x, rows.features))?;
     let labels = rows.labels();
     let right = (0..rows.len()).filter(|i| named(learner, scores.row(*i)) == Some(&labels[*i])).count();
     Ok(right as f64 / rows.len() as f64)

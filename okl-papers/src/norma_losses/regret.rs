@@ -3,7 +3,7 @@
 //! The examples are drawn from a finite population, so that R_P and its minimiser u are known and the theorems can be held
 //! to the letter: hinge loss, margin 1, no offset, X = 1, `R_stoch[f, t] = loss + lambda/2 |f|²`.
 
-use okl::{Batch, Learner, Workspace};
+use okl::{Batch, Learner};
 
 use super::classes::Kind;
 use super::learner;
@@ -24,7 +24,7 @@ struct Population {
 
 impl Population {
     fn hinge_losses(&self, learner: &Learner) -> anyhow::Result<Vec<f64>> {
-        let scores = learner.predict(&mut Workspace::default(), &self.x, 2)?;
+        let scores = learner.predict(&Batch::new(&self.x, 2))?;
         Ok(scores.values.iter().zip(&self.y).map(|(z, y)| (1.0 - z * y).max(0.0)).collect())
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Step size and parameter of every loss are chosen on one stream and measured on others.
 
-use okl::{Batch, Learner, Workspace};
+use okl::{Batch, Learner};
 
 use super::learner;
 use super::noise::{Noise, Stream, truth};
@@ -164,7 +164,7 @@ fn draw(setting: &Setting, streams: &[Stream]) -> anyhow::Result<Drawn> {
     let (mut functions, mut courses) = (Vec::new(), Vec::new());
     for stream in streams {
         let (learner, distances) = setting.learn(stream)?;
-        functions.push(learner.predict(&mut Workspace::default(), &grid, 1)?.values);
+        functions.push(learner.predict(&Batch::new(&grid, 1))?.values);
         courses.push(course(&distances));
     }
     let examples: Vec<f64> = courses[0].iter().map(|p| p.0).collect();

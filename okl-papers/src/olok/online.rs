@@ -1,6 +1,6 @@
 //! OLOK through the engine: `f <- (1 - eta_t lambda) f - eta_t K(x_t, .) (f(x_t) - y_t)`, K = exp(-|x - x'|²/mu) J.
 
-use okl::{Batch, Config, Learner, Workspace};
+use okl::{Batch, Config, Learner};
 
 use crate::data::Rows;
 use okl_cli::random;
@@ -108,7 +108,7 @@ pub fn equicorrelated(outputs: usize) -> Vec<f64> {
 /// # Errors
 /// If the rows do not fit the learner.
 pub fn error(learner: &Learner, rows: &Rows) -> anyhow::Result<f64> {
-    Ok(mean_square(&learner.predict(&mut Workspace::default(), &rows.x, rows.features)?.values, &rows.y))
+    Ok(mean_square(&learner.predict(&Batch::new(&rows.x, rows.features))?.values, &rows.y))
 }
 
 /// The mean squared difference.

@@ -1,6 +1,6 @@
 //! All ten digits under V(8): one pass over the training set, errors on the test set.
 
-use okl::{Batch, Learner, Workspace};
+use okl::{Batch, Learner};
 
 use super::Rule;
 use crate::Context;
@@ -49,7 +49,7 @@ fn error(scores: &okl::Scores, rows: &Rows, learner: &Learner) -> f64 {
 }
 
 fn held_out(learner: &Learner, rows: &Rows) -> anyhow::Result<f64> {
-    let scores = learner.predict(&mut Workspace::default(), &rows.x, rows.features)?;
+    let scores = learner.predict(&Batch::new(&rows.x, rows.features))?;
     Ok(error(&scores, rows, learner))
 }
 

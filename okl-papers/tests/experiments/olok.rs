@@ -1,6 +1,5 @@
 //! OLOK's experiment: the data are as described, vv-RLS solves its equation, OLOK goes where vv-RLS is.
 
-use okl::Workspace;
 use okl_papers::Context;
 use okl_papers::data::Rows;
 use okl_papers::olok::batch::{Rls, cross_validated};
@@ -102,7 +101,7 @@ fn passes_add_onto_their_terms_and_lead_to_the_batch_solution() {
         let setting = Setting { falling: false, implicit: true, average: 1e-3, ..Setting::plain(mu, lambda, 0.1) };
         let learner = setting.fit(&rows, passes).unwrap();
         assert_eq!(learner.terms(), 60);
-        mean_square(&learner.predict(&mut Workspace::default(), &rows.x, 1).unwrap().values, &batch).sqrt()
+        mean_square(&learner.predict(&okl::Batch::new(&rows.x, 1)).unwrap().values, &batch).sqrt()
     };
     let [few, many] = [3, 300].map(distance);
     assert!(many < 0.01 && few > 5.0 * many, "{few} after 3 passes, {many} after 300");

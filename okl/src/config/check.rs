@@ -13,6 +13,13 @@ use crate::parts::step::AnyStep;
 
 impl Config {
     /// Refuses what cannot work, with the reason.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// let error = Config::from_toml("lambda = -1")?.check().unwrap_err();
+    /// assert!(error.to_string().starts_with("lambda: must be"));
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn check(&self) -> Result<()> {
         self.check_loaded()?;
         self.check_promises()

@@ -7,6 +7,7 @@ use crate::parts::kernel::{AnyKernel, DotKernel};
 
 /// A width that is given, or found from the data.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Gamma {
     /// A bank of widths around the median heuristic over the first rows.
     #[default]
@@ -93,6 +94,7 @@ impl Gamma {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[allow(missing_docs)]
+#[non_exhaustive]
 pub enum KernelRule {
     /// <x, y>.
     Linear {},

@@ -154,6 +154,13 @@ pub(crate) const DEFAULT_TERMS: usize = 1000;
 
 impl Config {
     /// Reads a description in any of the forms of this module's head, as a JSON value.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// let value = serde_json::json!({ "kernel": "gaussian", "gamma": 0.5 });
+    /// assert_eq!(Config::from_value(value)?, Config::from_toml("kernel = 'gaussian:0.5'")?);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn from_value(value: serde_json::Value) -> Result<Config> {
         let mut canonical = parse::expand(value)?;
         let terms = parse::take_terms(&mut canonical)?;
@@ -184,22 +191,48 @@ impl Config {
     }
 
     /// Reads JSON text.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// assert_eq!(Config::from_json(r#"{"gamma": 0.5}"#)?, Config::from_toml("gamma = 0.5")?);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn from_json(text: &str) -> Result<Config> {
         let value = serde_json::from_str(text).map_err(|e| Error::config("configuration", e.to_string()))?;
         Config::from_value(value)
     }
 
     /// Reads TOML text.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// assert!(Config::from_toml("lambda = nan").is_err());          // settings are finite numbers
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn from_toml(text: &str) -> Result<Config> {
         Config::from_value(toml_table(text)?)
     }
 
     /// The canonical JSON text.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// let config = Config::from_toml("kernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'")?;
+    /// assert_eq!(Config::from_json(&config.to_json())?, config);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("a configuration is always representable")
     }
 
     /// The budget in force.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// let config = Config::from_toml("kernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'")?;
+    /// assert_eq!(config.budget().capacity(), Some(10));
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn budget(&self) -> BudgetRule {
         self.budget.clone().unwrap_or_else(|| match self.kernel.kernel(0).gaussian_gamma() {
             Some(_) if self.single_kernel() => BudgetRule::Merge { terms: DEFAULT_TERMS },
@@ -255,6 +288,13 @@ impl Config {
     }
 
     /// Is a scale to be found from the data?
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// let config = Config::from_toml("kernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'")?;
+    /// assert!(!config.needs_scale());                              // width, step and lambda are given
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn needs_scale(&self) -> bool {
         match self.scale {
             Scale::Standard => true,

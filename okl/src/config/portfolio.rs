@@ -76,6 +76,14 @@ impl Config {
     }
 
     /// What speaks: one where everything is given, else a bank over what is not. Those of one head follow each other.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// assert!(Config::default().members().len() > 1);
+    /// let config = Config::from_toml("kernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'")?;
+    /// assert_eq!(config.members().len(), 1);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn members(&self) -> Vec<Member> {
         let voices = |HeadRule { step, lambda, width, average, beside }| {
             let voice = move |average| Member { step: AnyStep::clone(&step), lambda, width, average };
@@ -180,6 +188,14 @@ impl Config {
     }
 
     /// The settings of one head, everything given.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// let bank = Config::from_toml("kernel = 'gaussian:0.5'")?;
+    /// let plain = bank.frozen(&bank.members()[0]);
+    /// assert_eq!(plain.members().len(), 1);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn frozen(&self, member: &Member) -> Config {
         let mut config = Config {
             step: member.step.clone().into(),

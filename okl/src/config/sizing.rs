@@ -52,6 +52,13 @@ impl Config {
     ///
     /// Memory grows by a thirty-second at a time, and by 32 terms at least, so up to 1/32 or 32 terms more are held. An index of ids,
     /// where rows have ids, takes up to 40 bytes per term more. Beside the terms there is [`Config::bytes_beside_terms`].
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// let config = Config::from_toml("kernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'")?;
+    /// assert_eq!(config.bytes_per_term(100, 1), 4 * 100 + 24 + 8 + 128 + 1);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn bytes_per_term(&self, features: usize, outputs: usize) -> usize {
         let (columns, kernels) = (outputs * self.functions(), self.kernels().len());
         let trace = self.members().iter().any(|member| matches!(member.step, AnyStep::Smd { .. }));
@@ -78,6 +85,13 @@ impl Config {
 
     /// A bound on the bytes that do not depend on the number of terms: 256 kB, the rows of a block and of the warm-up, the kernel
     /// values among 32 rows, and 32 terms that are held ahead. What one call hands over (rows, targets, scores) is not in it.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// let config = Config::from_toml("kernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'")?;
+    /// assert!(config.bytes_beside_terms(100, 1) > 262_144);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn bytes_beside_terms(&self, features: usize, outputs: usize) -> usize {
         let warmup = if self.needs_warmup() { self.warmup } else { 0 };
         let rows = (BLOCK + warmup) * (16 * features + 8 * outputs + 32);
@@ -86,6 +100,13 @@ impl Config {
     }
 
     /// The same settings with as many terms as fit into `bytes`, beside which there are [`Config::bytes_beside_terms`].
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// let config = Config::from_toml("kernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'")?;
+    /// assert!(config.within(1_000_000, 100, 1)?.budget().capacity() > Some(1000));
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     ///
     /// # Errors
     /// If the budget does not count terms, or not one fits.

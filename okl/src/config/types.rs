@@ -103,6 +103,7 @@ impl From<&str> for Label {
 /// What decides that an example is novel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Threshold {
     /// theta itself, N(16).
     #[default]
@@ -119,6 +120,7 @@ pub enum Threshold {
 /// What is done to features before the kernel sees them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Scale {
     /// `none` where widths, step and lambda are all given: widths are then in the units of the data. Otherwise `standard`, but many
     /// columns that share one range keep their unit. A width that is given is in the units that result.
@@ -144,10 +146,11 @@ pub enum Scale {
 /// The unit in which targets that are numbers are learned. Losses and step sizes are made for targets of the size of 1.
 ///
 /// Targets come in and scores go out in the unit of the data: those of [`Learner::learn`](crate::Learner::learn),
-/// [`Learner::predict`](crate::Learner::predict) and [`Step::scores`](crate::engine::Step::scores). What goes on in between is in
+/// [`Learner::predict`](crate::Learner::predict) and [`Outcome::scores`](crate::engine::Outcome::scores). What goes on in between is in
 /// the unit of the scaled targets: losses, theta, eta, lambda, |f|², the parameters of the loss, the engine's own coefficients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum TargetScale {
     /// Targets are learned as they are.
     #[default]
@@ -232,6 +235,7 @@ impl TargetScale {
 /// What translation-invariant kernels subtract from every row, so that distances keep their digits far from the origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Anchor {
     /// The first example.
     #[default]

@@ -1,6 +1,6 @@
 //! One learner over the shared basis: coordinates, offset, theta, step size, norms and certificates.
 //!
-//! A step is planned (`plan.rs`), checked, and only then taken ([`Head::take`]).
+//! A step is planned (`plan.rs`), checked, and only then taken (`Head::take`).
 
 use crate::certificate::{Rate, Regret, RegretStep, Tracker};
 use crate::coordinates::{Coordinates, Reading, Riders, Term, negate};

@@ -97,7 +97,7 @@ impl<'a> Labels<'a> {
 
 /// The result of processing one row.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Step<'a> {
+pub struct Outcome<'a> {
     /// The scores before the update (of the averaged hypothesis, where there is one). All scores are 0 if a kernel value of the
     /// row overflows single precision: such a row is not learned, and [`Engine::skipped`] counts it if it has a target.
     pub scores: &'a [f64],
@@ -197,7 +197,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     /// Learns the rows in order and calls `each` with the index and the result of every row.
     ///
     /// Inputs are not checked here: the caller must have checked lengths, finiteness and targets.
-    pub fn learn_block(&mut self, rows: RowsOf<'_, F>, labels: &Labels<'_>, mut each: impl FnMut(usize, &Step<'_>)) {
+    pub fn learn_block(&mut self, rows: RowsOf<'_, F>, labels: &Labels<'_>, mut each: impl FnMut(usize, &Outcome<'_>)) {
         let count = F::Space::count(rows);
         for first in (0..count).step_by(ROWS) {
             let last = count.min(first + ROWS);
@@ -205,7 +205,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             self.begin(part);
             for r in 0..last - first {
                 let left = self.step(part, r, labels.target(first + r), labels.id(first + r));
-                each(first + r, &Step { scores: self.scores(), ..left });
+                each(first + r, &Outcome { scores: self.scores(), ..left });
             }
         }
     }
@@ -219,17 +219,17 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         self.reader.begin(&self.heads, &self.output, &self.basis, (&self.block, count), [false, settles]);
     }
 
-    /// Processes one row, as listed at the head of this file. Returns everything in [`Step`] except the scores.
-    fn step(&mut self, rows: RowsOf<'_, F>, r: usize, target: Option<(&[f64], f64)>, id: u64) -> Step<'static> {
+    /// Processes one row, as listed at the head of this file. Returns everything in [`Outcome`] except the scores.
+    fn step(&mut self, rows: RowsOf<'_, F>, r: usize, target: Option<(&[f64], f64)>, id: u64) -> Outcome<'static> {
         let new_class = self.add_class(target);
         let readable = self.read(r);
         let Some((y, weight)) = target else {
-            return if readable { self.only_predicted() } else { Step::default() };
+            return if readable { self.only_predicted() } else { Outcome::default() };
         };
         self.basis.self_values(rows, r, &mut self.own);
         if !readable || self.own.iter().any(|k| !k.is_finite()) {
             self.skipped += 1;
-            return Step::default();
+            return Outcome::default();
         }
         let example = Example { t: self.t + 1, y, weight, new_class };
         let threshold = self.heads[0].threshold(&self.loss);
@@ -240,7 +240,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         let (loss, outside) = self.weigh(&example, taken, threshold);
         let slot = if taken { self.write(rows, r, id) } else { None };
         self.skipped += u64::from(!taken);
-        Step { scores: &[], loss: Some(loss), slot, outside, threshold, positive: None }
+        Outcome { scores: &[], loss: Some(loss), slot, outside, threshold, positive: None }
     }
 
     /// Adds an output for a class that the target names for the first time. Returns whether the class is new.
@@ -277,11 +277,11 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
 
     /// The result of a row that is only predicted. Under a novelty loss it is an alert exactly if it would be one when learned
     /// now.
-    fn only_predicted(&self) -> Step<'static> {
+    fn only_predicted(&self) -> Outcome<'static> {
         let head = &self.heads[0];
         let threshold = head.threshold(&self.loss);
         let outside = head.alert(&self.loss, threshold, &self.reader.readings[0]);
-        Step { threshold, outside: outside.filter(|_| self.bank.is_none()), ..Step::default() }
+        Outcome { threshold, outside: outside.filter(|_| self.bank.is_none()), ..Outcome::default() }
     }
 
     /// Plans the step of every head that does not rest. Returns false if no head can take its step; then no state changes.

@@ -51,6 +51,7 @@ enum Origin<'a> {
 
 /// The targets of a batch.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub enum Targets<'a> {
     /// None: the rows themselves are the examples (novelty losses, which check the number of other targets and read none of them).
     #[default]
@@ -59,6 +60,51 @@ pub enum Targets<'a> {
     Numbers(&'a [f64]),
     /// The name of a class per row.
     Labels(&'a [Label]),
+}
+
+/// The target of one row: see [`Learner::learn_one`](crate::Learner::learn_one).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Target<'a> {
+    /// None: the row itself is the example (novelty losses), or it is only predicted.
+    #[default]
+    None,
+    /// A number; -1 or +1 for losses that read a sign.
+    Number(f64),
+    /// A number per output.
+    Numbers(&'a [f64]),
+    /// The name of a class.
+    Label(&'a Label),
+}
+
+impl From<f64> for Target<'_> {
+    fn from(y: f64) -> Self {
+        Target::Number(y)
+    }
+}
+
+impl<'a> From<&'a [f64]> for Target<'a> {
+    fn from(y: &'a [f64]) -> Self {
+        Target::Numbers(y)
+    }
+}
+
+impl<'a> From<&'a Label> for Target<'a> {
+    fn from(label: &'a Label) -> Self {
+        Target::Label(label)
+    }
+}
+
+impl<'a> Target<'a> {
+    /// As the targets of a batch of one row.
+    pub(crate) fn of_one_row(&'a self) -> Targets<'a> {
+        match self {
+            Target::None => Targets::None,
+            Target::Number(y) => Targets::Numbers(std::slice::from_ref(y)),
+            Target::Numbers(y) => Targets::Numbers(y),
+            Target::Label(label) => Targets::Labels(std::slice::from_ref(*label)),
+        }
+    }
 }
 
 /// Rows in order, with what is known of them.
@@ -105,21 +151,53 @@ impl<'a> Batch<'a> {
     }
 
     /// With one number per row as target.
+    ///
+    /// ```
+    /// use okl::{Batch, Config, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("loss = 'squared'")?)?;
+    /// learner.learn(&Batch::new(&[0.0, 1.0], 1).numbers(&[0.5, 1.5]))?;
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn numbers(self, y: &'a [f64]) -> Self {
         self.targets(Targets::Numbers(y))
     }
 
     /// With one class per row as target.
+    ///
+    /// ```
+    /// use okl::{Batch, Config, Label, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("loss = 'max_margin'")?)?;
+    /// let labels = [Label::from("cat"), Label::from("dog"), Label::from(3)];
+    /// learner.learn(&Batch::new(&[0.0, 1.0, 2.0], 1).labels(&labels))?;
+    /// assert_eq!(learner.classes(), labels);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn labels(self, labels: &'a [Label]) -> Self {
         self.targets(Targets::Labels(labels))
     }
 
     /// Says which rows have a target; the others are only predicted, in their place.
+    ///
+    /// ```
+    /// use okl::{Batch, Config, Learner};
+    /// let mut learner = Learner::new(Config::default())?;
+    /// learner.learn(&Batch::new(&[0.0, 1.0], 1).numbers(&[1.0, f64::NAN]).known(&[true, false]))?;
+    /// assert_eq!(learner.examples(), 1);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn known(self, known: &'a [bool]) -> Self {
         Batch { known: Some(known), ..self }
     }
 
     /// With a weight per row, which multiplies loss and gradient; weight 0 is a row without a target.
+    ///
+    /// ```
+    /// use okl::{Batch, Config, Learner};
+    /// let mut learner = Learner::new(Config::default())?;
+    /// learner.learn(&Batch::new(&[0.0, 1.0], 1).numbers(&[1.0, -1.0]).weights(&[2.0, 0.0]))?;
+    /// assert_eq!(learner.examples(), 1);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn weights(self, weights: &'a [f64]) -> Self {
         Batch { weights: Some(weights), ..self }
     }
@@ -127,6 +205,16 @@ impl<'a> Batch<'a> {
     /// With an id per row: a row whose id names a live term with the same features adds onto it. With other features the row takes
     /// the id over, which is counted ([`Health::ids_taken_over`](crate::Health::ids_taken_over)): the old term stays, without
     /// an id. The number `u64::MAX` is refused.
+    ///
+    /// ```
+    /// use okl::{Batch, Config, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("kernel = 'gaussian:1'\nstep = 'constant:0.1'\nlambda = 0.01")?)?;
+    /// for _pass in 0..3 {
+    ///     learner.learn(&Batch::new(&[0.0, 9.0], 1).numbers(&[1.0, -1.0]).ids(&[7, 8]))?;
+    /// }
+    /// assert_eq!(learner.terms(), 2);                         // three passes over two rows
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn ids(self, ids: &'a [u64]) -> Self {
         Batch { ids: Some(ids), ..self }
     }

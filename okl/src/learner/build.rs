@@ -28,6 +28,12 @@ pub(crate) type DenseEngine = Engine<Terms<Dense<AnyKernel>>, AnyLoss, AnyStep, 
 impl Learner {
     /// Checks the configuration and builds the learner, f = 0.
     ///
+    /// ```
+    /// # use okl::{Config, Learner};
+    /// assert!(Learner::new(Config::from_toml("loss = 'hinge'\nlambda = 0\nstep = 'pegasos'")?).is_err());
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// With the setting and the reason, if the configuration is refused; if `OKL_BACKEND` names a backend this machine lacks.
     pub fn new(config: Config) -> Result<Self> {

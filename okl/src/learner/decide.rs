@@ -7,6 +7,17 @@ use crate::parts::loss::{AnyLoss, Loss, Reads};
 
 impl Learner {
     /// The classes so far, in order of appearance, or as they were given; outputs are in this order.
+    ///
+    /// ```
+    /// # #![allow(unused_imports, unused_mut)]
+    /// # use okl::{Batch, Config, Label, Learner};
+    /// # let settings = "loss = 'hinge'\nkernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'\noffset = true";
+    /// # let mut learner = Learner::new(Config::from_toml(settings)?)?;
+    /// let labels = [Label::from("no"), Label::from("yes")];
+    /// learner.learn(&Batch::new(&[0.0, 9.0], 1).labels(&labels))?;
+    /// assert_eq!(learner.classes(), labels);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn classes(&self) -> &[Label] {
         &self.classes.names
     }
@@ -16,6 +27,17 @@ impl Learner {
     /// Of two given classes it is the second; of two that appeared, the one that sorts last (numbers by value, names by
     /// spelling); a class that is alone. Model files of formats 1 to 3 keep their order: the second that appeared. None for
     /// other losses, and where targets are the numbers -1 and +1.
+    ///
+    /// ```
+    /// # #![allow(unused_imports, unused_mut)]
+    /// # use okl::{Batch, Config, Label, Learner};
+    /// # let settings = "loss = 'hinge'\nkernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'\noffset = true";
+    /// # let mut learner = Learner::new(Config::from_toml(settings)?)?;
+    /// let labels = [Label::from("yes"), Label::from("no")];
+    /// learner.learn(&Batch::new(&[9.0, 0.0], 1).labels(&labels))?;
+    /// assert_eq!(learner.positive(), Some(0));                      // "yes" sorts after "no"
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn positive(&self) -> Option<usize> {
         self.classes.positive
     }
@@ -24,6 +46,18 @@ impl Learner {
     /// class of equals; under a sign the positive class where the score is above 0, else the other one. A class that is
     /// alone is always decided for. None where scores decide nothing: other losses, no class yet, or targets that are the
     /// numbers -1 and +1.
+    ///
+    /// ```
+    /// # #![allow(unused_imports, unused_mut)]
+    /// # use okl::{Batch, Config, Label, Learner};
+    /// # let settings = "loss = 'hinge'\nkernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'\noffset = true";
+    /// # let mut learner = Learner::new(Config::from_toml(settings)?)?;
+    /// let labels = [Label::from("no"), Label::from("yes")];
+    /// learner.learn(&Batch::new(&[0.0, 9.0], 1).labels(&labels))?;
+    /// let scores = learner.predict_one(&[8.9])?;
+    /// assert_eq!(learner.decide(&scores), Some(1));                 // "yes"
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn decide(&self, scores: &[f64]) -> Option<usize> {
         let count = self.classes.names.len();
         match (self.config.loss.reads(), self.classes.positive) {
@@ -37,6 +71,16 @@ impl Learner {
     /// A row is novel iff its score is below this; none for losses that are not about novelty, or while the tracker gathers.
     ///
     /// Where scores are averaged without a tracker, so is theta.
+    ///
+    /// ```
+    /// # #![allow(unused_imports, unused_mut)]
+    /// # use okl::{Batch, Config, Label, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("loss = 'nu_novelty:0.2'\nkernel = 'gaussian:1'\nstep = 'constant:0.01'\nlambda = 0.1")?)?;
+    /// learner.learn(&Batch::new(&[0.1, 0.2, 0.3, 0.2, 0.1], 1))?;
+    /// let threshold = learner.threshold().unwrap();
+    /// assert!(learner.predict_one(&[50.0])?[0] < threshold);        // unlike anything before: an alert
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn threshold(&self) -> Option<f64> {
         match (&self.config.loss, &self.head().tracker) {
             (AnyLoss::Novelty { margin }, _) => Some(*margin),

@@ -22,7 +22,7 @@ const MOST_LINKS: usize = 40;
 const MOST_NAMES: usize = 1000;
 
 impl Learner {
-    /// Writes the model file: whole or not at all, see [the module](crate::learner::file).
+    /// Writes the model file: whole or not at all, see [the module](crate::file).
     ///
     /// ```
     /// # let folder = std::env::temp_dir().join(format!("okl-doc-{}", std::process::id()));

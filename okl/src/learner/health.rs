@@ -4,7 +4,7 @@
 //! A value is clipped if it lies at or beyond the limit of the frame (`scale = standard`: 8 deviations of the first rows). Values are
 //! counted per column, over the examples that are learned once the frame is settled, and over the last 1,000 to 2,000 of them:
 //! a window of 1,000 examples ends at counts of examples, so that the counts are a function of the stream alone (law 1).
-//! When a column loses digits in single precision is defined in [`super::rounding`].
+//! When a column loses digits in single precision is defined in `rounding.rs`.
 
 use super::rounding::LARGE;
 use crate::learner::Learner;

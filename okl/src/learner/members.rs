@@ -10,6 +10,15 @@ use crate::parts::step::AnyStep;
 
 impl Learner {
     /// How many widths the function that [`Learner::predict`] evaluates is a sum over: 1 but for a bank of several.
+    ///
+    /// ```
+    /// # #![allow(unused_imports, unused_mut)]
+    /// # use okl::{Batch, Config, Label, Learner};
+    /// # let settings = "loss = 'hinge'\nkernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'\noffset = true";
+    /// # let mut learner = Learner::new(Config::from_toml(settings)?)?;
+    /// assert_eq!(learner.widths(), 1);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn widths(&self) -> usize {
         self.engine.basis.space.kernels().len() / self.config.planes()
     }
@@ -19,6 +28,16 @@ impl Learner {
     ///
     /// With a `target_scale` they are divided by its factors, so that they give scores in the unit of the targets. Where there is
     /// an operator J they are not, because J comes first: the scores are then offset + (J sum_i k(x, x_i) a_i) / factor.
+    ///
+    /// ```
+    /// # #![allow(unused_imports, unused_mut)]
+    /// # use okl::{Batch, Config, Label, Learner};
+    /// # let settings = "loss = 'hinge'\nkernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'\noffset = true";
+    /// # let mut learner = Learner::new(Config::from_toml(settings)?)?;
+    /// learner.learn(&Batch::new(&[0.0, 9.0], 1).numbers(&[1.0, -1.0]))?;
+    /// assert_eq!(learner.predicting_coefficients(), learner.coefficients());
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn predicting_coefficients(&self) -> Vec<f64> {
         let (terms, outputs) = (&self.engine.basis, self.outputs());
         let size = terms.len() * outputs;
@@ -36,6 +55,16 @@ impl Learner {
     }
 
     /// The offset that [`Learner::predict`] adds: b, or its average where there is one; in the unit of the targets.
+    ///
+    /// ```
+    /// # #![allow(unused_imports, unused_mut)]
+    /// # use okl::{Batch, Config, Label, Learner};
+    /// # let settings = "loss = 'hinge'\nkernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'\noffset = true";
+    /// # let mut learner = Learner::new(Config::from_toml(settings)?)?;
+    /// learner.learn(&Batch::new(&[0.0, 9.0], 1).numbers(&[1.0, -1.0]))?;
+    /// assert_eq!(learner.predicting_offset(), learner.offset());
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn predicting_offset(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.outputs()];
         for (weight, head, averaged) in self.weighted_voices() {
@@ -54,6 +83,16 @@ impl Learner {
     }
 
     /// What runs side by side, with its weight, the heaviest first; one member of weight 1 where everything is given.
+    ///
+    /// ```
+    /// # #![allow(unused_imports, unused_mut)]
+    /// # use okl::{Batch, Config, Label, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("warmup = 4")?)?;                // step, lambda and width are found
+    /// learner.learn(&Batch::new(&[0.0, 9.0, 1.0, 8.0], 1).numbers(&[1.0, -1.0, 1.0, -1.0]))?;
+    /// let members = learner.members();
+    /// assert!(members.len() > 1 && members[0].1 >= members[1].1);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn members(&self) -> Vec<(Member, f64)> {
         let weights = self.weighted_voices().map(|(weight, ..)| weight);
         let mut members: Vec<_> = self.config.members().into_iter().zip(weights).collect();
@@ -62,6 +101,16 @@ impl Learner {
     }
 
     /// The plain learner that the leading member of a bank is: its settings given, its function as it stands.
+    ///
+    /// ```
+    /// # #![allow(unused_imports, unused_mut)]
+    /// # use okl::{Batch, Config, Label, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("warmup = 4")?)?;                // step, lambda and width are found
+    /// learner.learn(&Batch::new(&[0.0, 9.0, 1.0, 8.0], 1).numbers(&[1.0, -1.0, 1.0, -1.0]))?;
+    /// let plain = learner.freeze()?;
+    /// assert_eq!(plain.members().len(), 1);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     ///
     /// # Errors
     /// While the warm-up is under way: its settings are not settled yet.

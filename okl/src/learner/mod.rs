@@ -28,10 +28,10 @@ use std::ops::Range;
 use crate::basis::Space;
 use crate::config::{Anchor, Config, Label, Scale};
 use crate::engine::head::Head;
-use crate::engine::{Labels, Step};
+use crate::engine::{Labels, Outcome};
 use crate::error::{Error, Result};
 use crate::gram::pool::Pool;
-use crate::learner::batch::{BLOCK, Batch};
+use crate::learner::batch::{BLOCK, Batch, Target};
 use crate::learner::build::DenseEngine;
 pub use crate::learner::check::Checked;
 use crate::learner::check::{CheckBuffers, Identity, TargetNumbers};
@@ -112,6 +112,16 @@ impl Learner {
     ///
     /// Learning a block is learning its rows one by one, to the last bit.
     ///
+    /// ```
+    /// # #![allow(unused_imports, unused_mut)]
+    /// # use okl::{Batch, Config, Label, Learner};
+    /// # let settings = "loss = 'hinge'\nkernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'\noffset = true";
+    /// # let mut learner = Learner::new(Config::from_toml(settings)?)?;
+    /// let scores = learner.learn(&Batch::new(&[0.0, 9.0], 1).numbers(&[1.0, -1.0]))?;
+    /// assert_eq!(scores.values[0], 0.0);                            // f = 0 before the first update
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// If anything in the batch is wrong; then nothing has changed.
     pub fn learn(&mut self, batch: &Batch<'_>) -> Result<Scores> {
@@ -120,8 +130,36 @@ impl Learner {
         self.learn_checked(checked)
     }
 
+    /// Learns one row: a batch of one. Returns its scores from before the update.
+    ///
+    /// ```
+    /// use okl::{Config, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("loss = 'squared'\nkernel = 'linear'\nscale = 'none'\nstep = 'constant:0.1'\nlambda = 0")?)?;
+    /// assert_eq!(learner.learn_one(&[1.0, 2.0], 3.0)?, [0.0]);
+    /// assert!(learner.predict_one(&[1.0, 2.0])?[0] > 1.0);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Learner::learn`].
+    pub fn learn_one<'a>(&mut self, x: &[f32], target: impl Into<Target<'a>>) -> Result<Vec<f64>> {
+        let target = target.into();
+        self.learn(&Batch::new(x, x.len()).targets(target.of_one_row())).map(|scores| scores.values)
+    }
+
     /// Learns the rows of a batch that [`Learner::check`] has checked, or those that [`Learner::learn_next`] has left, and returns
     /// their scores from before each update: what [`Learner::learn`] would do now.
+    ///
+    /// ```
+    /// # #![allow(unused_imports, unused_mut)]
+    /// # use okl::{Batch, Config, Label, Learner};
+    /// # let settings = "loss = 'hinge'\nkernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'\noffset = true";
+    /// # let mut learner = Learner::new(Config::from_toml(settings)?)?;
+    /// let batch = Batch::new(&[0.0, 9.0], 1).numbers(&[1.0, -1.0]);
+    /// let checked = learner.check(&batch)?;                         // a server stores the rows here
+    /// assert_eq!(learner.learn_checked(checked)?.len(), 2);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     ///
     /// # Errors
     /// If the batch has to be checked again and is refused; if other rows were learned after its first rows. Then nothing has
@@ -130,7 +168,7 @@ impl Learner {
         self.check_again(&mut checked)?;
         let (first, outputs) = (checked.learned, self.outputs_after(&checked.buffers.targets));
         let mut scores = Scores { outputs, values: vec![0.0; (checked.rows() - first) * outputs] };
-        let mut each = |i: usize, step: &Step<'_>| {
+        let mut each = |i: usize, step: &Outcome<'_>| {
             let at = (i - first) * outputs;
             scores.values[at..at + step.scores.len()].copy_from_slice(step.scores);
         };
@@ -139,11 +177,20 @@ impl Learner {
         Ok(scores)
     }
 
-    /// Learns the rows in order; `each` sees what every row left behind.
+    /// Learns the rows in order; `each` sees the [`Outcome`] of every row.
+    ///
+    /// ```
+    /// use okl::{Batch, Config, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("loss = 'hinge'\nkernel = 'gaussian:1'")?)?;
+    /// let mut total = 0.0;
+    /// learner.learn_with(&Batch::new(&[0.0, 1.0], 1).numbers(&[1.0, -1.0]), |_row, outcome| total += outcome.loss.unwrap_or(0.0))?;
+    /// assert!(total > 1.0);                                   // the first loss is 1: f is 0
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Learner::learn`].
-    pub fn learn_with(&mut self, batch: &Batch<'_>, each: impl FnMut(usize, &Step<'_>) + Send) -> Result<()> {
+    pub fn learn_with(&mut self, batch: &Batch<'_>, each: impl FnMut(usize, &Outcome<'_>) + Send) -> Result<()> {
         self.learn_while(batch, each, || true).map(|_| ())
     }
 
@@ -151,12 +198,21 @@ impl Learner {
     ///
     /// Returns how many rows were learned: the learner is what these rows alone would have made of it.
     ///
+    /// ```
+    /// use okl::{Batch, Config, Learner};
+    /// let mut learner = Learner::new(Config::default())?;
+    /// let (x, y) = (vec![0.5; 1000], vec![1.0; 1000]);
+    /// let learned = learner.learn_while(&Batch::new(&x, 1).numbers(&y), |_, _| {}, || false)?;
+    /// assert_eq!((learned, learner.examples()), (256, 256));
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Learner::learn`]: the whole batch is checked first.
     pub fn learn_while(
         &mut self,
         batch: &Batch<'_>,
-        mut each: impl FnMut(usize, &Step<'_>) + Send,
+        mut each: impl FnMut(usize, &Outcome<'_>) + Send,
         mut go_on: impl FnMut() -> bool,
     ) -> Result<usize> {
         let buffers = std::mem::take(&mut self.buffers);
@@ -169,9 +225,22 @@ impl Learner {
     /// Learns the next 256 rows of a batch that [`Learner::check`] has checked; `each` sees what every row left behind. Returns true
     /// if rows remain. The learner may be read between two calls.
     ///
+    /// ```
+    /// use okl::{Batch, Config, Learner};
+    /// let mut learner = Learner::new(Config::default())?;
+    /// let (x, y) = (vec![0.5; 1000], vec![1.0; 1000]);
+    /// let batch = Batch::new(&x, 1).numbers(&y);
+    /// let mut checked = learner.check(&batch)?;
+    /// while learner.learn_next(&mut checked, |_, _| {})? {
+    ///     println!("{} of {} rows", checked.learned(), checked.rows());
+    /// }
+    /// assert_eq!(learner.examples(), 1000);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Learner::learn_checked`].
-    pub fn learn_next(&mut self, checked: &mut Checked<'_>, mut each: impl FnMut(usize, &Step<'_>) + Send) -> Result<bool> {
+    pub fn learn_next(&mut self, checked: &mut Checked<'_>, mut each: impl FnMut(usize, &Outcome<'_>) + Send) -> Result<bool> {
         self.check_again(checked)?;
         let (batch, CheckBuffers { targets, read, .. }) = (&checked.batch, &mut checked.buffers);
         self.settle_widths(batch, targets);
@@ -207,7 +276,7 @@ impl Learner {
 
     /// Parts of a block end where the warm-up recomputes its statistics, at counts of examples, and before the row whose class
     /// takes over the positive sign.
-    fn run_block(&mut self, block: &Part<'_>, each: &mut dyn FnMut(usize, &Step<'_>)) {
+    fn run_block(&mut self, block: &Part<'_>, each: &mut dyn FnMut(usize, &Outcome<'_>)) {
         let named_here = |(row, _): &&(usize, Label)| block.rows.contains(row);
         self.classes.extend(block.targets.new_classes.iter().filter(named_here).map(|(_, name)| name));
         let mut first = block.rows.start;
@@ -252,7 +321,7 @@ impl Learner {
         self.config.kernels().iter().all(AnyKernel::translation_invariant)
     }
 
-    fn learn_part(&mut self, part: &Part<'_>, each: &mut dyn FnMut(usize, &Step<'_>)) {
+    fn learn_part(&mut self, part: &Part<'_>, each: &mut dyn FnMut(usize, &Outcome<'_>)) {
         let points = self.rows.fill(&self.frame, part.x, self.engine.basis.space.backend());
         let width = part.targets.width;
         let labels = Labels { y: part.y(), width, known: Some(part.known()), weights: part.weights(), ids: part.ids() };
@@ -264,7 +333,7 @@ impl Learner {
             scores.clear();
             scores.extend_from_slice(step.scores);
             target_scale.put_back(scores);
-            each(row, &Step { scores, positive: part.targets.positive_at(row, classes).or(alone), ..*step });
+            each(row, &Outcome { scores, positive: part.targets.positive_at(row, classes).or(alone), ..*step });
         });
         self.count_clipped(part);
         self.count_rounding(part);
@@ -295,6 +364,15 @@ impl Learner {
 
     /// More features from now on; every row so far is taken to have been zero there.
     ///
+    /// ```
+    /// use okl::{Config, Learner};
+    /// let mut learner = Learner::new(Config::default())?;
+    /// learner.learn_one(&[1.0], 1.0)?;
+    /// learner.widen(2)?;
+    /// learner.learn_one(&[1.0, 0.5], -1.0)?;
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// If there would be fewer.
     pub fn widen(&mut self, features: usize) -> Result<()> {
@@ -321,7 +399,14 @@ impl Learner {
         self.features = features;
     }
 
-    /// Shares large matrix products among so many threads; no bit depends on it.
+    /// Shares large matrix products among this many threads. Results do not depend on it.
+    ///
+    /// ```
+    /// use okl::{Config, Learner};
+    /// let mut learner = Learner::new(Config::default())?;
+    /// learner.set_threads(2)?;
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     ///
     /// # Errors
     /// If the threads cannot be started.
@@ -336,6 +421,15 @@ impl Learner {
     }
 
     /// Tells SVMD that the stream has changed: its trace, which remembers how past steps would have had to be, starts anew.
+    ///
+    /// ```
+    /// # #![allow(unused_imports, unused_mut)]
+    /// # use okl::{Batch, Config, Label, Learner};
+    /// # let settings = "loss = 'hinge'\nkernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'\noffset = true";
+    /// # let mut learner = Learner::new(Config::from_toml(settings)?)?;
+    /// learner.reset_trace();                                        // before a stream whose past does not matter
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn reset_trace(&mut self) {
         self.engine.heads.iter_mut().for_each(Head::forget_trace);
     }

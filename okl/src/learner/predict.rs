@@ -10,6 +10,18 @@ use crate::learner::batch::Batch;
 use crate::learner::rows::FramedRows;
 
 /// Scores of some rows, `outputs` each, row by row.
+///
+/// ```
+/// use okl::{Batch, Config, Label, Learner};
+/// let mut learner = Learner::new(Config::from_toml("loss = 'softmax'\nkernel = 'gaussian:1'")?)?;
+/// let labels = ["a", "b", "c"].map(Label::from);
+/// let scores = learner.learn(&Batch::new(&[0.0, 1.0, 2.0], 1).labels(&labels))?;
+/// assert_eq!((scores.len(), scores.outputs), (3, 3));
+/// for (row, of_row) in scores.iter().enumerate() {
+///     assert_eq!(of_row, scores.row(row));
+/// }
+/// # Ok::<(), okl::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scores {
     /// Scores per row.
@@ -20,25 +32,93 @@ pub struct Scores {
 
 impl Scores {
     /// The scores of one row.
+    ///
+    /// # Panics
+    /// If there is no such row.
     pub fn row(&self, i: usize) -> &[f64] {
         &self.values[i * self.outputs..(i + 1) * self.outputs]
+    }
+
+    /// The scores of every row, in order.
+    pub fn iter(&self) -> std::slice::ChunksExact<'_, f64> {
+        self.values.chunks_exact(self.outputs.max(1))
+    }
+
+    /// The number of rows; 0 while there are no outputs.
+    pub fn len(&self) -> usize {
+        self.values.len() / self.outputs.max(1)
+    }
+
+    /// Is there no row?
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
+impl<'a> IntoIterator for &'a Scores {
+    type Item = &'a [f64];
+    type IntoIter = std::slice::ChunksExact<'a, f64>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
     }
 }
 
 impl Learner {
-    /// Scores of rows without learning, exactly what [`Learner::learn`] would return for a row without a target.
+    /// Scores of the rows of a batch without learning, exactly what [`Learner::learn`] would return for rows without a target.
+    /// Nothing but the rows is read.
+    ///
+    /// ```
+    /// use okl::{Batch, Config, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("loss = 'squared'\nkernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0")?)?;
+    /// learner.learn(&Batch::new(&[0.0, 5.0], 1).numbers(&[2.0, 4.0]))?;
+    /// let scores = learner.predict(&Batch::new(&[0.0, 5.0], 1))?;
+    /// assert!(scores.iter().zip([1.0, 2.0]).all(|(z, half)| (z[0] - half).abs() < 1e-6));    // half a step towards each target
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     ///
     /// # Errors
     /// If the rows have another number of features, hold a number that is not finite, or have a kernel value beyond single precision.
-    pub fn predict(&self, workspace: &mut Workspace, x: &[f32], features: usize) -> Result<Scores> {
-        self.predict_batch(workspace, &Batch::new(x, features))
+    pub fn predict(&self, batch: &Batch<'_>) -> Result<Scores> {
+        self.predict_with(&mut Workspace::default(), batch)
     }
 
-    /// Scores of the rows of a batch without learning; of the batch, only the rows are read.
+    /// The scores of one row; see [`Learner::predict`].
+    ///
+    /// ```
+    /// use okl::{Config, Label, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("kernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01")?)?;
+    /// let (cold, warm) = (Label::from("cold"), Label::from("warm"));
+    /// for _ in 0..3 {
+    ///     learner.learn_one(&[-5.0], &cold)?;
+    ///     learner.learn_one(&[25.0], &warm)?;
+    /// }
+    /// let class = learner.decide(&learner.predict_one(&[24.0])?).unwrap();
+    /// assert_eq!(learner.classes()[class], warm);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Learner::predict`].
-    pub fn predict_batch(&self, workspace: &mut Workspace, batch: &Batch<'_>) -> Result<Scores> {
+    pub fn predict_one(&self, x: &[f32]) -> Result<Vec<f64>> {
+        self.predict(&Batch::new(x, x.len())).map(|scores| scores.values)
+    }
+
+    /// [`Learner::predict`] in memory that is kept from call to call: 128 bytes per term and kernel for 32 rows or more.
+    ///
+    /// ```
+    /// use okl::{Batch, Config, Learner, Workspace};
+    /// let learner = Learner::new(Config::default())?;
+    /// let mut workspace = Workspace::default();               // one per thread
+    /// for x in [[0.0f32, 1.0], [2.0, 3.0]] {
+    ///     learner.predict_with(&mut workspace, &Batch::new(&x, 2))?;
+    /// }
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Learner::predict`].
+    pub fn predict_with(&self, workspace: &mut Workspace, batch: &Batch<'_>) -> Result<Scores> {
         batch.check_rows(self.features)?;
         let outputs = self.outputs();
         let mut scores = Scores { outputs, values: vec![0.0; batch.rows() * outputs] };
@@ -55,9 +135,7 @@ impl Learner {
             None => Ok(scores),
         }
     }
-}
 
-impl Learner {
     fn predict_blocks(&self, workspace: &mut Workspace, batch: &Batch<'_>, scores: &mut Scores) {
         let (outputs, backend) = (scores.outputs, self.engine.basis.space.backend());
         let mut framed = FramedRows::default();

@@ -20,17 +20,17 @@ impl Learner {
     /// the writer.
     ///
     /// ```
-    /// use okl::{Batch, Config, Learner, Workspace};
+    /// use okl::{Batch, Config, Learner};
     /// let mut learner = Learner::new(Config::from_toml("kernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01")?)?;
     /// learner.learn(&Batch::new(&[0.0, 1.0], 1).numbers(&[1.0, -1.0]))?;
     /// let model = learner.publish();
-    /// let before = learner.predict(&mut Workspace::default(), &[0.5], 1)?;
+    /// let before = learner.predict(&Batch::new(&[0.5], 1))?;
     /// std::thread::scope(|threads| {
-    ///     let reader = threads.spawn(|| model.predict(&mut Workspace::default(), &[0.5], 1));
+    ///     let reader = threads.spawn(|| model.predict(&Batch::new(&[0.5], 1)));
     ///     learner.learn(&Batch::new(&[0.4, 0.6], 1).numbers(&[1.0, 1.0])).unwrap();
     ///     assert_eq!(reader.join().unwrap().unwrap(), before);
     /// });
-    /// assert_ne!(learner.predict(&mut Workspace::default(), &[0.5], 1)?, before);
+    /// assert_ne!(learner.predict(&Batch::new(&[0.5], 1))?, before);
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn publish(&self) -> Arc<Learner> {

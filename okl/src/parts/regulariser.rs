@@ -24,6 +24,7 @@ pub trait Regulariser: Send + Sync {
 /// The built-in regularisers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum AnyRegulariser {
     /// omega = r²/2.
     #[default]

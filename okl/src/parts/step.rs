@@ -48,6 +48,7 @@ pub trait StepSize: Send + Sync {
 /// The published setting of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Preset {
     /// Karatzoglou et al. 2005: mu = 0.1, decay = 1, factor max(1/2, .), no floor; the cap only keeps eta lambda < 1.
     Svmd2005,
@@ -56,6 +57,7 @@ pub enum Preset {
 /// The built-in step sizes, by their names in a configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum AnyStep {
     /// eta.
     Constant {

@@ -1,7 +1,7 @@
 //! What is checked while a case runs.
 
+use okl::Batch;
 use okl::budget::BudgetRule;
-use okl::{Batch, Workspace};
 
 use crate::case::{Case, Target};
 use crate::follow::{Failure, Run, Seen, Voice, fail, settled, truncation, within};
@@ -240,7 +240,7 @@ fn frozen(run: &Run, t: usize) -> Result<(), Failure> {
         Err(e) => return fail("freeze refused", t, e.to_string()),
     };
     let x = &run.case.rows[t].x;
-    let Ok(scores) = plain.predict_batch(&mut Workspace::default(), &Batch::of_f64(x, x.len())) else {
+    let Ok(scores) = plain.predict(&Batch::of_f64(x, x.len())) else {
         return fail("freeze", t, "no scores".into());
     };
     let point = run.points.known(&run.framed(x));
@@ -257,7 +257,7 @@ fn frozen(run: &Run, t: usize) -> Result<(), Failure> {
 /// The combined score of all voices against what they would be with nothing dropped.
 fn at_a_point(run: &Run, x: &[f64], point: usize, t: usize) -> Result<(), Failure> {
     let learner = &run.learner;
-    let scores = match learner.predict_batch(&mut Workspace::default(), &Batch::of_f64(x, x.len())) {
+    let scores = match learner.predict(&Batch::of_f64(x, x.len())) {
         Ok(scores) => scores.values,
         Err(_) if run.points.largest_diagonal() > 1e38 => return Ok(()), // refused in words: a kernel value beyond single precision
         Err(e) => return fail("predict refused", t, e.to_string()),

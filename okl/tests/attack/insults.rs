@@ -18,7 +18,7 @@ pub fn check(case: &Case) -> Result<(), Failure> {
             offer(case, &mut learner, &mut rng, t)?;
         }
         let columns = case.columns(t, t + 1);
-        let before = (t > 0).then(|| learner.predict_batch(&mut workspace, &columns.rows()));
+        let before = (t > 0).then(|| learner.predict_with(&mut workspace, &columns.rows()));
         let positive = learner.positive();
         let Ok(scores) = learner.learn(&columns.batch()) else { return Ok(()) };
         if positive.is_some() && positive != learner.positive() {

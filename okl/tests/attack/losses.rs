@@ -43,6 +43,7 @@ pub fn loss(of: &AnyLoss, z: &[f64], y: &Target, class: Option<usize>, theta: f6
             let r = number(0) - z[0];
             if r > 0.0 { q * r } else { (q - 1.0) * r }
         }
+        other => panic!("the formula of {other:?} is not known here"),
     }
 }
 

@@ -14,7 +14,7 @@ use okl::budget::BudgetRule;
 use okl::config::{Gamma, KernelRule, OperatorRule, Scale};
 use okl::loss::AnyLoss;
 use okl::step::AnyStep;
-use okl::{Batch, Config, Error, ErrorKind, Label, Learner, Targets, Workspace};
+use okl::{Batch, Config, Error, ErrorKind, Label, Learner, Targets};
 use serde_json::{Value, json};
 
 fn learner(toml: &str) -> Learner {

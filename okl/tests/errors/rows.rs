@@ -16,7 +16,7 @@ fn features_that_are_not_numbers() {
             let x = [0.0, 0.0, 0.0, bad];
             let kind = refused(&mut learner, &Batch::new(&x, 2), &[&["row 1", "column 1", "finite"], words].concat());
             assert!(matches!(kind, ErrorKind::NotFinite { row: 1, .. }));
-            let error = learner.predict(&mut Workspace::default(), &x, 2).unwrap_err();
+            let error = learner.predict(&Batch::new(&x, 2)).unwrap_err();
             says(&error, &["row 1", "column 1"]);
         }
     }
@@ -33,7 +33,7 @@ fn rows_of_another_shape() {
     shape(refused(&mut learner, &Batch::new(&[0.0; 4], 2).known(&[true]), &["known", "expected 2", "found 1"]));
     shape(refused(&mut learner, &Batch::new(&[0.0; 4], 2).weights(&[1.0; 3]), &["weights", "expected 2", "found 3"]));
     shape(refused(&mut learner, &Batch::new(&[0.0; 4], 2).ids(&[]), &["ids", "expected 2", "found 0"]));
-    says(&learner.predict(&mut Workspace::default(), &[0.0; 3], 3).unwrap_err(), &["features", "expected 2"]);
+    says(&learner.predict(&Batch::new(&[0.0; 3], 3)).unwrap_err(), &["features", "expected 2"]);
     says(&learner.widen(1).unwrap_err(), &["features", "at least 2", "found 1"]);
     // A learner that has seen nothing refuses as well, and still has no width.
     let mut fresh = self::learner(HINGE);

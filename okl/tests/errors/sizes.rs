@@ -60,11 +60,11 @@ fn a_score_that_is_not_finite_is_an_error() {
     let mut learner =
         learner("loss = 'squared'\nkernel = 'polynomial:degree=4'\nstep = 'constant:0.01'\nlambda = 0.1\nanchor = 'none'");
     learner.learn(&Batch::new(&[1.0], 1).numbers(&[1.0])).unwrap();
-    let error = learner.predict(&mut Workspace::default(), &[2.0, 1e12, 1.0], 1).unwrap_err();
+    let error = learner.predict(&Batch::new(&[2.0, 1e12, 1.0], 1)).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::NotFinite { row: 1, .. }));
     says(&error, &["row 1", "score", "single precision", "leave the row out"]);
     refused(&mut learner, &Batch::new(&[2.0, 1e12], 1).numbers(&[1.0, 1.0]), &["row 1", "k(x, x)", "single precision"]);
-    assert!(learner.predict(&mut Workspace::default(), &[2.0, 1.0], 1).is_ok());
+    assert!(learner.predict(&Batch::new(&[2.0, 1.0], 1)).is_ok());
 }
 
 /// k(x, x) = x^8 beyond 1e37: refused alone and in a block, also where the warm-up ends before the row in the same call.

@@ -3,7 +3,7 @@
 
 use crate::support::cases::Random;
 use crate::support::plain::plain;
-use okl::{Batch, Label, Learner, Workspace};
+use okl::{Batch, Label, Learner};
 
 /// Settings of losses that read a sign: steps, riders, proximal steps, budgets, warm-ups, banks.
 const SIGNED: [&str; 12] = [
@@ -138,7 +138,7 @@ fn a_class_that_is_alone_competes_with_zero() {
             assert_eq!(bits(&scores), bits(&expected), "{many} with {rest}");
             assert_eq!(bits(&learner.coefficients()), bits(&twin.coefficients()), "{many} with {rest}");
             let x = [0.3, 0.2];
-            let alone = learner.predict(&mut Workspace::default(), &x, 2).unwrap().values;
+            let alone = learner.predict(&Batch::new(&x, 2)).unwrap().values;
             let both = learner.learn(&Batch::new(&x, 2).labels(&["b".into()])).unwrap().values;
             assert_eq!(both, [alone[0], 0.0]);
         }
@@ -206,7 +206,7 @@ fn weight_zero_names_no_class() {
         let x: Vec<f32> = (0..20).map(|i| 1.0 + i as f32).collect();
         learner.learn(&Batch::new(&x, 1).labels(&labels).weights(&weights)).unwrap();
         assert_eq!((learner.classes(), learner.examples()), (&[Label::from("b")][..], 10), "{loss}");
-        assert!(learner.predict(&mut Workspace::default(), &[3.0], 1).unwrap().values[0] > 0.5, "{loss}");
+        assert!(learner.predict(&Batch::new(&[3.0], 1)).unwrap().values[0] > 0.5, "{loss}");
     }
 }
 

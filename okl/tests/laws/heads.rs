@@ -11,7 +11,7 @@ use okl::loss::AnyLoss;
 use okl::output::Output;
 use okl::regulariser::AnyRegulariser;
 use okl::step::AnyStep;
-use okl::{Batch, Config, Learner, Workspace};
+use okl::{Batch, Config, Learner};
 
 const FEATURES: usize = 3;
 
@@ -129,7 +129,7 @@ fn a_trace_that_starts_anew_leaves_the_function_alone() {
     learner.learn(&Batch::new(&x[..200 * FEATURES], FEATURES).numbers(&y[..200])).unwrap();
     let head = |l: &Learner| (l.engine().heads()[0].trace_norm2(), l.engine().heads()[0].trace_product());
     assert!(head(&learner).0 > 0.0);
-    let scores = |l: &Learner| l.predict(&mut Workspace::default(), &x, FEATURES).unwrap();
+    let scores = |l: &Learner| l.predict(&Batch::new(&x, FEATURES)).unwrap();
     let (before, eta) = (scores(&learner), learner.eta());
     learner.reset_trace();
     assert_eq!(head(&learner), (0.0, 0.0));

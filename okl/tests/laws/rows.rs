@@ -1,6 +1,6 @@
 //! Rows in double precision: centred and scaled as they are, and rounded once after that.
 
-use okl::{Batch, Config, Learner, Workspace};
+use okl::{Batch, Config, Learner};
 
 /// Times within ten minutes, in the unit given, and a wave of three minutes over them.
 fn times(unit: f64) -> (Vec<f64>, Vec<f64>) {
@@ -14,7 +14,7 @@ fn r2(settings: &str, x: &[f64], y: &[f64]) -> f64 {
     for _ in 0..3 {
         learner.learn(&Batch::of_f64(x, 1).numbers(y)).unwrap();
     }
-    let found = learner.predict_batch(&mut Workspace::default(), &Batch::of_f64(x, 1)).unwrap().values;
+    let found = learner.predict(&Batch::of_f64(x, 1)).unwrap().values;
     let mean = y.iter().sum::<f64>() / y.len() as f64;
     let square = |pairs: &mut dyn Iterator<Item = (f64, f64)>| pairs.map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
     let residual = square(&mut found.iter().copied().zip(y.iter().copied()));

@@ -111,18 +111,18 @@ fn readers_of_a_published_model_see_no_change() {
     let mut learner = learner("loss = 'hinge'");
     learner.learn(&Batch::new(&x[..200], 1).numbers(&y[..200])).unwrap();
     let (model, bytes) = (learner.publish(), learner.to_bytes());
-    let expected = learner.predict(&mut Workspace::default(), &x, 1).unwrap();
+    let expected = learner.predict(&Batch::new(&x, 1)).unwrap();
     std::thread::scope(|threads| {
         for _ in 0..4 {
             threads.spawn(|| {
                 let mut workspace = Workspace::default();
-                (0..20).for_each(|_| assert_eq!(model.predict(&mut workspace, &x, 1).unwrap(), expected));
+                (0..20).for_each(|_| assert_eq!(model.predict_with(&mut workspace, &Batch::new(&x, 1)).unwrap(), expected));
             });
         }
         (0..10).for_each(|_| drop(learner.learn(&Batch::new(&x, 1).numbers(&y)).unwrap()));
     });
     assert_eq!(model.to_bytes(), bytes);
-    assert_ne!(learner.predict(&mut Workspace::default(), &x, 1).unwrap(), expected);
+    assert_ne!(learner.predict(&Batch::new(&x, 1)).unwrap(), expected);
     // What is published is a learner: a copy of it learns on as the writer did.
     let mut again = Learner::clone(&model);
     (0..10).for_each(|_| drop(again.learn(&Batch::new(&x, 1).numbers(&y)).unwrap()));

@@ -1,6 +1,6 @@
 //! `target_scale`: targets are learned in another unit, and everything that comes back is in the unit of the data.
 
-use okl::{Batch, Config, Learner, Workspace};
+use okl::{Batch, Config, Learner};
 
 const ROWS: usize = 90;
 
@@ -25,7 +25,7 @@ fn scale(shift: &[f64], factor: &[f64]) -> String {
 }
 
 fn predict(learner: &Learner, x: &[f64]) -> Vec<f64> {
-    learner.predict_batch(&mut Workspace::default(), &Batch::of_f64(x, 2)).unwrap().values
+    learner.predict(&Batch::of_f64(x, 2)).unwrap().values
 }
 
 const SETTINGS: [(usize, &str); 6] = [
@@ -65,7 +65,7 @@ fn it_is_scaling_by_hand() {
 /// The scores of every step.
 fn steps(learner: &mut Learner, x: &[f64], y: &[f64], losses: &mut Vec<Option<f64>>) -> Vec<f64> {
     let mut scores = Vec::new();
-    let each = |_: usize, step: &okl::engine::Step<'_>| {
+    let each = |_: usize, step: &okl::engine::Outcome<'_>| {
         scores.extend_from_slice(step.scores);
         losses.push(step.loss);
     };

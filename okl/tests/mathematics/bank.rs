@@ -4,7 +4,7 @@ use crate::support::cases::Random;
 use okl::config::{Choice, Config, Gamma, KernelRule};
 use okl::engine::head::Average;
 use okl::step::AnyStep;
-use okl::{Batch, Learner, Workspace};
+use okl::{Batch, Learner};
 
 const FEATURES: usize = 3;
 
@@ -204,7 +204,7 @@ fn the_parts_of_a_bank_add_up() {
     let mut bank =
         learner("loss = 'hinge'\nkernel = { gaussian = { gamma = [0.5, 2.0] } }\noffset = true\nscale = 'none'\nanchor = 'none'");
     learn(&mut bank, &s);
-    let scores = bank.predict(&mut Workspace::default(), &s.x[..30 * FEATURES], FEATURES).unwrap().values;
+    let scores = bank.predict(&Batch::new(&s.x[..30 * FEATURES], FEATURES)).unwrap().values;
     let centres: Vec<f32> = bank.centres().iter().map(|v| *v as f32).collect();
     let (coefficients, terms) = (bank.predicting_coefficients(), bank.terms());
     assert_eq!((bank.widths(), coefficients.len()), (2, 2 * terms));

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use crate::support::plain::plain;
-use okl::{Batch, Label, Learner, Targets, Workspace};
+use okl::{Batch, Label, Learner, Targets};
 
 /// exp(-|a - b|²/2) in f64; configurations say `gaussian:0.5`. k(x, x) = 1, so X = kappa = 1.
 pub fn gauss(a: &[f32], b: &[f32]) -> f64 {
@@ -221,5 +221,5 @@ pub fn loss(name: &str, z: &[f64], y: &[f64]) -> f64 {
 
 /// Scores of rows, through the learner itself.
 pub fn predict(learner: &Learner, data: &Data) -> Vec<f64> {
-    learner.predict(&mut Workspace::default(), &data.x, data.features).unwrap().values
+    learner.predict(&Batch::new(&data.x, data.features)).unwrap().values
 }

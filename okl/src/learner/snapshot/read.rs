@@ -86,6 +86,18 @@ fn checksum(bytes: &[u8], place: &Range<usize>) -> u64 {
 impl Learner {
     /// Reads a model file.
     ///
+    /// ```
+    /// # #![allow(unused_imports, unused_mut)]
+    /// # use okl::{Batch, Config, Label, Learner};
+    /// # let settings = "loss = 'hinge'\nkernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'\noffset = true";
+    /// # let mut learner = Learner::new(Config::from_toml(settings)?)?;
+    /// learner.learn(&Batch::new(&[0.0, 9.0], 1).numbers(&[1.0, -1.0]))?;
+    /// let loaded = Learner::from_bytes(&learner.to_bytes())?;
+    /// assert_eq!(loaded.coefficients(), learner.coefficients());
+    /// assert!(Learner::from_bytes(b"not a model").is_err());
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// If the bytes are not a model file of a known version, are damaged, or describe a state that cannot be.
     pub fn from_bytes(bytes: &[u8]) -> Result<Learner> {

@@ -150,6 +150,17 @@ impl Write for Hash {
 
 impl Learner {
     /// The model file as bytes.
+    ///
+    /// ```
+    /// # #![allow(unused_imports, unused_mut)]
+    /// # use okl::{Batch, Config, Label, Learner};
+    /// # let settings = "loss = 'hinge'\nkernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'\noffset = true";
+    /// # let mut learner = Learner::new(Config::from_toml(settings)?)?;
+    /// learner.learn(&Batch::new(&[0.0, 9.0], 1).numbers(&[1.0, -1.0]))?;
+    /// let loaded = Learner::from_bytes(&learner.to_bytes())?;
+    /// assert_eq!(loaded.coefficients(), learner.coefficients());
+    /// # Ok::<(), okl::Error>(())
+    /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
         let plan = self.plan();
         let mut bytes = Vec::with_capacity(plan.bytes());

@@ -31,6 +31,7 @@ use crate::gram::Backend;
 
 /// How the next term gets its slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Room {
     /// A hole, or one slot more.
     Fresh,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The built-in budgets, by their names in a configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum BudgetRule {
     /// Every term is kept.
     Unlimited {},

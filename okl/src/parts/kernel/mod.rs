@@ -33,7 +33,7 @@ mod pair;
 
 use std::f64::consts::LOG2_E;
 
-use crate::gram::Backend;
+pub use crate::gram::{Backend, Elementwise};
 pub(crate) use exp::{exp2, log2};
 use maps::{Add, Exponential, Gaussian, Matern32, Matern52, Multiply, RationalQuadratic, Times, map_fold, map_polynomial};
 pub use pair::{Pair, TwoRows};

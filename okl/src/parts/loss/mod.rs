@@ -171,6 +171,7 @@ pub enum SigmaRule {
 /// Every loss of the five papers, by the names a configuration uses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum AnyLoss {
     /// `max(0, margin - y z)`, N(12).
     Hinge {

@@ -87,12 +87,12 @@ fn a_file_without_a_positive_class_keeps_its_order() {
     let without = sealed(&with_text(&learner.to_bytes(), &text.replace(",\"positive\":0", "")));
     let mut old = Learner::from_bytes(&without).unwrap();
     assert_eq!(old.positive(), Some(1));
-    let before = old.predict(&mut Workspace::default(), &[0.1; 3], 3).unwrap().values;
-    assert_eq!(before, learner.predict(&mut Workspace::default(), &[0.1; 3], 3).unwrap().values);
+    let before = old.predict(&Batch::new(&[0.1; 3], 3)).unwrap().values;
+    assert_eq!(before, learner.predict(&Batch::new(&[0.1; 3], 3)).unwrap().values);
     for _ in 0..20 {
         old.learn(&Batch::new(&[0.1; 3], 3).labels(&["a".into()])).unwrap();
     }
-    assert!(old.predict(&mut Workspace::default(), &[0.1; 3], 3).unwrap().values[0] > before[0]);
+    assert!(old.predict(&Batch::new(&[0.1; 3], 3)).unwrap().values[0] > before[0]);
     assert_eq!(Learner::from_bytes(&old.to_bytes()).unwrap().positive(), Some(1));
     refused(&learner, "positive class", |p| p.header.positive = Some(2));
     refused(&trained(0).0, "positive class", |p| p.header.positive = Some(0));

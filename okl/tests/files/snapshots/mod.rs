@@ -15,7 +15,7 @@ use crate::support::cases::Random;
 use crate::support::plain::plain;
 use okl::loss::AnyLoss;
 use okl::snapshot::FORMAT;
-use okl::{Batch, Config, ErrorKind, Label, Learner, Workspace};
+use okl::{Batch, Config, ErrorKind, Label, Learner};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 

@@ -100,7 +100,7 @@ fn one_by_one(case: &Case) -> Result<Trace, usize> {
             return Err(i);
         }
         // What `predict` refuses, `learn` scores 0 while the frame is provisional.
-        let predicted = learner.predict_batch(&mut workspace, &x);
+        let predicted = learner.predict_with(&mut workspace, &x);
         let readable = predicted.is_ok();
         let predicted = predicted.inspect_err(says_beyond_single_precision).map_or(Vec::new(), |scores| scores.values);
         let silent = i > 0 && case.stream.silent(i);

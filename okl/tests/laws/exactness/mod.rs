@@ -45,7 +45,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(step: &okl::engine::Step<'_>) -> Self {
+    fn of(step: &okl::engine::Outcome<'_>) -> Self {
         Row {
             scores: all_bits(step.scores),
             loss: step.loss.map(bits),
@@ -124,7 +124,7 @@ fn learn(learner: &mut Learner, batch: &Batch<'_>, rows: &mut Vec<Row>) {
     learner.learn_with(batch, each_row(rows)).unwrap();
 }
 
-fn each_row(rows: &mut Vec<Row>) -> impl FnMut(usize, &okl::engine::Step<'_>) {
+fn each_row(rows: &mut Vec<Row>) -> impl FnMut(usize, &okl::engine::Outcome<'_>) {
     |_, step| rows.push(Row::of(step))
 }
 

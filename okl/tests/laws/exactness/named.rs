@@ -17,7 +17,7 @@ fn a_sum_of_operator_kernels_predicts_and_learns_blocks() {
     let sum = "[{ kernel = 'linear', operator = [1.0] }, { kernel = 'gaussian:0.5', operator = [0.5] }]";
     let mut learner = learner(&format!("loss = 'squared'\noperator = {sum}\nstep = 'constant:0.1'"));
     learner.learn(&Batch::new(&[0.5; 90], 1)).unwrap();
-    assert_eq!(learner.predict(&mut Workspace::default(), &[1.0], 1).unwrap().values, [0.0]);
+    assert_eq!(learner.predict(&Batch::new(&[1.0], 1)).unwrap().values, [0.0]);
     learner.learn(&Batch::new(&[0.5; 40], 1).numbers(&[1.0; 40])).unwrap();
     assert_eq!(learner.terms(), 40);
 }

@@ -23,7 +23,7 @@ use okl::loss::{AnyLoss, Eval, Loss, Reads, Theta};
 use okl::output::Output;
 use okl::regulariser::AnyRegulariser;
 use okl::step::AnyStep;
-use okl::{Batch, Label, Learner, Workspace};
+use okl::{Batch, Label, Learner};
 
 fn learner(toml: &str) -> Learner {
     let config = plain(toml).unwrap_or_else(|e| panic!("{e}\n{toml}"));

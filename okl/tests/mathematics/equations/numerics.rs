@@ -108,7 +108,7 @@ fn the_anchor_keeps_distances() {
         learn_one(&mut one, &there[0].0, &[1.0]); // f = k(x_1, .)
         let k = kernels::gaussian(2.0);
         let error = |(x, _): &(Vec<f32>, Vec<f64>)| {
-            let found = one.predict(&mut Workspace::default(), x, 20).unwrap().values[0];
+            let found = one.predict(&Batch::new(x, 20)).unwrap().values[0];
             (found - k(&wide(&there[0].0), &wide(x))).abs()
         };
         there.iter().map(error).fold(0.0, f64::max)

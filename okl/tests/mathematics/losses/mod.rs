@@ -136,6 +136,7 @@ fn kink(loss: &AnyLoss, z: &[f64], y: &[f64], theta: f64) -> f64 {
         Huber { sigma } => (size() - sigma).abs(),
         NuHuber { .. } => (size() - theta).abs(),
         Quantile { .. } => (y[0] - z[0]).abs(),
+        ref other => panic!("the kinks of {other:?} are not known here"),
     }
 }
 

@@ -109,6 +109,7 @@ fn closed_form(loss: &AnyLoss, z0: f64, y: f64, theta: f64, c: f64) -> Option<f6
         NuHuber { .. } => -(r0 / (theta + c)).clamp(-1.0, 1.0),
         Quantile { q } => -(r0 / c).clamp(q - 1.0, q),
         Perceptron {} | Logistic {} | MaxMargin {} | Softmax {} => return None,
+        ref other => panic!("the closed form of {other:?} is not known here"),
     })
 }
 
