@@ -6,10 +6,12 @@
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
+# Dependencies are built twice: as metadata (clippy, rustdoc) and optimised (tests, examples, the wheel under test). What keeps it at two: the profiles
+# dev and test are the same, and every command selects the whole workspace with its tests' dependencies, because cargo unites features over what is selected.
 test: .venv/packages lint ## all that CI runs: lint, every test on every backend, the examples, the documentation
 	OKL_PYTHON=$(CURDIR)/.venv/bin/python cargo test --workspace
 	$(MAKE) backends examples python
-	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace --lib --examples
 
 .venv/ready: # the peers that exported models are checked with; LIBSVM's wheel may need a C++ compiler, onnxruntime's does not
 	python3 -m venv .venv
@@ -26,24 +28,29 @@ wheel: .venv/ready ## the Python package as a wheel, in target/wheels
 	rm -f target/wheels/okl-*.whl
 	.venv/bin/pip wheel --quiet --disable-pip-version-check --no-deps $(WHEEL) --wheel-dir target/wheels .
 
-python: .venv/packages ## the Python package, installed from its wheel and tested together with its command line (without Parquet, which takes minutes to build)
-	$(MAKE) wheel WHEEL=--config-settings=build-args=--no-default-features
+python: .venv/packages ## the Python package, installed from a wheel in the tests' profile and tested together with its command line
+	$(MAKE) wheel WHEEL='--config-settings=build-args="--profile dev --features tested"'
 	.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels/okl-*.whl
 	.venv/bin/python -m pytest --quiet
 
 lint: ## formatting and clippy, where the toolchain has them
 	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; else echo "rustfmt is not installed: skipped"; fi
 	@if cargo clippy --version >/dev/null 2>&1; then cargo clippy --workspace --all-targets -- -D warnings; else echo "clippy is not installed: skipped"; fi
+	@! grep -rl 'cfg(test)' okl-cli/src okl-papers/src || { echo "the tests of these files would not run: move them to tests/"; exit 1; }
 	@if [ -x .venv/bin/ruff ]; then .venv/bin/ruff check --quiet okl-py && .venv/bin/ruff format --quiet --check okl-py; else echo "ruff is not installed yet (make .venv/packages): skipped"; fi
 
 backends: ## the engine's tests once more on each slower instruction set of this machine
-	@for backend in $$(cargo run -q --example backends | sed '$$d'); do \
+	@cargo build -q --workspace --examples
+	@for backend in $$($(BUILT)/examples/backends | sed '$$d'); do \
 		echo "OKL_BACKEND=$$backend"; \
-		OKL_BACKEND=$$backend cargo test -q -p okl --test laws || exit 1; \
+		OKL_BACKEND=$$backend cargo test -q --workspace --test laws || exit 1; \
 	done
 
+BUILT = $(or $(CARGO_TARGET_DIR),target)/debug
+
 examples: ## runs every example
-	@for example in strings sequences; do cargo run -q --release --example $$example >/dev/null || exit 1; echo "example $$example runs"; done
+	@cargo build -q --workspace --examples
+	@for example in strings sequences; do $(BUILT)/examples/$$example >/dev/null || exit 1; echo "example $$example runs"; done
 
 pictures: ## the picture of the README, drawn from the report of `okl demo`
 	cargo run --release -- demo --quiet --out target/demo
@@ -66,18 +73,18 @@ target/bench/ready: benchmarks/requirements.txt # the peers, in an environment o
 	target/bench/env/bin/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	touch $@
 
-speed: ## the table of ratios of benchmarks/speed.md, then the parts with criterion
+speed: ## the table of ratios of benchmarks/speed.md, then the parts one by one
 	cargo bench --bench table
 	cargo bench --bench parts
 
 endurance: ## ten million steps of small models; the record is benchmarks/endurance.md
-	OKL_ENDURANCE=10000000 cargo test -p okl --test endurance -- --nocapture
+	OKL_ENDURANCE=10000000 cargo test --workspace --test endurance -- --nocapture
 
 soak: ## the attack on all certificates for TIME seconds in PROCESSES processes; appends to benchmarks/attack.md
-	cargo test -p okl --test attack --no-run
+	cargo test --workspace --test attack --no-run
 	@start=$$(date +%s); pids=; for i in $$(seq $(PROCESSES)); do \
 		OKL_ATTACK_DATE=$$(date +%F) OKL_ATTACK_SECONDS=$(TIME) OKL_ATTACK_SEED=$$((start * 10000000 + i * 1000000)) \
-		OKL_ATTACK_RECORD=$(CURDIR)/benchmarks/attack.md cargo test -q -p okl --test attack certificates -- --nocapture & pids="$$pids $$!"; \
+		OKL_ATTACK_RECORD=$(CURDIR)/benchmarks/attack.md cargo test -q --workspace --test attack certificates -- --nocapture & pids="$$pids $$!"; \
 	done; for pid in $$pids; do wait $$pid || failed=1; done; test -z "$$failed"
 
 TIME = 3600

@@ -6,6 +6,8 @@ mod auto;
 mod commands;
 #[path = "cli/errors.rs"]
 mod errors;
+#[path = "cli/flags.rs"]
+mod flags;
 #[path = "cli/full_disk.rs"]
 mod full_disk;
 #[cfg(target_os = "linux")]

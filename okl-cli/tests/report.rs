@@ -8,5 +8,7 @@ mod document;
 mod figures;
 #[path = "report/past.rs"]
 mod past;
+#[path = "report/random.rs"]
+mod random;
 #[path = "report/support.rs"]
 mod support;

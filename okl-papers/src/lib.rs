@@ -18,7 +18,7 @@ pub mod page;
 mod stand_in;
 pub mod stats;
 pub mod svmd;
-mod words;
+pub mod words;
 
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;

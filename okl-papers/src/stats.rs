@@ -35,24 +35,3 @@ impl Spread {
         format!("{:.2$}\u{a0}±\u{a0}{:.2$}", self.mean, self.deviation, decimals as usize).replace('-', "−")
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_deviation_is_that_of_a_sample() {
-        let spread = Spread::of([1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(spread.mean, 2.5);
-        assert!((spread.deviation * spread.deviation - 5.0 / 3.0).abs() < 1e-15);
-        assert_eq!(Spread::of([7.0]), Spread { mean: 7.0, deviation: 0.0 });
-    }
-
-    #[test]
-    fn the_deviation_has_two_digits() {
-        let words = |mean, deviation| Spread { mean, deviation }.figure().replace('\u{a0}', " ");
-        assert_eq!(words(0.046_61, 0.004_9), "0.0466 ± 0.0049");
-        assert_eq!(words(-12.345, 3.21), "−12.3 ± 3.2");
-        assert_eq!(words(7.0, 0.0), "7.000 ± 0");
-    }
-}

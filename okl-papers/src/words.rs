@@ -19,20 +19,3 @@ pub fn seconds(value: f64) -> String {
         v => format!("{:.0}\u{a0}min", v / 60.0),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_have_no_more_digits_than_they_need() {
-        let written = [1e-5, 1e-5 / 3.0, 3e-4, 0.001, 0.0078125, 0.1, 10.0, 0.0].map(typed).join(" ");
-        assert_eq!(written, "1e-5 3.33e-6 3e-4 0.001 0.0078125 0.1 10 0");
-    }
-
-    #[test]
-    fn durations_have_a_unit() {
-        let written = [0.0123, 0.456, 12.3, 1200.0].map(seconds).join(", ");
-        assert_eq!(written, "12\u{a0}ms, 0.46\u{a0}s, 12\u{a0}s, 20\u{a0}min");
-    }
-}

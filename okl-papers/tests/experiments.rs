@@ -16,5 +16,7 @@ mod norma_losses;
 mod norma_novelty;
 #[path = "experiments/olok.rs"]
 mod olok;
+#[path = "experiments/parts.rs"]
+mod parts;
 #[path = "experiments/svmd.rs"]
 mod svmd;

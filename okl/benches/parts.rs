@@ -1,11 +1,26 @@
-//! The parts one by one, with criterion: `cargo bench --bench parts`. For ratios within one run see `table.rs`.
+//! The parts one by one: `cargo bench --bench parts`. For ratios within one run see `table.rs`.
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use std::time::{Duration, Instant};
+
 use okl::gram::{Backend, Matrix, Packed, Panels, Points, kernel_rows};
 use okl::kernel::AnyKernel;
 use okl::{Batch, Config, Learner, Workspace};
 
 const TERMS: usize = 1024;
+/// One part is measured for this long.
+const TIME: Duration = Duration::from_secs(1);
+
+/// Runs `work`, which goes through so many elements, again and again. Prints the time of the fastest run.
+fn measure<T>(name: &str, elements: usize, mut work: impl FnMut() -> T) {
+    let (start, mut best) = (Instant::now(), Duration::MAX);
+    while start.elapsed() < TIME {
+        let turn = Instant::now();
+        std::hint::black_box(work());
+        best = best.min(turn.elapsed());
+    }
+    let each = best.as_secs_f64() / elements as f64;
+    println!("{name:<40}{:>12.3} µs{:>12.3} ns each{:>12.1} million/s", 1e6 * best.as_secs_f64(), 1e9 * each, 1e-6 / each);
+}
 
 fn uniform(count: usize) -> Vec<f32> {
     let mut s = 0x9e37_79b9_7f4a_7c15u64;
@@ -28,8 +43,7 @@ fn panels(features: usize) -> (Panels, Vec<f32>) {
     (panels, squares)
 }
 
-fn gram(c: &mut Criterion) {
-    let mut group = c.benchmark_group("gram");
+fn gram() {
     for features in [16, 54, 256, 784] {
         let (panels, squares) = panels(features);
         for rows in [1usize, 32] {
@@ -38,34 +52,27 @@ fn gram(c: &mut Criterion) {
             let mut row_squares = vec![0.0; rows];
             Backend::best().squares(x, &mut row_squares);
             let mut out = vec![0.0; rows * TERMS];
-            group.throughput(Throughput::Elements((rows * TERMS) as u64));
-            group.bench_function(BenchmarkId::new(format!("dots/{rows}"), features), |b| {
-                b.iter(|| Backend::best().dots(x, &panels, 0..panels.panels(), &mut out, TERMS));
-            });
+            let name = |part: &str| format!("{part}, {rows} rows, {features} features");
+            measure(&name("dots"), rows * TERMS, || Backend::best().dots(x, &panels, 0..panels.panels(), &mut out, TERMS));
             let (points, terms) = (Points { rows: x, squares: &row_squares }, Packed { panels: &panels, squares: &squares });
             let kernel = [AnyKernel::Gaussian { gamma: 1.0 / features as f64 }];
-            group.bench_function(BenchmarkId::new(format!("gaussian/{rows}"), features), |b| {
-                b.iter(|| kernel_rows(Backend::best(), 1, &kernel, points, terms, &mut [&mut out], TERMS));
+            measure(&name("gaussian"), rows * TERMS, || {
+                kernel_rows(Backend::best(), 1, &kernel, points, terms, &mut [&mut out], TERMS)
             });
         }
     }
     let (k, a) = (uniform(TERMS), vec![0.5; TERMS]);
     for columns in [1usize, 10] {
         let (columns, mut out) = (vec![a.as_slice(); columns], vec![0.0; columns]);
-        group.throughput(Throughput::Elements((TERMS * columns.len()) as u64));
-        group.bench_function(BenchmarkId::new("weighted_sums", columns.len()), |b| {
-            b.iter(|| Backend::best().weighted_sums(&k, &columns, &mut out))
-        });
+        let name = format!("weighted sums, {} columns", columns.len());
+        measure(&name, TERMS * columns.len(), || Backend::best().weighted_sums(&k, &columns, &mut out));
     }
-    group.finish();
 }
 
-fn learning(c: &mut Criterion) {
-    let mut group = c.benchmark_group("learn");
+fn learning() {
     let (features, rows) = (64, 512);
     let x = uniform(rows * features);
     let y: Vec<f64> = x.chunks(features).map(|r| r.iter().sum::<f32>().signum().into()).collect();
-    group.throughput(Throughput::Elements(rows as u64));
     for budget in ["window:1000", "transfer:1000", "merge:1000", "age:3000"] {
         for step in ["constant:0.1", "smd:eta=0.1"] {
             let text = format!(
@@ -75,9 +82,7 @@ fn learning(c: &mut Criterion) {
             for _ in 0..8 {
                 learner.learn(&Batch::new(&x, features).numbers(&y)).unwrap();
             }
-            group.bench_function(BenchmarkId::new(step, budget), |b| {
-                b.iter(|| learner.learn(&Batch::new(&x, features).numbers(&y)).unwrap())
-            });
+            measure(&format!("learn, {step}, {budget}"), rows, || learner.learn(&Batch::new(&x, features).numbers(&y)).unwrap());
         }
     }
     let mut learner = Learner::new(
@@ -91,10 +96,11 @@ fn learning(c: &mut Criterion) {
         learner.learn(&Batch::new(&x, features).numbers(&y)).unwrap();
     }
     let mut workspace = Workspace::default();
-    group.bench_function("predict", |b| b.iter(|| learner.predict_with(&mut workspace, &Batch::new(&x, features)).unwrap()));
-    group.bench_function("save and load", |b| b.iter(|| Learner::from_bytes(&learner.to_bytes()).unwrap()));
-    group.finish();
+    measure("predict", rows, || learner.predict_with(&mut workspace, &Batch::new(&x, features)).unwrap());
+    measure("save and load", 1, || Learner::from_bytes(&learner.to_bytes()).unwrap());
 }
 
-criterion_group!(benches, gram, learning);
-criterion_main!(benches);
+fn main() {
+    gram();
+    learning();
+}

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Cursor;
 
 use okl_cli::input::{Chunk, Options, Reader};
-use okl_cli::past::{MOST_ROWS, Reservoir};
+use okl_cli::past::{FEWEST, MOST_ROWS, Reservoir, much_larger, much_smaller};
 
 use crate::support::Random;
 
@@ -90,4 +90,49 @@ fn of_wide_rows_fewer_are_kept() {
     assert!(reservoir.bytes() <= 50_000 && (20..200).contains(&reservoir.len()), "{} rows", reservoir.len());
     assert_eq!(reservoir.seen(), 300);
     assert!(*reservoir.chunk().lines.iter().max().unwrap() > 200, "late rows still come in");
+}
+
+/// The rule for k mistakes in a sample of n.
+fn rule(k: u32, n: u32, expected: f64) -> bool {
+    let (n, share) = (f64::from(n), f64::from(k) / f64::from(n));
+    much_larger(share, (share * (1.0 - share) / (n - 1.0)).sqrt(), expected)
+}
+
+/// The probability that the rule speaks although the model is as good as expected: exact, by the binomial distribution.
+#[test]
+fn chance_alone_is_rarely_called_a_difference() {
+    for n in [FEWEST as u32, 300, 1000] {
+        for p in [0.001f64, 0.01, 0.03, 0.1, 0.3, 0.5] {
+            let (mut log_pmf, mut alarm) = (f64::from(n) * (-p).ln_1p(), 0.0);
+            for k in 0..=n {
+                alarm += if rule(k, n, p) { log_pmf.exp() } else { 0.0 };
+                log_pmf += (f64::from(n - k) / f64::from(k + 1)).ln() + (p / (1.0 - p)).ln();
+            }
+            assert!(alarm < 0.002, "{n} rows, error {p}: {alarm}");
+        }
+    }
+}
+
+/// The same for a share that is too small.
+#[test]
+fn chance_alone_is_rarely_called_a_small_share() {
+    for n in [FEWEST as u32, 300, 1000] {
+        for p in [0.001f64, 0.01, 0.05, 0.2, 0.5] {
+            let (mut log_pmf, mut alarm) = (f64::from(n) * (-p).ln_1p(), 0.0);
+            for k in 0..=n {
+                alarm += if much_smaller(f64::from(k) / f64::from(n), f64::from(n), p) { log_pmf.exp() } else { 0.0 };
+                log_pmf += (f64::from(n - k) / f64::from(k + 1)).ln() + (p / (1.0 - p)).ln();
+            }
+            assert!(alarm < 0.002, "{n} rows, share {p}: {alarm}");
+        }
+    }
+    // 0 of 1,000 where 50 are expected; 0 of 1,000 where 1 is expected may be chance.
+    assert!(much_smaller(0.0, 1000.0, 0.05) && !much_smaller(0.0, 1000.0, 0.001));
+}
+
+/// Differences that matter are found in 1,000 rows, small ones are not called large.
+#[test]
+fn large_differences_are_found() {
+    assert!(rule(930, 1000, 0.044) && rule(248, 1000, 0.072) && rule(80, 1000, 0.032));
+    assert!(!rule(230, 1000, 0.2) && !rule(45, 1000, 0.032) && !rule(300, 1000, 0.25));
 }

@@ -53,15 +53,18 @@ pub fn all(context: &Context) -> anyhow::Result<Vec<Stream>> {
         ("wine", &WINE, "squared"),
         ("parkinsons", &PARKINSON, "squared"),
     ] {
-        streams.push(Stream { name, loss, rows: context.load(set)?.train });
+        let rows = context.load(set)?.train;
+        streams.push(Stream { name, loss, rows: if context.is_smoke() { rows.split(SMOKE).0 } else { rows } });
     }
     for (name, drift) in [("sudden", Drift::Sudden), ("gradual", Drift::Gradual), ("recurring", Drift::Recurring)] {
-        let rows = drifting(context.sized(20_000, 600), drift, &mut context.random("drift"));
+        let rows = drifting(context.sized(20_000, SMOKE), drift, &mut context.random("drift"));
         streams.push(Stream { name, loss: "hinge", rows });
     }
     Ok(streams)
 }
 
+/// Rows of a stream in a smoke test.
+const SMOKE: usize = 300;
 const FEATURES: usize = 10;
 const GROUPS: u64 = 24;
 const NOISE: f64 = 0.03;

@@ -74,7 +74,7 @@ pub fn measure(context: &Context) -> anyhow::Result<Outcome> {
     let (n, tests) = sizes(context);
     context.step("Click: generating, tuning")?;
     let (train, test) = problem::click(&mut context.random("olok click"), n + tests).split(n);
-    let tuning = Tuning::new(&train, context.sized(4000, 300));
+    let tuning = Tuning::new(&train, context.sized(4000, 200));
     let mus = [10.0, 30.0, 100.0];
     let theorem: Vec<Setting> =
         tune::truncated(&mus, tuning.rows()).into_iter().filter(|s| s.keep == Keep::Theorem(EPSILON)).collect();

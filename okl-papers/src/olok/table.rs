@@ -124,7 +124,7 @@ pub fn measure(context: &Context, source: Source) -> anyhow::Result<Measured> {
     let shuffles = context.sized(3, 2);
     let problems: Vec<Problem> = (0..shuffles).map(|shuffle| source.shuffled(context, shuffle)).collect();
     let first = &problems[0];
-    let tuning = Tuning::new(&first.train, context.sized(4000, 300));
+    let tuning = Tuning::new(&first.train, context.sized(4000, 200));
     context.step(format!("{name}: widths"))?;
     let (widths, found) = sweep(context, first)?;
     let mus: Vec<f64> = tune::neighbours(&found).iter().map(|b| b.mu).collect();
@@ -153,7 +153,7 @@ pub fn measure(context: &Context, source: Source) -> anyhow::Result<Measured> {
 const DRAWN: [Kind; 5] = [Kind::First, Kind::Plain, Kind::Newest, Kind::Merged, Kind::Free];
 
 fn sweep_rows(context: &Context) -> usize {
-    context.sized(1500, 150)
+    context.sized(1500, 100)
 }
 
 /// Every width with few rows, and the settings that cross-validation found for vv-RLS.
@@ -161,7 +161,7 @@ fn sweep(context: &Context, problem: &Problem) -> anyhow::Result<(Vec<Width>, Ve
     let rows = problem.train.split(sweep_rows(context)).0;
     let tuning = Tuning::new(&rows, rows.len());
     let (mut widths, mut found) = (Vec::new(), Vec::new());
-    for mu in WIDTHS {
+    for &mu in context.sized(&WIDTHS[..], &tune::FEW_WIDTHS) {
         let rls = Batch::cross_validated(&rows, mu)?;
         let (setting, _) = tuning.best(&tune::free(&[mu], &[0.0, 1e-3, 3e-3]))?;
         let olok = error(&setting.fit(&rows, 1)?, &problem.test)?;
@@ -229,12 +229,12 @@ impl Fitted {
     }
 }
 
-/// Every shuffle; the first is timed on one thread, learning only, as the best of three.
+/// Every shuffle; the first is timed on one thread, learning only, as the best of three (in a smoke test: once).
 fn run(context: &Context, method: Method, problems: &[Problem]) -> anyhow::Result<Row> {
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     let timed = || context.time(|| one.install(|| Fitted::new(method, &problems[0])));
     let (fitted, seconds) = timed();
-    let seconds = (0..2).map(|_| timed().1).fold(seconds, f64::min);
+    let seconds = (0..context.sized(2, 0)).map(|_| timed().1).fold(seconds, f64::min);
     let fitted = fitted?;
     let terms = match &fitted {
         Fitted::Rls(_) => problems[0].train.len(),

@@ -9,6 +9,8 @@ use crate::data::Rows;
 
 /// The widths of the paper's sweep, which goes from 1e-3 to 1e2.
 pub const WIDTHS: [f64; 9] = [1e-3, 0.1, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
+/// Those of a smoke test.
+pub const FEW_WIDTHS: [f64; 4] = [0.1, 1.0, 10.0, 50.0];
 /// Regularisers of vv-RLS for cross-validation.
 const LAMBDAS: [f64; 4] = [1e-6, 1e-5, 1e-4, 1e-3];
 /// After how many passes the error is looked at.

@@ -32,7 +32,7 @@ fn concepts_differ() {
 
 #[test]
 fn every_stream_is_on_the_page() {
-    let html = page("auto", 1);
+    let html = page("auto");
     for stream in all(&Context::smoke(1)).unwrap() {
         assert!(html.contains(&format!("<td>{}</td>", stream.name)) || html.contains(stream.name), "{}", stream.name);
     }

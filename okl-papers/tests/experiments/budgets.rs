@@ -112,7 +112,7 @@ fn what_is_recorded_is_among_what_is_tried() {
 
 #[test]
 fn the_published_figures_are_on_the_page() {
-    let html = page("budgets", 1);
+    let html = page("budgets");
     for problem in &PROBLEMS {
         let p = problem.published;
         for figure in [p.libsvm, p.pegasos, p.norma, p.few, p.many, problem.libsvm.accuracy] {

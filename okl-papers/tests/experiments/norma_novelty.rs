@@ -54,7 +54,7 @@ fn the_most_novel_come_first() {
 
 #[test]
 fn the_picture_of_the_paper_is_there() {
-    let html = page("norma-novelty", 1);
+    let html = page("norma-novelty");
     let pictures: Vec<usize> = html
         .split("<ul class=\"images\">")
         .skip(1)

@@ -7,9 +7,7 @@ use okl_papers::olok::online::{Keep, Setting, equicorrelated, mean_square};
 use okl_papers::olok::table::{Kind, Method};
 use okl_papers::olok::{click, measure, problem, tune};
 
-use super::frame::page;
-
-const SEED: u64 = 7;
+use super::frame::{SEED, page};
 
 /// y = (sin 3x, cos 3x) on [0, 1].
 fn waves(n: usize) -> Rows {
@@ -166,7 +164,7 @@ fn every_method_is_in_the_table() {
 
 #[test]
 fn the_page_quotes_the_paper() {
-    let html = page("olok", SEED);
+    let html = page("olok");
     for text in ["9.1e-2 ± 1e-4", "paper: truncated OLOK", "30 min", "Figure 1", "Click", "Over the kernel"] {
         assert!(html.contains(text), "no {text}");
     }

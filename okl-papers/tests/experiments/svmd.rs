@@ -1,14 +1,12 @@
 //! SVMD's experiment: the stream is the paper's, step sizes are what their rules say, and tuning tunes.
 
 use okl::{Batch, Config, Learner};
+use okl_papers::Context;
 use okl_papers::data::{Rows, USPS};
 use okl_papers::svmd::scan::{Bench, Cell};
 use okl_papers::svmd::{Course, GAMMA, LAMBDA, Reading, Rule, Stream, TAUS, measure};
-use okl_papers::{Context, page::Footer};
 
-use super::frame::page;
-
-const SEED: u64 = 7;
+use super::frame::{SEED, page};
 
 fn digits(context: &Context) -> Rows {
     context.load(&USPS).expect("stand-ins need no file").train
@@ -121,10 +119,9 @@ fn every_rule_is_measured_on_every_shuffle() {
         }
     }
     assert!(outcome.classes.iter().all(|row| row.test.mean < 0.5), "ten classes are told apart better than by chance");
-    let html = page("svmd", SEED);
+    let html = page("svmd");
     for heading in ["Figure 1", "Figure 2", "Over λ", "With wrong labels", "Other readings", "All ten digits", "Without labels"]
     {
         assert!(html.contains(heading), "no {heading}");
     }
-    assert_eq!(html, okl_papers::svmd::run(&Context::smoke(SEED)).unwrap().html(&Footer::default()));
 }
