@@ -8,9 +8,9 @@ use clap::{CommandFactory, Parser};
 
 use crate::args::{Cli, Command, Export, ExportTo};
 use crate::clash::{self, Named};
-use crate::table::{is_closed_pipe, note};
+use crate::table::{self, is_closed_pipe, note};
 use crate::usage::{Usage, usage};
-use crate::{demo, export, freeze, input, learn, predict, signals, store, words};
+use crate::{demo, export, freeze, input, inspect, learn, predict, signals, store};
 
 static ARGUMENTS: Mutex<Vec<OsString>> = Mutex::new(Vec::new());
 
@@ -53,7 +53,7 @@ pub fn supervise(program: &str, work: impl FnOnce() -> anyhow::Result<u8>) -> u8
 
 /// One line for whoever reads a log, broken between words for whoever reads a terminal.
 fn complain(error: &str) {
-    if io::stderr().is_terminal() { note(words::wrapped(error, "  ")) } else { note(error) }
+    if io::stderr().is_terminal() { note(table::wrapped(error, "  ")) } else { note(error) }
 }
 
 fn execute(cli: &Cli) -> anyhow::Result<u8> {
@@ -61,7 +61,7 @@ fn execute(cli: &Cli) -> anyhow::Result<u8> {
         Command::Demo(args) => demo::demo(args)?,
         Command::Learn(args) => learn::learn(args)?,
         Command::Predict(args) => predict::predict(args)?,
-        Command::Inspect(args) => words::inspect(args).map(|()| false)?,
+        Command::Inspect(args) => inspect::inspect(args).map(|()| false)?,
         Command::Freeze(args) => freeze::freeze(args).map(|()| false)?,
         Command::Export(args) => export_model(args).map(|()| false)?,
         Command::Completions { shell } => print(completions(*shell)).map(|()| false)?,

@@ -11,6 +11,7 @@ use okl::{Config, Learner};
 
 use crate::args::Demo;
 use crate::input::{Chunk, Options, Reader, Schema};
+use crate::inspect;
 use crate::learn::task_of;
 use crate::metrics::{count, percent};
 use crate::random::Random;
@@ -19,7 +20,6 @@ use crate::run::{Run, interrupted};
 use crate::store::{self, Position};
 use crate::table::{self, Table, note, say};
 use crate::watch::Watch;
-use crate::words;
 
 const ROWS: usize = 20_000;
 /// One row in a hundred of the sensors' stream is not like the others.
@@ -164,9 +164,9 @@ fn list_alerts(run: &Run, novel: &[u64]) -> anyhow::Result<()> {
         strongest.iter().filter(injected).count(),
         strongest.len()
     ))?;
-    words::certificates(&run.learner, words::Measured::default())
+    inspect::certificates(&run.learner, inspect::Measured::default())
         .iter()
-        .try_for_each(|line| say(&(words::wrapped(line, "  ") + "\n")))?;
+        .try_for_each(|line| say(&(table::wrapped(line, "  ") + "\n")))?;
     say("The five strongest:\n")?;
     for alert in strongest.iter().take(5) {
         let known = if injected(&alert) { "  (injected)" } else { "" };
@@ -183,7 +183,7 @@ fn leave_behind(folder: &Path, adapted: &mut Learned, scheduled: &Run) -> anyhow
     let config = run.learner.config().to_json();
     let decision = run.decision(&schema.names(), "moon")?;
     let report = Report {
-        certificates: &words::certificates(&run.learner, words::Measured::default()),
+        certificates: &inspect::certificates(&run.learner, inspect::Measured::default()),
         rivals: &[("a fixed schedule".to_owned(), &scheduled.history)],
         decision: decision.as_ref(),
         ..Report::new("Two moons that turn and jump", "okl demo", &summary, &run.history, &config)

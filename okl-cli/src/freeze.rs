@@ -1,9 +1,9 @@
 //! `okl freeze`: the plain learner that a bank has settled on.
 
 use crate::args::Freeze;
+use crate::inspect;
 use crate::store;
-use crate::table::note;
-use crate::words;
+use crate::table::{note, wrapped};
 
 /// Writes the leading member of a bank as a model of its own, and says what its settings are.
 ///
@@ -14,6 +14,6 @@ pub fn freeze(args: &Freeze) -> anyhow::Result<()> {
     let plain = bank.freeze()?;
     let weight = bank.members()[0].1;
     store::write(&args.output, &plain.to_bytes())?;
-    note(words::wrapped(&format!("{}: {}", args.output.display(), words::settled(&plain, weight)), "  "));
+    note(wrapped(&format!("{}: {}", args.output.display(), inspect::settled(&plain, weight)), "  "));
     Ok(())
 }

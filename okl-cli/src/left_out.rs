@@ -1,5 +1,5 @@
-//! What a file has and a model does not know: columns, keys, values of one-hot columns. The scores leave it out; it is counted and said.
-//! So are rows that cannot be read.
+//! Columns, keys and one-hot values of a file that a model was not trained with. They are ignored in the scores, counted and reported.
+//! Rows that cannot be read are counted and reported, too.
 
 use std::collections::BTreeMap;
 

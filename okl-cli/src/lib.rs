@@ -3,7 +3,7 @@
 //! The library crate `okl` owns the algorithms; this one owns input and output. It is a library of its own so that its
 //! parts can be tested and the Python package has the same command; the binary `okl` is `main.rs`.
 
-// Both panic when nobody reads them any more; `table::say` and `table::note` do not.
+// `println!` and `eprintln!` panic when nobody reads the output; `table::say` and `table::note` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod args;
@@ -13,10 +13,11 @@ pub mod demo;
 pub mod export;
 pub mod freeze;
 pub mod input;
+pub mod inspect;
 pub mod learn;
 pub mod left_out;
 pub mod metrics;
-pub mod past;
+pub mod past_rows;
 pub mod predict;
 pub mod predictions;
 pub mod random;
@@ -29,4 +30,3 @@ pub mod store;
 pub mod table;
 pub mod usage;
 pub mod watch;
-pub mod words;

@@ -13,10 +13,9 @@ use crate::metrics::Task;
 use crate::predictions::{Layout, Predictions};
 use crate::run::interrupted;
 use crate::store;
-use crate::table::note;
+use crate::table::{note, wrapped};
 use crate::usage::usage;
 use crate::watch::Seen;
-use crate::words::wrapped;
 
 impl From<InputFormat> for Format {
     fn from(format: InputFormat) -> Format {
@@ -73,7 +72,7 @@ fn said<'a>(learner: &'a Learner, scores: &[f64]) -> Option<(usize, &'a Label)> 
 pub fn one_stream(data: &[String]) -> anyhow::Result<()> {
     match data.iter().filter(|file| *file == "-").count() {
         0 | 1 => Ok(()),
-        _ => Err(usage("standard input can be read once; give - once")),
+        _ => Err(usage("standard input (-) can be given only once")),
     }
 }
 

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use okl::{Batch, Label, Learner, Outcome, Targets};
 
 use crate::input::Chunk;
+use crate::inspect::loss_in_words;
 use crate::metrics::{Metrics, Observed, Summary, Target, Task};
-use crate::past::{Past, Reservoir};
+use crate::past_rows::{Past, Reservoir};
 use crate::report::{Alert, Alerts, Decision, History, Point, Reading, Samples};
 use crate::scoring::quantile;
 use crate::signals;
 use crate::watch::{Refused, Seen, Watch, numbers_only};
-use crate::words::loss_in_words;
 
 /// Has a signal asked the command to end? Then the block is finished and the model is written.
 pub fn interrupted() -> bool {

@@ -1,4 +1,4 @@
-//! The model as it stands, measured on rows that have targets: a held-out file, or a sample of the rows it has learned.
+//! The current model, measured on rows that have targets: a held-out file, or a sample of the rows it has learned.
 
 use okl::loss::AnyLoss;
 use okl::{Batch, Config, Label, Learner, Workspace};

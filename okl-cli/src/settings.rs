@@ -1,4 +1,4 @@
-//! From flags and files to a configuration, and the words that say what was chosen.
+//! Builds a configuration from flags and files, and reports the settings that were chosen automatically.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{Columns, Names, Settings, Task};
 use crate::input::label_of;
+use crate::inspect::shorthand;
 use crate::usage::usage;
-use crate::words::shorthand;
 
 /// The settings that were given, as one table: the file first, flags over it.
 pub fn given(settings: &Settings) -> anyhow::Result<Map<String, Value>> {

@@ -1,4 +1,4 @@
-//! Model files: written whole or not at all, with what the command line has to remember beside the learner.
+//! Model files: written atomically, with the state of the command line (position in the data, columns) beside the learner.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::input::{Encoding, Format, Schema};
 
-/// What the command line keeps in a model's `position`.
+/// The state that the command line stores in a model's `position`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Position {
     /// How far the current pass has come: the last line that was consumed or, in a shuffled file, the number of rows.
@@ -25,33 +25,33 @@ pub struct Position {
     /// The largest line that was consumed in any pass.
     #[serde(default)]
     pub lines: u64,
-    /// Ids that rows get for want of their own begin after this one: lines of other data had those before.
+    /// Rows without an id get ids that begin after this one, because lines of earlier data have the smaller ones.
     #[serde(default)]
     pub ids: u64,
-    /// How the data are gone through.
+    /// Order and number of passes, format and columns.
     #[serde(default)]
     pub way: Way,
-    /// Which columns mean what.
+    /// The columns.
     pub schema: Option<Schema>,
 }
 
-/// How data are gone through; remembered, so that `--resume m.okl --continue` needs no other flag.
+/// Order and number of passes, format and special columns; stored, so that `--resume m.okl --continue` needs no other flag.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Way {
-    /// So many times.
+    /// Number of passes.
     pub passes: u64,
-    /// In orders drawn from this seed.
+    /// The seed of the random orders, if rows are shuffled.
     pub shuffle: Option<u64>,
-    /// How the file is written.
+    /// The format of the file.
     pub format: Option<Format>,
-    /// How text is written.
+    /// The encoding of text.
     pub encoding: Option<Encoding>,
     /// The column of ids.
     pub id: Option<String>,
     /// The column of weights.
     pub weight: Option<String>,
-    /// Bad rows are left out.
+    /// Whether bad rows are skipped.
     pub skip_bad_rows: bool,
 }
 
@@ -61,7 +61,7 @@ impl Default for Way {
     }
 }
 
-/// Writes a file whole or not at all, see [`okl::file`].
+/// Writes a file atomically, see [`okl::file`].
 ///
 /// # Errors
 /// With the path, if it cannot be written; then the old file is still there.
@@ -69,7 +69,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     file::write(path, bytes).with_context(|| format!("{}: cannot be written", path.display()))
 }
 
-/// Can a file be written there? Better known before hours of learning than after.
+/// Checks that a file can be written there, before hours of learning.
 ///
 /// # Errors
 /// With the path, if not.
@@ -86,8 +86,8 @@ pub fn save(path: &Path, learner: &mut Learner, position: &Position) -> anyhow::
     learner.save(path).with_context(|| format!("{}: cannot be written", path.display()))
 }
 
-/// Loads a learner, and its position if it was learned here: a model that came out of a program has none, or one of that
-/// program's own, and is a model all the same.
+/// Loads a learner, and its position if it was trained by `okl learn`. A model saved by another program has no position or one
+/// in that program's format; it can be loaded, too.
 ///
 /// # Errors
 /// With the path, if it is not a model file of okl.
@@ -100,7 +100,7 @@ pub fn load(path: &Path) -> anyhow::Result<(Learner, Option<Position>)> {
     Ok((learner, position))
 }
 
-/// Says whether the system or the contents are to blame.
+/// Distinguishes an error of the system from wrong contents.
 fn refused(path: &Path, error: std::io::Error) -> anyhow::Error {
     let of_okl = error.get_ref().is_some_and(|inner| inner.is::<okl::Error>());
     let what = if of_okl { "not a model" } else { "cannot be read" };

@@ -1,4 +1,4 @@
-//! What is said while a command runs: the progress table, in the habits of Vowpal Wabbit, a line at every power of two.
+//! Progress output: a table like Vowpal Wabbit's, with a line at every power of two; and the lines written to the terminal.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -8,7 +8,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::metrics::{Task, count, figure};
 use crate::run::Run;
 
-/// Writes to standard output; a closed pipe is an error that the caller knows how to take, not a panic.
+/// The width of a line on a terminal, less the indent of two columns.
+const COLUMNS: usize = 78;
+
+/// Writes to standard output; a closed pipe is an error and not a panic.
 ///
 /// # Errors
 /// Those of standard output.
@@ -18,19 +21,34 @@ pub fn say(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Has the reader of our output stopped reading? `head` does so, and it is not an error.
+/// Whether the reader of standard output has stopped reading. `head` does so, and this is not an error.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
 }
 
-/// Writes a line to standard error. If nobody reads it any more, that is no reason to stop learning.
+/// Writes a line to standard error. Errors of standard error are ignored, so learning continues if nobody reads it.
 pub fn note(line: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{}", harmless(&line.to_string()));
 }
 
-/// Text without anything that a terminal would obey: names and labels come from files.
+/// Replaces control characters, which a terminal would execute: names and labels come from files.
 pub fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
+}
+
+/// Breaks a line after spaces and commas, so that it fits a terminal; lines after the first are indented.
+pub fn wrapped(line: &str, indent: &str) -> String {
+    let (mut out, mut column) = (String::new(), 0);
+    for word in line.split_inclusive([' ', ',']) {
+        if column > 0 && column + word.trim_end().chars().count() > COLUMNS {
+            out.truncate(out.trim_end().len());
+            out += &format!("\n{indent}");
+            column = indent.chars().count();
+        }
+        out += word;
+        column += word.chars().count();
+    }
+    out
 }
 
 /// A spinner with the number of rows; nothing where standard error is not a terminal.
@@ -45,7 +63,7 @@ pub fn bar(quiet: bool) -> ProgressBar {
 /// Writes the table to standard error, unless it is to be quiet.
 pub struct Table {
     quiet: bool,
-    /// What the header that was written last is about: training errors or progressive ones.
+    /// Whether the last header was for training errors (true) or progressive errors (false).
     training: Option<bool>,
     /// Rows at the last line.
     at: u64,

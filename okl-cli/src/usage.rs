@@ -1,8 +1,8 @@
-//! Errors that are the command's fault rather than the data's: exit code 2 instead of 1.
+//! Usage errors (wrong command line), which exit with code 2; errors in the data exit with code 1.
 
 use std::fmt::{self, Display, Formatter};
 
-/// A command that cannot be carried out as it was given.
+/// An error in the command line or in a setting.
 #[derive(Debug)]
 pub struct Usage(String);
 
@@ -14,7 +14,7 @@ impl Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// Such an error.
+/// Makes a usage error.
 pub fn usage(text: impl Into<String>) -> anyhow::Error {
     Usage(text.into()).into()
 }

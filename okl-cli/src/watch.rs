@@ -1,4 +1,4 @@
-//! Between a run and whoever watches it: what a row left behind, when to pause, what was refused.
+//! The interface between a run and its observers: results of rows, pauses, rejected rows.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -7,7 +7,7 @@ use okl::{ErrorKind, Label, Outcome};
 use crate::input::{Chunk, DECIMAL_COMMA, InputError, Schema, has_decimal_comma};
 use crate::run::Run;
 
-/// What a row left behind, for whoever writes predictions.
+/// The result of a row, for the output of predictions.
 pub struct Seen<'a> {
     /// The input line.
     pub line: u64,
@@ -19,7 +19,7 @@ pub struct Seen<'a> {
     pub positive: Option<&'a Label>,
 }
 
-/// Whoever watches a run.
+/// An observer of a run.
 pub trait Watch {
     /// A row was scored, and learned if it has a target.
     ///

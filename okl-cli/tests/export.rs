@@ -409,7 +409,7 @@ fn what_libsvm_cannot_say_is_refused_with_a_reason() {
     let names = |a: &str, b: &str| [Label::from(a), Label::from(b)];
     let hinge = "loss = 'hinge'\nkernel = 'linear'";
     assert!(reason(&learned(hinge, Batch::new(&x, 2).labels(&names("cat", "dog")))).contains("found dog"));
-    assert!(reason(&learned(hinge, Batch::new(&x, 2).labels(&names("cat", "cat")))).contains("one class only"));
+    assert!(reason(&learned(hinge, Batch::new(&x, 2).labels(&names("cat", "cat")))).contains("only one class"));
     assert!(export(&learned(hinge, Batch::new(&x, 2).labels(&names("-1", "+1"))), To::Libsvm).is_ok());
     let gathering = "loss = 'nu_novelty'\nkernel = 'gaussian:1'\nthreshold = 'tracker'";
     assert!(reason(&learned(gathering, Batch::new(&x, 2))).contains("gathered"));

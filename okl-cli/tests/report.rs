@@ -6,8 +6,8 @@ mod course;
 mod document;
 #[path = "report/figures.rs"]
 mod figures;
-#[path = "report/past.rs"]
-mod past;
+#[path = "report/past_rows.rs"]
+mod past_rows;
 #[path = "report/random.rs"]
 mod random;
 #[path = "report/support.rs"]

@@ -23,7 +23,7 @@ def run(model: bytes | str) -> dict[str, np.ndarray]:
 
 def test_a_learner(tmp_path: Path) -> None:
     learner = okl.Learner(loss="squared", kernel="gaussian", gamma=0.5)
-    with pytest.raises(ValueError, match="not seen data yet"):
+    with pytest.raises(ValueError, match="not learned any row yet"):
         learner.to_onnx()
     learner.learn(X, np.sin(X[:, 0]))
     model = learner.to_onnx()

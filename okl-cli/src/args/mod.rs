@@ -1,4 +1,4 @@
-//! What people type: commands, flags and their help. The names are a contract.
+//! The command-line arguments: commands, flags and their help. Names of flags must not change between versions.
 
 mod settings;
 
@@ -10,7 +10,7 @@ pub use settings::{Flat, Settings, Task};
 
 use crate::input::Encoding;
 
-/// Names separated by commas, as in a line of CSV: a name that has a comma stands in double quotes.
+/// Names separated by commas, as in a line of CSV. A name that contains a comma is in double quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names(Vec<String>);
 
@@ -37,11 +37,11 @@ mod examples;
 
 use examples::{DEMO, EXPORT, FREEZE, INSPECT, LEARN, OKL, PREDICT};
 
-/// Online kernel learning: exact, one example at a time, in bounded memory.
+/// Online kernel learning: one example at a time, in bounded memory, with results that do not depend on the batch size
 #[derive(Parser, Debug)]
 #[command(name = "okl", version, max_term_width = 100, after_help = OKL)]
 pub struct Cli {
-    /// What to do
+    /// The command
     #[command(subcommand)]
     pub command: Command,
 }
@@ -49,32 +49,32 @@ pub struct Cli {
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Learn two embedded drifting streams live; leaves a model and a report behind
+    /// Learn two built-in drifting streams; write a model and a report
     #[command(after_help = DEMO)]
     Demo(Demo),
-    /// Learn a stream: every row is predicted before it is learned
+    /// Learn from a stream; every row is predicted before it is learned
     #[command(after_help = LEARN)]
     Learn(Box<Learn>),
-    /// Scores for the rows of a file, one line per row
+    /// Compute scores for the rows of a file, one line per row
     #[command(after_help = PREDICT)]
     Predict(Predict),
-    /// What a model is and has seen, in words
+    /// Describe a model: settings, data seen, certificates
     #[command(after_help = INSPECT)]
     Inspect(Inspect),
-    /// A plain model with the settings that a model with automatic ones has settled on
+    /// Turn a model with automatic settings into a plain one with the settings that currently have the largest weight
     #[command(after_help = FREEZE)]
     Freeze(Freeze),
-    /// A model in another program's format
+    /// Convert a model to LIBSVM, ONNX or JSON
     #[command(after_help = EXPORT)]
     Export(Export),
-    /// Shell completions on standard output
+    /// Print shell completions
     Completions {
-        /// Which shell
+        /// The shell
         shell: clap_complete::Shell,
     },
-    /// A manual page on standard output, as in `okl man learn | man -l -`
+    /// Print a manual page, as in `okl man learn | man -l -`
     Man {
-        /// Of this command; of okl itself when not given
+        /// Command to print the page for; okl itself when not given
         command: Option<String>,
     },
 }
@@ -82,7 +82,7 @@ pub enum Command {
 /// `okl demo`.
 #[derive(Args, Debug)]
 pub struct Demo {
-    /// Where the model and the report go
+    /// Folder for the model and the report
     #[arg(long, default_value = ".")]
     pub out: PathBuf,
     /// Show only the summary
@@ -90,7 +90,7 @@ pub struct Demo {
     pub quiet: bool,
 }
 
-/// How a file is written.
+/// Input formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum InputFormat {
     /// Comma, semicolon, tab or bar separated, with or without a header
@@ -105,7 +105,7 @@ pub enum InputFormat {
     Parquet,
 }
 
-/// How predictions are written.
+/// Output formats of predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
     /// A table with a header
@@ -114,19 +114,19 @@ pub enum OutputFormat {
     Jsonl,
 }
 
-/// Which columns mean what.
+/// The columns of the data.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Columns")]
 pub struct Columns {
-    /// The format of the data; found from the name and the first bytes when not given
+    /// Format of the data. Default: detected from the file name and the first bytes
     #[arg(long, value_enum, hide_short_help = true)]
     pub format: Option<InputFormat>,
-    /// The encoding of text files; UTF-8 when not given, or UTF-16 if the file begins with its byte order mark
+    /// Encoding of text files. Default: UTF-16 if the file begins with its byte order mark, otherwise UTF-8
     #[arg(long, value_enum, hide_short_help = true)]
     pub encoding: Option<Encoding>,
     /// The column to predict, or several separated by commas
     ///
-    /// A name that has a comma stands in double quotes, here and in the other lists: --ignore '"a,b",c'.
+    /// Put a name that contains a comma in double quotes, here and in the other lists: --ignore '"a,b",c'.
     #[arg(long, value_name = "COLUMN")]
     pub target: Vec<Names>,
     /// Columns that are neither features nor targets, separated by commas
@@ -135,18 +135,18 @@ pub struct Columns {
     /// The only columns to use as features, separated by commas
     #[arg(long, value_name = "COLUMNS")]
     pub features: Vec<Names>,
-    /// The column of ids: a row whose id and features are known adds onto the term of that row
+    /// Column of ids. A row with the id and the features of a stored row updates that row's term instead of adding a new one
     #[arg(long, value_name = "COLUMN", hide_short_help = true)]
     pub id: Option<String>,
-    /// The column of weights: a row of weight 2 counts twice, a row of weight 0 is only predicted
+    /// Column of weights: a row of weight 2 counts twice, a row of weight 0 is only predicted
     #[arg(long, value_name = "COLUMN", hide_short_help = true)]
     pub weight: Option<String>,
-    /// Make one 0/1 feature of every value of a text column
+    /// One-hot encode text columns: one 0/1 feature per value
     #[arg(long, hide_short_help = true)]
     pub one_hot: bool,
     /// What to do with a row that cannot be read
     ///
-    /// A line of more than 16 MiB is an error either way: it is not text with line ends.
+    /// A line of more than 16 MiB is always an error, because such a file is probably not text.
     #[arg(long, value_enum, hide_short_help = true)]
     pub on_bad_row: Option<BadRow>,
 }
@@ -154,66 +154,67 @@ pub struct Columns {
 /// What to do with a row that cannot be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum BadRow {
-    /// Stop and say which (the default)
+    /// Stop with an error that names the row (the default)
     #[default]
     Error,
-    /// Leave it out and count it; predictions have a line without a score for it
+    /// Skip and count the row; its line in the predictions has no score
     Skip,
 }
 
-/// How the stream is gone through.
+/// Order and number of passes.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Stream")]
 pub struct Stream {
-    /// How often to go over the data; once when not given
+    /// Number of passes over the data. Default: 1
     ///
-    /// Rows that have no id are known again by their line, so that a revisit adds onto the row's term.
+    /// A row without an id is identified by its line number, so a later pass updates the row's term instead of adding a new one.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub passes: Option<u64>,
-    /// Every pass in a new random order; the file is held in memory
+    /// Shuffle the rows before every pass; the file is held in memory
     ///
-    /// The orders depend on SEED and the number of rows alone and are the same on every machine. Standard input is refused: it
-    /// may never end.
+    /// The orders depend only on SEED and the number of rows and are the same on every machine. Standard input cannot be
+    /// shuffled, because it may never end.
     #[arg(long, value_name = "SEED", hide_short_help = true)]
     pub shuffle: Option<u64>,
-    /// Go on with this model: the data are new
+    /// Continue learning with this model on new data
     #[arg(long, value_name = "MODEL")]
     pub resume: Option<PathBuf>,
-    /// With --resume: the data are the same; go on where the model stopped
+    /// With --resume: continue with the same data at the row where the model stopped
     ///
-    /// Passes, seed, ids, weights and what is done with bad rows are remembered: the model becomes what it would have become
-    /// without the interruption, to the last bit.
+    /// Passes, seed, ids, weights and the handling of bad rows are taken from the model. The result is bit-identical to a run
+    /// without the interruption.
     #[arg(long, requires = "resume")]
     pub r#continue: bool,
-    /// Write the model every so many rows, each time as a whole
+    /// Save the model after every ROWS rows; each save is atomic
     #[arg(long, value_name = "ROWS", requires = "output", hide_short_help = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub checkpoint_every: Option<u64>,
-    /// A held-out file, scored at the end
+    /// Held-out file, scored at the end
     #[arg(long, value_name = "FILE")]
     pub test: Option<String>,
-    /// The number of threads. Results do not depend on it
+    /// Number of threads. Results do not depend on it
     #[arg(long, default_value_t = 1, hide_short_help = true)]
     pub threads: usize,
 }
 
-/// How results are shown.
+/// Output of results.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Output")]
 pub struct Show {
-    /// Scores of every row from before it was learned, one line per row; - is standard output
+    /// File for the score of every row, computed before the row was learned, one line per row; - is standard output
     ///
-    /// Every line names its line in the data; a bad row that was skipped has no score. Of several passes the last is written:
-    /// its rows had been learned before. Shuffled rows come in the order drawn. With --continue the file of the earlier run goes
-    /// on: rows that the saved model had not learned are cut off and written anew, so that none is missing or comes twice.
+    /// Every output line has the line number of its row in the data. A skipped row has no score. With several passes, only the
+    /// last is written: these scores are in-sample. Shuffled rows are written in their shuffled order. With --continue the file
+    /// of the earlier run is extended: rows that the saved model had not learned are removed and written again, so no row is
+    /// missing or written twice.
     #[arg(long, value_name = "FILE")]
     pub predictions: Option<String>,
-    /// How predictions are written: JSON lines if the name ends in .jsonl, CSV otherwise, when not given
+    /// Format of the predictions. Default: JSON lines if the file name ends in .jsonl, otherwise CSV
     #[arg(long, value_enum, value_name = "FORMAT", hide_short_help = true)]
     pub predictions_format: Option<OutputFormat>,
-    /// A self-contained HTML report
+    /// File for a self-contained HTML report
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// The summary as JSON on standard output
+    /// Print the summary as JSON
     #[arg(long, hide_short_help = true)]
     pub json: bool,
     /// Show nothing but errors
@@ -229,19 +230,19 @@ pub struct Learn {
     /// Each file has its own header, with the same columns. Lines are counted through all files, and errors name the file.
     #[arg(required = true)]
     pub data: Vec<String>,
-    /// Where the model goes
+    /// File for the model
     #[arg(short, long, value_name = "MODEL")]
     pub output: Option<PathBuf>,
-    /// Which columns mean what
+    /// The columns
     #[command(flatten)]
     pub columns: Columns,
-    /// How the stream is gone through
+    /// Order and number of passes
     #[command(flatten)]
     pub stream: Stream,
-    /// What is shown
+    /// Output of results
     #[command(flatten)]
     pub show: Show,
-    /// The learner
+    /// Settings of the learner
     #[command(flatten)]
     pub settings: Settings,
 }
@@ -256,28 +257,28 @@ pub struct Predict {
     /// Each file has its own header. Lines are counted through all files, and errors name the file.
     #[arg(required = true)]
     pub data: Vec<String>,
-    /// The format of the data; found from the name and the first bytes when not given
+    /// Format of the data. Default: detected from the file name and the first bytes
     #[arg(long, value_enum)]
     pub format: Option<InputFormat>,
-    /// The encoding of text files; UTF-8 when not given, or UTF-16 if the file begins with its byte order mark
+    /// Encoding of text files. Default: UTF-16 if the file begins with its byte order mark, otherwise UTF-8
     #[arg(long, value_enum)]
     pub encoding: Option<Encoding>,
-    /// Columns to leave out, separated by commas; columns that the model does not know are left out anyway, which is said
+    /// Columns to ignore, separated by commas. Columns that the model was not trained with are always ignored and reported
     #[arg(long, value_name = "COLUMNS")]
     pub ignore: Vec<Names>,
-    /// The columns to use, separated by commas, for a model that has no names for its features
+    /// Columns to use, separated by commas, for a model that has no names for its features
     #[arg(long, value_name = "COLUMNS")]
     pub features: Vec<Names>,
     /// What to do with a row that cannot be read
     #[arg(long, value_enum)]
     pub on_bad_row: Option<BadRow>,
-    /// Where the scores go; - is standard output
+    /// File for the scores; - is standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: String,
-    /// How the scores are written: JSON lines if the name ends in .jsonl, CSV otherwise, when not given
+    /// Format of the scores. Default: JSON lines if the file name ends in .jsonl, otherwise CSV
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub predictions_format: Option<OutputFormat>,
-    /// The number of threads. Results do not depend on it
+    /// Number of threads. Results do not depend on it
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
 }
@@ -297,7 +298,7 @@ pub struct Inspect {
 pub struct Freeze {
     /// The model
     pub model: PathBuf,
-    /// Where the plain model goes
+    /// File for the plain model
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 }
@@ -321,7 +322,7 @@ pub struct Export {
     /// The format
     #[arg(long, value_enum)]
     pub to: ExportTo,
-    /// Where the exported model goes; - is standard output
+    /// File for the exported model; - is standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: String,
 }

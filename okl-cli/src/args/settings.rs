@@ -5,34 +5,34 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use okl::config::families::{Family, family, parameter};
 
-/// What is predicted.
+/// Type of prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Task {
     /// A class
     Classes,
     /// One number or several
     Numbers,
-    /// Is the row like those before it?
+    /// Novelty: whether a row is unlike the rows before it
     Novelty,
 }
 
-/// The learner's settings; what is not given is chosen and said.
+/// Settings of the learner. Settings that are not given are chosen automatically and reported.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Task")]
 pub struct Settings {
     /// A TOML or JSON file of settings and columns; flags override it
     ///
-    /// It has the names of the flags: target, ignore, features, id, weight, format, encoding, one_hot, on_bad_row, and every
+    /// Its keys are the names of the flags: target, ignore, features, id, weight, format, encoding, one_hot, on_bad_row, and every
     /// setting below. Example: target = "price", loss = "squared", budget = "merge:2000".
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// What is predicted; found from the first rows when not given
+    /// Type of prediction. Default: detected from the first rows
     #[arg(long, value_enum)]
     pub task: Option<Task>,
     /// One of the names of [`okl::config::families`], which has the help
-    #[arg(long, help = "The loss; chosen for the task when not given. For example: hinge, max_margin, squared, nu_novelty", long_help = text("loss"))]
+    #[arg(long, help = "The loss. Default: chosen for the task. For example: hinge, max_margin, squared, nu_novelty", long_help = text("loss"))]
     pub loss: Option<String>,
-    /// The classes, separated by commas; any other class is an error. Found from the data when not given
+    /// The classes, separated by commas; any other class is an error. Default: the classes that occur in the data
     #[arg(long, value_delimiter = ',', hide_short_help = true)]
     pub classes: Vec<String>,
     /// One of the names of [`okl::config::families`], which has the help
@@ -45,13 +45,13 @@ pub struct Settings {
     #[arg(long, help = line("step"), long_help = text("step"), hide_short_help = true, help_heading = "Learner")]
     pub step: Option<String>,
     /// One of the names of [`okl::config::families`], which has the help
-    #[arg(long, help = line("budget"), long_help = text("budget") + "\nA number alone, as in --budget 2000: the default budget with so many terms", hide_short_help = true, help_heading = "Learner")]
+    #[arg(long, help = line("budget"), long_help = text("budget") + "\nA number alone, as in --budget 2000: the default budget with this number of terms", hide_short_help = true, help_heading = "Learner")]
     pub budget: Option<String>,
-    /// As many terms as fit into so much memory, in place of their number: 64MB, 1.5GiB
+    /// Memory for terms, instead of their number, as in 64MB or 1.5GiB
     ///
     /// Counted per term: 4 bytes per feature, 8 per output and function (of each head: f, the trace of smd, the average), 128 per kernel
-    /// (the workspace of 32 rows), 24, and 8 to 36 for the budget. Rows in work and the warm-up come on top:
-    /// a bounded number of bytes that does not depend on the number of terms (a megabyte or two for 20 columns) and is stated when learning begins.
+    /// (the workspace of 32 rows), 24 for bookkeeping, and 8 to 36 for the budget. The current block of rows and the warm-up need more memory:
+    /// a bounded number of bytes that does not depend on the number of terms (a megabyte or two for 20 columns) and is reported when learning begins.
     #[arg(long, value_name = "SIZE", value_parser = okl::config::sizing::bytes, conflicts_with = "terms", help_heading = "Learner")]
     pub memory: Option<usize>,
     /// The weight of the regulariser, or auto
@@ -69,7 +69,7 @@ pub struct Settings {
     /// Take proximal (implicit) steps, which do not overshoot
     #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub implicit: bool,
-    /// The matrix J that couples several targets, row by row, separated by commas
+    /// Matrix J that couples several targets: its entries row by row, separated by commas
     #[arg(long, value_delimiter = ',', allow_negative_numbers = true, hide_short_help = true, help_heading = "Learner")]
     pub operator: Vec<f64>,
     /// One of the names of [`okl::config::families`], which has the help
@@ -78,16 +78,16 @@ pub struct Settings {
     /// One of the names of [`okl::config::families`], which has the help
     #[arg(long, help = line("scale"), long_help = text("scale"), hide_short_help = true, help_heading = "Learner")]
     pub scale: Option<String>,
-    /// The number of first rows from which gamma (median, auto) and the scale are found
+    /// Number of rows of the warm-up, from which gamma (median, auto) and the scale are estimated
     #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub warmup: Option<usize>,
     /// The point that is subtracted from every row: first (the first row) or none
     #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub anchor: Option<String>,
-    /// The first value of a margin, tube or scale that adapts (theta)
+    /// Initial value of an adaptive margin, threshold, tube or scale (theta)
     #[arg(long, allow_negative_numbers = true, hide_short_help = true, help_heading = "Learner")]
     pub theta0: Option<f64>,
-    /// Allow eta lambda >= 1, where a step would turn f around
+    /// Allow eta lambda >= 1, where shrinking sets f to 0 or changes its sign
     #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub allow_overshoot: bool,
     /// Flat parameters
@@ -95,17 +95,17 @@ pub struct Settings {
     pub flat: Flat,
 }
 
-/// What the library's table of settings says of a setting, in one line.
+/// The one-line help of a setting, from the library's table of settings.
 fn line(setting: &str) -> String {
     family(setting).map(Family::line).unwrap_or_default()
 }
 
-/// The same with a line for each name.
+/// The long help of a setting, with one line per name.
 fn text(setting: &str) -> String {
     family(setting).map(Family::text).unwrap_or_default()
 }
 
-/// What the table says of a parameter.
+/// The help of a parameter, from the same table.
 fn about(name: &str) -> String {
     parameter(name).map(|parameter| format!("The {}", parameter.about)).unwrap_or_default()
 }
@@ -121,7 +121,7 @@ macro_rules! flat {
         }
 
         impl Flat {
-            /// The ones that were given.
+            /// The parameters that were given.
             pub fn given(&self) -> Vec<(&'static str, &str)> {
                 [$((stringify!($name), &self.$name)),*].into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))).collect()
             }

@@ -101,7 +101,11 @@ fn kind(model: &Model<'_>) -> Result<(Kind, f64)> {
         Reads::Number | Reads::Vector | Reads::Class => Ok((Kind::Numbers, 0.0)),
         Reads::Nothing => match model.threshold {
             Some(threshold) => Ok((Kind::Novelty, threshold)),
-            None => bail!("the threshold is still being gathered: learn more examples first, or export to onnx"),
+            None => {
+                bail!(
+                    "the threshold is not set yet, because the tracker needs more scores; learn more examples, or export to onnx"
+                )
+            }
         },
     }
 }
@@ -111,7 +115,7 @@ fn labels(model: &Model<'_>) -> Result<[i32; 2]> {
     match model.signs() {
         None => Ok([1, -1]),
         Some([negative, positive]) if negative == positive => {
-            bail!("the model has seen one class only, {positive}: there is nothing to separate; export to onnx")
+            bail!("the model has seen only one class ({positive}), and a LIBSVM classifier needs two; export to onnx")
         }
         Some([negative, positive]) => Ok([whole(positive)?, whole(negative)?]),
     }
@@ -125,7 +129,7 @@ fn whole(label: &Label) -> Result<i32> {
     match number {
         Some(number) => Ok(number),
         None => {
-            bail!("LIBSVM's labels are whole numbers of 32 bits, found {label}: export to onnx or json, or number the classes")
+            bail!("LIBSVM labels must be 32-bit integers, found {label}; use integer class labels, or export to onnx or json")
         }
     }
 }

@@ -66,7 +66,7 @@ pub fn export(learner: &Learner, to: To) -> Result<Vec<u8>> {
 /// As [`export`].
 pub fn export_with(learner: &Learner, to: To, threshold: Option<f64>) -> Result<Vec<u8>> {
     if learner.features() == 0 || learner.outputs() == 0 {
-        bail!("the model has not seen data yet: there is nothing to export");
+        bail!("the model has not learned any row yet, so there is nothing to export");
     }
     let model = Model { threshold, ..Model::of(learner) };
     match to {

@@ -9,7 +9,6 @@
 //! new levels) is kept or taken back with the row, and nothing is decided by where a chunk ends: the rows are a function of
 //! the input and the options alone. The type of a text or number column is decided by the first good row.
 
-mod ahead;
 mod body;
 mod builder;
 mod cells;
@@ -26,6 +25,7 @@ mod number;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plan;
+mod read_ahead;
 mod schema;
 mod sniff;
 mod source;
@@ -36,7 +36,6 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
-pub use ahead::{Places, ReadAhead, read_ahead};
 pub use chunk::{Bad, Chunk, LARGEST, Targets, label_of};
 pub use columns::{MOST_FEATURES, MOST_LEVELS};
 pub use encoding::Encoding;
@@ -44,6 +43,7 @@ pub use error::{InputError, Trouble};
 pub use files::Files;
 pub use lines::LONGEST_LINE;
 pub use number::{DECIMAL_COMMA, has_decimal_comma};
+pub use read_ahead::{Places, ReadAhead, read_ahead};
 pub use schema::{Feature, Features, Schema};
 pub use whole::{Whole, gather};
 
@@ -311,7 +311,7 @@ impl Reader {
     /// Keeps the row, if there is one. A learner needs a feature: rows that come before any has been named are bad.
     fn commit(&mut self, there: bool, line: u64) -> error::Parsed<bool> {
         if there && self.columns.features() == 0 {
-            return Err(error::row("found no feature, in this row or before; expected at least one"));
+            return Err(error::row("no feature in this row or in any row before it; at least one is needed"));
         }
         if there { self.builder.commit(line, self.print).map(|()| true) } else { Ok(false) }
     }
@@ -320,8 +320,8 @@ impl Reader {
     fn check_consumed(&mut self) -> Result<(), InputError> {
         match self.unchecked.take() {
             Some(consumed) if consumed != self.print => {
-                let text = "the rows up to here are not the ones that the model has learned; --continue needs the same data \
-                            (without --continue all rows are taken as new ones)";
+                let text = "the rows up to here differ from the rows that the model has learned; --continue needs the same data \
+                            (without --continue all rows are learned as new rows)";
                 Err(InputError::of_row(&self.file, self.after_line.max(self.last), None, text.into()))
             }
             _ => Ok(()),

@@ -254,7 +254,7 @@ fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Parqu
     GUARDED.set(true);
     let result = panic::catch_unwind(AssertUnwindSafe(read));
     GUARDED.set(false);
-    result.unwrap_or_else(|_| Err(ParquetError::General("its contents contradict each other".into())))
+    result.unwrap_or_else(|_| Err(ParquetError::General("the file is damaged: its parts are inconsistent".into())))
 }
 
 fn damaged(file: &str, error: &ParquetError) -> InputError {

@@ -29,10 +29,10 @@ pub(super) fn agree(options: &mut Options) -> Result<(), String> {
     }
     options.targets.clone_from(targets);
     if let Some(name) = options.ignore.iter().find(|name| used(name)) {
-        return Err(format!("--ignore {name}: the model was learned with it"));
+        return Err(format!("--ignore {name}: the model was trained with this column, so it cannot be ignored"));
     }
     if !options.features.is_empty() && options.features != *chosen {
-        return Err("--features: the model knows its columns by name; leave it out".into());
+        return Err("--features: the model finds its columns by name; remove this flag".into());
     }
     Ok(())
 }
@@ -59,7 +59,10 @@ pub(super) fn assign(names: &[String], options: &Options, columns: &mut Columns)
     columns.seal();
     let is_feature = |c: &&u32| matches!(columns.list[**c as usize].role, Role::Undecided | Role::Number(_) | Role::Category(_));
     if !plan.iter().any(|c| is_feature(&c)) {
-        return Err(format!("no column is left for a feature; the columns are {}", listed(names.to_vec())));
+        return Err(format!(
+            "no feature column is left (see --target, --ignore, --features, --id and --weight); the columns are {}",
+            listed(names.to_vec())
+        ));
     }
     Ok(plan)
 }
@@ -83,7 +86,7 @@ fn demand(names: &[String], options: &Options, columns: &Columns) -> Result<(), 
         return Err(format!("no column '{name}'; the columns are {}{comma}", there()));
     }
     match columns.list.iter().find(|c| c.required && missing(&&c.name)) {
-        Some(c) => Err(format!("column '{}' is missing, and the model was learned with it; the columns are {}", c.name, there())),
+        Some(c) => Err(format!("column '{}' is missing, and the model was trained with it; the columns are {}", c.name, there())),
         None => Ok(()),
     }
 }

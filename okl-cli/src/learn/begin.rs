@@ -1,4 +1,4 @@
-//! Before the first row is learned: what there is to learn, and with what.
+//! Before the first row is learned: opens the data, chooses the settings and makes the learner.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -7,8 +7,8 @@ use okl::loss::{Loss, Reads};
 use okl::{Label, Learner};
 use serde_json::{Map, Value};
 
-use super::course::Course;
 use super::held_out;
+use super::passes::Passes;
 use crate::args::{Columns, Learn, Task as TaskName};
 use crate::clash::{self, Named};
 use crate::input::{Chunk, DECIMAL_COMMA, Format, has_decimal_comma};
@@ -16,9 +16,8 @@ use crate::metrics::Task;
 use crate::predict::check_width;
 use crate::settings::{self, Look};
 use crate::store::{self, Position};
-use crate::table::note;
+use crate::table::{note, wrapped};
 use crate::usage::usage;
-use crate::words::wrapped;
 
 /// Rows that are looked at before a loss is chosen.
 const LOOK: usize = 1024;
@@ -39,7 +38,7 @@ pub fn task_of(config: &Config) -> Task {
 ///
 /// # Errors
 /// If data or model cannot be read, or the command contradicts itself or them.
-pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Course)>> {
+pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Passes)>> {
     check_flags(args)?;
     held_out::check(args.stream.test.as_deref(), &args.data)?;
     let mut table = settings::given(&args.settings)?;
@@ -48,7 +47,7 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Course)>> {
         let (learner, position) = store::load(path)?;
         let memory = args.settings.memory.is_some().then_some("memory");
         if let Some(name) = table.keys().map(String::as_str).next().or(memory) {
-            return Err(usage(format!("--{name}: the model that is resumed brings its settings; leave this one out")));
+            return Err(usage(format!("--{name}: a resumed model keeps its settings; remove this flag")));
         }
         return resume(args, &columns, learner, position);
     }
@@ -60,8 +59,8 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Course)>> {
         Some(TaskName::Classes) if args.settings.memory.is_none() => Some(Task::Classes),
         _ => None,
     };
-    let mut course = Course::open(&args.data, &columns, &args.stream, None, known == Some(Task::Novelty))?;
-    Ok(build(args, table, known, &mut course)?.map(|learner| (learner, course)))
+    let mut passes = Passes::open(&args.data, &columns, &args.stream, None, known == Some(Task::Novelty))?;
+    Ok(build(args, table, known, &mut passes)?.map(|learner| (learner, passes)))
 }
 
 /// Goes on with a model: over the same data where it stopped, or over new ones.
@@ -70,10 +69,10 @@ fn resume(
     columns: &Columns,
     learner: Learner,
     position: Option<Position>,
-) -> anyhow::Result<Option<(Learner, Course)>> {
+) -> anyhow::Result<Option<(Learner, Passes)>> {
     if args.stream.r#continue && position.is_none() {
         return Err(usage(
-            "--continue: the model was not learned by `okl learn` and does not say where it stopped; leave it out",
+            "--continue: the model was not trained by `okl learn`, so it has no position in the data; remove this flag",
         ));
     }
     let position = position.unwrap_or_default();
@@ -83,14 +82,14 @@ fn resume(
         note(wrapped(text, "  "));
     }
     let (named, novelty) = (position.schema.is_some(), task_of(learner.config()) == Task::Novelty);
-    let mut course = Course::open(&args.data, columns, &args.stream, Some(position), novelty)?;
+    let mut passes = Passes::open(&args.data, columns, &args.stream, Some(position), novelty)?;
     if !named
         && let Some(features) =
-            course.look(|first| first.iter().any(|chunk| chunk.rows > 0), args.show.quiet)?.first().map(|chunk| chunk.features)
+            passes.look(|first| first.iter().any(|chunk| chunk.rows > 0), args.show.quiet)?.first().map(|chunk| chunk.features)
     {
-        check_width(&learner, &args.data[0], course.schema(), features)?;
+        check_width(&learner, &args.data[0], passes.schema(), features)?;
     }
-    Ok(Some((learner, course)))
+    Ok(Some((learner, passes)))
 }
 
 fn check_flags(args: &Learn) -> anyhow::Result<()> {
@@ -213,13 +212,13 @@ pub fn more_classes(args: &Learn) -> &'static str {
 }
 
 /// Looks at the first rows, chooses what was not given, says so, and builds the learner.
-fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, course: &mut Course) -> anyhow::Result<Option<Learner>> {
-    let format = course.format();
+fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, passes: &mut Passes) -> anyhow::Result<Option<Learner>> {
+    let format = passes.format();
     let enough = |first: &VecDeque<Chunk>| match known {
         Some(_) => first.iter().any(|chunk| chunk.rows > 0),
         None => Targets::of(first).is_enough(),
     };
-    let first = course.look(enough, args.show.quiet)?;
+    let first = passes.look(enough, args.show.quiet)?;
     if first.is_empty() {
         return Ok(None);
     }
@@ -235,7 +234,7 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, course: &
         Some(task) => (task, None),
         None => {
             if let Some(found) = targets.decimal_comma() {
-                let column = course.schema().targets.join(",");
+                let column = passes.schema().targets.join(",");
                 return Err(usage(format!(
                     "--target {column}: found '{found}', {DECIMAL_COMMA}; if these are classes add --task classes"
                 )));
@@ -244,9 +243,9 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, course: &
             (task, Some(why))
         }
     };
-    let schema = course.schema();
+    let schema = passes.schema();
     if task == TaskName::Classes && schema.targets.len() > 1 {
-        return Err(usage(format!("--target {}: classes are learned one target at a time", schema.targets.join(","))));
+        return Err(usage(format!("--target {}: only one target is possible for classes", schema.targets.join(","))));
     }
     let (classes, targets) = (targets.values.len(), schema.targets.len());
     let look = Look { task, why, classes, features, targets, sparse: schema.sparse };

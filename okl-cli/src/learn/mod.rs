@@ -1,10 +1,10 @@
 //! `okl learn`: a stream in, a model out.
 
 mod begin;
-mod course;
-mod found;
+mod first_rows;
 mod held_out;
 mod outcome;
+mod passes;
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use okl::loss::{Loss, Reads};
 use okl::{Config, ErrorKind, Learner};
 
 pub use begin::{begin, task_of};
-pub use course::Course;
+pub use passes::Passes;
 
 use crate::args::Learn;
 use crate::input::{Chunk, InputError};
@@ -21,9 +21,8 @@ use crate::metrics::{Task, count};
 use crate::predictions::{Consumed, Layout, Predictions};
 use crate::run::{Run, interrupted};
 use crate::store;
-use crate::table::{self, Table, is_closed_pipe, note};
+use crate::table::{self, Table, is_closed_pipe, note, wrapped};
 use crate::watch::{Refused, Seen, Watch};
-use crate::words::wrapped;
 
 /// Runs the command; true if it was interrupted.
 ///
@@ -31,24 +30,24 @@ use crate::words::wrapped;
 /// One or two lines that say where and what to do.
 pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     let started = Instant::now();
-    let Some((mut learner, mut course)) = begin(args)? else {
+    let Some((mut learner, mut passes)) = begin(args)? else {
         note("interrupted before the first row");
         return Ok(true);
     };
     learner.set_threads(args.stream.threads)?;
     let task = task_of(learner.config());
     if let Some(test) = &args.stream.test {
-        held_out::check_columns(test, task, course.schema(), course.way())?;
+        held_out::check_columns(test, task, passes.schema(), passes.way())?;
     }
-    let predictions = args.show.predictions.as_deref().map(|to| open(args, to, &learner, &mut course)).transpose()?;
+    let predictions = args.show.predictions.as_deref().map(|to| open(args, to, &learner, &mut passes)).transpose()?;
     let asked = learner.config().clone();
     let mut run = Run::new(learner, task);
-    run.owe(course.looked_at());
-    let all_rows = recall(args, &mut run, &course)?;
+    run.owe(passes.looked_at());
+    let all_rows = recall(args, &mut run, &passes)?;
     let mut session = Session {
         args,
         asked,
-        course,
+        passes,
         all_rows,
         table: Table::new(args.show.quiet),
         bar: table::bar(args.show.quiet),
@@ -64,18 +63,18 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     session.lost.map_or(Ok(interrupted()), Err)
 }
 
-/// Begins the file of predictions; with --continue, goes on with the one that the earlier run began.
-fn open(args: &Learn, to: &str, learner: &Learner, course: &mut Course) -> anyhow::Result<Predictions> {
-    let (format, layout) = (args.show.predictions_format, Layout::of(learner, Some(course.schema())));
+/// Creates the file of predictions; with --continue, extends the file of the earlier run.
+fn open(args: &Learn, to: &str, learner: &Learner, passes: &mut Passes) -> anyhow::Result<Predictions> {
+    let (format, layout) = (args.show.predictions_format, Layout::of(learner, Some(passes.schema())));
     if args.stream.r#continue {
         // The first rows are read now: if the data are not the ones that the model has learned, the file stays as it is.
-        course.look(|first| first.iter().any(|chunk| chunk.rows > 0), args.show.quiet)?;
-        let consumed = course.predicted();
+        passes.look(|first| first.iter().any(|chunk| chunk.rows > 0), args.show.quiet)?;
+        let consumed = passes.predicted();
         if let Some(earlier) = Predictions::go_on(to, format, &layout, consumed)? {
             return Ok(earlier);
         }
         if !matches!(consumed, Consumed::Line(0) | Consumed::Rows(0)) && !args.show.quiet && to != "-" {
-            note(wrapped(&format!("{to}: there is no file to go on with; it will have the rows of this run only"), "  "));
+            note(wrapped(&format!("{to}: the file does not exist; it will have only the rows of this run"), "  "));
         }
     }
     Predictions::create(to, format, layout)
@@ -83,13 +82,13 @@ fn open(args: &Learn, to: &str, learner: &Learner, course: &mut Course) -> anyho
 
 /// With --continue, the sample of past rows is drawn again from the rows before. Returns false if the model has learned rows
 /// that the sample does not cover.
-fn recall(args: &Learn, run: &mut Run, course: &Course) -> anyhow::Result<bool> {
-    if course.pass() > 1 {
-        run.begin_pass(course.pass());
+fn recall(args: &Learn, run: &mut Run, passes: &Passes) -> anyhow::Result<bool> {
+    if passes.pass() > 1 {
+        run.begin_pass(passes.pass());
     }
     match (&args.stream.resume, args.stream.r#continue) {
         (None, _) => Ok(true),
-        (Some(_), true) => Ok(course.consumed(|chunk, rows| run.recall(chunk, 0..rows))? && !course.had_other_data()),
+        (Some(_), true) => Ok(passes.consumed(|chunk, rows| run.recall(chunk, 0..rows))? && !passes.had_other_data()),
         (Some(_), false) => Ok(false),
     }
 }
@@ -106,13 +105,13 @@ fn with_advice(refused: Refused, learner: &Learner, args: &Learn) -> Refused {
     }
 }
 
-/// What goes on beside the learning.
+/// A run with its output: progress, predictions, checkpoints.
 struct Session<'a> {
     args: &'a Learn,
     /// The settings as they were before the first row.
     asked: Config,
-    course: Course,
-    /// Does the sample of past rows cover all rows that the model has learned?
+    passes: Passes,
+    /// Whether the sample of past rows covers all rows that the model has learned.
     all_rows: bool,
     table: Table,
     bar: ProgressBar,
@@ -122,7 +121,7 @@ struct Session<'a> {
     started: Instant,
     /// Bad rows of one pass.
     skipped: u64,
-    /// Has it been said how truth values are written?
+    /// Whether the note about spellings of true and false has been written.
     respelled: bool,
     /// Rows that the last checkpoint has learned.
     saved: Option<u64>,
@@ -130,14 +129,14 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn learn_all(&mut self, run: &mut Run) -> anyhow::Result<()> {
-        while let Some(chunk) = self.course.next()? {
+        while let Some(chunk) = self.passes.next()? {
             self.learn(run, &chunk)?;
         }
         Ok(())
     }
 
-    /// The data have a row that is wrong: says what is left of the rows before it. A file can be mended and read again, so
-    /// nothing is saved (but checkpoints); a stream cannot, so its model is.
+    /// Adds to the error of a bad row what happened to the rows before it. A file can be corrected and read again, so only
+    /// checkpoints are saved; a stream cannot, so its model is saved.
     fn stopped(&mut self, run: &mut Run, error: anyhow::Error) -> anyhow::Error {
         let wrong = match error.downcast::<InputError>() {
             Ok(wrong) if run.rows() > 0 => wrong,
@@ -166,20 +165,20 @@ impl Session<'_> {
         self.mention(run, chunk);
         let learned = run.learn(chunk, self).map_err(|error| match error.downcast::<Refused>() {
             Ok(refused) => {
-                self.course.advance(chunk, run.in_chunk());
-                let (file, line) = self.course.place(refused.line);
-                with_advice(Refused { line, ..refused }, &run.learner, self.args).of(file, self.course.schema()).into()
+                self.passes.advance(chunk, run.in_chunk());
+                let (file, line) = self.passes.place(refused.line);
+                with_advice(Refused { line, ..refused }, &run.learner, self.args).of(file, self.passes.schema()).into()
             }
             Err(other) => other,
         })?;
-        self.course.advance(chunk, learned);
+        self.passes.advance(chunk, learned);
         self.count_bad(chunk);
         self.bar.set_position(run.rows());
         self.predict(Predictions::flush)
     }
 
-    /// Writes predictions, if they are wanted. If they cannot be written, the model or the report that was asked for is still
-    /// made: the loss of the predictions is said, and learning goes on.
+    /// Writes predictions, if they were requested. If they cannot be written and a model or a report was requested, the error
+    /// is reported and learning continues.
     fn predict(&mut self, write: impl FnOnce(&mut Predictions) -> anyhow::Result<()>) -> anyhow::Result<()> {
         let Some(Err(error)) = self.predictions.as_mut().map(write) else { return Ok(()) };
         if self.args.output.is_none() && self.args.show.report.is_none() {
@@ -188,7 +187,7 @@ impl Session<'_> {
         self.predictions = None;
         if !self.args.show.quiet {
             let why = if is_closed_pipe(&error) { "nobody reads standard output any more".into() } else { format!("{error:#}") };
-            self.bar.suspend(|| note(wrapped(&format!("{why}: no more predictions are written, learning goes on"), "  ")));
+            self.bar.suspend(|| note(wrapped(&format!("{why}: no more predictions are written, learning continues"), "  ")));
         }
         self.lost = Some(error).filter(|error| !is_closed_pipe(error));
         Ok(())
@@ -197,23 +196,23 @@ impl Session<'_> {
     /// Once the rows come again, what is counted is training error. The table has a line at the end of passes 1, 2, 4, ...
     fn follow_pass(&mut self, run: &mut Run) {
         let counted = run.training.as_ref().map_or(1, |training| training.pass);
-        if counted == self.course.pass() {
+        if counted == self.passes.pass() {
             return;
         }
         if counted.is_power_of_two() && run.rows() > 0 {
             self.bar.suspend(|| self.table.line(run));
         }
-        run.begin_pass(self.course.pass());
+        run.begin_pass(self.passes.pass());
     }
 
-    /// Says what is left out of the rows, and which classes are written in several ways.
+    /// Reports columns that are ignored, and classes with several spellings.
     fn mention(&mut self, run: &Run, chunk: &Chunk) {
-        if self.args.show.quiet || !self.course.is_first_pass() {
+        if self.args.show.quiet || !self.passes.is_first_pass() {
             return;
         }
         if let [first, ..] = &chunk.unknown[..] {
             let more = if chunk.unknown.len() > 1 { format!(" and {} more", chunk.unknown.len() - 1) } else { String::new() };
-            let text = format!("column '{first}'{more}: not among the columns that are learned, and left out");
+            let text = format!("column '{first}'{more}: not among the columns that are learned; ignored");
             self.bar.suspend(|| note(wrapped(&text, "  ")));
         }
         if let Some(text) = chunk.targets.respelled().filter(|_| !self.respelled && run.metrics.task() == Task::Classes) {
@@ -225,7 +224,7 @@ impl Session<'_> {
     }
 
     fn count_bad(&mut self, chunk: &Chunk) {
-        if !self.course.is_first_pass() {
+        if !self.passes.is_first_pass() {
             return;
         }
         if let Some(why) = chunk.first_bad.as_ref().filter(|_| self.skipped == 0 && !self.args.show.quiet) {
@@ -236,7 +235,7 @@ impl Session<'_> {
 
     fn save(&self, run: &mut Run) -> anyhow::Result<()> {
         match &self.args.output {
-            Some(path) => store::save(path, &mut run.learner, &self.course.position()),
+            Some(path) => store::save(path, &mut run.learner, &self.passes.position()),
             None => Ok(()),
         }
     }
@@ -244,11 +243,11 @@ impl Session<'_> {
 
 impl Watch for Session<'_> {
     fn seen(&mut self, row: &Seen<'_>) -> anyhow::Result<()> {
-        if self.course.is_last_pass() { self.predict(|out| out.write(row)) } else { Ok(()) }
+        if self.passes.is_last_pass() { self.predict(|out| out.write(row)) } else { Ok(()) }
     }
 
     fn skipped(&mut self, line: u64) -> anyhow::Result<()> {
-        if self.course.is_last_pass() { self.predict(|out| out.write_skipped(line)) } else { Ok(()) }
+        if self.passes.is_last_pass() { self.predict(|out| out.write_skipped(line)) } else { Ok(()) }
     }
 
     fn next_pause(&self, rows: u64) -> u64 {
@@ -260,7 +259,7 @@ impl Watch for Session<'_> {
             self.bar.suspend(|| self.table.line(run));
         }
         if self.args.stream.checkpoint_every.is_some_and(|every| run.rows().is_multiple_of(every)) {
-            self.course.advance(chunk, learned);
+            self.passes.advance(chunk, learned);
             // Rows that the saved model has learned are in the file of predictions before: --continue adds the others.
             self.predict(Predictions::flush)?;
             self.save(run)?;

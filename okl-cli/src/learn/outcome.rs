@@ -4,16 +4,16 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::found::found;
+use super::first_rows::estimated;
 use super::{Session, held_out};
 use crate::command::arguments;
+use crate::inspect;
 use crate::metrics::{OutputSummary, Summary, Task, count, figure, percent};
-use crate::past::{Order, Past};
+use crate::past_rows::{Order, Past};
 use crate::report::{self, Report};
 use crate::run::{Run, interrupted};
 use crate::store;
-use crate::table::{note, say};
-use crate::words;
+use crate::table::{note, say, wrapped};
 
 /// What is left of a run in figures and words.
 struct Outcome {
@@ -55,11 +55,11 @@ impl Session<'_> {
     }
 
     fn outcome(&self, run: &Run) -> anyhow::Result<Outcome> {
-        let (schema, way) = (self.course.schema(), self.course.way());
+        let (schema, way) = (self.passes.schema(), self.passes.way());
         let test = self.args.stream.test.as_deref();
         let summary = run.summary(&schema.targets);
         let past = run.past(&schema.targets)?.map(|past| Past { all_rows: self.all_rows, ..past });
-        let measured = words::Measured {
+        let measured = inspect::Measured {
             score_deviation: past.as_ref().and_then(|past| past.score_deviation),
             total_loss: summary.average_loss.map(|loss| loss * summary.examples as f64),
         };
@@ -74,9 +74,9 @@ impl Session<'_> {
         Ok(Outcome {
             training: run.training_summary(&schema.targets),
             held_out,
-            certificates: words::certificates(&run.learner, measured),
+            certificates: inspect::certificates(&run.learner, measured),
             warnings: worse.into_iter().chain(summary.warnings()).chain(left_out).collect(),
-            health: words::health(&run.learner, &schema.names()),
+            health: inspect::health(&run.learner, &schema.names()),
             summary,
             past,
         })
@@ -115,9 +115,9 @@ impl Session<'_> {
         if let Some(output) = outcome.summary.outputs.iter().find(constant).filter(|_| outcome.summary.examples > 1) {
             note(format_args!("the target has only one value so far: there is nothing to learn about {}", output.name));
         }
-        found(&self.asked, &run.learner).iter().for_each(|line| note(words::wrapped(line, "  ")));
-        outcome.certificates.iter().for_each(|line| note(words::wrapped(line, "  ")));
-        outcome.health.iter().for_each(|line| note(words::wrapped(&format!("warning: {line}"), "  ")));
+        estimated(&self.asked, &run.learner).iter().for_each(|line| note(wrapped(line, "  ")));
+        outcome.certificates.iter().for_each(|line| note(wrapped(line, "  ")));
+        outcome.health.iter().for_each(|line| note(wrapped(&format!("warning: {line}"), "  ")));
         if self.skipped > 0 {
             let rows = if self.skipped == 1 { "row" } else { "rows" };
             note(format_args!("{} {rows} could not be read: skipped", count(self.skipped as f64)));
@@ -126,7 +126,7 @@ impl Session<'_> {
 
     fn write_report(&self, run: &Run, outcome: &Outcome) -> anyhow::Result<()> {
         let Some(path) = &self.args.show.report else { return Ok(()) };
-        let schema = self.course.schema();
+        let schema = self.passes.schema();
         let command = std::iter::once("okl".into()).chain(arguments().into_iter().map(typed)).collect::<Vec<_>>().join(" ");
         let config = run.learner.config().to_json();
         let facts = self.facts(run);
@@ -153,7 +153,7 @@ impl Session<'_> {
     }
 
     fn facts(&self, run: &Run) -> Vec<(String, String)> {
-        let way = self.course.way();
+        let way = self.passes.way();
         let mut facts = vec![("rows", count(run.rows() as f64))];
         if self.skipped > 0 {
             facts.push(("rows skipped", count(self.skipped as f64)));
@@ -188,7 +188,7 @@ fn print_figures(outcome: &Outcome, test: Option<&str>) {
         note(format_args!("\nheld out, {file}:\n{}", held_out.to_string().trim_end()));
     }
     note("");
-    outcome.warnings.iter().for_each(|line| note(words::wrapped(line, "  ")));
+    outcome.warnings.iter().for_each(|line| note(wrapped(line, "  ")));
 }
 
 /// What the data are called: the files without their folders.

@@ -37,7 +37,7 @@ impl Kept {
     /// Reads a file up to the first row that the model has not learned. A last line without its end is not read.
     ///
     /// # Errors
-    /// Those of the file; and if a line is not one of predictions.
+    /// Those of the file; and if a line is not a line of predictions.
     pub fn read(file: &mut impl BufRead, json: bool, consumed: Consumed) -> io::Result<Kept> {
         let (mut kept, mut record) = (Kept::default(), Vec::new());
         if !json && next(file, true, &mut record)? {
@@ -47,7 +47,10 @@ impl Kept {
         while next(file, !json, &mut record)? {
             let row = if json { of_json(&record) } else { of_table(&record) };
             let Some(Row { line, positive }) = row else {
-                return Err(io::Error::other(format!("its line {} is not one of predictions", kept.rows + 1 + u64::from(!json))));
+                return Err(io::Error::other(format!(
+                    "its line {} is not a line of predictions",
+                    kept.rows + 1 + u64::from(!json)
+                )));
             };
             let stays = match consumed {
                 Consumed::Line(last) => line <= last,

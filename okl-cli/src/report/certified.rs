@@ -6,8 +6,8 @@ use super::chart::Chart;
 use super::curves::{Course, Values, examples_axis, heights, line, series, there, without_the_start};
 use super::history::Point;
 use super::text::{self, escape};
+use crate::inspect::is_useful;
 use crate::metrics::Task;
-use crate::words::is_useful;
 
 /// Theta, what decides, and the alert rate against nu; empty where the loss adapts no theta.
 pub(super) fn alert_charts(report: &Report<'_>) -> Vec<Chart> {

@@ -3,8 +3,8 @@
 use okl::Learner;
 use serde::{Deserialize, Serialize};
 
+use crate::inspect::norm;
 use crate::metrics::Metrics;
-use crate::words::norm;
 
 /// Points that are kept.
 pub const MOST_POINTS: usize = 600;

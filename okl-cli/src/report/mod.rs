@@ -28,7 +28,7 @@ pub use decision::{Decision, Reading, Samples};
 pub use history::{History, Point};
 
 use crate::metrics::Summary;
-use crate::past::Past;
+use crate::past_rows::Past;
 
 /// What a report is made of. All text is escaped when it is written.
 #[derive(Clone, Copy)]

@@ -38,7 +38,7 @@ fn memory_stands_for_terms() {
     let refuse = |more: &[&str], words: &str| fail(&[&learn[..], more].concat(), 2, &["memory", words]);
     refuse(&["--memory", "5kB", "--budget", "age:100"], "window, transfer, merge");
     refuse(&["--memory", "100B"], "takes 590 bytes");
-    refuse(&["--memory", "5kB", "--resume", &model], "leave this one out");
+    refuse(&["--memory", "5kB", "--resume", &model], "remove this flag");
     for (more, words) in [(&["5kB", "--terms", "7"][..], "cannot be used with"), (&["5"], "64MB")] {
         let refused = okl(&[&learn[..], &["--memory"], more].concat()).output().unwrap();
         let said = String::from_utf8(refused.stderr).unwrap();

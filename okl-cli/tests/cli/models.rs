@@ -59,7 +59,7 @@ fn a_model_that_knows_its_columns_keeps_to_them() {
         assert_eq!(succeed(&[&["predict", &model, &data], &flags[..]].concat()).0, plain, "{flags:?}");
     }
     fail(&["predict", &model, &data, "--ignore", "b"], 2, &["--ignore b", "learned with it"]);
-    fail(&["predict", &model, &data, "--features", "a,c"], 2, &["--features", "knows its columns"]);
+    fail(&["predict", &model, &data, "--features", "a,c"], 2, &["--features", "finds its columns by name"]);
 }
 
 #[test]

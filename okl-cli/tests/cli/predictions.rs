@@ -213,7 +213,7 @@ fn a_file_of_something_else_is_not_added_to() {
     let on = ["learn", "--resume", &model, "--continue", &whole, "--predictions", &out];
     for (found, words) in [
         ("when,what\n1,2\n".to_owned(), &["p.csv", "has the columns when,what", "line,class,score,positive", "another file"][..]),
-        ("line,class,score,positive\nmonday,a,1,a\n".into(), &["its line 2 is not one of predictions"]),
+        ("line,class,score,positive\nmonday,a,1,a\n".into(), &["its line 2 is not a line of predictions"]),
         (
             begun.lines().take(100).map(|l| format!("{l}\n")).collect(),
             &["ends with line 100", "learned up to line 251", "rows would be missing"],
@@ -229,7 +229,7 @@ fn a_file_of_something_else_is_not_added_to() {
     fail(
         &["learn", "--resume", &model, "--continue", &other, "--predictions", &out],
         1,
-        &["not the ones that the model has learned"],
+        &["differ from the rows that the model has learned"],
     );
     assert!(folder.read("p.csv").ends_with("9999,inside,0,outside\n"));
     // An older version did not name the positive class where both classes were known.

@@ -49,12 +49,12 @@ fn continuing_over_other_data_is_refused() {
     let going_on = |data: &str| ["learn", "--resume", &model, "--continue", data, "-o", &end].map(str::to_owned);
     let fails = |data: &str, words: &[&str]| fail(&going_on(data).iter().map(String::as_str).collect::<Vec<_>>(), 1, words);
     fails(&shorter, &["shorter.csv", "ends before line 401", "same data"]);
-    fails(&shuffled, &["shuffled.csv, row 401", "not the ones that the model has learned"]);
+    fails(&shuffled, &["shuffled.csv, row 401", "differ from the rows that the model has learned"]);
     assert!(!Path::new(&end).exists(), "nothing was learned");
     succeed(&["learn", "--resume", &model, "--continue", &whole, "--quiet", "-o", &end]);
     // All rows count where a pass is shuffled.
     succeed(&["learn", &whole, "--target", "where", "--quiet", "--shuffle", "3", "-o", &model]);
-    fails(&shuffled, &["shuffled.csv", "not the ones that the model has learned"]);
+    fails(&shuffled, &["shuffled.csv", "differ from the rows that the model has learned"]);
 }
 
 #[test]

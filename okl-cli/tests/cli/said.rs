@@ -241,7 +241,7 @@ fn several_files_are_predicted_as_one() {
     assert_eq!(rows(&both, 0), [rows(&first, 0), rows(&second, 51)].concat(), "lines are counted through all files");
     let bad = folder.write("bad.csv", "x,y,where\n1,oops,inside\n");
     fail(&["predict", &model, &a, &bad, "-o", &folder.path("p.csv")], 1, &["bad.csv, row 2, column 'y'"]);
-    fail(&["predict", &model, "-", "-"], 2, &["give - once"]);
+    fail(&["predict", &model, "-", "-"], 2, &["can be given only once"]);
     fail(&["predict", &model, &a, &b, "-o", &b], 2, &["overwrite the data"]);
 }
 

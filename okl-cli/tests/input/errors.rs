@@ -68,12 +68,14 @@ fn names() {
         "t.csv: which column is the target? Say --target NAME; the columns are a, b"
     );
     assert!(refusal("t.csv", "a,b\n1,2\n", Options { ignore: vec!["q".into()], ..target("b") }).contains("no column 'q'"));
-    assert!(refusal("t.csv", "a,b\n1,2\n", Options { ignore: vec!["a".into()], ..target("b") }).contains("no column is left"));
+    assert!(
+        refusal("t.csv", "a,b\n1,2\n", Options { ignore: vec!["a".into()], ..target("b") }).contains("no feature column is left")
+    );
     assert!(refusal("t.jsonl", "{\"a\":1}\n", target("y")).contains("no row so far has the target 'y'; the other keys are a"));
     assert!(refusal("t.jsonl", "{\"a\":1}\n", Options::default()).contains("which key is the target?"));
     let schema = read("t.csv", "a,b,y\n1,2,3\n", target("y")).unwrap().schema;
     let with = Options { schema: Some(schema), want_target: false, ..Options::default() };
-    let message = "t.csv: column 'b' is missing, and the model was learned with it; the columns are a, c";
+    let message = "t.csv: column 'b' is missing, and the model was trained with it; the columns are a, c";
     assert_eq!(refusal("t.csv", "a,c\n1,2\n", with.clone()), message);
     assert!(refusal("t.jsonl", "{\"a\":1}\n", with.clone()).starts_with("t.jsonl, row 1, column 'b': the value is missing"));
     assert!(
@@ -172,7 +174,7 @@ fn json_that_is_none() {
 
 #[test]
 fn rows_without_features() {
-    let message = format!("t.vw, row 1: found no feature, in this row or before; expected at least one{ADVICE}");
+    let message = format!("t.vw, row 1: no feature in this row or in any row before it; at least one is needed{ADVICE}");
     assert_eq!(refusal("t.vw", "1 |\n1 | a\n1 |\n", Options::default()), message);
     let all = read("t.vw", "1 |\n1 | a\n1 |\n", skip(Options::default())).unwrap();
     assert_eq!((all.x, all.lines), (vec![vec![1.0], vec![0.0]], vec![2, 3]));

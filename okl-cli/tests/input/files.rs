@@ -74,7 +74,7 @@ fn rows_that_were_consumed_are_known_again() {
     let mut shuffled = rows.clone();
     shuffled.swap(10, 250);
     let text = resumed(&file(&shuffled)).unwrap_err().to_string();
-    assert!(text.contains("row 201") && text.contains("not the ones that the model has learned"), "{text}");
+    assert!(text.contains("row 201") && text.contains("differ from the rows that the model has learned"), "{text}");
     let mut last = rows.clone();
     last.swap(299, 298);
     resumed(&file(&last)).unwrap();

@@ -2,8 +2,8 @@
 
 use super::{Context, Outcome, ROUNDS, Run, terms};
 use crate::page::{Page, Table, Tile};
+use okl_cli::inspect;
 use okl_cli::report::text;
-use okl_cli::words;
 
 pub(super) fn page(context: &Context, outcomes: &[Outcome]) -> Page {
     let mut page = Page::new("No settings, against the best of 36 in hindsight", lead(context));
@@ -100,7 +100,7 @@ fn settled(outcomes: &[Outcome]) -> Table {
     let mut table = Table::new(&["stream", "no settings: what counts most at the end", "best of 36", "best of 36, proximal"]);
     for o in outcomes {
         let [explicit, proximal] = &o.best;
-        table = table.row(&[o.name.to_owned(), words::bank(&o.auto.learner), explicit.0.clone(), proximal.0.clone()]);
+        table = table.row(&[o.name.to_owned(), inspect::bank(&o.auto.learner), explicit.0.clone(), proximal.0.clone()]);
     }
     table.worded()
 }

@@ -1,4 +1,4 @@
-//! The model as it stands, measured on rows that it has learned.
+//! Measures the current model on a sample of the rows that it has learned (in-sample).
 //!
 //! Progressive figures judge each row by the model of that moment. Where rows come in an order that changes (stretches of one
 //! class, drift), the final model can be much worse on the stream as a whole than these figures say. So a uniform
@@ -45,12 +45,12 @@ impl Default for Reservoir {
 }
 
 impl Reservoir {
-    /// At most so many rows and bytes.
+    /// A sample of at most this many rows and bytes.
     pub fn within(rows: usize, bytes: usize) -> Self {
         Reservoir { rows: Vec::new(), most: rows.max(1), bytes: 0, most_bytes: bytes, seen: 0, random: Random::new(SEED) }
     }
 
-    /// One more row of the stream: after n rows each of them is in the sample with the same probability.
+    /// Adds one row of the stream to the draw: after n rows each of them is in the sample with the same probability.
     pub fn offer(&mut self, chunk: &Chunk, row: usize) {
         self.seen += 1;
         if self.rows.len() < self.most {
@@ -73,7 +73,7 @@ impl Reservoir {
         self.rows[place] = kept;
     }
 
-    /// One row less from now on. A random part of a uniform sample is a uniform sample.
+    /// Removes one row and keeps one row less from now on. A random part of a uniform sample is a uniform sample.
     fn shrink(&mut self) {
         let place = self.random.below(self.rows.len() as u64) as usize;
         self.bytes -= bytes(&self.rows.swap_remove(place));
@@ -85,7 +85,7 @@ impl Reservoir {
         self.rows.len()
     }
 
-    /// Is there no row yet?
+    /// Whether there is no row yet.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -120,28 +120,28 @@ fn bytes(row: &Chunk) -> usize {
     if row.rows == 0 { 0 } else { ROW_BYTES + size_of_val(&row.x[..]) + row.targets.bytes() }
 }
 
-/// The model as it stands on a random sample of the rows it has learned.
+/// The figures of the current model on a random sample of the rows that it has learned.
 #[derive(Clone, Debug, Serialize)]
 pub struct Past {
     /// Rows in the sample.
     pub rows: u64,
     /// Rows from which it was drawn.
     pub drawn_from: u64,
-    /// Were these all rows that the model has learned? Otherwise the rows of this run.
+    /// Whether these are all rows that the model has learned; otherwise they are the rows of this run.
     pub all_rows: bool,
     /// Share of mistakes, mean absolute error, or share of alerts.
     pub error: Option<f64>,
     /// The standard error of `error`, from the size of the sample.
     pub standard_error: Option<f64>,
-    /// What the error is held against: the progressive error, or for novelty the alert rate asked for.
+    /// The value that the error is compared with: the progressive error, or for novelty the alert rate asked for.
     pub expected: Option<f64>,
-    /// Is the error larger than expected by more than three standard errors, and by a quarter? For novelty also if the alert rate
-    /// is smaller by as much.
+    /// Whether the error is larger than expected by more than three standard errors and by a quarter. For novelty also whether
+    /// the alert rate is smaller by as much.
     pub much_worse: bool,
     /// For novelty: rows with a score below this are alerts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
-    /// Is that threshold theta itself, which moves with every row?
+    /// Whether that threshold is theta itself, which moves with every row.
     #[serde(skip)]
     pub untracked: bool,
     /// All figures over the sample.
@@ -212,7 +212,7 @@ impl Past {
         format!("{:<16}{value:<12}{what} on {}{spread}", "final model", self.of_rows())
     }
 
-    /// What to say where the final model is much worse than expected.
+    /// The warning if the final model is much worse than expected.
     pub fn warning(&self, order: Order) -> Option<String> {
         let show = shown(self.summary.task);
         let [error, expected] = [self.error, self.expected].map(|value| value.map_or("none".into(), show));
@@ -306,12 +306,12 @@ fn shown(task: Task) -> fn(f64) -> String {
     if task == Task::Numbers { figure } else { percent }
 }
 
-/// Is an error measured on a sample much larger than expected? By more than three standard errors, and by a quarter.
+/// Whether an error measured on a sample is much larger than expected: by more than three standard errors, and by a quarter.
 pub fn much_larger(error: f64, standard_error: f64, expected: f64) -> bool {
     error - expected > 3.0 * standard_error && error > 1.25 * expected
 }
 
-/// Is a share of `rows` rows much smaller than expected? By more than three standard errors of the expected share (that of the
+/// Whether a share of `rows` rows is much smaller than expected: by more than three standard errors of the expected share (that of the
 /// share itself is 0 where no row counts), and by a quarter.
 pub fn much_smaller(share: f64, rows: f64, expected: f64) -> bool {
     expected - share > 3.0 * (expected * (1.0 - expected) / rows).sqrt() && 1.25 * share < expected

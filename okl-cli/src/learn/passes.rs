@@ -1,4 +1,4 @@
-//! The rows in the order in which they are learned: pass after pass, as the file has them or in orders drawn at random.
+//! The rows in the order in which they are learned: pass after pass, in the order of the file or shuffled.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -16,20 +16,20 @@ use crate::store::{Position, Way};
 use crate::table::note;
 use crate::usage::usage;
 
-/// How long to wait for the first rows before saying what is waited for.
+/// How long to wait for the first rows before the user is told.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Said to who waits.
+/// The message after this time.
 const WAITING: &str =
     "waiting for up to 1,024 rows to see what the target is;\n  --task classes or --task numbers learns from the first row on";
 /// Chunks that are parsed ahead of the learner.
 const AHEAD: usize = 4;
 /// Rows of a chunk that is taken out of a shuffled file.
 const DRAWN: usize = 1024;
-/// Ids of rows that have none of their own: no small number, so that they keep clear of ids that people give.
+/// Added to the ids of rows without ids, so that they differ from the ids in the data.
 const OWN_IDS: u64 = 1 << 63;
 
 /// The rows of the data, pass after pass.
-pub struct Course {
+pub struct Passes {
     data: Vec<String>,
     options: Options,
     rows: Rows,
@@ -47,11 +47,11 @@ enum Rows {
     Shuffled { whole: Whole, places: Places, schema: Schema, format: Format, order: Vec<u32>, next: usize },
 }
 
-impl Course {
-    /// Opens the data; with `model`, the position of a model to go on with. `novelty`: there is no target.
+impl Passes {
+    /// Opens the data; with `model`, the position of a resumed model. `novelty`: there is no target.
     ///
     /// # Errors
-    /// If the data cannot be opened, or flags contradict each other or what the model remembers.
+    /// If the data cannot be opened, or flags contradict each other or the position of the model.
     pub fn open(
         data: &[String],
         columns: &Columns,
@@ -83,7 +83,7 @@ impl Course {
             ..Options::default()
         };
         let chunks = read_ahead(Files::open(data, options.clone())?, AHEAD)?;
-        let mut course = Course {
+        let mut passes = Passes {
             data: data.to_vec(),
             options,
             rows: Rows::Streamed(chunks),
@@ -93,10 +93,10 @@ impl Course {
             before: 0,
             handed: 0,
         };
-        if course.position.way.shuffle.is_some() {
-            course.shuffle()?;
+        if passes.position.way.shuffle.is_some() {
+            passes.shuffle()?;
         }
-        Ok(course)
+        Ok(passes)
     }
 
     /// Reads everything, and draws the order of the pass.
@@ -106,11 +106,14 @@ impl Course {
         let (schema, format, rows) = (chunks.schema().clone(), chunks.format(), whole.rows() as u64);
         let places = chunks.places();
         if let Some(before) = self.position.shuffled.replace(rows).filter(|before| *before != rows) {
-            bail!("{}: has {rows} rows, but the model drew from {before}; --continue needs the same file", self.data.join(", "));
+            bail!(
+                "{}: has {rows} rows, but the model was trained on a file with {before} rows; --continue needs the same file",
+                self.data.join(", ")
+            );
         }
         if self.position.print.is_some_and(|before| Some(before) != whole.print()) {
             bail!(
-                "{}: its rows are not the ones that the model has learned; --continue needs the same file",
+                "{}: its rows differ from the rows that the model has learned; --continue needs the same file",
                 self.data.join(", ")
             );
         }
@@ -128,8 +131,8 @@ impl Course {
         }
     }
 
-    /// The first rows until they are enough, the pass ends or a signal comes. They will be handed out all the same, also after a
-    /// signal. Who waits for more rows is told why, unless `quiet`.
+    /// Reads the first rows until they are enough, the pass ends or a signal comes. [`Passes::next`] returns these rows again, even
+    /// after a signal. After [`PATIENCE`] a message says what is waited for, unless `quiet`.
     ///
     /// # Errors
     /// Those of the reader.
@@ -149,7 +152,7 @@ impl Course {
         Ok(self.looked.make_contiguous())
     }
 
-    /// Rows that have been looked at and not handed out: they are learned even after a signal.
+    /// Number of rows that [`Passes::look`] has read and `next` has not returned yet: they are learned even after a signal.
     pub fn looked_at(&self) -> u64 {
         self.looked.iter().map(|chunk| chunk.rows as u64).sum()
     }
@@ -184,12 +187,12 @@ impl Course {
         self.position.pass + 1
     }
 
-    /// Has the model learned other data before these?
+    /// Whether the model has learned other data before these.
     pub fn had_other_data(&self) -> bool {
         self.position.ids > 0
     }
 
-    /// How the data are written.
+    /// The format of the data.
     pub fn format(&self) -> Format {
         match &self.rows {
             Rows::Streamed(chunks) => chunks.format(),
@@ -236,12 +239,12 @@ impl Course {
         }
     }
 
-    /// Is this the first time over the data?
+    /// Whether this is the first pass of this run.
     pub fn is_first_pass(&self) -> bool {
         self.position.pass == self.began
     }
 
-    /// Is this the last time over the data?
+    /// Whether this is the last pass.
     pub fn is_last_pass(&self) -> bool {
         self.position.pass + 1 >= self.position.way.passes
     }
@@ -264,12 +267,12 @@ impl Course {
         (&self.data[file], line)
     }
 
-    /// How the data are gone through.
+    /// Order and number of passes, format and columns.
     pub fn way(&self) -> &Way {
         &self.position.way
     }
 
-    /// So many rows of the chunk that was handed out last have been learned.
+    /// Moves the position forward: `learned` rows of the chunk that was returned last have been learned.
     pub fn advance(&mut self, chunk: &Chunk, learned: usize) {
         if let Some(&line) = chunk.lines[..learned].last() {
             let shuffled = matches!(self.rows, Rows::Shuffled { .. });
@@ -281,7 +284,7 @@ impl Course {
         }
     }
 
-    /// How far the learner has come, for whoever goes on. Before the first row the columns are not known for certain.
+    /// The position to store in the model file. Before the first row the columns are not known for certain.
     pub fn position(&self) -> Position {
         let mut position = self.position.clone();
         if position.lines > 0 {
@@ -306,7 +309,7 @@ impl Course {
         Ok(chunk.map(|chunk| self.with_ids(chunk)))
     }
 
-    /// Rows that come again must be known again.
+    /// Gives rows without ids an id from their line, so that later passes find their terms.
     fn with_ids(&self, mut chunk: Chunk) -> Chunk {
         if self.position.way.passes > 1 && chunk.ids.is_none() {
             chunk.ids = Some(chunk.lines.iter().map(|line| OWN_IDS | (self.position.ids + line)).collect());
@@ -328,7 +331,7 @@ impl Course {
     }
 }
 
-/// Where to begin: at the front of new data, or where the model stopped in the same.
+/// The position to begin at: the start of new data, or where the model stopped in the same data.
 fn position(columns: &Columns, stream: &Stream, model: Option<Position>) -> anyhow::Result<Position> {
     let given = Way {
         passes: stream.passes.unwrap_or(1),
@@ -347,7 +350,7 @@ fn position(columns: &Columns, stream: &Stream, model: Option<Position>) -> anyh
     let old = model.way.clone();
     if given.shuffle.is_some() && given.shuffle != old.shuffle {
         let had = old.shuffle.map_or("no --shuffle".into(), |seed| format!("--shuffle {seed}"));
-        return Err(usage(format!("--shuffle: the model was learned with {had}; leave it out to go on as before")));
+        return Err(usage(format!("--shuffle: the model was trained with {had}; omit --shuffle to continue in the same order")));
     }
     let way = Way {
         passes: stream.passes.unwrap_or(old.passes),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Cursor;
 
 use okl_cli::input::{Chunk, Options, Reader};
-use okl_cli::past::{FEWEST, MOST_ROWS, Reservoir, much_larger, much_smaller};
+use okl_cli::past_rows::{FEWEST, MOST_ROWS, Reservoir, much_larger, much_smaller};
 
 use crate::support::Random;
 

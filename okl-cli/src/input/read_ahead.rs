@@ -1,4 +1,4 @@
-//! Parsing on a thread of its own, a few chunks ahead of whoever learns.
+//! Parses the input on a separate thread, a few chunks ahead of the learner.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -50,7 +50,7 @@ pub fn read_ahead(reader: impl Into<Files>, depth: usize) -> Result<ReadAhead, I
     Ok(ReadAhead { chunks, thread: Some(thread), schema, format, places: Places(vec![0]) })
 }
 
-/// How often someone who waits for input is asked whether he still wants it.
+/// How often `stop` is called while waiting for input.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 impl ReadAhead {
@@ -59,7 +59,7 @@ impl ReadAhead {
         &self.schema
     }
 
-    /// How the input is written.
+    /// The format of the input.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -69,7 +69,7 @@ impl ReadAhead {
         self.places.clone()
     }
 
-    /// The next chunk, or nothing at the end or once `stop` says so, be the input a stream on which nothing comes.
+    /// The next chunk; none at the end, or when `stop` returns true, even while no input arrives.
     pub fn next_unless(&mut self, stop: impl Fn() -> bool) -> Option<Result<Chunk, InputError>> {
         let item = loop {
             match self.chunks.recv_timeout(PATIENCE) {
@@ -77,7 +77,7 @@ impl ReadAhead {
                 Err(RecvTimeoutError::Timeout) if stop() => return None,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    // The end; or a panic over there, which must not look like one.
+                    // The end of the input, or a panic of the other thread, which must not look like the end.
                     self.thread.take()?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                     return None;
                 }

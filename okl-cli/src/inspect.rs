@@ -1,4 +1,4 @@
-//! A model in words.
+//! `okl inspect`: describes a model in sentences.
 
 use okl::budget::BudgetRule;
 use okl::certificate::AlertRate;
@@ -12,10 +12,8 @@ use serde_json::{Value, json};
 use crate::args::Inspect;
 use crate::metrics::{count, figure, percent};
 use crate::store::{self, Position};
-use crate::table::{harmless, say};
+use crate::table::{harmless, say, wrapped};
 
-/// The columns of a line, less the two by which everything is indented.
-const COLUMNS: usize = 78;
 /// The columns of a name before its value.
 const NAMES: usize = 18;
 /// A longer list is only counted.
@@ -24,7 +22,7 @@ const LISTED: usize = 4;
 /// A longer number is shortened; `--json` has all of it.
 const DIGITS: usize = 8;
 
-/// What was measured beside a model: a bound that is larger says nothing.
+/// Measured values of a run. A bound that is larger than the measured value is not useful.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
     /// The standard deviation of its scores.
@@ -33,13 +31,13 @@ pub struct Measured {
     pub total_loss: Option<f64>,
 }
 
-/// Does a bound on the change of a score say anything? Not if it is larger than the scores' own deviation. Where that is not
-/// known the norm of f stands in: scores are usually much smaller, so the bound must be below a tenth of it.
+/// Whether a bound on the change of a score is useful: it must be below the standard deviation of the scores. If that is not
+/// known, it must be below a tenth of the norm of f, because scores are usually much smaller than the norm.
 pub fn is_useful(bound: f64, norm: f64, score_deviation: Option<f64>) -> bool {
     bound < score_deviation.unwrap_or(0.1 * norm)
 }
 
-/// What is certain about a run, a line each.
+/// The certificates of a run, one line each.
 pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
     let mut lines = vec![truncation(learner, measured)];
     lines.extend(learner.alert_rate().map(|rate| rate_in_words(learner, &rate)));
@@ -61,7 +59,7 @@ pub fn norm(learner: &Learner) -> f64 {
     learner.norm2().max(0.0).sqrt() / learner.config().target_scale.least_factor()
 }
 
-/// How much terms that were dropped or merged can matter.
+/// The bound on the effect of terms that were dropped or merged.
 fn truncation(learner: &Learner, measured: Measured) -> String {
     let (lost, norm) = (learner.truncation_error(), norm(learner));
     if lost == 0.0 {
@@ -79,7 +77,7 @@ fn truncation(learner: &Learner, measured: Measured) -> String {
     }
 }
 
-/// What the truncation error of a learner is the bound of.
+/// The changes that the truncation error of a learner bounds.
 fn what_is_lost(learner: &Learner) -> &'static str {
     let side_by_side = learner.members().len() > 1;
     let within_budget = match learner.config().budget() {
@@ -173,7 +171,7 @@ fn in_words(learner: &Learner, names: &[String]) -> String {
     lines.chain(["settings".into()]).chain(settings).chain(certificates).map(|line| format!("  {line}\n")).collect()
 }
 
-/// What the learner did not use as it was given, a sentence each.
+/// Input that the learner did not use exactly as given, one sentence each.
 pub fn health(learner: &Learner, names: &[String]) -> Vec<String> {
     learner.health().findings(|column| names.get(column).cloned().unwrap_or_else(|| (column + 1).to_string()))
 }
@@ -193,7 +191,7 @@ fn positive_class(learner: &Learner) -> Option<&Label> {
     learner.positive().and_then(|class| learner.classes().get(class))
 }
 
-/// What a bank has settled on: the members that count for most.
+/// The members of a bank with the largest weights.
 pub fn bank(learner: &Learner) -> String {
     let members = learner.members();
     if members.len() == 1 {
@@ -214,7 +212,7 @@ pub fn member_in_words(learner: &Learner, member: &Member) -> String {
     format!("{step} lambda {}{width}{average}", figure(member.lambda))
 }
 
-/// What a plain learner that was a member of a bank is, and how much it counted there.
+/// The settings of a plain learner that was a member of a bank, and its weight there.
 pub fn settled(plain: &Learner, weight: f64) -> String {
     format!("{}, which had {} of the weight", member_in_words(plain, &plain.members()[0].0), percent(weight))
 }
@@ -254,19 +252,4 @@ fn part_of(name: &str, of: &Value) -> String {
         }
         other => format!("{name}={}", shorthand(other)),
     }
-}
-
-/// A line broken after spaces and commas, so that it fits a terminal; what follows the first break is indented.
-pub fn wrapped(line: &str, indent: &str) -> String {
-    let (mut out, mut column) = (String::new(), 0);
-    for word in line.split_inclusive([' ', ',']) {
-        if column > 0 && column + word.trim_end().chars().count() > COLUMNS {
-            out.truncate(out.trim_end().len());
-            out += &format!("\n{indent}");
-            column = indent.chars().count();
-        }
-        out += word;
-        column += word.chars().count();
-    }
-    out
 }

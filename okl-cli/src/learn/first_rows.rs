@@ -1,14 +1,14 @@
-//! What was left to the first rows, and came out, in words.
+//! Reports the settings that were estimated from the first rows.
 
 use okl::config::Scale;
 use okl::{Config, Learner};
 use serde_json::Value;
 
+use crate::inspect::member_in_words;
 use crate::metrics::{count, figure, percent};
-use crate::words::member_in_words;
 
-/// One line about what the first rows decided; none if nothing was left to them. `asked` is the configuration before them.
-pub fn found(asked: &Config, learner: &Learner) -> Option<String> {
+/// One line with the settings that were estimated; none if no setting was estimated. `asked` is the configuration before the first row.
+pub fn estimated(asked: &Config, learner: &Learner) -> Option<String> {
     let now = learner.config();
     if learner.warming_up() {
         let (needs, had) = (count(asked.warmup as f64), count(learner.examples() as f64));
@@ -29,7 +29,7 @@ pub fn found(asked: &Config, learner: &Learner) -> Option<String> {
     Some(format!("From the first {} examples: gamma = {list}{}.{}", count(asked.warmup as f64), alike(now), units(asked, now)))
 }
 
-/// In which units gamma is, where the first rows decided it.
+/// The units of gamma, if the scale was estimated from the first rows.
 fn units(asked: &Config, now: &Config) -> String {
     let (Scale::Auto | Scale::Standard, Scale::Fixed { factor, .. }) = (&asked.scale, &now.scale) else { return String::new() };
     match factor.iter().all(|f| *f == 1.0) {
@@ -45,7 +45,7 @@ fn value(config: &Config) -> Value {
     serde_json::to_value(config).unwrap_or_default()
 }
 
-/// The numbers that stand where "auto" or "median" stood.
+/// Collects the numbers that replaced "auto" or "median".
 fn settled(asked: &Value, now: &Value, numbers: &mut Vec<f64>) {
     match (asked, now) {
         (Value::String(word), Value::Number(number)) if word == "auto" || word == "median" => numbers.extend(number.as_f64()),
@@ -57,7 +57,7 @@ fn settled(asked: &Value, now: &Value, numbers: &mut Vec<f64>) {
     }
 }
 
-/// What a Gaussian's width means: exp(-gamma r²) = 1/2.
+/// The distance r at which a Gaussian kernel is 1/2: exp(-gamma r²) = 1/2.
 fn alike(config: &Config) -> String {
     let gamma = value(config)["kernel"]["gaussian"]["gamma"].as_f64();
     let half = gamma.map(|gamma| (std::f64::consts::LN_2 / gamma).sqrt());
