@@ -412,14 +412,14 @@ fn what_libsvm_cannot_say_is_refused_with_a_reason() {
     assert!(reason(&learned(hinge, Batch::new(&x, 2).labels(&names("cat", "cat")))).contains("only one class"));
     assert!(export(&learned(hinge, Batch::new(&x, 2).labels(&names("-1", "+1"))), To::Libsvm).is_ok());
     let gathering = "loss = 'nu_novelty'\nkernel = 'gaussian:1'\nthreshold = 'tracker'";
-    assert!(reason(&learned(gathering, Batch::new(&x, 2))).contains("gathered"));
+    assert!(reason(&learned(gathering, Batch::new(&x, 2))).contains("not set yet"));
 }
 
 #[test]
 fn a_model_without_data_is_refused() {
     let learner = Learner::new(Config::from_toml("loss = 'max_margin'").unwrap()).unwrap();
     for to in [To::Libsvm, To::Onnx, To::Json] {
-        assert!(export(&learner, to).unwrap_err().to_string().contains("not seen data"));
+        assert!(export(&learner, to).unwrap_err().to_string().contains("not learned any row"));
     }
 }
 

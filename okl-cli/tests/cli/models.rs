@@ -41,7 +41,7 @@ fn columns_are_chosen_for_a_model_that_has_no_names_for_them() {
         fail(
             &["learn", "--resume", &model, "--continue", &data, "--target", "y", "--ignore", "id"],
             2,
-            &["--continue", "stopped"],
+            &["--continue", "no position in the data"],
         );
         fail(&["learn", "--resume", &model, &data, "--target", "y"], 2, &["t.csv: has 3 columns", "takes 2", "--ignore"]);
         let (_, err) = succeed(&["learn", "--resume", &model, &data, "--target", "y", "--ignore", "id"]);
@@ -58,7 +58,7 @@ fn a_model_that_knows_its_columns_keeps_to_them() {
     for flags in [["--ignore", "c,v"], ["--features", "a,b"]] {
         assert_eq!(succeed(&[&["predict", &model, &data], &flags[..]].concat()).0, plain, "{flags:?}");
     }
-    fail(&["predict", &model, &data, "--ignore", "b"], 2, &["--ignore b", "learned with it"]);
+    fail(&["predict", &model, &data, "--ignore", "b"], 2, &["--ignore b", "trained with this column"]);
     fail(&["predict", &model, &data, "--features", "a,c"], 2, &["--features", "finds its columns by name"]);
 }
 

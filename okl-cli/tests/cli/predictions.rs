@@ -238,6 +238,6 @@ fn a_file_of_something_else_is_not_added_to() {
     succeed(&on);
     assert!(folder.read("p.csv").lines().count() == 501 && folder.read("p.csv").lines().all(|l| l.matches(',').count() == 2));
     std::fs::remove_file(&out).unwrap();
-    assert!(succeed(&on).1.replace("\n  ", " ").contains("it will have the rows of this run only"));
+    assert!(succeed(&on).1.replace("\n  ", " ").contains("it will have only the rows of this run"));
     assert_eq!(folder.read("p.csv").lines().count(), 251);
 }
