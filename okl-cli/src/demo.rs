@@ -1,4 +1,4 @@
-//! `okl demo`: two embedded streams that change while they are learned.
+//! `okl demo`: two built-in streams that change while they are learned.
 
 use std::f64::consts::PI;
 use std::fmt::Write as _;
