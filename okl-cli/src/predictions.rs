@@ -30,7 +30,7 @@ use earlier::Kept;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     task: Task,
-    /// Is the positive class named on every row?
+    /// Whether the positive class is named on every row.
     positive: bool,
     /// Outputs with a column of their own.
     outputs: Vec<String>,

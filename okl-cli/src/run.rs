@@ -15,7 +15,7 @@ use crate::scoring::quantile;
 use crate::signals;
 use crate::watch::{Refused, Seen, Watch, numbers_only};
 
-/// Has a signal asked the command to end? Then the block is finished and the model is written.
+/// Whether a signal has asked the command to end. Then the block is finished and the model is written.
 pub fn interrupted() -> bool {
     signals::received()
 }
@@ -355,7 +355,7 @@ fn metrics(learner: &Learner, task: Task, classes: usize) -> Metrics {
     metrics
 }
 
-/// Is the row learned, not only predicted? Then it has a target (but for novelty) and a weight.
+/// Whether the row is learned and not only predicted: it has a target (except for novelty) and a weight above 0.
 fn is_example(chunk: &Chunk, row: usize, task: Task) -> bool {
     let known = task == Task::Novelty || chunk.known[row];
     known && chunk.weights.as_ref().is_none_or(|weights| weights[row] > 0.0)

@@ -15,7 +15,7 @@ static RECEIVED: AtomicU8 = AtomicU8::new(0);
 #[cfg(unix)]
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Has a signal asked the process to end?
+/// Whether a signal has asked the process to end.
 pub fn received() -> bool {
     exit_code() != 0
 }
@@ -57,7 +57,7 @@ pub fn listen() {
     });
 }
 
-/// Was the process started with this signal ignored? Known on Linux only.
+/// Whether the process was started with this signal ignored. Known only on Linux.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

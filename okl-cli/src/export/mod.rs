@@ -140,7 +140,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Is there anything to do before the kernels see a row?
+    /// Whether rows are shifted or scaled before the kernel.
     fn framed(&self) -> bool {
         !self.shift.is_empty()
     }

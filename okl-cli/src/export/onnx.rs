@@ -5,7 +5,7 @@
 //! | `x` | double (rows, features) | input, in the units of the data |
 //! | `scores` | double (rows, outputs) | what `okl predict` returns |
 //! | `label` | int64 or string (rows) | the label of the largest score, the earlier one of equals; for a sign, the label of positive scores where the score is above 0, else the other one. int64 if all labels are whole numbers; -1 and 1 if there are no labels |
-//! | `novel` | bool (rows) | with a threshold: is the score below it? |
+//! | `novel` | bool (rows) | with a threshold: whether the score is below it |
 //!
 //! With U the rows in their frame, C the centres, W_m = A J_m the coefficients behind the operator,
 //!

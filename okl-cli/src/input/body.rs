@@ -163,7 +163,7 @@ impl Text {
         }
     }
 
-    /// Has every target that is needed been named by some row?
+    /// Whether every target that is needed has been named by some row.
     pub fn saw_targets(&self, columns: &Columns) -> bool {
         match &self.parser {
             Parser::Jsonl(jsonl, true) => jsonl.saw_targets(columns),

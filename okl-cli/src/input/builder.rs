@@ -14,7 +14,7 @@ const MOST_CELLS: usize = 2 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Builder {
     chunk: Chunk,
-    /// May the number of features grow? Then cells are kept as entries until the chunk is done.
+    /// Whether the number of features may grow. Then cells are kept as entries until the chunk is done.
     growing: bool,
     entries: Vec<(u32, f64)>,
     /// Where each row's entries end.
@@ -190,7 +190,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Would one more row of so many features be too much?
+    /// Whether one more row of this many features would exceed the size of a chunk.
     pub fn is_full(&self, features: usize) -> bool {
         let cells = (self.chunk.rows + 1).saturating_mul(features);
         self.chunk.rows > 0 && (cells > MOST_CELLS || self.entries.len() > MOST_CELLS || self.word_bytes > 8 * MOST_CELLS)

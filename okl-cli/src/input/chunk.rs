@@ -18,7 +18,7 @@ pub struct Chunk {
     pub x: Vec<f64>,
     /// The targets; of width 0 if there are none.
     pub targets: Targets,
-    /// Has the row all its targets? Otherwise it is only predicted.
+    /// Whether the row has all its targets; otherwise it is only predicted.
     pub known: Vec<bool>,
     /// A weight per row, if the input has weights.
     pub weights: Option<Vec<f64>>,
@@ -100,12 +100,12 @@ impl Targets {
         Some((at / self.width, at % self.width, self.text(at)?))
     }
 
-    /// Is the first target of a row text?
+    /// Whether the first target of a row is text.
     pub fn is_text(&self, row: usize) -> bool {
         self.text(row * self.width).is_some()
     }
 
-    /// Is the first target of a row a number with a decimal point?
+    /// Whether the first target of a row is a number with a decimal point.
     pub fn has_point(&self, row: usize) -> bool {
         self.points.get(row * self.width).is_some_and(|point| *point)
     }

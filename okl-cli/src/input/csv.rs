@@ -143,7 +143,7 @@ impl Csv {
     }
 }
 
-/// Would the column be a feature that nobody has named?
+/// Whether the column would be a feature that no flag has named.
 fn is_new(column: &str, options: &Options, columns: &Columns) -> bool {
     let asked = if options.features.is_empty() { columns.at(column).is_some() } else { true };
     options.schema.is_none() && !asked
@@ -189,7 +189,7 @@ fn by_position(names: Vec<String>, options: &Options) -> Vec<String> {
     if columns.len() == names.len() { columns } else { names }
 }
 
-/// Is a quoted field still open at the end of this line? `inside`: it was at its beginning.
+/// Whether a quoted field is still open at the end of this line. `inside`: it was open at its beginning.
 pub(super) fn open_quote(line: &[u8], delimiter: u8, inside: bool) -> bool {
     if !line.contains(&b'"') {
         return inside;

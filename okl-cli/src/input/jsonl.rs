@@ -52,7 +52,7 @@ impl Jsonl {
         }
     }
 
-    /// Has a row had a target's key, be it empty?
+    /// Whether a row has had the key of a target, even with an empty value.
     pub fn saw_targets(&self, columns: &Columns) -> bool {
         let seen = |i: usize| self.seen.get(i).is_some_and(|row| *row > 0);
         columns.list.iter().enumerate().all(|(i, c)| !matches!(c.role, Role::Target(_)) || seen(i))
@@ -97,7 +97,7 @@ impl Cell<'_> {
         })
     }
 
-    /// Is the array or object at the current path left out as a whole? One value is needed where one was asked for.
+    /// Whether the array or object at the current path is ignored as a whole. A column that was named needs one value.
     fn is_ignored<E: de::Error>(&mut self, what: &str, part: &str) -> Result<bool, E> {
         let path = self.state.path.as_str();
         match self.columns.at(path).map(|column| self.columns.list[column as usize].role) {

@@ -12,7 +12,7 @@ pub(super) const SHAPE: Shape = Shape { sparse: true, open: true, indexed: true 
 pub(super) struct Libsvm {
     /// Targets per row; 0: labels are not read.
     width: usize,
-    /// Is index i + 1 kept? Beyond its end: `rest`.
+    /// Whether index i + 1 is kept; beyond the end: `rest`.
     keep: Vec<bool>,
     rest: bool,
 }

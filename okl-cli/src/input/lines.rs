@@ -37,7 +37,7 @@ impl Lines {
         Lines { source, buffer: vec![0; FIRST], start: 0, end: 0, done: false, peeked: false, number: 0, taken: 0, first: 1 }
     }
 
-    /// Would the next line have to wait for whoever writes the stream?
+    /// Whether the next line is not there yet, so that reading it would wait for more input.
     pub fn would_wait(&self) -> bool {
         !self.done && self.source.would_wait() && !self.buffer[self.start..self.end].contains(&b'\n')
     }

@@ -316,7 +316,7 @@ impl Reader {
         if there { self.builder.commit(line, self.print).map(|()| true) } else { Ok(false) }
     }
 
-    /// Are the rows that were passed over the ones that were consumed?
+    /// Checks that the rows that were skipped are those that the model has learned.
     fn check_consumed(&mut self) -> Result<(), InputError> {
         match self.unchecked.take() {
             Some(consumed) if consumed != self.print => {
@@ -328,7 +328,7 @@ impl Reader {
         }
     }
 
-    /// At the end of the data, all of which may have been consumed: are they as long as they were, and the same?
+    /// At the end of the data: checks that the data are at least as long as before, and that the learned rows are the same.
     fn check_all_consumed(&mut self, before: u64) -> Result<(), InputError> {
         if self.unchecked.is_some() && self.last < self.after_line {
             let text = format!(

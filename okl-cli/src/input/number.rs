@@ -147,7 +147,7 @@ pub(super) fn classify(field: &[u8]) -> Value<'_> {
     }
 }
 
-/// Does a number give back its text? So do at most 15 digits without an exponent, a zero in front or a zero behind a fraction.
+/// Whether a number, written again, gives the same text. This holds for at most 15 digits without an exponent, a zero in front or a zero behind a fraction.
 /// Whole numbers may have a plus sign, or a fraction of zeros.
 pub(super) fn is_plain(text: &[u8]) -> bool {
     let text = text.trim_ascii();
@@ -170,7 +170,7 @@ pub(super) fn is_plain(text: &[u8]) -> bool {
 /// What to say of a number with a decimal comma.
 pub const DECIMAL_COMMA: &str = "a number with a decimal comma: write decimal points";
 
-/// Is it a number with a decimal comma, as in 3,14 or 1.234,5?
+/// Whether the text is a number with a decimal comma, as in 3,14 or 1.234,5.
 pub fn has_decimal_comma(text: &[u8]) -> bool {
     let size = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
     let mut parts = size.split(|b| *b == b',');
@@ -179,7 +179,7 @@ pub fn has_decimal_comma(text: &[u8]) -> bool {
     parts.next().is_none() && whole.split(|b| *b == b'.').all(digits) && digits(fraction)
 }
 
-/// Does it begin like a date (2024-01-31, 31.1.2024, 1/31/24) or a time (23:59)?
+/// Whether the text begins like a date (2024-01-31, 31.1.2024, 1/31/24) or a time (23:59).
 pub(super) fn is_date(text: &[u8]) -> bool {
     let run = |from: usize| text[from.min(text.len())..].iter().take_while(|b| b.is_ascii_digit()).count();
     let first = run(0);

@@ -43,9 +43,9 @@ pub struct Schema {
     pub chosen: Vec<String>,
     /// What is absent from a row is 0: such data are scaled, not centred.
     pub sparse: bool,
-    /// May features be added when names appear that are not known yet?
+    /// Whether features are added when new names appear.
     pub open: bool,
-    /// May text columns be one-hot encoded, and levels be added?
+    /// Whether text columns are one-hot encoded and new values are added.
     pub one_hot: bool,
 }
 
@@ -58,7 +58,7 @@ impl Schema {
         }
     }
 
-    /// Is there no feature yet?
+    /// Whether there is no feature yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

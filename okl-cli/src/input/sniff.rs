@@ -55,7 +55,7 @@ fn is_libsvm(line: &[u8]) -> bool {
     line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).take(2).any(pair)
 }
 
-/// Is this not text at all? Then says what it looks like.
+/// If the bytes are not text: what kind of file they look like.
 pub(super) fn not_text(head: &[u8]) -> Option<&'static str> {
     let odd = |b: &u8| *b < 0x20 && !b"\t\n\r\x0c".contains(b);
     head[..head.len().min(4096)]
@@ -121,7 +121,7 @@ fn fields(record: &[u8], delimiter: u8) -> Vec<String> {
     fields
 }
 
-/// Is the first record a header? Yes if it has a name that was asked for, or text above a number, or nothing but text.
+/// Whether the first record is a header: it has a name that a flag names, or text above a number, or only text.
 pub(super) fn has_header(records: &[Vec<String>], asked: &[String]) -> bool {
     let [first, rest @ ..] = records else { return false };
     if first.iter().any(|name| asked.contains(name) && is_text(name)) {

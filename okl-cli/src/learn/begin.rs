@@ -24,7 +24,7 @@ const LOOK: usize = 1024;
 /// Up to so many whole numbers look like classes.
 const FEW: usize = 100;
 
-/// What a configured loss is for.
+/// The task of a configured loss.
 pub fn task_of(config: &Config) -> Task {
     match config.loss.reads() {
         Reads::Sign | Reads::Class => Task::Classes,
@@ -33,8 +33,8 @@ pub fn task_of(config: &Config) -> Task {
     }
 }
 
-/// Opens the data, and loads the model to go on with or builds a learner: what was not given is chosen by the first rows and
-/// said. Nothing if Ctrl-C came before them.
+/// Opens the data, and loads the model of --resume or builds a learner. Settings that are not given are chosen from the first
+/// rows and reported. None if Ctrl-C came before the first row.
 ///
 /// # Errors
 /// If data or model cannot be read, or the command contradicts itself or them.
@@ -63,7 +63,7 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Passes)>> {
     Ok(build(args, table, known, &mut passes)?.map(|learner| (learner, passes)))
 }
 
-/// Goes on with a model: over the same data where it stopped, or over new ones.
+/// Continues with a model: on the same data where it stopped, or on new data.
 fn resume(
     args: &Learn,
     columns: &Columns,
@@ -100,7 +100,7 @@ fn check_flags(args: &Learn) -> anyhow::Result<()> {
     args.output.iter().chain(&args.show.report).try_for_each(|path| store::check_writable(path))
 }
 
-/// Files that a command names twice, or that are not there: better known before hours of learning than after.
+/// Checks the files of the command before hours of learning: no output may overwrite an input.
 fn check_files(args: &Learn) -> anyhow::Result<()> {
     let (stream, show) = (&args.stream, &args.show);
     let mut inputs: Vec<Named<'_>> = args.data.iter().map(|path| Named::new("the data", path)).collect();
@@ -113,16 +113,16 @@ fn check_files(args: &Learn) -> anyhow::Result<()> {
     };
     let output = args.output.iter().map(|path| Named::new("--output", path));
     clash::refuse(&inputs, &output.chain(shown()).collect::<Vec<_>>())?;
-    // A resumed model may be replaced by what it becomes, and by nothing else.
+    // --output may replace the model of --resume; other outputs may not.
     clash::refuse(&model.collect::<Vec<_>>(), &shown().collect::<Vec<_>>())
 }
 
-/// What the targets of the first rows are like.
+/// Properties of the targets of the first rows.
 #[derive(Default)]
 struct Targets {
     values: HashSet<Label>,
     text: bool,
-    /// Is a number written with a decimal point?
+    /// Whether a number is written with a decimal point.
     point: bool,
     several: bool,
     rows: usize,
@@ -149,14 +149,14 @@ impl Targets {
         seen
     }
 
-    /// Would more rows change nothing? Several targets are numbers; text of more than two values is a class; and so are fractions
-    /// of more than two values a number.
+    /// Whether more rows would not change the result. Several targets are numbers; text of more than two values is a class; fractions
+    /// of more than two values are numbers.
     fn is_enough(&self) -> bool {
         let fraction = || self.values.iter().any(|value| !matches!(value, Label::Int(_)));
         self.rows >= LOOK || self.several || (self.values.len() > 2 && fraction())
     }
 
-    /// Is one of the targets a number that is not whole?
+    /// Whether one of the targets is a number that is not whole.
     fn has_fraction(&self) -> bool {
         let fraction = |label: &Label| matches!(label, Label::Text(t) if t.parse::<f64>().is_ok_and(|v| v.fract() != 0.0));
         !self.text && self.values.iter().any(fraction)
@@ -169,7 +169,7 @@ impl Targets {
         self.values.iter().find(|label| comma(label)).filter(|_| self.text && self.values.iter().all(numbers))
     }
 
-    /// What the targets are taken for, and why. Text and two whole numbers are classes, other targets are numbers, and so is one
+    /// The task that the targets suggest, and the reason. Text and two whole numbers are classes, other targets are numbers, and so is one
     /// number that is written with a decimal point. LIBSVM writes classes as whole numbers; in VW a label is a number, unless
     /// all are 1 or -1.
     fn guess(&self, format: Format) -> (TaskName, String) {
@@ -200,7 +200,7 @@ impl Targets {
     }
 }
 
-/// What to type after a third class came to a loss for two.
+/// The advice after a third class under a loss for two classes.
 pub fn more_classes(args: &Learn) -> &'static str {
     if args.stream.resume.is_some() {
         "this model separates two classes; for more, learn a new model with --task classes"
@@ -211,7 +211,7 @@ pub fn more_classes(args: &Learn) -> &'static str {
     }
 }
 
-/// Looks at the first rows, chooses what was not given, says so, and builds the learner.
+/// Reads the first rows, chooses the settings that were not given, reports them, and builds the learner.
 fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, passes: &mut Passes) -> anyhow::Result<Option<Learner>> {
     let format = passes.format();
     let enough = |first: &VecDeque<Chunk>| match known {

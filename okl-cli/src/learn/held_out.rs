@@ -42,7 +42,7 @@ fn options(task: Task, schema: &Schema, way: &Way) -> Options {
     }
 }
 
-/// Is the file there? Asked before anything is learned.
+/// Checks that the file exists, before any row is learned.
 ///
 /// # Errors
 /// If it cannot be opened, or is standard input, which the data take already.
@@ -58,7 +58,7 @@ pub fn check(path: Option<&str>, data: &[String]) -> anyhow::Result<()> {
     }
 }
 
-/// Does the file have the columns that will be learned? Asked before anything is learned. What can be read only once is not
+/// Checks that the file has the columns that will be learned, before any row is learned. What can be read only once is not
 /// opened for this.
 ///
 /// # Errors

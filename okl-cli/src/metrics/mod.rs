@@ -32,7 +32,7 @@ pub enum Task {
     Classes,
     /// One or more numbers per row.
     Numbers,
-    /// No target: what is unlike the rest?
+    /// No target: finds rows that are unlike the others.
     Novelty,
 }
 
@@ -58,7 +58,7 @@ pub struct Observed<'a> {
     pub loss: Option<f64>,
     /// How much the row counts; 1 as a rule.
     pub weight: f64,
-    /// Was it outside? None where nothing decides that (yet).
+    /// Whether the example was outside; None if there is no threshold (yet).
     pub alert: Option<bool>,
 }
 
@@ -154,7 +154,7 @@ impl Metrics {
         }
     }
 
-    /// Was it an example?
+    /// Adds a row to the metrics of its task; returns whether it can be measured: it has a target or, for novelty, a threshold.
     fn add_target(&mut self, row: &Observed<'_>) -> bool {
         let error = match (&mut self.detail, row.target) {
             (Detail::Classes(classes), Target::Class(class)) => Some(classes.add(row.scores, class, row.weight)),

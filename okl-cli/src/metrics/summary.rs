@@ -146,7 +146,7 @@ pub struct ClassSummary {
 }
 
 impl ClassSummary {
-    /// Do rows count by weights other than 1?
+    /// Whether rows have weights other than 1.
     pub fn is_weighted(&self) -> bool {
         self.per_class.iter().any(|class| class.weight != class.examples as f64)
     }

@@ -26,7 +26,7 @@ pub(super) struct Kept {
     pub bytes: u64,
     /// The columns of a table.
     pub header: Vec<String>,
-    /// For JSON lines: do rows name the positive class? None if no row that stays has a score.
+    /// For JSON lines: whether rows name the positive class. None if no row that stays has a score.
     pub positive: Option<bool>,
     /// Rows, and the line of the last one.
     rows: u64,

@@ -31,7 +31,7 @@ pub struct Axis {
     pub low: f64,
     /// Its end.
     pub high: f64,
-    /// Are equal ratios equally far apart?
+    /// Whether the axis is logarithmic.
     pub log: bool,
     /// What its values are.
     pub unit: Unit,

@@ -51,7 +51,7 @@ pub struct Chart {
     pub y: Axis,
     /// Below it: what one sees, in words. HTML.
     pub caption: String,
-    /// Over the whole width of the page?
+    /// Whether the chart has the whole width of the page.
     pub wide: bool,
 }
 

@@ -104,7 +104,7 @@ impl Default for History {
 }
 
 impl History {
-    /// Would a point at so many examples be kept? Saves making one that is not.
+    /// Whether a point after this many examples would be kept; avoids computing points that would not.
     pub fn due(&self, examples: u64) -> bool {
         self.points.last().is_none_or(|last| far_enough(last.examples, examples, self.stride))
     }
