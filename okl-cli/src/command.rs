@@ -51,7 +51,7 @@ pub fn supervise(program: &str, work: impl FnOnce() -> anyhow::Result<u8>) -> u8
     }
 }
 
-/// One line for whoever reads a log, broken between words for whoever reads a terminal.
+/// Writes an error: on one line for a log, broken between words on a terminal.
 fn complain(error: &str) {
     if io::stderr().is_terminal() { note(table::wrapped(error, "  ")) } else { note(error) }
 }

@@ -5,7 +5,7 @@ use crate::inspect;
 use crate::store;
 use crate::table::{note, wrapped};
 
-/// Writes the leading member of a bank as a model of its own, and says what its settings are.
+/// Writes the leading member of a bank as a plain model, and reports its settings.
 ///
 /// # Errors
 /// If the model cannot be read or has not settled yet, or the new one cannot be written.

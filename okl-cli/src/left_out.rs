@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use crate::input::{Chunk, Feature, InputError};
 use crate::metrics::count;
 
-/// Names that a sentence has room for.
+/// The largest number of names in a sentence.
 const SHOWN: usize = 5;
 
-/// Counts what is left out of the rows of a file.
+/// Counts the columns and values of a file that are ignored.
 #[derive(Debug, Default)]
 pub struct LeftOut {
     columns: Vec<String>,
@@ -23,7 +23,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// Counts the rows of a chunk for a model of so many features.
+    /// Counts the rows of a chunk for a model with this many features.
     pub fn count(&mut self, chunk: &Chunk, features: usize) {
         self.columns.extend(chunk.unknown.iter().filter(|name| !self.columns.contains(name)).cloned().collect::<Vec<_>>());
         self.features.extend_from_slice(&chunk.added);

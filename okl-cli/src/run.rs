@@ -1,4 +1,4 @@
-//! One run over a stream: the loop between reader, learner, metrics and whoever watches.
+//! One run over a stream: the loop that passes rows from the reader to learner, metrics and observer.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -118,7 +118,7 @@ impl Run {
         }
     }
 
-    /// The first rows, so many, are learned even after a signal: they were only looked at when it came.
+    /// Makes the run learn this many first rows even after a signal, because they have been read before it came.
     pub fn owe(&mut self, rows: u64) {
         self.owed = rows;
     }
@@ -165,7 +165,7 @@ impl Run {
         rows.filter(|row| is_example(chunk, *row, task)).for_each(|row| self.reservoir.offer(chunk, row));
     }
 
-    /// The model as it stands, on a sample of the rows it has learned; none before the first.
+    /// The current model on a sample of the rows that it has learned; none before the first row.
     ///
     /// # Errors
     /// Those of the learner.
@@ -273,7 +273,7 @@ impl Run {
         Ok(())
     }
 
-    /// Counts what a block left behind and shows it to whoever watches.
+    /// Adds the results of a block to the metrics and passes them to the observer.
     fn observe(&mut self, chunk: &Chunk, labels: &[Label], rows: Range<usize>, watch: &mut impl Watch) -> anyhow::Result<()> {
         let (d, task) = (chunk.features, self.metrics.task());
         let Run { metrics, training, reservoir, visited, alerts, samples, classes, index, left, .. } = self;

@@ -75,7 +75,7 @@ impl Table {
         Table { quiet, training: None, at: 0 }
     }
 
-    /// One line, unless there has been one for this row; "since last" begins anew.
+    /// Writes one line, unless there has been one for this row; "since last" starts again.
     pub fn line(&mut self, run: &mut Run) {
         if std::mem::replace(&mut self.at, run.rows()) == run.rows() {
             return;

@@ -3,7 +3,7 @@
 //! | key | what |
 //! |---|---|
 //! | `format`, `version` | `"okl model"`, 3 |
-//! | `about` | the formula and what the scores decide, in words |
+//! | `about` | the formula and the meaning of the scores, as a sentence |
 //! | `config` | the configuration |
 //! | `classes` | in the order of the outputs, or of appearance for a loss that reads a sign |
 //! | `positive` | for a loss that reads a sign: the class of positive scores; null without classes and for other losses |

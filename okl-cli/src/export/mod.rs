@@ -35,7 +35,7 @@ pub enum To {
     Libsvm,
     /// An ONNX graph of plain operators in double precision: every model.
     Onnx,
-    /// JSON that says what it means: every model.
+    /// JSON that describes itself; possible for every model.
     Json,
 }
 
@@ -55,7 +55,7 @@ impl FromStr for To {
 /// The bytes of a file that holds the model.
 ///
 /// # Errors
-/// If the format cannot express the model; the message says what can.
+/// If the format cannot express the model; the message names a format that can.
 pub fn export(learner: &Learner, to: To) -> Result<Vec<u8>> {
     export_with(learner, to, learner.threshold())
 }

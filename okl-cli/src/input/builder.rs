@@ -44,7 +44,7 @@ impl Builder {
         self.chunk.rows + self.chunk.bad.len()
     }
 
-    /// Makes room for a row of so many features.
+    /// Reserves space for a row of this many features.
     pub fn begin(&mut self, features: usize) {
         self.chunk.targets.values.resize((self.chunk.rows + 1) * self.chunk.targets.width, 0.0);
         if !self.growing {
@@ -196,7 +196,7 @@ impl Builder {
         self.chunk.rows > 0 && (cells > MOST_CELLS || self.entries.len() > MOST_CELLS || self.word_bytes > 8 * MOST_CELLS)
     }
 
-    /// The chunk, with so many features; the builder starts again.
+    /// Returns the chunk, with this many features, and starts an empty one.
     pub fn finish(&mut self, features: usize, added: Vec<Feature>) -> Chunk {
         let fresh = Builder::new(self.chunk.targets.width, self.growing, self.wants_id);
         let mut done = std::mem::replace(self, fresh);

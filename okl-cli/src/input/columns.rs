@@ -208,7 +208,7 @@ impl Columns {
         std::mem::take(&mut self.unknown[1])
     }
 
-    /// There are at least so many numbered features.
+    /// Makes the number of numbered features at least this large.
     pub fn reach(&mut self, features: usize) -> Parsed {
         match &mut self.schema.features {
             Features::Indexed(_) if features > MOST_FEATURES => Err(error::cell(

@@ -59,7 +59,7 @@ impl InputError {
         Self::at(file, line, Fault { column: column.map(str::to_owned), text, fatal: false })
     }
 
-    /// Says how to go on without the row, where that would help.
+    /// Adds the advice how to skip the row, if that would help.
     pub(super) fn of_skippable(mut self) -> Self {
         if self.0.trouble == Trouble::Data {
             self.0.text += "; --on-bad-row skip leaves such rows out";

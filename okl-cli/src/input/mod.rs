@@ -103,7 +103,7 @@ pub struct Options {
     pub print: u64,
     /// How text is written; UTF-8, or UTF-16 with a byte order mark, if not given.
     pub encoding: Option<Encoding>,
-    /// At most so many rows per chunk.
+    /// The largest number of rows per chunk.
     pub chunk_rows: usize,
 }
 

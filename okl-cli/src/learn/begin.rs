@@ -21,7 +21,7 @@ use crate::usage::usage;
 
 /// Rows that are looked at before a loss is chosen.
 const LOOK: usize = 1024;
-/// Up to so many whole numbers look like classes.
+/// Up to this many different integers may be classes.
 const FEW: usize = 100;
 
 /// The task of a configured loss.

@@ -1,4 +1,4 @@
-//! A held-out file, scored with the model as it stands.
+//! Scores a held-out file with the current model.
 
 use anyhow::Context;
 use okl::Learner;
@@ -11,7 +11,7 @@ use crate::store::Way;
 use crate::usage::usage;
 use crate::watch::numbers_only;
 
-/// Scores every row of the file, which is written and read as the one that was learned; and says what was left out of its rows.
+/// Scores every row of the file, which has the format of the learned data, and reports the columns and values that were ignored.
 ///
 /// # Errors
 /// Those of the file.

@@ -93,7 +93,7 @@ fn recall(args: &Learn, run: &mut Run, passes: &Passes) -> anyhow::Result<bool> 
     }
 }
 
-/// A third class that came to a loss for two: says what to type.
+/// Adds advice to the error of a third class under a loss for two classes.
 fn with_advice(refused: Refused, learner: &Learner, args: &Learn) -> Refused {
     let two = learner.config().loss.reads() == Reads::Sign && learner.config().classes.is_none();
     match (refused.kind, learner.classes()) {

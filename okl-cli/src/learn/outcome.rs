@@ -15,13 +15,13 @@ use crate::run::{Run, interrupted};
 use crate::store;
 use crate::table::{note, say, wrapped};
 
-/// What is left of a run in figures and words.
+/// The results of a run: figures and sentences.
 struct Outcome {
     /// Every row the first time it was seen, before it was learned.
     summary: Summary,
     /// The last pass and its figures, over rows that had been learned before.
     training: Option<(u64, Summary)>,
-    /// The model as it stands, on a sample of the rows it has learned.
+    /// The current model on a sample of the rows that it has learned.
     past: Option<Past>,
     held_out: Option<Summary>,
     certificates: Vec<String>,
@@ -32,7 +32,7 @@ struct Outcome {
 }
 
 impl Session<'_> {
-    /// Writes and says what is left.
+    /// Writes model, report and summary.
     pub(super) fn finish(&mut self, run: &mut Run) -> anyhow::Result<()> {
         run.record();
         if run.rows() > 0 && !run.rows().is_power_of_two() {

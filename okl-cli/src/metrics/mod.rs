@@ -94,7 +94,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// For a task with so many outputs, or classes known in advance; 0 where the stream is to tell.
+    /// Metrics of a task with this many outputs or classes; 0 if the number is not known in advance.
     pub fn new(task: Task, outputs: usize) -> Self {
         let detail = match task {
             Task::Classes => Detail::Classes(Box::new(ClassCounts::new(outputs))),
@@ -154,7 +154,7 @@ impl Metrics {
         }
     }
 
-    /// Adds a row to the metrics of its task; returns whether it can be measured: it has a target or, for novelty, a threshold.
+    /// Adds a row to the metrics of its task; returns whether the row counts as an example.
     fn add_target(&mut self, row: &Observed<'_>) -> bool {
         let error = match (&mut self.detail, row.target) {
             (Detail::Classes(classes), Target::Class(class)) => Some(classes.add(row.scores, class, row.weight)),
@@ -218,7 +218,7 @@ impl Metrics {
     pub fn standard_error(&self) -> Option<f64> {
         self.window.standard_error()
     }
-    /// The error of whoever repeats the last target; none for novelty.
+    /// The error of predicting the last target again; none for novelty.
     pub fn no_change_error(&self) -> Option<f64> {
         match &self.detail {
             Detail::Classes(classes) => classes.no_change(),

@@ -36,7 +36,7 @@ pub struct Summary {
     pub windowed_error: Option<f64>,
     /// The number of rows in `windowed_error`; for novelty those for which an alert was decided.
     pub windowed_rows: u64,
-    /// The error of whoever repeats the last target.
+    /// The error of predicting the last target again.
     pub no_change_error: Option<f64>,
     /// The share of rows outside.
     pub alert_rate: Option<f64>,
@@ -135,7 +135,7 @@ pub struct ClassSummary {
     pub macro_classes: usize,
     /// With two classes.
     pub auc: Option<Auc>,
-    /// The error of whoever knew the most frequent class in advance and always said it.
+    /// The error of always predicting the most frequent class, known in advance.
     pub majority_error: Option<f64>,
     /// Classes that exist.
     pub known: usize,
@@ -276,7 +276,7 @@ fn grouped(text: &str) -> String {
     out + &text[whole..]
 }
 
-/// At most so many columns, and nothing that a terminal would obey.
+/// Cuts a text to this many columns and replaces control characters.
 fn cut(name: &str, columns: usize) -> String {
     let clean = |c: char| if c.is_control() { '?' } else { c };
     let long = name.chars().count() > columns;

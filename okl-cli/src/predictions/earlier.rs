@@ -1,4 +1,4 @@
-//! A file of predictions that an earlier run began: which of its rows stay when `--continue` goes on with it.
+//! The file of predictions of an earlier run: which of its rows stay when `--continue` extends it.
 //!
 //! A run that was killed has written rows that the saved model has not learned: they come again, so they are cut off. Rows
 //! that the saved model has learned were written before it was saved and stay.

@@ -37,7 +37,7 @@ impl Line {
 pub struct Chart {
     /// Above it.
     pub title: Cow<'static, str>,
-    /// What the vertical axis measures, in words.
+    /// The name of the vertical axis.
     pub measures: Cow<'static, str>,
     /// What the horizontal axis measures.
     pub over: &'static str,
@@ -49,7 +49,7 @@ pub struct Chart {
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// Below it: what one sees, in words. HTML.
+    /// The caption: a description of the chart, in HTML.
     pub caption: String,
     /// Whether the chart has the whole width of the page.
     pub wide: bool,

@@ -1,4 +1,4 @@
-//! The charts of error and model over time, and what one sees in them, in words.
+//! The charts of error and model over time, with captions that describe them.
 
 use super::Report;
 use super::axis::{Axis, Unit};

@@ -11,7 +11,7 @@ pub const MOST_POINTS: usize = 600;
 /// Early points are so much apart, as a share of the examples before them.
 const EARLY: u64 = 8;
 
-/// The state of a run after so many examples.
+/// The state of a run after a number of examples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Examples so far.

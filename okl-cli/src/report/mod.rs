@@ -47,7 +47,7 @@ pub struct Report<'a> {
     pub config_json: &'a str,
     /// What the reader should know about the figures, a sentence each.
     pub warnings: &'a [String],
-    /// The model as it stands, on a sample of the rows it has learned.
+    /// The current model on a sample of the rows that it has learned.
     pub past: Option<&'a Past>,
     /// The last of several passes and its figures, over rows that had been learned before.
     pub training: Option<(u64, &'a Summary)>,
@@ -55,7 +55,7 @@ pub struct Report<'a> {
     pub held_out: Option<(&'a str, &'a Summary)>,
     /// Settings that learn side by side; 1 if all are given.
     pub members: usize,
-    /// Certificates in words.
+    /// The certificates, as sentences.
     pub certificates: &'a [String],
     /// Other runs over the same stream, drawn beside this one's error; at most three.
     pub rivals: &'a [(String, &'a History)],

@@ -91,7 +91,7 @@ fn error_of(summary: &Summary) -> String {
     text::or_none(summary.error, if summary.task == Task::Numbers { text::figure } else { text::percent })
 }
 
-/// The model as it stands: on past rows, in the last pass, on the held-out file.
+/// The current model: on past rows, in the last pass, on the held-out file.
 fn model_tiles(report: &Report<'_>) -> Vec<String> {
     let name = |of: &str| match report.summary.task {
         Task::Classes => format!("error {of}"),
@@ -236,7 +236,7 @@ fn theta(report: &Report<'_>, missing: &mut Vec<&'static str>) -> String {
     section("theta", title, grid(charts.iter().map(super::chart::Chart::html)))
 }
 
-/// The certificates in words, beside a curve if the bound on what was dropped says anything.
+/// The certificates as sentences, beside a curve if the bound on dropped terms is useful.
 fn truncation(report: &Report<'_>) -> String {
     let words: String = report.certificates.iter().map(|c| format!("<li>{}</li>", escape(c))).collect();
     let list = if words.is_empty() { words } else { format!("<div class=\"beside\"><ul class=\"words\">{words}</ul></div>") };

@@ -22,7 +22,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// The same, cut to so many characters.
+/// The same, cut to this many characters.
 pub fn short(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return escape(text);
