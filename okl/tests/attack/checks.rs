@@ -277,7 +277,9 @@ fn at_a_point(run: &Run, x: &[f64], point: usize, t: usize) -> Result<(), Failur
         full.iter_mut().zip(&z).for_each(|(f, z)| *f += w * z);
         let at = run.points.reach(&shadow.shape, point);
         let carried = (CARRIED * U * shadow.history + 1e-18 * shadow.coefficients) * at;
-        rounding += w * (run.score_rounding(voice, point) + carried + 1e-12 * norm(&z));
+        // The offset of the score in full is the sum of its moves, which rounds otherwise than the offset that is kept.
+        let of_offset = if voice.mean { 0.0 } else { shadow.followed.1 };
+        rounding += w * (run.score_rounding(voice, point) + carried + of_offset + 1e-12 * norm(&z));
         reach = reach.max(at);
         own_claim += w * truncation(&learner.engine().heads()[voice.head], voice.mean) * at;
     }

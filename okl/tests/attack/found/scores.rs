@@ -189,4 +189,21 @@ pub(super) const LIST: &[Found] = &[
         y: &[0.2, 0.6, 1.0, 1.0, 0.5, 0.7, 1.0, 2.0, 0.7, 0.6, 0.9, 2.0],
         ..NONE
     },
+    Found {
+        name: "an offset whose moves cancel, where every kernel value is 0",
+        settings: &[
+            ("budget", "\"window:1\""),
+            ("implicit", "true"),
+            ("kernel", "{\"linear\": {}}"),
+            ("lambda", "0.009956004405391041"),
+            ("loss", "\"nu_hinge:0.5\""),
+            ("offset", "true"),
+            ("shrink", "\"on_update\""),
+            ("step", "\"linear:eta=0.03212498525573972,horizon=19\""),
+            ("warmup", "4"),
+        ],
+        x: &[0.7; 7],
+        labels: &[-2, 3, -2, -2, 3, -2, 3],
+        ..NONE
+    },
 ];
