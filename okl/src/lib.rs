@@ -85,7 +85,9 @@ pub mod rls;
 pub use config::{Config, Label};
 pub use engine::{Outcome, Workspace};
 pub use error::{Error, ErrorKind, Result};
-pub use learner::batch::{self, Batch, Target, Targets};
-pub use learner::health::{self, Health};
+pub use learner::batch::{Batch, RowSource, Target, Targets};
+pub use learner::health::{ClippedColumn, Health, RoundedColumn};
 pub use learner::{Checked, Learner, Scores, file, snapshot};
+#[doc(hidden)]
+pub use learner::{batch, health};
 pub use parts::{budget, kernel, loss, output, regulariser, step};

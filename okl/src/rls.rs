@@ -52,6 +52,7 @@ pub enum RlsError {
 
 /// The eigenvalues and eigenvectors of a symmetric matrix, largest value first.
 #[derive(Clone, Debug, PartialEq)]
+#[doc(hidden)]
 pub struct Eigen {
     /// The eigenvalues in descending order.
     pub values: Vec<f64>,
@@ -74,6 +75,7 @@ const SWEEPS: usize = 60;
 ///
 /// The only function used is the square root, so every machine gives the same bits. A diagonal matrix is returned exactly. If an
 /// entry is not finite (or missing), all eigenvalues are NaN.
+#[doc(hidden)]
 pub fn eigen_symmetric(j: &[f64], d: usize) -> Eigen {
     let at = |r: usize, c: usize| j.get(r * d + c).copied().unwrap_or(f64::NAN);
     let mut a: Vec<f64> = (0..d * d).map(|i| 0.5 * at(i / d, i % d) + 0.5 * at(i % d, i / d)).collect();

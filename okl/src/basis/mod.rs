@@ -22,6 +22,7 @@
 //! assert!(centres.centre(0).is_none());
 //! ```
 
+#[doc(hidden)]
 pub mod block;
 pub mod dense;
 pub mod items;

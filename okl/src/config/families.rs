@@ -69,8 +69,8 @@ impl Family {
     /// What the setting is, and a line for each name that has a short form.
     pub fn text(&self) -> String {
         let line = |variant: &Variant| match variant.parameters {
-            [] => format!("{}: {}", variant.name, variant.about),
-            parameters => format!("{}:{}: {}", variant.name, written(parameters), variant.about),
+            [] => format!("{} - {}", variant.name, variant.about),
+            parameters => format!("{}:{} - {}", variant.name, written(parameters), variant.about),
         };
         let lines: Vec<String> = self.short_forms().map(line).collect();
         format!("{}:\n{}", capital(self.about), lines.join("\n"))
@@ -129,7 +129,7 @@ impl Variant {
 pub const FAMILIES: [Family; 8] = [
     Family {
         key: "kernel",
-        about: "the kernel k(x, y); r is the distance of x and y",
+        about: "the kernel k(x, y), where r is the distance of x and y (default gaussian)",
         variants: &[
             name("linear", &[], "<x, y>"),
             name("polynomial", &["degree", "gamma", "coef0"], "(gamma <x, y> + coef0)^degree"),
@@ -178,7 +178,7 @@ pub const FAMILIES: [Family; 8] = [
     },
     Family {
         key: "step",
-        about: "the step size eta_t at example t",
+        about: "the step size eta_t at example t (default auto)",
         variants: &[
             name("auto", &[], "several step sizes learn side by side, and those with the least loss have the most weight").bare(),
             name("constant", &["eta"], "eta"),
@@ -209,7 +209,7 @@ pub const FAMILIES: [Family; 8] = [
     },
     Family {
         key: "average",
-        about: "the hypothesis that predicts",
+        about: "the hypothesis that predicts (default auto)",
         variants: &[
             name("auto", &[], "the last one, and averages beside it where the step is auto").bare(),
             name("none", &[], "the last one").bare(),
@@ -219,7 +219,7 @@ pub const FAMILIES: [Family; 8] = [
     },
     Family {
         key: "threshold",
-        about: "the threshold below which a novelty score is an alert",
+        about: "the threshold below which a novelty score is an alert (default norma)",
         variants: &[
             name("norma", &[], "theta of the loss").bare(),
             name("tracker", &["speed"], "a quantile of the averaged score, which holds the alert rate"),
@@ -227,7 +227,7 @@ pub const FAMILIES: [Family; 8] = [
     },
     Family {
         key: "scale",
-        about: "the units of the columns",
+        about: "the units of the columns (default auto)",
         variants: &[
             name("auto", &[], "none where gamma, step and lambda are given, else standard unless many columns share one range")
                 .bare(),
@@ -238,7 +238,7 @@ pub const FAMILIES: [Family; 8] = [
     },
     Family {
         key: "regulariser",
-        about: "what lambda multiplies",
+        about: "what lambda multiplies (default square)",
         variants: &[
             name("square", &[], "|f|²/2").bare(),
             name("norm", &[], "|f|").bare(),
@@ -261,7 +261,7 @@ impl Parameter {
 pub const PARAMETERS: [Parameter; 34] = [
     of(
         "gamma",
-        "width of the kernel, as its formula has it: a number, a list of numbers, median or auto (found from the first rows)",
+        "width of the kernel, as its formula has it: a number, median or auto (found from the first rows); in a file also a list of numbers",
     ),
     of("degree", "degree of the polynomial kernel"),
     of("coef0", "constant of the polynomial kernel (gamma <x, y> + coef0)^degree"),
@@ -349,7 +349,7 @@ mod tests {
     fn a_text_names_every_short_form() {
         let kernel = family("kernel").unwrap();
         assert!(kernel.line().ends_with("matern52 or rational_quadratic"), "{}", kernel.line());
-        assert!(kernel.text().contains("\ngaussian:GAMMA: exp(-gamma r²)\n") && !kernel.text().contains("scaled"));
-        assert!(family("step").unwrap().text().contains("decay:eta=ETA,tau=TAU: "));
+        assert!(kernel.text().contains("\ngaussian:GAMMA - exp(-gamma r²)\n") && !kernel.text().contains("scaled"));
+        assert!(family("step").unwrap().text().contains("decay:eta=ETA,tau=TAU - "));
     }
 }

@@ -141,6 +141,7 @@ fn not_finite(value: &toml::Value) -> Option<String> {
 ///
 /// # Errors
 /// If it is not TOML, or has a number that is not finite: JSON would drop it.
+#[doc(hidden)]
 pub fn toml_table(text: &str) -> Result<serde_json::Value> {
     let value: toml::Value = toml::from_str(text).map_err(|e| Error::config("configuration", e.message().to_string()))?;
     if let Some(key) = not_finite(&value) {

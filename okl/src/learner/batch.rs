@@ -17,7 +17,7 @@ pub(crate) const BLOCK: usize = 256;
 /// Rows that are read when their turn comes, a block at a time: of another type, or not one after the other in memory.
 ///
 /// ```
-/// use okl::{Batch, Config, Learner, batch::RowSource};
+/// use okl::{Batch, Config, Learner, RowSource};
 ///
 /// #[derive(Debug)]
 /// struct Bytes<'a>(&'a [u8]);                             // rows of two

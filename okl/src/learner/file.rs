@@ -54,6 +54,7 @@ impl Learner {
 ///
 /// # Errors
 /// Those of the system; then the old file is still there.
+#[doc(hidden)]
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_with(path, |file| file.write_all(bytes))
 }
@@ -62,6 +63,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of the system and of `content`; then the old file is still there.
+#[doc(hidden)]
 pub fn write_with(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let path = followed(path)?;
     match fs::metadata(&path) {
@@ -74,6 +76,7 @@ pub fn write_with(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()>
 ///
 /// # Errors
 /// Those of the system, if it cannot.
+#[doc(hidden)]
 pub fn check_writable(path: &Path) -> io::Result<()> {
     let path = followed(path)?;
     match fs::metadata(&path) {

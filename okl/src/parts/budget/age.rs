@@ -27,6 +27,7 @@ impl Age {
 
 /// OLOK's t_0: the least T such that for all t >= T: eta lambda < sqrt t, exp(-eta lambda t^e) <= eta lambda t^(-1/2),
 /// t^(1/2 + e) <= 0.75 t (E14: "for all", not the first t that satisfies them).
+#[doc(hidden)]
 pub fn olok_t0(eta_lambda: f64, exponent: f64) -> f64 {
     let by_step = libm::floor(eta_lambda * eta_lambda) + 1.0;
     let by_growth = libm::ceil(libm::pow(4.0 / 3.0, 1.0 / (0.5 - exponent)));
