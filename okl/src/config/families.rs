@@ -252,7 +252,7 @@ const fn of(name: &'static str, about: &'static str) -> Parameter {
 }
 
 impl Parameter {
-    const fn as_in(self, example: &'static str) -> Parameter {
+    const fn for_instance(self, example: &'static str) -> Parameter {
         Parameter { example, ..self }
     }
 }
@@ -286,9 +286,9 @@ pub const PARAMETERS: [Parameter; 34] = [
     of("cap", "largest step of smd"),
     of("preset", "published parameters of smd, in place of mu, decay, floor and cap: svmd2005"),
     of("terms", "number of terms of a window, transfer, merge or forgetron budget"),
-    of("steps", "number of examples that a term lives under an age budget").as_in("1000"),
-    of("exponent", "exponent of the olok budget, between 0 and 1/2").as_in("0.1"),
-    of("tolerance", "norm below which a weight budget drops a term").as_in("0.001"),
+    of("steps", "number of examples that a term lives under an age budget").for_instance("1000"),
+    of("exponent", "exponent of the olok budget, between 0 and 1/2").for_instance("0.1"),
+    of("tolerance", "norm below which a weight budget drops a term").for_instance("0.001"),
     of("error", "truncation error that a certified budget never exceeds"),
     of("rate", "rate at which an exponential average forgets, between 0 and 1"),
     of("speed", "speed at which the tracker of the threshold moves; found from the first scores when not given"),

@@ -118,7 +118,7 @@ impl Rounding {
         let whole = |v: f64, most: f64| v.fract() == 0.0 && (0.0..=most).contains(&v);
         let possible = |&[lossy, last, low, high, error]: &[f64; 5]| {
             let ordered = -LARGEST <= low && low <= high && high <= LARGEST;
-            whole(lossy, examples) && last >= 0.0 && error >= 0.0 && error <= LARGEST && ordered
+            whole(lossy, examples) && last >= 0.0 && (0.0..=LARGEST).contains(&error) && ordered
         };
         let restored = |&[lossy, last, low, high, error]: &[f64; 5]| Column { lossy: lossy as u64, last, low, high, error };
         (rest.is_empty() && columns.len() == features && whole(examples, MOST) && columns.iter().all(possible))
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_column_far_from_zero_loses_digits() {
         let step = |i: usize| (i * 7919 % 601) as f64;
-        let last_digit = |i: usize| if i % 16 == 0 { 0.1 } else { 0.1f64.next_up() };
+        let last_digit = |i: usize| if i.is_multiple_of(16) { 0.1 } else { 0.1f64.next_up() };
         let row = |i: usize| vec![1.7e9 + step(i), step(i), 1.7e9 + 1.0, 1.7e9 + 128.0 * step(i), last_digit(i)];
         let rounding = rounded(2500, row);
         let found: Vec<_> = rounding.columns(100).collect();

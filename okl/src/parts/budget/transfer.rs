@@ -14,13 +14,13 @@ impl Transfer {
         sight.norms2(norms2);
         let own = sight.own_value();
         let mut best = (f64::INFINITY, 0);
-        for slot in 0..norms2.len() {
+        for (slot, norm2) in norms2.iter().enumerate() {
             if sight.births()[slot] == 0 {
                 continue;
             }
             let (k, kk) = (f64::from(sight.row()[slot]), sight.self_value(slot));
             let shared = if kk * own > 0.0 { k * k / (kk * own) } else { 0.0 };
-            let residual = norms2[slot] * (1.0 - shared).max(0.0);
+            let residual = norm2 * (1.0 - shared).max(0.0);
             if residual < best.0 {
                 best = (residual, slot);
             }
