@@ -43,7 +43,7 @@ backends: ## the engine's tests once more on each slower instruction set of this
 	@cargo build -q --workspace --examples
 	@for backend in $$($(BUILT)/examples/backends | sed '$$d'); do \
 		echo "OKL_BACKEND=$$backend"; \
-		OKL_BACKEND=$$backend cargo test -q --workspace --test laws || exit 1; \
+		OKL_BACKEND=$$backend OKL_CASES=0.2 cargo test -q --workspace --test laws || exit 1; \
 	done
 
 BUILT = $(or $(CARGO_TARGET_DIR),target)/debug
@@ -80,13 +80,16 @@ speed: ## the table of ratios of benchmarks/speed.md, then the parts one by one
 endurance: ## ten million steps of small models; the record is benchmarks/endurance.md
 	OKL_ENDURANCE=10000000 cargo test --workspace --test endurance -- --nocapture
 
-soak: ## the attack on all certificates for TIME seconds in PROCESSES processes; appends to benchmarks/attack.md
+soak: ## the property tests with CASES times the usual cases, then the attack on all certificates for TIME seconds in PROCESSES processes; appends to benchmarks/cases.md, attack.md
+	@start=$$(date +%s); OKL_CASES=$(CASES) OKL_FUZZ_ROUNDS=$$((2000 * $(CASES))) cargo test -q --workspace --test laws --test files --test input && \
+		echo "| $$(date +%F) | $(CASES) | $$(($$(date +%s) - start)) | none |" >> benchmarks/cases.md
 	cargo test --workspace --test attack --no-run
 	@start=$$(date +%s); pids=; for i in $$(seq $(PROCESSES)); do \
 		OKL_ATTACK_DATE=$$(date +%F) OKL_ATTACK_SECONDS=$(TIME) OKL_ATTACK_SEED=$$((start * 10000000 + i * 1000000)) \
 		OKL_ATTACK_RECORD=$(CURDIR)/benchmarks/attack.md cargo test -q --workspace --test attack certificates -- --nocapture & pids="$$pids $$!"; \
 	done; for pid in $$pids; do wait $$pid || failed=1; done; test -z "$$failed"
 
+CASES = 20
 TIME = 3600
 PROCESSES = 2
 

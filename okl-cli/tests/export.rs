@@ -11,6 +11,7 @@ mod export;
 mod plain;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -557,6 +558,7 @@ fn run_python(python: &Path, folder: &Path) {
     let output = Command::new(python).arg(script).arg(folder).output().expect("OKL_PYTHON names a Python that runs");
     print!("{}", String::from_utf8_lossy(&output.stdout));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::io::stderr().write_all(&output.stderr).unwrap();
 }
 
 #[test]
@@ -568,6 +570,10 @@ fn onnxruntime_and_libsvm_compute_the_scores() {
     fs::write(folder.join("cases.json"), Value::from(list).to_string()).unwrap();
     match std::env::var_os("OKL_PYTHON") {
         Some(python) => run_python(Path::new(&python), &folder),
-        None => println!("skipped: OKL_PYTHON does not name a Python with onnxruntime, libsvm-official and numpy"),
+        // Straight to standard error: what a test prints is shown if it fails.
+        None => {
+            let why = "skipped: OKL_PYTHON does not name a Python with onnxruntime, libsvm-official and numpy";
+            writeln!(std::io::stderr(), "{why}").unwrap();
+        }
     }
 }

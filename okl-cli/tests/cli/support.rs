@@ -133,3 +133,8 @@ pub fn gzip(text: &str) -> Vec<u8> {
     out.write_all(text.as_bytes()).unwrap();
     out.finish().unwrap()
 }
+
+/// Says why a test is left out: straight to standard error, because what a test prints is shown only if it fails.
+pub fn skipped(why: &str) {
+    writeln!(std::io::stderr(), "skipped: {why}").unwrap();
+}

@@ -69,7 +69,7 @@ fn stopped(case: &Case, batch: &Batch<'_>, blocks: usize) -> (Vec<u8>, usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, max_shrink_iters: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases::count(50), failure_persistence: None, max_shrink_iters: 100, ..ProptestConfig::default() })]
     #[test]
     fn a_stopped_call_leaves_the_state_of_its_rows(case in cases::long()) {
         let rows = case.stream.rows();

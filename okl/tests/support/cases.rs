@@ -14,6 +14,12 @@ use okl::{Batch, Config, ErrorKind, Label, Targets};
 use proptest::prelude::*;
 use proptest::sample::select;
 
+/// The number of cases of a property test: `usual` times `OKL_CASES`, which is 1 when not set (`make soak` sets 20, `make backends` 0.2).
+pub fn count(usual: u32) -> u32 {
+    let times = std::env::var("OKL_CASES").map_or(1.0, |text| text.parse::<f64>().expect("OKL_CASES is a number"));
+    ((f64::from(usual) * times).round() as u32).max(1)
+}
+
 /// splitmix64.
 pub struct Random(pub u64);
 

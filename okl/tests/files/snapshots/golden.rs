@@ -145,7 +145,8 @@ fn numbers_have_names() {
 
 #[test]
 fn every_kind_of_learner_survives() {
-    for case in crate::support::cases::fixed_cases(400) {
+    use crate::support::cases::{count, fixed_cases};
+    for case in fixed_cases(count(150) as usize) {
         let mut learner = Learner::new(case.config.clone()).unwrap();
         learner.set_position(vec![0, 255, 7]);
         for part in [0..case.saved_at, case.saved_at..case.stream.rows()] {

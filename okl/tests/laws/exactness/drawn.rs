@@ -195,7 +195,7 @@ fn check(case: &Case) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases::count(1000), failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn the_cut_does_not_matter(case in cases::small()) {
         check(&case);
@@ -203,7 +203,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases::count(60), failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
     #[test]
     fn the_cut_does_not_matter_for_wide_rows(case in cases::wide()) {
         check(&case);
