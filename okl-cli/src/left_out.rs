@@ -81,7 +81,8 @@ fn of_rows(column: &str, levels: &[String], rows: u64) -> String {
     }
 }
 
-fn listed(names: &[String]) -> String {
+/// The first names, separated by commas.
+pub fn listed(names: &[String]) -> String {
     let more = if names.len() > SHOWN { ", ..." } else { "" };
     names[..names.len().min(SHOWN)].join(", ") + more
 }

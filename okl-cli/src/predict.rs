@@ -6,7 +6,7 @@ use okl::{Batch, Label, Learner, Outcome, Workspace};
 
 use crate::args::{BadRow, InputFormat, Predict, all_names};
 use crate::clash::{self, Named};
-use crate::input::{Chunk, Files, Format, Options, Schema, read_ahead};
+use crate::input::{Chunk, Files, Format, Options, Schema, is_stream, read_ahead};
 use crate::learn::task_of;
 use crate::left_out::LeftOut;
 use crate::metrics::Task;
@@ -65,14 +65,16 @@ fn said<'a>(learner: &'a Learner, scores: &[f64]) -> Option<(usize, &'a Label)> 
     Some((class, learner.classes().get(class)?))
 }
 
-/// Standard input can be named once.
+/// Standard input and a pipe can be named once.
 ///
 /// # Errors
-/// If it is named twice.
+/// If one is named twice.
 pub fn one_stream(data: &[String]) -> anyhow::Result<()> {
-    match data.iter().filter(|file| *file == "-").count() {
-        0 | 1 => Ok(()),
-        _ => Err(usage("standard input (-) can be given only once")),
+    let again = |at: usize, file: &String| is_stream(file) && data[..at].contains(file);
+    match data.iter().enumerate().find(|(at, file)| again(*at, file)) {
+        None => Ok(()),
+        Some((_, file)) if file == "-" => Err(usage("standard input (-) can be given only once")),
+        Some((_, file)) => Err(usage(format!("{file}: a pipe can be given only once; give it as a file"))),
     }
 }
 

@@ -4,7 +4,8 @@ use okl::loss::AnyLoss;
 use okl::{Batch, Config, Label, Learner, Workspace};
 
 use crate::input::Chunk;
-use crate::metrics::{Metrics, NotLearned, Observed, Summary, Target, Task};
+use crate::left_out::listed;
+use crate::metrics::{Metrics, NotLearned, Observed, Summary, Target, Task, count};
 use crate::predict::fitted;
 
 /// The quantile that a learner predicts; none for other losses.
@@ -22,6 +23,8 @@ pub struct Scoring<'a> {
     metrics: Metrics,
     workspace: Workspace,
     scores: Spread,
+    /// Rows of a class that the model does not know.
+    of_unknown: u64,
 }
 
 impl<'a> Scoring<'a> {
@@ -29,9 +32,9 @@ impl<'a> Scoring<'a> {
     pub fn new(learner: &'a Learner, task: Task) -> Self {
         let classes = learner.classes().to_vec();
         let known = if task == Task::Classes { classes.len() } else { 0 };
-        let mut metrics = Metrics::new(task, known).with_quantile(quantile(learner.config()));
+        let mut metrics = Metrics::new(task, known).with_quantile(quantile(learner.config())).predict_only();
         learner.positive().into_iter().for_each(|class| metrics.positive_is(class));
-        Scoring { learner, classes, metrics, workspace: Workspace::default(), scores: Spread::default() }
+        Scoring { learner, classes, metrics, workspace: Workspace::default(), scores: Spread::default(), of_unknown: 0 }
     }
 
     /// Scores the rows of a chunk. A class that the model has never seen counts as a mistake.
@@ -50,6 +53,8 @@ impl<'a> Scoring<'a> {
                 Task::Numbers if chunk.known[row] => chunk.targets.row(row).map_or(Target::None, Target::Numbers),
                 _ => Target::None,
             };
+            let unknown = matches!(target, Target::Class(class) if class >= self.learner.classes().len());
+            self.of_unknown += u64::from(unknown);
             let weight = chunk.weights.as_ref().map_or(1.0, |w| w[row]);
             let (scores, alert) = (scores.row(row), threshold.map(|threshold| scores.row(row)[0] < threshold));
             scores.iter().for_each(|score| self.scores.add(*score));
@@ -67,6 +72,18 @@ impl<'a> Scoring<'a> {
         let summary = self.metrics.summary(&names);
         // Nothing is learned here: that needs no word.
         Summary { not_learned: NotLearned { by_the_learner: 0, ..summary.not_learned }, ..summary }
+    }
+
+    /// One sentence, if rows have a class that the model does not know.
+    pub fn unknown_classes(&self) -> Option<String> {
+        let known = self.learner.classes().len();
+        let names: Vec<String> = self.classes.iter().skip(known).map(Label::to_string).collect();
+        let (rows, have) = match self.of_unknown {
+            1 => ("1 row".into(), "it counts as wrong"),
+            rows => (format!("{} rows", count(rows as f64)), "they count as wrong"),
+        };
+        let of = if names.len() == 1 { "of the class" } else { "of the classes" };
+        (!names.is_empty()).then(|| format!("{rows} {of} {}, which the model does not know: {have}", listed(&names)))
     }
 
     /// The running figures.

@@ -10,6 +10,8 @@ mod errors;
 mod flags;
 #[path = "cli/full_disk.rs"]
 mod full_disk;
+#[path = "cli/held_out.rs"]
+mod held_out;
 #[cfg(target_os = "linux")]
 #[path = "cli/memory.rs"]
 mod memory;
@@ -19,6 +21,9 @@ mod models;
 mod output;
 #[path = "cli/passes.rs"]
 mod passes;
+#[cfg(unix)]
+#[path = "cli/pipes.rs"]
+mod pipes;
 #[path = "cli/predictions.rs"]
 mod predictions;
 #[path = "cli/resume.rs"]

@@ -51,6 +51,7 @@ use body::Body;
 use builder::Builder;
 use columns::Columns;
 use source::Source;
+pub use source::is_stream;
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,7 +172,11 @@ impl Reader {
     /// If it cannot be read, is empty, or does not fit the options.
     pub fn open(path: &str, options: Options) -> Result<Reader, InputError> {
         let format = options.format.or_else(|| sniff::from_name(path));
-        if path != "-" && (format == Some(Format::Parquet) || body::is_parquet(path)) {
+        let once = is_stream(path);
+        if once && path != "-" && format == Some(Format::Parquet) {
+            return Err(InputError::new(Trouble::Usage, path, "a pipe cannot be read as Parquet; give it as a file"));
+        }
+        if !once && (format == Some(Format::Parquet) || body::is_parquet(path)) {
             if options.encoding.is_some_and(|encoding| encoding != Encoding::Utf8) {
                 return Err(InputError::new(Trouble::Usage, path, "--encoding: Parquet is not text; leave it out"));
             }

@@ -12,6 +12,11 @@ use super::encoding::{Encoding, decoded};
 const PIECE: usize = 64 << 10;
 const PIECES: usize = 16;
 
+/// Whether this can be read only once: standard input (`-`), a pipe (`<(command)`, mkfifo) or a device.
+pub fn is_stream(path: &str) -> bool {
+    path == "-" || std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
 /// A stream of plain bytes.
 pub(super) struct Source {
     plain: Box<dyn Read + Send>,
@@ -20,9 +25,13 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// A file, or standard input for `-`.
+    /// A file, a pipe, or standard input for `-`.
     pub fn open(path: &str, encoding: Option<Encoding>) -> io::Result<Source> {
-        if path == "-" { Source::live(io::stdin(), encoding) } else { Source::new(File::open(path)?, encoding) }
+        match path {
+            "-" => Source::live(io::stdin(), encoding),
+            path if is_stream(path) => Source::live(File::open(path)?, encoding),
+            path => Source::new(File::open(path)?, encoding),
+        }
     }
 
     /// Whatever can be read, decompressed and decoded.

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use okl::Learner;
 
-use crate::input::{InputError, Options, Reader, Schema, read_ahead};
+use crate::input::{InputError, Options, Reader, Schema, is_stream, read_ahead};
 use crate::left_out::LeftOut;
 use crate::metrics::{Summary, Task};
 use crate::scoring::Scoring;
@@ -26,7 +26,7 @@ pub fn score(learner: &Learner, task: Task, path: &str, schema: &Schema, way: &W
         left_out.count(&chunk, learner.features());
         scoring.add(&chunk)?;
     }
-    let said = left_out.sentences().into_iter().map(|line| format!("{path}: {line}")).collect();
+    let said = left_out.sentences().into_iter().chain(scoring.unknown_classes()).map(|line| format!("{path}: {line}")).collect();
     Ok((scoring.summary(&schema.targets), said))
 }
 
@@ -50,6 +50,9 @@ pub fn check(path: Option<&str>, data: &[String]) -> anyhow::Result<()> {
     match path {
         Some("-") if data.iter().any(|data| data == "-") => {
             Err(usage("--test -: the data are read from standard input already; give a file"))
+        }
+        Some(path) if is_stream(path) && data.iter().any(|data| data == path) => {
+            Err(usage(format!("--test {path}: the data are read from this pipe already; give a file")))
         }
         Some(path) if path != "-" => {
             Ok(std::fs::metadata(path).map(drop).map_err(|e| InputError::io(&format!("--test {path}"), &e))?)

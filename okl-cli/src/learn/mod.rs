@@ -16,7 +16,7 @@ pub use begin::{begin, task_of};
 pub use passes::Passes;
 
 use crate::args::Learn;
-use crate::input::{Chunk, InputError};
+use crate::input::{Chunk, InputError, is_stream};
 use crate::metrics::{Task, count};
 use crate::predictions::{Consumed, Layout, Predictions};
 use crate::run::{Run, interrupted};
@@ -144,7 +144,7 @@ impl Session<'_> {
             Err(other) => return other,
         };
         let rows = count(run.rows() as f64);
-        let stream = self.args.data.iter().any(|file| file == "-");
+        let stream = self.args.data.iter().any(|file| is_stream(file));
         let left = match (&self.args.output, self.saved) {
             (Some(path), _) if stream => match self.save(run) {
                 Ok(()) => format!("{} has the model of the {rows} rows before", path.display()),

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::first_rows::estimated;
 use super::{Session, held_out};
 use crate::command::arguments;
+use crate::input::is_stream;
 use crate::inspect;
 use crate::metrics::{OutputSummary, Summary, Task, count, figure, percent};
 use crate::past_rows::{Order, Past};
@@ -65,7 +66,7 @@ impl Session<'_> {
         };
         let order = match way.shuffle {
             Some(_) => Order::Shuffled,
-            None if self.args.data.iter().any(|file| file == "-") => Order::Stream,
+            None if self.args.data.iter().any(|file| is_stream(file)) => Order::Stream,
             None => Order::File,
         };
         let worse = past.as_ref().and_then(|past| past.warning(order));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 
 use crate::args::{BadRow, Columns, Stream, all_names};
-use crate::input::{Chunk, Files, Format, Options, Places, ReadAhead, Schema, Whole, read_ahead};
+use crate::input::{Chunk, Files, Format, Options, Places, ReadAhead, Schema, Whole, is_stream, read_ahead};
 use crate::predict::one_stream;
 use crate::predictions::Consumed;
 use crate::random;
@@ -62,9 +62,10 @@ impl Passes {
         let position = position(columns, stream, model)?;
         let (way, same) = (&position.way, stream.r#continue);
         one_stream(data)?;
-        if data.iter().any(|file| file == "-") && (way.passes > 1 || way.shuffle.is_some()) {
+        if let Some(stream) = data.iter().find(|file| is_stream(file)).filter(|_| way.passes > 1 || way.shuffle.is_some()) {
             let flag = if way.shuffle.is_some() { "--shuffle" } else { "--passes" };
-            return Err(usage(format!("{flag}: standard input can be read once and may never end; give a file")));
+            let what = if stream == "-" { "standard input".into() } else { format!("{stream} is a pipe: it") };
+            return Err(usage(format!("{flag}: {what} can be read once and may never end; give a file")));
         }
         let options = Options {
             format: way.format,

@@ -34,6 +34,8 @@ fn share(part: f64, of: f64) -> Option<f64> {
 pub(super) struct ClassCounts {
     /// Classes that exist: given in advance or seen.
     known: usize,
+    /// The classes of a model that learns nothing now: only these can be predicted. None while a new class becomes known.
+    of_model: Option<usize>,
     /// Of every class, without a limit.
     totals: Vec<Totals>,
     /// `counts[truth][said]`, by weight.
@@ -54,6 +56,7 @@ impl ClassCounts {
         let (right, no_change) = (Mean::default(), Mean::default());
         ClassCounts {
             known,
+            of_model: None,
             totals: Vec::new(),
             counts: vec![0.0; SIDE * SIDE],
             unsaid: 0.0,
@@ -70,12 +73,24 @@ impl ClassCounts {
         self.positive = class;
     }
 
-    /// What the scores say, among the classes that exist; ties go to the earlier class. One score is the positive class against the other.
+    /// From here on only the classes that exist now can be predicted: a class that appears later is always a mistake.
+    pub fn predict_only(&mut self) {
+        self.of_model = Some(self.known);
+    }
+
+    /// The number of classes that can be predicted.
+    fn predictable(&self) -> usize {
+        self.of_model.unwrap_or(self.known)
+    }
+
+    /// What the scores say, among the classes that can be predicted; ties go to the earlier class. One score is the positive class against
+    /// the other.
     pub fn said(&self, scores: &[f64]) -> Option<usize> {
+        let known = self.predictable();
         match scores {
-            _ if self.known == 0 => None,
-            [z] if self.known == 2 => Some(if *z > 0.0 { self.positive } else { 1 - self.positive }),
-            _ => Some((1..scores.len().min(self.known)).fold(0, |best, i| if scores[i] > scores[best] { i } else { best })),
+            _ if known == 0 => None,
+            [z] if known == 2 => Some(if *z > 0.0 { self.positive } else { 1 - self.positive }),
+            _ => Some((1..scores.len().min(known)).fold(0, |best, i| if scores[i] > scores[best] { i } else { best })),
         }
     }
 
@@ -115,7 +130,7 @@ impl ClassCounts {
 
     fn auc(&self) -> Option<Auc> {
         let [first, second] = &self.scores;
-        auc(first, second).filter(|_| self.known == 2).map(|(value, error)| Auc { value, error })
+        auc(first, second).filter(|_| self.predictable() == 2).map(|(value, error)| Auc { value, error })
     }
 
     pub fn summary(&self, names: &[String]) -> ClassSummary {

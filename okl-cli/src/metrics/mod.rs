@@ -178,6 +178,14 @@ impl Metrics {
         }
     }
 
+    /// For a model that learns nothing now: only the classes that exist now can be predicted.
+    pub fn predict_only(mut self) -> Self {
+        if let Detail::Classes(classes) = &mut self.detail {
+            classes.predict_only();
+        }
+        self
+    }
+
     /// What it is about.
     pub fn task(&self) -> Task {
         match self.detail {
