@@ -5,8 +5,10 @@ from __future__ import annotations
 import doctest
 import inspect
 import os
+import re
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import numpy
@@ -181,3 +183,23 @@ def test_the_typed_settings_are_the_learners() -> None:
     assert len(listed) > 15
     assert {"lam" if name == "lambda" else name for name in listed} <= typed
     assert not [name for name in typed if "no such setting" in refusal(**{name: "?"})]
+
+
+NAMED = ("kernel", "loss", "step", "budget", "average", "threshold", "scale", "regulariser")
+
+
+@pytest.mark.parametrize("setting", NAMED)
+def test_the_typed_and_documented_names_are_the_learners(setting: str) -> None:
+    """A name of the engine has its place in the types, unless it needs a table, and in the documentation."""
+    from okl._settings import Settings
+
+    names = set(refusal(**{setting: "?"}).partition("choose one of ")[2].split(", "))
+    kinds = typing.get_args(typing.get_type_hints(Settings)[setting])
+    typed = {name for kind in kinds if typing.get_origin(kind) is typing.Literal for name in typing.get_args(kind)}
+    assert names - {"scaled", "sum", "product", "fixed"} == typed
+    if setting in ("threshold", "regulariser"):
+        return  # The documentation names the help of the command line for these, which has all names.
+    after = (okl.Learner.__doc__ or "").partition(f"\n    {setting}\n")[2]
+    documented = re.split(r"\n {4}(?=\w)", after)[0]
+    missing = [name for name in names - {"fixed"} if not re.search(rf"\b{name}\b", documented)]
+    assert not missing, documented

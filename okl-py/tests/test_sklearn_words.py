@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import okl
+from okl._sklearn import words
 from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
 
 RNG = np.random.default_rng(0)
@@ -368,3 +369,9 @@ def test_masked_values_are_refused():
         KernelRegressor().fit(X, np.ma.array(NUMBERS, mask=np.arange(len(X)) == 3))
     with pytest.raises(ValueError, match="sample_weight has masked values, the first in row 3:"):
         KernelRegressor().fit(X, NUMBERS, np.ma.array(NUMBERS, mask=np.arange(len(X)) == 3))
+
+
+def test_every_budget_of_the_engine_has_its_name_here():
+    with pytest.raises(ValueError, match="choose one of ") as refused:
+        okl.Learner(budget="?")
+    assert set(str(refused.value).partition("choose one of ")[2].split(", ")) == set(words.BUDGET_NAMES)

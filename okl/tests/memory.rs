@@ -6,6 +6,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use okl::config::families::family;
 use okl::{Batch, Config, Learner};
 
 /// Counts what the thread that asks has allocated.
@@ -93,6 +94,10 @@ const BOUNDED: [(&str, &str); 10] = [
 /// After the budget is full, 10,000 rows are learned between the first and the last call of the observer without one allocation.
 #[test]
 fn nothing_is_allocated_in_the_loop() {
+    for budget in family("budget").unwrap().variants.iter().filter(|budget| budget.parameters == ["terms"]) {
+        let text = format!("budget = '{}:", budget.name);
+        assert!(BOUNDED.iter().any(|(_, settings)| settings.contains(&text)), "{} is not tried", budget.name);
+    }
     for (name, settings) in BOUNDED {
         let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
         learner.learn_with(&stream(3_000, 5, 1).batch(), |_, _| {}).unwrap();

@@ -42,6 +42,8 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
+use okl::config::families::family;
+
 /// Checks that are known to fail, with the reason: counted, not failed on.
 const SWITCHED_OFF: &[(&str, &str)] = &[];
 
@@ -114,4 +116,16 @@ fn the_certificates_survive() {
         writeln!(file, "{record}").unwrap();
     }
     assert!(tally.shown.is_empty(), "{} cases fail:\n{}", tally.shown.len(), tally.shown.join("\n"));
+}
+
+/// The attack would say nothing of a part that is never drawn.
+#[test]
+fn every_kernel_loss_step_and_budget_is_drawn() {
+    let draw = |seed| draw::draw(seed).0.config().expect("accepted").to_json();
+    let drawn: Vec<serde_json::Value> = (0..600).map(|seed| serde_json::from_str(&draw(seed)).expect("JSON")).collect();
+    for family in ["kernel", "loss", "step", "budget"].map(|key| family(key).expect("a family")) {
+        let has = |config: &serde_json::Value, name| config[family.key] == name || config[family.key].get(name).is_some();
+        let missing: Vec<_> = family.names().filter(|name| !drawn.iter().any(|config| has(config, *name))).collect();
+        assert!(missing.is_empty(), "{}: {missing:?} not drawn", family.key);
+    }
 }

@@ -336,15 +336,16 @@ fn canonical_json_round_trips() {
         {"constant": {"eta": gamma}}, {"inverse_sqrt": {"eta": gamma}}, {"theorem1": {"bound": gamma, "radius": gamma, "horizon": 9}}, {"theorem2": {}},
         {"decay": {"eta": gamma, "tau": gamma}}, {"linear": {"eta": gamma, "horizon": 9}}, {"pegasos": {"t0": 1.5}}, {"smd": {"eta": gamma, "mu": gamma, "decay": gamma}},
         {"smd": {"eta": gamma, "mu": gamma, "decay": gamma, "floor": gamma, "cap": gamma, "preset": "svmd2005"}},
+        {"normalised": {"eta": gamma}}, {"normalised": {"eta": gamma, "tau": gamma}}, "auto",
     ]);
     let budgets = json!([
         {"unlimited": {}}, {"window": {"terms": 3}}, {"age": {"steps": 3}}, {"olok": {"exponent": gamma}}, {"weight": {"tolerance": gamma}},
         {"certified": {"error": gamma}}, {"transfer": {"terms": 3}}, {"merge": {"terms": 3}}, {"forgetron": {"terms": 3}},
     ]);
     let others = [
-        ("average", json!(["none", "uniform", {"exponential": {"rate": gamma}}])),
+        ("average", json!(["auto", "none", "uniform", {"exponential": {"rate": gamma}}])),
         ("threshold", json!(["norma", {"tracker": {"speed": gamma}}])),
-        ("scale", json!(["none", "standard", {"fixed": {"shift": [gamma, -gamma], "factor": [gamma, 1.0]}}])),
+        ("scale", json!(["auto", "none", "standard", {"fixed": {"shift": [gamma, -gamma], "factor": [gamma, 1.0]}}])),
         ("regulariser", json!(["square", "norm", {"power": {"power": 1.0 + gamma}}])),
         ("anchor", json!(["first", "none"])),
         ("shrink", json!(["on_update"])),
@@ -359,7 +360,11 @@ fn canonical_json_round_trips() {
     ];
     let settings = [("kernel", kernels), ("loss", losses), ("step", steps), ("budget", budgets)].into_iter().chain(others);
     for (key, values) in settings {
-        for value in values.as_array().unwrap() {
+        let values = values.as_array().unwrap();
+        for name in family(key).iter().flat_map(|family| family.names()) {
+            assert!(values.iter().any(|v| v == name || v.get(name).is_some()), "{key} {name} is not in the list");
+        }
+        for value in values {
             let config = Config::from_json(&json!({ key: value }).to_string()).unwrap_or_else(|e| panic!("{key} {value}: {e}"));
             let text = config.to_json();
             let again = Config::from_json(&text).unwrap();
@@ -398,23 +403,7 @@ fn a_frozen_configuration_round_trips() {
 #[test]
 fn defaults_are_accepted() {
     Config::default().check().unwrap();
-    for loss in [
-        "hinge",
-        "nu_hinge",
-        "perceptron",
-        "logistic",
-        "max_margin",
-        "softmax",
-        "novelty",
-        "nu_novelty",
-        "squared",
-        "absolute",
-        "epsilon",
-        "nu_epsilon",
-        "huber",
-        "nu_huber",
-        "quantile",
-    ] {
+    for loss in family("loss").unwrap().names() {
         let config = Config::from_toml(&format!("loss = '{loss}'")).unwrap();
         config.check().unwrap();
         assert_ne!(config.loss == AnyLoss::Hinge { margin: 1.0 }, loss != "hinge");
@@ -442,6 +431,12 @@ fn values_of_another_kind_are_refused_in_plain_words() {
                    regulariser.power.power scale.fixed.limit lambda theta0";
     let others = "scale.fixed.shift scale.fixed.factor target_scale.fixed.shift target_scale loss.nu_huber.sigma_rule step.smd.preset \
                   anchor shrink offset implicit allow_overshoot classes operator";
+    let listed = |name: &str| {
+        whole.clone().chain(numbers.split(' ')).chain(others.split(' ')).any(|part| part.ends_with(&format!(".{name}")))
+    };
+    let missing: Vec<&str> = PARAMETERS.iter().map(|parameter| parameter.name).filter(|name| !listed(name)).collect();
+    // The kernel that is scaled is a setting of its own.
+    assert_eq!(missing, ["of"]);
     let (text, truth) = (json!("many"), json!(true));
     let (list, table) = (json!([{ "a": [] }, 3]), json!({ "a": 1 }));
     let mut cases = Vec::new();

@@ -11,6 +11,7 @@ mod sizes;
 
 use crate::support::plain::plain;
 use okl::budget::BudgetRule;
+use okl::config::families::{PARAMETERS, family};
 use okl::config::{Gamma, KernelRule, OperatorRule, Scale};
 use okl::loss::AnyLoss;
 use okl::step::AnyStep;

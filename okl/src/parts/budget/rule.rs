@@ -101,3 +101,26 @@ impl BudgetRule {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::mem::discriminant;
+
+    use super::*;
+    use crate::config::families::family;
+
+    #[test]
+    fn a_budget_with_a_number_of_terms_is_bounded_by_it_and_can_be_given_another() {
+        for budget in family("budget").unwrap().variants {
+            let counts = budget.parameters == ["terms"];
+            let example = budget.parameters.iter().map(|name| (*name, 3));
+            let rule: BudgetRule =
+                serde_json::from_value(serde_json::json!({ budget.name: example.collect::<std::collections::BTreeMap<_, _>>() }))
+                    .unwrap();
+            assert_eq!(rule.capacity(), counts.then_some(3), "{}", budget.name);
+            let other = rule.with_terms(5);
+            assert_eq!(other.as_ref().and_then(BudgetRule::capacity), counts.then_some(5), "{}", budget.name);
+            assert!(other.is_none_or(|other| discriminant(&other) == discriminant(&rule)), "{}", budget.name);
+        }
+    }
+}

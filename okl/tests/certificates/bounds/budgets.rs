@@ -1,12 +1,13 @@
 //! Truncation under every budget.
 
 use super::*;
+use okl::config::families::family;
 
 /// f_full: every update, shrunk as f is, nothing dropped; |f_full - f| <= truncation_error for every budget.
 #[test]
 fn truncation_is_stated_for_every_budget() {
     let data = Data::signs(400, 61);
-    for budget in [
+    let budgets = [
         "window:20",
         "age:30",
         "olok:0.4",
@@ -17,7 +18,13 @@ fn truncation_is_stated_for_every_budget() {
         "window:1",
         "transfer:1",
         "merge:2",
-    ] {
+    ];
+    // Nothing is dropped without a limit; the Forgetron has its own test.
+    let left_out = ["unlimited", "forgetron"];
+    for name in family("budget").unwrap().names().filter(|name| !left_out.contains(name)) {
+        assert!(budgets.iter().any(|budget| budget.split(':').next() == Some(name)), "{name} is not compared");
+    }
+    for budget in budgets {
         for step in ["constant:0.3", "inverse_sqrt:9", "smd:eta=0.3"] {
             if budget.starts_with("olok") && !step.starts_with("inverse_sqrt") {
                 continue;

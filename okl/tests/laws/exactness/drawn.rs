@@ -1,7 +1,10 @@
 //! Random configurations and streams.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::support::cases;
+use okl::config::families::FAMILIES;
 
 /// The ends of the blocks that `cuts`, over and over, make of the rows, and the places where a block must end.
 fn ends(rows: usize, cuts: &[usize], stops: &[usize]) -> Vec<usize> {
@@ -124,6 +127,8 @@ fn one_by_one(case: &Case) -> Result<Trace, usize> {
             check_alert(case, &learner, row);
         }
     }
+    let most = learner.config().budget().capacity().unwrap_or(usize::MAX);
+    assert!(learner.terms() <= most, "{} terms, at most {most} allowed: {}", learner.terms(), case.config.to_json());
     trace.learner(&learner);
     Ok(trace)
 }
@@ -210,19 +215,22 @@ proptest! {
     }
 }
 
-/// The property above would say nothing of a part that is never drawn.
+/// The property above would say nothing of a part that is never drawn: every name of a configuration is, and every flag below.
 #[test]
 fn every_part_is_drawn() {
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    let mut all: BTreeSet<String> =
+        FAMILIES.iter().flat_map(|f| f.names().map(move |name| format!("{} {name}", f.key))).collect();
+    all.insert("budget default".into());
     for case in cases::fixed_cases(1500) {
         let (c, s) = (&case.config, &case.stream);
         let json: serde_json::Value = serde_json::from_str(&c.to_json()).unwrap();
-        for group in ["kernel", "loss", "step", "budget", "average", "threshold", "scale", "regulariser"] {
-            let name = match &json[group] {
+        for family in &FAMILIES {
+            let name = match &json[family.key] {
                 serde_json::Value::Object(table) => table.keys().next().cloned().unwrap_or_default(),
                 value => value.as_str().unwrap_or("default").to_string(),
             };
-            seen.insert(format!("{group} {name}"));
+            seen.insert(format!("{} {name}", family.key));
         }
         let preset = matches!(c.step, Choice::Given(AnyStep::Smd { preset: Some(_), .. }));
         let cut = matches!(c.loss.reads(), Reads::Class | Reads::Sign) && matches!(s.answers, Answers::Labels(_));
@@ -266,10 +274,10 @@ fn every_part_is_drawn() {
             ("one class for long under a sign", c.loss.reads() == Reads::Sign && one_class(&case) > 20),
             ("signs of whole numbers", c.loss.reads() == Reads::Sign && c.classes.is_none() && cut && !case.shape.texts),
         ];
+        all.extend(flags.iter().map(|f| f.0.to_string()));
         seen.extend(flags.iter().filter(|f| f.1).map(|f| f.0.to_string()));
     }
-    // 10 kernels, 15 losses, 9 steps and auto, 9 budgets and none, 3 averages and auto, 2 thresholds, 4 scales, 3 regularisers, 32 flags.
-    assert_eq!(seen.len(), 10 + 15 + 10 + 10 + 4 + 2 + 4 + 3 + 32, "{seen:#?}");
+    assert_eq!(seen, all);
 }
 
 /// How many rows come before a second class is named, if classes are discovered.

@@ -11,6 +11,7 @@ fn gradients_curvature_and_dtheta_are_the_finite_differences() {
             return;
         }
         let (e, xi) = eval(loss, z, y, theta);
+        assert!(e.dtheta == 0.0 || loss.theta().is_some(), "{loss:?}: theta has a gradient and does not move");
         let u = random.vector(z.len(), 1.0);
         let along = |h: f64| z.iter().zip(&u).map(|(z, u)| z + h * u).collect::<Vec<_>>();
         let (plus, minus) = (eval(loss, &along(H), y, theta), eval(loss, &along(-H), y, theta));
@@ -152,6 +153,31 @@ fn every_loss_starts_from_zero() {
     }
 }
 
+/// The threshold of a novelty loss decides elsewhere: these losses are left out.
+#[test]
+fn a_loss_has_an_outside_where_examples_are_outside() {
+    let mut seen = vec![];
+    everywhere(3, 50, |loss, z, y, theta, _| {
+        if eval(loss, z, y, theta).0.outside && !seen.contains(loss) {
+            seen.push(loss.clone());
+        }
+    });
+    for loss in every_loss().into_iter().filter(|loss| loss.reads() != Reads::Nothing) {
+        // The scale of an absolute loss is 0: all examples are outside, which says nothing.
+        let says = seen.contains(&loss) && loss != AnyLoss::Absolute {};
+        assert_eq!(loss.has_outside(), says, "{loss:?}");
+    }
+}
+
+#[test]
+fn a_parameter_nu_is_the_fraction_outside() {
+    for loss in every_loss() {
+        let concomitant = matches!(loss, AnyLoss::NuHuber { sigma_rule: SigmaRule::Concomitant, .. });
+        let asked = listed(&loss).parameters.contains(&"nu") && !concomitant;
+        assert_eq!(loss.nu().is_some(), asked, "{loss:?}");
+    }
+}
+
 #[test]
 fn theta_settles_where_nu_of_the_examples_are_outside() {
     for loss in every_loss() {
@@ -169,5 +195,4 @@ fn theta_settles_where_nu_of_the_examples_are_outside() {
         let rate = outside / f64::from(steps);
         assert!((rate - nu).abs() < 2.01 / (eta * f64::from(steps)), "{loss:?}: rate {rate}");
     }
-    assert_eq!(AnyLoss::NuHuber { nu: 0.3, sigma_rule: SigmaRule::Concomitant }.nu(), None);
 }

@@ -5,6 +5,7 @@ mod gradients;
 mod proximal;
 mod settings;
 
+use okl::config::families::{Variant, family};
 use okl::loss::*;
 
 /// A small generator: splitmix64.
@@ -93,6 +94,12 @@ fn every_loss() -> Vec<AnyLoss> {
         NuHuber { nu: 0.3, sigma_rule: SigmaRule::Concomitant },
         Quantile { q: 0.8 },
     ]
+}
+
+/// The name and the parameters that a configuration has for this loss.
+fn listed(loss: &AnyLoss) -> &'static Variant {
+    let json = serde_json::to_value(loss).unwrap();
+    family("loss").unwrap().name(json.as_object().unwrap().keys().next().unwrap()).unwrap()
 }
 
 fn outputs(loss: &AnyLoss) -> &'static [usize] {

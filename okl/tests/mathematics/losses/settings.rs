@@ -1,5 +1,7 @@
 //! Large scores, names, parameters, structured outputs.
 
+use std::collections::BTreeSet;
+
 use super::*;
 
 #[test]
@@ -47,16 +49,22 @@ fn configurations_read_back_by_name() {
         (r#"{"nu_huber":{"nu":0.3,"sigma_rule":"concomitant"}}"#, r#"{"nu_huber":{"nu":0.3,"sigma_rule":"concomitant"}}"#),
         (r#"{"quantile":{"q":0.5}}"#, r#"{"quantile":{}}"#),
     ];
+    let (mut read, mut tested) = (BTreeSet::new(), BTreeSet::new());
     for (full, short) in names {
         let loss: AnyLoss = serde_json::from_str(short).unwrap();
+        read.insert(listed(&loss).name);
         assert_eq!(serde_json::to_string(&loss).unwrap(), full);
         assert_eq!(serde_json::from_str::<AnyLoss>(full).unwrap(), loss);
         assert_eq!(loss.check(), Ok(()));
     }
     for loss in every_loss() {
+        tested.insert(listed(&loss).name);
         let text = serde_json::to_string(&loss).unwrap();
         assert_eq!(serde_json::from_str::<AnyLoss>(&text).unwrap(), loss);
     }
+    // Every loss of a configuration is in both lists.
+    let all: BTreeSet<&str> = family("loss").unwrap().names().collect();
+    assert_eq!((&read, &tested), (&all, &all));
     for bad in
         [r#"{"hinge":{"nu":0.1}}"#, r#"{"hing":{}}"#, r#"{"perceptron":{"margin":1}}"#, r#"{"nu_huber":{"sigma_rule":"mean"}}"#]
     {
