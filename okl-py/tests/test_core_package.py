@@ -195,7 +195,9 @@ def test_the_typed_and_documented_names_are_the_learners(setting: str) -> None:
 
     names = set(refusal(**{setting: "?"}).partition("choose one of ")[2].split(", "))
     kinds = typing.get_args(typing.get_type_hints(Settings)[setting])
-    typed = {name for kind in kinds if typing.get_origin(kind) is typing.Literal for name in typing.get_args(kind)}
+    typed = {
+        name for kind in kinds if typing.get_origin(kind) is typing.Literal for name in typing.get_args(kind)
+    }
     assert names - {"scaled", "sum", "product", "fixed"} == typed
     if setting in ("threshold", "regulariser"):
         return  # The documentation names the help of the command line for these, which has all names.
