@@ -1,4 +1,4 @@
-//! What Python sees: `okl.Learner`.
+//! The class `okl.Learner`.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,55 +19,58 @@ use crate::shared::Shared;
 use crate::targets::{Named, Reader};
 use crate::{command_line, files, health, settings};
 
-/// Nobody has more features, or more processors: such a number is a mistake, and would exhaust the machine.
+/// Larger numbers of features or threads are mistakes, and would exhaust the memory.
 const MOST_FEATURES: i64 = 1 << 24;
 const MOST_THREADS: i64 = 1 << 10;
 
 type Vector<'py> = Bound<'py, PyArray1<f64>>;
 
-/// An online kernel learner: a function that sees a stream, predicts every row before it learns it, and changes with it.
+/// An online kernel learner: predicts every row of a stream before it learns the row.
 ///
-/// Learning a block of rows is learning them one by one, to the last bit, however the stream is cut into calls.
+/// Learning a block of rows gives the same scores and the same model as learning its rows one by one, to the last bit.
 ///
 /// Parameters
 /// ----------
 /// config : dict, optional
-///     Settings by name, as `config` of another learner gives them.
+///     Settings by name, as the attribute `config` of a learner has them.
 /// **settings
-///     The same as keyword arguments; they win over `config`, and None is as good as not given. A name with parameters is
+///     Settings as keyword arguments. They override `config`; None counts as not given. A name with parameters is
 ///     written ``budget="window:1000"``, ``step="decay:eta=1,tau=1000"``, ``budget={"window": {"terms": 1000}}``, or flat:
 ///     ``budget="window", terms=1000``.
 ///
 ///     kernel
-///         linear; polynomial (degree, gamma, coef0); gaussian, exponential, matern32, matern52 (gamma: a number, several,
-///         "median" or "auto"); rational_quadratic (gamma, alpha); ``{"scaled": {"weight": w, "of": kernel}}``; ``{"sum": [...]}``;
+///         The kernel: linear; polynomial (degree, gamma, coef0); gaussian, exponential, matern32, matern52 (gamma: a number, a
+///         list of numbers, "median" or "auto"); rational_quadratic (gamma, alpha); ``{"scaled": {"weight": w, "of": kernel}}``; ``{"sum": [...]}``;
 ///         ``{"product": [...]}``. Default "gaussian:auto".
 ///     loss
 ///         For two classes hinge (margin), nu_hinge (nu), perceptron, logistic; for classes max_margin, softmax; for novelty
 ///         novelty (margin), nu_novelty (nu); for numbers squared, absolute, epsilon (epsilon), nu_epsilon (nu), huber
 ///         (sigma), nu_huber (nu, sigma_rule), quantile (q). Default "hinge".
 ///     step
-///         constant (eta), inverse_sqrt (eta), decay (eta, tau), theorem1 (bound, radius, horizon), theorem2, pegasos (t0),
-///         linear (eta, horizon), normalised (eta, tau), smd (eta, mu, decay, floor, cap, preset). Default "auto": several side by side.
+///         The step size: constant (eta), inverse_sqrt (eta), decay (eta, tau), theorem1 (bound, radius, horizon), theorem2, pegasos (t0),
+///         linear (eta, horizon), normalised (eta, tau), smd (eta, mu, decay, floor, cap, preset).
+///         Default "auto": several step sizes learn in parallel.
 ///     budget
-///         unlimited; window, transfer, merge, forgetron (terms); age (steps); olok (exponent); weight (tolerance);
+///         The rule that bounds the number of terms: unlimited; window, transfer, merge, forgetron (terms); age (steps); olok (exponent); weight (tolerance);
 ///         certified (error). A whole number is the number of terms of the default budget. Default: 1000 terms, merge, or
 ///         transfer if the kernel is not Gaussian. For a budget in bytes see `okl.terms_within`.
 ///     lam
-///         The regulariser, `lambda` inside a dict. Default "auto": several side by side.
+///         The weight of the regulariser; `lambda` inside a dict. Default "auto": several values learn in parallel.
 ///     offset
-///         Is an offset (intercept) learned? Default False: a score is f(x) alone, as in the papers. The command line and the
-///         estimators of `okl` and `okl.river` learn one. Give True where targets are far from 0. The repr says which it is.
+///         Whether an offset (intercept) is learned. Default False: a score is f(x), as in the papers. The default of the command
+///         line and of the estimators of `okl` and `okl.river` is True. Use True if targets are far from 0. The repr shows the value.
 ///     classes
-///         The classes in order, if they are to be known before they are seen: for two, the second is positive.
+///         The classes, in order; any other class is an error. For two classes, the second is positive. Default: the classes that
+///         occur in the data.
 ///     operator
 ///         The matrix J that couples several outputs.
 ///     average
-///         none, uniform or exponential (rate): which hypothesis predicts. Default "auto": the last one, and where steps are
-///         left open an average beside it.
+///         The hypothesis that predicts: none (the last one), uniform (the mean of all) or exponential (a moving average with
+///         rate). Default "auto": the last one; with step "auto" also averages.
 ///     scale
-///         none, standard or auto: what is done to features first. Default "auto": units of their deviation, unless `gamma`,
-///         `step` and `lam` are all given, or more than eight features share one range.
+///         The scale of the features: none; standard (mean 0 and standard deviation 1 over the first `warmup` rows);
+///         ``{"fixed": {"shift": [...], "factor": [...], "limit": 8.0}}``. Default "auto": standard, unless `gamma`, `step` and `lam`
+///         are all given, or more than eight features share one range.
 ///     target_scale
 ///         none, or ``{"fixed": {"shift": [...], "factor": [...]}}`` with a number per output: targets are learned as
 ///         (y - shift) * factor, and scores come back in the units of y. Losses, `theta`, `offset`, `coefficients` and `norm2` are
@@ -75,7 +78,12 @@ type Vector<'py> = Bound<'py, PyArray1<f64>>;
 ///     shrink
 ///         When f is shrunk by lam: "always" (at every row), or "on_update" (at rows with an update, as the authors' script for
 ///         novelty detection does). Default "always".
-///     implicit, regulariser, threshold, theta0, warmup, anchor, allow_overshoot
+///     regulariser
+///         The function of f that lam multiplies: square (half of the squared norm), norm, or power (power). Default "square".
+///     threshold
+///         The threshold below which a novelty score is an alert: norma (theta of the loss) or tracker (speed; a tracked quantile of
+///         the averaged score, which keeps the alert rate at nu). Default "norma".
+///     implicit, theta0, warmup, anchor, allow_overshoot
 ///         As on the command line; ``okl learn --help`` has a line on each.
 ///
 /// Examples
@@ -93,7 +101,7 @@ pub struct Learner {
     pub(crate) shared: Shared,
     pub(crate) reader: Reader,
     threads: AtomicUsize,
-    /// Has it warned about its health?
+    /// Whether it has warned about its health.
     pub(crate) warned: AtomicBool,
     pub(crate) named: Named,
 }
@@ -113,7 +121,7 @@ impl From<okl::Learner> for Learner {
 }
 
 impl Learner {
-    /// Warns, once in a learner's life, if something should be known of its health.
+    /// Warns about the health of the learner, at most once per learner.
     pub(crate) fn warn_once(&self, py: Python<'_>) -> PyResult<()> {
         if self.warned.load(Ordering::Relaxed) {
             return Ok(());

@@ -1,8 +1,8 @@
 //! The extension module `okl._okl`: the engine for Python, on numpy arrays.
 //!
-//! It owns no algorithm. `rows`, `targets` and `arrays` see Python's objects as what the engine reads, without copies where
-//! none are needed; `settings` carries configurations across; `shared` lets threads, signals and the interpreter live with
-//! one learner; `learner` is what Python sees; `command_line` is the command `okl`, without a binary.
+//! It contains no algorithm. `rows`, `targets` and `arrays` convert Python objects to the engine's input, without copies where
+//! possible; `settings` converts configurations; `shared` lets threads, signals and the interpreter share one learner; `learner`
+//! is the class `okl.Learner`; `command_line` is the command `okl`, without a binary.
 
 mod alert_rate;
 mod arrays;
@@ -34,7 +34,7 @@ mod _okl {
     #[pymodule_export]
     use super::row::{learn_row, predict_row};
     #[pymodule_export]
-    use super::settings::terms_within;
+    use super::settings::{families, terms_within};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

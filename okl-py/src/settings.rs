@@ -2,6 +2,7 @@
 
 use okl::Config;
 use okl::config::Member;
+use okl::config::families::{FAMILIES, Family, Variant};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -10,10 +11,10 @@ use serde_json::{Map, Number, Value, json};
 use crate::errors::refused;
 use crate::targets::is_bool;
 
-/// Kernels nest; so deep, nobody means it.
+/// The largest depth of nested kernels.
 const DEEPEST: usize = 32;
 
-/// The configuration that a dictionary and keyword arguments describe. The latter win; None is as good as not given.
+/// The configuration that a dictionary and keyword arguments describe. Keyword arguments override the dictionary; None counts as not given.
 pub fn config(base: Option<&Bound<'_, PyDict>>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Config> {
     let mut all = Map::new();
     for table in base.into_iter().chain(settings) {
@@ -22,7 +23,7 @@ pub fn config(base: Option<&Bound<'_, PyDict>>, settings: Option<&Bound<'_, PyDi
     Config::from_value(Value::Object(all)).map_err(|e| refused(&e))
 }
 
-/// Are the classes given, as bools?
+/// Whether the classes are given as bools.
 pub fn gives_bools(base: Option<&Bound<'_, PyDict>>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
     let mut given = None;
     for table in base.into_iter().chain(settings) {
@@ -125,7 +126,7 @@ pub fn from_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>
     PyModule::import(py, "json")?.call_method1("loads", (text,))
 }
 
-/// What learns side by side, with its weight.
+/// The settings that learn in parallel, with their weights.
 pub fn members(config: &Config, members: &[(Member, f64)]) -> Value {
     let describe = |(member, weight): &(Member, f64)| {
         let Config { step, lambda, kernel, .. } = config.frozen(member);
@@ -134,9 +135,9 @@ pub fn members(config: &Config, members: &[(Member, f64)]) -> Value {
     members.iter().map(describe).collect()
 }
 
-/// How many terms fit into `memory`, a size as "64MB", for rows of so many features.
+/// The number of terms that fit into `memory`, a size as "64MB".
 ///
-/// The size is that of what grows with the number of terms. Beside it a learner holds a bounded number of bytes that does not
+/// This is the memory that grows with the number of terms. A learner needs a bounded number of bytes more, which does not
 /// depend on the number of terms: `Learner.bytes_beside_terms`, at most 2 MB for 20 features with the default settings.
 ///
 /// Parameters
@@ -146,7 +147,7 @@ pub fn members(config: &Config, members: &[(Member, f64)]) -> Value {
 /// features, outputs : int
 ///     Columns of X; scores per row.
 /// **settings
-///     As of `okl.Learner`: every member of a bank and every average takes memory of its own.
+///     Settings of `okl.Learner`: every member of a bank and every average needs its own memory.
 ///
 /// Returns
 /// -------
@@ -169,6 +170,26 @@ pub fn terms_within(
     let within = |config: Config| config.within(okl::config::sizing::bytes(memory)?, features, outputs);
     let config = within(config(None, settings)?).map_err(|e| refused(&e))?;
     Ok(config.budget().capacity())
+}
+
+/// The names of every setting that has names, with their parameters: ``{setting: {name: [parameter, ...]}}``.
+///
+/// This is the table from which the engine reads short forms and makes error messages.
+///
+/// Examples
+/// --------
+/// >>> from okl._okl import families
+/// >>> families()["threshold"]
+/// {'norma': [], 'tracker': ['speed']}
+#[pyfunction]
+pub fn families(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let all = PyDict::new(py);
+    for Family { key, variants, .. } in &FAMILIES {
+        let names = PyDict::new(py);
+        variants.iter().try_for_each(|Variant { name, parameters, .. }| names.set_item(name, *parameters))?;
+        all.set_item(key, names)?;
+    }
+    Ok(all)
 }
 
 /// The names that some settings have, in one line.

@@ -95,6 +95,7 @@ def test_gamma_scale_of_a_stream_is_that_of_the_first_call():
         ("invscaling", {"inverse_sqrt": {"eta": 0.25}}),
         ("inverse_sqrt", {"inverse_sqrt": {"eta": 0.25}}),
         ("decay", {"decay": {"eta": 0.25, "tau": 1000.0}}),
+        ("normalised", {"normalised": {"eta": 0.25}}),
         ("optimal", {"pegasos": {"t0": 400.0}}),
         ("adaptive", {"smd": {"eta": 0.25, "mu": 0.05, "decay": 0.9}}),
         ("pegasos:2000", {"pegasos": {"t0": 2000.0}}),

@@ -1,4 +1,6 @@
-"""Online kernel learning: exact, one example at a time, in bounded memory.
+"""Online kernel learning: one example at a time, in bounded memory.
+
+Results do not depend on the batch size, to the last bit.
 
 `Learner` is the engine, on numpy arrays. `KernelClassifier`, `KernelRegressor` and `NoveltyDetector` are
 scikit-learn estimators, `okl.river` has the same three for River, and `okl.plot` draws what a learner has learned.
@@ -24,7 +26,10 @@ if TYPE_CHECKING:
 
 
 class HealthWarning(UserWarning):
-    """Something that was given to a learner is not used as it was given: see `Learner.health`."""
+    """Issued when input was not used exactly as given (clipped values, skipped steps, reassigned ids, ...).
+
+    `Learner.health` has the counts.
+    """
 
 
 __all__ = [

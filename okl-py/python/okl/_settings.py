@@ -27,7 +27,7 @@ Budget = Literal[
 
 
 class Settings(TypedDict, total=False):
-    """Keyword arguments of `okl.Learner`. None is as good as not given."""
+    """Keyword arguments of `okl.Learner`. A setting of None counts as not given."""
 
     kernel: Kernel | Described | None
     loss: Loss | Described | None

@@ -12,7 +12,7 @@ from okl._plot.models import errors, learner_of
 
 
 class Record(NamedTuple):
-    """Where a model stood after some rows."""
+    """Metrics and state of a model after a number of rows."""
 
     rows: int
     error: float
@@ -30,14 +30,14 @@ class Record(NamedTuple):
 
 
 class History:
-    """Learns a stream with a model and records its course.
+    """Learns a stream with a model and records metrics every `every` rows.
 
-    Learning in pieces changes nothing of what is learned.
+    The model is bit-identical to one that learns the stream in one call.
 
     Parameters
     ----------
     model : okl.Learner, or a KernelClassifier, KernelRegressor or NoveltyDetector of okl.sklearn or okl.river
-        It learns what `learn` is given: arrays, or frames for River's.
+        The model that learns the data given to `learn`: arrays, or data frames for River estimators.
     every : int, default=100
         Rows between two records.
     """

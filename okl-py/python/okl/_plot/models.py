@@ -75,7 +75,7 @@ def ordered_classes(learner: Learner) -> list[int | str]:
 
 
 class View(NamedTuple):
-    """What a model says of some rows."""
+    """The predictions of a model for some rows."""
 
     kind: str
     """classes, novelty or numbers."""

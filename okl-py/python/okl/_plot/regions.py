@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Scene(NamedTuple):
-    """Places on a grid and rows over it, with what the model says of both."""
+    """Grid points and data rows, with the model's predictions for both."""
 
     across: np.ndarray
     up: np.ndarray

@@ -40,23 +40,22 @@ def _gives_probabilities(estimator: KernelClassifier) -> bool:
 class KernelClassifier(ClassifierMixin, KernelEstimator):
     """Kernel classifier that learns one example at a time, in bounded memory.
 
-    `fit` learns a fixed set in several passes; `partial_fit` learns a stream, and leaves the same model
-    behind, to the last bit, however the stream is cut into calls.
+    `fit` learns a fixed set in several passes; `partial_fit` learns a stream. The model does not depend on how
+    the stream is cut into calls, to the last bit.
 
     Parameters
     ----------
     loss : str or dict, default="hinge"
-        "hinge" (its form for several classes, max_margin, with more than two), "log_loss" (softmax with more
-        than two; gives probabilities), "perceptron" or "nu_hinge" (two classes), or any spelling of the
-        engine, as "hinge:0.5".
+        "hinge" (max_margin with more than two classes), "log_loss" (softmax with more than two classes; gives
+        probabilities), "perceptron" or "nu_hinge" (two classes), or any loss of `okl.Learner`, as "hinge:0.5".
     <kernel>
     <gamma>
     <coefficients>
     <alpha>
     nu : float, default=0.1
-        The share of margin errors that "nu_hinge" settles at.
+        The fraction of margin errors to which "nu_hinge" converges.
     fit_intercept : bool, default=True
-        Is an offset learned?
+        Whether to fit an intercept.
     <learning rate>
     eta0 : float, default=1.0
         <first step>
@@ -68,9 +67,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         Weights of the classes. "balanced" needs all labels and so `fit`.
     <threads>
     warm_start : bool, default=False
-        Does `fit` go on from the model of the last call? Scale, width and classes stay what they were.
+        Whether `fit` continues from the model of the last call. Scale, kernel width and classes are kept.
     learner_params : dict or None, default=None
-        More settings of `okl.Learner`, which win over all others: ``{"implicit": False}`` for the explicit
+        More settings of `okl.Learner`, which override all other parameters: ``{"implicit": False}`` for the explicit
         step, ``{"warmup": 500}``, ...
 
     Attributes

@@ -1,4 +1,4 @@
-"""A novelty detector whose alert rate is what was asked for."""
+"""A novelty detector that keeps a requested alert rate."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ from okl._sklearn.base import KernelEstimator, check_weights, validate_data, wit
 
 @docs.filled
 class NoveltyDetector(OutlierMixin, KernelEstimator):
-    """Novelty detector that learns one example at a time, with an alert rate that is what `nu` says.
+    """Novelty detector that learns one example at a time, with an alert rate of `nu`.
 
-    Scores are high where many rows have been and 0 far from all of them: `score_samples`, higher is more
-    normal; `decision_function` = score - `offset_`, negative is novel; `predict`, -1 for what is novel and 1
-    for the rest.
+    Scores are high in regions with many rows and 0 far from all rows: `score_samples`, higher is more
+    normal; `decision_function` = score - `offset_`, negative is novel; `predict`, -1 for novel rows and 1 for
+    other rows.
 
-    `fit` learns a fixed set, of which a share `nu` is then below the threshold. `partial_fit` learns a
-    stream, and leaves the same model behind, to the last bit, however the stream is cut into calls; the
-    threshold follows the stream, so that the share of rows that were alerts when they came is `nu`, before a
-    change and after it. `alert_rate_` says how well, whatever the data.
+    `fit` learns a fixed set, of which a fraction `nu` is then below the threshold. `partial_fit` learns a
+    stream; the model does not depend on how the stream is cut into calls, to the last bit. The threshold adapts
+    to the stream, so that a fraction `nu` of the rows are alerts at the time they arrive, before a change and
+    after it. `alert_rate_` has the observed rate and a bound on its distance from `nu` that holds for any data.
 
     Parameters
     ----------
     nu : float, default=0.05
-        The share of rows that are to be alerts.
+        The fraction of rows that are alerts.
     <kernel>
     gamma : float, "auto", "median" or "scale", default="auto"
         "median": 1 / (2 m), with m the median squared distance between the first `warmup` (256) rows (1 /
-        sqrt(m) for kernels of r). "auto": four times that, as what is novel is told from its neighbours (1 / n_features for
+        sqrt(m) for kernels of r). "auto": four times that, because novelty is decided by close neighbours (1 / n_features for
         "poly"). "scale": 1 / (n_features X.var()) of the rows
         that the kernel sees in the first call, as scikit-learn has it (its square root for kernels of r).
     <coefficients>
     alpha : float or "auto", default="auto"
         The weight of the squared norm: the engine's lambda. "auto": 0.1.
     threshold : str or dict, default="tracker"
-        "tracker": a quantile of the averaged score, tracked on its own; "tracker:0.1" moves by a given step.
-        "norma": the margin of the loss itself, more hasty and less precise.
+        "tracker": a tracked quantile of the averaged score, which keeps the alert rate at `nu`; "tracker:0.1" has
+        a given speed. "norma": theta of the loss, which changes faster and is less precise.
     learning_rate : str or dict, default="auto"
         "auto": constant steps of 0.1.
         <rates>
     eta0 : float, default=0.01
         <first step>
     average : bool, str or dict, default=True
-        Does the mean of recent hypotheses give the scores? True: over 1000 examples. Or a spelling of the
-        engine, as "exponential:0.01". The tracker always averages.
+        Whether the mean of recent hypotheses gives the scores. True: over 1000 examples. Or an average of
+        `okl.Learner`, as "exponential:0.01". The tracker always averages.
     <budget and scale>
     max_iter : int or "auto", default="auto"
         The passes of `fit` over its rows. "auto": as many as make 20,000 examples, between 1 and 100.
@@ -60,9 +60,9 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     <orders>
     <threads>
     warm_start : bool, default=False
-        Does `fit` go on from the model of the last call? Scale and width stay what they were.
+        Whether `fit` continues from the model of the last call. Scale and kernel width are kept.
     learner_params : dict or None, default=None
-        More settings of `okl.Learner`, which win over all others: ``{"warmup": 500}``, ...
+        More settings of `okl.Learner`, which override all other parameters: ``{"warmup": 500}``, ...
 
     Attributes
     ----------
@@ -75,8 +75,8 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         threshold that follows the stream, `learner_.threshold`, and 0 until there have been `warmup` rows:
         nothing is novel before.
     alert_rate_ : object with `rate`, `bound` and `nu`, or None
-        The share of alerts since the threshold was set, with |rate - nu| <= bound whatever the data. None
-        before the first row that met the threshold.
+        The fraction of alerts since the threshold was set, with |rate - nu| <= bound for any data. None before
+        the first row that was compared with the threshold.
     support_vectors_ : ndarray of shape (n_terms, n_features)
         The centres of the terms, in the units of the data.
     dual_coef_ : ndarray of shape (1, n_terms)

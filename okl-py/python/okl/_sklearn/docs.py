@@ -1,4 +1,4 @@
-"""What the docstrings of several estimators have in common: one text, put where a line says ``<name>``."""
+"""Texts that the docstrings of several estimators share. A line ``<name>`` in a docstring stands for the text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHARED = {
     "kernel": """
     kernel : str or dict, default="rbf"
         "rbf" exp(-gamma r²), "linear", "poly" (gamma <x, x'> + coef0)^degree, "laplacian" exp(-gamma r) with
-        the Euclidean distance r, "matern32", "matern52", "rational_quadratic", or any spelling of the engine,
+        the Euclidean distance r, "matern32", "matern52", "rational_quadratic", or any kernel of `okl.Learner`,
         as ``{"sum": ["linear", "gaussian:0.5"]}``.
 """,
     "coefficients": """
@@ -22,35 +22,35 @@ SHARED = {
 """,
     "rates": """
         "decay": eta0 sqrt(tau / (tau + t)) with tau = 1000. "invscaling" or "inverse_sqrt": eta0 / sqrt(t).
-        "constant": eta0. "optimal": 1 / (alpha (t + t0)), with t0 such that it starts at eta0. "adaptive" or
-        "smd": the engine's own adaptation, from eta0. Or any spelling of the engine, as
-        "decay:eta=0.5,tau=300".
+        "constant": eta0. "optimal": 1 / (alpha (t + t0)), with t0 such that it starts at eta0. "normalised":
+        eta0 / (1 + eta0 k(x, x)), with k(x, x) + 1 if an intercept is learned. "adaptive" or "smd": adapts by
+        stochastic meta-descent, starting at eta0. Or any step of `okl.Learner`, as "decay:eta=0.5,tau=300".
 """,
     "first step": """
-        The first step size of a rule that is given, for kernels with k(x, x) = 1; for "linear" and "poly" it is divided by k(x, x) of
-        a row whose columns have variance 1.
+        The first step size of a rule that is given, for kernels with k(x, x) = 1. For "linear" and "poly" it is
+        divided by k(x, x) of a row whose columns have variance 1; "normalised" divides by k(x, x) itself.
 """,
     "average": """
     average : "auto", bool, str or dict, default="auto"
-        Does the mean of the hypotheses of the last 1000 examples predict, or the last one? "auto": the last
-        one in `partial_fit`, as a mean would lag behind a stream that changes, and where `learning_rate` is
-        "auto" a mean beside it, so that what errs less counts more; the mean in `fit`, if the terms it is made
-        of last: with a Gaussian kernel, without a limit, or with no more rows than terms. Or a spelling of the
-        engine, as "exponential:0.01" or "uniform".
+        Whether the mean of the hypotheses of the last 1000 examples predicts (True) or the last hypothesis (False).
+        "auto": in `partial_fit` the last one, because a mean lags behind a stream that changes; with
+        `learning_rate` = "auto" also means, weighted by their losses. In `fit` the mean, if its terms are kept:
+        with a Gaussian kernel, without a budget, or with no more rows than terms. Or an average of
+        `okl.Learner`, as "exponential:0.01" or "uniform".
 """,
     "budget and scale": """
     budget : int, None, str or dict, default=1000
-        The most terms the model may have; the lightest are merged (Gaussian kernel) or carried over to new
-        ones. None: no limit. A size, as "64MB": as many as fit; beside them the model holds a bounded number of
-        bytes, `learner_.bytes_beside_terms` (about 2 MB for 20 columns). Or any rule of the engine, as "window:500".
+        The largest number of terms. If there are more, terms are merged (Gaussian kernel) or projected onto new
+        ones. None: no limit. A size, as "64MB": as many terms as fit; the model needs a bounded number of bytes
+        more, `learner_.bytes_beside_terms` (about 2 MB for 20 columns). Or any budget of `okl.Learner`, as
+        "window:500".
     scale : "auto", "standard" or None, default="auto"
-        "standard": columns are put into units of their deviation, as the first `warmup` rows show it (all
-        rows in `fit`). "auto": the same, unless `gamma` is a number or many columns share one range. None: as they
-        come.
+        "standard": columns are scaled to mean 0 and standard deviation 1 over the first `warmup` rows (all rows in
+        `fit`). "auto": the same, unless `gamma` is a number or many columns share one range. None: not scaled.
 """,
     "passes": """
     max_iter : int or "auto", default="auto"
-        The most passes of `fit` over its rows. "auto": as many as make 100,000 examples, between 1 and 100.
+        The largest number of passes of `fit` over its rows. "auto": as many as make 100,000 examples, between 1 and 100.
         `partial_fit` makes one.
     tol : float or None, default=1e-3
         `fit` ends when `n_iter_no_change` passes in a row have not lowered the mean loss by `tol`; None:
@@ -60,9 +60,9 @@ SHARED = {
 """,
     "orders": """
     shuffle : bool, default=True
-        Does `fit` take the rows in a new random order in every pass?
+        Whether `fit` shuffles the rows before every pass.
     random_state : int, RandomState instance or None, default=None
-        The source of these orders.
+        The random numbers for these orders.
 """,
     "threads": """
     n_jobs : int or None, default=None
@@ -71,20 +71,20 @@ SHARED = {
     "gamma": """
     gamma : float, "auto", "median" or "scale", default="auto"
         "median": 1 / (2 m), with m the median squared distance between the first `warmup` (256) rows (1 /
-        sqrt(m) for kernels of r). "auto": several widths around it side by side, of which the best
-        in a first pass makes the passes of `fit` (1 / n_features for
+        sqrt(m) for kernels of r). "auto": several widths around it learn in parallel; `fit` uses the best
+        width of a first pass (1 / n_features for
         "poly"). "scale": 1 / (n_features X.var()) of the rows
         that the kernel sees in the first call, as scikit-learn has it (its square root for kernels of r).
 """,
     "alpha": """
     alpha : float or "auto", default="auto"
-        The weight of the squared norm: the engine's lambda. "auto": several side by side
+        The weight of the squared norm, lambda. "auto": several values learn in parallel
         (1e-4 in several passes of `fit`).
 """,
     "learning rate": """
     learning_rate : str or dict, default="auto"
-        "auto": several rules side by side, over one set of terms; those that err least count most ("decay" in
-        several passes of `fit`, where all errors become small).
+        "auto": several step sizes learn in parallel over one set of terms; those with the smallest loss have the
+        largest weight ("decay" in several passes of `fit`, where all losses become small).
         <rates>
 """,
 }

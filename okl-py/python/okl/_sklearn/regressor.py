@@ -28,44 +28,44 @@ LOSSES = {"squared_error": "squared", "absolute_error": "absolute", "epsilon_ins
 class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
     """Kernel regressor of one or several outputs that learns one example at a time, in bounded memory.
 
-    `fit` learns a fixed set in several passes; `partial_fit` learns a stream, and leaves the same model
-    behind, to the last bit, however the stream is cut into calls.
+    `fit` learns a fixed set in several passes; `partial_fit` learns a stream. The model does not depend on how
+    the stream is cut into calls, to the last bit.
 
     Parameters
     ----------
     loss : str or dict, default="squared_error"
         "squared_error", "absolute_error", "epsilon_insensitive", "huber", "quantile" (one output),
-        "nu_epsilon" and "nu_huber", whose tube or scale adapts until a share `nu` is outside, or any spelling
-        of the engine. With several outputs a loss reads the norm of the residual.
+        "nu_epsilon" and "nu_huber", whose tube or scale adapts until a fraction `nu` is outside, or any loss
+        of `okl.Learner`. With several outputs a loss is a function of the norm of the residual.
     <kernel>
     <gamma>
     <coefficients>
     <alpha>
     epsilon : float, default=0.1
-        Half the width of the tube of "epsilon_insensitive", or where "huber" turns linear; in units of the
-        target's deviation if `normalize_y`.
+        Half the width of the tube of "epsilon_insensitive", or the residual above which "huber" is
+        linear; in units of the target's standard deviation if `normalize_y`.
     nu : float, default=0.1
-        The share outside the tube of "nu_epsilon" or the scale of "nu_huber".
+        The fraction outside the tube of "nu_epsilon" or the scale of "nu_huber".
     quantile : float, default=0.5
         The quantile of "quantile".
     fit_intercept : bool, default=True
-        Is an offset learned?
+        Whether to fit an intercept.
     <learning rate>
     eta0 : float, default=0.5
         <first step>
     <average>
     <budget and scale>
     normalize_y : bool, default=True
-        Are targets put into units of their deviation? Losses and step sizes are made for targets of the size
-        of 1. In `fit` mean and deviation are those of all targets; in `partial_fit` those of the first
+        Whether targets are scaled to mean 0 and standard deviation 1. Default losses and step sizes assume this
+        scale. In `fit` mean and standard deviation are those of all targets; in `partial_fit` those of the first
         `warmup` rows, provisional until then.
     <passes>
     <orders>
     <threads>
     warm_start : bool, default=False
-        Does `fit` go on from the model of the last call? Scale and width stay what they were.
+        Whether `fit` continues from the model of the last call. Scale and kernel width are kept.
     learner_params : dict or None, default=None
-        More settings of `okl.Learner`, which win over all others: ``{"implicit": False}`` for the explicit
+        More settings of `okl.Learner`, which override all other parameters: ``{"implicit": False}`` for the explicit
         step, ``{"tau": 300}``, ``{"warmup": 500}``, ...
 
     Attributes

@@ -32,7 +32,7 @@ class TargetScale:
 class TargetWarmUp:
     """The first examples of a stream, while the scale of their targets is provisional.
 
-    At example 1, 2, 4, ... `limit` the scale is found anew from all targets so far and these examples are
+    At example 1, 2, 4, ... `limit` the scale is estimated again from all targets so far, and these examples are
     learned again under it, in order; then it is frozen. It is what the engine does for features, and for the
     same reason: the model depends on the stream alone, not on how it is cut.
     """

@@ -1,7 +1,7 @@
-"""scikit-learn's words, said in okl's: kernels, losses, learning rates, budgets and averages.
+"""Translates scikit-learn's names of kernels, losses, learning rates, budgets and averages to those of okl.
 
-Whatever is no word of scikit-learn is left as it is: the engine reads its own spellings (``"window:500"``,
-``"matern52:0.3"``, ``{"sum": ["linear", "gaussian:0.5"]}``) and refuses the rest with a reason.
+Other values are passed on unchanged: the engine reads its own names (``"window:500"``, ``"matern52:0.3"``,
+``{"sum": ["linear", "gaussian:0.5"]}``) and rejects the rest with a reason.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_scalar
+
+from okl._okl import families
 
 Setting = str | dict[str, Any]
 
@@ -36,12 +38,17 @@ BUDGET_NAMES = (
     "unlimited", "window", "merge", "transfer", "forgetron", "age", "olok", "weight", "certified"
 )  # fmt: skip
 
-ENGINE_NAMES = {
-    "kernel": ("gaussian", "polynomial", "exponential", "scaled", "sum", "product"),
-    "learning_rate": ("inverse_sqrt", "smd", "pegasos", "linear", "theorem1", "theorem2"),
-    "scale": ("fixed",),
+SETTINGS = {
+    "kernel": "kernel",
+    "learning_rate": "step",
+    "budget": "budget",
+    "average": "average",
+    "scale": "scale",
+    "threshold": "threshold",
 }
-"""Names that only the engine has; they are accepted too."""
+"""Parameters that take every name of a setting of the engine. Which losses are possible depends on the estimator."""
+
+ENGINE_NAMES = {parameter: tuple(families()[setting]) for parameter, setting in SETTINGS.items()}
 
 ELSEWHERE = {
     "log": "log_loss",
@@ -54,9 +61,9 @@ ELSEWHERE = {
     "sigmoid": "rbf",
     "cosine": "linear",
 }
-"""What other libraries call some of the names, or the nearest to it that there is."""
+"""Names of other libraries, with the same or the most similar name here."""
 
-TAKES_ETA = ("constant", "inverse_sqrt", "decay", "smd")
+TAKES_ETA = ("constant", "inverse_sqrt", "decay", "normalised", "smd")
 
 
 def kernel(name: Any, gamma: Any, degree: Any, coef0: Any, rows: np.ndarray, standardised: bool) -> Setting:
@@ -77,7 +84,7 @@ def kernel(name: Any, gamma: Any, degree: Any, coef0: Any, rows: np.ndarray, sta
 
 
 def gives_gamma(gamma: Any) -> bool:
-    """Is the width in the units of the rows: a number, or "scale"?"""
+    """Whether the width is in the units of the rows: a number, or "scale"."""
     return not (is_word(gamma, "auto") or is_word(gamma, "median"))
 
 
@@ -122,7 +129,9 @@ def step(learning_rate: Any, eta0: Any, alpha: float | str, size: float) -> Sett
     name = LEARNING_RATES.get(learning_rate, learning_rate)
     if name not in TAKES_ETA and learning_rate != "optimal":
         return name
-    eta = float(check_scalar(eta0, "eta0", Real, min_val=0, include_boundaries="neither")) / size
+    # A normalised step divides by k(x, x) itself.
+    eta = float(check_scalar(eta0, "eta0", Real, min_val=0, include_boundaries="neither"))
+    eta /= 1.0 if name == "normalised" else size
     if name in TAKES_ETA:
         return {name: {"eta": eta}}
     if isinstance(alpha, str) or alpha == 0:
@@ -132,12 +141,12 @@ def step(learning_rate: Any, eta0: Any, alpha: float | str, size: float) -> Sett
 
 
 def is_memory(budget: Any) -> bool:
-    """Is it a size, as "64MB"?"""
+    """Whether the budget is a size, as "64MB"."""
     return isinstance(budget, str) and budget[:1].isdigit()
 
 
 def budget(budget: Any, engine_choice: Mapping[str, Any]) -> Setting:
-    """The rule for so many terms; `engine_choice` is what the engine takes for this kernel on its own."""
+    """The budget; `engine_choice` is the default budget of the engine for this kernel."""
     if budget is None:
         return "unlimited"
     if isinstance(budget, (str, Mapping)):
@@ -156,7 +165,7 @@ def average(average: Any, window: float) -> Setting:
 
 
 def scale(scale: Any) -> Setting:
-    """What is done to the columns first."""
+    """The scale of the columns."""
     return "none" if scale is None else named("scale", scale, SCALE_NAMES)
 
 
@@ -189,12 +198,12 @@ def settings(learner_params: Any) -> dict[str, Any]:
 
 
 def threads(n_jobs: Any) -> int:
-    """How many threads `n_jobs` stands for; no bit depends on it."""
+    """The number of threads of `n_jobs`. Results do not depend on it."""
     return effective_n_jobs(n_jobs)
 
 
 def is_word(value: Any, word: str) -> bool:
-    """Is the value, which may be anything, this word?"""
+    """Whether the value, which may have any type, is this word."""
     return isinstance(value, str) and value == word
 
 

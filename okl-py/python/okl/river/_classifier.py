@@ -1,4 +1,4 @@
-"""A kernel classifier that discovers its classes."""
+"""A kernel classifier."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIGN_LOSSES = ("hinge", "nu_hinge", "perceptron", "logistic")
 
 
 class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
-    """A kernel classifier for two classes or many, which it discovers as they come.
+    """A kernel classifier for two or more classes; new classes are added when they first occur.
 
     Labels are bools, whole numbers or strings, and predictions have their type. Features may come and go: an
     absent one is 0, a new one was 0 in every row before. `learn_many` leaves behind exactly what `learn_one`
@@ -38,35 +38,37 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         `gaussian`, `linear`, `polynomial`, `exponential`, `matern32`, `matern52`, `rational_quadratic`, or a
         description as `okl.Learner` takes it.
     gamma
-        The kernel's inverse width. None: found from the first `warmup` examples. Several run side by side.
+        The inverse width of the kernel. None: estimated from the first `warmup` examples. Several values learn in
+        parallel.
     lam
-        The weight of the regulariser. `auto`: several side by side.
+        The weight of the regulariser. `auto`: several values learn in parallel.
     step
-        The rule of step sizes: `auto`, several side by side over one set of terms, those that err least
-        counting most; or `constant`, `inverse_sqrt`, `decay`, `pegasos`, `theorem1`, `theorem2`, or
-        `smd`, which adapts itself and follows a stream that changes.
+        The step size: `auto` (several step sizes learn in parallel over one set of terms; those with the smallest
+        loss have the largest weight), `constant`, `inverse_sqrt`, `decay`, `linear`, `normalised`, `pegasos`,
+        `theorem1`, `theorem2`, or `smd`, which adapts to a stream that changes.
     eta
         The first step size. None: the one in `step`.
     budget
-        What bounds the number of terms: `merge`, `transfer`, `window`, `age`, ... None: `merge` with a
-        Gaussian kernel, else `transfer`.
+        The rule that bounds the number of terms: `merge`, `transfer`, `window`, `age`, `forgetron`, `weight`,
+        `certified`, `olok` or `unlimited`. None: `merge` with a Gaussian kernel, otherwise `transfer`.
     terms
         The number of terms of the budget. None: 1000.
     scale
-        `standard`: features are put into units of their deviation over the first `warmup` examples; `auto`:
-        unless `gamma`, `step` and `lam` are all given, or many of them share one range; `none`.
+        `standard`: features are scaled to mean 0 and standard deviation 1 over the first `warmup` examples; `none`;
+        `auto`: `standard`, unless `gamma`, `step` and `lam` are all given, or many features share one range.
     average
-        Which hypothesis predicts: `none` (the last), `uniform`, `exponential` at a rate, or `auto`: the last, and
-        where `step` is `auto` an average beside it.
+        The hypothesis that predicts: `none` (the last one), `uniform` (the mean of all), `exponential` (a moving
+        average), or `auto`: the last one, and with `step` = `auto` also averages.
     offset
-        Is an offset learned?
+        Whether an intercept is learned.
     warmup
-        The examples from which `gamma` and `scale` are found; they are relearned whenever these change.
+        Number of examples from which `gamma` and `scale` are estimated; the examples are learned again when the
+        estimates change.
     classes
         The classes, where they are known beforehand; others are then refused. None: discovered.
     max_features
-        The most features that the model has: names that come after these are ignored, with a warning, and
-        counted in `rows_with_ignored_features`. It bounds memory and time where names keep changing.
+        The largest number of features. Names that come later are ignored with a warning and counted in
+        `rows_with_ignored_features`. This bounds memory and time if names keep changing.
     settings
         Any other setting of `okl.Learner`: `tau`, `mu`, `degree`, `implicit`, ...
 

@@ -1,4 +1,4 @@
-"""A novelty detector that holds a chosen rate of alerts."""
+"""A novelty detector that keeps a requested alert rate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
-    """A novelty detector that raises alerts at the rate that was asked for.
+    """A novelty detector that keeps a requested alert rate.
 
     `score_one` is `threshold / (threshold + score)`: between 0 and 1, the higher, the more novel; above 0.5 for
     an alert, 1 for a row unlike anything before. The threshold follows the stream, so that a fraction `nu` of
@@ -25,43 +25,43 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
     0 and above 0.5 for an alert, but can exceed 1.
 
     River's filters take this score: `anomaly.QuantileFilter(detector, q=0.98)` and
-    `anomaly.ThresholdFilter(detector, threshold=0.7)`. A filter that keeps rows from the detector should keep
-    back the extremes only: one that keeps back all alerts (a threshold of 0.5) leaves it nothing but normal
-    rows, of which a fraction `nu` are alerts again, and again.
+    `anomaly.ThresholdFilter(detector, threshold=0.7)`. A filter that withholds rows from the detector should
+    withhold only the extremes. If it withholds all alerts (a threshold of 0.5), the detector learns only normal
+    rows, raises its threshold until a fraction `nu` of these are alerts, and so on.
 
     Parameters
     ----------
     nu
-        The rate of alerts. None: with a loss that has none.
+        The alert rate. Use None for a loss without an alert rate (`novelty`).
     loss
         `nu_novelty`, or `novelty` with a fixed `margin`.
     kernel
         `gaussian`, `exponential`, `matern32`, `matern52`, `rational_quadratic`, or a description as
         `okl.Learner` takes it.
     gamma
-        The kernel's inverse width. None: found from the first `warmup` examples.
+        The inverse width of the kernel. None: estimated from the first `warmup` examples.
     lam
         The weight of the regulariser: the larger, the faster the past is forgotten.
     step
-        The rule of step sizes. `auto`: constant steps of 0.1, with a regulariser of 0.1.
+        The step size, as of `okl.Learner`. `auto`: constant steps of 0.1, with a regulariser of 0.1.
     eta
         The first step size. None: the one in `step`.
     budget
-        What bounds the number of terms: `merge`, `transfer`, `window`, `age`, ... None: `merge` with a
-        Gaussian kernel, else `transfer`.
+        The rule that bounds the number of terms: `merge`, `transfer`, `window`, `age`, `forgetron`, `weight`,
+        `certified`, `olok` or `unlimited`. None: `merge` with a Gaussian kernel, otherwise `transfer`.
     terms
         The number of terms of the budget. None: 1000.
     threshold
-        `tracker`: a quantile of its own, which holds the rate tightly; `norma`: the margin that the loss
-        learns.
+        `tracker`: a tracked quantile of the averaged score, which keeps the alert rate at `nu`; `norma`: theta of
+        the loss.
     scale
-        `standard`: features are put into units of their deviation over the first `warmup` examples; `auto`:
-        unless `gamma`, `step` and `lam` are all given, or many of them share one range; `none`.
+        `standard`: features are scaled to mean 0 and standard deviation 1 over the first `warmup` examples; `none`;
+        `auto`: `standard`, unless `gamma`, `step` and `lam` are all given, or many features share one range.
     warmup
-        The examples from which `gamma`, `scale` and the tracker's start are found.
+        Number of examples from which `gamma`, `scale` and the tracker's start are estimated.
     max_features
-        The most features that the model has: names that come after these are ignored, with a warning, and
-        counted in `rows_with_ignored_features`. It bounds memory and time where names keep changing.
+        The largest number of features. Names that come later are ignored with a warning and counted in
+        `rows_with_ignored_features`. This bounds memory and time if names keep changing.
     settings
         Any other setting of `okl.Learner`: `average`, `speed`, `margin`, ...
 
