@@ -694,7 +694,7 @@ impl Learner {
         self.look(py, |m| m.config().bytes_beside_terms(m.features(), m.outputs()))
     }
 
-    /// Are `gamma="auto"` or `scale="standard"` still provisional?
+    /// Whether `gamma="auto"` or `scale="standard"` are still provisional.
     #[getter]
     fn warming_up(&self, py: Python<'_>) -> PyResult<bool> {
         self.look(py, okl::Learner::warming_up)

@@ -82,7 +82,7 @@ fn numeric_frame<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyUnt
     Ok(x.call_method1("to_numpy", ("float64",)).ok().map(|array| array.cast_into()).transpose()?)
 }
 
-/// Can elements be reached by whole strides? A field of a structured array, for one, need not be.
+/// Whether elements are whole strides apart. Fields of a structured array need not be.
 fn viewable(array: &Bound<'_, PyUntypedArray>) -> bool {
     let size = array.dtype().itemsize() as isize;
     !array.is_empty() && array.is_aligned() && array.strides().iter().all(|stride| stride % size == 0)

@@ -63,7 +63,7 @@ pub struct Report {
 pub struct Signs {
     rows: usize,
     last: Option<usize>,
-    /// Has a row had a score that is not 0? A score of 0 has no sign.
+    /// Whether a row has had a score other than 0. A score of 0 has no sign.
     scored: bool,
     /// The first row at which another class became the positive one, the class before and the class from there on.
     pub turned: Option<(usize, usize, usize)>,

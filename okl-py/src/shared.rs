@@ -181,7 +181,7 @@ impl Signals {
         Signals { asked: Instant::now(), raised: None }
     }
 
-    /// Has no handler raised anything?
+    /// Checks for signals from time to time; returns whether no handler has raised an exception.
     pub fn quiet(&mut self) -> bool {
         if self.asked.elapsed() >= PATIENCE {
             // None: the interpreter is shutting down, and has no more signals to hand out.

@@ -17,7 +17,7 @@ use crate::arrays::{array, contiguous};
 pub struct Reader {
     /// What its loss reads.
     pub reads: Reads,
-    /// Were `classes` given, so that numbers can be their names under a loss that reads a sign?
+    /// Whether `classes` were given, so that numbers can be names of classes under a loss for two classes.
     pub classes_given: bool,
 }
 
@@ -30,7 +30,7 @@ pub enum Read<'py> {
 }
 
 impl Read<'_> {
-    /// Do they name classes, and is there at least one?
+    /// Whether the targets name classes, and there is at least one.
     pub fn names_classes(&self) -> bool {
         matches!(self, Read::Labels(names) if !names.is_empty())
     }
@@ -50,7 +50,7 @@ pub struct Found<'py> {
     pub targets: Read<'py>,
     /// Which rows have a target, where some are None.
     pub present: Option<Vec<bool>>,
-    /// Are all of them bools that name classes?
+    /// Whether all of them are bools that name classes.
     pub bools: bool,
 }
 
@@ -61,7 +61,7 @@ impl Found<'_> {
     }
 }
 
-/// Have all names of classes been bools? The engine has them as 0 and 1; Python shows them as False and True.
+/// Whether all names of classes have been bools. The engine has them as 0 and 1; Python shows them as False and True.
 #[derive(Default)]
 pub struct Named(AtomicU8);
 
@@ -120,7 +120,7 @@ impl Reader {
         Ok(Found { targets: found, present: None, bools })
     }
 
-    /// Are these targets names of classes? `apart` says that they cannot be taken for numbers.
+    /// Whether these targets are names of classes. `apart`: they cannot be numbers.
     fn names_classes(self, apart: bool) -> bool {
         match self.reads {
             Reads::Class => true,

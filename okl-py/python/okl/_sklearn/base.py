@@ -55,7 +55,7 @@ class KernelEstimator(BaseEstimator):
     n_iter_: int
 
     _prefers_proximal = True
-    """Is the step proximal where the engine has one? That is stable for every kernel, better on most data."""
+    """Whether the step is proximal if the loss has a proximal step: stable for every kernel, better on most data."""
 
     _enough_examples = 100_000
     """How many examples ``max_iter="auto"`` learns: passes over a small set, one over a large one."""
@@ -222,7 +222,7 @@ class KernelEstimator(BaseEstimator):
         return hasattr(self, "learner_")
 
     def _continues(self) -> bool:
-        """Does this call of fit go on from the model of the last one?"""
+        """Whether this call of fit continues from the model of the last one."""
         return self.warm_start and hasattr(self, "learner_")
 
     def _scores(self, X: Any) -> np.ndarray:
@@ -270,13 +270,13 @@ class KernelEstimator(BaseEstimator):
 
 
 def keeps_means(config: dict[str, Any], set_size: int) -> bool:
-    """Do terms last, so that the mean of past hypotheses is known? What is carried over is not."""
+    """Whether terms are kept, so that the mean of past hypotheses is known. Projected terms are not kept."""
     ((rule, parameters),) = Learner(config).config["budget"].items()
     return rule in ("unlimited", "merge") or set_size <= parameters.get("terms", 0)
 
 
 def accepted(config: dict[str, Any]) -> bool:
-    """Does the engine take this configuration?"""
+    """Whether the engine accepts this configuration."""
     try:
         Learner(config)
     except ValueError:

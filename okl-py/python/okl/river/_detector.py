@@ -141,7 +141,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         return as_series([self._novelty(scores) for scores in self._predict_frame(frame)], frame)
 
     def is_novel_one(self, x: Mapping[Hashable, Any]) -> bool:
-        """Is the row an alert?"""
+        """Whether the row is an alert."""
         threshold = self.learner.threshold
         return threshold is not None and self._predict_row(x)[0] < threshold
 
