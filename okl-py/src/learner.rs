@@ -331,7 +331,7 @@ impl Learner {
         self.shared.write(py, |learner| learner.widen(features))?.map_err(|e| refused(&e))
     }
 
-    /// Tells the step size `smd` that the stream has changed: what it remembers of past steps starts anew.
+    /// Tells the step size `smd` that the stream has changed: its trace of past steps starts again.
     ///
     /// Examples
     /// --------
@@ -471,7 +471,7 @@ impl Learner {
         Ok(format!("<okl.Learner {parts}{offset}: {terms} terms after {examples} examples>"))
     }
 
-    /// The settings as a dict; once warmed up with the values that were found. ``Learner(m.config)`` builds the learner anew.
+    /// The settings as a dict; after the warm-up with the estimated values. ``Learner(m.config)`` builds a new learner with the same settings.
     #[getter]
     fn config<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let config = settings::dictionary(py, &self.look(py, |m| m.config().clone())?)?;
@@ -645,7 +645,7 @@ impl Learner {
         settings::from_json(py, &members.to_string())
     }
 
-    /// The plain learner that the leading member is: its settings given, its function as it stands, cheaper from now on.
+    /// A plain learner with the settings and the current function of the leading member; faster than the bank.
     ///
     /// Raises
     /// ------

@@ -14,7 +14,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Room for so many rows.
+    /// Space for this many rows.
     pub fn new(rows: usize, width: usize) -> PyResult<Self> {
         let mut values = Vec::new();
         let refuse = |_| PyMemoryError::new_err(format!("no room for the scores of {rows} rows: give fewer at a time"));

@@ -40,7 +40,7 @@ impl Drop for Inside {
 /// A learner that threads share.
 pub struct Shared {
     learner: RwLock<okl::Learner>,
-    /// Held by whoever changes the learner for the whole call, so that the rows of a call stay together.
+    /// Held during a whole call that changes the learner, so that the rows of a call stay together.
     writer: Mutex<()>,
     /// Readers that have asked for the learner, and those of them that have got it.
     arrived: AtomicUsize,

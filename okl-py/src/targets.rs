@@ -86,7 +86,7 @@ impl Named {
 }
 
 impl Reader {
-    /// Reads the targets of so many rows.
+    /// Reads the targets of this many rows.
     pub fn read<'py>(self, y: &Bound<'py, PyAny>, rows: usize) -> PyResult<Found<'py>> {
         if self.reads == Reads::Nothing {
             return Err(PyValueError::new_err("this loss reads no target: leave y out"));
