@@ -299,7 +299,7 @@ BAD_SETTINGS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"loss": "softmax", "classes": [0.5, 1]}, ValueError, "classes: "),
     ({"loss": "squared", "operator": [[1.0, 2.0], [2.0, 1.0]]}, ValueError, "operator: "),
     ({"loss": "squared", "operator": np.zeros((2, 2, 2))}, ValueError, "operator: "),
-    ({"loss": "novelty", "offset": True}, ValueError, "offset: a novelty loss has no offset"),
+    ({"loss": "novelty", "offset": True}, ValueError, "offset: a novelty loss cannot have an offset"),
     ({"step": "pegasos", "lam": 0}, ValueError, "step: theorem2 and pegasos divide by lambda"),
     ({"warmup": 10**9}, ValueError, "warmup: must be between 1 and 65536"),
 ]

@@ -96,7 +96,9 @@ impl Config {
                 Reads::Sign if classes.len() != 2 => {
                     return refuse("classes", "this loss separates exactly two classes; use max_margin or softmax for more");
                 }
-                Reads::Number | Reads::Vector | Reads::Nothing => return refuse("classes", "this loss does not read classes"),
+                Reads::Number | Reads::Vector | Reads::Nothing => {
+                    return refuse("classes", "this loss has no classes; remove `classes`");
+                }
                 _ => {}
             }
         }
@@ -139,7 +141,7 @@ impl Config {
         }
         let (smd, square) = (matches!(step, AnyStep::Smd { .. }), self.regulariser == AnyRegulariser::Square);
         if smd && (self.implicit || !square || self.allow_overshoot) {
-            return refuse("step", "smd follows the explicit step under the square regulariser with eta lambda < 1: drop implicit, regulariser or allow_overshoot".into());
+            return refuse("step", "smd needs the explicit step, the square regulariser and eta lambda < 1; remove implicit, regulariser or allow_overshoot".into());
         }
         if self.implicit {
             return self.check_implicit();
@@ -149,7 +151,7 @@ impl Config {
             return refuse(
                 "step",
                 format!(
-                    "eta lambda = {largest} must stay below 1, or nothing of f survives a step: lower eta or lambda, or set allow_overshoot"
+                    "eta lambda = {largest} must be below 1, otherwise a step removes f or changes its sign; lower eta or lambda, or set allow_overshoot"
                 ),
             );
         }
@@ -160,7 +162,7 @@ impl Config {
         let refuse = |reason: &str| Err(Error::config("implicit", reason));
         let output = self.output()?;
         if self.regulariser != AnyRegulariser::Square {
-            return refuse("the proximal step is known for the square regulariser only");
+            return refuse("implicit = true needs the square regulariser");
         }
         if !output.projectable() {
             return refuse("the proximal step needs one operator J; a sum of operator kernels has no common eigenvectors");
@@ -203,7 +205,7 @@ impl Config {
                 if self.lambda.given() == Some(&0.0)
                     || self.step.given().is_some_and(|step| !matches!(step, AnyStep::InverseSqrt { .. })) =>
             {
-                refuse("olok's truncation is stated for step = inverse_sqrt and lambda > 0")
+                refuse("the olok budget needs step = inverse_sqrt and lambda > 0")
             }
             _ => Ok(()),
         }
@@ -213,9 +215,9 @@ impl Config {
     fn check_promises(&self) -> Result<()> {
         let refuse = |reason: &str| Err(Error::config("budget", reason));
         match self.budget() {
-            BudgetRule::Certified { .. } if self.allow_overshoot => {
-                refuse("with allow_overshoot a step may enlarge what was dropped, so no limit can be kept: use window or age")
-            }
+            BudgetRule::Certified { .. } if self.allow_overshoot => refuse(
+                "with allow_overshoot a step can increase the truncation error, so the limit cannot be guaranteed; use window or age",
+            ),
             _ => Ok(()),
         }
     }
@@ -225,12 +227,12 @@ impl Config {
         if novelty && self.offset {
             return Err(Error::config(
                 "offset",
-                "a novelty loss has no offset: b alone would satisfy it and nothing would be learned (N section 3)",
+                "a novelty loss cannot have an offset: a large b alone would make the loss 0, and f would learn nothing (N section 3)",
             ));
         }
         if let Threshold::Tracker { speed } = self.threshold {
             if !matches!(self.loss, AnyLoss::NuNovelty { .. }) {
-                return Err(Error::config("threshold", "the tracker serves loss = nu_novelty"));
+                return Err(Error::config("threshold", "threshold = tracker needs loss = nu_novelty"));
             }
             if let Some(speed) = speed.filter(|speed| !(*speed > 0.0 && speed.is_finite())) {
                 return Err(Error::config("threshold", format!("speed must be a finite number > 0, found {speed}")));

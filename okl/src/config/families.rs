@@ -1,5 +1,5 @@
-//! The names that people type, one table per family of settings: what the shorthand accepts, what errors list, and what the
-//! command line and the Python package say of each name come from here.
+//! The names of settings, one table per family. Short forms, error messages and the help of the command line are made from these
+//! tables; a test of the Python package checks its documentation against them.
 //!
 //! ```
 //! use okl::config::families::{family, parameter};
@@ -31,9 +31,9 @@ pub struct Variant {
     pub parameters: &'static [&'static str],
     /// What it is.
     pub about: &'static str,
-    /// Is it made of lists or of other values of the family, so that it needs a table and has no short form?
+    /// Whether it is made of lists or of other values of the family, so that it needs a table and has no short form.
     pub nested: bool,
-    /// Is it written as a name alone in the canonical form, without a table of parameters?
+    /// Whether it is written as a name alone in the canonical form, without a table of parameters.
     pub(crate) bare: bool,
 }
 
@@ -155,7 +155,7 @@ pub const FAMILIES: [Family; 8] = [
             ),
             name("perceptron", &[], "two classes: max(0, -y z)"),
             name("logistic", &[], "two classes: log(1 + exp(-y z))"),
-            name("max_margin", &[], "any number of classes: hinge of the difference to the best wrong class"),
+            name("max_margin", &[], "any number of classes: hinge loss of the score difference to the best wrong class"),
             name("softmax", &[], "any number of classes: cross-entropy"),
             name("novelty", &["margin"], "no target: max(0, margin - z)"),
             name(
@@ -180,7 +180,8 @@ pub const FAMILIES: [Family; 8] = [
         key: "step",
         about: "the step size eta_t at example t (default auto)",
         variants: &[
-            name("auto", &[], "several step sizes learn side by side, and those with the least loss have the most weight").bare(),
+            name("auto", &[], "several step sizes learn in parallel; those with the smallest loss have the largest weight")
+                .bare(),
             name("constant", &["eta"], "eta"),
             name("inverse_sqrt", &["eta"], "eta / √t"),
             name("theorem1", &["bound", "radius", "horizon"], "bound / (radius √horizon)"),
@@ -200,10 +201,14 @@ pub const FAMILIES: [Family; 8] = [
             name("window", &["terms"], "the oldest term is dropped"),
             name("age", &["steps"], "a term is dropped after a number of examples"),
             name("olok", &["exponent"], "OLOK's truncation: terms live for t^(1/2 + exponent) examples"),
-            name("weight", &["tolerance"], "terms lighter than the tolerance are dropped, every 64 examples"),
-            name("certified", &["error"], "the lightest terms are dropped while the truncation error stays below a limit"),
-            name("transfer", &["terms"], "the term that the newest one replaces best is projected onto it"),
-            name("merge", &["terms"], "the lightest term is merged with another; Gaussian kernels only"),
+            name("weight", &["tolerance"], "every 64 examples, terms whose norm is below the tolerance are dropped"),
+            name(
+                "certified",
+                &["error"],
+                "terms with the smallest norm are dropped while the truncation error stays below a limit",
+            ),
+            name("transfer", &["terms"], "the term with the smallest residual is projected onto the newest term and removed"),
+            name("merge", &["terms"], "the term with the smallest norm is merged with another; Gaussian kernels only"),
             name("forgetron", &["terms"], "the oldest term is dropped after a shrink; needs the perceptron loss"),
         ],
     },
@@ -211,10 +216,10 @@ pub const FAMILIES: [Family; 8] = [
         key: "average",
         about: "the hypothesis that predicts (default auto)",
         variants: &[
-            name("auto", &[], "the last one, and averages beside it where the step is auto").bare(),
-            name("none", &[], "the last one").bare(),
-            name("uniform", &[], "the mean of all").bare(),
-            name("exponential", &["rate"], "a mean that forgets"),
+            name("auto", &[], "the last hypothesis; with step = auto also averages").bare(),
+            name("none", &[], "the last hypothesis").bare(),
+            name("uniform", &[], "the mean of all hypotheses").bare(),
+            name("exponential", &["rate"], "an exponential moving average"),
         ],
     },
     Family {
@@ -222,7 +227,7 @@ pub const FAMILIES: [Family; 8] = [
         about: "the threshold below which a novelty score is an alert (default norma)",
         variants: &[
             name("norma", &[], "theta of the loss").bare(),
-            name("tracker", &["speed"], "a quantile of the averaged score, which holds the alert rate"),
+            name("tracker", &["speed"], "a tracked quantile of the averaged score, which keeps the alert rate at nu"),
         ],
     },
     Family {

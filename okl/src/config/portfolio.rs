@@ -10,7 +10,7 @@ use crate::parts::loss::{Loss, Reads};
 use crate::parts::regulariser::AnyRegulariser;
 use crate::parts::step::AnyStep;
 
-/// What one voice of a learner runs with.
+/// The settings of one voice of a learner.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
     /// Its step size.
@@ -19,7 +19,7 @@ pub struct Member {
     pub lambda: f64,
     /// Which of the kernel's widths.
     pub width: usize,
-    /// Which of its hypotheses speak.
+    /// Which hypothesis predicts: the last one or an average.
     pub average: Average,
 }
 
@@ -70,12 +70,13 @@ impl Config {
         self.loss.theta().is_none() && self.loss.reads() != Reads::Nothing && !tied
     }
 
-    /// Do steps run side by side?
+    /// Whether several step sizes are learned in parallel.
     fn chooses_steps(&self) -> bool {
         self.step == Choice::Auto && self.banks()
     }
 
-    /// What speaks: one where everything is given, else a bank over what is not. Those of one head follow each other.
+    /// The voices of the learner: one if step, lambda and width are given, otherwise a bank over the settings that are not given. The
+    /// voices of one head are adjacent.
     ///
     /// ```
     /// # use okl::Config;

@@ -1,4 +1,4 @@
-//! From a configuration to a learner, f = 0.
+//! Builds a learner with f = 0 from a configuration.
 
 use crate::basis::Dense;
 use crate::basis::terms::Terms;

@@ -100,7 +100,7 @@ impl Learner {
         members
     }
 
-    /// The plain learner that the leading member of a bank is: its settings given, its function as it stands.
+    /// Returns a plain learner with the settings and the current function of the leading voice of the bank.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]

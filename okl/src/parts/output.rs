@@ -7,7 +7,7 @@
 //! f_p(x) = sum_q sum_i K_pq(x, x_i) a_iq        a general operator-valued kernel: one plane per entry (p, q)
 //! ```
 //!
-//! A kernel on labels is the same thing: kappa(y, y') = J.
+//! A kernel kappa(y, y') on labels is the special case where J is its Gram matrix.
 
 //! ```
 //! use okl::output::{Operator, Output};
@@ -167,7 +167,7 @@ impl Output {
         }
     }
 
-    /// Is this one scalar kernel times one fixed matrix, so that terms may be projected onto each other?
+    /// Whether the kernel is one scalar kernel times one fixed matrix. Only then can terms be projected onto each other.
     pub(crate) fn projectable(&self) -> bool {
         matches!(self, Output::Identity) || self.single().is_some()
     }

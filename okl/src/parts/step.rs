@@ -20,7 +20,7 @@ pub struct Signal {
     pub t: u64,
     /// The regulariser lambda.
     pub lambda: f64,
-    /// The step size of the example before (at t = 1: the policy's own start).
+    /// The step size of the previous example (at t = 1: `start()`).
     pub last: f64,
     /// SVMD's <g_t, v_t>, V(21); 0 without a trace.
     pub product: f64,
@@ -33,7 +33,7 @@ pub struct Signal {
 ///
 /// Laws: `eta` is pure, positive and finite; it may not depend on the label except through `product`.
 pub trait StepSize: Send + Sync {
-    /// The step size of this example, known before it is used.
+    /// The step size of this example, computed from `signal` only.
     fn eta(&self, signal: &Signal) -> f64;
     /// The decay of the gradient trace v, for policies that want <g, v>; none for schedules.
     fn trace(&self) -> Option<f64> {
@@ -93,8 +93,8 @@ pub enum AnyStep {
         #[serde(default = "thousand")]
         tau: f64,
     },
-    /// eta (1 - (t - 1)/horizon): down to nothing over a number of examples that is known in advance; after them the last step
-    /// size stays. The last hypothesis is then as good as an average, and terms that come late are light when they are merged.
+    /// eta (1 - (t - 1)/horizon): decreases to eta / horizon over a number of examples that is known in advance; after that the last
+    /// step size stays. The last hypothesis is then as good as an average, and late terms have a small norm when they are merged.
     Linear {
         /// The first step size.
         #[serde(default = "one")]
@@ -163,17 +163,17 @@ fn decayed(eta: f64, tau: f64, t: f64) -> f64 {
     eta * (tau / (tau + t)).sqrt()
 }
 
-/// The largest eta lambda that still leaves something of f: 1 - 2^-10.
+/// The largest eta lambda to which a step is capped: 1 - 2^-10, so that f is not shrunk to 0.
 pub(crate) const LARGEST_SHRINK: f64 = 1.0 - 1.0 / 1024.0;
 
 impl AnyStep {
-    /// Is this a policy whose largest step is known beforehand? Then that step, for the check of eta lambda < 1.
+    /// The step size at t = 1, which is the largest one of a schedule; used to check eta lambda < 1.
     pub(crate) fn largest(&self, lambda: f64) -> f64 {
         let first = Signal { t: 1, lambda, last: self.start(), product: 0.0, size: 0.0 };
         self.eta(&first)
     }
 
-    /// What is wrong with the parameters, in words.
+    /// Checks the parameters; the error is a sentence.
     pub(crate) fn check(&self) -> Result<(), String> {
         let positive = |name: &str, v: f64| match v.is_finite() && v > 0.0 {
             true => Ok(()),

@@ -10,7 +10,7 @@ use crate::parts::budget::{Budget, BudgetRule, Room, Sight};
 /// A built-in budget with its state.
 #[derive(Clone, Debug)]
 pub struct AnyBudget {
-    /// New terms that have asked for room: the mistakes of a Forgetron, and part of every model file.
+    /// The number of new terms so far: the number of mistakes M of a Forgetron. Stored in every model file.
     pub(crate) new_terms: f64,
     state: State,
 }
@@ -46,7 +46,7 @@ impl AnyBudget {
         AnyBudget { new_terms: 0.0, state }
     }
 
-    /// Of a window, the slot written longest ago; 0 of others.
+    /// For a window, the slot that was written longest ago; 0 for other budgets.
     pub(crate) fn oldest_slot(&self) -> usize {
         if let State::Window { oldest_slot, .. } = self.state { oldest_slot } else { 0 }
     }
@@ -57,7 +57,7 @@ impl AnyBudget {
         }
     }
 
-    /// The damage that a Forgetron has done; 0 of others.
+    /// The sum Q of a Forgetron (its "damage"); 0 for other budgets.
     pub(crate) fn damage(&self) -> f64 {
         if let State::Forgetron { forgetron, .. } = &self.state { forgetron.damage } else { 0.0 }
     }

@@ -41,12 +41,13 @@ impl Merge {
         Room::Merge { from, into, h: pair.best_h() }
     }
 
-    /// The partner with the smallest weight degradation, in single precision over whole arrays; the winner's h is then found
-    /// properly.
+    /// The partner with the smallest weight degradation, in single precision over whole arrays; the caller then computes
+    /// the exact h of the chosen partner.
     ///
-    /// Where the projection is longest, h = w_i / (w_i + w_j) with w_i = (A u + C v) u, w_j = (C u + B v) v, u = kappa^((1-h)²)
-    /// and v = kappa^(h²). From the h that holds for kappa near 1, a few such steps climb towards it; where the two terms are
-    /// far apart, h = 0 is best. The better of the two loses at most 11 % more than the best h (parallel coefficients).
+    /// The best h maximises the norm of the projection and satisfies h = w_i / (w_i + w_j) with w_i = (A u + C v) u, w_j = (C u + B v) v, u = kappa^((1-h)²)
+    /// and v = kappa^(h²). Starting from the solution for kappa near 1, this fixed-point equation is iterated a few times. Where
+    /// the two terms are far apart, h = 0 is best. The better of these two h loses at most 11 % more than the best h (for parallel
+    /// coefficients).
     fn partner(&mut self, sight: &mut dyn Sight, from: usize, diagonal: f64) -> usize {
         let Merge { norms2: Work(norms2), products: Work(products), row: Work(row), blends: Work(blends), powers } = self;
         let [Work(kappas), Work(us), Work(vs)] = powers;
@@ -55,7 +56,7 @@ impl Merge {
         kappas.clear();
         kappas.extend(row[..slots].iter().map(|k| (k / diagonal as f32).clamp(1e-30, 1.0)));
         blends.clear();
-        // Coefficients that point apart gain nothing by moving.
+        // For c <= 0 a centre between the two gains nothing.
         blends.extend((0..slots).map(pair).map(|(b, c)| if c > 0.0 { (c / (b + c)) as f32 } else { 0.0 }));
         for _ in 0..CLIMB {
             us.clone_from(kappas);

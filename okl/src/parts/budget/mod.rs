@@ -1,9 +1,10 @@
-//! Budgets: which term makes room for the next one, and which have grown old or light.
+//! Budgets: rules that choose which term is removed for a new one, and which terms are dropped because they are old or their norm
+//! is small.
 //!
 //! ```
 //! use okl::budget::{Budget, Room, Sight};
 //!
-//! /// Keeps the first `terms` terms and no others: every later one takes the place of the one before it.
+//! /// Keeps the first `terms` terms and no others: every later term replaces the last one.
 //! struct Stubborn { terms: usize }
 //! impl Budget for Stubborn {
 //!     fn room(&mut self, sight: &mut dyn Sight) -> Room {
@@ -12,8 +13,8 @@
 //! }
 //! ```
 //!
-//! A budget decides; the engine carries the decision out for every head and accounts for what is lost (law 5).
-//! Sweeps over all terms happen at counts of examples, never at the edge of a block.
+//! A budget decides; the engine applies the decision to every head and records the norm of what is lost (law 5).
+//! When a budget sweeps over all terms depends only on the number of examples, never on the blocks.
 
 mod age;
 mod built_in;
@@ -29,11 +30,11 @@ pub use rule::BudgetRule;
 
 use crate::gram::Backend;
 
-/// How the next term gets its slot.
+/// A budget's decision: which slot the new term gets, and what happens to the term in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Room {
-    /// A hole, or one slot more.
+    /// A hole, or a new slot at the end.
     Fresh,
     /// The slot of this term, which is dropped.
     Drop(usize),
@@ -45,7 +46,7 @@ pub enum Room {
         from: usize,
         /// The term that moves to the merged centre.
         into: usize,
-        /// How far.
+        /// The position between the two centres: 0 at x_into, 1 at x_from.
         h: f64,
     },
     /// The slot of this term, dropped after everything, the new term included, was scaled by phi.
@@ -81,7 +82,7 @@ pub trait Sight {
     fn value_at(&mut self, slot: usize) -> (f64, f64);
     /// The step size of this step.
     fn eta(&self) -> f64;
-    /// The truncation certificate as it stands.
+    /// The current truncation certificate of the leading head.
     fn truncation(&self) -> f64;
     /// For each slot, the norm that dropping its term would take from the head that loses most, averages included.
     fn largest_losses(&mut self, out: &mut Vec<f64>);
@@ -93,13 +94,13 @@ pub trait Sight {
     fn backend(&self) -> Backend;
 }
 
-/// A rule that bounds the number of terms or what they are worth.
+/// A rule that bounds the number of terms or the truncation error.
 ///
 /// Law: a decision depends on what the sight shows and on the budget's own state alone.
 pub trait Budget: Send + Sync {
     /// Where the term about to be appended goes. Called once per new term, after the step's shrink.
     fn room(&mut self, sight: &mut dyn Sight) -> Room;
-    /// May [`Budget::expired`] name a slot at the end of example `t`? Asked first, because it is cheap.
+    /// Whether [`Budget::expired`] may name a slot at the end of example `t`. The engine calls this first, because it is cheap.
     fn looks(&self, t: u64) -> bool {
         let _ = t;
         true
@@ -112,9 +113,9 @@ pub trait Budget: Send + Sync {
     fn limit(&self) -> f64 {
         f64::INFINITY
     }
-    /// All terms were removed because nothing was left of any function: the next term finds its slot among 0, 1, 2, ...
+    /// Called after all terms were removed because all coefficients were zero. The next terms get the slots 0, 1, 2, ...
     fn cleared(&mut self) {}
-    /// Do most chunks of 1,024 slots stay as they are while a block is learned? Then sums over them are taken for all its rows at once.
+    /// Whether most chunks of 1,024 slots do not change while a block is learned. Then sums over them are computed for all rows at once.
     fn settles(&self) -> bool {
         false
     }
@@ -124,7 +125,7 @@ pub trait Budget: Send + Sync {
     }
 }
 
-/// Memory that a budget works in: one number or more per term. A copy of a budget starts without it.
+/// The workspace of a budget: one or more numbers per term. A clone of a budget starts with an empty workspace.
 #[derive(Debug, Default)]
 struct Work<T>(Vec<T>);
 

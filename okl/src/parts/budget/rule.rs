@@ -64,13 +64,13 @@ impl BudgetRule {
         }
     }
 
-    /// Does the rule leave most terms as they are from one example to the next?
+    /// Whether the rule leaves most terms unchanged from one example to the next.
     pub(crate) fn settles(&self) -> bool {
         use BudgetRule::{Age, Olok, Unlimited, Window};
         matches!(self, Unlimited {} | Window { .. } | Age { .. } | Olok { .. })
     }
 
-    /// The same rule for so many terms, if it counts terms.
+    /// The same rule with `terms` terms; none if the rule has no number of terms.
     pub(crate) fn with_terms(&self, terms: usize) -> Option<Self> {
         match self {
             BudgetRule::Window { .. } => Some(BudgetRule::Window { terms }),

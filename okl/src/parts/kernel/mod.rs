@@ -1,7 +1,7 @@
-//! Kernels: what it means for two examples to be alike.
+//! Kernels: similarity functions of two examples.
 //!
 //! A kernel over any type is a [`Kernel`]. Over rows of numbers, one that is a function of an inner product and two
-//! squared norms is a [`DotKernel`], which is what blocks of rows and panels of terms run on. With
+//! squared norms is a [`DotKernel`]; blocks of rows and panels of terms need such a kernel. With
 //! `r² = max(0, |x|² + |y|² - 2<x, y>)`, [`AnyKernel`] offers
 //!
 //! | kernel | value |
@@ -52,16 +52,16 @@ pub trait DotKernel: Send + Sync {
     /// `k(x, y)` from `dot = <x, y>`, `xx = |x|²` and `yy = |y|²`.
     fn eval(&self, dot: f32, xx: f32, yy: f32) -> f32;
 
-    /// Inner products of one row with many in, kernel values out, in place. See [`Backend::map_values`] to vectorise one.
+    /// Replaces the inner products of one row with many by kernel values, in place. See [`Backend::map_values`] to vectorise one.
     fn map(&self, _backend: Backend, xx: f32, yy: &[f32], values: &mut [f32]) {
         for (value, yy) in values.iter_mut().zip(yy) {
             *value = self.eval(*value, xx, *yy);
         }
     }
 
-    /// The functions of two rows in double precision.
+    /// The [`Pair`] of two rows in double precision.
     ///
-    /// The default has single precision only: it states their distance with the rounding of [`DotKernel::eval`] added.
+    /// The default has only single precision; it adds the rounding error of [`DotKernel::eval`] to the distance.
     fn pair(&self, rows: &TwoRows) -> Pair {
         let (xx, yy) = (rows.xx, rows.yy);
         let value = |dot: f64, xx: f64, yy: f64| f64::from(self.eval(dot as f32, xx as f32, yy as f32));
@@ -119,7 +119,7 @@ pub enum AnyKernel {
     RationalQuadratic {
         /// One over the squared length scale.
         gamma: f64,
-        /// How fast the tail falls; a Gaussian as it grows.
+        /// How fast the tail falls; for alpha -> infinity the kernel becomes a Gaussian.
         alpha: f64,
     },
     /// `weight` times a kernel.

@@ -1,6 +1,6 @@
-//! Two functions k(x, .) and k(y, .) in double precision: what is lost when one stands for the other.
+//! Two functions k(x, .) and k(y, .) in double precision, to compute the residual when one is projected onto the other.
 
-/// Two rows in double precision, difference by difference, so that what is small is accurate.
+/// Inner products and distances of two rows in double precision. Differences are taken before squares, so small distances are accurate.
 #[derive(Clone, Copy, Debug)]
 pub struct TwoRows {
     /// `<x, y>`
@@ -16,7 +16,7 @@ pub struct TwoRows {
 }
 
 impl TwoRows {
-    /// The numbers of two rows of one length.
+    /// Computes these numbers for two rows of equal length.
     pub fn new(x: &[f32], y: &[f32]) -> Self {
         let mut rows = TwoRows { dot: 0.0, xx: 0.0, yy: 0.0, apart2: 0.0, tilt: 0.0 };
         for (x, y) in x.iter().zip(y) {
@@ -48,7 +48,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// From the three kernel values; what cancels here is lost.
+    /// Computes a pair from three kernel values. Digits that cancel in the differences are lost.
     pub fn of_values(xx: f64, xy: f64, yy: f64) -> Self {
         Pair { first: xx, shared: xy, second: yy, apart2: xx + yy - 2.0 * xy, tilt: xx - yy }
     }

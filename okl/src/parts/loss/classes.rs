@@ -1,4 +1,4 @@
-//! Losses with one output per class, `y` the index of the right one. A class that no output answers to gives no loss.
+//! Losses with one output per class, `y` the index of the right one. If there is no output for a class, the loss is 0.
 
 use super::Eval;
 use super::root::{omega, root};

@@ -7,7 +7,7 @@
 //!
 //! # Boundary conventions
 //!
-//! Said here once, held to by every function below, explicit and proximal alike:
+//! These conventions hold for all functions below, explicit and proximal:
 //!
 //! * hinge, multiclass margin, novelty and structured margin act iff the margin is *strictly* below its threshold: at
 //!   `m = rho` the gradient is 0;
@@ -19,7 +19,7 @@
 //! * while one class is known, its rival in `max_margin` and `softmax` is a class not yet seen, whose score is 0;
 //! * curvature at a kink is that of the flat side: 0 for the tube and the scale at equality.
 //!
-//! At a kink a proximal step returns the one subgradient that solves its equation, which is the point of taking it.
+//! At a kink a proximal step returns the one subgradient that solves the proximal equation.
 //!
 //! ```
 //! use okl::loss::{AnyLoss, Loss};
@@ -45,7 +45,7 @@ use serde::{Deserialize, Serialize};
 
 pub use structured::{Oracle, Structured};
 
-/// What a loss says about one example, besides its gradient.
+/// The result of a loss for one example, except its gradient.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Eval {
     /// The loss. The nu-losses include their `nu theta` term and may be negative.
@@ -56,7 +56,7 @@ pub struct Eval {
     pub outside: bool,
 }
 
-/// How a loss reads its target.
+/// The kind of target that a loss needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
     /// `y[0]` is -1 or +1; one output.
@@ -121,7 +121,7 @@ pub trait Loss: Send + Sync {
         false
     }
 
-    /// Does `prox` work for so many outputs, `identity` saying whether the metric is a multiple of the identity?
+    /// Whether `prox` works for this number of outputs. `identity`: the metric is a multiple of the identity.
     ///
     /// Not for the perceptron: its proximal step from f = 0 stays at the minimiser 0 and nothing is ever learned. Not for
     /// max_margin and softmax under a metric that couples the classes: no finite or scalar solution is known there.
@@ -175,7 +175,7 @@ pub enum SigmaRule {
 pub enum AnyLoss {
     /// `max(0, margin - y z)`, N(12).
     Hinge {
-        /// The margin asked for; 1 unless told.
+        /// The margin. Default: 1.
         #[serde(default = "one")]
         margin: f64,
     },
@@ -264,7 +264,7 @@ fn twentieth() -> f64 {
 const SIGMA_LEAST: f64 = 1e-6;
 
 impl AnyLoss {
-    /// What is wrong with the parameters, in words.
+    /// Checks the parameters; the error is a sentence.
     pub fn check(&self) -> Result<(), String> {
         match *self {
             Self::Hinge { margin } | Self::Novelty { margin } => positive("margin", margin, ""),
@@ -315,7 +315,7 @@ impl Loss for AnyLoss {
             Self::Softmax {} if alone(z, y) => margin::logistic(first(z), 1.0, xi),
             Self::MaxMargin {} => classes::max_margin(z, class(y), xi),
             Self::Softmax {} => classes::softmax(z, class(y), xi),
-            // Novelty is the hinge of an example that is always meant to score high.
+            // Novelty is the hinge loss with y = 1 for every example.
             Self::Novelty { margin } => margin::hinge(first(z), 1.0, margin, xi),
             Self::NuNovelty { nu } => margin::nu_hinge(first(z), 1.0, theta, nu, xi),
             Self::Squared {} => residual::squared(z, y, xi),
@@ -417,13 +417,13 @@ fn first(values: &[f64]) -> f64 {
     values.first().copied().unwrap_or(0.0)
 }
 
-/// Is there one class? Its rival is a class not yet seen, whose score is 0 and gets no update: `max(0, 1 - z)` and
+/// Whether only one class is known. It then competes with a class not yet seen, whose score is 0 and is not updated: `max(0, 1 - z)` and
 /// `log(exp(z) + exp(0)) - z` are hinge and logistic loss of the sign +1.
 fn alone(z: &[f64], y: &[f64]) -> bool {
     z.len() == 1 && class(y) == 0
 }
 
-/// A class index. One that no output answers to is no class: no loss, no update.
+/// The class index of a target. If there is no output with this index, the loss is 0 and there is no update.
 fn class(y: &[f64]) -> usize {
     first(y) as usize
 }
