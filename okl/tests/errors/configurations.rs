@@ -6,7 +6,7 @@ use super::*;
 type Refusal = (&'static str, &'static str, &'static [&'static str]);
 
 const REFUSALS: &[Refusal] = &[
-    ("loss = 'novelty'\noffset = true", "offset", &["novelty", "nothing would be learned"]),
+    ("loss = 'novelty'\noffset = true", "offset", &["novelty", "f would learn nothing"]),
     ("loss = 'nu_novelty'\noffset = true", "offset", &["novelty"]),
     ("step = 'theorem2'\nlambda = 0", "step", &["theorem2", "lambda > 0"]),
     ("step = 'pegasos'\nlambda = 0", "step", &["pegasos", "lambda > 0"]),
