@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -297,3 +298,20 @@ except ImportError as error:
         done.stdout.strip()
         == "okl.plot draws with matplotlib, which is not installed: pip install matplotlib"
     )
+
+
+@pytest.mark.parametrize(
+    "model",
+    [okl.Learner(loss="squared", gamma=1.0), okl.KernelRegressor(gamma=1.0), okl.NoveltyDetector(gamma=1.0)],
+)
+def test_a_refused_call_is_not_learned_in_part(model: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    y = None if isinstance(model, okl.NoveltyDetector) else X[:, 0]
+    bad = X.copy()
+    bad[550, 0] = 1e300
+    history = okl.plot.History(model, every=100)
+    with pytest.raises(ValueError, match="^row 550, column 0"):
+        history.learn(bad, y)
+    assert history.records == []
+    assert model.examples == 0 if isinstance(model, okl.Learner) else not hasattr(model, "learner_")
+    assert history.learn(X, y).column("rows").tolist() == [100, 200, 300, 400, 500, 600]

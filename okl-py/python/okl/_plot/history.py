@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -63,8 +66,18 @@ class History:
         **more
             What else the model takes: arrays with an entry per row (`weights`, `sample_weight`, ...), or
             `classes`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            What the model refuses, with its row. Nothing has been learned then: a call of more rows than come
+            until the next record is first learned by a copy of the model, so that it takes twice the time.
         """
         first, count = 0, len(X)  # type: ignore[arg-type]
+        if count > self.every - self._rows % self.every:
+            with warnings.catch_warnings():  # the model itself warns
+                warnings.simplefilter("ignore")
+                learns(deepcopy(self.model))(X, y, **more)
         while first < count:
             last = min(count, first + self.every - self._rows % self.every)
             rest = {key: value if key == "classes" else value[first:last] for key, value in more.items()}
@@ -73,9 +86,8 @@ class History:
         return self
 
     def _learn_part(self, X: Any, y: Any, more: dict[str, Any]) -> None:
-        learns = self.model.learn_report if isinstance(self.model, Learner) else self.model._learn_report
         known = self.model.classes if isinstance(self.model, Learner) else ()
-        report = learns(X, y, **more)
+        report = learns(self.model)(X, y, **more)
         self._rows += len(X)
         self._errors.append(errors(self.model, report, y, known))
         self._alerts.append(report["outside"])
@@ -120,3 +132,11 @@ class History:
     def column(self, name: str) -> np.ndarray:
         """One field of all records."""
         return np.array([getattr(record, name) for record in self.records])
+
+
+def learns(model: Any) -> Callable[..., dict[str, np.ndarray]]:
+    """The method that learns rows and returns what each of them left behind."""
+    learn: Callable[..., dict[str, np.ndarray]] = (
+        model.learn_report if isinstance(model, Learner) else model._learn_report
+    )
+    return learn

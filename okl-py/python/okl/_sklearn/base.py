@@ -17,6 +17,7 @@ from sklearn.utils.validation import validate_data as sklearn_validate_data
 
 from okl._okl import Learner, terms_within
 from okl._sklearn import words
+from okl._sklearn.refusal import rows_named
 
 ROWS_AT_ONCE = 8192
 """Rows that are gathered for one call of the learner; what is learned does not depend on it."""
@@ -132,7 +133,10 @@ class KernelEstimator(BaseEstimator):
         if len(bank.members) == 1 or self._most_passes(len(rows)) == 1:
             return bank
         order = self._orders(len(rows))()
-        self._threaded(bank).learn(rows[order], y[order], weights=None if weights is None else weights[order])
+        with rows_named(order):
+            self._threaded(bank).learn(
+                rows[order], y[order], weights=None if weights is None else weights[order]
+            )
         plain = bank.freeze().config
         if config["step"] == "auto":
             by_name = (self.kernel, self.gamma, self.degree, self.coef0)
@@ -172,18 +176,20 @@ class KernelEstimator(BaseEstimator):
         most_passes, next_order = self._most_passes(len(rows)), self._orders(len(rows))
         first_id = getattr(self, "_next_id", 0) if self.warm_start else 0
         examples = len(rows) if weights is None else weights.sum()
-        self.learner_, self._next_id = self._threaded(learner), first_id + len(rows)
+        self._threaded(learner)
+        self._next_id = first_id + len(rows)
         for passes in range(1, most_passes + 1):
             self.n_iter_ = passes
             order = next_order()
             loss = 0.0
             for part in np.split(order, range(ROWS_AT_ONCE, len(order), ROWS_AT_ONCE)):
-                report = learner.learn_report(
-                    rows[part],
-                    None if y is None else y[part],
-                    weights=None if weights is None else weights[part],
-                    ids=first_id + part,
-                )
+                with rows_named(part):
+                    report = learner.learn_report(
+                        rows[part],
+                        None if y is None else y[part],
+                        weights=None if weights is None else weights[part],
+                        ids=first_id + part,
+                    )
                 loss += np.nansum(report["loss"])
             yield loss / examples
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Real
 from typing import Any, Self
 
@@ -18,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from okl._sklearn import docs, words
 from okl._sklearn.base import KernelEstimator, check_weights, validate_data, without_zeros
+from okl._sklearn.refusal import kept_rows, restoring, rows_named
 
 LOSS_NAMES = ("hinge", "log_loss", "perceptron", "nu_hinge", "max_margin", "softmax")
 
@@ -160,6 +162,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         self.warm_start = warm_start
         self.learner_params = learner_params
 
+    @restoring(BaseException)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learns a fixed set of rows, in up to `max_iter` passes.
 
@@ -182,10 +185,12 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             self._check_classes()
         codes = self._codes(labels)
         weights = self._weights(codes, check_weights(sample_weight, len(rows), some=True))
+        places = kept_rows(weights, len(rows))
         weights, rows, codes = without_zeros(weights, rows, codes)
         names = self._names()[codes]
-        learner = self.learner_ if going_on else self._set_learner(rows, names, weights)
-        self._pass_until_still(learner, rows, names, weights)
+        with rows_named(places):
+            learner = copy(self.learner_) if going_on else self._set_learner(rows, names, weights)
+            self._pass_until_still(learner, rows, names, weights)
         return self
 
     def partial_fit(
@@ -215,6 +220,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         self._learn_report(X, y, classes=classes, sample_weight=sample_weight)
         return self
 
+    @restoring(Exception)
     def _learn_report(
         self,
         X: ArrayLike,
@@ -224,17 +230,12 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     ) -> dict[str, np.ndarray]:
         first = not hasattr(self, "learner_")
         rows, labels = self._examples(X, y, reset=first)
-        before = None if first else (self.classes_, self._discovered)
-        try:
-            self._take_classes(classes, labels, first)
-            codes = self._codes(labels)
-            weights = self._weights(codes, check_weights(sample_weight, len(rows)), streaming=True)
-            report = self._learn_stream(rows, self._names()[codes], weights)
-        except (TypeError, ValueError):  # nothing has been learned, no class has been discovered
-            if before is not None:
-                self.classes_, self._discovered = before
-            raise
-        known = self.classes_[:0] if before is None else before[0]
+        before = None if first else self.classes_
+        self._take_classes(classes, labels, first)
+        codes = self._codes(labels)
+        weights = self._weights(codes, check_weights(sample_weight, len(rows)), streaming=True)
+        report = self._learn_stream(rows, self._names()[codes], weights)
+        known = self.classes_[:0] if before is None else before
         if self._discovered is not None and len(self.classes_) > len(known):
             return {**report, "wrong": self._wrong_among_known(report["scores"], codes, known)}
         return {**report, "wrong": self._predicted(self._decision(report["scores"])) != codes}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Real
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from okl._okl import Learner
 from okl._sklearn import docs, words
 from okl._sklearn.base import KernelEstimator, check_weights, validate_data, without_zeros
+from okl._sklearn.refusal import kept_rows, restoring, rows_named
 
 
 @docs.filled
@@ -151,6 +153,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         self.warm_start = warm_start
         self.learner_params = learner_params
 
+    @restoring(BaseException)
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learns a fixed set in `max_iter` passes; the threshold is the `nu`-quantile of the rows' scores.
 
@@ -166,11 +169,15 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         """
         going_on = self._continues()
         rows = validate_data(self, X, reset=not going_on, dtype=[np.float64, np.float32], order="C")
-        weights, rows = without_zeros(check_weights(sample_weight, len(rows), some=True), rows)
-        learner = self.learner_ if going_on else Learner(self._set_config(rows))
-        for _ in self._passes(learner, rows, None, weights):
-            pass
-        self._fitted_offset = lower_quantile(learner.predict(rows), self.nu, weights)
+        weights = check_weights(sample_weight, len(rows), some=True)
+        places = kept_rows(weights, len(rows))
+        weights, rows = without_zeros(weights, rows)
+        with rows_named(places):
+            learner = copy(self.learner_) if going_on else Learner(self._set_config(rows))
+            for _ in self._passes(learner, rows, None, weights):
+                pass
+            self._fitted_offset = lower_quantile(learner.predict(rows), self.nu, weights)
+        self.learner_ = learner
         return self
 
     def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -211,6 +218,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         report = self._learn_report(X, y, sample_weight)
         return np.where(report["outside"], -1, 1)
 
+    @restoring(Exception)
     def _learn_report(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> dict[str, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Real
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from okl._okl import Learner
 from okl._sklearn import docs, words
 from okl._sklearn.base import KernelEstimator, check_weights, validate_data, without_zeros
+from okl._sklearn.refusal import kept_rows, restoring, rows_named
 from okl._sklearn.targets import TargetScale, TargetWarmUp
 
 LOSS_NAMES = (
@@ -161,6 +163,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         self.warm_start = warm_start
         self.learner_params = learner_params
 
+    @restoring(BaseException)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learns a fixed set of rows, in up to `max_iter` passes.
 
@@ -177,12 +180,14 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         going_on = self._continues()
         rows, targets = self._examples(X, y, reset=not going_on)
         weights = check_weights(sample_weight, len(rows), some=True)
+        places = kept_rows(weights, len(rows))
         weights, rows, targets = without_zeros(weights, rows, targets)
         if not going_on:
             self._target_scale = TargetScale.of(targets, weights) if self.normalize_y else None
         self._warm_up = None
-        learner = self.learner_ if going_on else self._set_learner(rows, targets, weights)
-        self._pass_until_still(learner, rows, targets, weights)
+        with rows_named(places):
+            learner = copy(self.learner_) if going_on else self._set_learner(rows, targets, weights)
+            self._pass_until_still(learner, rows, targets, weights)
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -201,15 +206,18 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         self._learn_report(X, y, sample_weight)
         return self
 
+    @restoring(Exception)
     def _learn_report(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> dict[str, np.ndarray]:
         first = not hasattr(self, "learner_")
         rows, targets = self._examples(X, y, reset=first)
         weights = check_weights(sample_weight, len(rows))
+        weights = np.ones(len(rows)) if weights is None else weights
         if first:
             self._begin(rows)
-        return self._learn(*without_zeros(np.ones(len(rows)) if weights is None else weights, rows, targets))
+        with rows_named(kept_rows(weights, len(rows))):
+            return self._learn(*without_zeros(weights, rows, targets))
 
     def _begin(self, rows: np.ndarray) -> None:
         self._target_scale = None
@@ -221,13 +229,16 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
 
     def _learn(self, weights: np.ndarray, rows: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
         """Learns examples, stopping where the scale of the targets is found anew."""
-        if self._warm_up is not None:
-            self.learner_.predict(rows)  # as above: what follows are several calls
+        if self._warm_up is not None:  # what follows are several calls, and the last may be refused
+            self.learner_, self._warm_up = copy(self.learner_), copy(self._warm_up)
         reports = [{"residual": np.empty((0, y.shape[1])), "outside": np.empty(0, dtype=bool)}]
-        while len(rows) > 0:
-            stop = len(rows) if self._warm_up is None else self._warm_up.until_next()
-            reports.append(self._learn_part(rows[:stop], y[:stop], weights[:stop]))
-            rows, y, weights = rows[stop:], y[stop:], weights[stop:]
+        first = 0
+        while first < len(rows):
+            stop = len(rows) if self._warm_up is None else first + self._warm_up.until_next()
+            part = slice(first, stop)
+            with rows_named(range(first, len(rows))):
+                reports.append(self._learn_part(rows[part], y[part], weights[part]))
+            first = stop
         return {key: np.concatenate([report[key] for report in reports]) for key in reports[0]}
 
     def _learn_part(self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:

@@ -47,7 +47,7 @@ class TargetWarmUp:
         return min(1 << self.count.bit_length(), self.limit) - self.count
 
     def add(self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray) -> None:
-        self.parts.append((rows, y, weights))
+        self.parts = [*self.parts, (rows, y, weights)]  # a copy of this keeps its own
         self.count += len(rows)
 
     def due(self) -> bool:

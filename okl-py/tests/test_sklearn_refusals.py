@@ -1,0 +1,104 @@
+"""A call that is refused leaves an estimator as it was, and says which row of X is to blame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from okl import KernelClassifier, KernelRegressor, Learner, NoveltyDetector
+
+X = np.random.default_rng(3).normal(size=(200, 2))
+LABELS = np.where(X[:, 0] > 0, "a", "b")
+ESTIMATORS = {
+    "classifier": (KernelClassifier, LABELS),
+    "regressor": (KernelRegressor, X[:, 0]),
+    "detector": (NoveltyDetector, None),
+}
+
+
+def changed(values: np.ndarray, place: Any, value: Any) -> np.ndarray:
+    values = values.copy()
+    values[place] = value
+    return values
+
+
+def with_label(y: Any, row: int, value: Any) -> np.ndarray:
+    """Targets of which one cannot be learned; others than before, so that a trace would be seen."""
+    objects = np.array(["c" if label == "a" else "d" for label in y], dtype=object)
+    objects[row] = value
+    return objects
+
+
+REFUSED = {
+    "nan": lambda y: (changed(X, (3, 1), np.nan), y),
+    "huge": lambda y: (changed(X, (3, 1), 1e300), y),
+    "huge and wider": lambda y: (np.column_stack([changed(X, (3, 1), 1e300), X[:, 0]]), y),
+    "too few targets": lambda y: (X, y[:-1]),
+    "one class": lambda y: (X, np.full(len(X), "a")),
+    "bad label": lambda y: (X, with_label(y, 3, None)),
+    "infinite target": lambda y: (X, changed(y, 3, np.inf)),
+}
+"""Ways to be refused, as rows and targets."""
+
+WAYS = {
+    "classifier": ("nan", "huge", "huge and wider", "too few targets", "one class", "bad label"),
+    "regressor": ("nan", "huge", "huge and wider", "too few targets", "infinite target"),
+    "detector": ("nan", "huge", "huge and wider"),
+}
+CASES = [(name, way) for name, ways in WAYS.items() for way in ways]
+
+
+def state(estimator: Any) -> dict[str, Any]:
+    """All attributes in a form that can be compared; a warm-up by what it has gathered."""
+    found = {}
+    for name, value in vars(estimator).items():
+        if isinstance(value, Learner):
+            value = value.to_bytes()
+        elif hasattr(value, "parts"):
+            value = (value.count, len(value.parts))
+        found[name] = value.tolist() if isinstance(value, np.ndarray) else value
+    return found
+
+
+@pytest.mark.parametrize(("name", "way"), CASES)
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_a_refused_fit_changes_nothing(name: str, way: str, warm_start: bool) -> None:
+    if (way, warm_start) == ("one class", True):
+        pytest.skip("a fit that goes on has both classes already")
+    kind, y = ESTIMATORS[name]
+    estimator = kind(max_iter=1, gamma=1.0, learning_rate="constant", alpha=1e-3, warm_start=warm_start)
+    estimator.fit(X, y)
+    before, predicted = state(estimator), estimator.predict(X)
+    rows, targets = REFUSED[way](y)
+    with pytest.raises((TypeError, ValueError)):
+        estimator.fit(rows, targets)
+    assert state(estimator) == before
+    assert np.array_equal(estimator.predict(X), predicted)
+
+
+@pytest.mark.parametrize(("name", "way"), CASES)
+@pytest.mark.parametrize("learned", [0, 50])
+def test_a_refused_partial_fit_changes_nothing(name: str, way: str, learned: int) -> None:
+    if way == "one class":
+        pytest.skip("a stream may begin with one class")
+    kind, y = ESTIMATORS[name]
+    estimator = kind(gamma=1.0, learning_rate="constant", alpha=1e-3)
+    if learned:
+        estimator.partial_fit(X[:learned], None if y is None else y[:learned])
+    before = state(estimator)
+    rows, targets = REFUSED[way](y)
+    with pytest.raises((TypeError, ValueError)):
+        estimator.partial_fit(rows, targets)
+    assert state(estimator) == before
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("settings", [{}, {"gamma": 1.0, "learning_rate": "constant", "alpha": 1e-3}])
+def test_a_refusal_names_the_row_of_x(name: str, settings: dict[str, Any]) -> None:
+    kind, y = ESTIMATORS[name]
+    weights = changed(np.ones(len(X)), [0, 1], 0.0)  # two rows before it are left out
+    for weights_given in (None, weights):
+        with pytest.raises(ValueError, match="^row 3, column 1: found 1e300"):
+            kind(random_state=0, **settings).fit(changed(X, (3, 1), 1e300), y, sample_weight=weights_given)
