@@ -32,6 +32,7 @@ pub fn dictionary<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'py, 
     found.set_item("examples", health.examples)?;
     found.set_item("skipped", health.skipped)?;
     found.set_item("ids_taken_over", health.ids_taken_over)?;
+    found.set_item("blurred", health.blurred)?;
     found.set_item("resting", health.resting)?;
     found.set_item("watched", health.watched)?;
     found.set_item("clipped_rows", health.clipped_rows)?;

@@ -581,6 +581,8 @@ impl Learner {
     ///         Steps that were not taken, because they would have left numbers that are not finite.
     ///     ids_taken_over
     ///         Rows that had the id of a term with other features.
+    ///     blurred
+    ///         Rows so far out that single precision blurs their kernel values by more than 5 %.
     ///     resting
     ///         Members of a bank that rest, because their last step would not have been finite.
     ///     watched, clipped_rows, clipped_values

@@ -9,6 +9,7 @@ use crate::engine::{Engine, Parts};
 use crate::error::{Error, Result};
 use crate::gram::Backend;
 use crate::learner::Learner;
+use crate::learner::blur::Blur;
 use crate::learner::check::{CheckBuffers, Identity};
 use crate::learner::classes::Classes;
 use crate::learner::health::Clipped;
@@ -76,6 +77,7 @@ impl Learner {
             position: Vec::new(),
             clipped: Clipped::default(),
             rounding: Rounding::default(),
+            blur: Blur::default(),
             threads: 1,
             pool: None,
             identity: Identity::default(),

@@ -7,6 +7,7 @@
 //! When a column loses digits in single precision is defined in `rounding.rs`.
 
 use super::rounding::LARGE;
+use super::scaling::{CLIP, FAR_CLIP};
 use crate::learner::Learner;
 
 /// Examples per window.
@@ -89,6 +90,8 @@ pub struct Health {
     pub skipped: u64,
     /// Rows that took over the id of a live term with other features.
     pub ids_taken_over: u64,
+    /// Rows so far out that single precision blurs their kernel values by more than 5 %.
+    pub blurred: u64,
     /// Members of a bank that rest, because their last step would not have been finite.
     pub resting: usize,
     /// Examples that were looked at for clipped values: those since the frame was settled, where it has a limit.
@@ -159,6 +162,7 @@ impl Health {
             examples: learner.examples(),
             skipped: learner.skipped(),
             ids_taken_over: learner.engine.basis.taken_over,
+            blurred: learner.blur.rows,
             resting: learner.engine.bank().map_or(0, crate::engine::bank::Bank::resting),
             watched: clipped.examples,
             clipped_rows: clipped.rows,
@@ -175,7 +179,8 @@ impl Health {
     ///
     /// Clipping is reported where at least 5 % of a column's last 1,000 to 2,000 values were clipped; over 100 to 999 values, where
     /// the share is above 5 % by three standard errors. Digits that a column loses in single precision are reported while it loses
-    /// them. Steps that were not taken and ids that were taken over are always reported.
+    /// them. Blurred rows are reported from 1 % of the rows on. Steps that were not taken, ids that were taken over and members at rest
+    /// are always reported.
     pub fn findings(&self, name: impl Fn(usize) -> String) -> Vec<String> {
         let mut found = Vec::new();
         let speaks = |c: &&ClippedColumn| c.recent >= FEWEST && c.recent_share >= SHARE + doubt(c.recent);
@@ -183,12 +188,13 @@ impl Health {
         if let (Some(worst), Some(limit)) = (columns.first(), self.limit) {
             let others = others(columns.len());
             found.push(format!(
-                "column {}: {:.0} % of the last {} values were clipped at {limit} standard deviations of the first {} examples{others}; \
-                 those examples fix the column's unit, so that another unit changes nothing: set scale to none and give the kernel \
-                 a width (gamma), or set warmup to more examples, or shuffle the first rows",
+                "column {}: {:.0} % of the last {} values were clipped at {} of the first {} examples{others}; \
+                 those examples fix the column's unit (1 where it did not vary), so that another unit changes nothing: shuffle the rows, \
+                 or set warmup to more examples, or set scale to none and give the kernel a width (gamma)",
                 name(worst.column),
                 100.0 * worst.recent_share,
                 worst.recent,
+                in_words(limit),
                 self.warmup,
             ));
         }
@@ -201,6 +207,21 @@ impl Health {
                 name(worst.column),
                 two_digits(100.0 * worst.recent_error),
                 others(losing.len()),
+            ));
+        }
+        if self.blurred >= FEWEST_BLURRED && self.blurred as f64 >= BLURRED_SHARE * self.examples as f64 {
+            found.push(format!(
+                "{} of {} rows lie so far from the first rows, measured in widths of the kernel, that single precision blurs their kernel \
+                 values: scores, |f|² and certificates are not reliable there; look for an outlier among the first rows or a column that \
+                 wanders off, scale the features, or use a wider kernel",
+                self.blurred, self.examples
+            ));
+        }
+        if self.resting > 0 {
+            found.push(format!(
+                "{} of the settings that run side by side rest, because their steps would have left numbers that are not finite; look for \
+                 outliers in features or targets",
+                self.resting
             ));
         }
         if self.skipped > 0 {
@@ -219,6 +240,18 @@ impl Health {
         found
     }
 }
+
+/// A limit of the frame: of each column in its own deviations, or of many columns in the unit of the data.
+fn in_words(limit: f64) -> String {
+    match limit == CLIP || limit == FAR_CLIP {
+        true => format!("{limit} standard deviations"),
+        false => format!("{limit}, {FAR_CLIP} times the widest range"),
+    }
+}
+
+/// So many blurred rows, and such a share of all rows, are reported.
+const FEWEST_BLURRED: u64 = 5;
+const BLURRED_SHARE: f64 = 0.01;
 
 /// Of a finding that names the worst of `count` columns.
 fn others(count: usize) -> String {

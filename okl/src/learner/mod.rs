@@ -4,6 +4,7 @@
 //! blocks to the one loop in [`crate::engine`].
 
 pub mod batch;
+mod blur;
 mod build;
 mod check;
 mod classes;
@@ -32,6 +33,7 @@ use crate::engine::{Labels, Outcome};
 use crate::error::{Error, Result};
 use crate::gram::pool::Pool;
 use crate::learner::batch::{BLOCK, Batch, Target};
+use crate::learner::blur::Blur;
 use crate::learner::build::DenseEngine;
 pub use crate::learner::check::Checked;
 use crate::learner::check::{CheckBuffers, Identity, TargetNumbers};
@@ -70,6 +72,7 @@ pub struct Learner {
     pub(crate) position: Vec<u8>,
     pub(crate) clipped: Clipped,
     pub(crate) rounding: Rounding,
+    pub(crate) blur: Blur,
     threads: usize,
     pool: Option<Pool>,
     identity: Identity,
@@ -337,6 +340,17 @@ impl Learner {
         });
         self.count_clipped(part);
         self.count_rounding(part);
+        self.count_blurred(part);
+    }
+
+    /// Counts the rows of a part that lie too far out for their kernel values, once the frame and the kernels are settled.
+    fn count_blurred(&mut self, part: &Part<'_>) {
+        let space = &self.engine.basis.space;
+        if self.warm.is_some() || space.diagonal().is_none() {
+            return;
+        }
+        let known = self.rows.squares().iter().zip(part.known()).filter(|(_, known)| **known);
+        self.blur.count(space.kernels(), known.map(|(xx, _)| *xx));
     }
 
     /// Counts what the frame clipped in the examples of a part that was learned, once the frame is settled.

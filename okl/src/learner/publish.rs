@@ -48,6 +48,7 @@ impl Learner {
             position: self.position.clone(),
             clipped: self.clipped.clone(),
             rounding: self.rounding.clone(),
+            blur: self.blur.clone(),
             threads: 1,
             pool: None,
             identity: Default::default(),

@@ -153,6 +153,11 @@ impl FramedRows {
         Points { rows, squares: &self.squares }
     }
 
+    /// The squared norms of the rows in the frame.
+    pub fn squares(&self) -> &[f32] {
+        &self.squares
+    }
+
     /// The numbers in the frame, row by row.
     pub fn numbers(&self) -> &[f32] {
         &self.x

@@ -230,4 +230,6 @@ pub(crate) const COUNTS: &[Scalar<Learner, u64>] = &[
     scalar!("features", few, Absent::Refused, |l| l.features as u64, |l, value| l.features = value as usize),
     // Before, an id that named another input was refused.
     scalar!("ids_taken_over", few, Absent::Is(0), |l| l.engine.basis.taken_over),
+    // Before, they were not counted.
+    scalar!("blurred", few, Absent::Is(0), |l| l.blur.rows),
 ];

@@ -17,6 +17,10 @@ use crate::learner::rows::{Numbers, RowBlock};
 /// The limit of `scale = standard`, in standard deviations: bounded columns stay below it, and a kernel still sees values there.
 pub(crate) const CLIP: f64 = 8.0;
 
+/// The limit of `scale = auto` where columns share one range: further out, single precision does not tell near rows apart, and f would
+/// grow without end.
+pub(crate) const FAR_CLIP: f64 = 256.0;
+
 /// Up to this many varying columns, `auto` narrows the kernel and standardises each column.
 pub(crate) const FEW_COLUMNS: usize = 8;
 

@@ -10,7 +10,7 @@ use crate::config::{Anchor, Config, KernelRule, Scale};
 use crate::engine::Labels;
 use crate::learner::build::build_engine;
 use crate::learner::rows::{FramedRows, KeptRows, Numbers, RowBlock};
-use crate::learner::scaling::{self, CLIP, FEW_COLUMNS, Frame, median_distance2};
+use crate::learner::scaling::{self, CLIP, FAR_CLIP, FEW_COLUMNS, Frame, median_distance2};
 use crate::learner::{Learner, Part};
 use crate::parts::loss::{Loss, Reads};
 
@@ -121,8 +121,8 @@ impl Learner {
         median_distance2(framed.numbers(), self.features)
     }
 
-    /// `scale = standard` as these rows have it. With `auto`, columns that share one range go as far as they go, and many of them keep
-    /// their unit where kernels have none; of a few, each is a quantity of its own.
+    /// `scale = standard` as these rows have it. With `auto`, columns that share one range go further before they are clipped, and many
+    /// of them keep their unit where kernels have none; of a few, each is a quantity of its own.
     fn found_frame(&self, rows: &[f64]) -> Frame {
         let frame = match self.config.anchor {
             Anchor::First => Frame::standard(rows, self.features),
@@ -130,7 +130,11 @@ impl Learner {
         };
         let ranges = scaling::ranges(rows, self.features);
         if self.config.scale == Scale::Auto && self.translation_invariant() && scaling::share_a_range(&ranges) {
-            return if ranges.len() > FEW_COLUMNS { frame.in_units_of_the_data() } else { frame };
+            let widest = ranges.last().copied().unwrap_or(0.0);
+            return match ranges.len() > FEW_COLUMNS {
+                true => frame.in_units_of_the_data().limited((widest > 0.0).then_some(FAR_CLIP * widest)),
+                false => frame.limited(Some(FAR_CLIP)),
+            };
         }
         frame.limited(self.translation_invariant().then_some(CLIP))
     }
@@ -141,6 +145,7 @@ impl Learner {
         self.engine =
             build_engine(config, self.features).expect("a checked configuration stays valid once its statistics are known");
         self.engine.basis.space.threads = self.threads;
+        self.blur.forget_kernels();
         self.engine.heads.iter_mut().for_each(|h| h.add_outputs(outputs));
     }
 }

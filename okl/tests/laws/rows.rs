@@ -147,7 +147,8 @@ fn digits_that_single_precision_loses_are_counted_and_said() {
     assert_eq!((column.column, column.values, health.rounded_values), (1, 2600, 2600));
     assert!((column.recent_error - 64.0 / 600.0).abs() < 0.005, "{column:?}");
     let said = health.findings(|column| format!("x{column}"));
-    assert!(said.len() == 1 && said[0].starts_with("column x1: rounding to single precision"), "{said:?}");
+    // The rows are far from 0, so that their distances lose digits, too.
+    assert!(said.len() == 2 && said[0].starts_with("column x1: rounding to single precision"), "{said:?}");
     assert!(said[0].contains("up to 11 % of the column's range"), "{said:?}");
     assert_eq!(learn(raw, 41), health);
     // Rows are centred on the first of them in double precision: nothing is lost.
@@ -164,4 +165,34 @@ fn ordinary_data_give_no_cause_to_speak() {
     let mut learner = Learner::new(Config::from_toml("loss = 'nu_novelty:0.1'\nscale = 'standard'").unwrap()).unwrap();
     learner.learn(&Batch::of_f64(&x, 3)).unwrap();
     assert_eq!(learner.health().findings(|c| c.to_string()), Vec::<String>::new());
+}
+
+/// Rows far from the anchor, in widths of the kernel, are counted and said; so is an outlier among the rows that fix the units, and a
+/// column that wanders off with nothing set does not make f grow without end.
+#[test]
+fn rows_too_far_out_for_single_precision_are_said() {
+    let x = |far: &dyn Fn(usize) -> f64| (0..4000).map(|i| libm::sin(i as f64 * 0.7391) + far(i / 2)).collect::<Vec<f64>>();
+    let learned = |config: &str, x: &[f64], cut: usize| {
+        let y: Vec<f64> = (0..2000).map(|i| libm::sin(i as f64 * 1.4782)).collect();
+        let mut learner = Learner::new(Config::from_toml(config).unwrap()).unwrap();
+        let mut last = 0.0f64;
+        for (x, y) in x.chunks(2 * cut).zip(y.chunks(cut)) {
+            let scores = learner.learn(&Batch::of_f64(x, 2).numbers(y)).unwrap();
+            last = scores.iter().flatten().fold(last, |most, z| most.max(z.abs()));
+            learner = Learner::from_bytes(&learner.to_bytes()).unwrap();
+        }
+        let said = learner.health().findings(|column| column.to_string()).join("; ");
+        (learner.health().blurred, last, said, learner.to_bytes())
+    };
+    let given = "loss = 'squared'\ngamma = 1.0\nstep = 'constant:0.1'\nlambda = 1e-4\nbudget = 'window:100'";
+    let (near, shifted) = (x(&|_| 0.0), x(&|i| if i == 0 { 3000.0 } else { 0.0 }));
+    assert_eq!(learned(given, &near, 2000).0, 0);
+    let (blurred, _, said, bytes) = learned(given, &shifted, 2000);
+    assert!(blurred == 1999 && said.contains("single precision blurs"), "{blurred}: {said}");
+    assert_eq!(learned(given, &shifted, 37).3, bytes);
+    let nothing = "loss = 'squared'\nstep = 'constant:0.1'\nlambda = 1e-4";
+    let outlier = learned(nothing, &x(&|i| if i == 10 { 1e6 } else { 0.0 }), 2000);
+    assert!(outlier.0 > 1000 && outlier.2.contains("single precision blurs"), "{}: {}", outlier.0, outlier.2);
+    let wandering = learned("loss = 'squared'", &x(&|i| if i > 1000 { 2000.0 } else { 0.0 }), 2000);
+    assert!(wandering.1 < 10.0 && wandering.2.contains("clipped at 256 standard deviations"), "{}: {}", wandering.1, wandering.2);
 }
