@@ -730,6 +730,11 @@ impl Learner {
     /// True
     #[pyo3(signature = (norm, offset=0.0))]
     fn regret_bound(&self, py: Python<'_>, norm: f64, offset: f64) -> PyResult<Option<f64>> {
+        for (name, found) in [("norm", norm), ("offset", offset)] {
+            if found.is_nan() || found < 0.0 {
+                return Err(PyValueError::new_err(format!("{name}: expected a number >= 0, found {found:?}")));
+            }
+        }
         self.look(py, |m| m.regret_bound(norm, offset))
     }
 

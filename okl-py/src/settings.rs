@@ -158,7 +158,7 @@ pub fn members(config: &Config, members: &[(Member, f64)]) -> Value {
 /// --------
 /// >>> import okl
 /// >>> okl.terms_within("1MB", features=20, loss="hinge")
-/// 5000
+/// 1503
 #[pyfunction]
 #[pyo3(signature = (memory, features, outputs=1, **settings))]
 pub fn terms_within(

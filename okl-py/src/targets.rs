@@ -143,7 +143,8 @@ impl Reader {
         let items: Vec<Bound<'py, PyAny>> = y.call_method0("ravel")?.call_method0("tolist")?.extract()?;
         let width = items.len().checked_div(rows).unwrap_or(1).max(1);
         let known = items.chunks(width).enumerate().map(known).collect::<PyResult<Vec<bool>>>()?;
-        let first = items.iter().find(|v| !v.is_none());
+        // A NaN is no target of any kind: what the others are decides how it is refused.
+        let first = items.iter().find(|v| !v.is_none() && !v.extract().is_ok_and(f64::is_nan));
         let labels = self.names_classes(first.is_some_and(apart));
         let bools = labels && items.iter().filter(|v| !v.is_none()).all(is_bool);
         let row = |i: usize| i / width;

@@ -53,6 +53,21 @@ def test_scikit_learns_estimators() -> None:
         okl.KernelClassifier().to_onnx()
 
 
+def test_labels_that_are_whole_floats() -> None:
+    pytest.importorskip("sklearn")
+    labels = np.where(X[:, 0] > 0, 7.0, -3.0)
+    settings = {"gamma": 1.0, "max_iter": 1, "random_state": 0}
+    for model in (
+        okl.KernelClassifier(**settings).fit(X, labels),
+        okl.KernelClassifier(**settings).partial_fit(X[:200], labels[:200]).partial_fit(X, labels),
+        okl.KernelClassifier(**settings).partial_fit(X, labels, classes=[-3.0, 7.0]),
+    ):
+        exported = run(model.to_onnx())["label"]
+        assert exported.dtype == np.int64
+        assert exported.tolist() == model.predict(X).tolist()
+        assert model.score(X, labels) > 0.9
+
+
 def test_rivers_estimators() -> None:
     pytest.importorskip("river")
     pd = pytest.importorskip("pandas")

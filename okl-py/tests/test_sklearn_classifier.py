@@ -87,9 +87,9 @@ def test_classes_are_discovered(loss, names):
         seen |= set(labels[part].tolist())
         assert model.classes_.tolist() == sorted(seen)
         assert set(model.predict(X3)) <= set(model.classes_)
-    named = names if type(names[0]) is not float else range(3)  # neither whole numbers nor text: by number
+    named = names if type(names[0]) is str else [int(name) for name in names]  # whole numbers also as floats
     twin = okl.Learner(model.learner_.config)
-    twin.learn(X3[order], np.array(list(named))[Y3][order])
+    twin.learn(X3[order], np.array(named)[Y3][order])
     assert twin.to_bytes() == model.learner_.to_bytes()
     by_name = dict(zip(names, twin.predict(X3).T, strict=True))
     assert np.array_equal(model.decision_function(X3), np.column_stack([by_name[c] for c in model.classes_]))
@@ -222,15 +222,28 @@ def test_class_weights():
 
 
 def test_class_weights_multiply_sample_weights():
-    weighted = KernelClassifier(class_weight={0: 2.0, 1: 3.0}).partial_fit(
+    weighted = KernelClassifier(class_weight={0: 0.5, 1: 0.75}).partial_fit(
         X2, Y2, classes=[0, 1], sample_weight=np.full(300, 0.5)
     )
     by_hand = KernelClassifier().partial_fit(
-        X2, Y2, classes=[0, 1], sample_weight=np.where(Y2 == 0, 1.0, 1.5)
+        X2, Y2, classes=[0, 1], sample_weight=np.where(Y2 == 0, 0.25, 0.375)
     )
     assert weighted.learner_.to_bytes() == by_hand.learner_.to_bytes()
     with pytest.raises(ValueError, match="needs all labels, which partial_fit does not have"):
         KernelClassifier(class_weight="balanced").partial_fit(X2, Y2, classes=[0, 1])
+
+
+def test_class_weights_above_one_are_divided_by_the_largest():
+    above, below = {0: 1.0, 1: 32.0}, {0: 1 / 32, 1: 1.0}
+    one, other = (KernelClassifier(class_weight=weights).partial_fit(X2, Y2) for weights in (above, below))
+    assert one.learner_.to_bytes() == other.learner_.to_bytes()
+    # The heavy class is not known in the first call: the cut does not matter.
+    order = np.argsort(Y2, kind="stable")
+    X, y = X2[order], Y2[order]
+    whole, cut = (KernelClassifier(class_weight=above) for _ in range(2))
+    whole.partial_fit(X, y)
+    cut.partial_fit(X[:20], y[:20]).partial_fit(X[20:], y[20:])
+    assert whole.learner_.to_bytes() == cut.learner_.to_bytes()
 
 
 def test_rows_of_weight_zero_are_not_there():

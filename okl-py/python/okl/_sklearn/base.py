@@ -240,8 +240,8 @@ class KernelEstimator(BaseEstimator):
         """The model as an ONNX graph, which onnxruntime and others evaluate.
 
         The input `x` is a matrix of rows in float64. The outputs are `scores`, for classes `label`, and for a detector
-        `novel`: what `predict` says, with the threshold `offset_`. Labels that are
-        neither whole numbers nor text are exported as their place in `classes_`. The columns of `scores` are in the order
+        `novel`: what `predict` says, with the threshold `offset_`. Whole numbers that are floats are exported
+        as int64. Labels that are neither whole numbers nor text are exported as their place in `classes_`. The columns of `scores` are in the order
         of `learner_.classes`, which the metadata key ``okl.classes`` holds: after `partial_fit` without `classes` that
         is the order of appearance, not that of `classes_`.
 

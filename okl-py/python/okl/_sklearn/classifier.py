@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Collection
 from copy import copy
 from numbers import Real
 from typing import Any, Self
@@ -66,7 +68,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     <passes>
     <orders>
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes. "balanced" needs all labels and so `fit`.
+        Weights of the classes. "balanced" needs all labels and so `fit`. Where one is above 1, all are divided
+        by the largest: a proximal step ends where the margin is met, so that a weight above 1 adds little to
+        it, and only weights below 1 make the steps of the other classes smaller.
     <threads>
     warm_start : bool, default=False
         Whether `fit` continues from the model of the last call. Scale, kernel width and classes are kept.
@@ -172,7 +176,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         y : array-like of shape (n_samples,)
             Labels of any type that sorts.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the examples; they multiply `class_weight`.
+            Weights of the examples; they multiply `class_weight`. Weights above 1 add little to a proximal step,
+            which ends where the margin is met: divide all of them by the largest.
 
         Returns
         -------
@@ -275,7 +280,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         found, names = self._discovered or {}, dict.fromkeys(labels.tolist())
         for label in names:
             if label not in found:
-                found = {**found, label: label if type(label) in (bool, int, str) else len(found)}
+                found = {**found, label: name_of(label, found.values())}
         self._discovered = found
         self.classes_ = np.union1d(self.classes_, labels)
 
@@ -296,6 +301,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         names = self.classes_.tolist()
         if self._discovered is not None:
             return np.array([self._discovered[name] for name in names])
+        if all(is_whole(name) for name in names):
+            return np.array([int(name) for name in names])
         named = any(all(type(name) is kind for name in names) for kind in (bool, int, str))
         return np.array(names if named else range(len(names)))
 
@@ -310,8 +317,11 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
                 "pass a dict, for instance from sklearn.utils.class_weight.compute_class_weight"
             )
         labels = self.classes_ if streaming else self.classes_[codes]
-        of_class: np.ndarray = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)[codes]
-        return of_class if weights is None else weights * of_class
+        of_class: np.ndarray = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
+        # Of a dict all weights count, not only those of the classes so far: the cut of a stream must not matter.
+        given = self.class_weight.values() if isinstance(self.class_weight, dict) else of_class
+        of_example: np.ndarray = of_class[codes] / max(1.0, *given)
+        return of_example if weights is None else weights * of_example
 
     def _outputs(self) -> int:
         return len(self.classes_) if len(self.classes_) > 2 else 1
@@ -423,6 +433,20 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         """The offset of the scores: (1,) for two classes, else (classes,)."""
         check_is_fitted(self)
         return np.atleast_1d(self._decision(np.atleast_2d(self.learner_.predicting_offset)).squeeze(0))
+
+
+def is_whole(label: Any) -> bool:
+    """True for a float that is a whole number, held exactly."""
+    return isinstance(label, float) and label.is_integer() and abs(label) <= 2**53
+
+
+def name_of(label: Any, taken: Collection[Any]) -> Any:
+    """The learner's name of a class: the label where it is a whole number or text, else a free number."""
+    if type(label) in (bool, int, str):
+        return label
+    if is_whole(label) and int(label) not in taken:
+        return int(label)
+    return next(number for number in itertools.count(len(taken)) if number not in taken)
 
 
 def as_bools(y: Any) -> Any:
