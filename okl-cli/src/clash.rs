@@ -43,6 +43,11 @@ pub fn refuse(inputs: &[Named<'_>], outputs: &[Named<'_>]) -> anyhow::Result<()>
     Ok(())
 }
 
+/// Whether two paths are one file.
+pub fn is_same(a: &Path, b: &Path) -> bool {
+    identity(a, true).is_some_and(|a| Some(a) == identity(b, true))
+}
+
 /// What makes two paths one file.
 #[derive(PartialEq, Eq)]
 enum Identity {

@@ -3,11 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::input::{Chunk, Feature, InputError};
+use crate::input::{Chunk, Feature, InputError, Schema};
 use crate::metrics::count;
 
 /// The largest number of names in a sentence.
 const SHOWN: usize = 5;
+
+/// The number of rows after which a file without any known feature is refused.
+const JUDGED: u64 = 1024;
 
 /// Counts the columns and values of a file that are ignored.
 #[derive(Debug, Default)]
@@ -19,6 +22,9 @@ pub struct LeftOut {
     rows: BTreeMap<String, (Vec<String>, u64)>,
     /// Rows that could not be read, and why the first of them could not.
     bad: u64,
+    /// Rows so far, and whether one of them has a feature that the model knows.
+    seen: u64,
+    known: bool,
     first_bad: Option<InputError>,
 }
 
@@ -29,6 +35,9 @@ impl LeftOut {
         self.features.extend_from_slice(&chunk.added);
         self.bad += chunk.bad.len() as u64;
         self.first_bad = self.first_bad.take().or_else(|| chunk.first_bad.clone());
+        self.seen += chunk.rows as u64;
+        let rows = || chunk.x.chunks_exact(chunk.features.max(1));
+        self.known = self.known || rows().any(|row| row[..features.min(row.len())].iter().any(|value| *value != 0.0));
         if chunk.features <= features || features == 0 {
             return;
         }
@@ -51,6 +60,23 @@ impl LeftOut {
                 counted.push(column);
             }
         }
+    }
+
+    /// The rows have features, and the model knows none of them, so that all scores are the same: what to say. For formats in which
+    /// a feature that is absent is 0. A file is judged after [`JUDGED`] rows, or at its end.
+    pub fn nothing_known(&self, file: &str, schema: &Schema, features: usize, end: bool) -> Option<String> {
+        let wrong = schema.sparse && !self.known && !self.rows.is_empty() && (end || self.seen >= JUDGED);
+        let mut names = schema.names();
+        let own = if names.len() > features { names.split_off(features) } else { Vec::new() };
+        wrong.then(|| {
+            format!(
+                "{file}: none of the features that the model knows occurs in {} rows, so every row would get the same score; \
+                 the model knows {}; the file has {}",
+                count(self.seen as f64),
+                listed(&names),
+                listed(&own)
+            )
+        })
     }
 
     /// A sentence each; none if everything is known.

@@ -266,7 +266,7 @@ impl Past {
 
 /// The rows of a sample have no order: figures that depend on it say nothing.
 fn unordered(mut summary: Summary) -> Summary {
-    summary.no_change_error = None;
+    (summary.no_change_error, summary.windowed_no_change_error) = (None, None);
     for output in &mut summary.outputs {
         (output.no_change_mae, output.rmse_after_first, output.first_share) = (None, None, None);
     }

@@ -78,6 +78,14 @@ pub fn one_stream(data: &[String]) -> anyhow::Result<()> {
     }
 }
 
+/// An error, if there is something to say against the data.
+///
+/// # Errors
+/// With these words.
+pub fn refuse(words: Option<String>) -> anyhow::Result<()> {
+    words.map_or(Ok(()), |words| Err(anyhow::anyhow!(words)))
+}
+
 /// Runs the command; true if it was interrupted.
 ///
 /// # Errors
@@ -111,6 +119,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
             check_width(&learner, &args.data[chunk.file], chunks.schema(), chunk.features)?;
         }
         left_out.count(&chunk, learner.features());
+        refuse(left_out.nothing_known(&args.data[chunk.file], chunks.schema(), learner.features(), false))?;
         let features = if learner.features() == 0 { chunk.features } else { learner.features() };
         let scores = learner.predict_with(&mut workspace, &Batch::of_f64(&fitted(&chunk, features), features))?;
         for (row, &line) in chunk.lines.iter().enumerate() {
@@ -125,6 +134,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
         chunk.bad_before(chunk.rows).try_for_each(|line| out.write_skipped(line))?;
         out.flush()?;
     }
+    refuse(left_out.nothing_known(&args.data.join(", "), chunks.schema(), learner.features(), !interrupted()))?;
     left_out.sentences().iter().for_each(|line| note(wrapped(line, "  ")));
     Ok(interrupted())
 }

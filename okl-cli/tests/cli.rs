@@ -1,5 +1,7 @@
 //! The binary as its users run it.
 
+#[path = "cli/advice.rs"]
+mod advice;
 #[path = "cli/auto.rs"]
 mod auto;
 #[path = "cli/commands.rs"]

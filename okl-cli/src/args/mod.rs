@@ -202,6 +202,9 @@ pub struct Stream {
 pub struct Show {
     /// File for the score of every row, computed before the row was learned, one line per row; - is standard output
     ///
+    /// With two classes the score belongs to the class in the column `positive`: of two classes the one that sorts last. Rows before the
+    /// second class appears have the first class there.
+    ///
     /// Every output line has the line number of its row in the data. A skipped row has no score. With several passes, only the
     /// last is written: these scores are in-sample. Shuffled rows are written in their shuffled order. With --continue the file
     /// of the earlier run is extended: rows that the saved model had not learned are removed and written again, so no row is
@@ -227,7 +230,8 @@ pub struct Show {
 pub struct Learn {
     /// The data: one file or several, which are read one after the other; - is standard input
     ///
-    /// Each file has its own header, with the same columns. Lines are counted through all files, and errors name the file.
+    /// Each file has its own header, with the same columns. Predictions count lines through all files; an error names the file and the line
+    /// in that file.
     #[arg(required = true)]
     pub data: Vec<String>,
     /// File for the model
@@ -254,7 +258,7 @@ pub struct Predict {
     pub model: PathBuf,
     /// The data: one file or several, which are read one after the other; - is standard input
     ///
-    /// Each file has its own header. Lines are counted through all files, and errors name the file.
+    /// Each file has its own header. Scores count lines through all files; an error names the file and the line in that file.
     #[arg(required = true)]
     pub data: Vec<String>,
     /// Format of the data. Default: detected from the file name and the first bytes
@@ -273,6 +277,8 @@ pub struct Predict {
     #[arg(long, value_enum)]
     pub on_bad_row: Option<BadRow>,
     /// File for the scores; - is standard output
+    ///
+    /// With two classes the score belongs to the class in the column `positive`: of two classes the one that sorts last.
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: String,
     /// Format of the scores. Default: JSON lines if the file name ends in .jsonl, otherwise CSV

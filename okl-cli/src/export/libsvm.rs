@@ -91,6 +91,7 @@ fn obstacles(model: &Model<'_>) -> Vec<String> {
     if model.limit < LARGEST {
         found.push(format!("it cuts features off at {} units, and LIBSVM's kernels do not", model.limit));
     }
+    found.extend(kind(model).err().map(|why| why.to_string()));
     found
 }
 
@@ -102,9 +103,7 @@ fn kind(model: &Model<'_>) -> Result<(Kind, f64)> {
         Reads::Nothing => match model.threshold {
             Some(threshold) => Ok((Kind::Novelty, threshold)),
             None => {
-                bail!(
-                    "the threshold is not set yet, because the tracker needs more scores; learn more examples, or export to onnx"
-                )
+                bail!("its threshold is not set yet, because the tracker needs more examples")
             }
         },
     }
@@ -115,7 +114,7 @@ fn labels(model: &Model<'_>) -> Result<[i32; 2]> {
     match model.signs() {
         None => Ok([1, -1]),
         Some([negative, positive]) if negative == positive => {
-            bail!("the model has seen only one class ({positive}), and a LIBSVM classifier needs two; export to onnx")
+            bail!("it has seen only one class ({positive}), and a LIBSVM classifier needs two")
         }
         Some([negative, positive]) => Ok([whole(positive)?, whole(negative)?]),
     }
@@ -129,7 +128,7 @@ fn whole(label: &Label) -> Result<i32> {
     match number {
         Some(number) => Ok(number),
         None => {
-            bail!("LIBSVM labels must be 32-bit integers, found {label}; use integer class labels, or export to onnx or json")
+            bail!("LIBSVM's labels are 32-bit integers, found {label}")
         }
     }
 }

@@ -118,6 +118,9 @@ impl Text {
         if text.head(file)?.trim_ascii().is_empty() {
             return Err(data("empty; there is nothing to read"));
         }
+        if only_returns(text.head(file)?) {
+            return Err(data("its lines end with a carriage return alone (CR); write line feeds: tr '\\r' '\\n' < FILE"));
+        }
         Ok(text)
     }
 
@@ -180,10 +183,12 @@ fn parser(head: &[u8], format: Format, options: &mut Options) -> Result<(Parser,
             Ok((Parser::Csv(Csv::new(head, options, &mut columns)?), columns))
         }
         Format::Libsvm => {
+            no_names(options, "LIBSVM")?;
             name_labels(options, if labelled { libsvm::labels(head) } else { 0 });
             Ok((Parser::Libsvm(Libsvm::new(options)?), Columns::new(options, libsvm::SHAPE)))
         }
         Format::Vw => {
+            no_names(options, "VW")?;
             name_labels(options, usize::from(labelled));
             Ok((Parser::Vw(Vw::new(options)?), Columns::new(options, vw::SHAPE)))
         }
@@ -197,6 +202,17 @@ fn parser(head: &[u8], format: Format, options: &mut Options) -> Result<(Parser,
     }
 }
 
+/// Labels that stand in front cannot be chosen by a name.
+fn no_names(options: &Options, format: &str) -> Result<(), String> {
+    let own = |name: &String| name.strip_prefix("label").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
+    match options.targets.iter().find(|name| options.schema.is_none() && !own(name)) {
+        Some(name) => {
+            Err(format!("--target {name}: {format} text has its labels in front and no names for them; leave --target out"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Labels that stand in front have no names but these.
 fn name_labels(options: &mut Options, width: usize) {
     if options.targets.is_empty() && options.schema.is_none() {
@@ -205,6 +221,11 @@ fn name_labels(options: &mut Options, width: usize) {
             _ => (1..=width).map(|i| format!("label{i}")).collect(),
         };
     }
+}
+
+/// Whether lines end with a carriage return and no line feed, as old programs write them.
+fn only_returns(head: &[u8]) -> bool {
+    !head.contains(&b'\n') && head.trim_ascii().contains(&b'\r')
 }
 
 fn no_line(file: &str, line: u64, why: NoLine) -> InputError {

@@ -85,7 +85,8 @@ impl Builder {
             Value::Text(text) => return self.text_target(index, number::letters(text, column)?),
         };
         if !number.is_finite() {
-            return Err(error::cell(column, format!("found {number}, expected a finite target, or nothing to predict only")));
+            let found = if raw.iter().any(u8::is_ascii_digit) { shown(raw.trim_ascii()) } else { number.to_string() };
+            return Err(error::cell(column, format!("found {found}, expected a finite target, or nothing to predict only")));
         }
         let at = self.chunk.rows * self.chunk.targets.width + index as usize;
         self.chunk.targets.values[at] = number;

@@ -17,13 +17,13 @@ impl Columns {
             Role::Target(t) => out.target(t, value, raw, &self.list[column as usize].name),
             Role::Weight => out.weight(value, &self.list[column as usize].name),
             Role::Id => out.id(raw, &self.list[column as usize].name),
-            Role::Number(f) => self.number(column, f, value, out),
+            Role::Number(f) => self.number(column, f, value, raw, out),
             Role::Category(c) => self.category(column, c, value, raw, out),
             Role::Undecided => self.decide(column, value, raw, out),
         }
     }
 
-    fn number(&mut self, column: u32, feature: u32, value: Value<'_>, out: &mut Builder) -> Parsed {
+    fn number(&mut self, column: u32, feature: u32, value: Value<'_>, raw: &[u8], out: &mut Builder) -> Parsed {
         let number = match value {
             Value::Number(v) => v,
             Value::Int(v) => v as f64,
@@ -35,13 +35,16 @@ impl Columns {
             out.put(feature, number);
             return Ok(());
         }
-        Err(self.too_large(column, number))
+        Err(self.too_large(column, number, raw))
     }
 
-    pub fn too_large(&self, column: u32, number: f64) -> Box<error::Fault> {
+    /// `raw` is the text of the number, where there is one: a number beyond 1.8e308 is read as infinite.
+    pub fn too_large(&self, column: u32, number: f64, raw: &[u8]) -> Box<error::Fault> {
         let name = &self.list[column as usize].name;
-        let what = if number.is_finite() { "a number below 1e15; rescale this column" } else { "a finite number" };
-        error::cell(name, format!("found {number:e}, expected {what}"))
+        let digits = raw.iter().any(u8::is_ascii_digit);
+        let what = if number.is_finite() || digits { "a number below 1e15; rescale this column" } else { "a finite number" };
+        let found = if digits && !number.is_finite() { shown(raw.trim_ascii()) } else { format!("{number:e}") };
+        error::cell(name, format!("found {found}, expected {what}"))
     }
 
     pub fn missing(&self, column: u32) -> Box<error::Fault> {
@@ -59,6 +62,11 @@ impl Columns {
         let name = &self.list[column as usize].name;
         let what = if has_decimal_comma(text) {
             DECIMAL_COMMA.into()
+        } else if self.started() && is_date(text) {
+            "a date or time, expected a number; correct it".into()
+        } else if self.started() {
+            // Rows before it have numbers there, or the model has: options that change the column cannot help.
+            "expected a number, as in the rows before it; correct it".into()
         } else if is_date(text) {
             format!(
                 "a date or time, expected a number; leave it out with --ignore {name}, or write numbers such as hour and weekday"

@@ -105,7 +105,7 @@ impl Csv {
         match (columns.list[column as usize].role, scan(rest)) {
             (Role::Number(feature), Some((value, end))) if end == rest.len() || rest[end] == self.delimiter => {
                 if value.abs() > LARGEST {
-                    return Err(columns.too_large(column, value));
+                    return Err(columns.too_large(column, value, &rest[..end]));
                 }
                 out.put(feature, value);
                 Ok(end)

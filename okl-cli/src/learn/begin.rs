@@ -205,9 +205,9 @@ pub fn more_classes(args: &Learn) -> &'static str {
     if args.stream.resume.is_some() {
         "this model separates two classes; for more, learn a new model with --task classes"
     } else if args.settings.loss.is_some() || args.settings.config.is_some() {
-        "this loss separates two classes; for more use --loss max_margin"
+        "this loss separates two classes; for more use --loss max_margin, for a number --loss squared"
     } else {
-        "the first rows had two classes, so okl chose a loss for two; for more run again with --task classes"
+        "the first rows had two classes, so okl chose a loss for two; for more run again with --task classes, for a number with --task numbers"
     }
 }
 

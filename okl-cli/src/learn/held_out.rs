@@ -6,6 +6,7 @@ use okl::Learner;
 use crate::input::{InputError, Options, Reader, Schema, is_stream, read_ahead};
 use crate::left_out::LeftOut;
 use crate::metrics::{Summary, Task};
+use crate::predict::refuse;
 use crate::scoring::Scoring;
 use crate::store::Way;
 use crate::usage::usage;
@@ -18,7 +19,8 @@ use crate::watch::numbers_only;
 pub fn score(learner: &Learner, task: Task, path: &str, schema: &Schema, way: &Way) -> anyhow::Result<(Summary, Vec<String>)> {
     let options = options(task, schema, way);
     let (mut scoring, mut left_out) = (Scoring::new(learner, task), LeftOut::default());
-    for chunk in read_ahead(Reader::open(path, options)?, 4)? {
+    let mut chunks = read_ahead(Reader::open(path, options)?, 4)?;
+    for chunk in chunks.by_ref() {
         let chunk = chunk?;
         if task == Task::Numbers {
             numbers_only(&chunk).map_err(|refused| refused.of(path, schema))?;
@@ -26,6 +28,7 @@ pub fn score(learner: &Learner, task: Task, path: &str, schema: &Schema, way: &W
         left_out.count(&chunk, learner.features());
         scoring.add(&chunk)?;
     }
+    refuse(left_out.nothing_known(path, chunks.schema(), learner.features(), true))?;
     let said = left_out.sentences().into_iter().chain(scoring.unknown_classes()).map(|line| format!("{path}: {line}")).collect();
     Ok((scoring.summary(&schema.targets), said))
 }

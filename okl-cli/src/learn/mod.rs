@@ -41,6 +41,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     }
     let predictions = args.show.predictions.as_deref().map(|to| open(args, to, &learner, &mut passes)).transpose()?;
     let asked = learner.config().clone();
+    let learned_before = learner.examples();
     let mut run = Run::new(learner, task);
     run.owe(passes.looked_at());
     let all_rows = recall(args, &mut run, &passes)?;
@@ -49,6 +50,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
         asked,
         passes,
         all_rows,
+        learned_before,
         table: Table::new(args.show.quiet),
         bar: table::bar(args.show.quiet),
         predictions,
@@ -93,12 +95,24 @@ fn recall(args: &Learn, run: &mut Run, passes: &Passes) -> anyhow::Result<bool> 
     }
 }
 
+/// Whether two texts are the same number, as 01 and 1 are.
+fn is_same_number(found: &str, class: &str) -> bool {
+    let number = |text: &str| text.trim_matches(['\'', '"']).parse::<f64>().ok();
+    number(found).is_some() && number(found) == number(class)
+}
+
 /// Adds advice to the error of a third class under a loss for two classes.
 fn with_advice(refused: Refused, learner: &Learner, args: &Learn) -> Refused {
     let two = learner.config().loss.reads() == Reads::Sign && learner.config().classes.is_none();
     match (refused.kind, learner.classes()) {
         (ErrorKind::Target { row, found, .. }, [a, b]) if two => {
-            let expected = format!("{a} or {b}: {}", begin::more_classes(args));
+            let same = [a, b].into_iter().find(|class| is_same_number(&found, &class.to_string()));
+            let expected = match same {
+                Some(class) => format!(
+                    "{a} or {b}: {found} and {class} are two classes, because they are written differently; write {class}"
+                ),
+                None => format!("{a} or {b}: {}", begin::more_classes(args)),
+            };
             Refused { line: refused.line, kind: ErrorKind::Target { row, found, expected } }
         }
         (kind, _) => Refused { line: refused.line, kind },
@@ -113,6 +127,8 @@ struct Session<'a> {
     passes: Passes,
     /// Whether the sample of past rows covers all rows that the model has learned.
     all_rows: bool,
+    /// Rows that the model of --resume had learned.
+    learned_before: u64,
     table: Table,
     bar: ProgressBar,
     predictions: Option<Predictions>,

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::first_rows::estimated;
 use super::{Session, held_out};
+use crate::clash;
 use crate::command::arguments;
 use crate::input::is_stream;
 use crate::inspect;
@@ -83,6 +84,17 @@ impl Session<'_> {
         })
     }
 
+    /// For a resumed model: which rows the figures are about.
+    fn part(&self, run: &Run) -> Option<String> {
+        let (before, rows) = (self.learned_before, run.rows());
+        let said = format!("{} rows were learned before", count(before as f64));
+        (before > 0).then(|| match rows {
+            0 => format!("No new rows; {said}."),
+            1 => format!("Figures of row {}; {said}.", count((before + 1) as f64)),
+            _ => format!("Figures of rows {} to {}; {said}.", count((before + 1) as f64), count((before + rows) as f64)),
+        })
+    }
+
     fn print_json(&self, run: &Run, outcome: &Outcome) -> anyhow::Result<()> {
         let mut all = json!({
             "summary": outcome.summary,
@@ -91,6 +103,8 @@ impl Session<'_> {
             "certificates": outcome.certificates,
             "health": outcome.health,
             "config": run.learner.config(),
+            "rows_before": self.learned_before,
+            "part": self.part(run),
             "skipped_rows": self.skipped,
             "wall_seconds": self.started.elapsed().as_secs_f64(),
             "learn_seconds": run.learn_seconds(),
@@ -107,7 +121,10 @@ impl Session<'_> {
     fn print(&self, run: &Run, outcome: &Outcome) {
         match run.rows() {
             0 => note(format_args!("{}: no rows after those that the model has consumed", self.args.data.join(", "))),
-            _ => print_figures(outcome, self.args.stream.test.as_deref()),
+            _ => {
+                self.part(run).iter().for_each(|part| note(wrapped(&format!("\n{part}"), "  ")));
+                print_figures(outcome, self.args.stream.test.as_deref());
+            }
         }
         if outcome.summary.classes.as_ref().is_some_and(|c| c.known == 1) {
             note("the target has only one value: there is nothing to tell apart yet (say --task numbers if it is a number)");
@@ -128,7 +145,8 @@ impl Session<'_> {
     fn write_report(&self, run: &Run, outcome: &Outcome) -> anyhow::Result<()> {
         let Some(path) = &self.args.show.report else { return Ok(()) };
         let schema = self.passes.schema();
-        let command = std::iter::once("okl".into()).chain(arguments().into_iter().map(typed)).collect::<Vec<_>>().join(" ");
+        let command = self.command();
+        let lead = self.part(run).unwrap_or_default();
         let config = run.learner.config().to_json();
         let facts = self.facts(run);
         let title = name(&self.args.data);
@@ -146,11 +164,24 @@ impl Session<'_> {
             decision: decision.as_ref(),
             alerts: (run.metrics.task() == Task::Novelty).then_some(&run.alerts),
             facts: &facts,
+            lead: &lead,
             ..Report::new(&title, &command, &outcome.summary, &run.history, &config)
         };
         let mut bytes = Vec::new();
         report::write(&mut bytes, &report)?;
         store::write(path, &bytes)
+    }
+
+    /// What was typed; where it cannot be repeated, because the model that it began with has been replaced, why.
+    fn command(&self) -> String {
+        match (&self.args.stream.resume, &self.args.output) {
+            (Some(model), Some(output)) if clash::is_same(model, output) => format!(
+                "The command of this run cannot be repeated:\nit began with the model {}\nand wrote its own model there.\n\
+                 To repeat it, begin with a copy of the model as it was before.",
+                model.display()
+            ),
+            _ => std::iter::once("okl".into()).chain(arguments().into_iter().map(typed)).collect::<Vec<_>>().join(" "),
+        }
     }
 
     fn facts(&self, run: &Run) -> Vec<(String, String)> {

@@ -89,6 +89,8 @@ pub struct Metrics {
     loss: [Mean; 2],
     error: [Mean; 2],
     window: Window,
+    /// Errors of the no-change predictor, for numbers.
+    no_change_window: Window,
     alerts: Mean,
     alert_window: Window,
 }
@@ -102,7 +104,7 @@ impl Metrics {
             Task::Novelty => Detail::Novelty,
         };
         let (loss, error, window, alert_window) = Default::default();
-        let (not_learned, alerts) = Default::default();
+        let (not_learned, alerts, no_change_window) = Default::default();
         Metrics {
             detail,
             rows: 0,
@@ -113,6 +115,7 @@ impl Metrics {
             loss,
             error,
             window,
+            no_change_window,
             alerts,
             alert_window,
         }
@@ -159,6 +162,7 @@ impl Metrics {
         let error = match (&mut self.detail, row.target) {
             (Detail::Classes(classes), Target::Class(class)) => Some(classes.add(row.scores, class, row.weight)),
             (Detail::Numbers(outputs), Target::Numbers(y)) if !y.is_empty() => {
+                self.no_change_window.add(no_change(outputs, y), row.weight);
                 Some(add_numbers(outputs, row.scores, y, row.weight))
             }
             (Detail::Novelty, _) => row.alert.map(|alert| f64::from(u8::from(alert))),
@@ -276,11 +280,18 @@ impl Metrics {
             windowed_error: self.windowed_error(),
             windowed_rows: self.window.len() as u64,
             no_change_error: self.no_change_error(),
+            windowed_no_change_error: self.no_change_window.value(),
             alert_rate: self.alert_rate(),
             classes,
             outputs,
         }
     }
+}
+
+/// The mean absolute change from the last targets to these.
+fn no_change(outputs: &[OutputCounts], y: &[f64]) -> f64 {
+    let last = |i: usize| outputs.get(i).map_or(0.0, OutputCounts::last);
+    y.iter().enumerate().map(|(i, y)| (y - last(i)).abs()).sum::<f64>() / y.len() as f64
 }
 
 /// The mean absolute error over the outputs. A score that is not there yet is 0.

@@ -40,9 +40,8 @@ impl OutputCounts {
         self.covered.add(covered, weight);
         self.covered_last.add(covered, weight);
         self.examples += 1;
-        // The first guess is 0, as it is for a model that has learned nothing.
-        let last = self.last.replace(target).unwrap_or(0.0);
-        self.no_change.add((target - last).abs(), weight);
+        self.no_change.add((target - self.last()).abs(), weight);
+        self.last = Some(target);
         if self.examples == 1 {
             self.first = self.squared;
         }
@@ -51,6 +50,11 @@ impl OutputCounts {
         self.mean += weight / self.weight * away;
         self.spread += weight * away * (target - self.mean);
         residual.abs()
+    }
+
+    /// The last target; 0 before the first, as a model that has learned nothing says.
+    pub fn last(&self) -> f64 {
+        self.last.unwrap_or(0.0)
     }
 
     pub fn no_change(&self) -> Option<f64> {
@@ -64,7 +68,7 @@ impl OutputCounts {
             name,
             rmse: squared.map(f64::sqrt),
             mae: self.absolute.value(),
-            bias: self.residual.value(),
+            bias: self.residual.value().map(|residual| 0.0 - residual),
             r2: squared.filter(|_| self.spread > 0.0).map(|s| 1.0 - s * self.weight / self.spread),
             no_change_mae: self.no_change(),
             rmse_after_first: self.squared.without(&self.first).value().map(f64::sqrt),

@@ -11,6 +11,9 @@ const COLUMNS: usize = 80;
 /// Classes or outputs that are listed one by one.
 const LISTED: usize = 12;
 
+/// Rows that a comparison with the no-change predictor needs.
+const ENOUGH: u64 = 100;
+
 /// Everything [`super::Metrics`] knows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -38,6 +41,9 @@ pub struct Summary {
     pub windowed_rows: u64,
     /// The error of predicting the last target again.
     pub no_change_error: Option<f64>,
+    /// The same over the last 1,000, for numbers in the order of the stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windowed_no_change_error: Option<f64>,
     /// The share of rows outside.
     pub alert_rate: Option<f64>,
     /// For classes.
@@ -189,7 +195,7 @@ pub struct OutputSummary {
     pub rmse: Option<f64>,
     /// Mean absolute error.
     pub mae: Option<f64>,
-    /// The mean of target minus score.
+    /// The mean of score minus target: above 0 where scores are too large.
     pub bias: Option<f64>,
     /// 1 - squared error / variance of the target; none for a constant target.
     pub r2: Option<f64>,
@@ -300,7 +306,7 @@ impl Display for Summary {
             line(f, &format!("  {name}"), &count(rows as f64), what)?;
         }
         if self.weight != self.examples as f64 {
-            line(f, "  weight", &count(self.weight), "the sum of their weights, by which means and shares count")?;
+            line(f, "  weight", &count(self.weight), "the sum of their weights, by which all figures count")?;
         }
         if let Some(loss) = self.average_loss {
             line(f, "average loss", &figure(loss), self.loss.as_deref().unwrap_or_default())?;
@@ -354,13 +360,33 @@ impl Summary {
             writeln!(f, "{cells}")?;
         }
         more(f, self.outputs.len(), "targets")?;
+        writeln!(f, "  bias: the mean of score minus target")?;
         self.outputs.iter().take(LISTED).try_for_each(|o| o.coverage_line(f, self.outputs.len() > 1))
+    }
+
+    /// One sentence where the last rows are predicted much worse than by repeating the last target. A quantile is not meant to be close.
+    fn worse_than_no_change(&self) -> Option<String> {
+        let (error, no_change) = (self.windowed_error?, self.windowed_no_change_error?);
+        let quantile = self.outputs.iter().any(|output| output.coverage.is_some());
+        (self.windowed_rows >= ENOUGH && !quantile && error > 2.0 * no_change).then(|| {
+            format!(
+                "Over the last {} rows the mean absolute error is {}; repeating the last target gives {}. Try the last target as one \
+                 more feature, and leave out the settings that you have chosen (--step, --lambda, --gamma, --scale): okl then finds them.",
+                count(self.windowed_rows as f64),
+                figure(error),
+                figure(no_change)
+            )
+        })
     }
 
     /// What should be said about the figures, a sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let coverage = self.outputs.iter().filter_map(|o| o.coverage?.warning(self.examples));
-        coverage.chain(self.outputs.iter().filter_map(|o| o.first_row_warning(self.examples))).collect()
+        self.worse_than_no_change()
+            .into_iter()
+            .chain(coverage)
+            .chain(self.outputs.iter().filter_map(|o| o.first_row_warning(self.examples)))
+            .collect()
     }
 }
 

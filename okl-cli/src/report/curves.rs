@@ -115,6 +115,9 @@ pub(super) fn without_the_start(lines: &[Line], history: &History, unit: Unit) -
 
 fn error_caption(report: &Report<'_>, unit: Unit, beside: bool, above: Option<f64>) -> String {
     let (s, show) = (report.summary, |v| unit.show(v));
+    if super::page::no_rows(report) {
+        return "No new rows.".into();
+    }
     let mut words = match s.task {
         Task::Classes => format!("{} of all examples were mistaken before they were learned", text::or_none(s.error, show)),
         _ => format!("Before they were learned, examples were missed by {} on average", text::or_none(s.error, show)),

@@ -42,6 +42,11 @@ fn sections(report: &Report<'_>) -> String {
     warnings(report) + &parts.concat()
 }
 
+/// Whether the run had no row: there are no figures of it.
+pub(super) fn no_rows(report: &Report<'_>) -> bool {
+    report.summary.rows == 0 && report.training.is_none()
+}
+
 /// What the reader should know before the figures.
 fn warnings(report: &Report<'_>) -> String {
     report.warnings.iter().map(|words| format!("<p class=\"warning\">{}</p>\n", escape(words))).collect()
@@ -62,6 +67,9 @@ fn lead(report: &Report<'_>) -> String {
     let n = text::count(s.examples as f64);
     let (percent, figure) = (text::percent as fn(f64) -> String, text::figure as fn(f64) -> String);
     let words = match s.task {
+        // The sentence before says so.
+        _ if no_rows(report) && !report.lead.is_empty() => String::new(),
+        _ if no_rows(report) => "No new rows.".into(),
         Task::Classes => format!(
             "{n} examples, each predicted before it was learned: {} were mistaken, {} of the last {}.",
             text::or_none(s.error, percent),
@@ -83,7 +91,7 @@ fn lead(report: &Report<'_>) -> String {
     let more = report.training.map_or(String::new(), |(pass, training)| {
         format!(" Training error in pass {pass}, on rows that had been learned before: {}.", error_of(training))
     });
-    format!("{} {words}{more}", escape(report.lead)).trim_start().to_string()
+    format!("{} {words}{more}", escape(report.lead)).trim().to_string()
 }
 
 /// The error in the units of the task.

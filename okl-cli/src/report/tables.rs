@@ -61,7 +61,8 @@ fn confusion_caption(classes: &ClassSummary) -> String {
         .flat_map(|(i, row)| row.iter().enumerate().map(move |(j, n)| (i, j, *n)))
         .filter(|(i, j, n)| i != j && *n > 0.0);
     let worst = misses.max_by(|a, b| a.2.total_cmp(&b.2));
-    let words = worst.map_or("Nothing was mistaken.".into(), |(i, j, n)| {
+    let some = counts.iter().flatten().any(|count| *count > 0.0);
+    let words = worst.map_or(if some { "Nothing was mistaken." } else { "No rows." }.into(), |(i, j, n)| {
         format!(
             "The most frequent mistake: {} of <b>{}</b> were taken for <b>{}</b>.",
             if classes.is_weighted() {
@@ -120,7 +121,7 @@ pub(super) fn outputs(outputs: &[OutputSummary]) -> String {
         |o: &OutputSummary| row(&o.name, &[o.rmse, o.mae, o.no_change_mae, o.bias, o.r2].map(|v| or_dash(v, text::figure)));
     let rows: String = outputs.iter().map(line).collect();
     table(
-        "Before learning. No change: the mean absolute change from one target to the next, the first from 0. Bias: the mean of target minus score. R²: 1 would be perfect, 0 is what the targets' own mean reaches.",
+        "Before learning. No change: the mean absolute change from one target to the next, the first from 0. Bias: the mean of score minus target. R²: 1 would be perfect, 0 is what the targets' own mean reaches.",
         &["target", "RMSE", "MAE", "no change", "bias", "R²"],
         &rows,
     )

@@ -10,7 +10,7 @@ fn settings_and_names() {
     fail(&["learn", &folder.path("none.csv"), "--target", "y"], 1, &["none.csv", "no such file"]);
     fail(&["learn", &good], 2, &["--target"]);
     fail(&["learn", &good, "--target", "nowhere"], 2, &["nowhere", "x, y, where"]);
-    fail(&["learn", &bad, "--target", "where"], 1, &["bad.csv, row 3, column 'y'", "'oops'", "--one-hot"]);
+    fail(&["learn", &bad, "--target", "where"], 1, &["bad.csv, row 3, column 'y'", "'oops'", "correct it"]);
     fail(&["learn", &good, "--target", "where", "--loss", "nu_novelty", "--offset"], 2, &["offset"]);
     fail(&["learn", &good, "--target", "where", "--step", "constantt:1"], 2, &["constantt", "constant"]);
     let names: Vec<String> = (0..50).map(|i| format!("p{i}")).collect();

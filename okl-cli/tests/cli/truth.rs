@@ -296,7 +296,7 @@ fn figures_of_numbers_follow_from_the_predictions() {
         let residuals: Vec<f64> = column(&folder.read("p.csv"), "score").iter().zip(&y).map(|(z, y)| y - z).collect();
         close(&output["rmse"], mean(residuals.iter().map(|r| r * r)).sqrt(), "RMSE");
         close(&output["mae"], mean(residuals.iter().map(|r| r.abs())), "MAE");
-        close(&output["bias"], mean(residuals.iter().copied()), "bias");
+        close(&output["bias"], mean(residuals.iter().map(|r| -r)), "bias");
         let centre = mean(y.iter().copied());
         let spread = mean(y.iter().map(|y| (y - centre) * (y - centre)));
         close(&output["r2"], 1.0 - mean(residuals.iter().map(|r| r * r)) / spread, "R²");

@@ -222,7 +222,7 @@ fn figures_of_numbers_are_the_naive_ones() {
         let (centre, squared) = (of(&|_, y| y), of(&|z, y| (y - z).powi(2)));
         close(output.rmse.unwrap(), squared.sqrt());
         close(output.mae.unwrap(), of(&|z, y| (y - z).abs()));
-        close(output.bias.unwrap(), of(&|z, y| y - z));
+        close(output.bias.unwrap(), of(&|z, y| z - y));
         close(output.r2.unwrap(), 1.0 - squared / of(&|_, y| (y - centre).powi(2)));
         close(
             output.no_change_mae.unwrap(),

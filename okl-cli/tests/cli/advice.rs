@@ -1,0 +1,137 @@
+//! What is said to users: only what is true, and only advice that works.
+
+use crate::support::{Folder, fail, json, numbers, okl, ring, succeed};
+
+/// One bad cell in a column of numbers is not cured by options for text columns.
+#[test]
+fn a_bad_cell_gets_advice_that_works() {
+    let folder = Folder::new("advice-cell");
+    let good = folder.write("g.csv", ring(40));
+    let bad = folder.write("b.csv", ring(40) + "0.5,nought,inside\n");
+    let date = folder.write("d.csv", ring(40) + "0.5,2024-01-31,inside\n");
+    let model = folder.path("m.okl");
+    succeed(&["learn", &good, "--target", "where", "-o", &model, "--quiet"]);
+    let learn = ["learn", "--target", "where", "--quiet"];
+    for command in [&learn[..], &[&learn[..], &["--one-hot"]].concat(), &["predict", &model]] {
+        for file in [&bad, &date] {
+            let err = String::from_utf8(okl(&[command, &[file]].concat()).output().unwrap().stderr).unwrap();
+            assert!(err.contains("row 42, column 'y'") && err.contains("expected a number"), "{err}");
+            assert!(!err.contains("--one-hot") && !err.contains("--ignore"), "{err}");
+        }
+    }
+    // In the first row it is a column of text: then the options help.
+    let text = folder.write("t.csv", "x,city,where\n1,Paris,a\n2,Rome,b\n");
+    fail(&["learn", &text, "--target", "where"], 2, &["--one-hot", "--ignore city"]);
+}
+
+/// A file in which no feature of the model occurs gets no scores: all would be the same.
+#[test]
+fn a_file_without_any_known_feature_is_refused() {
+    let folder = Folder::new("advice-names");
+    let rows = |name: &str| (0..30).map(|i| format!("{} | {name}:{i}\n", 2 * (i % 2) - 1)).collect::<String>();
+    let (data, other) = (folder.write("s.vw", rows("x")), folder.write("t.vw", rows("z")));
+    let model = folder.path("m.okl");
+    succeed(&["learn", &data, "-o", &model, "--quiet"]);
+    let words = ["t.vw", "none of the features that the model knows", "knows x", "has z"];
+    fail(&["predict", &model, &other], 1, &words);
+    fail(&["learn", &data, "--quiet", "--test", &other], 1, &words);
+    // One known feature somewhere in the file is enough, and so is a row without any feature.
+    let some = folder.write("u.vw", rows("z") + "1 | x:2\n");
+    assert_eq!(succeed(&["predict", &model, &some]).0.lines().count(), 32);
+    assert_eq!(succeed(&["predict", &model, &folder.write("v.vw", "1 |\n")]).0.lines().count(), 2);
+}
+
+/// A target that hardly changes from row to row, and features that say nothing about it.
+#[test]
+fn a_run_much_worse_than_no_change_says_so() {
+    let folder = Folder::new("advice-no-change");
+    let mut random = crate::support::Random(7);
+    let rows: String = (0..400).map(|i| format!("{:.4},{}\n", random.next(), f64::from(i / 10))).collect();
+    let data = folder.write("s.csv", format!("x,y\n{rows}"));
+    let learn = ["learn", &data, "--target", "y", "--task", "numbers"];
+    let all = json(&learn);
+    let (error, no_change) = (&all["summary"]["windowed_error"], &all["summary"]["windowed_no_change_error"]);
+    // The target grows by 1 every ten rows: 39 changes of 1 in 400 rows.
+    assert_eq!(no_change.as_f64().unwrap(), 39.0 / 400.0);
+    assert!(error.as_f64().unwrap() > 0.2, "{error}");
+    let said = all["warnings"].to_string();
+    assert!(said.contains("repeating the last target gives 0.09750") && said.contains("as one more feature"), "{said}");
+    // Not where the features explain the target.
+    let fine = json(&["learn", &folder.write("n.csv", numbers(400)), "--target", "u,v"]);
+    assert!(!fine["warnings"].to_string().contains("repeating the last target"), "{fine}");
+}
+
+/// Bias is score minus target: above 0 where scores are too large.
+#[test]
+fn bias_says_what_it_is() {
+    let folder = Folder::new("advice-bias");
+    // The first score is 0, and the target is 5: the bias of one row is -5.
+    let data = folder.write("s.csv", "x,y\n1,5.5\n");
+    let learn = ["learn", &data, "--target", "y", "--task", "numbers"];
+    assert_eq!(json(&learn)["summary"]["outputs"][0]["bias"], -5.5);
+    let (_, err) = succeed(&learn);
+    assert!(err.contains("bias: the mean of score minus target"), "{err}");
+}
+
+/// No line of the summary is cut off.
+#[test]
+fn the_summary_of_a_weighted_run_fits_its_lines() {
+    let folder = Folder::new("advice-weight");
+    let data = folder.write("s.csv", "x,w,y\n1,2,5.5\n2,0.5,6.5\n");
+    let (_, err) = succeed(&["learn", &data, "--target", "y", "--task", "numbers", "--weight", "w"]);
+    assert!(err.contains("  weight") && !err.contains('…'), "{err}");
+}
+
+#[test]
+fn files_that_cannot_be_read_as_asked_say_why() {
+    let folder = Folder::new("advice-files");
+    let huge = folder.write("h.csv", "x,y\n1,2\n1e400,3\n");
+    fail(&["learn", &huge, "--target", "y"], 1, &["row 3, column 'x': found '1e400'", "below 1e15"]);
+    let huge = folder.write("h.csv", "x,y\n1,2\n1,1e400\n");
+    fail(&["learn", &huge, "--target", "y"], 1, &["row 3, column 'y': found '1e400'"]);
+    let returns = folder.write("r.csv", "x,y\r1,2\r3,4\r");
+    fail(&["learn", &returns, "--target", "y"], 1, &["carriage return", "line feeds"]);
+    let svm = folder.write("s.svm", "1 1:2\n-1 1:3\n");
+    fail(&["learn", &svm, "--target", "y"], 2, &["--target y", "in front", "leave --target out"]);
+}
+
+#[test]
+fn a_third_label_gets_advice_that_fits_it() {
+    let folder = Folder::new("advice-label");
+    let numbers = folder.write("n.csv", "x,y\n1,0.5\n2,1.5\n3,2.5\n");
+    fail(&["learn", &numbers, "--target", "y", "--loss", "hinge", "--quiet"], 1, &["for a number --loss squared"]);
+    let zero = folder.write("z.csv", "x,y\n1,0\n2,1\n3,01\n");
+    fail(&["learn", &zero, "--target", "y", "--loss", "hinge", "--quiet"], 1, &["row 4", "written differently", "write 1"]);
+}
+
+/// All that LIBSVM cannot express is said at once.
+#[test]
+fn the_refusal_to_export_lists_every_reason() {
+    let folder = Folder::new("advice-export");
+    let (data, model) = (folder.write("s.csv", ring(60)), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "where", "--loss", "hinge", "--kernel", "matern32:1", "-o", &model, "--quiet"]);
+    fail(&["export", &model, "--to", "libsvm", "-o", &folder.path("m.svm")], 1, &["its kernel is matern32", "32-bit integers"]);
+}
+
+/// The figures of a continued run are those of its own rows, and it says which these are.
+#[test]
+fn a_continued_run_says_which_rows_its_figures_are_about() {
+    let folder = Folder::new("advice-part");
+    let (data, model, report) = (folder.write("s.csv", ring(40)), folder.path("m.okl"), folder.path("r.html"));
+    succeed(&["learn", &data, "--target", "where", "-o", &model, "--quiet"]);
+    folder.write("s.csv", ring(100));
+    let go_on = ["learn", &data, "--resume", &model, "--continue", "--report", &report];
+    let said = "Figures of rows 41 to 100; 40 rows were learned before.";
+    let (_, err) = succeed(&go_on);
+    assert!(err.contains(said), "{err}");
+    assert!(folder.read("r.html").contains(said));
+    assert!(folder.read("r.html").contains("--continue"), "the command can be repeated");
+    let all = json(&[&go_on[..], &["-o", &model]].concat());
+    assert_eq!((&all["rows_before"], &all["part"]), (&40.into(), &said.into()));
+    let page = folder.read("r.html");
+    assert!(!page.contains("--continue") && page.contains("cannot be repeated"), "its model was replaced");
+    // Nothing is left.
+    assert_eq!(json(&go_on)["part"], "No new rows; 100 rows were learned before.");
+    let page = folder.read("r.html");
+    assert!(page.contains("No new rows") && !page.contains("were mistaken") && !page.contains("was mistaken"));
+}
