@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from okl import KernelClassifier, KernelRegressor, Learner, NoveltyDetector
@@ -102,3 +103,12 @@ def test_a_refusal_names_the_row_of_x(name: str, settings: dict[str, Any]) -> No
     for weights_given in (None, weights):
         with pytest.raises(ValueError, match="^row 3, column 1: found 1e300"):
             kind(random_state=0, **settings).fit(changed(X, (3, 1), 1e300), y, sample_weight=weights_given)
+
+
+def test_text_in_x_is_named_by_its_column() -> None:
+    frame = pd.DataFrame({"size": [1.0, 2.0, 3.0], "city": [1, "Rome", "Oslo"]})
+    for learn in (KernelClassifier().fit, KernelRegressor().partial_fit, NoveltyDetector().fit):
+        with pytest.raises(ValueError, match=r"^column 'city': found 'Rome' \(text\) in row 1"):
+            learn(frame, [0, 1, 0])
+        with pytest.raises(ValueError, match=r"^column 1: found 'Rome' \(text\) in row 1"):
+            learn(frame.to_numpy(), [0, 1, 0])

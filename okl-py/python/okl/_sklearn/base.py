@@ -304,7 +304,33 @@ def validate_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **
     """scikit-learn's checks of rows and targets, which do not see the mask of a masked array."""
     check_unmasked("X", X)
     check_unmasked("y", y)
-    return sklearn_validate_data(estimator, X, y, **more)
+    try:
+        return sklearn_validate_data(estimator, X, y, **more)
+    except ValueError:
+        check_no_text(X)
+        raise
+
+
+def check_no_text(X: Any) -> None:
+    """Refuses text among the rows, by its column and row."""
+    values = np.asarray(X, dtype=object)
+    names = list(getattr(X, "columns", range(values.shape[1] if values.ndim == 2 else 0)))
+    for name, column in zip(names, values.T, strict=False):
+        for row, value in enumerate(column):
+            if isinstance(value, str) and not is_number(value):
+                raise ValueError(
+                    f"column {name!r}: found {value!r} (text) in row {row}, expected numbers: could not convert "
+                    "string to float; encode it first, for instance with sklearn.preprocessing.OneHotEncoder"
+                ) from None
+
+
+def is_number(text: str) -> bool:
+    """True where the text can be read as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def check_unmasked(name: str, values: Any) -> None:
