@@ -13,7 +13,7 @@ use crate::parts::step::StepSize;
 /// How the sums over terms are computed.
 #[derive(Clone, Copy, Debug, Default)]
 enum Way {
-    /// For each head, over all planes: sums of kernels, operator-valued kernels.
+    /// For each head, over all its planes: one head, sums of kernels, operator-valued kernels.
     #[default]
     Planes,
     /// Every head reads one plane; the columns of heads that read the same plane are summed together.
@@ -62,7 +62,11 @@ impl Reader {
             backend: basis.space().backend(),
             threads: basis.space().threads(),
         };
-        self.way = if settles && self.settled.begin(&request) { Way::Totals } else { Way::Columns };
+        self.way = match heads.len() {
+            _ if settles && self.settled.begin(&request) => Way::Totals,
+            1 => Way::Planes,
+            _ => Way::Columns,
+        };
     }
 
     /// Evaluates every head at row `r`, whose kernel values are `row(plane)`, and adds the offsets.
