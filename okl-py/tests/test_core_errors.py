@@ -399,3 +399,18 @@ def test_a_size_is_answered_with_what_takes_one() -> None:
     with pytest.raises(ValueError, match="terms must be a whole number of at least 1, found -1"):
         okl.Learner(budget="merge:-1")
     assert okl.Learner(terms=2e3).config["budget"] == {"merge": {"terms": 2000}}
+
+
+def test_a_regret_bound_is_asked_for_a_norm_and_an_offset_of_at_least_zero() -> None:
+    learner = okl.Learner(loss="hinge", kernel="gaussian:1", step="inverse_sqrt:0.5", lam=1e-3)
+    learner.learn([[0.0], [1.0]], [1, -1])
+    for wrong in (-3.0, float("nan")):
+        with pytest.raises(ValueError, match="norm: expected a number >= 0, found"):
+            learner.regret_bound(wrong)
+        with pytest.raises(ValueError, match="offset: expected a number >= 0, found"):
+            learner.regret_bound(1.0, offset=wrong)
+
+
+def test_a_label_nan_is_named_by_its_own_row_also_if_it_is_the_first() -> None:
+    with pytest.raises(TypeError, match="^row 0: target nan"):
+        okl.Learner(loss="hinge").learn([[0.0], [1.0]], np.array([np.nan, "a"], dtype=object))
