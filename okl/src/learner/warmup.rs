@@ -8,6 +8,7 @@ use crate::basis::terms::NO_ID;
 use crate::certificate::Rate;
 use crate::config::{Anchor, Config, KernelRule, Scale};
 use crate::engine::Labels;
+use crate::learner::batch::LARGEST;
 use crate::learner::build::build_engine;
 use crate::learner::rows::{FramedRows, KeptRows, Numbers, RowBlock};
 use crate::learner::scaling::{self, CLIP, FAR_CLIP, FEW_COLUMNS, Frame, median_distance2};
@@ -132,7 +133,7 @@ impl Learner {
         if self.config.scale == Scale::Auto && self.translation_invariant() && scaling::share_a_range(&ranges) {
             let widest = ranges.last().copied().unwrap_or(0.0);
             return match ranges.len() > FEW_COLUMNS {
-                true => frame.in_units_of_the_data().limited((widest > 0.0).then_some(FAR_CLIP * widest)),
+                true => frame.in_units_of_the_data().limited((widest > 0.0).then_some((FAR_CLIP * widest).min(LARGEST))),
                 false => frame.limited(Some(FAR_CLIP)),
             };
         }

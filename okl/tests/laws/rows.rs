@@ -196,3 +196,17 @@ fn rows_too_far_out_for_single_precision_are_said() {
     let wandering = learned("loss = 'squared'", &x(&|i| if i > 1000 { 2000.0 } else { 0.0 }), 2000);
     assert!(wandering.1 < 10.0 && wandering.2.contains("clipped at 256 standard deviations"), "{}: {}", wandering.1, wandering.2);
 }
+
+/// The frame that a warm-up finds can be given, however large the rows are: a learner is built anew from its configuration.
+#[test]
+fn a_frame_of_very_large_rows_can_be_given() {
+    for size in [1e13, 1e-25] {
+        let x: Vec<f64> = (0..31 * 20).map(|i| size * libm::sin(i as f64 * 0.7391)).collect();
+        let y: Vec<f64> = (0..20).map(|i| libm::sin(i as f64)).collect();
+        let mut learner = Learner::new(Config::from_toml("loss = 'squared'\nwarmup = 16").unwrap()).unwrap();
+        learner.learn(&Batch::of_f64(&x, 31).numbers(&y)).unwrap();
+        assert!(!learner.warming_up());
+        Learner::new(learner.config().clone()).unwrap();
+        Learner::from_bytes(&learner.to_bytes()).unwrap();
+    }
+}
