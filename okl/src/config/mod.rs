@@ -14,7 +14,7 @@
 //! let short = Config::from_json(r#"{"kernel": "gaussian", "gamma": 0.5, "budget": "window:1000"}"#)?;
 //! assert_eq!(long, short);
 //! let refused = Config::from_toml("loss = 'nu_novelty:0.01'\noffset = true")?.check();
-//! assert!(refused.unwrap_err().to_string().starts_with("offset: a novelty loss has no offset"));
+//! assert!(refused.unwrap_err().to_string().starts_with("offset: a novelty loss cannot have an offset"));
 //! # Ok::<(), okl::Error>(())
 //! ```
 //!
