@@ -4,6 +4,7 @@ import _thread
 import math
 import pickle
 import random
+import signal
 import threading
 import time
 
@@ -186,6 +187,7 @@ def test_a_refused_row_does_not_name_a_class():
 
 
 def test_ctrl_c_leaves_the_classes_of_the_rows_that_were_learned(monkeypatch):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # A process in the background ignores it.
     rng = np.random.default_rng(3)
     X = pd.DataFrame(rng.normal(size=(150_000, 4)), columns=list("abcd"))
     y = pd.Series(np.where(X["a"] > 0, "right", "left"))

@@ -21,7 +21,7 @@ def restoring(*errors: type[BaseException]) -> Callable[[Method[Self, Arguments,
 
     def restored(method: Method[Self, Arguments, Result]) -> Method[Self, Arguments, Result]:
         @wraps(method)
-        def call(self: Self, *args: Arguments.args, **more: Arguments.kwargs) -> Result:
+        def call(self: Self, /, *args: Arguments.args, **more: Arguments.kwargs) -> Result:
             before = dict(vars(self))
             try:
                 return method(self, *args, **more)
