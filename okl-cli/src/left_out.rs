@@ -63,7 +63,7 @@ impl LeftOut {
     }
 
     /// The rows have features, and the model knows none of them, so that all scores are the same: what to say. For formats in which
-    /// a feature that is absent is 0. A file is judged after [`JUDGED`] rows, or at its end.
+    /// a feature that is absent is 0. A file is judged after `JUDGED` rows, or at its end.
     pub fn nothing_known(&self, file: &str, schema: &Schema, features: usize, end: bool) -> Option<String> {
         let wrong = schema.sparse && !self.known && !self.rows.is_empty() && (end || self.seen >= JUDGED);
         let mut names = schema.names();

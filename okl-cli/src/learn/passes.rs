@@ -133,7 +133,7 @@ impl Passes {
     }
 
     /// Reads the first rows until they are enough, the pass ends or a signal comes. [`Passes::next`] returns these rows again, even
-    /// after a signal. After [`PATIENCE`] a message says what is waited for, unless `quiet`.
+    /// after a signal. After `PATIENCE` a message says what is waited for, unless `quiet`.
     ///
     /// # Errors
     /// Those of the reader.
