@@ -223,6 +223,7 @@ impl Learner {
     ///
     /// A bank's is what it has lost more than one of its heads, plus that head's own bound, for the head where this is least;
     /// u is then a function of that head's width, and its regulariser that head's.
+    /// None as well once a row was so far out that its kernel values are blurred: see [`Health::blurred`](crate::Health::blurred).
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -234,6 +235,10 @@ impl Learner {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn regret_bound(&self, norm: f64, offset: f64) -> Option<f64> {
+        // The bound is on the losses of exact kernel values.
+        if self.blur.rows > 0 {
+            return None;
+        }
         let Some(bank) = self.engine.bank() else { return self.head().regret.bound(norm, offset) };
         // A head's bound is on the losses of its last hypotheses, not on those of their average.
         let voices = self.engine.heads.iter().flat_map(|head| head.kinds().map(move |averaged| (head, averaged)));

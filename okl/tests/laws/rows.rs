@@ -181,6 +181,7 @@ fn rows_too_far_out_for_single_precision_are_said() {
             last = scores.iter().flatten().fold(last, |most, z| most.max(z.abs()));
             learner = Learner::from_bytes(&learner.to_bytes()).unwrap();
         }
+        assert!(learner.health().blurred == 0 || learner.regret_bound(1.0, 0.0).is_none());
         let said = learner.health().findings(|column| column.to_string()).join("; ");
         (learner.health().blurred, last, said, learner.to_bytes())
     };
