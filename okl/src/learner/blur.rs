@@ -2,9 +2,9 @@
 //!
 //! A squared distance is |x|² + |y|² - 2 <x, y> in single precision, so its rounding error grows with |x|²: for two near rows it is about
 //! 16 |x|² 2^-24 (3.10.4; it grows slowly with the number of features, which the rule leaves out because columns may come later).
-//! Rule: a row is blurred if this error moves the value of every kernel by more than [`LARGE`] of k(x, x). Near rows then look apart, or rows that are apart look equal; f(x), |f|² and the certificates
-//! follow the blurred values. The usual reasons are a first row, which is the anchor, or a row of the warm-up far from all others, a
-//! column that wanders off, and a kernel that is very narrow.
+//! Rule: a row is blurred if this error moves the value of every kernel by more than [`LARGE`] of k(x, x). Then near rows look apart, or
+//! rows that are apart look equal, and f(x), |f|² and the certificates are those of the wrong values. Usual reasons: the first row (the
+//! anchor) or a row of the warm-up lies far from all others, a column wanders off, or the kernel is very narrow.
 
 use crate::parts::kernel::DotKernel;
 
@@ -15,12 +15,12 @@ const LARGE: f32 = 0.05;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blur {
     pub rows: u64,
-    /// The least |x|² of a blurred row; found when it is needed, because it belongs to the kernels.
+    /// The least |x|² of a blurred row, computed at the first count after the kernels are known.
     far2: Option<f32>,
 }
 
 impl Blur {
-    /// The kernels are others now.
+    /// Must be called when the kernels change: the least |x|² is then computed again.
     pub fn forget_kernels(&mut self) {
         self.far2 = None;
     }
