@@ -10,7 +10,7 @@ use crate::metrics::count;
 const SHOWN: usize = 5;
 
 /// The number of rows after which a file without any known feature is refused.
-const JUDGED: u64 = 1024;
+pub const JUDGED: u64 = 1024;
 
 /// Counts the columns and values of a file that are ignored.
 #[derive(Debug, Default)]
@@ -62,10 +62,15 @@ impl LeftOut {
         }
     }
 
+    /// Whether the rows so far show that the file has features of the model; or that more rows are not waited for.
+    pub fn is_judged(&self, schema: &Schema) -> bool {
+        !schema.sparse || self.known || self.seen >= JUDGED
+    }
+
     /// The rows have features, and the model knows none of them, so that all scores are the same: what to say. For formats in which
     /// a feature that is absent is 0. A file is judged after `JUDGED` rows, or at its end.
     pub fn nothing_known(&self, file: &str, schema: &Schema, features: usize, end: bool) -> Option<String> {
-        let wrong = schema.sparse && !self.known && !self.rows.is_empty() && (end || self.seen >= JUDGED);
+        let wrong = schema.sparse && !self.known && !self.rows.is_empty() && (end || self.is_judged(schema));
         let mut names = schema.names();
         let own = if names.len() > features { names.split_off(features) } else { Vec::new() };
         wrong.then(|| {

@@ -1,4 +1,8 @@
 //! `okl predict`: scores for the rows of a file.
+//!
+//! A file that does not have the features of the model is refused before a row is written. The header of a table is checked before
+//! its first row, and a JSON object that lacks a required key is an error at its row. In formats in which an absent feature is 0, rows
+//! are held back until one of them has a feature that the model knows, for at most [`crate::left_out::JUDGED`] rows.
 
 use std::borrow::Cow;
 
@@ -112,7 +116,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
         ..Options::default()
     };
     let mut chunks = read_ahead(Files::open(&args.data, options)?, 4)?;
-    let mut out = Predictions::create(&args.output, args.predictions_format, layout)?;
+    let mut out = Predictions::held_back(&args.output, args.predictions_format, layout)?;
     let (mut workspace, mut left_out) = (Workspace::default(), LeftOut::default());
     while let Some(chunk) = chunks.next_unless(interrupted).transpose()? {
         if !named {
@@ -132,9 +136,14 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
             out.write(&Seen { line, step: &step, class, positive })?;
         }
         chunk.bad_before(chunk.rows).try_for_each(|line| out.write_skipped(line))?;
+        if left_out.is_judged(chunks.schema()) {
+            out.release()?;
+        }
         out.flush()?;
     }
     refuse(left_out.nothing_known(&args.data.join(", "), chunks.schema(), learner.features(), !interrupted()))?;
+    out.release()?;
+    out.flush()?;
     left_out.sentences().iter().for_each(|line| note(wrapped(line, "  ")));
     Ok(interrupted())
 }

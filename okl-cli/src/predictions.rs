@@ -26,6 +26,11 @@ use crate::metrics::Task;
 use crate::watch::Seen;
 use earlier::Kept;
 
+/// The name of standard output.
+const STANDARD_OUTPUT: &str = "-";
+/// Bytes that are written at once.
+const BUFFER: usize = 1 << 16;
+
 /// What every row of a file has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -65,9 +70,31 @@ impl Layout {
     }
 }
 
+/// Where lines go: into memory while they are held back, then into the file.
+enum Out {
+    Held(Vec<u8>),
+    Open(BufWriter<Box<dyn Write>>),
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Out::Held(held) => held.write(bytes),
+            Out::Open(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Out::Held(_) => Ok(()),
+            Out::Open(file) => file.flush(),
+        }
+    }
+}
+
 /// A file of predictions, or standard output.
 pub struct Predictions {
-    out: BufWriter<Box<dyn Write>>,
+    out: Out,
     name: String,
     json: bool,
     layout: Layout,
@@ -79,14 +106,37 @@ impl Predictions {
     /// # Errors
     /// With the file's name, if it cannot be written.
     pub fn create(to: &str, format: Option<OutputFormat>, layout: Layout) -> anyhow::Result<Self> {
-        let (name, out): (&str, Box<dyn Write>) = match to {
-            "-" => ("standard output", Box::new(io::stdout())),
-            path => (path, Box::new(File::create(path).with_context(|| format!("{path}: cannot be written"))?)),
-        };
-        let mut predictions = Predictions::with(name, out, is_json(to, format), layout);
+        let mut predictions = Predictions::held_back(to, format, layout)?;
+        predictions.release()?;
+        Ok(predictions)
+    }
+
+    /// Rows that are kept in memory until [`Predictions::release`] creates the file: a command that is refused before leaves no
+    /// row behind and does not replace an older file.
+    ///
+    /// # Errors
+    /// As [`Predictions::write`].
+    pub fn held_back(to: &str, format: Option<OutputFormat>, layout: Layout) -> anyhow::Result<Self> {
+        let mut predictions = Predictions { out: Out::Held(Vec::new()), name: to.into(), json: is_json(to, format), layout };
         let begun = if predictions.json { Ok(()) } else { predictions.header() };
         predictions.named(begun)?;
         Ok(predictions)
+    }
+
+    /// Creates the file, unless this has been done, and writes the rows that were kept in memory. `-` is standard output.
+    ///
+    /// # Errors
+    /// With the file's name, if it cannot be written.
+    pub fn release(&mut self) -> anyhow::Result<()> {
+        let Out::Held(held) = &mut self.out else { return Ok(()) };
+        let held = std::mem::take(held);
+        let out: Box<dyn Write> = match self.name.as_str() {
+            STANDARD_OUTPUT => Box::new(io::stdout()),
+            path => Box::new(File::create(path).with_context(|| format!("{path}: cannot be written"))?),
+        };
+        self.out = Out::Open(BufWriter::with_capacity(BUFFER, out));
+        let written = self.out.write_all(&held);
+        self.named(written)
     }
 
     /// Goes on with the file of an earlier run: its rows stay as far as the model has learned them, and new ones are added.
@@ -96,7 +146,7 @@ impl Predictions {
     /// With the file's name, if it cannot be read or written, is not one of this model, or has a gap before the rows to come.
     /// Then it has not been changed.
     pub fn go_on(to: &str, format: Option<OutputFormat>, layout: &Layout, consumed: Consumed) -> anyhow::Result<Option<Self>> {
-        if to == "-" || !std::fs::metadata(to).is_ok_and(|file| file.is_file() && file.len() > 0) {
+        if to == STANDARD_OUTPUT || !std::fs::metadata(to).is_ok_and(|file| file.is_file() && file.len() > 0) {
             return Ok(None);
         }
         let json = is_json(to, format);
@@ -117,15 +167,13 @@ impl Predictions {
         }
         let cut = file.set_len(kept.bytes).and_then(|()| file.seek(SeekFrom::End(0)));
         cut.with_context(|| format!("{to}: cannot be written"))?;
-        Ok(Some(Predictions::with(to, Box::new(file), json, layout)))
-    }
-
-    fn with(name: &str, out: Box<dyn Write>, json: bool, layout: Layout) -> Self {
-        Predictions { out: BufWriter::with_capacity(1 << 16, out), name: name.into(), json, layout }
+        let out = Out::Open(BufWriter::with_capacity(BUFFER, Box::new(file)));
+        Ok(Some(Predictions { out, name: to.into(), json, layout }))
     }
 
     fn named(&self, written: io::Result<()>) -> anyhow::Result<()> {
-        written.with_context(|| format!("{}: cannot be written", self.name))
+        let name = if self.name == STANDARD_OUTPUT { "standard output" } else { &self.name };
+        written.with_context(|| format!("{name}: cannot be written"))
     }
 
     fn header(&mut self) -> io::Result<()> {

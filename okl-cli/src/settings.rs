@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 use okl::Config;
 use okl::config::{Choice, Scale};
-use okl::loss::{Loss, Reads};
+use okl::loss::{AnyLoss, Loss, Reads};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Columns, Names, Settings, Task};
@@ -158,7 +158,7 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
             table.insert(key.into(), value);
         }
     };
-    let (had_loss, had_budget) = (table.contains_key("loss"), table.contains_key("budget"));
+    let had_budget = table.contains_key("budget");
     let declared = table.get("classes").and_then(Value::as_array).map(Vec::len);
     let (loss, why) = match (look.task, declared) {
         (Task::Classes, Some(2)) => ("hinge", "two classes are given"),
@@ -172,8 +172,8 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
     if look.sparse {
         choose(&mut table, "anchor", json!("none"), "absent features stay zero");
     }
-    if look.task == Task::Novelty && !had_loss {
-        choose(&mut table, "threshold", json!("tracker"), "holds the alert rate");
+    if follows_a_rate(&table)? {
+        choose(&mut table, "threshold", json!("tracker"), "holds the alert rate at nu");
     } else if look.task != Task::Novelty {
         choose(&mut table, "offset", json!(true), "scores need not be zero on average");
     }
@@ -187,6 +187,12 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
         said.push(format!("budget = {}: {}", budget_name(&config), held(&config, look, terms)));
     }
     Ok((config, said))
+}
+
+/// Whether the loss is about a rate of alerts, and no start of its own threshold is given. That threshold may end at 0, where it raises no alert.
+fn follows_a_rate(table: &Map<String, Value>) -> anyhow::Result<bool> {
+    let config = Config::from_value(Value::Object(table.clone()))?;
+    Ok(matches!(config.loss, AnyLoss::NuNovelty { .. }) && !table.contains_key("theta0"))
 }
 
 /// What is found from the data while they are learned.

@@ -12,7 +12,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 use super::builder::Builder;
 use super::columns::{Columns, Role, Shape};
 use super::error::{self, Fault, Parsed};
-use super::number::{Value, not_utf8, shown};
+use super::number::{Value, decimal, not_utf8, shown};
 
 pub(super) fn shape(sparse: bool) -> Shape {
     Shape { sparse, open: true, indexed: false }
@@ -137,6 +137,7 @@ fn raw<'a>(value: Value<'a>, role: Role) -> std::borrow::Cow<'a, [u8]> {
         Value::Text(text) => text.into(),
         _ if !matches!(role, Role::Id | Role::Category(_) | Role::Target(_)) => b""[..].into(),
         Value::Int(v) => v.to_string().into_bytes().into(),
+        Value::Number(v) if matches!(role, Role::Target(_)) => decimal(v).into_bytes().into(),
         Value::Number(v) => v.to_string().into_bytes().into(),
         Value::Bool(v) => v.to_string().into_bytes().into(),
         Value::Missing => b""[..].into(),

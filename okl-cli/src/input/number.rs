@@ -167,6 +167,14 @@ pub(super) fn is_plain(text: &[u8]) -> bool {
             && (zeros || fraction.last() != Some(&b'0'))
 }
 
+/// The text of a target that is not stored as an integer: a whole number has a decimal point, as it would have in a table, so that it
+/// is not taken for the number of a class. Numbers of more than 14 digits keep the text from which their class is named.
+pub(super) fn decimal(value: f64) -> String {
+    let whole = value.fract() == 0.0 && value.abs() < 1e14;
+    // Negative zero is zero.
+    if whole { format!("{:.1}", value + 0.0) } else { value.to_string() }
+}
+
 /// What to say of a number with a decimal comma.
 pub const DECIMAL_COMMA: &str = "a number with a decimal comma: write decimal points";
 

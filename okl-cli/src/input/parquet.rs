@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::builder::Builder;
 use super::columns::{Columns, Role};
 use super::error::{InputError, Parsed, Trouble};
-use super::number::Value;
+use super::number::{Value, decimal};
 use super::plan::assign;
 use super::{Options, error};
 
@@ -105,11 +105,14 @@ impl Table {
             let value = cells.value(row);
             if let Value::Text(text) = value {
                 columns.cell(*column, value, text, out)?;
-            } else if matches!(columns.list[*column as usize].role, Role::Id | Role::Category(_) | Role::Target(_)) {
-                columns.cell(*column, value, cells.shown(row).as_bytes(), out)?;
-            } else {
-                columns.cell(*column, value, b"", out)?;
+                continue;
             }
+            let raw = match columns.list[*column as usize].role {
+                Role::Target(_) => cells.shown(row, decimal),
+                Role::Id | Role::Category(_) => cells.shown(row, |number| number.to_string()),
+                Role::Ignored | Role::Undecided | Role::Number(_) | Role::Weight => String::new(),
+            };
+            columns.cell(*column, value, raw.as_bytes(), out)?;
         }
         Ok(true)
     }
@@ -207,10 +210,11 @@ impl Cells {
         }
     }
 
-    fn shown(&self, row: usize) -> String {
+    /// The text of a value that is not text; `number` writes numbers that are not stored as integers.
+    fn shown(&self, row: usize, number: fn(f64) -> String) -> String {
         match self.value(row) {
             Value::Bool(v) => v.to_string(),
-            Value::Number(v) => self.wholes.get(row).map_or_else(|| v.to_string(), i64::to_string),
+            Value::Number(v) => self.wholes.get(row).map_or_else(|| number(v), i64::to_string),
             _ => String::new(),
         }
     }

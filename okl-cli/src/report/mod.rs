@@ -110,11 +110,17 @@ impl<'a> Report<'a> {
 
     /// What theta is for this loss.
     fn theta_name(&self) -> &'static str {
-        match self.part("loss").as_deref() {
-            Some("nu_epsilon") => "tube epsilon",
-            Some("nu_huber") => "scale sigma",
-            _ => "margin rho",
-        }
+        self.part("loss").and_then(|loss| theta_name(&loss)).unwrap_or("theta")
+    }
+}
+
+/// What the adaptive scalar theta is for a loss; none for a loss that has no theta.
+pub fn theta_name(loss: &str) -> Option<&'static str> {
+    match loss {
+        "nu_hinge" | "nu_novelty" => Some("margin rho"),
+        "nu_epsilon" => Some("tube epsilon"),
+        "nu_huber" => Some("scale sigma"),
+        _ => None,
     }
 }
 

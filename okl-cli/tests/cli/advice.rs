@@ -41,6 +41,29 @@ fn a_file_without_any_known_feature_is_refused() {
     assert_eq!(succeed(&["predict", &model, &folder.write("v.vw", "1 |\n")]).0.lines().count(), 2);
 }
 
+/// Nothing is written, and an older file is not replaced, when a file is refused because it does not have the features of the model.
+#[test]
+fn a_file_without_the_features_of_the_model_gets_no_score() {
+    let folder = Folder::new("advice-no-score");
+    let model = folder.path("m.okl");
+    let rows = |name: &str| (0..1500).map(|i| format!("{} | {name}:{i}\n", 2 * (i % 2) - 1)).collect::<String>();
+    let dense = |name: &str| (0..300).map(|i| format!("{{\"{name}\":{i},\"c\":{}}}\n", i % 2)).collect::<String>();
+    let table = |name: &str| (0..300).map(|i| format!("{i},{}\n", i % 2)).fold(format!("{name},c\n"), |all, row| all + &row);
+    let (a, b) = ([rows("x"), dense("x"), table("x")], [rows("z"), dense("z"), table("z")]);
+    for ((known, other), ending) in a.iter().zip(&b).zip(["vw", "jsonl", "csv"]) {
+        let data = folder.write(&format!("known.{ending}"), known);
+        let other = folder.write(&format!("other.{ending}"), other);
+        let target: &[&str] = if ending == "vw" { &[] } else { &["--target", "c"] };
+        succeed(&[&["learn", &data, "-o", &model, "--quiet"], target].concat());
+        let older = folder.write("scores.csv", "older");
+        for to in ["-", &older] {
+            let refused = okl(&["predict", &model, &other, "-o", to]).output().unwrap();
+            assert!(!refused.status.success() && refused.stdout.is_empty(), "{ending}: {refused:?}");
+        }
+        assert_eq!(folder.read("scores.csv"), "older", "{ending}");
+    }
+}
+
 /// A target that hardly changes from row to row, and features that say nothing about it.
 #[test]
 fn a_run_much_worse_than_no_change_says_so() {

@@ -57,6 +57,26 @@ fn a_detector_that_never_gives_an_alert_says_so() {
     assert!(threshold == 0.0 && inspected.contains("0 (no score is below it, so there is never an alert)"), "{inspected}");
 }
 
+/// A detector holds the rate that was asked for without a flag for it; a start of the loss's own threshold asks for that threshold.
+#[test]
+fn a_detector_holds_its_alert_rate_unless_told_otherwise() {
+    let folder = Folder::new("rate");
+    let (data, config) =
+        (folder.write("c.csv", cloud(3000)), folder.write("c.json", r#"{"loss": {"nu_novelty": {"nu": 0.05}}}"#));
+    for args in [vec!["--loss", "nu_novelty", "--nu", "0.05"], vec!["--loss", "nu_novelty:0.05"], vec!["--config", &config]] {
+        let said = words(&succeed(&[&["learn", &data], &args[..]].concat()).1);
+        assert!(said.contains("threshold = tracker: holds the alert rate at nu"), "{said}");
+        let rate = said.split("Alert rate since the model began: ").nth(1).unwrap();
+        let measured: f64 = rate.split_whitespace().next().unwrap().parse().unwrap();
+        // Of independent rows, 5 % ± 0.4 % are outside; four of these deviations.
+        assert!((measured - 5.0).abs() < 1.6 && rate.contains("(requested 5.00 %"), "{said}");
+    }
+    for own in [["--theta0", "0.1"], ["--threshold", "norma"]] {
+        let config = json(&[&["learn", &data, "--loss", "nu_novelty"], &own[..]].concat())["config"].to_string();
+        assert!(!config.contains("tracker"), "{config}");
+    }
+}
+
 /// A sample has no order, so that nothing is said of the target before.
 #[test]
 fn figures_say_which_rows_they_count() {

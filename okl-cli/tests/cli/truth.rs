@@ -111,7 +111,8 @@ fn numbers_and_novelty_are_measured_on_past_rows_too() {
         writeln!(text, "{:.4},{:.4}", at + random.next(), at + random.next()).unwrap();
     });
     let (data, settings) = (folder.write("o.csv", &text), ["--nu", "0.05", "--budget", "window:100", "--kernel", "gaussian:1"]);
-    let learn = [&["learn", &data, "--loss", "nu_novelty", "--scale", "none", "-o", &model][..], &settings].concat();
+    let learn = ["learn", &data, "--loss", "nu_novelty", "--threshold", "norma", "--scale", "none", "-o", &model];
+    let learn = [&learn[..], &settings].concat();
     let out = json(&learn);
     let alerts = column(&succeed(&["predict", &model, &data]).0, "alert");
     let (all, past) = (mean(alerts.into_iter()), &out["model_on_past_rows"]);
@@ -411,6 +412,26 @@ fn whole_numbers_are_what_the_format_takes_them_for() {
     for data in [&fractions, &many] {
         let (loss, said) = learn(data, &k);
         assert!(loss.contains("squared") && !said.contains("--task classes"), "{said}");
+    }
+}
+
+/// A number in JSON is a number: the task is chosen as for a table with the same targets.
+#[test]
+fn json_and_tables_choose_the_same_task() {
+    let folder = Folder::new("json-task");
+    let loss = |data: &str| json(&["learn", data, "--target", "k"])["config"]["loss"].to_string();
+    for (targets, name) in [
+        (&["1.0"][..], "squared"),
+        (&["-0.0"], "squared"),
+        (&["1"], "max_margin"),
+        (&["0.0", "1.0"], "hinge"),
+        (&["0", "1", "2"], "squared"),
+    ] {
+        let target = |i: usize| targets[i % targets.len()];
+        let csv: String = (0..40).map(|i| format!("{},{}\n", i % 7, target(i))).collect();
+        let jsonl: String = (0..40).map(|i| format!("{{\"a\":{},\"k\":{}}}\n", i % 7, target(i))).collect();
+        let found = [loss(&folder.write("k.csv", format!("a,k\n{csv}"))), loss(&folder.write("k.jsonl", jsonl))];
+        assert!(found.iter().all(|loss| loss.contains(name)), "{targets:?}: {found:?}");
     }
 }
 

@@ -1,9 +1,10 @@
 //! The report as a document that a browser can trust.
 
+use okl::loss::Loss;
 use okl::{Batch, Config, Label, Learner};
 use okl_cli::metrics::{Metrics, Observed, Target, Task};
 use okl_cli::report::decision::GRID;
-use okl_cli::report::{self, Alert, Alerts, Decision, History, Point, Reading, Report, Samples};
+use okl_cli::report::{self, Alert, Alerts, Decision, History, Point, Reading, Report, Samples, theta_name};
 
 use crate::support::{HOSTILE, Random, names};
 
@@ -186,6 +187,16 @@ fn the_report_of_novelty_has_every_section() {
     assert!(page.contains("<h2>Threshold and alert rate</h2>") && !page.contains(">Theta"), "standard terms");
     assert!(page.contains("strongest of") && page.contains("latest of"), "alerts by strength and by time");
     assert!(page.contains("because the stream has no targets") && page.contains("margin rho"));
+}
+
+/// Every loss that adapts a scalar has a name for it, and no other loss has one.
+#[test]
+fn theta_has_the_name_that_the_loss_gives_it() {
+    for loss in okl::config::families::family("loss").unwrap().variants {
+        let config = Config::from_toml(&format!("loss = '{}'", loss.name)).unwrap();
+        assert_eq!(theta_name(loss.name).is_some(), config.loss.theta().is_some(), "{}", loss.name);
+    }
+    assert_eq!(["nu_huber", "nu_hinge"].map(theta_name), [Some("scale sigma"), Some("margin rho")]);
 }
 
 #[test]

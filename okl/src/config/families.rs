@@ -224,7 +224,7 @@ pub const FAMILIES: [Family; 8] = [
     },
     Family {
         key: "threshold",
-        about: "the threshold below which a novelty score is an alert (default norma)",
+        about: "the threshold below which a novelty score is an alert (default norma; `okl learn` chooses tracker for nu_novelty, unless theta0 is given)",
         variants: &[
             name("norma", &[], "theta of the loss").bare(),
             name("tracker", &["speed"], "a tracked quantile of the averaged score, which keeps the alert rate at nu"),
