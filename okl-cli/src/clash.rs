@@ -1,11 +1,11 @@
-//! Outputs that would overwrite what a command reads, or each other: refused before anything is written.
+//! Refuses outputs that would overwrite an input or another output, before anything is written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::usage::usage;
 
-/// A file of a command, with the flag or the word by which it was given.
+/// A file of a command, and the flag or argument that names it.
 pub struct Named<'a> {
     flag: &'a str,
     path: &'a Path,
@@ -18,10 +18,10 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Refuses an output that is one of the inputs or another output, also through links. Devices and pipes are left alone.
+/// Refuses an output that is the same file as an input or another output, also through links. Devices and pipes are not checked.
 ///
 /// # Errors
-/// With both names.
+/// The message has both names.
 pub fn refuse(inputs: &[Named<'_>], outputs: &[Named<'_>]) -> anyhow::Result<()> {
     for (i, output) in outputs.iter().enumerate() {
         let Some(file) = identity(output.path, false) else { continue };
@@ -48,17 +48,17 @@ pub fn is_same(a: &Path, b: &Path) -> bool {
     identity(a, true).is_some_and(|a| Some(a) == identity(b, true))
 }
 
-/// What makes two paths one file.
+/// Two paths with equal identities are the same file.
 #[derive(PartialEq, Eq)]
 enum Identity {
-    /// An existing file: its device and number, which hard links share.
+    /// An existing file: its device and inode number, which hard links share.
     #[cfg(unix)]
     Node(u64, u64),
-    /// A file that does not exist yet, or any file where numbers are not known: its path without links.
+    /// A file that does not exist yet, or any file on a system without inode numbers: its path with links resolved.
     Path(PathBuf),
 }
 
-/// Nothing for what is not a file. `-` is the file behind standard input, where there is one.
+/// None if the path is not a regular file. `-` is the file that standard input is redirected from, if there is one.
 fn identity(path: &Path, input: bool) -> Option<Identity> {
     let path = match path.to_str() {
         Some("-") if input => Path::new("/dev/stdin"),

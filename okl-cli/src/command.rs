@@ -14,31 +14,31 @@ use crate::{demo, export, freeze, input, inspect, learn, predict, signals, store
 
 static ARGUMENTS: Mutex<Vec<OsString>> = Mutex::new(Vec::new());
 
-/// What was typed after the name of the program. A program that runs the command for someone has other arguments of its own.
+/// The arguments after the name of the program. The Python package passes these to `run`; its process has other arguments.
 pub fn arguments() -> Vec<String> {
     let typed = ARGUMENTS.lock().unwrap_or_else(PoisonError::into_inner);
     typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// Runs the command that `arguments` ask for, the first of which is the name of the program. Returns the exit status.
+/// Runs the command given by `arguments`; the first argument is the name of the program. Returns the exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let typed: Vec<OsString> = arguments.into_iter().collect();
     ARGUMENTS.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&typed);
     let status = match Cli::try_parse_from(typed) {
         Ok(cli) => supervise("okl", || execute(&cli)),
-        // Help and the version are asked for in the same way; clap knows where each of them is written.
+        // clap also returns requests for help and version as errors; `print` writes these to standard output.
         Err(answer) => {
             let _ = answer.print();
             u8::try_from(answer.exit_code()).unwrap_or(2)
         }
     };
-    // Only a Rust program flushes at its end, and the caller may be another one.
+    // Rust flushes standard output only at the end of a Rust program, but the caller may be Python.
     let _ = io::stdout().flush();
     status
 }
 
-/// Runs the work of a command while signals are listened to. Returns the exit status; an error goes to standard error, after the
-/// name of the program.
+/// Runs the work of a command with signal handlers installed. Returns the exit status. An error is written to standard error,
+/// after the name of the program.
 pub fn supervise(program: &str, work: impl FnOnce() -> anyhow::Result<u8>) -> u8 {
     signals::listen();
     match work() {
@@ -51,7 +51,7 @@ pub fn supervise(program: &str, work: impl FnOnce() -> anyhow::Result<u8>) -> u8
     }
 }
 
-/// Writes an error: on one line for a log, broken between words on a terminal.
+/// Writes an error: on one line to a file or pipe, wrapped between words on a terminal.
 fn complain(error: &str) {
     if io::stderr().is_terminal() { note(table::wrapped(error, "  ")) } else { note(error) }
 }
@@ -80,7 +80,7 @@ fn completions(shell: clap_complete::Shell) -> Vec<u8> {
     bytes
 }
 
-/// The page of okl, or of one of its commands.
+/// The manual page of okl or of one of its commands.
 fn manual(command: Option<&str>) -> anyhow::Result<Vec<u8>> {
     let mut page = Cli::command();
     page.build();
@@ -108,7 +108,7 @@ fn export_model(args: &Export) -> anyhow::Result<()> {
     }
 }
 
-/// A wrong setting is the command's fault, not the data's.
+/// Whether an error is a usage error. A wrong setting is one.
 fn is_usage(error: &anyhow::Error) -> bool {
     let of_config = |e: &okl::Error| matches!(e.kind(), okl::ErrorKind::Config { .. });
     let of_input = |e: &input::InputError| e.trouble() == input::Trouble::Usage;

@@ -22,10 +22,10 @@ use crate::table::{self, Table, note, say};
 use crate::watch::Watch;
 
 const ROWS: usize = 20_000;
-/// One row in a hundred of the sensors' stream is not like the others.
+/// The share of novel rows in the stream of the sensors.
 const NOVEL: f64 = 0.01;
 
-/// Two moons that turn slowly, and by half a turn at once half-way.
+/// Two moons that rotate slowly, with one sudden half turn in the middle of the stream.
 fn moons() -> String {
     let mut random = Random::new(20_050_601);
     let mut csv = String::from("x,y,moon\n");
@@ -41,7 +41,7 @@ fn moons() -> String {
     csv
 }
 
-/// Six sensors that follow one daily cycle with noise and slow drift; now and then one of them says something else.
+/// Six sensors that follow one daily cycle with noise and slow drift. In novel rows, one sensor has a wrong value.
 fn sensors() -> (String, Vec<u64>) {
     let mut random = Random::new(20_011_203);
     let (mut csv, mut novel) = (String::from("s1,s2,s3,s4,s5,s6\n"), Vec::new());
@@ -65,13 +65,13 @@ fn sensors() -> (String, Vec<u64>) {
     (csv, novel)
 }
 
-/// A run over one of the streams, and the columns it had.
+/// A run over one of the streams, and the columns of the stream.
 struct Learned {
     run: Run,
     schema: Schema,
 }
 
-/// Draws the table, from where it begins to say something.
+/// Prints the progress table, from row 256 on.
 struct Audience {
     table: Table,
     bar: ProgressBar,
@@ -86,7 +86,7 @@ impl Watch for Audience {
     }
 }
 
-/// Learns a text as if it were a file.
+/// Learns a CSV text.
 fn learn(csv: String, target: Option<&str>, settings: &str, quiet: bool) -> anyhow::Result<Learned> {
     let config = Config::from_toml(settings)?;
     let task = task_of(&config);
@@ -105,7 +105,7 @@ fn learn(csv: String, target: Option<&str>, settings: &str, quiet: bool) -> anyh
     Ok(Learned { run, schema: reader.schema().clone() })
 }
 
-/// Runs the command; true if it was interrupted, and then nothing is left behind.
+/// Runs the command; returns true if it was interrupted. In this case no file is written.
 ///
 /// # Errors
 /// If the model or the report cannot be written.

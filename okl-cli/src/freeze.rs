@@ -1,4 +1,4 @@
-//! `okl freeze`: the plain learner that a bank has settled on.
+//! `okl freeze`: writes the member of a bank that has the largest weight as a plain learner.
 
 use crate::args::Freeze;
 use crate::inspect;

@@ -14,12 +14,12 @@ use crate::metrics::{count, figure, percent};
 use crate::store::{self, Position};
 use crate::table::{harmless, say, wrapped};
 
-/// The columns of a name before its value.
+/// The width of the names before their values, in characters.
 const NAMES: usize = 18;
-/// A longer list is only counted.
+/// The longest list that is printed; of a longer one only the length is printed.
 const LISTED: usize = 4;
 
-/// A longer number is shortened; `--json` has all of it.
+/// The largest number of digits; a longer number is rounded. `--json` prints all digits.
 const DIGITS: usize = 8;
 
 /// Measured values of a run. A bound that is larger than the measured value is not useful.
@@ -77,7 +77,7 @@ fn truncation(learner: &Learner, measured: Measured) -> String {
     }
 }
 
-/// The changes that the truncation error of a learner bounds.
+/// The changes of terms that the truncation error accounts for.
 fn what_is_lost(learner: &Learner) -> &'static str {
     let side_by_side = learner.members().len() > 1;
     let within_budget = match learner.config().budget() {
@@ -105,14 +105,14 @@ fn is_translation_invariant(learner: &Learner) -> bool {
     learner.engine().terms().space().kernels().iter().all(DotKernel::translation_invariant)
 }
 
-/// The share of examples outside since the model began, in all runs, beside the one that was asked for.
+/// The share of examples outside, over all examples of all runs, and the requested share nu.
 fn rate_in_words(learner: &Learner, rate: &AlertRate) -> String {
     let name = match learner.config().loss.reads() {
         Reads::Nothing => "Alert rate",
         Reads::Sign | Reads::Class => "Examples inside the margin",
         Reads::Number | Reads::Vector => "Targets outside the tube or scale",
     };
-    // |rate - nu| below nu says that there are some; a larger bound says nothing.
+    // |rate - nu| <= bound is useful only if it excludes the rates 0 and 1.
     let guarantee = match rate.bound < rate.nu.min(1.0 - rate.nu) {
         true => format!(", guaranteed within {} percentage points", figure(100.0 * rate.bound)),
         false => String::new(),
@@ -176,7 +176,7 @@ pub fn health(learner: &Learner, names: &[String]) -> Vec<String> {
     learner.health().findings(|column| names.get(column).cloned().unwrap_or_else(|| (column + 1).to_string()))
 }
 
-/// The threshold of a detector in words; empty where there is none.
+/// The threshold of a detector as text; empty if there is none.
 fn threshold(learner: &Learner) -> String {
     let Some(threshold) = learner.threshold() else { return String::new() };
     // The values of a translation-invariant kernel are not negative.
@@ -221,7 +221,7 @@ fn named(name: &str, value: &str) -> String {
     wrapped(&format!("{name:<NAMES$}{value}"), &" ".repeat(NAMES + 2))
 }
 
-/// The loss of a learner, about as it is typed. The squared loss is half of the squared error, so that its gradient is the error.
+/// The loss of a learner, as typed on the command line. The squared loss is half the squared error, so that its gradient is the error.
 pub fn loss_in_words(learner: &Learner) -> String {
     let typed = shorthand(&serde_json::to_value(&learner.config().loss).unwrap_or_default());
     match typed.as_str() {
@@ -231,7 +231,7 @@ pub fn loss_in_words(learner: &Learner) -> String {
     }
 }
 
-/// A setting about as it is typed: `name:key=value,...`.
+/// A setting as typed on the command line: `name:key=value,...`.
 pub fn shorthand(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -62,13 +62,13 @@ impl LeftOut {
         }
     }
 
-    /// Whether the rows so far show that the file has features of the model; or that more rows are not waited for.
+    /// Whether [`LeftOut::nothing_known`] can decide now: a known feature was found, or `JUDGED` rows were read.
     pub fn is_judged(&self, schema: &Schema) -> bool {
         !schema.sparse || self.known || self.seen >= JUDGED
     }
 
-    /// The rows have features, and the model knows none of them, so that all scores are the same: what to say. For formats in which
-    /// a feature that is absent is 0. A file is judged after `JUDGED` rows, or at its end.
+    /// An error if the model knows none of the features of the rows, so that all scores would be equal. Only for formats in which an
+    /// absent feature is 0. Checked after `JUDGED` rows or at the end of the file.
     pub fn nothing_known(&self, file: &str, schema: &Schema, features: usize, end: bool) -> Option<String> {
         let wrong = schema.sparse && !self.known && !self.rows.is_empty() && (end || self.is_judged(schema));
         let mut names = schema.names();
@@ -84,7 +84,7 @@ impl LeftOut {
         })
     }
 
-    /// A sentence each; none if everything is known.
+    /// What was ignored, one sentence each; empty if nothing was ignored.
     pub fn sentences(&self) -> Vec<String> {
         let columns = (!self.columns.is_empty()).then(|| match &self.columns[..] {
             [one] => format!("column '{one}' is not known to the model and was left out"),

@@ -1,7 +1,7 @@
 //! Measures the current model on a sample of the rows that it has learned (in-sample).
 //!
-//! Progressive figures judge each row by the model of that moment. Where rows come in an order that changes (stretches of one
-//! class, drift), the final model can be much worse on the stream as a whole than these figures say. So a uniform
+//! Progressive figures score each row with the model of that moment. If the stream changes over time (long runs of one
+//! class, drift), the final model can be much worse on the whole stream than these figures. So a uniform
 //! sample of the rows is kept (Vitter 1985, algorithm R) and the model is measured on it. The sample depends on the rows
 //! and a fixed seed alone: not on how they were cut into blocks.
 //!
@@ -18,12 +18,12 @@ use crate::scoring::Scoring;
 
 /// Rows that are kept at most.
 pub const MOST_ROWS: usize = 1000;
-/// Bytes that they take at most: of wide rows, fewer are kept.
+/// The largest number of bytes of these rows. Fewer rows are kept if rows have many features.
 pub const MOST_BYTES: usize = 32 << 20;
 /// Bytes of a row beside its features.
 const ROW_BYTES: usize = size_of::<Chunk>() + 64;
 const SEED: u64 = 1985;
-/// Figures of fewer rows are not compared.
+/// The smallest number of rows for a comparison of figures.
 pub const FEWEST: u64 = 100;
 
 /// A uniform random sample of a stream's rows in bounded memory.
@@ -107,7 +107,7 @@ impl Reservoir {
     }
 }
 
-/// A chunk of one row. Zeros at its end are cut off: how wide a chunk of a growing format is depends on later rows.
+/// A chunk of one row. Zeros at its end are removed, so that the row does not depend on features that appear later in the chunk.
 fn one(chunk: &Chunk, row: usize) -> Chunk {
     let mut one = gather(std::iter::once((chunk, row)), chunk.features);
     let width = one.x.iter().rposition(|v| *v != 0.0).map_or(0, |last| last + 1);
@@ -198,7 +198,7 @@ impl Past {
         if self.rows == self.drawn_from { format!("all {all} {of}") } else { format!("{rows} of {all} {of}") }
     }
 
-    /// The standard error, where it says something: not of a figure over all rows, and not where all rows of the sample agree.
+    /// The standard error; none if the sample has all rows, or if all rows of the sample have the same error.
     pub fn spread(&self) -> Option<f64> {
         self.standard_error.filter(|error| *error > 0.0 && self.rows < self.drawn_from)
     }
@@ -264,7 +264,7 @@ impl Past {
     }
 }
 
-/// The rows of a sample have no order: figures that depend on it say nothing.
+/// Removes figures that depend on the order of the rows, because a sample has no order.
 fn unordered(mut summary: Summary) -> Summary {
     (summary.no_change_error, summary.windowed_no_change_error) = (None, None);
     for output in &mut summary.outputs {
@@ -273,10 +273,10 @@ fn unordered(mut summary: Summary) -> Summary {
     summary
 }
 
-/// How the rows came, as far as advice depends on it.
+/// The order and source of the rows, for advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As the file has them.
+    /// In the order of the file.
     File,
     /// From standard input.
     Stream,

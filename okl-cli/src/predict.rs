@@ -33,7 +33,7 @@ impl From<InputFormat> for Format {
     }
 }
 
-/// A chunk's rows with as many features as the model has: features it has never seen mean nothing to it.
+/// The rows of a chunk with exactly the model's number of features: further features are removed, missing ones are 0.
 pub fn fitted(chunk: &Chunk, features: usize) -> Cow<'_, [f64]> {
     match chunk.features == features || features == 0 {
         true => Cow::Borrowed(&chunk.x),
@@ -47,10 +47,11 @@ pub fn fitted(chunk: &Chunk, features: usize) -> Cow<'_, [f64]> {
     }
 }
 
-/// A model without names takes columns as they come: there must be as many as it has features, unless absence means zero.
+/// A model without feature names uses columns in their order. So the number of columns must equal the number of features,
+/// except in sparse formats.
 ///
 /// # Errors
-/// With both numbers and what to do.
+/// If the numbers differ; the message has both and what to do.
 pub fn check_width(learner: &Learner, data: &str, schema: &Schema, found: usize) -> anyhow::Result<()> {
     let known = learner.features();
     if schema.sparse || known == 0 || known == found {
@@ -63,13 +64,13 @@ pub fn check_width(learner: &Learner, data: &str, schema: &Schema, found: usize)
     )))
 }
 
-/// The class that scores stand for; ties go to the earlier.
+/// The predicted class; the earlier one of equal scores.
 fn said<'a>(learner: &'a Learner, scores: &[f64]) -> Option<(usize, &'a Label)> {
     let class = learner.decide(scores)?;
     Some((class, learner.classes().get(class)?))
 }
 
-/// Standard input and a pipe can be named once.
+/// Checks that standard input and each pipe is named at most once.
 ///
 /// # Errors
 /// If one is named twice.
@@ -82,18 +83,18 @@ pub fn one_stream(data: &[String]) -> anyhow::Result<()> {
     }
 }
 
-/// An error, if there is something to say against the data.
+/// Turns a message, if there is one, into an error.
 ///
 /// # Errors
-/// With these words.
+/// The message.
 pub fn refuse(words: Option<String>) -> anyhow::Result<()> {
     words.map_or(Ok(()), |words| Err(anyhow::anyhow!(words)))
 }
 
-/// Runs the command; true if it was interrupted.
+/// Runs the command; returns true if it was interrupted.
 ///
 /// # Errors
-/// One or two lines that say where and what to do.
+/// If the data, a file or an option is wrong. The message says where and what to do.
 pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     let data = args.data.iter().map(|path| Named::new("the data", path));
     let inputs: Vec<Named<'_>> = data.chain([Named::new("the model", &args.model)]).collect();

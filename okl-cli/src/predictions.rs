@@ -1,11 +1,11 @@
-//! Scores on their way out: CSV, or JSON lines, one line per row.
+//! Writes predictions as CSV or JSON lines, one line per row.
 //!
-//! CSV has the same columns in every line: `line`, then `class` or `alert,threshold`, then `score` (of the class said, where
-//! there are several), then `positive`, then one column for each output whose name is known at the beginning. JSON lines
+//! CSV has the same columns in every line: `line`, then `class` or `alert,threshold`, then `score` (with several classes, that of
+//! the predicted one), then `positive`, then one column for each output whose name is known at the beginning. JSON lines
 //! have all scores.
 //!
-//! Where two classes share one score, it is positive for the class that sorts last (or is the second of a given list).
-//! `positive` names that class on every row: while one class is known, its own score is positive.
+//! If two classes share one score, it is positive for the class that sorts last (or is the second of a given list).
+//! `positive` names that class on every row. While only one class is known, positive scores belong to it.
 
 mod earlier;
 
@@ -28,21 +28,21 @@ use earlier::Kept;
 
 /// The name of standard output.
 const STANDARD_OUTPUT: &str = "-";
-/// Bytes that are written at once.
+/// The size of the write buffer in bytes.
 const BUFFER: usize = 1 << 16;
 
-/// What every row of a file has.
+/// The columns of a file of predictions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     task: Task,
-    /// Whether the positive class is named on every row.
+    /// Whether there is a column for the class of positive scores.
     positive: bool,
     /// Outputs with a column of their own.
     outputs: Vec<String>,
 }
 
 impl Layout {
-    /// For the predictions of a model as it is now.
+    /// The layout for the current state of a model.
     pub fn of(learner: &Learner, schema: Option<&Schema>) -> Self {
         let positive = learner.config().loss.reads() == Reads::Sign;
         Layout { task: task_of(learner.config()), positive, outputs: columns(learner, schema) }
@@ -59,8 +59,8 @@ impl Layout {
         first.iter().map(ToString::to_string).chain(self.outputs.iter().map(|name| format!("score_{name}"))).collect()
     }
 
-    /// The layout of a table that an earlier run of the same model began: it knew fewer classes, and may be an older version that
-    /// did not name the positive one. None if the table cannot be one of this model.
+    /// The layout of a table that an earlier run of the same model has written, with fewer known classes, or by an older version
+    /// without the column `positive`. None if the table cannot belong to this model.
     fn of_earlier(&self, header: &[String]) -> Option<Layout> {
         let columns = header.iter().filter(|name| name.starts_with("score_")).count();
         let outputs = self.outputs.get(..columns)?.to_vec();
@@ -101,18 +101,18 @@ pub struct Predictions {
 }
 
 impl Predictions {
-    /// Begins a file; `-` is standard output.
+    /// Creates the file; `-` is standard output.
     ///
     /// # Errors
-    /// With the file's name, if it cannot be written.
+    /// If the file cannot be written; the message names the file.
     pub fn create(to: &str, format: Option<OutputFormat>, layout: Layout) -> anyhow::Result<Self> {
         let mut predictions = Predictions::held_back(to, format, layout)?;
         predictions.release()?;
         Ok(predictions)
     }
 
-    /// Rows that are kept in memory until [`Predictions::release`] creates the file: a command that is refused before leaves no
-    /// row behind and does not replace an older file.
+    /// Keeps rows in memory until [`Predictions::release`] creates the file. If the command fails before, no row is written and an
+    /// older file is not replaced.
     ///
     /// # Errors
     /// As [`Predictions::write`].
@@ -126,7 +126,7 @@ impl Predictions {
     /// Creates the file, unless this has been done, and writes the rows that were kept in memory. `-` is standard output.
     ///
     /// # Errors
-    /// With the file's name, if it cannot be written.
+    /// If the file cannot be written; the message names the file.
     pub fn release(&mut self) -> anyhow::Result<()> {
         let Out::Held(held) = &mut self.out else { return Ok(()) };
         let held = std::mem::take(held);
@@ -139,12 +139,12 @@ impl Predictions {
         self.named(written)
     }
 
-    /// Goes on with the file of an earlier run: its rows stay as far as the model has learned them, and new ones are added.
-    /// None if there is no such file.
+    /// Extends the file of an earlier run: keeps the rows that the model has learned and removes the others. None if there is no
+    /// such file.
     ///
     /// # Errors
-    /// With the file's name, if it cannot be read or written, is not one of this model, or has a gap before the rows to come.
-    /// Then it has not been changed.
+    /// If the file cannot be read or written, does not belong to this model, or lacks rows that the model has learned. The message
+    /// names the file, and the file is unchanged.
     pub fn go_on(to: &str, format: Option<OutputFormat>, layout: &Layout, consumed: Consumed) -> anyhow::Result<Option<Self>> {
         if to == STANDARD_OUTPUT || !std::fs::metadata(to).is_ok_and(|file| file.is_file() && file.len() > 0) {
             return Ok(None);
@@ -181,16 +181,16 @@ impl Predictions {
         writeln!(self.out, "{}", names.join(","))
     }
 
-    /// One row.
+    /// Writes one row.
     ///
     /// # Errors
-    /// With the file's name, if it cannot be written.
+    /// If the file cannot be written; the message names the file.
     pub fn write(&mut self, seen: &Seen<'_>) -> anyhow::Result<()> {
         let written = if self.json { self.write_json(seen) } else { self.write_csv(seen) };
         self.named(written)
     }
 
-    /// One row that could not be read: it has its line and no score.
+    /// Writes the line number of a row that could not be read, without a score.
     ///
     /// # Errors
     /// As [`Predictions::write`].
@@ -240,7 +240,7 @@ impl Predictions {
         writeln!(self.out, "{row}")
     }
 
-    /// Holds nothing back.
+    /// Writes all buffered rows.
     ///
     /// # Errors
     /// As [`Predictions::write`].

@@ -5,7 +5,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// Numbers that depend on the seed alone.
+    /// A generator whose numbers depend only on the seed.
     pub fn new(seed: u64) -> Self {
         Random(seed)
     }
@@ -27,7 +27,7 @@ impl Random {
     pub fn below(&mut self, n: u64) -> u64 {
         loop {
             let product = u128::from(self.bits()) * u128::from(n);
-            // The lowest 2^64 mod n products of a number are one too many.
+            // Rejects the lowest 2^64 mod n products, so that every number is equally likely.
             if product as u64 >= n.wrapping_neg() % n {
                 return (product >> 64) as u64;
             }

@@ -15,39 +15,40 @@ use crate::scoring::quantile;
 use crate::signals;
 use crate::watch::{Refused, Seen, Watch, numbers_only};
 
-/// Whether a signal has asked the command to end. Then the block is finished and the model is written.
+/// Whether a signal has asked the command to end. The current block is then finished and the model is written.
 pub fn interrupted() -> bool {
     signals::received()
 }
 
-/// Rows that are learned at a time: few enough for a signal to be heard at once.
+/// The number of rows in a block. It is small, so that the command reacts to a signal quickly.
 const BLOCK: u64 = 256;
 
 /// A learner and everything that is measured while it learns.
 pub struct Run {
     /// The learner.
     pub learner: Learner,
-    /// Progressive figures: every row is judged the first time it is seen, before it is learned.
+    /// Progressive figures: every row is scored when it is first seen, before it is learned.
     pub metrics: Metrics,
     /// From the second pass on: figures of the current pass, over rows that have been learned before.
     pub training: Option<Training>,
     /// A random sample of the rows.
     pub reservoir: Reservoir,
-    /// Its course.
+    /// The record of the run over time.
     pub history: History,
-    /// What it found novel.
+    /// The alerts so far.
     pub alerts: Alerts,
     /// The last rows of a stream of two features.
     pub samples: Samples,
     classes: Vec<Label>,
     index: HashMap<Label, usize>,
     left: Left,
-    /// Rows of the chunk in hand that have been learned.
+    /// The number of rows of the current chunk that have been learned.
     in_chunk: usize,
-    /// Rows visited, in all passes; and examples in the passes that are complete.
+    /// The number of rows seen in all passes.
     visited: u64,
-    /// Rows that are learned even after a signal.
+    /// The number of next rows that are learned even after a signal.
     owed: u64,
+    /// The number of examples in the complete passes.
     before_pass: u64,
     started: Instant,
     learning: Duration,
@@ -56,18 +57,18 @@ pub struct Run {
 
 /// Figures over rows that have been learned before: training error.
 pub struct Training {
-    /// The pass, from 1; 2 or later.
+    /// The number of the pass; the first pass is 1 and has no training figures, so this is at least 2.
     pub pass: u64,
-    /// Of this pass.
+    /// The figures of this pass.
     pub metrics: Metrics,
 }
 
-/// What the rows of a block left behind.
+/// Results of the rows of a block, in reused buffers.
 #[derive(Default)]
 struct Left {
-    /// Row by row; a class that appears within the block makes rows longer.
+    /// The scores, row by row. Rows after a new class in the block have more scores.
     scores: Vec<f64>,
-    /// Where each row's scores end, and the rest of it.
+    /// For each row: the end of its scores, and its other results.
     rows: Vec<(usize, Outcome<'static>)>,
 }
 
@@ -91,7 +92,7 @@ impl Left {
 }
 
 impl Run {
-    /// Before the first row.
+    /// A run before its first row.
     pub fn new(learner: Learner, task: Task) -> Self {
         let classes = learner.classes().to_vec();
         let index = classes.iter().cloned().zip(0..).collect();
@@ -118,12 +119,12 @@ impl Run {
         }
     }
 
-    /// Makes the run learn this many first rows even after a signal, because they have been read before it came.
+    /// Makes the run learn this many next rows even after a signal, because they were read before it.
     pub fn owe(&mut self, rows: u64) {
         self.owed = rows;
     }
 
-    /// Rows of the last chunk that have been learned; after an error fewer than it has.
+    /// The number of rows of the last chunk that have been learned; after an error this is less than its number of rows.
     pub fn in_chunk(&self) -> usize {
         self.in_chunk
     }
@@ -138,17 +139,17 @@ impl Run {
         self.before_pass + self.current().examples()
     }
 
-    /// The figures that grow now: progressive ones in the first pass, training errors after it.
+    /// The figures that are being updated: progressive ones in the first pass, training errors in later passes.
     pub fn current(&self) -> &Metrics {
         self.training.as_ref().map_or(&self.metrics, |training| &training.metrics)
     }
 
-    /// The same, to add to.
+    /// As [`Run::current`], mutable.
     pub fn current_mut(&mut self) -> &mut Metrics {
         self.training.as_mut().map_or(&mut self.metrics, |training| &mut training.metrics)
     }
 
-    /// The rows come again: what is counted from here on is training error.
+    /// Begins another pass over the same rows; its figures are training errors.
     pub fn begin_pass(&mut self, pass: u64) {
         self.before_pass = self.examples();
         let metrics = metrics(&self.learner, self.metrics.task(), self.classes.len());
@@ -159,7 +160,7 @@ impl Run {
         self.training = Some(Training { pass, metrics });
     }
 
-    /// Rows that were learned by an earlier run over the same data: they belong to the sample of past rows.
+    /// Adds rows that an earlier run over the same data has learned to the sample of past rows.
     pub fn recall(&mut self, chunk: &Chunk, rows: Range<usize>) {
         let task = self.metrics.task();
         rows.filter(|row| is_example(chunk, *row, task)).for_each(|row| self.reservoir.offer(chunk, row));
@@ -183,7 +184,7 @@ impl Run {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Seconds of these that the learner took.
+    /// Seconds that the learner took; the rest is input and output.
     pub fn learn_seconds(&self) -> f64 {
         self.learning.as_secs_f64()
     }
@@ -193,7 +194,7 @@ impl Run {
         self.summary_of(&self.metrics, targets)
     }
 
-    /// The pass and its figures, if the rows have come again.
+    /// The number and figures of the current pass, from the second pass on.
     pub fn training_summary(&self, targets: &[String]) -> Option<(u64, Summary)> {
         self.training.as_ref().map(|training| (training.pass, self.summary_of(&training.metrics, targets)))
     }
@@ -210,10 +211,10 @@ impl Run {
         self.classes.iter().map(Label::to_string).collect()
     }
 
-    /// Learns a chunk, or as much of it as there is time for before an interruption; returns how many rows.
+    /// Learns the rows of a chunk until an interruption; returns the number of rows learned.
     ///
     /// # Errors
-    /// [`Refused`], if the learner refuses a row: the blocks before it have been learned; and what the watcher says.
+    /// [`Refused`], if the learner refuses a row (the blocks before it have been learned); and errors of the observer.
     pub fn learn(&mut self, chunk: &Chunk, watch: &mut impl Watch) -> anyhow::Result<usize> {
         if self.learner.features() > 0 && chunk.features > self.learner.features() {
             self.learner.widen(chunk.features)?;
@@ -240,7 +241,7 @@ impl Run {
         Ok(first)
     }
 
-    /// Rows until the next pause, but no more than a block.
+    /// The number of rows until the next pause, at most a block.
     fn until_pause(&self, watch: &impl Watch) -> usize {
         let next = (self.rows() + 1).next_power_of_two().min(watch.next_pause(self.rows()));
         (next - self.rows()).min(BLOCK) as usize
@@ -321,7 +322,7 @@ impl Run {
             Task::Novelty => Reading::Novelty(self.learner.threshold().unwrap_or(0.0)),
         };
         let mut workspace = okl::Workspace::default();
-        // A picture reads one score as the second class against the first.
+        // The picture assumes that a single score is positive for the second class.
         let sign = if self.learner.positive() == Some(0) { -1.0 } else { 1.0 };
         let scores = |x: &[f64]| {
             let scores = self.learner.predict_with(&mut workspace, &Batch::of_f64(x, 2))?;
@@ -330,7 +331,7 @@ impl Run {
         Ok(Decision::evaluate([a.clone(), b.clone()], &self.samples, reading, scores)?)
     }
 
-    /// Keeps a point of the run's course.
+    /// Records the current state in the history.
     pub fn record(&mut self) {
         let (then, before) = self.last;
         let (now, examples) = (Instant::now(), self.examples());
@@ -382,7 +383,7 @@ pub fn batch<'a>(chunk: &'a Chunk, labels: &'a [Label], rows: Range<usize>, task
     }
 }
 
-/// What a row of two features is drawn as.
+/// The value that decides the colour of a drawn row.
 fn sample_value(target: Target<'_>, alert: Option<bool>) -> f64 {
     match target {
         Target::Class(class) => class as f64,

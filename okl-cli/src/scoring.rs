@@ -1,4 +1,4 @@
-//! The current model, measured on rows that have targets: a held-out file, or a sample of the rows it has learned.
+//! Measures the current model on rows with targets: a held-out file, or a sample of the rows that it has learned.
 
 use okl::loss::AnyLoss;
 use okl::{Batch, Config, Label, Learner, Workspace};
@@ -28,7 +28,7 @@ pub struct Scoring<'a> {
 }
 
 impl<'a> Scoring<'a> {
-    /// Before the first row.
+    /// Figures before the first row.
     pub fn new(learner: &'a Learner, task: Task) -> Self {
         let classes = learner.classes().to_vec();
         let known = if task == Task::Classes { classes.len() } else { 0 };
@@ -70,7 +70,7 @@ impl<'a> Scoring<'a> {
             _ => targets.to_vec(),
         };
         let summary = self.metrics.summary(&names);
-        // Nothing is learned here: that needs no word.
+        // No row is learned here, so a count of rows that the learner did not learn would be misleading.
         Summary { not_learned: NotLearned { by_the_learner: 0, ..summary.not_learned }, ..summary }
     }
 
@@ -97,7 +97,7 @@ impl<'a> Scoring<'a> {
     }
 }
 
-/// The number of a class; a new one comes last.
+/// The number of a class; a new class is added at the end.
 fn place(label: &Label, classes: &mut Vec<Label>) -> usize {
     classes.iter().position(|c| c == label).unwrap_or_else(|| {
         classes.push(label.clone());

@@ -14,7 +14,7 @@ use crate::input::label_of;
 use crate::inspect::shorthand;
 use crate::usage::usage;
 
-/// The settings that were given, as one table: the file first, flags over it.
+/// The settings of the file and the flags as one table; flags override the file.
 pub fn given(settings: &Settings) -> anyhow::Result<Map<String, Value>> {
     let mut table = match &settings.config {
         Some(path) => read_file(path)?,
@@ -63,7 +63,7 @@ fn read_file(path: &Path) -> anyhow::Result<Map<String, Value>> {
 /// Takes the settings that are about columns out of the table; flags override them.
 ///
 /// # Errors
-/// If one of them is not what its flag takes.
+/// If a value is not valid for its flag.
 pub fn columns(flags: &Columns, table: &mut Map<String, Value>) -> anyhow::Result<Columns> {
     let mut columns = flags.clone();
     for (key, place) in [("target", &mut columns.target), ("ignore", &mut columns.ignore), ("features", &mut columns.features)] {
@@ -96,7 +96,7 @@ fn names(key: &str, value: &Value) -> anyhow::Result<Vec<Names>> {
     }
 }
 
-/// A name; columns without names have numbers.
+/// A name, or the number of a column without a name.
 fn one_word(key: &str, value: &Value) -> anyhow::Result<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
@@ -122,20 +122,20 @@ fn number_or_text(text: &str) -> Value {
     serde_json::from_str::<serde_json::Number>(text).map_or_else(|_| json!(text), Value::Number)
 }
 
-/// What the data look like, as far as a choice depends on it.
+/// Properties of the data on which automatic choices depend.
 #[derive(Clone, Debug)]
 pub struct Look {
-    /// What is to be predicted.
+    /// The type of prediction.
     pub task: Task,
-    /// Why, if the first rows decided it; none if it was asked for.
+    /// Why this type was chosen from the first rows; none if it was given.
     pub why: Option<String>,
     /// Distinct classes among the first rows.
     pub classes: usize,
-    /// Columns that are learned from, so far.
+    /// The number of features so far.
     pub features: usize,
-    /// Columns that are to be predicted.
+    /// The number of targets.
     pub targets: usize,
-    /// A format whose zeros mean absence.
+    /// Whether an absent feature is 0.
     pub sparse: bool,
 }
 
@@ -149,7 +149,7 @@ impl Look {
     }
 }
 
-/// Fills in what was not given, and says so; `memory` is the budget in bytes, if it is given so.
+/// Chooses the settings that were not given, and returns notes about them. `memory`: the budget in bytes, if --memory is given.
 pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>) -> anyhow::Result<(Config, Vec<String>)> {
     let mut said = Vec::new();
     let mut choose = |table: &mut Map<String, Value>, key: &str, value: Value, why: &str| {
@@ -189,13 +189,13 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
     Ok((config, said))
 }
 
-/// Whether the loss is about a rate of alerts, and no start of its own threshold is given. That threshold may end at 0, where it raises no alert.
+/// Whether the loss is nu_novelty and theta0 is not given. The threshold theta of this loss may end at 0, where it gives no alert.
 fn follows_a_rate(table: &Map<String, Value>) -> anyhow::Result<bool> {
     let config = Config::from_value(Value::Object(table.clone()))?;
     Ok(matches!(config.loss, AnyLoss::NuNovelty { .. }) && !table.contains_key("theta0"))
 }
 
-/// What is found from the data while they are learned.
+/// Notes about settings that are found from the data during learning.
 fn left_open(config: &Config, look: &Look) -> Vec<String> {
     let mut said = Vec::new();
     let members = config.members();

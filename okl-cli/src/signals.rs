@@ -1,8 +1,8 @@
 //! Signals that ask a command to end: SIGINT (Ctrl-C), SIGTERM and SIGHUP. A command finishes its block, saves and ends.
 //!
-//! A closed terminal may send SIGHUP twice at once, from the system and from the shell. So a second signal within
-//! `PATIENCE` of the first means the same; a later one ends the process at once. SIGHUP is left alone where the process was
-//! started with SIGHUP ignored (`nohup`).
+//! A closed terminal may send SIGHUP twice, from the system and from the shell. So a second signal within `PATIENCE` of the first
+//! is ignored; a later one ends the process at once. SIGHUP stays ignored if the process was started with SIGHUP ignored
+//! (`nohup`).
 
 use std::sync::atomic::{AtomicU8, Ordering};
 #[cfg(unix)]
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The exit code of the first signal; 0 before it.
 static RECEIVED: AtomicU8 = AtomicU8::new(0);
 
-/// A second signal within this time of the first is not a demand to end at once.
+/// A second signal within this time of the first is ignored.
 #[cfg(unix)]
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -25,7 +25,7 @@ pub fn exit_code() -> u8 {
     RECEIVED.load(Ordering::Relaxed)
 }
 
-/// Starts to listen. Where the system does not allow it, signals do what they do by default.
+/// Installs the signal handlers. If the system does not allow it, signals keep their default action.
 #[cfg(unix)]
 pub fn listen() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

@@ -11,21 +11,21 @@ use crate::input::{Encoding, Format, Schema};
 /// The state that the command line stores in a model's `position`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Position {
-    /// How far the current pass has come: the last line that was consumed or, in a shuffled file, the number of rows.
+    /// The progress of the current pass: the last line that was learned or, for a shuffled file, the number of rows learned.
     pub rows: u64,
-    /// The fingerprint of the rows consumed in the current pass or, in a shuffled file, of all rows. Older versions kept none.
+    /// The fingerprint of the rows learned in the current pass or, for a shuffled file, of all rows. None in files of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub print: Option<u64>,
-    /// Passes that were complete before this one.
+    /// The number of complete passes before this one.
     #[serde(default)]
     pub pass: u64,
-    /// Rows of the file, where they are shuffled.
+    /// For a shuffled file: the number of its rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shuffled: Option<u64>,
-    /// The largest line that was consumed in any pass.
+    /// The largest line that was learned in any pass.
     #[serde(default)]
     pub lines: u64,
-    /// Rows without an id get ids that begin after this one, because lines of earlier data have the smaller ones.
+    /// Rows without an id get ids above this one; smaller ids belong to lines of earlier data.
     #[serde(default)]
     pub ids: u64,
     /// Order and number of passes, format and columns.
@@ -64,7 +64,7 @@ impl Default for Way {
 /// Writes a file atomically, see [`okl::file`].
 ///
 /// # Errors
-/// With the path, if it cannot be written; then the old file is still there.
+/// If the file cannot be written; the message has the path. The old file is unchanged.
 pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     file::write(path, bytes).with_context(|| format!("{}: cannot be written", path.display()))
 }
@@ -72,7 +72,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 /// Checks that a file can be written there, before hours of learning.
 ///
 /// # Errors
-/// With the path, if not.
+/// If it cannot be written; the message has the path.
 pub fn check_writable(path: &Path) -> anyhow::Result<()> {
     file::check_writable(path).with_context(|| format!("{}: cannot be written", path.display()))
 }
@@ -80,7 +80,7 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
 /// Saves a learner with its position.
 ///
 /// # Errors
-/// With the path, if it cannot be written; then the old file is still there.
+/// If the file cannot be written; the message has the path. The old file is unchanged.
 pub fn save(path: &Path, learner: &mut Learner, position: &Position) -> anyhow::Result<()> {
     learner.set_position(serde_json::to_vec(position)?);
     learner.save(path).with_context(|| format!("{}: cannot be written", path.display()))
@@ -90,7 +90,7 @@ pub fn save(path: &Path, learner: &mut Learner, position: &Position) -> anyhow::
 /// in that program's format; it can be loaded, too.
 ///
 /// # Errors
-/// With the path, if it is not a model file of okl.
+/// If the file is not a model file of okl; the message has the path.
 pub fn load(path: &Path) -> anyhow::Result<(Learner, Option<Position>)> {
     let learner = Learner::load(path).map_err(|e| refused(path, e))?;
     let ours = |bytes: &&[u8]| bytes.first() == Some(&b'{');

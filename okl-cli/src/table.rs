@@ -1,4 +1,4 @@
-//! Progress output: a table like Vowpal Wabbit's, with a line at every power of two; and the lines written to the terminal.
+//! Progress output: a table like Vowpal Wabbit's, with a line at every power of two; and functions that write to the terminal.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -60,22 +60,22 @@ pub fn bar(quiet: bool) -> ProgressBar {
     ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
 }
 
-/// Writes the table to standard error, unless it is to be quiet.
+/// Writes the table to standard error, unless --quiet is given.
 pub struct Table {
     quiet: bool,
     /// Whether the last header was for training errors (true) or progressive errors (false).
     training: Option<bool>,
-    /// Rows at the last line.
+    /// The number of rows at the last line.
     at: u64,
 }
 
 impl Table {
-    /// Nothing yet.
+    /// A table without lines.
     pub fn new(quiet: bool) -> Self {
         Table { quiet, training: None, at: 0 }
     }
 
-    /// Writes one line, unless there has been one for this row; "since last" starts again.
+    /// Writes one line, unless this row already has one, and starts a new "since last" interval.
     pub fn line(&mut self, run: &mut Run) {
         if std::mem::replace(&mut self.at, run.rows()) == run.rows() {
             return;
@@ -91,7 +91,7 @@ impl Table {
     }
 }
 
-/// The header, and above it what its columns mean.
+/// The header, with an explanation of its columns above it.
 fn legend(task: Task, training: bool) -> String {
     let past = match task {
         Task::Classes => "past %: the model as it stands on up to 1,000 of the rows it has learned",

@@ -13,9 +13,9 @@ pub struct Seen<'a> {
     pub line: u64,
     /// Scores, loss, threshold.
     pub step: &'a Outcome<'a>,
-    /// The class that the scores stand for, if the task is about classes.
+    /// The predicted class, if the task is classification.
     pub class: Option<(usize, &'a Label)>,
-    /// The class whose score is positive, where two classes share one score, or one is alone.
+    /// The class of positive scores, if two classes share one score or only one class is known.
     pub positive: Option<&'a Label>,
 }
 
@@ -37,12 +37,12 @@ pub trait Watch {
         Ok(())
     }
 
-    /// After how many rows [`Watch::pause`] is wanted next, beside every power of two.
+    /// The number of rows at which [`Watch::pause`] is called next, in addition to every power of two.
     fn next_pause(&self, _rows: u64) -> u64 {
         u64::MAX
     }
 
-    /// Between two blocks, when `learned` rows of the chunk have been learned.
+    /// Called between two blocks; `learned` rows of the chunk have been learned.
     ///
     /// # Errors
     /// End the run.
@@ -54,12 +54,12 @@ pub trait Watch {
 pub struct Refused {
     /// The row's input line.
     pub line: u64,
-    /// Why.
+    /// The reason.
     pub kind: ErrorKind,
 }
 
 impl Refused {
-    /// In terms of the input's lines; `first` is the chunk's row that was the first of the call.
+    /// Converts a row of the learner's batch to a line of the input. `first`: the row of the chunk at which the batch begins.
     pub fn new(kind: &ErrorKind, chunk: &Chunk, first: usize) -> Self {
         let row = match kind {
             ErrorKind::NotFinite { row, .. }
@@ -71,7 +71,7 @@ impl Refused {
         Refused { line: chunk.lines.get(first + row).copied().unwrap_or(0), kind: kind.clone() }
     }
 
-    /// With the names of the file and its columns.
+    /// As an input error with the names of the file and its columns.
     pub fn of(&self, file: &str, schema: &Schema) -> InputError {
         let target = schema.targets.first().map(String::as_str);
         match &self.kind {
@@ -87,7 +87,7 @@ impl Refused {
     }
 }
 
-/// Numbers are learned from numbers: refuses the first target of a chunk that is text.
+/// Checks that all targets of a chunk are numbers; refuses the first target that is text.
 ///
 /// # Errors
 /// If there is one.

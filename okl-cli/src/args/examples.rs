@@ -1,4 +1,4 @@
-//! What stands below the help of each command: examples that work as written, and the exit codes.
+//! The text below the help of each command: examples that work as written, and the exit codes.
 
 macro_rules! after_help {
     ($($line:literal)*) => {

@@ -1,4 +1,4 @@
-//! JSON that can be read by people and evaluated by anyone: one setting or one term per line.
+//! Export to JSON, with one setting or one term per line.
 //!
 //! | key | what |
 //! |---|---|

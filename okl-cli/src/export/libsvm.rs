@@ -1,5 +1,5 @@
 //! LIBSVM's model text: `decision(x) = sum_i coef_i k(x, sv_i) - rho`, in the units of the data, which LIBSVM's programs
-//! read. What the frame does to a row is moved into the model where the kernel allows it:
+//! read. The shift and scale of the rows are moved into the model where the kernel allows it:
 //!
 //! | kernel | support vector | besides | possible if |
 //! |---|---|---|---|
@@ -7,7 +7,7 @@
 //! | polynomial | factor c | | shift = 0 |
 //! | gaussian | c / factor + shift | gamma factor² | all factors are equal |
 //!
-//! LIBSVM answers the first label where the decision is above 0: that is the label of positive scores.
+//! LIBSVM predicts the first label if the decision value is above 0, so the label of positive scores comes first.
 
 use std::fmt::Write;
 
@@ -62,7 +62,7 @@ fn machine(model: &Model<'_>) -> Result<Machine> {
 const WAY_OUT: &str = "export to onnx or json, or learn a model that it can express: two classes, a number or novelty, with \
                        --gamma NUMBER --scale none";
 
-/// Everything that LIBSVM's model text has no place for, so that one message says it all.
+/// All properties of the model that LIBSVM's model text cannot express, for one message.
 fn obstacles(model: &Model<'_>) -> Vec<String> {
     let mut found = Vec::new();
     if model.reads() == Reads::Class {
@@ -95,7 +95,7 @@ fn obstacles(model: &Model<'_>) -> Vec<String> {
     found
 }
 
-/// What the decision is about, and what the score is compared with.
+/// The type of LIBSVM model, and the threshold that the score is compared with.
 fn kind(model: &Model<'_>) -> Result<(Kind, f64)> {
     match model.reads() {
         Reads::Sign => Ok((Kind::Classes(labels(model)?), 0.0)),
@@ -145,14 +145,14 @@ fn unscaled(kernel: &AnyKernel) -> (&AnyKernel, f64) {
     }
 }
 
-/// Kernel and support vectors in the units of the data, and what they add to every score.
+/// Kernel and support vectors in the units of the data, and the constant to add to every score.
 struct Placed {
     kernel: AnyKernel,
     vectors: Vec<Vec<f64>>,
     constant: f64,
 }
 
-/// For kernels without an obstacle.
+/// Converts kernel and support vectors; the kernel must have passed [`obstacles`].
 fn place(model: &Model<'_>, kernel: &AnyKernel, coefficients: &[f64]) -> Placed {
     match kernel {
         AnyKernel::Linear => Placed { constant: constant(model, coefficients), ..stretched(model, kernel) },
@@ -226,7 +226,7 @@ impl Machine {
     }
 }
 
-/// Coefficient, then `index:value` from 1 on for what is not zero.
+/// Writes the coefficient, then `index:value` for each value that is not zero; indices start at 1.
 fn write_vector(text: &mut String, coefficient: f64, vector: &[f64]) -> std::fmt::Result {
     write!(text, "{coefficient:?} ")?;
     for (j, value) in vector.iter().enumerate().filter(|(_, value)| **value != 0.0) {

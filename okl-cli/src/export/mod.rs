@@ -1,6 +1,6 @@
-//! Models for other programs. What is exported is the function that `okl predict` evaluates: with an average configured,
-//! the averaged one; of a bank, all heads together. Over a frame (shift, factor), terms c_i and parts m (one, unless operator
-//! kernels are summed or a bank has several widths),
+//! Models for other programs. The exported function is the one that `okl predict` evaluates: the average if one is
+//! configured, the weighted sum of all heads for a bank. With a frame (shift, factor), terms c_i and parts m (one part, unless
+//! operator kernels are summed or a bank has several widths),
 //!
 //! ```text
 //! u = (x - shift) * factor, cut off at +-limit           u = x without a frame; in double precision, then rounded to single
@@ -28,7 +28,7 @@ use okl::kernel::AnyKernel;
 use okl::loss::{Loss, Reads};
 use okl::{Label, Learner};
 
-/// What a model can be written as.
+/// A format to export to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
     /// LIBSVM's model text: one output; linear, polynomial and gaussian kernels.
@@ -60,7 +60,7 @@ pub fn export(learner: &Learner, to: To) -> Result<Vec<u8>> {
     export_with(learner, to, learner.threshold())
 }
 
-/// As [`export`], with a threshold for novelty scores that is not the learner's.
+/// As [`export`], with `threshold` instead of the learner's threshold for novelty scores.
 ///
 /// # Errors
 /// As [`export`].
@@ -76,7 +76,7 @@ pub fn export_with(learner: &Learner, to: To, threshold: Option<f64>) -> Result<
     }
 }
 
-/// The predicting function as every format sees it; symbols at the head of this file.
+/// The predicting function in the symbols at the head of this file; all formats are written from it.
 struct Model<'a> {
     learner: &'a Learner,
     features: usize,
@@ -123,15 +123,15 @@ impl<'a> Model<'a> {
         self.learner.config().loss.reads()
     }
 
-    /// Under a loss that reads a sign, with labels: the label of scores up to 0, and the one of positive scores. A class that is
-    /// alone is both.
+    /// For a loss whose score's sign is the class: the label of scores up to 0 and the label of positive scores. If only one
+    /// class is known, it is both.
     fn signs(&self) -> Option<[&'a Label; 2]> {
         let (classes, positive) = (self.learner.classes(), self.learner.positive()?);
         let other = if classes.len() > 1 { 1 - positive } else { positive };
         Some([classes.get(other)?, classes.get(positive)?])
     }
 
-    /// The labels that scores decide between: one per output, or for a sign those of scores up to 0 and of positive scores.
+    /// The labels that can be predicted: one per output; if the sign decides, those of scores up to 0 and of positive scores.
     fn labels(&self) -> Vec<Label> {
         match self.reads() {
             Reads::Class => self.learner.classes().to_vec(),
@@ -160,7 +160,7 @@ impl Part<'_> {
     }
 }
 
-/// The kernels are those in force: while a warm-up is under way, the configuration does not know their widths yet.
+/// The kernels are taken from the learner, not from the configuration: during the warm-up the configuration has no widths yet.
 fn parts(learner: &Learner) -> Vec<Part<'_>> {
     let kernels = learner.engine().terms().space().kernels();
     let (outputs, target_scale) = (learner.outputs(), &learner.config().target_scale);

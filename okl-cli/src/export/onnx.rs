@@ -24,7 +24,7 @@ use okl::loss::Reads;
 use super::Model;
 use super::protobuf::Message;
 
-/// Old enough for every runtime of the last years, new enough for double precision throughout.
+/// Supported by the runtimes of the last years; older versions lack double precision in some operators.
 const IR_VERSION: u64 = 8;
 const OPSET: u64 = 17;
 
@@ -91,7 +91,7 @@ fn framed(graph: &mut Graph, model: &Model<'_>) -> String {
 }
 
 fn scores(graph: &mut Graph, model: &Model<'_>, rows: &str) {
-    // Without terms, one of weight 0 stands in: runtimes differ on empty tensors.
+    // A model without terms gets one term of weight 0, because runtimes treat empty tensors differently.
     let terms = (model.centres.len() / model.features).max(1);
     let pairs = pairs(graph, model, rows, terms);
     let mut total = graph.doubles("offset", &[1, model.outputs], &model.offset);
@@ -106,10 +106,10 @@ fn scores(graph: &mut Graph, model: &Model<'_>, rows: &str) {
     graph.name_output("scores", &total, DOUBLE, &[Dim::Rows, Dim::Count(model.outputs)]);
 }
 
-/// What kernels are functions of: every row against every centre.
+/// The inputs of the kernels: inner products and squared distances of every row and every centre.
 struct Pairs {
     dots: String,
-    /// Squared distances, where a kernel reads them.
+    /// Squared distances, if a kernel needs them.
     distances: String,
 }
 
@@ -214,7 +214,7 @@ fn fold(graph: &mut Graph, operator: &str, of: &[AnyKernel], pairs: &Pairs) -> S
     values.fold(first, |total, value| graph.node(operator, &[&total, &value]))
 }
 
-/// `label` or `novel`, where the scores decide something.
+/// Adds the output `label` or `novel`; none for regression.
 fn decide(graph: &mut Graph, model: &Model<'_>) {
     match (model.reads(), model.threshold) {
         (Reads::Class, _) => {
@@ -234,7 +234,7 @@ fn decide(graph: &mut Graph, model: &Model<'_>) {
     }
 }
 
-/// The labels behind indices: as numbers if all are whole numbers, else as text.
+/// Maps indices to labels: numbers if all labels are whole numbers, otherwise text.
 fn label(graph: &mut Graph, index: &str, labels: &[Label]) {
     let number = |label: &Label| if let Label::Int(i) = label { Some(*i) } else { None };
     let (table, of) = match labels.iter().map(number).collect::<Option<Vec<i64>>>() {
@@ -245,7 +245,7 @@ fn label(graph: &mut Graph, index: &str, labels: &[Label]) {
     graph.name_output("label", &chosen, of, &[Dim::Rows]);
 }
 
-/// The one score of each row against a number.
+/// Compares the single score of each row with a number.
 fn compare(graph: &mut Graph, operator: &str, with: f64) -> String {
     let with = graph.scalar(with);
     let answers = graph.node(operator, &["scores", &with]);
@@ -324,7 +324,7 @@ impl Graph {
         self.doubles(&name, &[], &[value])
     }
 
-    /// The second axis, as some operators want it.
+    /// The index of the second axis, as a constant for operators that need it as an input.
     fn axis(&mut self) -> String {
         let name = self.fresh("axis");
         self.integers(&name, &[1])
@@ -363,7 +363,7 @@ impl Graph {
         self.inputs.push(value_info(name, of, shape));
     }
 
-    /// Gives a value the name under which it leaves the graph.
+    /// Makes a value an output of the graph under this name.
     fn name_output(&mut self, name: &str, value: &str, of: u64, shape: &[Dim]) {
         self.push("Identity", &[value], &[], name);
         self.outputs.push(value_info(name, of, shape));

@@ -1,4 +1,4 @@
-//! An input record by record, whatever its format.
+//! Reads an input of any format record by record.
 
 use std::fs::File;
 use std::io::Read;
@@ -37,7 +37,7 @@ pub(super) struct Text {
 }
 
 impl Body {
-    /// Takes the next record; its line (or row), from 1, or nothing at the end.
+    /// Takes the next record. Returns its line (or row), from 1; none at the end.
     pub fn advance(&mut self, file: &str) -> Result<Option<u64>, InputError> {
         match self {
             Body::Text(text) => text.advance(file),
@@ -46,7 +46,7 @@ impl Body {
         }
     }
 
-    /// Puts the record's cells where they belong; `false` if there are none.
+    /// Parses the record into features and targets; `false` if the record is empty.
     pub fn parse(&mut self, columns: &mut Columns, out: &mut Builder) -> Parsed<bool> {
         match self {
             Body::Text(text) => text.parse(columns, out),
@@ -55,7 +55,7 @@ impl Body {
         }
     }
 
-    /// The next record will be this one again.
+    /// Makes [`Body::advance`] return the current record once more.
     pub fn again(&mut self) {
         match self {
             Body::Text(text) => text.lines.again(text.record),
@@ -64,7 +64,7 @@ impl Body {
         }
     }
 
-    /// The fingerprint of the records so far and this one: a hash of the one before it and of what the record holds.
+    /// The fingerprint of all records up to this one: a hash of the fingerprint before it and of the contents of the record.
     pub fn print(&self, before: u64) -> u64 {
         match self {
             Body::Text(text) => xxh3_64_with_seed(text.lines.bytes(text.record), before),
@@ -82,7 +82,7 @@ impl Body {
         }
     }
 
-    /// What there is instead of rows.
+    /// The message for an input without rows.
     pub fn no_rows(&self) -> &'static str {
         match self {
             Body::Text(text) if matches!(&text.parser, Parser::Csv(Csv { header: true, .. })) => "a header and no rows",
@@ -140,7 +140,7 @@ impl Text {
         Ok((Body::Text(Box::new(self)), columns))
     }
 
-    /// Passes over the first record that is not blank.
+    /// Skips the first record that is not blank.
     fn skip_header(&mut self, file: &str) -> Result<(), InputError> {
         while self.advance(file)?.is_some() && self.lines.bytes(self.record).trim_ascii().is_empty() {}
         Ok(())
@@ -202,7 +202,7 @@ fn parser(head: &[u8], format: Format, options: &mut Options) -> Result<(Parser,
     }
 }
 
-/// Labels that stand in front cannot be chosen by a name.
+/// Refuses --target for formats whose labels come first in the line and have no names.
 fn no_names(options: &Options, format: &str) -> Result<(), String> {
     let own = |name: &String| name.strip_prefix("label").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
     match options.targets.iter().find(|name| options.schema.is_none() && !own(name)) {
@@ -213,7 +213,7 @@ fn no_names(options: &Options, format: &str) -> Result<(), String> {
     }
 }
 
-/// Labels that stand in front have no names but these.
+/// Names the labels of formats without column names: `label`, or `label1`, `label2`, ...
 fn name_labels(options: &mut Options, width: usize) {
     if options.targets.is_empty() && options.schema.is_none() {
         options.targets = match width {
@@ -223,7 +223,7 @@ fn name_labels(options: &mut Options, width: usize) {
     }
 }
 
-/// Whether lines end with a carriage return and no line feed, as old programs write them.
+/// Whether lines end with a carriage return and no line feed, as in files of some old programs.
 fn only_returns(head: &[u8]) -> bool {
     !head.contains(&b'\n') && head.trim_ascii().contains(&b'\r')
 }

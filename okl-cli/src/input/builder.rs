@@ -1,4 +1,4 @@
-//! A chunk in the making: a row is put in cell by cell, then committed or rolled back.
+//! Builds a chunk: a row is added cell by cell, then committed or rolled back.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::schema::Feature;
 /// A chunk ends before it has more numbers than this (16 MiB), however many rows were asked for.
 const MOST_CELLS: usize = 2 << 20;
 
-/// The rows so far, and the one in the making.
+/// The complete rows, and the current row, which is not complete yet.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
     chunk: Chunk,
@@ -21,7 +21,7 @@ pub(super) struct Builder {
     ends: Vec<usize>,
     words: HashMap<String, u32>,
     word_bytes: usize,
-    /// Of the row in the making: targets given, its weight and id.
+    /// Of the current row: the number of its targets so far, its weight and its id.
     given: usize,
     weight: Option<f64>,
     id: Option<u64>,
@@ -39,7 +39,7 @@ impl Builder {
         self.chunk.rows
     }
 
-    /// Good rows and bad ones.
+    /// The number of rows, bad ones included.
     pub fn lines(&self) -> usize {
         self.chunk.rows + self.chunk.bad.len()
     }
@@ -54,7 +54,7 @@ impl Builder {
         (self.given, self.weight, self.id) = (0, None, None);
     }
 
-    /// One feature of the row; several values of one feature add up.
+    /// Adds the value of one feature; several values of the same feature are summed.
     #[inline]
     pub fn put(&mut self, feature: u32, value: f64) {
         if self.growing {
@@ -64,12 +64,13 @@ impl Builder {
         }
     }
 
-    /// The features of the row, where their number is known.
+    /// The features of the current row, if the number of features is fixed.
     pub fn row_mut(&mut self) -> &mut [f64] {
         if self.growing { &mut [] } else { &mut self.chunk.x[self.chunk.rows * self.chunk.features..] }
     }
 
-    /// One target of the row; `raw` is its text. Where the text of a number says more than the number, it is kept for the label.
+    /// Adds one target of the row; `raw` is its text. If a number cannot be printed back to the same text (007, 1e3), the text is
+    /// kept for the label.
     pub fn target(&mut self, index: u32, value: Value<'_>, raw: &[u8], column: &str) -> Parsed {
         let number = match value {
             Value::Missing => return Ok(()),
@@ -95,7 +96,7 @@ impl Builder {
             self.chunk.targets.points.resize(at, false);
             self.chunk.targets.points.push(true);
         }
-        // Classes are learned one target at a time.
+        // Only a single target can be a class.
         if self.chunk.targets.width == 1 && !number::is_plain(raw) {
             let word = self.word(number::letters(raw, column)?);
             let targets = &mut self.chunk.targets;
@@ -114,7 +115,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The number of a word of this chunk, from 1.
+    /// The number of a word among the words of this chunk, from 1; a new word is added.
     fn word(&mut self, text: &str) -> u32 {
         let targets = &mut self.chunk.targets;
         self.words.get(text).copied().unwrap_or_else(|| {
@@ -152,7 +153,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Takes back the row in the making.
+    /// Discards the current row.
     pub fn roll_back(&mut self) {
         let rows = self.chunk.rows;
         self.chunk.x.truncate(rows * self.chunk.features);
@@ -164,13 +165,13 @@ impl Builder {
         self.entries.truncate(self.ends.last().copied().unwrap_or(0));
     }
 
-    /// The row in the making was a bad one.
+    /// Counts the current row as bad; the caller has rolled it back.
     pub fn skip(&mut self, line: u64, why: InputError) {
         self.chunk.bad.push(Bad { before: self.chunk.rows, line });
         self.chunk.first_bad.get_or_insert(why);
     }
 
-    /// Keeps the row in the making.
+    /// Completes the current row.
     pub fn commit(&mut self, line: u64, print: u64) -> Parsed {
         if self.wants_id && self.id.is_none() {
             return Err(error::row("the row has no id"));
@@ -203,7 +204,7 @@ impl Builder {
         let mut done = std::mem::replace(self, fresh);
         let chunk = &mut done.chunk;
         (chunk.features, chunk.added) = (features, added);
-        // A text whose row was taken back does not count.
+        // Texts of discarded rows do not count.
         let text = chunk.targets.texts.iter().any(|t| *t > 0);
         chunk.targets.texts.resize(if text { chunk.targets.values.len() } else { 0 }, 0);
         if let Some(weights) = &mut chunk.weights {

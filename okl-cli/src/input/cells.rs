@@ -1,4 +1,5 @@
-//! One cell to its place: a number is a feature's value, a text is a level, and the first good row decides which.
+//! Adds one cell to its row: a number is the value of a feature, a text is a level of a column. The first good row decides
+//! which of the two a column has.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use super::number::{DECIMAL_COMMA, Value, has_decimal_comma, is_date, letters, s
 use super::schema::{Feature, Features};
 
 impl Columns {
-    /// Puts one cell where it belongs.
+    /// Adds one cell to the current row, according to the role of its column.
     pub fn cell(&mut self, column: u32, value: Value<'_>, raw: &[u8], out: &mut Builder) -> Parsed {
         match self.list[column as usize].role {
             Role::Ignored => Ok(()),
@@ -65,7 +66,7 @@ impl Columns {
         } else if self.started() && is_date(text) {
             "a date or time, expected a number; correct it".into()
         } else if self.started() {
-            // Rows before it have numbers there, or the model has: options that change the column cannot help.
+            // The column had numbers in earlier rows or in the model's data, so advice about options for text columns would not help.
             "expected a number, as in the rows before it; correct it".into()
         } else if is_date(text) {
             format!(

@@ -1,4 +1,4 @@
-//! Rows as a learner takes them.
+//! Parsed rows, in the form that the learner needs.
 
 use okl::Label;
 
@@ -7,7 +7,7 @@ use super::schema::Feature;
 
 pub use okl::batch::LARGEST;
 
-/// Some rows in order.
+/// Consecutive rows of the input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chunk {
     /// The number of rows.
@@ -22,21 +22,21 @@ pub struct Chunk {
     pub known: Vec<bool>,
     /// A weight per row, if the input has weights.
     pub weights: Option<Vec<f64>>,
-    /// An id per row, if asked for: whole numbers as they are, other text by its 64-bit FNV-1a hash.
+    /// An id per row, if requested: a whole number is its own id, other text has its 64-bit FNV-1a hash.
     pub ids: Option<Vec<u64>>,
     /// The input line of each row, from 1 (for Parquet the row).
     pub lines: Vec<u64>,
     /// The fingerprint of the input up to and including each row: a hash over the contents of every record, bad ones included.
     pub prints: Vec<u64>,
-    /// Of several files, the number of the one these rows come from, from 0, and the lines of the files before it.
+    /// The file of these rows, from 0.
     pub file: usize,
-    /// See [`Chunk::file`].
+    /// The total number of lines of the files before this file.
     pub before: u64,
     /// The bad rows that were skipped since the last chunk, in order.
     pub bad: Vec<Bad>,
     /// Why the first of them was bad.
     pub first_bad: Option<InputError>,
-    /// Columns of the file that the model does not know, in the first chunk after they were met: they are left out.
+    /// Columns of the file that the model does not know, since the last chunk. They are ignored.
     pub unknown: Vec<String>,
     /// Named features that appeared since the last chunk; see [`super::Schema::advance`].
     pub added: Vec<Feature>,
@@ -45,14 +45,14 @@ pub struct Chunk {
 /// A row that could not be read and was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bad {
-    /// So many good rows of the chunk come before it.
+    /// The number of good rows of the chunk before it.
     pub before: usize,
     /// Its input line.
     pub line: u64,
 }
 
 impl Chunk {
-    /// The lines of the bad rows that come right before a good one, or for `row == rows` after the last.
+    /// The lines of the bad rows directly before the good row `row`; for `row == rows`, those after the last good row.
     pub fn bad_before(&self, row: usize) -> impl Iterator<Item = u64> + '_ {
         let from = self.bad.partition_point(|bad| bad.before < row);
         self.bad[from..].iter().take_while(move |bad| bad.before == row).map(|bad| bad.line)
@@ -66,19 +66,19 @@ pub struct Targets {
     pub width: usize,
     /// Row by row; 0 where the target is missing or text.
     pub(super) values: Vec<f64>,
-    /// Nothing if no target of this chunk is text; otherwise per value 1 + its word, or 0.
+    /// Empty if no target of this chunk is text. Otherwise, per value: 1 + the index of its word, or 0 for a number.
     pub(super) texts: Vec<u32>,
-    /// Nothing if every number gives back its text; otherwise per value 1 + the word that is its text, or 0.
+    /// Empty if every number can be printed back to its text. Otherwise, per value: 1 + the index of its text, or 0 if it can.
     pub(super) spelled: Vec<u32>,
     pub(super) words: Vec<String>,
-    /// Nothing if no number is written with a decimal point; otherwise per value whether it is.
+    /// Empty if no number has a decimal point. Otherwise, per value: whether it has one.
     pub(super) points: Vec<bool>,
     /// The first truth value that is not written as `true` or `false`.
     pub(super) respelled: Option<String>,
 }
 
 impl Targets {
-    /// The targets as numbers, row by row (0 in rows that are not known), unless one is text.
+    /// The targets as numbers, row by row (0 where the target is missing); none if one of them is text.
     pub fn numbers(&self) -> Option<&[f64]> {
         self.texts.is_empty().then_some(&self.values)
     }
@@ -110,17 +110,17 @@ impl Targets {
         self.points.get(row * self.width).is_some_and(|point| *point)
     }
 
-    /// The first truth value that is not written as `true` or `false`, which its class is called.
+    /// The first truth value that is not written as `true` or `false`, the names of its class.
     pub fn respelled(&self) -> Option<&str> {
         self.respelled.as_deref()
     }
 
-    /// One target as text, if it is.
+    /// One target, if it is text.
     pub(super) fn text(&self, at: usize) -> Option<&str> {
         self.word(&self.texts, at)
     }
 
-    /// The text of a number, where it says more than the number.
+    /// The text of a number, if the number cannot be printed back to it.
     pub(super) fn spelling(&self, at: usize) -> Option<&str> {
         self.word(&self.spelled, at)
     }
@@ -131,7 +131,8 @@ impl Targets {
     }
 
     /// The first target of each row as the name of a class: whole numbers as integers (so 1, +1 and
-    /// 1.0 are one class), everything else as the text that was written (so 7 and 007, 1000 and 1e3 are different classes). Rows that are not known have any label.
+    /// 1.0 are one class), everything else as its text (so 7 and 007, 1000 and 1e3 are different classes). The label of a row
+    /// without a target is arbitrary.
     pub fn labels(&self) -> Vec<Label> {
         let number = |at: usize| self.spelling(at).map_or_else(|| number_label(self.values[at]), label_of);
         let label = |at: usize| self.text(at).map_or_else(|| number(at), Label::from);
@@ -139,7 +140,7 @@ impl Targets {
     }
 }
 
-/// The label that a text stands for: an integer if it is written as one is printed, otherwise the text.
+/// The label of a text: an integer if the integer prints to the same text, otherwise the text.
 pub fn label_of(text: &str) -> Label {
     let whole = text.parse::<i64>().ok().filter(|whole| text.strip_prefix('+').unwrap_or(text) == whole.to_string());
     whole.map_or_else(|| Label::Text(text.into()), Label::Int)

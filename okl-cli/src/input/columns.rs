@@ -1,4 +1,4 @@
-//! Which column is what: names to features, levels of text columns, targets, weights and ids; and how that grows.
+//! The role of every column (feature, level of a text column, target, weight, id), and new columns that appear in later rows.
 
 use std::collections::HashMap;
 
@@ -6,17 +6,17 @@ use super::Options;
 use super::error::{self, Parsed};
 use super::schema::{Feature, Features, Schema};
 
-/// There may be no more features.
+/// The largest number of features.
 pub const MOST_FEATURES: usize = 1 << 20;
 
-/// A text column with more levels is taken for an id.
+/// A text column with more levels is refused, because it is probably a column of ids.
 pub const MOST_LEVELS: usize = 10_000;
 
-/// What a column is for.
+/// The role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Ignored,
-    /// A feature of which no value has been seen, so that it is not known whether it is numbers or text.
+    /// A feature without any value so far, so it is not known whether it has numbers or text.
     Undecided,
     Number(u32),
     Category(u32),
@@ -34,41 +34,41 @@ pub(super) struct Column {
     pub required: bool,
 }
 
-/// All columns seen so far; what a row adds is kept or taken back with the row.
+/// All columns seen so far. Columns that a row adds are removed again if the row is discarded.
 #[derive(Debug)]
 pub(super) struct Columns {
     pub(super) schema: Schema,
     pub list: Vec<Column>,
     index: HashMap<Box<[u8]>, u32>,
-    /// The column that came after each column the last time: the first guess of [`Columns::find`].
+    /// For each column, the column that followed it in the last row: the first candidate of [`Columns::find`].
     after: Vec<u32>,
     /// Levels of each text column.
     pub(super) categories: Vec<HashMap<Box<[u8]>, u32>>,
     kept: Mark,
-    /// Features that the chunks handed out so far know of.
+    /// The number of features in the chunks returned so far.
     pub handed: usize,
-    /// Names that a model does not know, all of them and those that no chunk has handed out yet.
+    /// Names that the model does not know: all of them, and those that no chunk has reported yet.
     unknown: [Vec<String>; 2],
 }
 
-/// So many names that a model does not know are remembered.
+/// The largest number of stored names that the model does not know.
 const MOST_UNKNOWN: usize = 1000;
 
-/// What a format is like.
+/// Properties of a format.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
-    /// What is absent is 0.
+    /// Whether an absent feature is 0.
     pub sparse: bool,
-    /// New names are new features.
+    /// Whether a new name adds a feature.
     pub open: bool,
-    /// Features are numbers from 1, not names.
+    /// Whether features have numbers from 1 instead of names.
     pub indexed: bool,
 }
 
-/// What is not wanted.
+/// The index of the column that stands for all ignored cells.
 const NOWHERE: u32 = 0;
 
-/// How much there was when the last row was kept.
+/// The counts when the last row was completed, to which a discarded row is rolled back.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     columns: usize,
@@ -157,13 +157,13 @@ impl Columns {
         self.schema.len()
     }
 
-    /// Rows kept so far; with a model's schema there were rows before.
+    /// Whether there has been a row: in this input, or in the data of the model.
     pub fn started(&self) -> bool {
         self.kept.rows > 0
     }
 
-    /// The column of a name that came after another one. New columns are features,
-    /// unless only some were asked for or the schema is closed.
+    /// The column of a name; `previous` is the column before it in the row. A new name becomes a feature, unless --features names
+    /// others or the schema is closed.
     pub fn find(&mut self, name: &[u8], previous: u32) -> u32 {
         let guess = self.after.get(previous as usize).copied().unwrap_or(0);
         if guess != NOWHERE && self.list.get(guess as usize).is_some_and(|c| c.name.as_bytes() == name) {
@@ -194,7 +194,7 @@ impl Columns {
         at
     }
 
-    /// Remembers a name that a model does not know, unless only some columns were asked for.
+    /// Stores a name that the model does not know, unless --features is given.
     pub fn leave_out(&mut self, name: &str) {
         let [all, fresh] = &mut self.unknown;
         if self.schema.chosen.is_empty() && all.len() < MOST_UNKNOWN && !all.iter().any(|known| known == name) {
@@ -203,12 +203,12 @@ impl Columns {
         }
     }
 
-    /// The names that a model does not know and that no chunk has handed out yet.
+    /// The names that the model does not know and that no chunk has reported yet.
     pub fn unknown(&mut self) -> Vec<String> {
         std::mem::take(&mut self.unknown[1])
     }
 
-    /// Makes the number of numbered features at least this large.
+    /// Raises the number of numbered features to at least `features`.
     pub fn reach(&mut self, features: usize) -> Parsed {
         match &mut self.schema.features {
             Features::Indexed(_) if features > MOST_FEATURES => Err(error::cell(
@@ -226,20 +226,20 @@ impl Columns {
         }
     }
 
-    /// What the row added stays.
+    /// Keeps the columns, features and levels that the row added.
     pub fn keep(&mut self) {
         let rows = self.kept.rows + 1;
         self.kept = Mark { columns: self.list.len(), features: self.schema.len(), categories: self.categories.len(), rows };
     }
 
-    /// What is known now was known before any row.
+    /// Marks all columns known now as known before the first row.
     pub fn seal(&mut self) {
         let rows = self.kept.rows;
         self.keep();
         (self.handed, self.kept.rows) = (self.features(), rows);
     }
 
-    /// A column that the file's header names and nobody else has.
+    /// Adds a column of the header that no option names.
     pub fn add_feature_column(&mut self, name: &str) -> u32 {
         self.add(name.as_bytes(), Role::Undecided, true)
     }
@@ -249,7 +249,7 @@ impl Columns {
         self.index.get(name.as_bytes()).copied()
     }
 
-    /// What the row added goes.
+    /// Removes the columns, features and levels that the row added.
     pub fn roll_back(&mut self) {
         let list = match &mut self.schema.features {
             Features::Named(list) => list,
@@ -280,7 +280,7 @@ impl Columns {
         }
     }
 
-    /// Features that no chunk has handed out yet, up to `features` of them in all.
+    /// The features up to number `features` that no chunk has reported yet.
     pub fn hand_out(&mut self, features: usize) -> Vec<Feature> {
         let Features::Named(list) = &self.schema.features else { return Vec::new() };
         let new = list[self.handed.min(features)..features].to_vec();

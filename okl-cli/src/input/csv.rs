@@ -11,11 +11,11 @@ use super::sniff;
 
 pub(super) const SHAPE: Shape = Shape { sparse: false, open: false, indexed: false };
 
-/// What the first lines say.
+/// The format of the table, found from the first lines.
 pub(super) struct Csv {
     pub delimiter: u8,
     pub header: bool,
-    /// The column of [`Columns`] behind each field.
+    /// For each field of a record, its index in [`Columns`].
     plan: Vec<u32>,
 }
 
@@ -23,7 +23,7 @@ impl Csv {
     /// Reads the header, or numbers the columns from 1, and finds a role for each.
     ///
     /// # Errors
-    /// A message about the options or the header.
+    /// If the options or the header are wrong.
     pub fn new(head: &[u8], options: &Options, columns: &mut Columns) -> Result<Csv, String> {
         let delimiter = sniff::delimiter(head);
         let first = head.split(|b| *b == b'\n').find(|l| !l.trim_ascii().is_empty()).unwrap_or(&[]);
@@ -53,7 +53,7 @@ impl Csv {
         Ok(Csv { delimiter, header, plan: plan(names, header, options, columns)? })
     }
 
-    /// Puts one record's cells where they belong; `false` if it is empty.
+    /// Parses one record into features and targets; `false` if the record is empty.
     pub fn row(&self, record: &[u8], columns: &mut Columns, out: &mut Builder) -> Parsed<bool> {
         if record.is_empty() || record.trim_ascii().is_empty() && self.plan.len() > 1 && !record.contains(&self.delimiter) {
             return Ok(false);
@@ -87,7 +87,7 @@ impl Csv {
         Ok(())
     }
 
-    /// Takes short plain numbers as long as there are any; returns how many, and their bytes.
+    /// Reads leading fields that are short plain numbers; returns the number of fields and of bytes.
     fn numbers(&self, plan: &[u32], record: &[u8], columns: &Columns, out: &mut Builder) -> (usize, usize) {
         let (mut at, row) = (0, out.row_mut());
         for (i, column) in plan.iter().enumerate() {
@@ -100,7 +100,7 @@ impl Csv {
         (plan.len(), at)
     }
 
-    /// Any field; returns where it ends.
+    /// Reads one field; returns its end.
     fn field(&self, rest: &[u8], column: u32, columns: &mut Columns, out: &mut Builder) -> Parsed<usize> {
         match (columns.list[column as usize].role, scan(rest)) {
             (Role::Number(feature), Some((value, end))) if end == rest.len() || rest[end] == self.delimiter => {
@@ -114,7 +114,7 @@ impl Csv {
         }
     }
 
-    /// A field that is not simply a number; returns where it ends. What a ragged row has in its last field is not looked at.
+    /// Reads one field that is not a plain number; returns its end.
     fn other(&self, rest: &[u8], column: u32, columns: &mut Columns, out: &mut Builder) -> Parsed<usize> {
         let end = rest.iter().position(|b| *b == self.delimiter).unwrap_or(rest.len());
         let field = rest[..end].trim_ascii();
@@ -143,13 +143,13 @@ impl Csv {
     }
 }
 
-/// Whether the column would be a feature that no flag has named.
+/// Whether the column would be a feature that no option names.
 fn is_new(column: &str, options: &Options, columns: &Columns) -> bool {
     let asked = if options.features.is_empty() { columns.at(column).is_some() } else { true };
     options.schema.is_none() && !asked
 }
 
-/// A `#` may begin a name or a value, so it does not make a comment.
+/// Advice for lines that begin with `#`. Such a line is not a comment, because a name or a value may begin with `#`.
 const COMMENT: &str = "; CSV has no comments: delete lines that begin with '#'";
 
 /// Refuses a first line that is a comment rather than a header or a row.
@@ -163,7 +163,7 @@ fn no_comment(first: &[String], second: Option<&Vec<String>>) -> Result<(), Stri
     }
 }
 
-/// The column behind each field of the file.
+/// For each field of the file, its index in [`Columns`].
 fn plan(names: Vec<String>, header: bool, options: &Options, columns: &mut Columns) -> Result<Vec<u32>, String> {
     no_duplicates(&names)?;
     let names = if header { names } else { by_position(names, options) };
@@ -180,7 +180,7 @@ fn no_duplicates(names: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Without a header, a table that has exactly a model's feature columns has them in the model's order.
+/// A table without a header that has as many columns as the model has features: names its columns as the model does, in order.
 fn by_position(names: Vec<String>, options: &Options) -> Vec<String> {
     let Some(schema) = &options.schema else { return names };
     let mut columns: Vec<String> = schema.named().into_iter().map(|f| f.column).collect();
@@ -198,7 +198,7 @@ pub(super) fn open_quote(line: &[u8], delimiter: u8, inside: bool) -> bool {
     for &byte in line {
         match byte {
             b'"' if inside => inside = false,
-            // A quote after a quoted part is an escaped one, or reopens it: either way it is quoted again.
+            // A quote directly after a closing quote is an escaped quote or opens the field again. In both cases the field is open.
             b'"' => inside = at_start,
             _ if inside => continue,
             _ => {}

@@ -1,11 +1,11 @@
-//! Text in other encodings, as UTF-8. A byte order mark of UTF-16 is recognised; without one, text is UTF-8 unless it is said to
-//! be something else.
+//! Decodes text of other encodings to UTF-8. A byte order mark of UTF-16 is recognised. Text without one is UTF-8, unless an
+//! encoding is given.
 
 use std::io::{self, Cursor, Read};
 
 use serde::{Deserialize, Serialize};
 
-/// How letters are written as bytes.
+/// Text encodings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Encoding {
@@ -36,7 +36,7 @@ const WINDOWS: [u16; 32] = [
 /// Bytes that are read at a time.
 const PIECE: usize = 16 << 10;
 
-/// The text as UTF-8. What is not valid UTF-16 becomes bytes that are not valid UTF-8, which are refused where they stand.
+/// The text as UTF-8. Invalid UTF-16 becomes invalid UTF-8, which the parser refuses with its row.
 pub(super) fn decoded(mut bytes: Box<dyn Read + Send>, given: Option<Encoding>) -> io::Result<Box<dyn Read + Send>> {
     let mut mark = Vec::new();
     bytes.by_ref().take(2).read_to_end(&mut mark)?;
@@ -53,7 +53,7 @@ pub(super) fn decoded(mut bytes: Box<dyn Read + Send>, given: Option<Encoding>) 
     Ok(Box::new(Decoder { from: Box::new(rest), unit, raw: Vec::new(), ready: Cursor::default() }))
 }
 
-/// What one character, or half of one, is made of.
+/// The code unit of an encoding: one byte, or two bytes of UTF-16.
 #[derive(Clone, Copy)]
 enum Unit {
     Byte { windows: bool },
@@ -80,7 +80,7 @@ impl Read for Decoder {
 }
 
 impl Decoder {
-    /// Decodes what comes next; `false` at the end.
+    /// Decodes the next bytes; `false` at the end.
     fn fill(&mut self) -> io::Result<bool> {
         let before = self.raw.len();
         self.raw.resize(before + PIECE, 0);
@@ -109,7 +109,8 @@ fn bytes(raw: &[u8], windows: bool, text: &mut Vec<u8>) -> usize {
     raw.len()
 }
 
-/// Appends whole characters; returns the bytes they took. At the end there is nothing to wait for.
+/// Decodes UTF-16 and appends complete characters; returns the number of bytes used. With `end`, an incomplete character is an
+/// invalid one.
 fn wide(raw: &[u8], big: bool, end: bool, text: &mut Vec<u8>) -> usize {
     let unit = |at: usize| {
         let pair = [*raw.get(at)?, *raw.get(at + 1)?];
@@ -130,14 +131,14 @@ fn wide(raw: &[u8], big: bool, end: bool, text: &mut Vec<u8>) -> usize {
         at += 2;
     }
     if end && at < raw.len() {
-        // Half a unit.
+        // An odd last byte.
         text.push(0xff);
         at = raw.len();
     }
     at
 }
 
-/// A character, or a byte that no valid text has.
+/// Appends a character, or for an invalid code the byte 0xff, which is never valid UTF-8.
 fn push(code: u32, text: &mut Vec<u8>) {
     match char::from_u32(code) {
         Some(c) => text.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),

@@ -1,9 +1,9 @@
-//! What is wrong with an input: the file, the row, the column, what was found and what to do.
+//! Errors of the input: file, row, column, what was found and what to do.
 
 use std::fmt::{self, Display, Formatter};
 use std::io;
 
-/// Which sort of trouble, for exit codes.
+/// The kind of error, for exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Trouble {
@@ -34,7 +34,7 @@ impl InputError {
         InputError(Box::new(Parts { trouble, file: shown_file(file), line: None, column: None, text }))
     }
 
-    /// What the system says of a file.
+    /// An error of the operating system.
     pub fn io(file: &str, error: &io::Error) -> Self {
         let text = match error.kind() {
             io::ErrorKind::NotFound => "no such file".into(),
@@ -54,12 +54,12 @@ impl InputError {
         InputError(Box::new(Parts { trouble, file: shown_file(file), line, column, text }))
     }
 
-    /// What a learner has against a row.
+    /// A row that the learner refuses.
     pub fn of_row(file: &str, line: u64, column: Option<&str>, text: String) -> Self {
         Self::at(file, line, Fault { column: column.map(str::to_owned), text, fatal: false })
     }
 
-    /// Adds the advice how to skip the row, if that would help.
+    /// Adds advice on how to skip the row, if skipping would help.
     pub(super) fn of_skippable(mut self) -> Self {
         if self.0.trouble == Trouble::Data {
             self.0.text += "; --on-bad-row skip leaves such rows out";
@@ -67,13 +67,13 @@ impl InputError {
         self
     }
 
-    /// Says more: what was done before.
+    /// Adds to the message what was done before the error.
     pub fn and(mut self, more: &str) -> Self {
         self.0.text += more;
         self
     }
 
-    /// Which sort of trouble.
+    /// The kind of error.
     pub fn trouble(&self) -> Trouble {
         self.0.trouble
     }
@@ -89,12 +89,12 @@ impl InputError {
     }
 }
 
-/// What a message says at most, beside file, row and column.
+/// The largest number of characters of a message, without file, row and column.
 const LONGEST_TEXT: usize = 500;
-/// What is shown of a column's name.
+/// The largest number of characters of a column's name in a message.
 const LONGEST_NAME: usize = 80;
 
-/// Nothing that a terminal would obey, and not too much of it.
+/// The text with control characters escaped, cut to `most` characters.
 fn printable(text: &str, most: usize) -> String {
     let mut shown = String::new();
     let mut left = most;
@@ -126,29 +126,29 @@ impl Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// What is wrong with one row, before anyone has said which.
+/// An error in one row, without the file and the row number.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub column: Option<String>,
     pub text: String,
-    /// Skipping this row would not help.
+    /// Whether skipping this row would not help.
     pub fatal: bool,
 }
 
 /// The result of parsing one row.
 pub(super) type Parsed<T = ()> = Result<T, Box<Fault>>;
 
-/// A fault of the whole row.
+/// An error of the whole row.
 pub(super) fn row(text: impl Into<String>) -> Box<Fault> {
     Box::new(Fault { column: None, text: text.into(), fatal: false })
 }
 
-/// A fault of one cell.
+/// An error of one cell.
 pub(super) fn cell(column: &str, text: impl Into<String>) -> Box<Fault> {
     Box::new(Fault { column: Some(column.into()), text: text.into(), fatal: false })
 }
 
-/// A fault of one cell that skipping its row would not cure.
+/// An error of one cell that would remain if the row were skipped.
 pub(super) fn stop(column: &str, text: impl Into<String>) -> Box<Fault> {
     Box::new(Fault { column: Some(column.into()), text: text.into(), fatal: true })
 }

@@ -1,4 +1,4 @@
-//! One input after the other as one stream of rows. Every file has its own header; lines are counted through all of them.
+//! Several input files as one stream of rows. Every file has its own header; line numbers continue from file to file.
 
 use super::{Chunk, Format, InputError, Options, Reader, Schema};
 use crate::input::error::Trouble;
@@ -6,10 +6,10 @@ use crate::input::error::Trouble;
 /// The rows of several files, chunk by chunk.
 pub struct Files {
     reader: Reader,
-    /// The files that come after it, the last first.
+    /// The files that are not open yet, in reverse order.
     rest: Vec<String>,
     options: Options,
-    /// The number of the file, from 0, and the lines of the files before it.
+    /// The number of the current file, from 0, and the total number of lines of the files before it.
     file: usize,
     before: u64,
 }
@@ -21,10 +21,10 @@ impl From<Reader> for Files {
 }
 
 impl Files {
-    /// Opens the first file; the others are opened when their turn comes.
+    /// Opens the first file; each other file is opened after the end of the one before.
     ///
     /// # Errors
-    /// Those of [`Reader::open`]; and if a file is not there or there is none.
+    /// Those of [`Reader::open`]; and if a file does not exist or `paths` is empty.
     pub fn open(paths: &[String], options: Options) -> Result<Files, InputError> {
         let Some((first, rest)) = paths.split_first() else {
             return Err(InputError::new(Trouble::Usage, "no file", "there is nothing to read"));
@@ -63,17 +63,17 @@ impl Files {
         }
     }
 
-    /// What is known of the columns so far.
+    /// The columns so far.
     pub fn schema(&self) -> &Schema {
         self.reader.schema()
     }
 
-    /// How the file that is being read is written.
+    /// The format of the current file.
     pub fn format(&self) -> Format {
         self.reader.format()
     }
 
-    /// The name of the file that is being read.
+    /// The name of the current file.
     pub fn file(&self) -> &str {
         self.reader.file()
     }

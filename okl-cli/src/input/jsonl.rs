@@ -1,9 +1,9 @@
 //! JSON lines: one object per line, names to numbers, truth values (0 and 1) or text.
 //!
 //! Nested objects and arrays are flattened: `{"a": {"b": [1, 2]}}` has the columns `a.b.0` and `a.b.1`; a line that is an
-//! array has the columns 1, 2, ... A key of the first row is required in every row (`null` is missing), unless the data
-//! are said to be sparse; a key that appears later is a new feature, 0 wherever it is absent. `--ignore a` and `--features a`
-//! speak of everything inside `a`.
+//! array has the columns 1, 2, ... A key of the first row is required in every row (`null` is missing), unless the option
+//! `sparse` is set. A key that appears later is a new feature, which is 0 in rows without it. `--ignore a` and `--features a`
+//! apply to everything inside `a`.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ pub(super) struct Jsonl {
 }
 
 impl Jsonl {
-    /// Puts one line's cells where they belong; `false` if it is empty.
+    /// Parses one line into features and targets; `false` if the line is empty.
     pub fn row(&mut self, line: &[u8], columns: &mut Columns, out: &mut Builder) -> Parsed<bool> {
         let line = line.trim_ascii();
         if line.is_empty() {
@@ -76,7 +76,7 @@ fn short(error: &serde_json::Error) -> String {
     format!("{text} at byte {}", error.column())
 }
 
-/// Whatever stands at the current path.
+/// Receives the value at the current path: a number, text, an array or an object.
 struct Cell<'a> {
     state: &'a mut Jsonl,
     columns: &'a mut Columns,
@@ -111,7 +111,7 @@ impl Cell<'_> {
         }
     }
 
-    /// The same again, for what is inside.
+    /// A cell for a value inside this array or object.
     fn inner(&mut self) -> Cell<'_> {
         Cell { state: self.state, columns: self.columns, out: self.out }
     }
@@ -131,7 +131,7 @@ impl Jsonl {
     }
 }
 
-/// The text of a value, where it matters.
+/// The text of a value, for roles that need it.
 fn raw<'a>(value: Value<'a>, role: Role) -> std::borrow::Cow<'a, [u8]> {
     match value {
         Value::Text(text) => text.into(),

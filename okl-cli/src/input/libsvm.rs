@@ -12,7 +12,7 @@ pub(super) const SHAPE: Shape = Shape { sparse: true, open: true, indexed: true 
 pub(super) struct Libsvm {
     /// Targets per row; 0: labels are not read.
     width: usize,
-    /// Whether index i + 1 is kept; beyond the end: `rest`.
+    /// `keep[i]`: whether feature i + 1 is used. Features beyond the end: see `rest`.
     keep: Vec<bool>,
     rest: bool,
 }
@@ -42,7 +42,7 @@ impl Libsvm {
         for (name, kept) in chosen.iter().map(|n| (n, true)).chain(ignored.iter().map(|n| (n, false))) {
             let index = name.parse().ok().filter(|i| (1..=MOST_FEATURES).contains(i));
             let Some(index) = index else {
-                // A model of another format may remember names; they cannot occur here.
+                // The model may have been trained on a format with column names, which LIBSVM text does not have.
                 if remembered.is_some() {
                     continue;
                 }
@@ -54,7 +54,7 @@ impl Libsvm {
         Ok(Libsvm { width: options.targets.len(), keep, rest })
     }
 
-    /// Puts one line's cells where they belong; `false` if it is empty.
+    /// Parses one line into features and targets; `false` if the line is empty.
     pub fn row(&self, line: &[u8], columns: &mut Columns, out: &mut Builder) -> Parsed<bool> {
         let code = if line.contains(&b'#') { line.split(|b| *b == b'#').next().unwrap_or(line) } else { line };
         let mut rest = code.trim_ascii();
@@ -128,7 +128,7 @@ fn digits(text: &[u8]) -> (usize, usize) {
     (value, at)
 }
 
-/// What is not `index:number`: a query id, which is passed over, or an error.
+/// Handles a word that is not `index:number`: skips a query id; anything else is an error.
 fn odd(text: &[u8]) -> Parsed<usize> {
     let word = word(text);
     let Some(colon) = word.iter().position(|b| *b == b':') else {

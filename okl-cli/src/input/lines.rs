@@ -4,12 +4,12 @@ use std::io::{self, BufRead, Read};
 
 use super::source::Source;
 
-/// No line may be longer, in bytes (16 MiB): what has no end of line is not text, and memory stays bounded.
+/// The largest length of a line in bytes (16 MiB). This bounds memory; a longer line is probably not text.
 pub const LONGEST_LINE: usize = 16 << 20;
 
 const FIRST: usize = 64 << 10;
 
-/// Why there is no line.
+/// The reason why there is no next line.
 #[derive(Debug)]
 pub(super) enum NoLine {
     Io(io::Error),
@@ -47,8 +47,8 @@ impl Lines {
         self.number
     }
 
-    /// The next record without its end (LF or CRLF), as a range of [`Lines::bytes`]: one line, and more as long as `open` says
-    /// that what it is given (the line, and whether the one before was open) does not end the record.
+    /// The next record without its end (LF or CRLF), as a range of [`Lines::bytes`]. A record has several lines if a quoted field
+    /// contains line ends: `open(line, was_open)` returns whether a quote is open at the end of the line.
     pub fn next(&mut self, open: impl Fn(&[u8], bool) -> bool) -> Result<Option<(usize, usize)>, NoLine> {
         (self.taken, self.first) = (0, self.number + 1);
         let (mut line, mut searched, mut inside) = (0, 0, false);
@@ -77,18 +77,18 @@ impl Lines {
         }
     }
 
-    /// Gives the record that was returned last once more.
+    /// Makes [`Lines::next`] return the last record once more.
     pub fn again(&mut self, (from, _): (usize, usize)) {
         self.start = from;
         self.number -= self.taken;
     }
 
-    /// The bytes that a range names; good until the next call of [`Lines::next`].
+    /// The bytes of a range; valid until the next call of [`Lines::next`].
     pub fn bytes(&self, (from, to): (usize, usize)) -> &[u8] {
         &self.buffer[from..to]
     }
 
-    /// Before any line is taken, looks at what comes: at least two whole lines, or all there is, or as much as a line may be.
+    /// Reads ahead without taking a line: at least two whole lines, the whole input, or [`LONGEST_LINE`] bytes.
     pub fn peek(&mut self) -> Result<&[u8], NoLine> {
         let (mut ends, mut line) = (if self.peeked { 2 } else { 0 }, 0);
         while !self.done && self.end < LONGEST_LINE && ends < 2 {
@@ -108,7 +108,7 @@ impl Lines {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// Leaves out bytes at the very beginning (a byte order mark).
+    /// Skips bytes at the beginning of the input (a byte order mark).
     pub fn drop_front(&mut self, bytes: usize) {
         self.start += bytes;
     }

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! Memory does not depend on the length of the input: a line has at most [`LONGEST_LINE`] bytes, there are at most
-//! [`MOST_FEATURES`] features, and a chunk ends early rather than grow beyond 16 MiB. What a row contributes (new features,
-//! new levels) is kept or taken back with the row, and nothing is decided by where a chunk ends: the rows are a function of
-//! the input and the options alone. The type of a text or number column is decided by the first good row.
+//! [`MOST_FEATURES`] features, and a chunk ends early rather than grow beyond 16 MiB. New features and levels of a row are
+//! removed again if the row is discarded. The rows depend only on the input and the options, not on where a chunk ends. The
+//! first good row decides whether a column has numbers or text.
 
 mod body;
 mod builder;
@@ -53,7 +53,7 @@ use columns::Columns;
 use source::Source;
 pub use source::is_stream;
 
-/// How a file is written.
+/// File formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -69,40 +69,40 @@ pub enum Format {
     Parquet,
 }
 
-/// What to read, and how.
+/// Options of the reader.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Found from the name and the first bytes if not given.
+    /// The format. None: detected from the name and the first bytes.
     pub format: Option<Format>,
-    /// The first row of a CSV file is a header; found from the first two rows if not given.
+    /// Whether the first row of a CSV file is a header. None: detected from the first two rows.
     pub header: Option<bool>,
-    /// The target columns, by name (by number from 1 without a header). LIBSVM and VW have their labels in front.
+    /// The target columns, by name (by number from 1 without a header). In LIBSVM and VW text the label is the first word of a line.
     pub targets: Vec<String>,
-    /// Columns to leave out.
+    /// Columns to ignore.
     pub ignore: Vec<String>,
-    /// If not empty: the only columns to take as features.
+    /// If not empty: the only columns to use as features.
     pub features: Vec<String>,
     /// The column of ids (`tag` in VW).
     pub id: Option<String>,
-    /// The column of weights. VW has its importance in front.
+    /// The column of weights. In VW text the weight (importance) follows the label.
     pub weight: Option<String>,
-    /// Text columns become one feature per level.
+    /// Whether text columns become one feature per level.
     pub one_hot: bool,
-    /// JSON lines: what is absent is 0, instead of an error.
+    /// JSON lines: whether an absent key is 0 instead of an error.
     pub sparse: bool,
-    /// Rows that cannot be read are left out and counted, instead of being an error.
+    /// Whether rows that cannot be read are skipped and counted, instead of being an error.
     pub skip_bad_rows: bool,
-    /// Targets are needed: a file that has no target column is an error. If not, they are read where there are any.
+    /// Whether a file without a target column is an error. If not, targets are read if the file has any.
     pub want_target: bool,
-    /// What a model remembers: the same columns are read, in the same order.
+    /// The columns of a model: the same columns are read, in the same order.
     pub schema: Option<Schema>,
-    /// Rows up to this line have been consumed already (see [`Chunk::lines`]) and are passed over.
+    /// Rows up to this line (see [`Chunk::lines`]) have been learned before and are skipped.
     pub after_line: u64,
-    /// The fingerprint of these rows (see [`Chunk::prints`]): other rows are an error.
+    /// The expected fingerprint of the skipped rows (see [`Chunk::prints`]). Another fingerprint is an error.
     pub consumed: Option<u64>,
     /// The fingerprint of the rows before this input.
     pub print: u64,
-    /// How text is written; UTF-8, or UTF-16 with a byte order mark, if not given.
+    /// The text encoding. None: UTF-16 if there is a byte order mark, otherwise UTF-8.
     pub encoding: Option<Encoding>,
     /// The largest number of rows per chunk.
     pub chunk_rows: usize,
@@ -155,13 +155,13 @@ pub struct Reader {
     /// The fingerprint of all records so far, and the line of the last.
     print: u64,
     last: u64,
-    /// Chunks and good rows handed out, bad rows met and the first of them; the last chunk was the end.
+    /// Chunks and good rows returned, bad rows seen and the first of them; whether the end has been reached.
     chunks: u32,
     rows: u64,
     bad: u64,
     first_bad: Option<InputError>,
     done: bool,
-    /// The error that comes after the last rows.
+    /// The error to return after the remaining rows.
     failed: Option<InputError>,
 }
 
@@ -186,7 +186,7 @@ impl Reader {
         Self::text(path, source, format, options)
     }
 
-    /// Reads from what is all there already, under a name for messages.
+    /// Reads from bytes that are completely available. `name` is used in messages.
     ///
     /// # Errors
     /// As [`Reader::open`].
@@ -196,7 +196,7 @@ impl Reader {
         Self::text(name, source, format, options)
     }
 
-    /// Reads from a stream whose writer may be slow: a row that has arrived is not held back while waiting for more.
+    /// Reads from a stream whose writer may be slow: rows that have arrived are returned without waiting for more.
     ///
     /// # Errors
     /// As [`Reader::open`].
@@ -245,10 +245,10 @@ impl Reader {
         })
     }
 
-    /// The next rows, or nothing at the end. A chunk without rows has bad ones that were skipped.
+    /// The next rows; none at the end. A chunk without rows only has skipped bad rows.
     ///
     /// # Errors
-    /// With file, row and column; nothing comes after an error.
+    /// If a row cannot be read; the message has file, row and column. There are no more rows after an error.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Chunk>, InputError> {
         if self.done {
@@ -257,7 +257,7 @@ impl Reader {
         let result = self.read();
         self.done |= result.is_err();
         match result {
-            // The rows before the bad one come first.
+            // Returns the rows before the bad row first, then the error.
             Err(error) if self.builder.rows() > 0 => {
                 self.failed = Some(error);
                 Ok(Some(self.hand_out()))
@@ -266,12 +266,12 @@ impl Reader {
         }
     }
 
-    /// What is known of the columns so far.
+    /// The columns so far.
     pub fn schema(&self) -> &Schema {
         self.columns.schema()
     }
 
-    /// How the input is written.
+    /// The format of the input.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -313,7 +313,7 @@ impl Reader {
         Ok(Some(self.hand_out()))
     }
 
-    /// Keeps the row, if there is one. A learner needs a feature: rows that come before any has been named are bad.
+    /// Completes the row, if there is one. A row is bad if no feature is known yet, because the learner needs one.
     fn commit(&mut self, there: bool, line: u64) -> error::Parsed<bool> {
         if there && self.columns.features() == 0 {
             return Err(error::row("no feature in this row or in any row before it; at least one is needed"));
@@ -345,7 +345,7 @@ impl Reader {
         self.check_consumed()
     }
 
-    /// The fingerprint of the rows that were passed over, if it has not been checked yet.
+    /// The expected fingerprint of the skipped rows, if it has not been checked yet.
     fn unchecked(&self) -> Option<u64> {
         self.unchecked
     }
@@ -400,7 +400,7 @@ impl Reader {
         }
     }
 
-    /// A key that is never there is a misspelt one: says so after some rows.
+    /// An error if no row so far has the key of the target, which is then probably misspelt.
     fn check_targets(&self, now: bool) -> Result<(), InputError> {
         match &self.body {
             Body::Text(text) if now && self.after_line == 0 && !text.saw_targets(&self.columns) => {

@@ -1,4 +1,4 @@
-//! Numbers out of bytes: a fast exact path for what tables contain, the standard library for the rest.
+//! Parses numbers: a fast exact path for the usual numbers in tables, the standard library for the others.
 //!
 //! A decimal with a mantissa of at most 2^53 and a power of ten of at most 22 is one exact multiplication or division
 //! (Clinger 1990); everything else goes through `str::parse`. Numbers of up to eight bytes, which is most of them, are read
@@ -6,7 +6,7 @@
 
 use super::error::{self, Parsed};
 
-/// What a cell holds.
+/// The value of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value<'a> {
     Missing,
@@ -23,16 +23,16 @@ const POWERS: [f64; 23] = [
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// The place of the first byte of a word that is this one, from 0; 8 if there is none.
+/// The position of the first `byte` in the word, from 0; 8 if there is none.
 #[inline(always)]
 fn find(word: u64, byte: u8) -> u32 {
     let zero = word ^ (ONES * u64::from(byte));
-    // The lowest zero byte is found for certain; above it carries may invent others.
+    // The lowest zero byte is always found. Bytes above it may be wrong because of carries, but are not used.
     (zero.wrapping_sub(ONES) & !zero & (ONES << 7)).trailing_zeros() / 8
 }
 
 /// The number that ends at a delimiter within the first eight bytes, if it is plain: a sign, digits, a point.
-/// Nothing says that there is none: then [`scan`] has to look.
+/// None means that there may be another number, which [`scan`] reads.
 #[inline(always)]
 pub(super) fn short(bytes: &[u8], delimiter: u8) -> Option<(f64, usize)> {
     let word = u64::from_le_bytes(*bytes.first_chunk()?);
@@ -42,7 +42,7 @@ pub(super) fn short(bytes: &[u8], delimiter: u8) -> Option<(f64, usize)> {
     if end == 8 || length == 0 {
         return None;
     }
-    // The point goes, and what comes after it moves down one place.
+    // Removes the decimal point and moves the digits after it down by one byte.
     let point = find(word, b'.').min(length);
     let below = (1u64 << (8 * point)) - 1;
     let fraction = length - point - u32::from(point < length);
@@ -50,7 +50,7 @@ pub(super) fn short(bytes: &[u8], delimiter: u8) -> Option<(f64, usize)> {
     if digits == 0 {
         return None;
     }
-    // Digits to the top, zeros below them: eight digits, whatever there were.
+    // Moves the digits to the high bytes and fills the low bytes with zeros, so that there are eight digits.
     let up = 8 * (8 - digits);
     let values = (word << up) ^ ((ONES * u64::from(b'0')) << up);
     if (values | values.wrapping_add(ONES * 0x76)) & (ONES << 7) != 0 {
@@ -60,7 +60,7 @@ pub(super) fn short(bytes: &[u8], delimiter: u8) -> Option<(f64, usize)> {
     Some((if negative == 1 { -size } else { size }, end as usize))
 }
 
-/// Eight digits, the first in the lowest byte: neighbours to pairs, pairs to fours, fours to the number.
+/// The value of eight digits, the first in the lowest byte. Combines digits to pairs, pairs to fours, fours to the number.
 #[inline(always)]
 fn eight_digits(values: u64) -> u32 {
     const EVERY_FOURTH: u64 = 0x0000_00ff_0000_00ff;
@@ -120,12 +120,12 @@ fn exponent(bytes: &[u8], at: usize, power: i32) -> (i32, usize) {
     if end == start {
         return (power, at);
     }
-    // Far beyond the fast path already: the standard library reads the text itself.
+    // Such an exponent is outside the fast path, so its exact value does not matter: the standard library parses the text.
     let size = if end - start > 6 { 1 << 20 } else { size as i32 };
     (if sign == Some(b'-') { power - size } else { power + size }, end)
 }
 
-/// What a text field holds. Missing: nothing, `?`, and NA, N/A, NaN, null in any case.
+/// The value of a text field. Missing values: an empty field, `?`, and NA, N/A, NaN, null in upper or lower case.
 pub(super) fn classify(field: &[u8]) -> Value<'_> {
     let field = field.trim_ascii();
     if let Some((value, used)) = scan(field)
@@ -175,7 +175,7 @@ pub(super) fn decimal(value: f64) -> String {
     if whole { format!("{:.1}", value + 0.0) } else { value.to_string() }
 }
 
-/// What to say of a number with a decimal comma.
+/// The message for a number with a decimal comma.
 pub const DECIMAL_COMMA: &str = "a number with a decimal comma: write decimal points";
 
 /// Whether the text is a number with a decimal comma, as in 3,14 or 1.234,5.
@@ -202,18 +202,18 @@ pub(super) fn is_date(text: &[u8]) -> bool {
     }
 }
 
-/// A whole number as itself, any other text by its 64-bit FNV-1a hash.
+/// The id of a text: a whole number is its own id, other text has its 64-bit FNV-1a hash.
 pub(super) fn id(text: &[u8]) -> u64 {
     let whole = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok());
     whole.unwrap_or_else(|| text.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3)))
 }
 
-/// Text of a cell, which must be UTF-8: bytes that are not would make one name of several.
+/// The text of a cell, which must be UTF-8. Replacing invalid bytes could make different names equal.
 pub(super) fn letters<'a>(text: &'a [u8], column: &str) -> Parsed<&'a str> {
     std::str::from_utf8(text).map_err(|_| error::cell(column, not_utf8(text)))
 }
 
-/// What to say of bytes that are not UTF-8.
+/// The message for bytes that are not UTF-8.
 pub(super) fn not_utf8(text: &[u8]) -> String {
     format!("found {}, which is not UTF-8; if the file is Latin-1, say --encoding latin1", shown(text))
 }
@@ -222,7 +222,7 @@ pub(super) fn not_utf8(text: &[u8]) -> String {
 pub(super) fn shown(text: &[u8]) -> String {
     let start = &text[..text.len().min(160)];
     let clean: String = match std::str::from_utf8(start) {
-        // The cut may go through a letter.
+        // The cut may split a character.
         Err(e) if e.error_len().is_some() || text.len() <= 160 => start.escape_ascii().map(char::from).take(40).collect(),
         _ => String::from_utf8_lossy(start).chars().flat_map(char::escape_debug).take(40).collect(),
     };

@@ -28,13 +28,13 @@ const BATCH: usize = 1024;
 
 pub(super) struct Table {
     reader: SerializedFileReader<File>,
-    /// The column of the file and the column of [`Columns`] behind each that is read.
+    /// For each column that is read: its index in the file and in [`Columns`].
     plan: Vec<(usize, u32)>,
     group: usize,
     readers: Vec<ColumnReader>,
     batch: Vec<Cells>,
     rows: usize,
-    /// The row of the batch after the last one taken.
+    /// The next row of the batch.
     at: usize,
     /// The row of the file that was taken last, from 1.
     row: u64,
@@ -83,7 +83,7 @@ impl Table {
         self.row
     }
 
-    /// A hash of the one before and of what the row's columns hold.
+    /// The fingerprint of all rows up to this one: a hash of the fingerprint before it and of the row's values.
     pub fn print(&self, before: u64) -> u64 {
         let row = self.at - 1;
         self.batch.iter().fold(before, |print, cells| match cells.value(row) {
@@ -185,7 +185,7 @@ impl Cells {
         Ok(())
     }
 
-    /// The next values, with a default where there is none.
+    /// The next values, with a default for missing ones.
     fn read<T: DataType, V: Default>(
         &mut self,
         reader: &mut ColumnReaderImpl<T>,
@@ -220,7 +220,7 @@ impl Cells {
     }
 }
 
-/// Decimals are whole numbers of a unit.
+/// The divisor of a decimal column, whose values are stored as whole numbers; 1 for other columns.
 fn scale(column: &ColumnDescriptor) -> f64 {
     let decimal = matches!(column.logical_type_ref(), Some(LogicalType::Decimal { .. }))
         || column.converted_type() == ConvertedType::DECIMAL;
@@ -244,7 +244,7 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The parquet crate panics on some damaged files: that is an error like any other, and says nothing on the terminal.
+/// The parquet crate panics on some damaged files. Turns such a panic into an error, without a panic message on the terminal.
 fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {

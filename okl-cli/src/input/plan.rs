@@ -1,13 +1,13 @@
-//! Names that were asked for against names that are there, for formats with a header.
+//! Compares the column names in the options with the names in the file, for formats with a header.
 
 use super::Options;
 use super::columns::{Columns, Role};
 use super::schema::{Features, Schema};
 
-/// Names that a message has room for, before the last.
+/// The largest number of names in a message, without the last.
 const SHOWN: usize = 8;
 
-/// Names for a message, not too many; the last is among them, for that is where targets stand.
+/// A list of names for a message. A long list is shortened but keeps the last name, because it is often the target.
 pub(super) fn listed(names: Vec<String>) -> String {
     match names.as_slice() {
         [first @ .., last] if first.len() > SHOWN => {
@@ -17,10 +17,10 @@ pub(super) fn listed(names: Vec<String>) -> String {
     }
 }
 
-/// A model's columns are the columns.
+/// With a model, takes the columns of the model.
 ///
 /// # Errors
-/// If others were asked for.
+/// If the options name other columns.
 pub(super) fn agree(options: &mut Options) -> Result<(), String> {
     let Some(Schema { targets, features, chosen, .. }) = &options.schema else { return Ok(()) };
     let used = |name: &&String| matches!(features, Features::Named(list) if list.iter().any(|f| f.column == **name));
@@ -37,10 +37,10 @@ pub(super) fn agree(options: &mut Options) -> Result<(), String> {
     Ok(())
 }
 
-/// Gives every column of a header its role; returns the column of [`Columns`] behind each.
+/// Gives every column of a header its role; returns its index in [`Columns`].
 ///
 /// # Errors
-/// A message that names what is missing and what is there.
+/// If a column is missing; the message lists the columns of the file.
 pub(super) fn assign(names: &[String], options: &Options, columns: &mut Columns) -> Result<Vec<u32>, String> {
     demand(names, options, columns)?;
     let mut plan = Vec::with_capacity(names.len());

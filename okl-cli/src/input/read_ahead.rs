@@ -16,12 +16,12 @@ pub struct ReadAhead {
     places: Places,
 }
 
-/// The lines before each of several files.
+/// For each file, the total number of lines of the files before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places(Vec<u64>);
 
 impl Places {
-    /// The number of the file, from 0, that a line of all files belongs to, and its line there.
+    /// The file, from 0, of a line number that counts through all files, and the line number in that file.
     pub fn of(&self, line: u64) -> (usize, u64) {
         let file = self.0.partition_point(|start| *start < line).max(1) - 1;
         (file, line - self.0[file])
@@ -54,7 +54,7 @@ pub fn read_ahead(reader: impl Into<Files>, depth: usize) -> Result<ReadAhead, I
 const PATIENCE: Duration = Duration::from_millis(50);
 
 impl ReadAhead {
-    /// The schema as of the chunk that was returned last, whatever has been parsed since.
+    /// The schema after the last returned chunk; columns of chunks that are parsed ahead are not included.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
@@ -64,7 +64,7 @@ impl ReadAhead {
         self.format
     }
 
-    /// Where the files begin of which chunks have been returned.
+    /// The positions of the files from which chunks have been returned.
     pub fn places(&self) -> Places {
         self.places.clone()
     }
@@ -77,7 +77,7 @@ impl ReadAhead {
                 Err(RecvTimeoutError::Timeout) if stop() => return None,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    // The end of the input, or a panic of the other thread, which must not look like the end.
+                    // The input has ended, or the other thread has panicked. A panic is passed on, so that it does not look like the end.
                     self.thread.take()?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                     return None;
                 }

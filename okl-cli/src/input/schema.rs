@@ -1,4 +1,4 @@
-//! What a model remembers of its input, so that `predict` and `--resume` read the same columns in the same order.
+//! The columns of a model's training data, so that `predict` and `--resume` read the same columns in the same order.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +10,10 @@ use super::plan::listed;
 pub struct Feature {
     /// The column's name.
     pub column: String,
-    /// The text that makes this feature 1, for a column that is one-hot encoded.
+    /// For a one-hot encoded column: the text for which this feature is 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
-    /// A row without this column has 0 here; otherwise it is an error.
+    /// If true, the feature is 0 in a row without this column. If false, such a row is an error.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
 }
@@ -22,13 +22,13 @@ pub struct Feature {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Features {
-    /// So many, without names: 1, 2, ...
+    /// This many features without names: 1, 2, ...
     Indexed(usize),
     /// By name.
     Named(Vec<Feature>),
 }
 
-/// What a model remembers of its input; independent of the format, stored as JSON in the model file.
+/// The columns of a model's training data; independent of the format, stored as JSON in the model file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
     /// The features in order.
@@ -41,7 +41,7 @@ pub struct Schema {
     /// If not empty: only these columns are features.
     #[serde(default)]
     pub chosen: Vec<String>,
-    /// What is absent from a row is 0: such data are scaled, not centred.
+    /// Whether a feature that is absent from a row is 0. Such data are scaled, but not centred.
     pub sparse: bool,
     /// Whether features are added when new names appear.
     pub open: bool,
@@ -81,12 +81,12 @@ impl Schema {
         (0..self.len()).map(|i| self.name(i)).collect()
     }
 
-    /// The names for a message: not too many.
+    /// The names for a message; a long list is shortened.
     pub fn listed(&self) -> String {
         listed(self.names())
     }
 
-    /// Learns what a chunk has added: afterwards this is the schema as it was when that chunk had been read.
+    /// Adds the new features of a chunk; afterwards this is the schema after that chunk.
     pub fn advance(&mut self, chunk: &Chunk) {
         match &mut self.features {
             Features::Indexed(n) => *n = chunk.features,
@@ -94,7 +94,7 @@ impl Schema {
         }
     }
 
-    /// The features by name, with numbers as names where there are none.
+    /// The features by name; a feature without a name gets its number as its name.
     pub(super) fn named(&self) -> Vec<Feature> {
         match &self.features {
             Features::Named(list) => list.clone(),

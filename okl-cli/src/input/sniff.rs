@@ -1,10 +1,10 @@
-//! What a file is, from its name and its first lines.
+//! Detects the format of a file from its name and its first lines.
 
 use super::Format;
 use super::csv::{open_quote, split};
 use super::number::{Value, classify, scan};
 
-/// From the name, without `.gz` or `.zst`; the content decides where the name does not.
+/// The format by the file name, without `.gz` or `.zst`; none if the name does not tell.
 pub(super) fn from_name(path: &str) -> Option<Format> {
     let path = path.strip_suffix(".gz").or_else(|| path.strip_suffix(".zst")).unwrap_or(path);
     match path.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
@@ -17,7 +17,7 @@ pub(super) fn from_name(path: &str) -> Option<Format> {
     }
 }
 
-/// From the first lines.
+/// The format by the first lines.
 pub(super) fn from_content(head: &[u8]) -> Format {
     let line = head.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).find(|l| !l.is_empty() && l[0] != b'#').unwrap_or(&[]);
     if matches!(line.first(), Some(b'{' | b'[')) {
@@ -31,7 +31,8 @@ pub(super) fn from_content(head: &[u8]) -> Format {
     }
 }
 
-/// A bar that is followed or preceded by a space, or by a namespace and a space: bars between columns are not.
+/// Whether the line is VW text: its first bar has a space before it, or a space or a namespace and a space after it. A bar that
+/// separates columns of a table has none of these.
 fn is_vw(line: &[u8]) -> bool {
     let Some(bar) = line.iter().position(|b| *b == b'|') else { return false };
     let (before, after) = (&line[..bar], &line[bar + 1..]);
@@ -42,7 +43,7 @@ fn is_vw(line: &[u8]) -> bool {
         && before.split(|b| *b == b' ').next().is_some_and(|t| t.is_empty() || t[0] == b'\'' || scan(t).is_some())
 }
 
-/// The first or second word is `index:number`, and no delimiter of tables comes before it.
+/// Whether the line is LIBSVM text: the first or second word is `index:number`, without a table delimiter before it.
 fn is_libsvm(line: &[u8]) -> bool {
     let pair = |word: &[u8]| {
         let colon = word.iter().position(|b| *b == b':');
@@ -64,7 +65,7 @@ pub(super) fn not_text(head: &[u8]) -> Option<&'static str> {
         .then_some("binary data, not a table; give a CSV, LIBSVM, JSON lines, VW or Parquet file")
 }
 
-/// The delimiter that the first two lines have equally often, outside quotes, and most.
+/// The delimiter that occurs outside quotes equally often in the first two lines, and most often.
 pub(super) fn delimiter(head: &[u8]) -> u8 {
     let mut lines = head.split(|b| *b == b'\n').filter(|l| !l.trim_ascii().is_empty());
     let (first, second) = (lines.next().unwrap_or(&[]), lines.next());
@@ -85,7 +86,7 @@ pub(super) fn delimiter(head: &[u8]) -> u8 {
     best.unwrap_or(b',')
 }
 
-/// The first records of a head, at most two, in fields.
+/// The fields of the first records of a head, at most two records.
 pub(super) fn records(head: &[u8], delimiter: u8) -> Vec<Vec<String>> {
     raw_records(head, delimiter).into_iter().map(|record| fields(record, delimiter)).collect()
 }

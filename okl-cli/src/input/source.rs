@@ -1,4 +1,4 @@
-//! Where bytes come from: a file, standard input, memory; gzip and zstd recognised by their first bytes, text decoded to UTF-8.
+//! Sources of bytes: a file, standard input, memory. Decompresses gzip and zstd (detected by the first bytes), decodes to UTF-8.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -20,7 +20,7 @@ pub fn is_stream(path: &str) -> bool {
 /// A stream of plain bytes.
 pub(super) struct Source {
     plain: Box<dyn Read + Send>,
-    /// Pieces that have arrived and were not taken yet, for a stream whose writer may be slow.
+    /// For a stream whose writer may be slow: the number of pieces that have arrived and have not been read yet.
     waiting: Option<Arc<AtomicUsize>>,
 }
 
@@ -34,12 +34,12 @@ impl Source {
         }
     }
 
-    /// Whatever can be read, decompressed and decoded.
+    /// Any reader, decompressed and decoded.
     pub fn new(bytes: impl Read + Send + 'static, encoding: Option<Encoding>) -> io::Result<Source> {
         Ok(Source { plain: decoded(plain(Box::new(bytes))?, encoding)?, waiting: None })
     }
 
-    /// A stream whose writer may be slow: a thread takes what arrives, so that one can ask whether something has.
+    /// A stream whose writer may be slow: a thread reads it, so that [`Source::would_wait`] can tell whether more has arrived.
     pub fn live(bytes: impl Read + Send + 'static, encoding: Option<Encoding>) -> io::Result<Source> {
         let waiting = Arc::new(AtomicUsize::new(0));
         let (send, receive) = sync_channel(PIECES);
@@ -60,7 +60,7 @@ impl Read for Source {
     }
 }
 
-/// Decompresses what says that it is compressed.
+/// Decompresses bytes that begin with the signature of gzip or zstd.
 fn plain(mut bytes: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
     let mut magic = Vec::new();
     bytes.by_ref().take(4).read_to_end(&mut magic)?;

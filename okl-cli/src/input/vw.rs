@@ -14,7 +14,7 @@ pub(super) const SHAPE: Shape = Shape { sparse: true, open: true, indexed: false
 pub(super) struct Vw {
     /// Targets per row, 0 or 1.
     width: usize,
-    /// The tag is the row's id.
+    /// Whether the tag is the id of the row.
     tag_is_id: bool,
     name: Vec<u8>,
     previous: u32,
@@ -36,7 +36,7 @@ impl Vw {
         Ok(Vw { width: options.targets.len(), tag_is_id: options.id.is_some(), name: Vec::new(), previous: 0 })
     }
 
-    /// Puts one line's cells where they belong; `false` if it is empty.
+    /// Parses one line into features and targets; `false` if the line is empty.
     pub fn row(&mut self, line: &[u8], columns: &mut Columns, out: &mut Builder) -> Parsed<bool> {
         let line = line.trim_ascii();
         if line.is_empty() {

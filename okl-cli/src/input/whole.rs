@@ -1,4 +1,4 @@
-//! A whole input in memory, for those who take its rows in an order of their own.
+//! A whole input in memory, for reading its rows in any order.
 
 use std::collections::HashMap;
 
@@ -9,13 +9,13 @@ use super::error::InputError;
 #[derive(Debug, Default)]
 pub struct Whole {
     chunks: Vec<Chunk>,
-    /// The chunk of each row and its place there.
+    /// For each row: the index of its chunk and of the row in the chunk.
     places: Vec<(u32, u32)>,
     features: usize,
 }
 
 impl Whole {
-    /// Reads all there is.
+    /// Reads the input to its end.
     ///
     /// # Errors
     /// Those of the chunks.
@@ -39,7 +39,7 @@ impl Whole {
         self.chunks.iter().rev().find_map(|chunk| chunk.prints.last().copied())
     }
 
-    /// How many good rows there are.
+    /// The number of good rows.
     pub fn rows(&self) -> usize {
         self.places.len()
     }

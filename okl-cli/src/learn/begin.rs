@@ -37,7 +37,7 @@ pub fn task_of(config: &Config) -> Task {
 /// rows and reported. None if Ctrl-C came before the first row.
 ///
 /// # Errors
-/// If data or model cannot be read, or the command contradicts itself or them.
+/// If data or model cannot be read, or options contradict each other, the data or the model.
 pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Passes)>> {
     check_flags(args)?;
     held_out::check(args.stream.test.as_deref(), &args.data)?;
@@ -55,7 +55,7 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Passes)>> {
         _ if table.contains_key("loss") => Some(task_of(&Config::from_value(Value::Object(table.clone()))?)),
         Some(TaskName::Novelty) => Some(Task::Novelty),
         Some(TaskName::Numbers) => Some(Task::Numbers),
-        // How much memory a term takes depends on the number of classes: it is found from the first rows.
+        // With --memory, the number of classes must be found from the first rows, because the memory of a term depends on it.
         Some(TaskName::Classes) if args.settings.memory.is_none() => Some(Task::Classes),
         _ => None,
     };
@@ -129,7 +129,7 @@ struct Targets {
 }
 
 impl Targets {
-    /// Of the first [`LOOK`] rows, or of fewer if these are clear; however they were cut into chunks.
+    /// Properties of the first [`LOOK`] rows, or of fewer if more would change nothing. Independent of how chunks are cut.
     fn of<'a>(chunks: impl IntoIterator<Item = &'a Chunk>) -> Self {
         let mut seen = Targets::default();
         for chunk in chunks {
@@ -162,7 +162,7 @@ impl Targets {
         !self.text && self.values.iter().any(fraction)
     }
 
-    /// Text that is a number with a decimal comma everywhere: one of them.
+    /// One of the targets, if all of them are numbers with a decimal comma.
     fn decimal_comma(&self) -> Option<&Label> {
         let comma = |label: &Label| has_decimal_comma(label.to_string().as_bytes());
         let numbers = |label: &Label| comma(label) || matches!(label, Label::Int(_));

@@ -57,7 +57,7 @@ fn settled(asked: &Value, now: &Value, numbers: &mut Vec<f64>) {
     }
 }
 
-/// The distance r at which a Gaussian kernel is 1/2: exp(-gamma r²) = 1/2.
+/// Reports the distance r at which a Gaussian kernel is 1/2: exp(-gamma r²) = 1/2.
 fn alike(config: &Config) -> String {
     let gamma = value(config)["kernel"]["gaussian"]["gamma"].as_f64();
     let half = gamma.map(|gamma| (std::f64::consts::LN_2 / gamma).sqrt());

@@ -48,7 +48,7 @@ fn options(task: Task, schema: &Schema, way: &Way) -> Options {
 /// Checks that the file exists, before any row is learned.
 ///
 /// # Errors
-/// If it cannot be opened, or is standard input, which the data take already.
+/// If the file cannot be opened, or is the stream from which the data are read.
 pub fn check(path: Option<&str>, data: &[String]) -> anyhow::Result<()> {
     match path {
         Some("-") if data.iter().any(|data| data == "-") => {
@@ -64,8 +64,8 @@ pub fn check(path: Option<&str>, data: &[String]) -> anyhow::Result<()> {
     }
 }
 
-/// Checks that the file has the columns that will be learned, before any row is learned. What can be read only once is not
-/// opened for this.
+/// Checks that the file has the columns that will be learned, before any row is learned. A stream, which can be read only
+/// once, is not checked.
 ///
 /// # Errors
 /// Those of the file and its header.

@@ -1,4 +1,4 @@
-//! `okl learn`: a stream in, a model out.
+//! `okl learn`: learns a stream and writes the model.
 
 mod begin;
 mod first_rows;
@@ -24,10 +24,10 @@ use crate::store;
 use crate::table::{self, Table, is_closed_pipe, note, wrapped};
 use crate::watch::{Refused, Seen, Watch};
 
-/// Runs the command; true if it was interrupted.
+/// Runs the command; returns true if it was interrupted.
 ///
 /// # Errors
-/// One or two lines that say where and what to do.
+/// If the data, a file or an option is wrong. The message says where and what to do.
 pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     let started = Instant::now();
     let Some((mut learner, mut passes)) = begin(args)? else {
@@ -132,14 +132,14 @@ struct Session<'a> {
     table: Table,
     bar: ProgressBar,
     predictions: Option<Predictions>,
-    /// Why predictions could not be written, unless their reader stopped reading.
+    /// Why predictions could not be written; none if their reader has closed the pipe.
     lost: Option<anyhow::Error>,
     started: Instant,
     /// Bad rows of one pass.
     skipped: u64,
     /// Whether the note about spellings of true and false has been written.
     respelled: bool,
-    /// Rows that the last checkpoint has learned.
+    /// The number of rows learned at the last checkpoint.
     saved: Option<u64>,
 }
 
@@ -209,7 +209,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Once the rows come again, what is counted is training error. The table has a line at the end of passes 1, 2, 4, ...
+    /// Starts the figures of a new pass, which are training errors. Writes a line of the table at the end of passes 1, 2, 4, ...
     fn follow_pass(&mut self, run: &mut Run) {
         let counted = run.training.as_ref().map_or(1, |training| training.pass);
         if counted == self.passes.pass() {
@@ -276,7 +276,7 @@ impl Watch for Session<'_> {
         }
         if self.args.stream.checkpoint_every.is_some_and(|every| run.rows().is_multiple_of(every)) {
             self.passes.advance(chunk, learned);
-            // Rows that the saved model has learned are in the file of predictions before: --continue adds the others.
+            // The predictions are written before the model is saved, so that --continue only has to add the rows after the checkpoint.
             self.predict(Predictions::flush)?;
             self.save(run)?;
             self.saved = Some(run.rows());

@@ -27,9 +27,9 @@ struct Outcome {
     past: Option<Past>,
     held_out: Option<Summary>,
     certificates: Vec<String>,
-    /// What the user should know about the figures.
+    /// Warnings about the figures.
     warnings: Vec<String>,
-    /// What should be known of values that were clipped and steps that were not taken, a sentence each.
+    /// Notes about clipped values and skipped steps, one sentence each.
     health: Vec<String>,
 }
 
@@ -172,7 +172,7 @@ impl Session<'_> {
         store::write(path, &bytes)
     }
 
-    /// What was typed; where it cannot be repeated, because the model that it began with has been replaced, why.
+    /// The command line. If the run replaced the model that it resumed, it cannot be repeated: a text that says why.
     fn command(&self) -> String {
         match (&self.args.stream.resume, &self.args.output) {
             (Some(model), Some(output)) if clash::is_same(model, output) => format!(
@@ -200,7 +200,7 @@ impl Session<'_> {
     }
 }
 
-/// The figures: progressive ones, the final model's own, and where there are any, of later passes and of the held-out file.
+/// Prints the figures: progressive, of the final model and, if there are any, of later passes and of the held-out file.
 fn print_figures(outcome: &Outcome, test: Option<&str>) {
     let several = outcome.held_out.is_some() || outcome.training.is_some();
     let title = if several { "progressive, every row before it was learned:\n" } else { "" };
@@ -223,7 +223,7 @@ fn print_figures(outcome: &Outcome, test: Option<&str>) {
     outcome.warnings.iter().for_each(|line| note(wrapped(line, "  ")));
 }
 
-/// What the data are called: the files without their folders.
+/// The name of the data: the file names without their folders.
 fn name(data: &[String]) -> String {
     let one = |data: &String| match (data.as_str(), Path::new(data).file_name()) {
         ("-", _) => "Standard input".into(),
@@ -233,7 +233,7 @@ fn name(data: &[String]) -> String {
     data.iter().map(one).collect::<Vec<String>>().join(", ")
 }
 
-/// A word of a command as a shell takes it.
+/// A word of a command, quoted for a shell if needed.
 fn typed(word: String) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }

@@ -1,4 +1,4 @@
-//! The rows in the order in which they are learned: pass after pass, in the order of the file or shuffled.
+//! Returns the rows in the order in which they are learned: pass after pass, in the order of the file or shuffled.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -16,14 +16,14 @@ use crate::store::{Position, Way};
 use crate::table::note;
 use crate::usage::usage;
 
-/// How long to wait for the first rows before the user is told.
+/// How long to wait for the first rows before a message is written.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The message after this time.
+/// The message after `PATIENCE`.
 const WAITING: &str =
     "waiting for up to 1,024 rows to see what the target is;\n  --task classes or --task numbers learns from the first row on";
 /// Chunks that are parsed ahead of the learner.
 const AHEAD: usize = 4;
-/// Rows of a chunk that is taken out of a shuffled file.
+/// The number of rows in a chunk of a shuffled file.
 const DRAWN: usize = 1024;
 /// Added to the ids of rows without ids, so that they differ from the ids in the data.
 const OWN_IDS: u64 = 1 << 63;
@@ -37,7 +37,7 @@ pub struct Passes {
     /// The pass in which this run began.
     began: u64,
     looked: VecDeque<Chunk>,
-    /// Rows of this pass before the chunk that was handed out last, and in it.
+    /// The number of rows of this pass before the last returned chunk, and in that chunk.
     before: u64,
     handed: u64,
 }
@@ -174,7 +174,7 @@ impl Passes {
                 self.handed = chunk.rows as u64;
                 return Ok(Some(chunk));
             }
-            // An interruption, too, ends the reading.
+            // `read` also returns none when interrupted.
             if self.is_last_pass() || interrupted() {
                 break;
             }
@@ -201,8 +201,8 @@ impl Passes {
         }
     }
 
-    /// Hands out the rows that the model consumed before this run the first time over the data, in their order then: a chunk
-    /// and how many of its rows. False if the data cannot be read a second time, or were not read to the end.
+    /// Reads the rows again that earlier runs of the model learned in the first pass, in the same order. Calls `each` with a chunk
+    /// and the number of its rows that were learned. Returns false if the data cannot be read again or a signal came.
     ///
     /// # Errors
     /// Those of the reader.
@@ -229,8 +229,8 @@ impl Passes {
         Ok(!interrupted())
     }
 
-    /// How far the model had come before this run in the pass whose predictions are written, the last. Bad rows of a shuffled
-    /// file come before the first row.
+    /// The rows of the last pass that were learned before this run. Predictions are written only in the last pass. Bad rows of a
+    /// shuffled file are written before its first row, so they are counted, too.
     pub fn predicted(&self) -> Consumed {
         match (&self.rows, self.position.rows) {
             _ if !self.is_last_pass() => Consumed::Line(0),
@@ -258,7 +258,7 @@ impl Passes {
         }
     }
 
-    /// The file that a line belongs to, and the line there.
+    /// The file of a line number that counts through all files, and the line number in that file.
     pub fn place(&self, line: u64) -> (&str, u64) {
         let places = match &self.rows {
             Rows::Streamed(chunks) => chunks.places(),
@@ -285,7 +285,7 @@ impl Passes {
         }
     }
 
-    /// The position to store in the model file. Before the first row the columns are not known for certain.
+    /// The position to store in the model file. The columns of the data are stored only after the first row; they may change before.
     pub fn position(&self) -> Position {
         let mut position = self.position.clone();
         if position.lines > 0 {
@@ -332,7 +332,7 @@ impl Passes {
     }
 }
 
-/// The position to begin at: the start of new data, or where the model stopped in the same data.
+/// The position to begin at: the start of new data, or the position of the model in the same data.
 fn position(columns: &Columns, stream: &Stream, model: Option<Position>) -> anyhow::Result<Position> {
     let given = Way {
         passes: stream.passes.unwrap_or(1),

@@ -1,4 +1,4 @@
-//! Classes that may appear at any time: what was said against what was so.
+//! Counts of predicted against true classes. New classes may appear at any time.
 
 use super::histogram::{Histogram, auc};
 use super::summary::{Auc, ClassFigures, ClassSummary, Confusion};
@@ -34,20 +34,20 @@ fn share(part: f64, of: f64) -> Option<f64> {
 pub(super) struct ClassCounts {
     /// Classes that exist: given in advance or seen.
     known: usize,
-    /// The classes of a model that learns nothing now: only these can be predicted. None while a new class becomes known.
+    /// The number of classes of a model that only predicts: no other class can be predicted. None while the model learns.
     of_model: Option<usize>,
-    /// Of every class, without a limit.
+    /// One entry per class; not limited to the first 50.
     totals: Vec<Totals>,
-    /// `counts[truth][said]`, by weight.
+    /// `counts[true class][predicted class]`: the sum of the weights of these rows.
     counts: Vec<f64>,
-    /// The weight of rows before any class was known.
+    /// The total weight of rows without a predicted class, because no class was known when they came.
     unsaid: f64,
     right: Mean,
     last: Option<usize>,
     no_change: Mean,
     /// Scores of the first and of the second class, while there are two.
     scores: [Histogram; 2],
-    /// Where there is one score: the class for which it is positive; the second unless told.
+    /// If there is one score for two classes: the class of positive scores. Default: the second class.
     positive: usize,
 }
 
@@ -68,7 +68,7 @@ impl ClassCounts {
         }
     }
 
-    /// From here on a single score is positive for this class.
+    /// Sets the class of positive scores, for two classes that share one score. Applies from the next row on.
     pub fn positive_is(&mut self, class: usize) {
         self.positive = class;
     }
@@ -83,8 +83,8 @@ impl ClassCounts {
         self.of_model.unwrap_or(self.known)
     }
 
-    /// What the scores say, among the classes that can be predicted; ties go to the earlier class. One score is the positive class against
-    /// the other.
+    /// The predicted class: the one with the largest score, the earlier one of equal scores. With one score for two classes: the
+    /// positive class if the score is above 0, otherwise the other one.
     pub fn said(&self, scores: &[f64]) -> Option<usize> {
         let known = self.predictable();
         match scores {
@@ -94,16 +94,16 @@ impl ClassCounts {
         }
     }
 
-    /// One example; returns its error, 0 or 1. A class that this very row brings could not have been said.
+    /// Adds one example; returns its error, 0 or 1. A class that first appears in this row could not be predicted: an error.
     pub fn add(&mut self, scores: &[f64], class: usize, weight: f64) -> f64 {
         let said = self.said(scores);
         let wrong = f64::from(u8::from(said != Some(class)));
-        // Where nothing could be said, the last column keeps the row's sum whole.
+        // A row without a predicted class is counted in the last column, so that each row of the matrix still sums to its total.
         self.counts[class.min(OTHER) * SIDE + said.unwrap_or(OTHER).min(OTHER)] += weight;
         self.unsaid += if said.is_none() { weight } else { 0.0 };
         self.add_totals(class, said, weight);
         self.right.add(1.0 - wrong, weight);
-        // There is nothing to repeat at the first row: a mistake, as it is for a model that knows no class.
+        // The no-change predictor has no last class at the first row. This counts as an error, as for a model that knows no class.
         let last = self.last.replace(class);
         self.no_change.add(f64::from(u8::from(last != Some(class))), weight);
         if class < 2 {
@@ -149,7 +149,7 @@ impl ClassCounts {
         }
     }
 
-    /// The classes in the order in which people look for them: numbers by size, names as they appeared.
+    /// The classes in the order of the tables: numbers in ascending order, names in order of appearance.
     fn shown(&self, names: &[String]) -> Vec<usize> {
         let mut places: Vec<usize> = (0..self.known.min(MOST_CLASSES)).collect();
         let numbers: Option<Vec<i64>> = places.iter().map(|&i| names.get(i)?.parse().ok()).collect();

@@ -10,10 +10,10 @@ const BITS: u32 = 7;
 const ORDERS: i64 = 40;
 /// Bins for numbers of one sign.
 const SIDE: i64 = (2 * ORDERS) << BITS;
-/// What the smallest number with a bin has as its top bits.
+/// The top bits of the smallest number that has a bin of its own.
 const FIRST: i64 = (1023 - ORDERS) << BITS;
 
-/// Weights by value.
+/// Total weights per bin of values.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     bins: Vec<f64>,
@@ -51,13 +51,13 @@ fn edges(bin: usize) -> (f64, f64) {
 }
 
 impl Histogram {
-    /// One number.
+    /// Adds one number.
     pub fn add(&mut self, value: f64, weight: f64) {
         self.bins[bin(value)] += weight;
         self.total += weight;
     }
 
-    /// The share `q` of the weight lies below this, to the width of a bin.
+    /// The `q`-quantile by weight, exact up to the width of a bin.
     pub fn quantile(&self, q: f64) -> f64 {
         let mut below = 0.0;
         let passes = |weight: &f64| {
@@ -69,7 +69,8 @@ impl Histogram {
         0.5 * (low + high)
     }
 
-    /// The weights in `count` bins of equal width over [low, high], and what lies outside; a bin that is cut is shared in proportion.
+    /// The weights in `count` bins of equal width over [low, high], and the weight outside. A bin that crosses an edge is divided
+    /// in proportion.
     pub fn linear(&self, low: f64, high: f64, count: usize) -> (Vec<f64>, f64) {
         let (mut out, mut inside) = (vec![0.0; count], 0.0);
         let width = (high - low) / count as f64;
@@ -77,7 +78,7 @@ impl Histogram {
             let (a, b) = edges(at);
             let place = |v: f64| ((v - low) / width).clamp(0.0, count as f64);
             if a == b {
-                // 0 itself.
+                // The bin of 0 has no width.
                 if (low..high).contains(&a) {
                     out[(place(a) as usize).min(count - 1)] += weight;
                     inside += weight;
@@ -105,7 +106,7 @@ pub fn auc(negative: &Histogram, positive: &Histogram) -> Option<(f64, f64)> {
         shared += p * n;
         below += n;
     }
-    // Equal zeros are ties, and certain.
+    // Pairs of exact zeros are true ties, so they add no uncertainty.
     let ties = negative.bins[SIDE as usize] * positive.bins[SIDE as usize];
     let pairs = negative.total * positive.total;
     (pairs > 0.0).then(|| ((ordered + 0.5 * shared) / pairs, 0.5 * (shared - ties).max(0.0) / pairs))

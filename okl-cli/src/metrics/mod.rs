@@ -1,10 +1,10 @@
-//! Running metrics of a stream: every row is judged by the score it got before it was learned (progressive validation).
+//! Running metrics of a stream: every row is scored before it is learned (progressive validation).
 //!
 //! Memory does not grow with the stream: sums, a window of 1,000 rows, a confusion matrix of at most 51 x 51, and
 //! histograms in bins of constant relative width (164 kB each: two for the area under the ROC curve, one per output).
 //!
-//! Streams are autocorrelated, so an error says little alone: beside it stands the no-change predictor's, which repeats
-//! the last target. Weights multiply everything that is counted; a row of weight 0 is a row without a target.
+//! Streams are autocorrelated, so an error alone says little. The error of the no-change predictor, which repeats the last
+//! target, is shown beside it. All counts are weighted; a row of weight 0 is treated as a row without a target.
 
 mod classes;
 mod histogram;
@@ -24,7 +24,7 @@ use classes::ClassCounts;
 use numbers::OutputCounts;
 use window::{Mean, Window};
 
-/// What a stream is learned for.
+/// The type of prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -36,7 +36,7 @@ pub enum Task {
     Novelty,
 }
 
-/// What a row should have been.
+/// The target of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target<'a> {
     /// Not known.
@@ -47,18 +47,18 @@ pub enum Target<'a> {
     Numbers(&'a [f64]),
 }
 
-/// One row, its scores from before the update, and what came of it.
+/// One row: its scores before the update, its target and its loss.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
-    /// One per output; one alone is the positive class against the other ([`Metrics::positive_is`]).
+    /// One score per output. With one score for two classes: positive for the class of [`Metrics::positive_is`].
     pub scores: &'a [f64],
-    /// What it should have been.
+    /// The target.
     pub target: Target<'a>,
     /// The loss times the weight, as [`okl::Outcome`] has it; none for a row that was only predicted.
     pub loss: Option<f64>,
-    /// How much the row counts; 1 as a rule.
+    /// The weight of the row; usually 1.
     pub weight: f64,
-    /// Whether the example was outside; None if there is no threshold (yet).
+    /// Whether the example was outside the margin, tube or threshold; none if there is no threshold (yet).
     pub alert: Option<bool>,
 }
 
@@ -121,19 +121,19 @@ impl Metrics {
         }
     }
 
-    /// The scores stand for this quantile of the target: coverage is counted.
+    /// Sets the quantile that the scores predict, so that coverage is counted.
     pub fn with_quantile(mut self, q: Option<f64>) -> Self {
         self.quantile = q;
         self
     }
 
-    /// Begins with the last rows of other figures: a window that starts empty would be a matter of luck at first.
+    /// Takes over the window of the last 1,000 rows from other metrics: the error over a window of few rows would be noisy.
     pub fn after(mut self, before: Metrics) -> Self {
         self.window = before.window;
         self
     }
 
-    /// One row.
+    /// Adds one row.
     pub fn add(&mut self, row: &Observed<'_>) {
         self.rows += 1;
         if row.weight <= 0.0 {
@@ -175,7 +175,7 @@ impl Metrics {
         error.is_some() || (matches!(self.detail, Detail::Novelty) && row.loss.is_some())
     }
 
-    /// Where there is one score for two classes: it is positive for this one, from the next row on. The second unless told.
+    /// Sets the class of positive scores, for two classes that share one score. Applies from the next row on. Default: the second class.
     pub fn positive_is(&mut self, class: usize) {
         if let Detail::Classes(classes) = &mut self.detail {
             classes.positive_is(class);
@@ -190,7 +190,7 @@ impl Metrics {
         self
     }
 
-    /// What it is about.
+    /// The type of prediction.
     pub fn task(&self) -> Task {
         match self.detail {
             Detail::Classes(_) => Task::Classes,
@@ -202,7 +202,7 @@ impl Metrics {
     pub fn rows(&self) -> u64 {
         self.rows
     }
-    /// Rows with a target; for novelty, rows that were learned or judged.
+    /// Rows with a target; for novelty, rows that were learned or checked for an alert.
     pub fn examples(&self) -> u64 {
         self.examples
     }
@@ -238,15 +238,15 @@ impl Metrics {
             Detail::Novelty => None,
         }
     }
-    /// The share of rows outside, of those for which it was decided.
+    /// The share of rows outside the margin, tube or threshold, among the rows for which this is known.
     pub fn alert_rate(&self) -> Option<f64> {
         self.alerts.value()
     }
-    /// The same over the last 1,000.
+    /// [`Metrics::alert_rate`] over the last 1,000 rows.
     pub fn windowed_alert_rate(&self) -> Option<f64> {
         self.alert_window.value()
     }
-    /// The class that scores name, among those that exist; what [`Metrics::add`] holds against the target.
+    /// The predicted class among the known ones. [`Metrics::add`] compares it with the target.
     pub fn said(&self, scores: &[f64]) -> Option<usize> {
         match &self.detail {
             Detail::Classes(classes) => classes.said(scores),
@@ -254,12 +254,12 @@ impl Metrics {
         }
     }
 
-    /// From here on it is "since last".
+    /// Starts a new interval for [`Metrics::loss_since`] and [`Metrics::error_since`].
     pub fn mark(&mut self) {
         (self.loss[1], self.error[1]) = Default::default();
     }
 
-    /// All of it; `names` are the classes' or the outputs', in order.
+    /// All figures so far. `names`: the names of the classes or outputs, in order.
     pub fn summary(&self, names: &[String]) -> Summary {
         let name = |i: usize| names.get(i).cloned().unwrap_or_else(|| format!("target {}", i + 1));
         let output = |(i, o): (usize, &OutputCounts)| o.summary(name(i), self.quantile);
@@ -294,7 +294,7 @@ fn no_change(outputs: &[OutputCounts], y: &[f64]) -> f64 {
     y.iter().enumerate().map(|(i, y)| (y - last(i)).abs()).sum::<f64>() / y.len() as f64
 }
 
-/// The mean absolute error over the outputs. A score that is not there yet is 0.
+/// Adds one example; returns the mean absolute error over the outputs. A missing score counts as 0.
 fn add_numbers(outputs: &mut Vec<OutputCounts>, scores: &[f64], y: &[f64], weight: f64) -> f64 {
     outputs.resize(outputs.len().max(y.len()), OutputCounts::default());
     let score = |i: usize| scores.get(i).copied().unwrap_or(0.0);

@@ -1,4 +1,4 @@
-//! One output of a regression: errors, and the spread of the target they are to be held against.
+//! One output of a regression: its errors, and the variance of the target to compare them with.
 
 use super::histogram::Histogram;
 use super::summary::{Coverage, OutputSummary, Residuals};
@@ -12,7 +12,7 @@ const BARS: usize = 41;
 pub(super) struct OutputCounts {
     absolute: Mean,
     squared: Mean,
-    /// The same of the first example alone.
+    /// The squared error of the first example alone.
     first: Mean,
     residual: Mean,
     /// Welford's mean and sum of squares of the target.
@@ -29,7 +29,7 @@ pub(super) struct OutputCounts {
 }
 
 impl OutputCounts {
-    /// One example; returns the absolute error.
+    /// Adds one example; returns the absolute error.
     pub fn add(&mut self, score: f64, target: f64, weight: f64) -> f64 {
         let residual = target - score;
         self.absolute.add(residual.abs(), weight);
@@ -52,7 +52,7 @@ impl OutputCounts {
         residual.abs()
     }
 
-    /// The last target; 0 before the first, as a model that has learned nothing says.
+    /// The last target. Before the first example: 0, which is also the score of a model that has learned nothing.
     pub fn last(&self) -> f64 {
         self.last.unwrap_or(0.0)
     }
@@ -61,7 +61,7 @@ impl OutputCounts {
         self.no_change.value()
     }
 
-    /// `quantile`: the quantile that the score stands for, if it stands for one.
+    /// The figures so far. `quantile`: the quantile that the score predicts; none unless the loss is the quantile loss.
     pub fn summary(&self, name: String, quantile: Option<f64>) -> OutputSummary {
         let squared = self.squared.value();
         OutputSummary {
@@ -85,7 +85,8 @@ impl OutputCounts {
         Some(Coverage { asked, seen: self.covered.value()?, last: self.covered_last.value()?, last_examples })
     }
 
-    /// Equal bars about 0 that hold all but the outermost hundredth, so that the first guesses of a young model do not flatten the rest.
+    /// Bars of equal width around 0 that contain the inner 99 % of the residuals. The large first residuals of a new model
+    /// would otherwise stretch the axis.
     fn residuals(&self) -> Option<Residuals> {
         let reach = self.residuals.quantile(0.005).abs().max(self.residuals.quantile(0.995).abs());
         let (counts, outside) = self.residuals.linear(-reach, reach, BARS);

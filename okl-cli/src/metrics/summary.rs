@@ -1,4 +1,4 @@
-//! What is left of a run in figures: for machines by serde, for people in lines of at most 80 columns.
+//! The final figures of a run: as JSON, and as text with lines of at most 80 columns.
 
 use std::fmt::{Display, Formatter, Result, Write};
 
@@ -17,38 +17,38 @@ const ENOUGH: u64 = 100;
 /// Everything [`super::Metrics`] knows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// What it is about.
+    /// The type of prediction.
     pub task: Task,
     /// Rows, with a target or not.
     pub rows: u64,
-    /// Rows with a target; for novelty, rows that were learned or judged.
+    /// Rows with a target; for novelty, rows that were learned or checked for an alert.
     pub examples: u64,
-    /// The sum of their weights.
+    /// The sum of the weights of these examples.
     #[serde(default)]
     pub weight: f64,
     /// Rows that were predicted and not learned.
     pub not_learned: NotLearned,
-    /// The loss that is learned, as it is typed.
+    /// The loss function, as typed on the command line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<String>,
-    /// The mean of that loss.
+    /// The mean of this loss over all examples.
     pub average_loss: Option<f64>,
     /// Share of mistakes, mean absolute error, or share of alerts.
     pub error: Option<f64>,
-    /// The same over the last 1,000.
+    /// `error` over the last 1,000 examples.
     pub windowed_error: Option<f64>,
     /// The number of rows in `windowed_error`; for novelty those for which an alert was decided.
     pub windowed_rows: u64,
-    /// The error of predicting the last target again.
+    /// The error of the no-change predictor, which predicts the last target again.
     pub no_change_error: Option<f64>,
-    /// The same over the last 1,000, for numbers in the order of the stream.
+    /// `no_change_error` over the last 1,000 examples; only for numbers in the order of the stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windowed_no_change_error: Option<f64>,
-    /// The share of rows outside.
+    /// The share of rows outside the margin, tube or threshold of the loss.
     pub alert_rate: Option<f64>,
-    /// For classes.
+    /// Figures for classes; none for other tasks.
     pub classes: Option<ClassSummary>,
-    /// For numbers, one each.
+    /// Figures for numbers, one entry per output; empty for other tasks.
     pub outputs: Vec<OutputSummary>,
 }
 
@@ -59,7 +59,7 @@ pub struct NotLearned {
     pub without_target: u64,
     /// The weight is 0.
     pub of_weight_zero: u64,
-    /// The row has a target and a weight, and the learner did not use it: while only one class is known, for example.
+    /// The row has a target and a weight, but the learner did not use it. Example: only one class was known at that time.
     pub by_the_learner: u64,
 }
 
@@ -74,7 +74,7 @@ impl NotLearned {
         all.into_iter().filter(|(_, rows, _)| *rows > 0)
     }
 
-    /// In words; empty if every row was learned.
+    /// The reasons as text; empty if every row was learned.
     pub fn words(&self) -> String {
         let words = |(_, rows, what): (_, u64, &str)| match rows {
             1 => format!("1 {}", what.replacen("rows", "row", 1)),
@@ -124,30 +124,30 @@ impl Coverage {
 /// The area under the ROC curve, second class above first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Auc {
-    /// From a histogram.
+    /// Computed from a histogram, so not exact.
     pub value: f64,
-    /// The exact one is at most this far away.
+    /// The exact area differs from `value` by at most this.
     pub error: f64,
 }
 
 /// Figures over classes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassSummary {
-    /// The share said right.
+    /// The share of correct predictions.
     pub accuracy: Option<f64>,
     /// The mean F1 over all classes that were met or predicted.
     pub macro_f1: Option<f64>,
     /// The number of these classes.
     pub macro_classes: usize,
-    /// With two classes.
+    /// Only with two classes.
     pub auc: Option<Auc>,
-    /// The error of always predicting the most frequent class, known in advance.
+    /// The error of always predicting the most frequent class of the whole stream.
     pub majority_error: Option<f64>,
-    /// Classes that exist.
+    /// The number of known classes: given in advance or seen.
     pub known: usize,
-    /// The first 50.
+    /// Figures of the first 50 classes.
     pub per_class: Vec<ClassFigures>,
-    /// What was said against what was so.
+    /// Predicted against true classes.
     pub confusion: Confusion,
 }
 
@@ -163,26 +163,27 @@ impl ClassSummary {
 pub struct ClassFigures {
     /// Its name.
     pub name: String,
-    /// Its rows.
+    /// The number of its rows.
     pub examples: u64,
-    /// The sum of their weights, by which the shares count.
+    /// The sum of the weights of these rows. Precision and recall are shares of weight.
     pub weight: f64,
-    /// Of those said to be it, the share that were; none if none were said.
+    /// Of the rows predicted as this class, the share that belong to it; none if there are no such rows.
     pub precision: Option<f64>,
-    /// Of those that were, the share said so; none if none were.
+    /// Of the rows of this class, the share predicted as it; none if there are no such rows.
     pub recall: Option<f64>,
-    /// The harmonic mean of the two; none if it was neither met nor said.
+    /// The harmonic mean of precision and recall; none if the class was neither seen nor predicted.
     pub f1: Option<f64>,
 }
 
 /// A confusion matrix. A 51st name, `other`, stands for all classes after the first 50.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Confusion {
-    /// Of rows and columns.
+    /// The class names of the rows and columns.
     pub names: Vec<String>,
-    /// `counts[truth][said]`, by weight.
+    /// `counts[true class][predicted class]`: the sum of the weights of these rows.
     pub counts: Vec<Vec<f64>>,
-    /// Rows that came before any class was known, by weight: mistakes that are in no column (or in that of `other`).
+    /// The total weight of rows without a predicted class, because no class was known yet. They count as errors, but are in no
+    /// column of the matrix (in the column `other`, if there is one).
     pub unsaid: f64,
 }
 
@@ -199,38 +200,38 @@ pub struct OutputSummary {
     pub bias: Option<f64>,
     /// 1 - squared error / variance of the target; none for a constant target.
     pub r2: Option<f64>,
-    /// The mean absolute change from target to target, the first from 0: over the same rows as the other figures.
+    /// The mean absolute error of the no-change predictor, over the same rows as the other figures. It predicts 0 for the first row.
     pub no_change_mae: Option<f64>,
-    /// [`OutputSummary::rmse`] without the first row, whose score is 0 before anything is learned.
+    /// [`OutputSummary::rmse`] without the first row, whose score is always 0.
     #[serde(default)]
     pub rmse_after_first: Option<f64>,
     /// The share of the first row in the squared error.
     #[serde(default)]
     pub first_share: Option<f64>,
-    /// Where quantiles are predicted: the mean quantile (pinball) loss, in the unit of the target.
+    /// With the quantile loss: the mean quantile (pinball) loss, in the unit of the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinball: Option<f64>,
-    /// Where quantiles are predicted.
+    /// With the quantile loss: the share of targets at or below the score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
-    /// Target minus score, in bars; none if all were 0.
+    /// Histogram of target minus score; none if all were 0.
     pub residuals: Option<Residuals>,
 }
 
-/// A histogram of residuals in equal bars over [-reach, reach].
+/// A histogram of residuals with bars of equal width over [-reach, reach].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Residuals {
-    /// The end of the last bar.
+    /// The upper end of the last bar.
     pub reach: f64,
-    /// By weight.
+    /// The total weight of the rows in each bar.
     pub counts: Vec<f64>,
-    /// Beyond the bars, by weight.
+    /// The total weight of the rows below the first or above the last bar.
     pub outside: f64,
-    /// To about one part in a hundred.
+    /// The median residual, with a relative error of at most 1 %.
     pub median: f64,
 }
 
-/// A number with four significant digits, in the shortest form people read.
+/// A number with four significant digits, in its shortest readable form.
 pub fn figure(value: f64) -> String {
     let magnitude = value.abs();
     if value == 0.0 || !value.is_finite() {
@@ -364,7 +365,8 @@ impl Summary {
         self.outputs.iter().take(LISTED).try_for_each(|o| o.coverage_line(f, self.outputs.len() > 1))
     }
 
-    /// One sentence where the last rows are predicted much worse than by repeating the last target. A quantile is not meant to be close.
+    /// A warning if the last rows were predicted much worse than by the no-change predictor. Not for the quantile loss, whose
+    /// predictions are not meant to be close to the target.
     fn worse_than_no_change(&self) -> Option<String> {
         let (error, no_change) = (self.windowed_error?, self.windowed_no_change_error?);
         let quantile = self.outputs.iter().any(|output| output.coverage.is_some());
@@ -379,7 +381,7 @@ impl Summary {
         })
     }
 
-    /// What should be said about the figures, a sentence each.
+    /// Warnings about the figures, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let coverage = self.outputs.iter().filter_map(|o| o.coverage?.warning(self.examples));
         self.worse_than_no_change()
@@ -391,7 +393,7 @@ impl Summary {
 }
 
 impl OutputSummary {
-    /// One sentence where the first row decides the RMSE.
+    /// A warning if most of the RMSE comes from the first row.
     fn first_row_warning(&self, examples: u64) -> Option<String> {
         let share = self.first_share.filter(|share| *share > 0.5 && examples >= 10)?;
         let (name, rest) = (&self.name, self.rmse_after_first?);

@@ -1,6 +1,6 @@
-//! Weighted means: of everything, and of the last thousand.
+//! Weighted means: over all values, and over the last 1,000.
 
-/// Rows that a windowed figure looks back.
+/// The number of rows in a window.
 pub const WINDOW: usize = 1000;
 
 /// A weighted mean.
@@ -11,18 +11,18 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// One value.
+    /// Adds one value.
     pub fn add(&mut self, value: f64, weight: f64) {
         self.add_product(value * weight, weight);
     }
 
-    /// One value that has been multiplied by its weight.
+    /// Adds one value that is already multiplied by its weight.
     pub fn add_product(&mut self, product: f64, weight: f64) {
         self.sum += product;
         self.weight += weight;
     }
 
-    /// The mean; none of nothing, or where the sum has overflowed.
+    /// The mean; none if there is no value or the sum has overflowed.
     pub fn value(&self) -> Option<f64> {
         (self.weight > 0.0).then(|| self.sum / self.weight).filter(|mean| mean.is_finite())
     }
@@ -32,12 +32,12 @@ impl Mean {
         Mean { sum: self.sum - before.sum, weight: self.weight - before.weight }
     }
 
-    /// The share of this sum in another one that contains it; none of nothing.
+    /// This sum as a share of `all`, which contains it; none if `all` is 0.
     pub fn share_of(&self, all: &Mean) -> Option<f64> {
         (all.sum > 0.0).then(|| self.sum / all.sum).filter(|share| share.is_finite())
     }
 
-    /// The weight of everything.
+    /// The total weight.
     pub fn weight(&self) -> f64 {
         self.weight
     }
@@ -51,7 +51,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// One value; the oldest goes.
+    /// Adds one value and drops the oldest one if the window is full.
     pub fn add(&mut self, value: f64, weight: f64) {
         if self.values.len() < WINDOW {
             self.values.push((value, weight));
@@ -66,7 +66,7 @@ impl Window {
         self.values.len()
     }
 
-    /// The mean of what is there, summed afresh: a running sum would drift over a long stream.
+    /// The mean of the values in the window, summed again each time: a running sum would accumulate rounding errors.
     pub fn value(&self) -> Option<f64> {
         let mut mean = Mean::default();
         self.values.iter().for_each(|&(value, weight)| mean.add(value, weight));

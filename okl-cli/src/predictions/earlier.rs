@@ -1,7 +1,7 @@
 //! The file of predictions of an earlier run: which of its rows stay when `--continue` extends it.
 //!
-//! A run that was killed has written rows that the saved model has not learned: they come again, so they are cut off. Rows
-//! that the saved model has learned were written before it was saved and stay.
+//! A run that was killed has written rows that the saved model has not learned. These rows will be learned and written again,
+//! so they are removed. Rows that the saved model has learned were written before it was saved; they are kept.
 
 use std::io::{self, BufRead};
 
@@ -10,25 +10,25 @@ use serde_json::Value;
 
 use crate::input::names;
 
-/// How far the model has come in the pass whose rows are written.
+/// The rows that the model has learned in the pass whose predictions are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consumed {
-    /// Up to and including this line of the data; 0 for nothing.
+    /// All rows up to and including this line of the data; 0: none.
     Line(u64),
-    /// So many rows, in the order drawn.
+    /// This many rows, in shuffled order.
     Rows(u64),
 }
 
-/// The part of a file that stays.
+/// The part of the file that is kept.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Kept {
-    /// Its bytes.
+    /// The number of bytes.
     pub bytes: u64,
     /// The columns of a table.
     pub header: Vec<String>,
-    /// For JSON lines: whether rows name the positive class. None if no row that stays has a score.
+    /// For JSON lines: whether rows have the key `positive`. None if no kept row has a score.
     pub positive: Option<bool>,
-    /// Rows, and the line of the last one.
+    /// The number of rows, and the line of the last one.
     rows: u64,
     last: u64,
 }
@@ -65,7 +65,7 @@ impl Kept {
         Ok(kept)
     }
 
-    /// What is missing between the last row that stays and the first that will come; none if nothing is.
+    /// A description of the rows missing between the last kept row and the next row; none if no row is missing.
     pub fn missing(&self, consumed: Consumed) -> Option<String> {
         match consumed {
             Consumed::Line(last) if self.last < last => {
@@ -98,7 +98,7 @@ struct Json {
     positive: Option<Value>,
 }
 
-/// A key that is there, be it null.
+/// Some for a key that is present, even if its value is null.
 fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(value).map(Some)
 }
@@ -108,7 +108,7 @@ fn of_json(record: &[u8]) -> Option<Row> {
     Some(Row { line, positive: scores.is_array().then_some(positive.is_some()) })
 }
 
-/// Reads a whole record with its end: a line, or where fields are `quoted` several. False at the end.
+/// Reads a whole record with its line end: one line, or several lines if `quoted` fields contain line ends. False at the end.
 fn next(file: &mut impl BufRead, quoted: bool, record: &mut Vec<u8>) -> io::Result<bool> {
     record.clear();
     loop {

@@ -1,24 +1,24 @@
-//! The alerts of a novelty detector, the strongest kept.
+//! The alerts of a novelty detector; the strongest and the latest are kept.
 
-/// Alerts that are kept.
+/// The largest number of alerts that are kept.
 pub const MOST_ALERTS: usize = 200;
-/// Alerts in the table.
+/// The largest number of alerts in a table.
 const LISTED: usize = 20;
 
 use std::collections::VecDeque;
 
 use super::text;
 
-/// A row that was outside.
+/// A row with a score below the threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alert {
     /// Its input line.
     pub line: u64,
-    /// The examples before it: where it stands on the axis of a chart.
+    /// The number of examples before it: its position on the horizontal axis of a chart.
     pub examples: u64,
     /// Its score before it was learned.
     pub score: f64,
-    /// What the score was below.
+    /// The threshold at that time.
     pub threshold: f64,
 }
 
@@ -29,7 +29,7 @@ impl Alert {
     }
 }
 
-/// How many alerts there were, the 200 strongest of them, and the latest.
+/// The number of alerts, the 200 strongest ones, and the latest ones.
 #[derive(Clone, Debug, Default)]
 pub struct Alerts {
     kept: Vec<Alert>,
@@ -38,7 +38,7 @@ pub struct Alerts {
 }
 
 impl Alerts {
-    /// One alert.
+    /// Adds one alert.
     pub fn push(&mut self, alert: Alert) {
         self.total += 1;
         self.kept.push(alert);
@@ -51,7 +51,7 @@ impl Alerts {
         }
     }
 
-    /// How many there were.
+    /// The number of alerts.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -64,7 +64,7 @@ impl Alerts {
         alerts
     }
 
-    /// The latest `LISTED`, in their order.
+    /// The latest `LISTED` alerts, in order.
     pub fn latest(&self) -> impl DoubleEndedIterator<Item = &Alert> {
         self.latest.iter()
     }

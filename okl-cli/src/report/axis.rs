@@ -1,8 +1,8 @@
-//! Axes: where values go, and the ticks that say so.
+//! Axes of charts: positions of values, and ticks.
 
 use super::text;
 
-/// What the values of an axis are.
+/// The unit of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unit {
     /// Numbers.
@@ -14,7 +14,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// A value in words.
+    /// A value as text.
     pub fn show(self, value: f64) -> String {
         match self {
             Unit::Plain => text::figure(value),
@@ -24,7 +24,7 @@ impl Unit {
     }
 }
 
-/// A straight or logarithmic axis.
+/// A linear or logarithmic axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axis {
     /// Its beginning.
@@ -33,24 +33,24 @@ pub struct Axis {
     pub high: f64,
     /// Whether the axis is logarithmic.
     pub log: bool,
-    /// What its values are.
+    /// The unit of its values.
     pub unit: Unit,
 }
 
-/// A place on an axis, from 0 to 1, and what is written there.
+/// A position on an axis, from 0 to 1, and its label.
 pub type Tick = (f64, String);
 
-/// Beyond this ratio of the largest to the smallest value a logarithmic axis shows more.
+/// An axis is logarithmic if the ratio of the largest to the smallest value exceeds this.
 const LOG_RATIO: f64 = 30.0;
 
 impl Axis {
-    /// A straight axis over exactly these values.
+    /// A linear axis over exactly this range.
     pub fn exact(low: f64, high: f64, unit: Unit) -> Self {
         let high = if high > low { high } else { low + low.abs().max(1.0) };
         Axis { low, high, log: false, unit }
     }
 
-    /// A straight axis that begins at 0 where values are positive, and ends at a tick.
+    /// A linear axis that ends at a tick. It begins at 0 if no value is negative.
     pub fn straight(values: impl Iterator<Item = f64>, unit: Unit) -> Self {
         let (low, high) = range(values);
         let (low, high) = (low.min(0.0), high.max(0.0));
@@ -60,7 +60,7 @@ impl Axis {
         Axis { high: axis.high.min(if unit == Unit::Percent { 1.0 } else { f64::MAX }), ..axis }
     }
 
-    /// Logarithmic where values are positive and span enough; else straight.
+    /// A logarithmic axis if all values are positive and their ratio exceeds `LOG_RATIO`; otherwise a linear one.
     pub fn fitting(values: impl Iterator<Item = f64> + Clone, unit: Unit) -> Self {
         let (low, high) = range(values.clone());
         if !(low > 0.0 && high / low > LOG_RATIO) {
@@ -69,14 +69,14 @@ impl Axis {
         Axis::logarithmic(values, unit)
     }
 
-    /// Logarithmic over the positive values; others lie below it.
+    /// A logarithmic axis over the positive values; other values lie below it.
     pub fn logarithmic(values: impl Iterator<Item = f64>, unit: Unit) -> Self {
         let (low, high) = range(values.filter(|v| *v > 0.0));
         let (low, high) = if low > 0.0 { (low, high) } else { (0.1, 1.0) };
         Axis { low: low / 1.1, high: high * 1.1, log: true, unit }
     }
 
-    /// Where a value lies, 0 at the beginning and 1 at the end.
+    /// The position of a value: 0 at the beginning of the axis, 1 at its end.
     pub fn place(&self, value: f64) -> f64 {
         let map = |v: f64| if self.log { v.max(f64::MIN_POSITIVE).ln() } else { v };
         (map(value) - map(self.low)) / (map(self.high) - map(self.low))
@@ -97,7 +97,7 @@ impl Axis {
         (first..=last).map(|i| (self.place(i as f64 * step), self.label(i as f64 * step, step))).collect()
     }
 
-    /// All ticks of an axis have as many decimals as their step needs.
+    /// The label of a tick. All ticks of an axis have the same number of decimals.
     fn label(&self, value: f64, step: f64) -> String {
         let scale = if self.unit == Unit::Percent { 100.0 } else { 1.0 };
         let digits = (-(step * scale).log10().floor()).max(0.0);
@@ -112,7 +112,7 @@ impl Axis {
         if self.unit == Unit::Percent { text + "\u{a0}%" } else { text }
     }
 
-    /// Powers of ten; 2 and 5 times them where there are few.
+    /// Ticks at powers of ten; if there are few, also at 2 and 5 times powers of ten.
     fn log_ticks(&self, most: usize) -> Vec<Tick> {
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
         let every = ((last - first) as usize).div_ceil(most).max(1);

@@ -1,4 +1,4 @@
-//! The charts of what can be certified: theta and the alert rate against nu, and what the budget has cost.
+//! Charts of certified quantities: theta, the alert rate against nu, and the bound on the truncation error.
 
 use super::Report;
 use super::axis::{Axis, Unit};
@@ -9,7 +9,7 @@ use super::text::{self, escape};
 use crate::inspect::is_useful;
 use crate::metrics::Task;
 
-/// Theta, what decides, and the alert rate against nu; empty where the loss adapts no theta.
+/// Theta, the threshold, and the alert rate against nu; empty if the loss has no adaptive theta.
 pub(super) fn alert_charts(report: &Report<'_>) -> Vec<Chart> {
     let h = report.history;
     let (theta, threshold) = (series(h, |p| p.theta), series(h, |p| p.threshold));
@@ -66,7 +66,7 @@ fn rate_chart(report: &Report<'_>, rate: Values) -> Chart {
     Chart { caption, ..Chart::new("Alert rate", "share of examples outside", examples_axis(h), y, lines) }
 }
 
-/// The bound on what the budget has cost; none while nothing was dropped, or where the bound says nothing.
+/// The bound on the truncation error; none if no term was dropped or merged, or if the bound is too large to be useful.
 pub(super) fn truncation(report: &Report<'_>) -> Option<Chart> {
     let deviation = report.past.and_then(|past| past.score_deviation);
     let useful = |p: &&Point| p.truncation > 0.0 && is_useful(p.truncation, p.norm, deviation);

@@ -1,7 +1,7 @@
-//! Charts by hand: an SVG that stretches to any width, with its lettering in HTML so that it stays readable on a phone.
+//! Charts as SVG that stretches to any width. Labels are HTML, so that they stay readable on a phone.
 //!
-//! The drawing lives in a box of 1000 x 1000 that is stretched (`preserveAspectRatio="none"`); strokes do not scale. A dot is a
-//! line of no length with round ends, which stays round.
+//! The drawing has a box of 1000 x 1000 that is stretched (`preserveAspectRatio="none"`); strokes do not scale. A dot is a line
+//! of length 0 with round ends, because a circle would be stretched.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use super::text::escape;
 
 /// One line of a chart.
 pub struct Line {
-    /// In the legend; escaped here.
+    /// The name in the legend; escaped when it is written.
     pub name: String,
     /// One of the colours of the style sheet: `a` to `h`, of which `c` is grey and dashed; `a dashed` is possible, too.
     pub look: &'static str,
@@ -35,15 +35,15 @@ impl Line {
 
 /// Lines, and perhaps dots, over examples or something else.
 pub struct Chart {
-    /// Above it.
+    /// The title above the chart.
     pub title: Cow<'static, str>,
     /// The name of the vertical axis.
     pub measures: Cow<'static, str>,
-    /// What the horizontal axis measures.
+    /// The name of the horizontal axis.
     pub over: &'static str,
     /// The lines, the most important last.
     pub lines: Vec<Line>,
-    /// Single points, and what they are.
+    /// The name and positions of single points.
     pub dots: Option<(String, Vec<(f64, f64)>)>,
     /// The horizontal axis.
     pub x: Axis,
@@ -51,21 +51,21 @@ pub struct Chart {
     pub y: Axis,
     /// The caption: a description of the chart, in HTML.
     pub caption: String,
-    /// Whether the chart has the whole width of the page.
+    /// Whether the chart is as wide as the page.
     pub wide: bool,
 }
 
 /// The side of the drawing.
 const SIDE: f64 = 1000.0;
 
-/// A coordinate, with the digits that a screen can show.
+/// A coordinate as text, rounded to the resolution of a screen.
 fn coordinate(share: f64) -> String {
     let text = format!("{:.1}", (SIDE * share).clamp(-9.0 * SIDE, 9.0 * SIDE));
     text.strip_suffix(".0").map_or(text.clone(), String::from)
 }
 
 impl Chart {
-    /// Half the page wide, over examples, without dots and caption.
+    /// A chart over examples, half as wide as the page, without dots and caption.
     pub fn new(
         title: impl Into<Cow<'static, str>>,
         measures: impl Into<Cow<'static, str>>,
@@ -149,7 +149,7 @@ impl Chart {
         format!("{} {}", coordinate(self.x.place(x)), coordinate(1.0 - self.y.place(y)))
     }
 
-    /// The lower edge from left to right, the upper one back.
+    /// The outline of a band: the lower edge from left to right, the upper edge back.
     fn band(&self, line: &Line) -> String {
         let drawable = |p: &&(f64, f64, f64)| p.1.is_finite() && p.2.is_finite() && (!self.x.log || p.0 > 0.0);
         let there: Vec<_> = line.band.iter().filter(drawable).collect();
@@ -169,7 +169,7 @@ pub fn frame(drawing: &str, x: &[Tick], y: &[Tick], x_name: &str, data: &str, la
     let mut grid = String::new();
     y.iter().for_each(|(at, _)| grid += &format!("M0 {}H1000", coordinate(1.0 - at)));
     x.iter().for_each(|(at, _)| grid += &format!("M{} 0V1000", coordinate(*at)));
-    // On a narrow screen every second of many labels goes; the one at 0 stays.
+    // If there are many labels, a narrow screen hides every second one; the label at 0 stays.
     let many = x.len() > 4;
     let x_label = |(i, (at, text)): (usize, &Tick)| {
         let class = if many && i % 2 == 1 { "tick x alt" } else { "tick x" };

@@ -10,7 +10,7 @@ use crate::metrics::{Task, WINDOW};
 /// Examples and a value.
 pub(super) type Values = Vec<(f64, f64)>;
 
-/// Fewer speeds make no curve.
+/// The smallest number of measured speeds for a chart.
 const FEWEST_SPEEDS: usize = 4;
 
 pub(super) fn series(history: &History, value: impl Fn(&Point) -> Option<f64>) -> Values {
@@ -49,7 +49,7 @@ impl Course {
         Some(Course { first: finite[0].1, last: finite[finite.len() - 1].1, most, least })
     }
 
-    /// "It went from .. to ..", with the peak where it is neither.
+    /// "from .. to ..", and the highest or lowest value if it lies far outside these two.
     pub fn words(&self, unit: Unit) -> String {
         let show = |v: f64| unit.show(v);
         let mut words = format!("from {} to {}", show(self.first), show(self.last));
@@ -82,7 +82,7 @@ pub(super) fn progress(report: &Report<'_>) -> Chart {
     if there(&training) {
         lines.push(line("training error in later passes, last 1,000", "g", training));
     }
-    // A line far above the others would flatten them: then only the words have it.
+    // A line far above the others would flatten them. Such a line is not drawn, only described.
     let own = without_the_start(&lines, history, unit).0.high;
     let beside = report.summary.no_change_error.is_some_and(|e| e <= 3.0 * own);
     if beside {
@@ -97,7 +97,8 @@ pub(super) fn progress(report: &Report<'_>) -> Chart {
     }
 }
 
-/// A young model's errors would flatten all that follows: the axis fits what comes after the first fiftieth. Also where lines leave it.
+/// A vertical axis that fits the values after the first fiftieth of the examples, because the large first errors would flatten the
+/// rest. Also returns the last example with a value above the axis.
 pub(super) fn without_the_start(lines: &[Line], history: &History, unit: Unit) -> (Axis, Option<f64>) {
     let settled = history.latest().map_or(0.0, |p| p.examples as f64 / 50.0).max(30.0);
     let later = lines.iter().flat_map(|l| l.points.iter()).filter(|p| p.0 >= settled).map(|p| p.1);
@@ -172,7 +173,7 @@ fn single(
     Chart { caption: words(&course), ..Chart::new(title, measures, examples_axis(history), y, lines) }
 }
 
-/// What moves the step size.
+/// A sentence on how the step size changes.
 fn step_note(report: &Report<'_>) -> String {
     match report.part("step").as_deref() {
         _ if report.members > 1 => format!(
@@ -217,7 +218,7 @@ pub(super) fn model(report: &Report<'_>) -> Vec<Chart> {
             },
         ),
     ];
-    // Timing every point would time the clock: there are fewer speeds than points.
+    // Not every point has a speed, because short intervals cannot be timed reliably.
     let speeds: Values = series(h, |p| p.speed).into_iter().filter(|v| v.1.is_finite()).collect();
     if speeds.len() >= FEWEST_SPEEDS {
         let lines = vec![line("speed", "a", speeds)];

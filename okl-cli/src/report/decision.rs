@@ -20,7 +20,7 @@ const COLOURS: usize = 8;
 pub struct Sample {
     /// The two features.
     pub at: [f64; 2],
-    /// What was known of it.
+    /// Its class, target, or 1 for an alert and 0 for none.
     pub value: f64,
 }
 
@@ -29,7 +29,7 @@ pub struct Sample {
 pub struct Samples(VecDeque<Sample>);
 
 impl Samples {
-    /// One row; the oldest goes.
+    /// Adds one row and drops the oldest one if there are 400.
     pub fn push(&mut self, at: [f64; 2], value: f64) {
         if self.0.len() == MOST_SAMPLES {
             self.0.pop_front();
@@ -37,7 +37,7 @@ impl Samples {
         self.0.push_back(Sample { at, value });
     }
 
-    /// The extent of a feature, with a margin.
+    /// The range of a feature, with a margin.
     fn extent(&self, feature: usize) -> Axis {
         let (low, high) = range(self.0.iter().map(|s| s.at[feature]));
         let margin = 0.08 * (high - low).max(1e-6 * low.abs().max(1.0));
@@ -45,21 +45,21 @@ impl Samples {
     }
 }
 
-/// How scores are to be read.
+/// The meaning of the scores.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reading {
-    /// As classes of these names; one score is the second against the first.
+    /// Classes with these names. One score for two classes: positive for the second.
     Classes(Vec<String>),
-    /// As a number of this name: the first score.
+    /// A number with this name: the first score.
     Numbers(String),
-    /// As novel below this threshold.
+    /// Novelty: a row is novel if its score is below this threshold.
     Novelty(f64),
 }
 
-/// A colour and a shade of it.
+/// The number of a colour and of its shade.
 type Look = (usize, usize);
 
-/// What a learner says over the plane of two features.
+/// The predictions of a learner over the plane of two features.
 #[derive(Clone, Debug)]
 pub struct Decision {
     names: [String; 2],
@@ -98,7 +98,7 @@ impl Decision {
         Ok(Some(Decision { names, axes, cells, samples: samples.0.iter().map(sample).collect(), span, reading }))
     }
 
-    /// As a figure with its legend and what one sees.
+    /// An HTML figure with legend and caption.
     pub fn html(&self) -> String {
         let [x, y] = &self.axes;
         let drawing =
@@ -118,7 +118,7 @@ impl Decision {
         merge(&self.cells).into_iter().map(path).collect()
     }
 
-    /// The style of a look; numbers have a wider range of shades.
+    /// The CSS class of a look; numbers have a wider range of shades.
     fn class(&self, (colour, shade): Look) -> String {
         let ramp = if self.is_number() { 'n' } else { 's' };
         format!("c{colour} {ramp}{shade}")
@@ -177,13 +177,13 @@ impl Decision {
     }
 }
 
-/// The middle of every cell.
+/// The centre of every cell.
 fn rows(axes: &[Axis; 2]) -> Vec<f64> {
     let middle = |axis: &Axis, i: usize| axis.low + (axis.high - axis.low) * (i as f64 + 0.5) / GRID as f64;
     (0..GRID * GRID).flat_map(|cell| [middle(&axes[0], cell % GRID), middle(&axes[1], cell / GRID)]).collect()
 }
 
-/// A colour, and how sure (or large) the score is.
+/// The colour of a cell, and its margin or value, from which the shade is computed.
 fn read(reading: &Reading, z: &[f64]) -> (usize, f64) {
     match reading {
         Reading::Numbers(_) => (0, z[0]),
@@ -197,7 +197,7 @@ fn read(reading: &Reading, z: &[f64]) -> (usize, f64) {
     }
 }
 
-/// Numbers are shaded by their place, certainty by its root, which tells small margins apart.
+/// The shade: linear in the value for numbers, by the square root of the margin for classes, so that small margins differ visibly.
 fn shade(reading: &Reading, (low, high): (f64, f64), value: f64) -> usize {
     let share = match reading {
         Reading::Numbers(_) => (value - low) / (high - low).max(f64::MIN_POSITIVE),
@@ -206,7 +206,7 @@ fn shade(reading: &Reading, (low, high): (f64, f64), value: f64) -> usize {
     ((share * SHADES as f64) as usize).min(SHADES - 1)
 }
 
-/// Runs of equal cells in a row, continued downwards while the next row has the same run; one path per look.
+/// Rectangles of equal cells as one path per look: a run of cells in a line is extended downwards while the next line has it, too.
 fn merge(cells: &[Look]) -> BTreeMap<Look, String> {
     let mut paths: BTreeMap<Look, String> = BTreeMap::new();
     let mut open: Vec<(Run, usize)> = Vec::new();

@@ -1,4 +1,4 @@
-//! A record of a run that does not grow with it: at most 600 points, dense where the run was young.
+//! A record of a run in bounded memory: at most 600 points, closer together at the beginning.
 
 use okl::Learner;
 use serde::{Deserialize, Serialize};
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::inspect::norm;
 use crate::metrics::Metrics;
 
-/// Points that are kept.
+/// The largest number of points.
 pub const MOST_POINTS: usize = 600;
-/// Early points are so much apart, as a share of the examples before them.
+/// The distance of early points is the number of examples before them divided by this.
 const EARLY: u64 = 8;
 
 /// The state of a run after a number of examples.
@@ -20,7 +20,7 @@ pub struct Point {
     pub loss: Option<f64>,
     /// The error so far.
     pub error: Option<f64>,
-    /// The error over the last 1,000.
+    /// The error over the last 1,000 examples.
     pub windowed_error: Option<f64>,
     /// In later passes: the error over the last 1,000 rows, which have been learned before.
     #[serde(default)]
@@ -33,22 +33,22 @@ pub struct Point {
     pub terms: usize,
     /// |f|, or a bound on it.
     pub norm: f64,
-    /// What the loss adapts.
+    /// The adaptive margin, threshold, tube or scale of the loss.
     pub theta: Option<f64>,
-    /// What decides novelty.
+    /// The threshold for novelty.
     pub threshold: Option<f64>,
-    /// The share outside so far.
+    /// The share of examples outside so far.
     pub alert_rate: Option<f64>,
-    /// The share outside of the last 1,000.
+    /// The share of examples outside among the last 1,000.
     pub windowed_alert_rate: Option<f64>,
     /// The truncation certificate.
     pub truncation: f64,
-    /// Examples per second since the last point that has one; none where too little time has passed to tell (50 ms is enough).
+    /// Examples per second since the last point with a speed; none if less than 50 ms have passed.
     pub speed: Option<f64>,
 }
 
 impl Point {
-    /// What the learner and the metrics say now; theta only where the loss adapts it.
+    /// The current state of the learner and the metrics. Theta is set only if the loss adapts it.
     pub fn now(learner: &Learner, metrics: &Metrics, speed: Option<f64>) -> Self {
         let certified = learner.alert_rate();
         Point {
@@ -70,7 +70,7 @@ impl Point {
         }
     }
 
-    /// The same in a later pass: progressive figures have ended, `examples` counts all visits, and `metrics` are of this pass.
+    /// The state in a later pass: without progressive figures. `examples` counts the examples of all passes, `metrics` those of this one.
     pub fn in_training(self, examples: u64, metrics: &Metrics) -> Self {
         Point {
             examples,
@@ -87,12 +87,12 @@ impl Point {
 
 /// The points of a run. The first and the latest are always among them.
 ///
-/// Points stand `stride` apart, and closer at the beginning: an eighth of what came before. When there is no more room the
-/// stride doubles and what is then too close goes.
+/// Points are `stride` examples apart; at the beginning only an eighth of the number of examples so far. When there are too many
+/// points, the stride doubles and points that are then too close are removed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct History {
     points: Vec<Point>,
-    /// The latest, where it is too close to the one before to be kept.
+    /// The latest point, if it is too close to the one before to be kept.
     latest: Option<Point>,
     stride: u64,
 }
@@ -109,7 +109,7 @@ impl History {
         self.points.last().is_none_or(|last| far_enough(last.examples, examples, self.stride))
     }
 
-    /// The state now. Always recorded as the latest, and kept where it is due.
+    /// Records the current state as the latest point, and keeps it if it is due.
     pub fn record(&mut self, point: Point) {
         if !self.due(point.examples) {
             self.latest = Some(point);

@@ -30,22 +30,22 @@ pub use history::{History, Point};
 use crate::metrics::Summary;
 use crate::past_rows::Past;
 
-/// What a report is made of. All text is escaped when it is written.
+/// The contents of a report. All text is escaped when it is written.
 #[derive(Clone, Copy)]
 pub struct Report<'a> {
-    /// At the top.
+    /// The title at the top.
     pub title: &'a str,
     /// A sentence before the first figures; may be empty.
     pub lead: &'a str,
-    /// What was typed.
+    /// The command line.
     pub command: &'a str,
     /// The figures.
     pub summary: &'a Summary,
-    /// The course of the run.
+    /// The record of the run over time.
     pub history: &'a History,
     /// [`okl::Config::to_json`] at the end of the run; nu and the names of loss, step and budget are read from it.
     pub config_json: &'a str,
-    /// What the reader should know about the figures, a sentence each.
+    /// Warnings about the figures, one sentence each.
     pub warnings: &'a [String],
     /// The current model on a sample of the rows that it has learned.
     pub past: Option<&'a Past>,
@@ -53,22 +53,22 @@ pub struct Report<'a> {
     pub training: Option<(u64, &'a Summary)>,
     /// The held-out file and its figures.
     pub held_out: Option<(&'a str, &'a Summary)>,
-    /// Settings that learn side by side; 1 if all are given.
+    /// The number of settings that are learned in parallel; 1 if all settings are given.
     pub members: usize,
     /// The certificates, as sentences.
     pub certificates: &'a [String],
     /// Other runs over the same stream, drawn beside this one's error; at most three.
     pub rivals: &'a [(String, &'a History)],
-    /// For streams of two features.
+    /// Decision regions, for streams of two features.
     pub decision: Option<&'a Decision>,
-    /// For novelty.
+    /// Alerts, for novelty.
     pub alerts: Option<&'a Alerts>,
-    /// Names and values worth knowing to reproduce it: file, rows, version, seconds.
+    /// Names and values that help to reproduce the run: rows, version, seconds.
     pub facts: &'a [(String, String)],
 }
 
 impl<'a> Report<'a> {
-    /// With nothing optional.
+    /// A report without the optional parts.
     pub fn new(title: &'a str, command: &'a str, summary: &'a Summary, history: &'a History, config_json: &'a str) -> Self {
         Report {
             title,
@@ -103,12 +103,12 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The rate of alerts that the loss was asked for.
+    /// The requested alert rate nu.
     fn nu(&self) -> Option<f64> {
         self.setting("loss")?.as_object()?.values().next()?.get("nu")?.as_f64()
     }
 
-    /// What theta is for this loss.
+    /// The name of theta for this loss.
     fn theta_name(&self) -> &'static str {
         self.part("loss").and_then(|loss| theta_name(&loss)).unwrap_or("theta")
     }

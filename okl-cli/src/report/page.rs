@@ -1,4 +1,4 @@
-//! The page: one file that needs nothing else, in the order in which one asks.
+//! The HTML page of a report: one self-contained file.
 
 use super::text::{self, escape};
 use super::{Report, certified, curves, tables};
@@ -35,19 +35,19 @@ fn sections(report: &Report<'_>) -> String {
     let budget = truncation(report);
     let curve = |title| section("error", title, curves::progress(report).html());
     let parts = match report.summary.task {
-        // Alerts are what a user acts on: they come first.
+        // Alerts come first, because users act on them.
         Task::Novelty => [alerts(report), figures, theta, regions, curve("Progressive loss"), model, budget, outcome, reproduce],
         _ => [figures, curve("Progressive error"), outcome, regions, theta, model, budget, alerts(report), reproduce],
     };
     warnings(report) + &parts.concat()
 }
 
-/// Whether the run had no row: there are no figures of it.
+/// Whether the run had no row, so that there are no figures.
 pub(super) fn no_rows(report: &Report<'_>) -> bool {
     report.summary.rows == 0 && report.training.is_none()
 }
 
-/// What the reader should know before the figures.
+/// The warnings, which come before the figures.
 fn warnings(report: &Report<'_>) -> String {
     report.warnings.iter().map(|words| format!("<p class=\"warning\">{}</p>\n", escape(words))).collect()
 }
@@ -56,18 +56,18 @@ fn section(id: &str, title: &str, body: String) -> String {
     if body.is_empty() { body } else { format!("<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n") }
 }
 
-/// Parts side by side, two in a row. They are HTML.
+/// A grid of HTML parts with two columns.
 pub fn grid(parts: impl Iterator<Item = String>) -> String {
     format!("<div class=\"grid\">{}</div>", parts.collect::<String>())
 }
 
-/// What happened, in two or three sentences.
+/// A summary of the run in two or three sentences.
 fn lead(report: &Report<'_>) -> String {
     let s = report.summary;
     let n = text::count(s.examples as f64);
     let (percent, figure) = (text::percent as fn(f64) -> String, text::figure as fn(f64) -> String);
     let words = match s.task {
-        // The sentence before says so.
+        // The lead already says that there were no rows.
         _ if no_rows(report) && !report.lead.is_empty() => String::new(),
         _ if no_rows(report) => "No new rows.".into(),
         Task::Classes => format!(
@@ -121,7 +121,7 @@ fn model_tiles(report: &Report<'_>) -> Vec<String> {
     past.into_iter().chain(training).chain(held_out).collect()
 }
 
-/// How many examples the window holds.
+/// The number of examples in the window.
 fn window(report: &Report<'_>) -> String {
     text::count(report.summary.windowed_rows as f64)
 }
@@ -154,7 +154,7 @@ fn tiles(report: &Report<'_>) -> String {
             &format!("budget: {}", escape(&report.part("budget").unwrap_or_default())),
         ));
     }
-    // Rows of equal length, where that can be.
+    // Chooses the number of columns so that all rows of tiles have the same length, if possible.
     let across = if tiles.len().is_multiple_of(3) { 3 } else { 4 };
     format!("<ul class=\"tiles across{across}\">{}</ul>", tiles.concat())
 }
@@ -318,7 +318,7 @@ fn reproduce(report: &Report<'_>, missing: &[&str]) -> String {
     )
 }
 
-/// One option per line, as a shell reads it; a command with quotes or of several lines stays as it is.
+/// The command with one option per line, in shell syntax. A command with quotes or several lines is not changed.
 fn wrapped(command: &str) -> String {
     if command.len() <= 60 || command.contains(['"', '\'', '\\', '\n']) {
         command.into()

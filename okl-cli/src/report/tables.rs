@@ -7,9 +7,9 @@ use super::chart::frame;
 use super::text::{self, escape, short};
 use crate::metrics::{ClassSummary, Confusion, OutputSummary, Residuals};
 
-/// Outputs whose residuals are drawn.
+/// The largest number of outputs whose residuals are drawn.
 const MOST_OUTPUTS: usize = 6;
-/// Numbers of a list that are written out.
+/// The longest list of numbers that is printed in full.
 const MOST_NUMBERS: usize = 8;
 
 fn table(caption: &str, head: &[&str], rows: &str) -> String {
@@ -28,7 +28,7 @@ fn or_dash(value: Option<f64>, show: fn(f64) -> String) -> String {
     value.map_or("–".into(), show)
 }
 
-/// What was said against what was so; every row is shaded by its shares, so that rare classes show as well as frequent ones.
+/// The confusion matrix. Cells are shaded by their share of the row, so that rare classes are as visible as frequent ones.
 pub(super) fn confusion(classes: &ClassSummary) -> String {
     let Confusion { names, counts, .. } = &classes.confusion;
     let head: String = names.iter().map(|n| format!("<th scope=\"col\"><span>{}</span></th>", short(n, 14))).collect();
@@ -44,7 +44,7 @@ fn confusion_row(i: usize, name: &str, counts: &[f64]) -> String {
     let total: f64 = counts.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     let cell = |(j, &n): (usize, &f64)| {
         let (class, share) = (if i == j { "hit" } else { "miss" }, n / total);
-        // Mistakes are rare: the root makes a twentieth visible.
+        // Mistakes are shaded by the square root of their share, so that small shares are visible.
         let strength = if i == j { 100.0 * share } else { 100.0 * share.sqrt() };
         let text = if n > 0.0 { text::count(n) } else { String::new() };
         format!("<td class=\"{class}\" style=\"--p:{strength:.0}%\" title=\"{}\">{text}</td>", text::percent(share))
@@ -157,7 +157,7 @@ fn residual_chart(name: &str, r: &Residuals) -> String {
     )
 }
 
-/// The settings as a table, one line each; what is not valid JSON is shown as it is.
+/// The settings as a table, one line each. Text that is not valid JSON is shown unchanged.
 pub(super) fn config(json: &str) -> String {
     let Ok(Value::Object(settings)) = serde_json::from_str(json) else { return format!("<pre>{}</pre>", escape(json)) };
     let line = |(key, value): (&String, &Value)| {
@@ -170,13 +170,13 @@ pub(super) fn config(json: &str) -> String {
     )
 }
 
-/// JSON with one setting per line: long lists stay on theirs.
+/// JSON with one setting per line; a list is not broken into several lines.
 fn one_per_line(settings: &serde_json::Map<String, Value>) -> String {
     let lines: Vec<String> = settings.iter().map(|(key, value)| format!("  {}: {value}", Value::from(key.as_str()))).collect();
     format!("{{\n{}\n}}", lines.join(",\n"))
 }
 
-/// A setting in the words of the command line: `decay: eta = 1, tau = 1000`.
+/// A setting as text: `decay: eta = 1, tau = 1000`.
 fn setting(value: &Value) -> String {
     match value {
         Value::Object(parts) if parts.len() == 1 => {
@@ -200,7 +200,7 @@ fn setting(value: &Value) -> String {
     }
 }
 
-/// As it was typed, where that is short.
+/// A number, in full if it is short, otherwise rounded.
 fn number(value: f64) -> String {
     let exact = value.to_string();
     if exact.len() <= 8 { exact } else { text::figure(value) }

@@ -1,8 +1,8 @@
-//! Text for people, harmless in HTML.
+//! Formats text and numbers for HTML.
 
 use crate::metrics;
 
-/// Text with everything that HTML would read replaced; control characters, which nobody would see, become visible.
+/// Escapes HTML; control characters are replaced by visible ones.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -22,7 +22,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// The same, cut to this many characters.
+/// Escapes HTML and cuts the text to `most` characters.
 pub fn short(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return escape(text);
@@ -30,7 +30,7 @@ pub fn short(text: &str, most: usize) -> String {
     escape(&text.chars().take(most - 1).collect::<String>()) + "…"
 }
 
-/// Four significant digits; powers of ten as such.
+/// A number with four significant digits; an exponent is written as × 10ⁿ.
 pub fn figure(value: f64) -> String {
     let text = metrics::figure(value);
     match text.split_once('e') {
@@ -52,13 +52,13 @@ pub fn count(value: f64) -> String {
     metrics::count(value)
 }
 
-/// Examples per second, to the digits that timing has.
+/// Examples per second, rounded to the accuracy of the timing.
 pub fn speed(per_second: f64) -> String {
     let unit = 10f64.powf((per_second.max(1.0).log10().floor() - 2.0).max(0.0));
     count((per_second / unit).round() * unit)
 }
 
-/// A value, or that there is none.
+/// A value as text, or a text that there is none.
 pub fn or_none(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.map_or("none".into(), show)
 }
@@ -77,7 +77,7 @@ fn superscript(exponent: &str) -> String {
     exponent.chars().map(|c| c.to_digit(10).map_or('⁻', |d| DIGITS[d as usize])).collect()
 }
 
-/// A typographic minus, which lines up with digits.
+/// Replaces the hyphen by a minus sign, which is as wide as a digit.
 fn minus(text: &str) -> String {
     text.replace('-', "−")
 }
