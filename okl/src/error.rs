@@ -1,4 +1,4 @@
-//! What can go wrong, where it was found, and what to do about it.
+//! Errors: what is wrong, in which row or setting, and what to do.
 //!
 //! Every check runs before any state changes: a call that returns an [`Error`] has changed nothing.
 
@@ -16,22 +16,22 @@ use std::fmt::{self, Display, Formatter};
 /// The result of every fallible call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// One error, small enough to return by value; [`Error::kind`] says what happened.
+/// An error; [`Error::kind`] has the details. It is boxed, so that a [`Result`] is small.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Error(Box<ErrorKind>);
 
-/// What happened. Rows and columns count from zero, as indices into the call's arrays.
+/// The kinds of errors. Rows and columns count from zero, as indices into the arrays of the call.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// An array has the wrong length or width.
     #[error("{what}: expected {expected}, found {found}")]
     Shape {
-        /// Which array, in words.
+        /// The name of the array.
         what: String,
-        /// What would have been right.
+        /// The length or width that is needed.
         expected: String,
-        /// What was given.
+        /// The length or width that was given.
         found: usize,
     },
     /// A feature or target is NaN, infinite, or too large for single precision.
@@ -41,9 +41,9 @@ pub enum ErrorKind {
         row: usize,
         /// The column: a feature, or a target.
         column: String,
-        /// What was found.
+        /// The value that was found.
         found: f64,
-        /// What to do, where there is something.
+        /// What to do; may be empty.
         hint: &'static str,
     },
     /// A target that the loss cannot read.
@@ -51,9 +51,9 @@ pub enum ErrorKind {
     Target {
         /// The row of the call.
         row: usize,
-        /// What was found.
+        /// The value that was found.
         found: String,
-        /// What the loss reads.
+        /// The targets that the loss accepts.
         expected: String,
     },
     /// A weight that is negative or not finite.
@@ -61,10 +61,10 @@ pub enum ErrorKind {
     Weight {
         /// The row of the call.
         row: usize,
-        /// What was found.
+        /// The value that was found.
         found: f64,
     },
-    /// The one id that no row can have.
+    /// The id `u64::MAX`, which is reserved.
     #[error("row {row}: id {id} is reserved, it means that a term has no id; use a smaller number")]
     Id {
         /// The row of the call.
@@ -75,9 +75,9 @@ pub enum ErrorKind {
     /// A configuration that cannot work, with the reason.
     #[error("{field}: {reason}")]
     Config {
-        /// The setting, as it is typed.
+        /// The name of the setting.
         field: String,
-        /// Why it is refused and what would be accepted.
+        /// Why the setting is refused, and which values are accepted.
         reason: String,
     },
     /// A model file that cannot be read.
@@ -86,7 +86,7 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// What happened.
+    /// The kind of the error, with its details.
     pub fn kind(&self) -> &ErrorKind {
         &self.0
     }

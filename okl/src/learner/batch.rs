@@ -1,4 +1,4 @@
-//! What goes into a learner: rows, targets, weights, ids; checked whole before anything changes (law 6).
+//! The input of a learner: rows, targets, weights, ids. A batch is checked completely before any state changes (law 6).
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -8,13 +8,13 @@ use crate::config::Label;
 use crate::error::{Error, ErrorKind, Result};
 use crate::learner::rows::{Numbers, RowBlock};
 
-/// The largest feature that is accepted: its square, summed over many features, still fits single precision.
+/// The largest absolute value of a feature. The sum of many such squares still fits single precision.
 pub const LARGEST: f64 = 1e15;
 
-/// Rows are checked, read and learned so many at a time. No bit depends on it.
+/// The number of rows that are checked, read and learned together. Results do not depend on it.
 pub(crate) const BLOCK: usize = 256;
 
-/// Rows that are read when their turn comes, a block at a time: of another type, or not one after the other in memory.
+/// Rows that are read block by block while they are learned, for rows of another type or memory layout.
 ///
 /// ```
 /// use okl::{Batch, Config, Learner, RowSource};
@@ -42,7 +42,7 @@ pub trait RowSource: Debug + Sync {
     fn read(&self, rows: Range<usize>, to: &mut Vec<f64>);
 }
 
-/// Where the rows of a batch are.
+/// The source of the rows of a batch.
 #[derive(Clone, Copy, Debug)]
 enum Origin<'a> {
     Memory(RowBlock<'a>),
@@ -53,10 +53,10 @@ enum Origin<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub enum Targets<'a> {
-    /// None: the rows themselves are the examples (novelty losses, which check the number of other targets and read none of them).
+    /// No targets, for novelty losses: each row is an example. (Other targets are accepted if their number is right, and ignored.)
     #[default]
     None,
-    /// One or more numbers per row, row by row; -1 and +1 for losses that read a sign.
+    /// One or more numbers per row, row by row; -1 and +1 for losses with a sign as target.
     Numbers(&'a [f64]),
     /// The name of a class per row.
     Labels(&'a [Label]),
@@ -66,10 +66,10 @@ pub enum Targets<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Target<'a> {
-    /// None: the row itself is the example (novelty losses), or it is only predicted.
+    /// No target: with a novelty loss the row is learned, with other losses it is only predicted.
     #[default]
     None,
-    /// A number; -1 or +1 for losses that read a sign.
+    /// A number; -1 or +1 for losses with a sign as target.
     Number(f64),
     /// A number per output.
     Numbers(&'a [f64]),
@@ -107,7 +107,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Rows in order, with what is known of them.
+/// Rows in order, with their targets, weights and ids.
 ///
 /// ```
 /// use okl::{Batch, Targets};
@@ -131,7 +131,7 @@ impl<'a> Batch<'a> {
         Batch::of(Origin::Memory(RowBlock::new(Numbers::Single(x), features)), features)
     }
 
-    /// The same in double precision: numbers are centred and scaled as they are, and rounded to single precision after that.
+    /// Rows in double precision. They are centred and scaled in double precision and then rounded to single precision.
     pub fn of_f64(x: &'a [f64], features: usize) -> Self {
         Batch::of(Origin::Memory(RowBlock::new(Numbers::Double(x), features)), features)
     }
@@ -145,12 +145,12 @@ impl<'a> Batch<'a> {
         Batch { origin, features, targets: Targets::None, known: None, weights: None, ids: None }
     }
 
-    /// With targets.
+    /// Sets the targets.
     pub fn targets(self, targets: Targets<'a>) -> Self {
         Batch { targets, ..self }
     }
 
-    /// With one number per row as target.
+    /// Sets the targets: one number per row.
     ///
     /// ```
     /// use okl::{Batch, Config, Learner};
@@ -162,7 +162,7 @@ impl<'a> Batch<'a> {
         self.targets(Targets::Numbers(y))
     }
 
-    /// With one class per row as target.
+    /// Sets the targets: one class per row.
     ///
     /// ```
     /// use okl::{Batch, Config, Label, Learner};
@@ -176,7 +176,7 @@ impl<'a> Batch<'a> {
         self.targets(Targets::Labels(labels))
     }
 
-    /// Says which rows have a target; the others are only predicted, in their place.
+    /// Sets which rows have a target. The others are only predicted, at their position in the stream.
     ///
     /// ```
     /// use okl::{Batch, Config, Learner};
@@ -189,7 +189,7 @@ impl<'a> Batch<'a> {
         Batch { known: Some(known), ..self }
     }
 
-    /// With a weight per row, which multiplies loss and gradient; weight 0 is a row without a target.
+    /// Sets a weight per row, which multiplies loss and gradient. A row of weight 0 is treated as a row without a target.
     ///
     /// ```
     /// use okl::{Batch, Config, Learner};
@@ -202,9 +202,9 @@ impl<'a> Batch<'a> {
         Batch { weights: Some(weights), ..self }
     }
 
-    /// With an id per row: a row whose id names a live term with the same features adds onto it. With other features the row takes
-    /// the id over, which is counted ([`Health::ids_taken_over`](crate::Health::ids_taken_over)): the old term stays, without
-    /// an id. The number `u64::MAX` is refused.
+    /// Sets an id per row. If a live term has the same id and the same features, the row updates that term instead of adding one. If
+    /// the features differ, the new row gets the id, the old term stays without an id, and
+    /// [`Health::ids_taken_over`](crate::Health::ids_taken_over) counts the row. The id `u64::MAX` is refused.
     ///
     /// ```
     /// use okl::{Batch, Config, Learner};
@@ -227,7 +227,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The rows of a range: where they are, or read into `buffer`.
+    /// The rows of a range: a view if they are in memory, otherwise read into `buffer`.
     pub(crate) fn block<'b>(&'b self, rows: Range<usize>, buffer: &'b mut Vec<f64>) -> RowBlock<'b> {
         match self.origin {
             Origin::Memory(all) => all.range(rows),
@@ -239,7 +239,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The rows from `from` on, a block at a time, each block with the number of its first row.
+    /// Calls a function with each block of rows from row `from` on, and with the index of the block's first row.
     pub(crate) fn try_each_block<E>(
         &self,
         from: usize,

@@ -8,19 +8,19 @@
 
 use crate::parts::kernel::DotKernel;
 
-/// A kernel value that moves by more than this share of k(x, x) counts.
+/// A row is blurred if the rounding error moves its kernel values by more than this share of k(x, x).
 const LARGE: f32 = 0.05;
 
-/// The count of blurred rows, and where they begin.
+/// The number of blurred rows, and the smallest |x|² of a blurred row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blur {
     pub rows: u64,
-    /// The least |x|² of a blurred row, computed at the first count after the kernels are known.
+    /// The smallest |x|² of a blurred row; computed at the first count after the kernels are known.
     far2: Option<f32>,
 }
 
 impl Blur {
-    /// Must be called when the kernels change: the least |x|² is then computed again.
+    /// Must be called when the kernels change, so that the smallest |x|² is computed again.
     pub fn forget_kernels(&mut self) {
         self.far2 = None;
     }
@@ -32,7 +32,7 @@ impl Blur {
     }
 }
 
-/// The least power of two that is |x|² of a blurred row.
+/// The smallest power of two that is |x|² of a blurred row.
 fn least_blurred<K: DotKernel>(kernels: &[K]) -> f32 {
     const RELATIVE: f32 = 8.0 * f32::EPSILON;
     let blurred = |xx: f32| {

@@ -23,11 +23,11 @@ use crate::parts::loss::{AnyLoss, Loss, Reads};
 use crate::parts::output::Output;
 use crate::parts::step::AnyStep;
 
-/// The loop with the built-in parts.
+/// The engine with the built-in kernels, losses, step sizes and budgets.
 pub(crate) type DenseEngine = Engine<Terms<Dense<AnyKernel>>, AnyLoss, AnyStep, AnyBudget>;
 
 impl Learner {
-    /// Checks the configuration and builds the learner, f = 0.
+    /// Checks the configuration and builds a learner with f = 0.
     ///
     /// ```
     /// # use okl::{Config, Learner};
@@ -36,7 +36,8 @@ impl Learner {
     /// ```
     ///
     /// # Errors
-    /// With the setting and the reason, if the configuration is refused; if `OKL_BACKEND` names a backend this machine lacks.
+    /// If the configuration is refused (the error has the setting and the reason), or `OKL_BACKEND` names a backend that this
+    /// machine lacks.
     pub fn new(config: Config) -> Result<Self> {
         config.check()?;
         Self::build(config)

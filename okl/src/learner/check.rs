@@ -1,4 +1,4 @@
-//! A batch is checked whole before anything changes (law 6): targets against the loss and the classes, rows against the kernel.
+//! Checks a batch completely before any state changes (law 6): targets against the loss and the classes, rows against the kernel.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,20 +11,20 @@ use crate::learner::rows::FramedRows;
 use crate::learner::{Learner, Part};
 use crate::parts::loss::{Loss, Reads};
 
-/// The targets of a batch as the loop reads them: numbers, row by row.
+/// The targets of a batch in the form that the engine needs: numbers, row by row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TargetNumbers {
     pub y: Vec<f64>,
     pub width: usize,
     pub known: Vec<bool>,
-    /// Classes named for the first time, in order, each with the row that names it.
+    /// New classes in order, each with the row of its first occurrence.
     pub new_classes: Vec<(usize, Label)>,
-    /// The row whose class takes over the positive sign: f is negated before it.
+    /// The row whose new class becomes the positive one; f is negated before this row.
     pub negated_at: Option<usize>,
 }
 
 impl TargetNumbers {
-    /// The positive class by the classes up to this row's; `classes` has those up to its block's.
+    /// The positive class, given the classes up to and including this row. `classes` has the classes up to the end of the block.
     pub fn positive_at(&self, row: usize, classes: &Classes) -> Option<usize> {
         let first = self.new_classes.first().filter(|(_, name)| classes.names.first() == Some(name));
         let unnamed = first.is_some_and(|(at, _)| row < *at);
@@ -33,19 +33,19 @@ impl TargetNumbers {
     }
 }
 
-/// What a learner knows before a batch comes.
+/// The state of the learner before the batch, as far as the check needs it.
 struct Known<'a> {
     pub reads: Reads,
     pub features: usize,
-    /// The number of outputs, once it is settled.
+    /// The number of outputs, if it is known.
     pub outputs: Option<usize>,
     pub target_scale: &'a TargetScale,
     pub classes: &'a Classes,
-    /// Have there been examples?
+    /// Whether an example has been learned.
     pub started: bool,
 }
 
-/// Checks everything about a batch that can be wrong; writes the targets as numbers.
+/// Checks a batch and writes its targets as numbers to `out`.
 fn check(batch: &Batch<'_>, known: &Known<'_>, out: &mut TargetNumbers) -> Result<()> {
     let Known { reads, features, classes, .. } = *known;
     batch.check_rows(features)?;
@@ -81,7 +81,7 @@ fn check(batch: &Batch<'_>, known: &Known<'_>, out: &mut TargetNumbers) -> Resul
     }
 }
 
-/// A novelty loss reads no target; those that come with the rows must still belong to them.
+/// Checks the number of targets under a novelty loss, which ignores their values.
 fn check_ignored(targets: Targets<'_>, rows: usize) -> Result<()> {
     match targets {
         Targets::Labels(labels) if labels.len() != rows => {
@@ -98,7 +98,8 @@ fn target_error(row: usize, found: impl Into<String>, expected: impl Into<String
     ErrorKind::Target { row, found: found.into(), expected: expected.into() }.into()
 }
 
-/// Labels for a learner that has learned numbers: the classes -1 and +1 are these numbers, others are errors.
+/// Converts labels for a learner that has learned the numbers -1 and +1 so far: the labels -1 and +1 are these numbers, others
+/// are errors.
 fn signs_of(labels: &[Label], out: &TargetNumbers) -> Result<Vec<f64>> {
     let sign = |(row, label): (usize, &Label)| match label {
         Label::Int(sign @ (-1 | 1)) => Ok(*sign as f64),
@@ -108,7 +109,7 @@ fn signs_of(labels: &[Label], out: &TargetNumbers) -> Result<Vec<f64>> {
     labels.iter().enumerate().map(sign).collect()
 }
 
-/// Writes the targets as they are learned.
+/// Checks targets that are numbers and writes them to `out`, scaled by the target scale.
 fn check_numbers(y: &[f64], rows: usize, known: &Known<'_>, out: &mut TargetNumbers) -> Result<()> {
     let Known { reads, outputs, target_scale, .. } = *known;
     let width = if reads == Reads::Vector { outputs.unwrap_or(y.len().checked_div(rows).unwrap_or(1).max(1)) } else { 1 };
@@ -128,14 +129,14 @@ fn check_numbers(y: &[f64], rows: usize, known: &Known<'_>, out: &mut TargetNumb
             return Err(target_error(row, y[0].to_string(), "-1 or +1, or class labels"));
         }
     }
-    // No rows settle nothing.
+    // A batch without rows does not determine the number of outputs.
     out.width = if rows > 0 { width } else { 0 };
     out.y.extend(y.iter().enumerate().map(|(i, y)| target_scale.learned(i % width, *y)));
     Ok(())
 }
 
-/// A class exists from the row that names it, and is learned from there on. Under a sign, f is negated at the row whose class
-/// takes over the positive sign.
+/// Checks labels and writes their class numbers or signs to `out`. A class exists from its first row on. For a loss with a sign as
+/// target, records the row whose new class becomes the positive one.
 fn check_labels(labels: &[Label], reads: Reads, rows: usize, classes: &Classes, out: &mut TargetNumbers) -> Result<()> {
     if labels.len() != rows {
         return Err(Error::shape("labels", format!("{rows}, one per row"), labels.len()));
@@ -173,8 +174,8 @@ fn check_labels(labels: &[Label], reads: Reads, rows: usize, classes: &Classes, 
     Ok(())
 }
 
-/// What the check of a batch depends on, beside the batch and the settings of the learner. Of one learner, classes and features are
-/// only added.
+/// The state of a learner on which the check of a batch depends. In one learner, classes and features are only added, so their
+/// numbers are enough.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Standing {
     learner: u64,
@@ -182,28 +183,28 @@ struct Standing {
     outputs: Option<usize>,
     classes: usize,
     started: bool,
-    /// Examples of a warm-up under way.
+    /// The number of examples of the warm-up; none after its end.
     warm: Option<usize>,
 }
 
-/// Memory for checks and blocks, kept from call to call.
+/// Buffers for checks and blocks, reused from call to call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CheckBuffers {
     pub targets: TargetNumbers,
-    /// Rows of a block that are not read where they are.
+    /// The rows of a block that had to be copied.
     pub read: Vec<f64>,
     framed: FramedRows,
     values: Vec<f64>,
 }
 
-/// A batch that a learner has checked, and how many of its rows have been learned: see [`Learner::check`].
+/// A checked batch, and the number of its rows that have been learned; see [`Learner::check`].
 #[derive(Debug)]
 pub struct Checked<'a> {
     pub(super) batch: Batch<'a>,
     pub(super) buffers: CheckBuffers,
     pub(super) learned: usize,
     standing: Standing,
-    /// The steps of the learner after its last block of this batch.
+    /// The number of steps of the learner after the last block that was learned from this batch.
     steps: u64,
 }
 
@@ -213,13 +214,13 @@ impl Checked<'_> {
         self.batch.rows()
     }
 
-    /// Rows learned so far.
+    /// The number of rows learned so far.
     pub fn learned(&self) -> usize {
         self.learned
     }
 }
 
-/// Distinguishes learners: a copy is another one.
+/// A number that identifies a learner; a copy gets a new number.
 #[derive(Debug)]
 pub(crate) struct Identity(u64);
 
@@ -263,13 +264,13 @@ impl Learner {
         self.check_in(batch, CheckBuffers::default())
     }
 
-    /// Checks a batch in memory that is there.
+    /// As [`Learner::check`], with buffers to reuse.
     pub(super) fn check_in<'a>(&self, batch: &Batch<'a>, mut buffers: CheckBuffers) -> Result<Checked<'a>> {
         self.check_batch(batch, &mut buffers)?;
         Ok(Checked { batch: *batch, buffers, learned: 0, standing: self.standing(), steps: self.steps() })
     }
 
-    /// Brings a check up to date. Nothing has to be done while all that it depends on is as it was.
+    /// Checks the batch again if the state that the check depends on has changed.
     ///
     /// # Errors
     /// As [`Learner::check`]; and if other rows were learned after the first rows of this batch.
@@ -286,7 +287,7 @@ impl Learner {
         Ok(())
     }
 
-    /// Counts rows of a checked batch as learned.
+    /// Records that rows of a checked batch have been learned.
     pub(super) fn note_learned(&self, checked: &mut Checked<'_>, rows: usize) {
         checked.learned += rows;
         (checked.standing, checked.steps) = (self.standing(), self.steps());
@@ -316,14 +317,14 @@ impl Learner {
         }
     }
 
-    /// Steps so far, those included that were not taken.
+    /// The number of steps so far, skipped ones included.
     fn steps(&self) -> u64 {
         self.engine.t + self.engine.skipped
     }
 
-    /// Kernel values of a row must fit single precision. While the frame is provisional nothing is refused, because the frame that a row
-    /// will meet is not known; such a row is not learned, and counted. Rows after the end of the warm-up are held against what is found
-    /// there, so that a row is refused in every cut or in none.
+    /// Refuses rows whose kernel values exceed single precision. During the warm-up no row is refused, because the final frame is not
+    /// known yet; a row with too large values is then skipped and counted when it is learned. Rows of the batch after the end of the
+    /// warm-up are checked with the frame found there, so whether a row is refused does not depend on the cut.
     fn check_values(&self, batch: &Batch<'_>, buffers: &mut CheckBuffers) -> Result<()> {
         if self.engine.basis.space.diagonal().is_some() {
             return Ok(());
@@ -337,7 +338,7 @@ impl Learner {
         }
     }
 
-    /// A copy that has found its statistics from rows before `end`, the last of which ends the warm-up.
+    /// A copy of the learner at the end of the warm-up, with the frame and kernels found from the rows before `end`.
     fn warmed_up_by(&self, batch: &Batch<'_>, targets: &TargetNumbers, end: usize) -> Learner {
         let (mut settled, mut buffer) = (self.clone(), Vec::new());
         settled.settle_widths(batch, targets);
@@ -345,7 +346,7 @@ impl Learner {
         settled
     }
 
-    /// Refuses rows whose k(x, x) is beyond single precision. |k(x, x')|² <= k(x, x) k(x', x'), so that other values then fit as well.
+    /// Refuses rows whose k(x, x) exceeds single precision. Other values then fit, too, because |k(x, x')|² <= k(x, x) k(x', x').
     fn check_own_values(&self, batch: &Batch<'_>, from: usize, buffers: &mut CheckBuffers) -> Result<()> {
         let (space, CheckBuffers { read, framed, values, .. }) = (&self.engine.basis.space, buffers);
         values.resize(space.planes(), 0.0);
@@ -362,7 +363,7 @@ impl Learner {
     }
 }
 
-/// The largest k(x, x) of a row that is learned: single precision ends at 3.4e38, and the rounding of other values needs room.
+/// The largest k(x, x) of a row that is learned. Single precision ends at 3.4e38; the difference is a margin for rounding.
 const LARGEST_VALUE: f64 = 1e37;
 
 fn too_large_for_its_kernel(row: usize, found: f64) -> Error {

@@ -9,10 +9,10 @@ use crate::parts::loss::Reads;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Classes {
     pub names: Vec<Label>,
-    /// Were they given, so that others are errors?
+    /// Whether the classes were given in the configuration, so that other classes are errors.
     pub fixed: bool,
-    /// Under a loss that reads a sign: the class whose scores are positive, once there is a class. Of two given ones the
-    /// second; of two that appear, the one that sorts last; a class that is alone.
+    /// For a loss with a sign as target: the class of positive scores. If classes are given: the second. Otherwise the class that
+    /// sorts last, or the only class so far; none before the first class.
     pub positive: Option<usize>,
     signs: bool,
     index: HashMap<Label, usize>,
@@ -33,7 +33,7 @@ impl Classes {
         }
     }
 
-    /// The positive class once `name` is class number `index` beside `first`.
+    /// The positive class after `name` is added as class number `index`. `first`: the first class; `before`: the positive class so far.
     pub fn positive_with(&self, index: usize, first: Option<&Label>, name: &Label, before: Option<usize>) -> Option<usize> {
         match (self.signs, first) {
             (false, _) => None,
@@ -43,7 +43,7 @@ impl Classes {
         }
     }
 
-    /// Are these the classes -1 and +1, or one of them, so that the numbers -1 and +1 name them?
+    /// Whether the classes are -1 and +1, or one of them, so that the numbers -1 and +1 are valid targets, too.
     pub fn are_signs(&self) -> bool {
         !self.names.is_empty() && self.names.iter().all(is_sign)
     }

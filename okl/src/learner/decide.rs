@@ -1,4 +1,4 @@
-//! From scores to decisions: a class, or novel or not.
+//! Decisions from scores: a class, or novel or not.
 
 use crate::config::Label;
 use crate::engine::bank::decision;
@@ -6,7 +6,7 @@ use crate::learner::Learner;
 use crate::parts::loss::{AnyLoss, Loss, Reads};
 
 impl Learner {
-    /// The classes so far, in order of appearance, or as they were given; outputs are in this order.
+    /// The classes so far: in the given order, or in order of appearance. Outputs have the same order.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -22,11 +22,11 @@ impl Learner {
         &self.classes.names
     }
 
-    /// Under a loss that reads a sign: the index among [`Learner::classes`] of the class whose scores are positive.
+    /// For a loss with a sign as target: the index among [`Learner::classes`] of the class of positive scores.
     ///
-    /// Of two given classes it is the second; of two that appeared, the one that sorts last (numbers by value, names by
-    /// spelling); a class that is alone. Model files of formats 1 to 3 keep their order: the second that appeared. None for
-    /// other losses, and where targets are the numbers -1 and +1.
+    /// If classes are given, it is the second. Otherwise it is the class that sorts last (numbers by value, names by spelling), or the
+    /// only class so far. In model files of formats 1 to 3 it is the second class that appeared. None for other losses, and if
+    /// targets are the numbers -1 and +1.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -42,10 +42,10 @@ impl Learner {
         self.classes.positive
     }
 
-    /// The index among [`Learner::classes`] of the class that the scores of a row decide for: the largest score, the earlier
-    /// class of equals; under a sign the positive class where the score is above 0, else the other one. A class that is
-    /// alone is always decided for. None where scores decide nothing: other losses, no class yet, or targets that are the
-    /// numbers -1 and +1.
+    /// The predicted class, as an index among [`Learner::classes`]: the class with the largest score, the earlier one of equal scores.
+    /// For a loss with a sign as target: the positive class if the score is above 0, otherwise the other one. If only one class is
+    /// known, it is always predicted. None for losses without classes, before the first class, and if targets are the numbers -1
+    /// and +1.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -68,9 +68,10 @@ impl Learner {
         }
     }
 
-    /// A row is novel iff its score is below this; none for losses that are not about novelty, or while the tracker gathers.
+    /// The novelty threshold: a row is novel if and only if its score is below it. None for other losses, and while the tracker
+    /// collects its first scores.
     ///
-    /// Where scores are averaged without a tracker, so is theta.
+    /// If scores are averaged and there is no tracker, the threshold is the average of theta.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]

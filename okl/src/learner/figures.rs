@@ -1,4 +1,4 @@
-//! What is known of a learner: counts, norms, bounds, centres and coefficients.
+//! Properties of a learner: counts, norms, bounds, centres and coefficients.
 
 use crate::basis::Dense;
 use crate::basis::terms::Terms;
@@ -19,7 +19,7 @@ impl Learner {
         &self.engine.heads[self.engine.leader()]
     }
 
-    /// The configuration; after the warm-up it holds the values that were found.
+    /// The configuration; after the warm-up with the estimated values.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -33,7 +33,7 @@ impl Learner {
         &self.config
     }
 
-    /// The loop and its state.
+    /// The engine, which holds the state.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -64,7 +64,7 @@ impl Learner {
         self.features
     }
 
-    /// Scores per row.
+    /// The number of scores per row.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -78,7 +78,7 @@ impl Learner {
         self.head().offset().len()
     }
 
-    /// Examples learned.
+    /// The number of examples learned.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -93,8 +93,8 @@ impl Learner {
         self.engine.t
     }
 
-    /// Steps that were not taken because they would have left a number beyond 1e150 (a coefficient, an offset, a score, a loss, |f|²), or
-    /// because a kernel value of the row was beyond single precision.
+    /// The number of skipped steps: a number of the new state (coefficient, offset, score, loss, |f|²) would have exceeded 1e150, or
+    /// a kernel value of the row exceeded single precision.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -109,7 +109,7 @@ impl Learner {
         self.engine.skipped
     }
 
-    /// What was not used as it was given: values clipped, digits lost, steps not taken, members of a bank at rest.
+    /// Input that was not used exactly as given (clipped or rounded values, skipped steps), and members of a bank that rest.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -124,7 +124,7 @@ impl Learner {
         Health::of(self)
     }
 
-    /// Live terms.
+    /// The number of live terms.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -154,7 +154,7 @@ impl Learner {
         self.head().eta
     }
 
-    /// The margin, tube or scale that the loss adapts; with a `target_scale`, in the unit of the scaled targets.
+    /// The adaptive margin, tube or scale of the loss; with a `target_scale`, in the unit of the scaled targets.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -183,7 +183,7 @@ impl Learner {
         &self.head().offset
     }
 
-    /// |f|²: exact until a term is dropped, an upper bound after; exact under smd and where the regulariser is not the square.
+    /// |f|². Exact until a term is dropped, an upper bound after that. Always exact with smd or a regulariser other than the square.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -199,9 +199,9 @@ impl Learner {
         self.head().norms.f2
     }
 
-    /// A bound on |f_full - f|, f being the function that predicts and f_full what the same updates would have made of it with
-    /// nothing dropped (3.6); a bank's is the weighted sum of its members', and bounds |f_full(x) - f(x)| in units of sqrt k(x, x).
-    /// With a `target_scale` it is divided by the (smallest) factor: it then bounds scores in the unit of the targets.
+    /// A bound on |f_full - f|: f is the function that predicts, f_full the function after the same updates with no term dropped
+    /// (3.6). For a bank it is the weighted sum of the members' bounds, and bounds |f_full(x) - f(x)| / sqrt k(x, x). With a
+    /// `target_scale` it is divided by the smallest factor, so that it bounds scores in the unit of the targets.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -218,12 +218,12 @@ impl Learner {
         lost / self.config.target_scale.least_factor()
     }
 
-    /// A bound on the regret against every u with |u| <= `norm`, |b_u| <= `offset` (E25); none where it does not hold. With
+    /// A bound on the regret against every u with |u| <= `norm`, |b_u| <= `offset` (E25); none if no bound is proved. With
     /// `shrink = on_update` the regulariser counts at updates only.
     ///
-    /// A bank's is what it has lost more than one of its heads, plus that head's own bound, for the head where this is least;
-    /// u is then a function of that head's width, and its regulariser that head's.
-    /// None as well once a row was so far out that its kernel values are blurred: see [`Health::blurred`](crate::Health::blurred).
+    /// For a bank: (loss of the bank - loss of a head) + the bound of this head, for the head with the smallest sum. Then u is a
+    /// function of the space of this head's kernel, and the regulariser is that of this head.
+    /// Also none after a row with blurred kernel values; see [`Health::blurred`](crate::Health::blurred).
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -235,12 +235,12 @@ impl Learner {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn regret_bound(&self, norm: f64, offset: f64) -> Option<f64> {
-        // The bound is on the losses of exact kernel values.
+        // The bound is proved for exact kernel values only.
         if self.blur.rows > 0 {
             return None;
         }
         let Some(bank) = self.engine.bank() else { return self.head().regret.bound(norm, offset) };
-        // A head's bound is on the losses of its last hypotheses, not on those of their average.
+        // The bound of a head is on the losses of its last hypotheses, not of their average.
         let voices = self.engine.heads.iter().flat_map(|head| head.kinds().map(move |averaged| (head, averaged)));
         let last = voices.zip(bank.losses()).filter(|((_, averaged), _)| !averaged);
         let of_head =
@@ -248,9 +248,10 @@ impl Learner {
         last.filter_map(of_head).min_by(f64::total_cmp)
     }
 
-    /// The rate of alerts (examples outside) and how far it can be from nu; none for losses without nu.
+    /// The alert rate (share of examples outside) and a bound on its distance from nu; none for losses without nu.
     ///
-    /// It counts what moved the threshold: f_t against theta, or with a tracker the averaged score against its threshold.
+    /// An example is counted as outside by the comparison that moves the threshold: of the last hypothesis with theta or, with a
+    /// tracker, of the averaged score with the tracker's threshold.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -269,7 +270,7 @@ impl Learner {
         }
     }
 
-    /// Is the warm-up still under way?
+    /// Whether the warm-up has not ended yet.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -283,7 +284,7 @@ impl Learner {
         self.warm.is_some()
     }
 
-    /// Bytes held for what grows with the number of terms (see [`Config::bytes_per_term`]), and for the kernel values among 32 rows.
+    /// Bytes of everything that grows with the number of terms (see [`Config::bytes_per_term`]), and of the kernel values among 32 rows.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -298,7 +299,7 @@ impl Learner {
         self.engine.bytes()
     }
 
-    /// What whoever replays a stream left here; saved with the model.
+    /// The bytes set by [`Learner::set_position`]; saved with the model.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -313,7 +314,7 @@ impl Learner {
         &self.position
     }
 
-    /// Leaves a note for whoever replays the stream.
+    /// Stores bytes of the caller in the model, for example the position in the stream.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -364,7 +365,7 @@ impl Learner {
         self.engine.basis.live().flat_map(|slot| (0..self.outputs()).map(move |o| f.alpha(o, slot))).collect()
     }
 
-    /// Shift and factor per feature: kernels see (x - shift) * factor. Empty where they see x itself.
+    /// Shift and factor per feature: the input of the kernels is (x - shift) * factor. Empty if it is x itself.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -379,7 +380,7 @@ impl Learner {
         (&self.frame.shift, &self.frame.factor)
     }
 
-    /// The size at which `scale` cuts features in the frame off, if it does. Features in the frame are cut off at 1e15 in any case.
+    /// The limit at which `scale` clips scaled features, if there is one. Scaled features are always clipped at 1e15.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]

@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all, and model files with them: [`Learner::save`] and [`Learner::load`].
+//! Writes files atomically, and reads and writes model files: [`Learner::save`] and [`Learner::load`].
 //!
 //! A file is written under a temporary name in the folder of its destination, synced, and renamed; then the folder is
 //! synced. A crash at any moment leaves the old file or the new one. The temporary name is new for every call
@@ -6,7 +6,7 @@
 //! the same time, and the last rename wins. A process that is killed while it writes leaves its temporary file behind.
 //!
 //! Symbolic links are followed: the file that a link points to is replaced, and the link stays. The permissions of a file
-//! that is replaced are kept. What is not a file (a device, a named pipe) is written directly.
+//! that is replaced are kept. A device or a named pipe is written directly.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -15,14 +15,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::learner::Learner;
 
-/// Links to links that are followed before a path is refused, as systems do.
+/// The largest number of symbolic links that are followed before a path is refused; operating systems use the same limit.
 const MOST_LINKS: usize = 40;
 
-/// Temporary names that are tried before giving up; another process may hold some of them.
+/// The number of temporary names that are tried; other processes may have left files with some of them.
 const MOST_NAMES: usize = 1000;
 
 impl Learner {
-    /// Writes the model file: whole or not at all, see [the module](crate::file).
+    /// Writes the model file atomically; see [the module](crate::file).
     ///
     /// ```
     /// # let folder = std::env::temp_dir().join(format!("okl-doc-{}", std::process::id()));
@@ -36,7 +36,7 @@ impl Learner {
     /// ```
     ///
     /// # Errors
-    /// Those of the system; then the old file is still there.
+    /// Errors of the operating system. The old file is then unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
         write_with(path.as_ref(), |file| self.write_to(file))
     }
@@ -44,25 +44,25 @@ impl Learner {
     /// Reads a model file.
     ///
     /// # Errors
-    /// Those of the system; and [`ErrorKind::InvalidData`] around an [`crate::Error`] if it is not a model file.
+    /// Errors of the operating system; and [`ErrorKind::InvalidData`] with an [`crate::Error`] inside if it is not a model file.
     pub fn load(path: impl AsRef<Path>) -> io::Result<Learner> {
         Learner::from_bytes(&fs::read(path)?).map_err(|e| io::Error::new(ErrorKind::InvalidData, e))
     }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 ///
 /// # Errors
-/// Those of the system; then the old file is still there.
+/// Errors of the operating system. The old file is then unchanged.
 #[doc(hidden)]
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_with(path, |file| file.write_all(bytes))
 }
 
-/// Writes a file whole or not at all; `content` writes into it.
+/// Writes a file atomically; `content` writes its contents.
 ///
 /// # Errors
-/// Those of the system and of `content`; then the old file is still there.
+/// Errors of the operating system and of `content`. The old file is then unchanged.
 #[doc(hidden)]
 pub fn write_with(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let path = followed(path)?;
@@ -72,10 +72,10 @@ pub fn write_with(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()>
     }
 }
 
-/// Can a file be written there? Better known before hours of work than after.
+/// Checks that a file can be written to `path`, before long work whose result is to be saved there.
 ///
 /// # Errors
-/// Those of the system, if it cannot.
+/// If it cannot be written: the error of the operating system.
 #[doc(hidden)]
 pub fn check_writable(path: &Path) -> io::Result<()> {
     let path = followed(path)?;
@@ -86,7 +86,7 @@ pub fn check_writable(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The path behind symbolic links; the last one may point to a file that does not exist yet.
+/// The path with symbolic links followed; the last link may point to a file that does not exist yet.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MOST_LINKS {
@@ -112,7 +112,7 @@ fn replace(
     sync_folder(path)
 }
 
-/// The rename itself must survive a crash. Systems on which a folder cannot be opened have no need of this.
+/// Syncs the folder, so that the rename survives a crash. Systems on which a folder cannot be opened do not need this.
 fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match File::open(folder) {
@@ -121,7 +121,7 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A file beside the destination, removed unless it is renamed.
+/// A temporary file in the folder of the destination; removed when dropped, unless it was renamed.
 struct Temporary {
     file: File,
     path: PathBuf,

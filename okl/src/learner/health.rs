@@ -1,10 +1,9 @@
-//! What a learner did not use as it was given: values that were clipped or lost digits, steps that were not taken, members of a
-//! bank that rest.
+//! Input that a learner did not use exactly as given: clipped or rounded values, skipped steps; and members of a bank that rest.
 //!
-//! A value is clipped if it lies at or beyond the limit of the frame (`scale = standard`: 8 deviations of the first rows). Values are
-//! counted per column, over the examples that are learned once the frame is settled, and over the last 1,000 to 2,000 of them:
-//! a window of 1,000 examples ends at counts of examples, so that the counts are a function of the stream alone (law 1).
-//! When a column loses digits in single precision is defined in `rounding.rs`.
+//! A value is clipped if it lies at or beyond the limit of the frame (`scale = standard`: 8 standard deviations of the first rows).
+//! Clipped values are counted per column, over all examples learned after the warm-up, and over the last 1,000 to 2,000 of them. A
+//! window ends after every 1,000 examples, so the counts depend on the stream alone and not on the cut (law 1). `rounding.rs`
+//! defines when a column loses digits in single precision.
 
 use super::rounding::LARGE;
 use super::scaling::{CLIP, FAR_CLIP};
@@ -13,14 +12,15 @@ use crate::learner::Learner;
 /// Examples per window.
 pub(crate) const WINDOW: u64 = 1000;
 
-/// From this share of a column's last values on, [`Health::findings`] speaks of it. In ordinary data with heavy tails (a lognormal
-/// of unit variance, Student's t with three degrees of freedom) fewer than 0.2 % lie beyond eight deviations.
+/// [`Health::findings`] reports a column if at least this share of its last values is clipped. In ordinary data with heavy tails (a
+/// lognormal of unit variance, Student's t with three degrees of freedom) less than 0.2 % lie beyond eight standard deviations.
 const SHARE: f64 = 0.05;
 
-/// The fewest values that a share is judged by.
+/// The smallest number of values from which a share is reported.
 const FEWEST: u64 = 100;
 
-/// What a share has to be above [`SHARE`]: three standard errors of a share of 5 %, while there are fewer values than a window has.
+/// The amount by which a share must exceed [`SHARE`]: three standard errors of a share of 5 % if there are fewer values than a
+/// window, otherwise 0.
 fn doubt(values: u64) -> f64 {
     if values < WINDOW { 3.0 * (SHARE * (1.0 - SHARE) / values as f64).sqrt() } else { 0.0 }
 }
@@ -28,23 +28,23 @@ fn doubt(values: u64) -> f64 {
 /// Counts of clipped values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Clipped {
-    /// Examples that were looked at.
+    /// The number of examples checked.
     pub examples: u64,
-    /// Examples with a clipped value.
+    /// The number of examples with a clipped value.
     pub rows: u64,
-    /// Per column: overall, in the last whole window, in the present one.
+    /// Per column, the number of clipped values: overall, in the last complete window, in the current window.
     pub columns: Vec<[u64; 3]>,
 }
 
 impl Clipped {
-    /// Counts the values of a row in its frame.
+    /// Counts the clipped values of a scaled row.
     pub fn count(&mut self, row: &[f32], limit: f32) {
         self.columns.resize(row.len(), [0; 3]);
         if self.examples > 0 && self.examples.is_multiple_of(WINDOW) {
             self.columns.iter_mut().for_each(|[_, last, now]| *last = std::mem::take(now));
         }
         self.examples += 1;
-        // Most rows have none: they are read once, without a branch per value.
+        // Most rows have no clipped value. This check reads them without a branch per value.
         if row.iter().fold(false, |any, u| any | (u.abs() >= limit)) {
             self.rows += 1;
             for ([all, _, now], u) in self.columns.iter_mut().zip(row) {
@@ -54,7 +54,7 @@ impl Clipped {
         }
     }
 
-    /// The examples that the last whole window and the present one have.
+    /// The number of examples in the last complete window and the current window.
     fn recent(&self) -> u64 {
         match self.examples {
             0 => 0,
@@ -63,12 +63,12 @@ impl Clipped {
         }
     }
 
-    /// As one row of numbers, for a model file.
+    /// The state as a list of numbers, for a model file.
     pub fn state(&self) -> Vec<u64> {
         [self.examples, self.rows].into_iter().chain(self.columns.iter().flatten().copied()).collect()
     }
 
-    /// From a model file; none if the numbers are not possible.
+    /// Restores the state from a model file; none if the numbers are inconsistent.
     pub fn restored(state: &[u64], features: usize) -> Option<Self> {
         let (&[examples, rows], columns) = (state.first_chunk()?, state.get(2..)?.as_chunks::<3>());
         let possible = columns.1.is_empty()
@@ -80,36 +80,36 @@ impl Clipped {
     }
 }
 
-/// What a learner did not use as it was given; see [`Learner::health`].
+/// Input that a learner did not use exactly as given; see [`Learner::health`].
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Health {
-    /// Examples learned.
+    /// The number of examples learned.
     pub examples: u64,
-    /// Steps that were not taken: see [`Learner::skipped`].
+    /// The number of skipped steps; see [`Learner::skipped`].
     pub skipped: u64,
-    /// Rows that took over the id of a live term with other features.
+    /// The number of rows that took the id of a live term with other features.
     pub ids_taken_over: u64,
-    /// Rows so far out that single precision blurs their kernel values by more than 5 %.
+    /// The number of rows so far from the origin that rounding to single precision changes their kernel values by more than 5 %.
     pub blurred: u64,
-    /// Members of a bank that rest, because their last step would not have been finite.
+    /// The number of members of a bank that rest, because their last step would have given numbers that are not finite.
     pub resting: usize,
-    /// Examples that were looked at for clipped values: those since the frame was settled, where it has a limit.
+    /// The number of examples checked for clipped values: all examples after the warm-up; 0 if there is no limit.
     pub watched: u64,
-    /// Of these, examples with a clipped value.
+    /// The number of these examples with a clipped value.
     pub clipped_rows: u64,
-    /// Clipped values.
+    /// The number of clipped values.
     pub clipped_values: u64,
-    /// Where values are clipped, in deviations of the first rows.
+    /// The limit at which values are clipped, in standard deviations of the first rows.
     pub limit: Option<f64>,
-    /// The columns with clipped values, the one with most of the last values clipped first.
+    /// The columns with clipped values, in descending order of the recent share of clipped values.
     pub clipped_columns: Vec<ClippedColumn>,
-    /// The examples that the frame was found from.
+    /// The number of examples of the warm-up, from which the frame was estimated.
     pub warmup: usize,
-    /// The values of the columns below, over the windows of 1,000 examples in which these columns lost digits.
+    /// The sum of `values` over the columns in `rounded_columns`.
     pub rounded_values: u64,
-    /// The columns that lost digits in single precision, the worst first: the largest rounding error in a window of 1,000
-    /// examples exceeded a thousandth of the column's range there.
+    /// The columns that lost digits in single precision, the worst first: in a window of 1,000 examples, the largest rounding error
+    /// exceeded a thousandth of the range of the column.
     pub rounded_columns: Vec<RoundedColumn>,
 }
 
@@ -117,9 +117,9 @@ pub struct Health {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RoundedColumn {
-    /// Which, from 0.
+    /// The index of the column, from 0.
     pub column: usize,
-    /// The examples of the windows in which it lost digits.
+    /// The number of examples in the windows (of 1,000 examples each) in which the column lost digits.
     pub values: u64,
     /// The largest rounding error as a share of the column's range, in the last 1,000 to 2,000 examples.
     pub recent_error: f64,
@@ -129,15 +129,15 @@ pub struct RoundedColumn {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ClippedColumn {
-    /// Which, from 0.
+    /// The index of the column, from 0.
     pub column: usize,
-    /// How many of its values were clipped.
+    /// The number of clipped values in this column.
     pub values: u64,
-    /// Their share in all examples looked at.
+    /// The share of clipped values among all checked examples.
     pub share: f64,
-    /// Their share in the last examples.
+    /// The share of clipped values among the last `recent` examples.
     pub recent_share: f64,
-    /// How many examples these are: at most 2,000.
+    /// The number of examples of `recent_share`: at most 2,000.
     pub recent: u64,
 }
 
@@ -175,12 +175,11 @@ impl Health {
         }
     }
 
-    /// What somebody should know, with what to do, a sentence each; none for a learner in good health. `name` is a column's.
+    /// Problems of the input and what to do about them, one sentence each; empty if there are none. `name` returns the name of a column.
     ///
-    /// Clipping is reported where at least 5 % of a column's last 1,000 to 2,000 values were clipped; over 100 to 999 values, where
-    /// the share is above 5 % by three standard errors. Digits that a column loses in single precision are reported while it loses
-    /// them. Blurred rows are reported from 1 % of the rows on. Steps that were not taken, ids that were taken over and members at rest
-    /// are always reported.
+    /// Clipping is reported if at least 5 % of a column's last 1,000 to 2,000 values were clipped; with 100 to 999 values, if the
+    /// share exceeds 5 % by three standard errors. Lost digits of a column are reported while the column loses digits. Blurred rows are
+    /// reported if they are at least 1 % of the rows. Skipped steps, ids taken over and resting members are always reported.
     pub fn findings(&self, name: impl Fn(usize) -> String) -> Vec<String> {
         let mut found = Vec::new();
         let speaks = |c: &&ClippedColumn| c.recent >= FEWEST && c.recent_share >= SHARE + doubt(c.recent);
@@ -241,7 +240,7 @@ impl Health {
     }
 }
 
-/// A limit of the frame: of each column in its own deviations, or of many columns in the unit of the data.
+/// The limit as text: in standard deviations of each column, or in a common unit of the columns.
 fn in_words(limit: f64) -> String {
     match limit == CLIP || limit == FAR_CLIP {
         true => format!("{limit} standard deviations"),
@@ -249,11 +248,11 @@ fn in_words(limit: f64) -> String {
     }
 }
 
-/// So many blurred rows, and such a share of all rows, are reported.
+/// Blurred rows are reported from this number and this share of all rows on.
 const FEWEST_BLURRED: u64 = 5;
 const BLURRED_SHARE: f64 = 0.01;
 
-/// Of a finding that names the worst of `count` columns.
+/// Text about the other columns, for a finding that names the worst of `count` columns.
 fn others(count: usize) -> String {
     match count {
         1 => String::new(),
@@ -261,7 +260,7 @@ fn others(count: usize) -> String {
     }
 }
 
-/// A positive number with two digits.
+/// A positive number with two significant digits.
 fn two_digits(value: f64) -> String {
     let decimals = if value < 9.95 { 1 - value.log10().floor().max(-3.0) as i32 } else { 0 };
     format!("{value:.*}", decimals.max(0) as usize)

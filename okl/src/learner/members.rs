@@ -1,4 +1,4 @@
-//! What runs side by side in a learner, and the one function that it predicts with.
+//! The members of a bank, and the function that the learner predicts with.
 
 use crate::config::Member;
 use crate::engine::bank::Bank;
@@ -9,7 +9,7 @@ use crate::learner::build::build_engine;
 use crate::parts::step::AnyStep;
 
 impl Learner {
-    /// How many widths the function that [`Learner::predict`] evaluates is a sum over: 1 but for a bank of several.
+    /// The number of kernel widths in the function that [`Learner::predict`] evaluates: 1, or more for a bank with several widths.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -23,11 +23,11 @@ impl Learner {
         self.engine.basis.space.kernels().len() / self.config.planes()
     }
 
-    /// The coefficients of the function that [`Learner::predict`] evaluates: alpha, or those of the average where there is one.
-    /// Width by width, each in slot order with `outputs` per term; the heads of a bank that share a width are added up.
+    /// The coefficients of the function that [`Learner::predict`] evaluates: alpha, or those of the average if there is one. They are
+    /// listed width by width, then in slot order, `outputs` numbers per term. Heads of a bank with the same width are summed.
     ///
-    /// With a `target_scale` they are divided by its factors, so that they give scores in the unit of the targets. Where there is
-    /// an operator J they are not, because J comes first: the scores are then offset + (J sum_i k(x, x_i) a_i) / factor.
+    /// With a `target_scale` they are divided by its factors, so that they give scores in the unit of the targets. With an operator J
+    /// they are not divided, because J is applied first: the scores are offset + (J sum_i k(x, x_i) a_i) / factor.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -54,7 +54,7 @@ impl Learner {
         sums
     }
 
-    /// The offset that [`Learner::predict`] adds: b, or its average where there is one; in the unit of the targets.
+    /// The offset that [`Learner::predict`] adds: b, or its average if there is one; in the unit of the targets.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -75,14 +75,14 @@ impl Learner {
         sums
     }
 
-    /// What speaks: its weight, its head, and whether it is the average.
+    /// The voices: weight, head, and whether the voice is the average.
     pub(super) fn weighted_voices(&self) -> impl Iterator<Item = (f64, &Head<AnyStep>, bool)> {
         let weight = |voice: usize| self.engine.bank().map_or(1.0, |bank| bank.weights()[voice]);
         let voices = self.engine.heads.iter().flat_map(|head| head.kinds().map(move |averaged| (head, averaged)));
         voices.enumerate().map(move |(voice, (head, averaged))| (weight(voice), head, averaged))
     }
 
-    /// What runs side by side, with its weight, the heaviest first; one member of weight 1 where everything is given.
+    /// The members of the bank with their weights, in descending order of weight. One member of weight 1 if all settings are given.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -113,7 +113,7 @@ impl Learner {
     /// ```
     ///
     /// # Errors
-    /// While the warm-up is under way: its settings are not settled yet.
+    /// During the warm-up, because the settings are still provisional.
     pub fn freeze(&self) -> Result<Learner> {
         if self.warm.is_some() {
             let reason = format!("not settled before {} examples: there have been {}", self.config.warmup, self.examples());

@@ -1,7 +1,7 @@
 //! The learner that a configuration describes: dense rows in, scores out.
 //!
-//! It owns no algorithm. It checks what comes in, names classes, puts features into their frame, warms up, and hands
-//! blocks to the one loop in [`crate::engine`].
+//! It contains no learning algorithm. It checks the input, maps class names to numbers, scales the features (the frame), runs
+//! the warm-up, and passes blocks to the loop in [`crate::engine`].
 
 pub mod batch;
 mod blur;
@@ -67,7 +67,7 @@ pub struct Learner {
     pub(crate) warm: Option<WarmUp>,
     pub(crate) classes: Classes,
     pub(crate) features: usize,
-    /// Is the number of outputs settled (by an operator, by a scale of the targets, or by the first targets)?
+    /// Whether the number of outputs is known: from an operator, a target scale or the first targets.
     pub(crate) outputs_known: bool,
     pub(crate) position: Vec<u8>,
     pub(crate) clipped: Clipped,
@@ -111,9 +111,9 @@ impl<'a> Part<'a> {
 }
 
 impl Learner {
-    /// Learns the rows in order and returns every row's scores from before its update.
+    /// Learns the rows in order and returns the scores of every row before its update.
     ///
-    /// Learning a block is learning its rows one by one, to the last bit.
+    /// The result is the same as if the rows were learned one by one, to the last bit.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -126,14 +126,14 @@ impl Learner {
     /// ```
     ///
     /// # Errors
-    /// If anything in the batch is wrong; then nothing has changed.
+    /// If anything in the batch is wrong. In this case the learner is unchanged.
     pub fn learn(&mut self, batch: &Batch<'_>) -> Result<Scores> {
         let buffers = std::mem::take(&mut self.buffers);
         let checked = self.check_in(batch, buffers)?;
         self.learn_checked(checked)
     }
 
-    /// Learns one row: a batch of one. Returns its scores from before the update.
+    /// Learns one row and returns its scores before the update.
     ///
     /// ```
     /// use okl::{Config, Learner};
@@ -150,8 +150,8 @@ impl Learner {
         self.learn(&Batch::new(x, x.len()).targets(target.of_one_row())).map(|scores| scores.values)
     }
 
-    /// Learns the rows of a batch that [`Learner::check`] has checked, or those that [`Learner::learn_next`] has left, and returns
-    /// their scores from before each update: what [`Learner::learn`] would do now.
+    /// Learns the rows of a batch that [`Learner::check`] has checked, or the rows that [`Learner::learn_next`] has not learned yet.
+    /// Does the same as [`Learner::learn`] at this time and returns the scores before each update.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -165,8 +165,8 @@ impl Learner {
     /// ```
     ///
     /// # Errors
-    /// If the batch has to be checked again and is refused; if other rows were learned after its first rows. Then nothing has
-    /// changed.
+    /// If the batch has to be checked again and is refused, or if other rows were learned after the first rows of the batch. In this
+    /// case the learner is unchanged.
     pub fn learn_checked(&mut self, mut checked: Checked<'_>) -> Result<Scores> {
         self.check_again(&mut checked)?;
         let (first, outputs) = (checked.learned, self.outputs_after(&checked.buffers.targets));
@@ -180,7 +180,7 @@ impl Learner {
         Ok(scores)
     }
 
-    /// Learns the rows in order; `each` sees the [`Outcome`] of every row.
+    /// Learns the rows in order and calls `each` with the index and the [`Outcome`] of every row.
     ///
     /// ```
     /// use okl::{Batch, Config, Learner};
@@ -197,9 +197,9 @@ impl Learner {
         self.learn_while(batch, each, || true).map(|_| ())
     }
 
-    /// Learns the rows in order as long as `go_on`, which is asked between blocks of 256 rows, says so.
+    /// Learns the rows in order until `go_on` returns false. `go_on` is called between blocks of 256 rows.
     ///
-    /// Returns how many rows were learned: the learner is what these rows alone would have made of it.
+    /// Returns the number of rows learned. The result is the same as if the batch had only these rows.
     ///
     /// ```
     /// use okl::{Batch, Config, Learner};
@@ -211,7 +211,7 @@ impl Learner {
     /// ```
     ///
     /// # Errors
-    /// As [`Learner::learn`]: the whole batch is checked first.
+    /// As [`Learner::learn`]; the whole batch is checked first.
     pub fn learn_while(
         &mut self,
         batch: &Batch<'_>,
@@ -225,8 +225,8 @@ impl Learner {
         Ok(checked.learned)
     }
 
-    /// Learns the next 256 rows of a batch that [`Learner::check`] has checked; `each` sees what every row left behind. Returns true
-    /// if rows remain. The learner may be read between two calls.
+    /// Learns the next 256 rows of a batch that [`Learner::check`] has checked, and calls `each` with the [`Outcome`] of every row.
+    /// Returns whether rows remain. The learner can be read between two calls.
     ///
     /// ```
     /// use okl::{Batch, Config, Learner};
@@ -257,7 +257,7 @@ impl Learner {
         Ok(checked.learned < checked.rows())
     }
 
-    /// The first batch says how many features and outputs there are.
+    /// Sets the number of features and outputs from the first batch.
     fn settle_widths(&mut self, batch: &Batch<'_>, targets: &TargetNumbers) {
         if self.features == 0 {
             self.widen_to(batch.features);
@@ -268,7 +268,7 @@ impl Learner {
         }
     }
 
-    /// The width of the scores once the checked batch is learned.
+    /// The number of scores per row after the checked batch is learned.
     fn outputs_after(&self, targets: &TargetNumbers) -> usize {
         match self.config.loss.reads() {
             Reads::Class => (self.classes.names.len() + targets.new_classes.len()).max(self.outputs()),
@@ -277,8 +277,8 @@ impl Learner {
         }
     }
 
-    /// Parts of a block end where the warm-up recomputes its statistics, at counts of examples, and before the row whose class
-    /// takes over the positive sign.
+    /// Learns a block in parts. A part ends where the warm-up recomputes its statistics (after a given number of examples), and before
+    /// the row whose new class becomes the positive one.
     fn run_block(&mut self, block: &Part<'_>, each: &mut dyn FnMut(usize, &Outcome<'_>)) {
         let named_here = |(row, _): &&(usize, Label)| block.rows.contains(row);
         self.classes.extend(block.targets.new_classes.iter().filter(named_here).map(|(_, name)| name));
@@ -300,7 +300,7 @@ impl Learner {
         }
     }
 
-    /// f <- -f, exactly: what was learned as one sign is what would have been learned as the other.
+    /// f <- -f. The result is bit-identical to learning all examples so far with the opposite sign.
     fn negate(&mut self) {
         match &mut self.warm {
             Some(warm) => {
@@ -311,7 +311,7 @@ impl Learner {
         }
     }
 
-    /// The first example becomes the anchor of translation-invariant kernels.
+    /// Makes the first example the anchor of translation-invariant kernels.
     fn anchor(&mut self, part: &Part<'_>) {
         let wanted = self.frame.shift.is_empty() && self.config.anchor == Anchor::First && self.config.scale == Scale::None;
         let first = part.known().iter().position(|k| *k);
@@ -343,7 +343,7 @@ impl Learner {
         self.count_blurred(part);
     }
 
-    /// Counts the rows of a part that lie too far out for their kernel values, once the frame and the kernels are settled.
+    /// Counts the blurred rows of a part; only after the warm-up.
     fn count_blurred(&mut self, part: &Part<'_>) {
         let space = &self.engine.basis.space;
         if self.warm.is_some() || space.diagonal().is_none() {
@@ -353,14 +353,14 @@ impl Learner {
         self.blur.count(space.kernels(), known.map(|(xx, _)| *xx));
     }
 
-    /// Counts what the frame clipped in the examples of a part that was learned, once the frame is settled.
+    /// Counts the clipped values in the examples of a learned part; only after the warm-up.
     fn count_clipped(&mut self, part: &Part<'_>) {
         let Some(limit) = self.frame.limit.filter(|_| self.warm.is_none()) else { return };
         let rows = self.rows.numbers().chunks_exact(self.features).zip(part.known()).filter(|(_, known)| **known);
         rows.for_each(|(row, _)| self.clipped.count(row, limit as f32));
     }
 
-    /// Looks for digits that the rows of a part lost, once the frame is settled.
+    /// Measures the rounding errors in the rows of a part; only after the warm-up.
     fn count_rounding(&mut self, part: &Part<'_>) {
         if self.frame.limit.is_some() || self.warm.is_some() {
             return;
@@ -376,7 +376,7 @@ impl Learner {
         }
     }
 
-    /// More features from now on; every row so far is taken to have been zero there.
+    /// Increases the number of features. All earlier rows are 0 in the new features.
     ///
     /// ```
     /// use okl::{Config, Learner};
@@ -388,7 +388,7 @@ impl Learner {
     /// ```
     ///
     /// # Errors
-    /// If there would be fewer.
+    /// If the number would decrease.
     pub fn widen(&mut self, features: usize) -> Result<()> {
         if features < self.features {
             return Err(Error::shape("features", format!("at least {}", self.features), features));
@@ -413,7 +413,7 @@ impl Learner {
         self.features = features;
     }
 
-    /// Shares large matrix products among this many threads. Results do not depend on it.
+    /// Sets the number of threads for large matrix products. Results do not depend on it.
     ///
     /// ```
     /// use okl::{Config, Learner};
@@ -434,7 +434,7 @@ impl Learner {
         Ok(())
     }
 
-    /// Tells SVMD that the stream has changed: its trace, which remembers how past steps would have had to be, starts anew.
+    /// Resets the trace of SVMD, for example after a change of the stream: earlier gradients then no longer affect the step size.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]

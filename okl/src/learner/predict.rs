@@ -9,7 +9,7 @@ use crate::learner::Learner;
 use crate::learner::batch::Batch;
 use crate::learner::rows::FramedRows;
 
-/// Scores of some rows, `outputs` each, row by row.
+/// The scores of some rows, `outputs` numbers per row.
 ///
 /// ```
 /// use okl::{Batch, Config, Label, Learner};
@@ -24,9 +24,9 @@ use crate::learner::rows::FramedRows;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scores {
-    /// Scores per row.
+    /// The number of scores per row.
     pub outputs: usize,
-    /// Row by row.
+    /// The scores, row by row.
     pub values: Vec<f64>,
 }
 
@@ -44,12 +44,12 @@ impl Scores {
         self.values.chunks_exact(self.outputs.max(1))
     }
 
-    /// The number of rows; 0 while there are no outputs.
+    /// The number of rows; 0 if there are no outputs yet.
     pub fn len(&self) -> usize {
         self.values.len() / self.outputs.max(1)
     }
 
-    /// Is there no row?
+    /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -65,8 +65,8 @@ impl<'a> IntoIterator for &'a Scores {
 }
 
 impl Learner {
-    /// Scores of the rows of a batch without learning, exactly what [`Learner::learn`] would return for rows without a target.
-    /// Nothing but the rows is read.
+    /// The scores of the rows of a batch, without learning: exactly those that [`Learner::learn`] would return for rows without a
+    /// target. Targets, weights and ids of the batch are ignored.
     ///
     /// ```
     /// use okl::{Batch, Config, Learner};
@@ -78,7 +78,7 @@ impl Learner {
     /// ```
     ///
     /// # Errors
-    /// If the rows have another number of features, hold a number that is not finite, or have a kernel value beyond single precision.
+    /// If the rows have another number of features, a number that is not finite, or a kernel value that exceeds single precision.
     pub fn predict(&self, batch: &Batch<'_>) -> Result<Scores> {
         self.predict_with(&mut Workspace::default(), batch)
     }
@@ -104,7 +104,7 @@ impl Learner {
         self.predict(&Batch::new(x, x.len())).map(|scores| scores.values)
     }
 
-    /// [`Learner::predict`] in memory that is kept from call to call: 128 bytes per term and kernel for 32 rows or more.
+    /// As [`Learner::predict`], with a workspace that is reused from call to call: 128 bytes per term and kernel for 32 rows or more.
     ///
     /// ```
     /// use okl::{Batch, Config, Learner, Workspace};
@@ -151,7 +151,7 @@ impl Learner {
     }
 }
 
-/// State stays below 1e150, so only a kernel value can make a score infinite.
+/// The error for a score that is not finite. All state stays below 1e150, so the reason is a kernel value that is too large.
 fn beyond_single_precision(row: usize, found: f64) -> Error {
     let hint = "; a kernel value of this row is beyond single precision: leave the row out, or scale its features";
     ErrorKind::NotFinite { row, column: "score".into(), found, hint }.into()

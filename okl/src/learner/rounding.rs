@@ -1,30 +1,30 @@
 //! Digits that features lose when they are stored in single precision, which keeps about seven digits.
 //!
-//! The value u of a feature in its frame (double precision) is stored as f32(u). Where a column varies little around a large
-//! value, the rounding error |u - f32(u)| is large against the variation. Rule: a column loses digits in a window of 1,000
+//! The scaled value u of a feature (double precision) is stored as f32(u). If a column varies little around a large value, the
+//! rounding error |u - f32(u)| is large compared with the variation. Rule: a column loses digits in a window of 1,000
 //! examples if its largest rounding error in the window exceeds [`LARGE`] of its range (largest minus smallest value) in the
 //! window. A range below [`CONSTANT`] of the column's size is itself a rounding error: such a column is constant.
 //!
-//! Every eighth example is looked at, which is enough for a range and costs little. Windows end at counts of examples, and a
-//! minimum or maximum does not depend on the order of its values, so the result is a function of the stream alone (law 1).
-//! A frame with a limit has standardised columns: there is nothing to look at.
+//! Every eighth example is checked, which is enough for a range and costs little. A window ends after every 1,000 examples, and a
+//! minimum or maximum does not depend on the order of its values, so the result depends on the stream alone (law 1).
+//! A frame with a limit has standardised columns, which lose no digits: they are not checked.
 
 use super::batch::LARGEST;
 use super::health::WINDOW;
 
-/// A rounding error above this share of a column's range counts.
+/// A column loses digits if a rounding error exceeds this share of its range.
 pub(crate) const LARGE: f64 = 1e-3;
 
-/// A range below this share of a column's size is a rounding error of double precision.
+/// A range below this share of the column's largest absolute value is a rounding error of double precision.
 const CONSTANT: f64 = 1e-13;
 
-/// One example in so many is looked at; it divides [`WINDOW`].
+/// One example in `EVERY` is checked; `EVERY` divides [`WINDOW`].
 const EVERY: u64 = 8;
 
-/// What is known of the rounding errors of every column.
+/// The rounding errors of all columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rounding {
-    /// Examples since the frame was settled.
+    /// The number of examples after the warm-up.
     pub examples: u64,
     pub columns: Vec<Column>,
 }
@@ -32,11 +32,11 @@ pub(crate) struct Rounding {
 /// The rounding errors of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Column {
-    /// Examples of the earlier windows in which the column lost digits.
+    /// The number of examples in the earlier windows in which the column lost digits.
     lossy: u64,
-    /// Largest rounding error over range, in the window before the present one.
+    /// The largest rounding error divided by the range, in the last complete window.
     last: f64,
-    /// Of the present window: smallest value, largest value, largest rounding error.
+    /// Of the current window: smallest value, largest value, largest rounding error.
     low: f64,
     high: f64,
     error: f64,
@@ -65,7 +65,7 @@ impl Column {
 }
 
 impl Rounding {
-    /// Does the next example have to be looked at with [`Rounding::look`]? Counts it in any case.
+    /// Counts an example; returns whether it must be checked with [`Rounding::look`].
     pub fn count(&mut self) -> bool {
         if self.examples > 0 && self.examples.is_multiple_of(WINDOW) {
             self.columns.iter_mut().for_each(Column::end_window);
@@ -74,7 +74,7 @@ impl Rounding {
         (self.examples - 1).is_multiple_of(EVERY)
     }
 
-    /// Looks at the example that was just counted: its features in the frame, before they are rounded.
+    /// Checks the example that was just counted; `row`: its scaled features before rounding.
     pub fn look(&mut self, row: &[f64]) {
         let first_of_window = (self.examples - 1).is_multiple_of(WINDOW);
         self.columns.resize(row.len(), Column::default());
@@ -87,15 +87,15 @@ impl Rounding {
         }
     }
 
-    /// More columns from now on; their values so far were 0.
+    /// Adds columns; their values so far were 0.
     pub fn widen(&mut self, features: usize) {
         if self.examples > 0 {
             self.columns.resize(features, Column::default());
         }
     }
 
-    /// Of each column: how many examples lie in windows in which it lost digits, and its largest share of lost range in the last
-    /// whole window and the present one. The present window counts once it has `fewest` examples.
+    /// For each column: the number of examples in windows in which it lost digits, and its largest rounding error as a share of its
+    /// range in the last complete and the current window. The current window counts if it has at least `fewest` examples.
     pub fn columns(&self, fewest: u64) -> impl Iterator<Item = (u64, f64)> + '_ {
         let present = self.examples.checked_sub(1).map_or(0, |n| n % WINDOW + 1);
         self.columns.iter().map(move |column| {
@@ -104,13 +104,13 @@ impl Rounding {
         })
     }
 
-    /// As one row of numbers, for a model file.
+    /// The state as a list of numbers, for a model file.
     pub fn state(&self) -> Vec<f64> {
         let column = |c: &Column| [c.lossy as f64, c.last, c.low, c.high, c.error];
         std::iter::once(self.examples as f64).chain(self.columns.iter().flat_map(column)).collect()
     }
 
-    /// From a model file; none if the numbers are not possible.
+    /// Restores the state from a model file; none if the numbers are inconsistent.
     pub fn restored(state: &[f64], features: usize) -> Option<Self> {
         const MOST: f64 = (1u64 << 53) as f64;
         let (&examples, columns) = state.split_first()?;

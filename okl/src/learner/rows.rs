@@ -1,9 +1,9 @@
-//! Rows, from the caller's arrays to what the kernel sees.
+//! Rows, from the caller's arrays to the input of the kernel.
 //!
 //! | type | what it holds |
 //! |---|---|
-//! | [`RowBlock`] | a view of consecutive rows as they were given |
-//! | [`KeptRows`] | rows that are kept, as they were given: those of a warm-up |
+//! | [`RowBlock`] | a view of consecutive rows of the caller |
+//! | [`KeptRows`] | stored rows of the caller, unscaled: those of a warm-up |
 //! | [`FramedRows`] | rows in the frame, in single precision, with their squared norms: the input of the kernel |
 //!
 //! The learner, the checks, the warm-up and the frame use rows through these three types and count them in rows, never in
@@ -18,8 +18,8 @@ use crate::gram::{self, Backend};
 use crate::learner::batch::LARGEST;
 use crate::learner::scaling::Frame;
 
-/// Consecutive rows as they were given. The frame sees every kind in double precision, so numbers that are equal give the same
-/// bits, whichever kind they come as.
+/// Consecutive rows of the caller. The frame converts every type to double precision first, so equal numbers give the same bits
+/// for every type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowBlock<'a> {
     features: usize,
@@ -55,7 +55,7 @@ impl<'a> RowBlock<'a> {
         self.features
     }
 
-    /// The number of rows; there are none without features.
+    /// The number of rows; 0 if there are no features.
     pub fn count(self) -> usize {
         self.numbers.len().checked_div(self.features).unwrap_or(0)
     }
@@ -92,7 +92,7 @@ impl<'a> RowBlock<'a> {
 }
 
 fn check_finite<T: Copy + Into<f64>>(x: &[T], first: usize, features: usize) -> Result<()> {
-    // Without an exit the inner loop runs on whole vectors; NaN compares as false.
+    // The inner loop has no early exit, so that it vectorises. NaN compares as false.
     let good = |part: &[T]| part.iter().fold(true, |good, &v| good & (v.into().abs() <= LARGEST));
     let Some(part) = x.chunks(256).position(|part| !good(part)) else { return Ok(()) };
     let at = 256 * part + x[256 * part..].iter().position(|v| !good(&[*v])).unwrap_or(0);
@@ -102,20 +102,20 @@ fn check_finite<T: Copy + Into<f64>>(x: &[T], first: usize, features: usize) -> 
     Err(ErrorKind::NotFinite { row, column, found, hint }.into())
 }
 
-/// Rows that are kept, in double precision.
+/// Stored rows, in double precision.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct KeptRows {
-    /// Row by row.
+    /// The numbers, row by row.
     pub numbers: Vec<f64>,
 }
 
 impl KeptRows {
-    /// Keeps one more block of rows.
+    /// Adds a block of rows.
     pub fn push(&mut self, rows: RowBlock<'_>) {
         rows.append_to(&mut self.numbers);
     }
 
-    /// All rows, of so many features.
+    /// All rows; each has `features` features.
     pub fn all(&self, features: usize) -> RowBlock<'_> {
         RowBlock::new(Numbers::Double(&self.numbers), features)
     }
@@ -125,7 +125,7 @@ impl KeptRows {
         &self.numbers[..rows * features]
     }
 
-    /// More features; the rows are zero there.
+    /// Increases the number of features; the rows are 0 in the new ones.
     pub fn widen(&mut self, from: usize, to: usize) {
         if from > 0 {
             let wide = |row: &[f64]| row.iter().copied().chain(std::iter::repeat_n(0.0, to - from)).collect::<Vec<_>>();
@@ -134,17 +134,17 @@ impl KeptRows {
     }
 }
 
-/// Rows in their frame, with squared norms.
+/// Scaled rows with their squared norms.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FramedRows {
-    /// One row in its frame, before it is rounded; see [`super::rounding`].
+    /// One scaled row before rounding; see [`super::rounding`].
     pub unrounded: Vec<f64>,
     x: Vec<f32>,
     squares: Vec<f32>,
 }
 
 impl FramedRows {
-    /// Puts rows into a frame, in place of those before.
+    /// Scales rows; they replace the earlier contents.
     pub fn fill(&mut self, frame: &Frame, rows: RowBlock<'_>, backend: Backend) -> Points<'_> {
         frame.apply(rows, &mut self.x);
         self.squares.resize(rows.count(), 0.0);
@@ -153,12 +153,12 @@ impl FramedRows {
         Points { rows, squares: &self.squares }
     }
 
-    /// The squared norms of the rows in the frame.
+    /// The squared norms of the scaled rows.
     pub fn squares(&self) -> &[f32] {
         &self.squares
     }
 
-    /// The numbers in the frame, row by row.
+    /// The scaled numbers, row by row.
     pub fn numbers(&self) -> &[f32] {
         &self.x
     }
