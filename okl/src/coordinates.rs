@@ -254,6 +254,7 @@ impl Coordinates {
         self.finish(output, to);
     }
 
+    /// Computes the values of f and of its riders from the sums over terms: applies the output operator, then the scales.
     fn finish(&self, output: &Output, to: &mut Reading) {
         self.output_of(output, 0, to, |to| &mut to.f);
         if self.riders.trace {
@@ -314,6 +315,7 @@ impl Coordinates {
         }
     }
 
+    /// Applies the lazy scales: f, trace and average are linear combinations of the stored functions.
     fn mix(&self, to: &mut Reading) {
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
         for o in 0..self.outputs {

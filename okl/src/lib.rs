@@ -11,11 +11,11 @@
 //!     eta = step size                   a schedule, or SVMD's own adaptation
 //!     f   = (1 - eta lambda) f - eta xi k(x, .)
 //!     b   = b - eta xi ;  theta = theta - eta dtheta
-//!     budget: make room, and account for what is lost
+//!     budget: evict a term if there are too many, and record the norm of what is lost
 //! ```
 //!
-//! **Learning a block is learning its rows one by one, to the last bit**, for any cut, number of threads and instruction
-//! set, and for a save and load in between. Blocks are only faster: their kernel values come from one matrix product.
+//! **Learning a block gives the same result as learning its rows one by one, to the last bit**, for any cut, number of threads and
+//! instruction set, and for a save and load in between. Blocks are faster, because one matrix product computes their kernel values.
 //!
 //! ```
 //! use okl::{Batch, Config, Learner};
@@ -47,14 +47,14 @@
 //!
 //! # Where to go
 //!
-//! - [`Learner`] is what a [`Config`] describes: [`Batch`]es of rows in, [`Scores`] out, [`Learner::decide`] for classes,
-//!   [`Learner::save`] and [`Learner::load`] for model files. [`config`] has the names people type.
+//! - [`Learner`] is built from a [`Config`]. It takes [`Batch`]es of rows and returns [`Scores`]; [`Learner::decide`] returns
+//!   classes, [`Learner::save`] and [`Learner::load`] are for model files. [`config`] has the names of the settings.
 //! - A server checks a batch, stores it and learns it later ([`Learner::check`]), while readers use a published model
 //!   ([`Learner::publish`]).
-//! - [`engine`] is the loop, for parts of one's own: a [`kernel::Kernel`] over any type, a [`loss::Loss`], a [`loss::Oracle`] over
+//! - [`engine`] is the loop, for your own parts: a [`kernel::Kernel`] over any type, a [`loss::Loss`], a [`loss::Oracle`] over
 //!   structured outputs, a [`budget::Budget`], a [`step::StepSize`]. Each trait states its laws.
-//! - [`certificate`] says what is known of a run while it runs: regret, alert rate, what was dropped.
-//! - [`snapshot`] is the model file, [`mod@file`] how it is written and read.
+//! - [`certificate`] has bounds that hold during a run: on the regret, the alert rate and the effect of dropped terms.
+//! - [`snapshot`] describes the model file, [`mod@file`] writes and reads it.
 //! - [`rls`] is the batch solver of the same problem, as a baseline.
 //! - [`glossary`] defines the words, [`mathematics`] has the algorithms with their equations.
 //!
@@ -74,7 +74,7 @@ pub mod glossary;
 #[doc(hidden)]
 pub mod gram;
 mod learner;
-/// The algorithms with their equations, corrected against the misprints of the papers: the file algorithms.md.
+/// The algorithms with their equations, with the misprints of the papers corrected: the file algorithms.md.
 ///
 #[cfg_attr(not(doctest), doc = include_str!("../docs/algorithms.md"))]
 #[allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags, rustdoc::bare_urls)]

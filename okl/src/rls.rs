@@ -326,7 +326,7 @@ impl Trailing<'_> {
     }
 }
 
-/// One register tile of `L21 L21ᵀ`. Every entry is one sum in the order of the columns.
+/// One register tile of `L21 L21ᵀ`. Every entry is one sum, over the columns of `L21` in order.
 fn tile(left: &[f64], right: &[f64]) -> [[f64; COLUMNS]; ROWS] {
     let mut sum = [[0.0; COLUMNS]; ROWS];
     for (l, r) in left.as_chunks::<ROWS>().0.iter().zip(right.as_chunks::<COLUMNS>().0) {

@@ -1,8 +1,8 @@
 //! Single numbers of a model file, by name: one table per tensor, one line per number.
 //!
-//! The file lists the names beside the values. A name that this version does not know is an error; a name that the file
-//! lacks has the meaning that its line states. To save one more number, add one line at the end of a table: its
-//! [`Absent`] says what the older versions did, which did not have it.
+//! The file lists the names and the values. A name that this version does not know is an error. A number that the file lacks gets
+//! the value that [`Absent`] gives. To save one more number, add one line at the end of a table; its [`Absent`] must describe the
+//! behaviour of the older versions without this number.
 
 use crate::certificate::Scores;
 use crate::engine::bank::Bank;
@@ -17,15 +17,15 @@ pub(crate) struct Scalar<T, V = f64> {
     name: &'static str,
     get: fn(&T) -> V,
     set: fn(&mut T, V),
-    /// Is this a possible value? False refuses the file.
+    /// Whether the value is possible. If not, the file is refused.
     check: fn(&T, V) -> bool,
     absent: Absent<V>,
 }
 
-/// The meaning of a number in a file that does not have it.
+/// The value of a number that a file does not have.
 #[derive(Clone, Copy)]
 pub(crate) enum Absent<V> {
-    /// Every version wrote it: a file without it is refused.
+    /// Every version writes this number: a file without it is refused.
     Refused,
     /// This value.
     Is(V),
@@ -79,7 +79,7 @@ pub(crate) fn restore<T, V: Copy>(
     Ok(())
 }
 
-/// A line of a table: name, check, meaning when absent, and the place of an f64; or functions that get and set.
+/// A line of a table: name, check, value when absent, and an f64 field or a getter and a setter.
 macro_rules! scalar {
     ($name:literal, $check:expr, $absent:expr, |$of:ident| $place:expr) => {
         Scalar { name: $name, get: |$of| $place, set: |$of, value| $place = value, check: $check, absent: $absent }
@@ -89,7 +89,7 @@ macro_rules! scalar {
     };
 }
 
-/// A line for a number of the tracker; 0 where there is none.
+/// A line for a number of the tracker; 0 if there is no tracker.
 macro_rules! tracked {
     ($name:literal, $check:expr, $absent:expr, $field:ident) => {
         Scalar {
@@ -125,14 +125,14 @@ fn not_negative<T>(_: &T, value: f64) -> bool {
     value >= 0.0
 }
 
-/// Counts that are kept as f64, which has every whole number up to here.
+/// The largest count that is stored as f64: f64 has every whole number up to here.
 const MOST_COUNTED: f64 = (1u64 << 53) as f64;
 
 fn counted<T>(_: &T, value: f64) -> bool {
     (0.0..=MOST_COUNTED).contains(&value)
 }
 
-/// A term is divided by the scales of the functions that are there; they are kept far from the ends of f64.
+/// Whether a scale is possible: terms are divided by it, so it must be neither 0 nor near the limits of f64.
 fn divides(value: f64) -> bool {
     (1e-100..1e100).contains(&value.abs())
 }
@@ -175,23 +175,23 @@ pub(crate) const HEAD: &[Scalar<Head<AnyStep>>] = &[
     tracked!("tracker.examples", any, Absent::Refused, examples),
     tracked!("tracker.outside", any, Absent::Refused, outside),
     scalar!("theta_mean", any, Absent::Refused, |h| h.theta_mean),
-    // Format 1 did not tell what an average lost from what f lost.
+    // Format 1 had one number for the losses of f and of the average.
     scalar!("mean_truncation", not_negative, Absent::Same("truncation"), |h| h.mean_truncation),
-    // Before format 3 a tracker's step was given: nothing had to be found.
+    // Before format 3 the step of a tracker was always given, so its estimate is 0.
     tracked!("tracker.stride", not_negative, Absent::Is(0.0), stride),
     tracked!("tracker.level", any, Absent::Is(0.0), level),
     tracked!("tracker.scores", not_negative, Absent::Is(0.0), scores),
     tracked!("tracker.least", any, Absent::Is(0.0), least),
     tracked!("tracker.largest", any, Absent::Is(0.0), largest),
-    // Up to format 3 every tracker was that of scores >= 0, and its quantile stopped at the ends of f64.
+    // Up to format 3 all trackers were for scores >= 0, and the quantile was clamped to the range of f64.
     scalar!("tracker.any_sign", |_, v| v == 0.0 || v == 1.0, Absent::Is(0.0), tracks_any_sign, track_any_sign),
     tracked!("tracker.spread", not_negative, Absent::Is(0.0), spread),
     tracked!("tracker.beyond", any, Absent::Is(0.0), beyond),
     tracked!("tracker.least_beyond", any, Absent::Is(0.0), least_beyond),
     tracked!("tracker.largest_beyond", any, Absent::Is(0.0), largest_beyond),
-    // Files without it have it from their terms.
+    // If a file has no mass, it is computed from the terms.
     scalar!("mass", |_, v| v >= 0.0 || v == NO_MASS, Absent::Is(NO_MASS), |h| h.norms.mass),
-    // Files without them count rows of a warm-up as they were learned last.
+    // Older versions counted the rows of a warm-up as they were learned last, which is a difference of 0.
     scalar!("rate.more_examples", any, Absent::Is(0.0), |h| h.rate.more_examples),
     scalar!("rate.more_outside", any, Absent::Is(0.0), |h| h.rate.more_outside),
     // A number that no version of okl has, in the crate's own tests only (`newer.rs`).
@@ -199,7 +199,7 @@ pub(crate) const HEAD: &[Scalar<Head<AnyStep>>] = &[
     Scalar { name: "not_yet", get: |_| 2.0, set: |_, _| {}, check: any, absent: Absent::Is(2.0) },
 ];
 
-/// The mass of a head whose file does not have it.
+/// Marks a missing mass: the file does not have it.
 pub(crate) const NO_MASS: f64 = -1.0;
 
 /// `budget`: the state of a built-in budget. Damage may be negative.
@@ -209,7 +209,7 @@ pub(crate) const BUDGET: &[Scalar<AnyBudget>] = &[
     scalar!("damage", any, Absent::Refused, |b| b.damage(), |b, value| b.set_damage(value)),
 ];
 
-/// `bank`: the state of a bank beside what each voice has.
+/// `bank`: the state of a bank, except for the numbers of each voice.
 pub(crate) const BANK: &[Scalar<Bank>] = &[
     scalar!("loss", any, Absent::Refused, |b| b.loss),
     scalar!("scale", not_negative, Absent::Refused, |b| b.scale),
@@ -223,13 +223,13 @@ fn few<T>(_: &T, value: u64) -> bool {
     value < MOST_EXAMPLES
 }
 
-/// `counts`: whole numbers of the learner. `features` comes before the rest of its state is restored.
+/// `counts`: whole numbers of the learner. `features` is needed before the rest of the state is restored.
 pub(crate) const COUNTS: &[Scalar<Learner, u64>] = &[
     scalar!("examples", few, Absent::Refused, |l| l.engine.t),
     scalar!("skipped", few, Absent::Refused, |l| l.engine.skipped),
     scalar!("features", few, Absent::Refused, |l| l.features as u64, |l, value| l.features = value as usize),
-    // Before, an id that named another input was refused.
+    // Older versions refused a row whose id belonged to another input.
     scalar!("ids_taken_over", few, Absent::Is(0), |l| l.engine.basis.taken_over),
-    // Before, they were not counted.
+    // Older versions did not count these rows.
     scalar!("blurred", few, Absent::Is(0), |l| l.blur.rows),
 ];

@@ -1,35 +1,36 @@
-//! The frame that features are put into before the kernel sees them: (x - shift) * factor, frozen once it is known.
+//! The frame: features are scaled to (x - shift) * factor before the kernel is computed. It is fixed after the warm-up.
 //!
-//! `scale = standard` shifts by the mean and divides by the deviation of the first examples; what lies further out than
-//! [`CLIP`] deviations is cut off there under translation-invariant kernels, so that a column which wanders away (a date, a
-//! counter) becomes a constant instead of making every row new. With `anchor = none` zeros mean absence and stay zero: a
-//! column's unit is then the root mean square of its other entries.
+//! `scale = standard` subtracts the mean and divides by the standard deviation of the first examples. For translation-invariant
+//! kernels, values beyond [`CLIP`] standard deviations are clipped: a column that grows forever (a date, a counter) then becomes
+//! constant, and does not make every row different from all earlier ones. With `anchor = none`, a zero means that a feature is
+//! absent, and stays zero: the unit of a column is the root mean square of its other entries.
 //!
-//! Shift and factor are applied in double precision, and the result is rounded once, to the single precision of the kernels:
-//! what a column varies by keeps its digits, however far from zero it lies (a time in seconds since 1970).
+//! Shift and factor are applied in double precision, and the result is rounded once to single precision for the kernels. So a
+//! column that varies little around a large value (a time in seconds since 1970) keeps its digits.
 //!
-//! Otherwise translation-invariant kernels shift by the first example (the anchor), which keeps the digits of distances far
-//! from the origin (3.10.4). Beside it stands what else the first rows decide: ranges, the median distance, the middle of targets.
+//! With other scales, translation-invariant kernels subtract the first example (the anchor), which keeps the digits of distances far
+//! from the origin (3.10.4). This file also computes other statistics of the first rows: ranges, the median distance, the median
+//! of the targets.
 
 use crate::learner::batch::LARGEST;
 use crate::learner::rows::{Numbers, RowBlock};
 
-/// The limit of `scale = standard`, in standard deviations: bounded columns stay below it, and a kernel still sees values there.
+/// The limit of `scale = standard` in standard deviations. Bounded columns usually stay below it, and kernel values do not vanish there.
 pub(crate) const CLIP: f64 = 8.0;
 
-/// The limit of `scale = auto` where columns share one range: further out, single precision does not tell near rows apart, and f would
-/// grow without end.
+/// The limit of `scale = auto` if columns share one range. Beyond it, single precision cannot distinguish near rows, and f would
+/// grow without bound.
 pub(crate) const FAR_CLIP: f64 = 256.0;
 
 /// Up to this many varying columns, `auto` narrows the kernel and standardises each column.
 pub(crate) const FEW_COLUMNS: usize = 8;
 
-/// A shift and a factor per feature; empty where nothing is to be done.
+/// A shift and a factor per feature; empty if features are not scaled.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Frame {
     pub shift: Vec<f64>,
     pub factor: Vec<f64>,
-    /// The largest size of a feature in the frame.
+    /// The largest absolute value of a scaled feature.
     pub limit: Option<f64>,
 }
 
@@ -40,7 +41,7 @@ impl Frame {
         Frame { factor: vec![1.0; shift.len()], shift, limit: None }
     }
 
-    /// Mean and inverse deviation of rows; a feature that does not vary keeps its unit.
+    /// Shift and factor from the mean and the standard deviation of the rows. A constant feature has factor 1.
     pub fn standard(rows: &[f64], features: usize) -> Self {
         let count = (rows.len() / features) as f64;
         let mut frame = Frame { shift: vec![0.0; features], factor: vec![0.0; features], limit: None };
@@ -58,7 +59,7 @@ impl Frame {
         frame
     }
 
-    /// Nothing is shifted, and the entries that are not zero have root mean square 1.
+    /// No shift; the factors give the entries that are not zero a root mean square of 1.
     pub fn sparse(rows: &[f64], features: usize) -> Self {
         let unit = |feature: usize| {
             let present = || rows.iter().skip(feature).step_by(features).copied().filter(|x| *x != 0.0);
@@ -68,34 +69,34 @@ impl Frame {
         Frame { shift: vec![0.0; features], factor: (0..features).map(unit).collect(), limit: None }
     }
 
-    /// The same shift, every unit as it was.
+    /// The same shift, with all factors 1.
     pub fn in_units_of_the_data(self) -> Self {
         Frame { factor: vec![1.0; self.factor.len()], ..self }
     }
 
-    /// Every column in one other unit.
+    /// The same shift, with the factor `unit` for every column.
     pub fn in_unit(&self, unit: f64, features: usize) -> Self {
         let shift = if self.shift.is_empty() { vec![0.0; features] } else { self.shift.clone() };
         Frame { shift, factor: vec![unit; features], limit: None }
     }
 
-    /// Cut off at so many units.
+    /// The same frame with this limit.
     pub fn limited(self, limit: Option<f64>) -> Self {
         Frame { limit, ..self }
     }
 
-    /// More features; they have been zero so far.
+    /// Increases the number of features; the new features were 0 so far.
     pub fn widen(&mut self, features: usize) {
         if !self.shift.is_empty() {
             self.shift.resize(features, 0.0);
-            // One unit for all columns is that of new columns, too; see `common_unit`.
+            // If all columns have one unit, new columns get it, too; see `common_unit`.
             let first = self.factor[0];
             let common = libm::log2(first).abs() > 32.0 && libm::frexp(first).0 == 0.5 && self.factor.iter().all(|f| *f == first);
             self.factor.resize(features, if common { first } else { 1.0 });
         }
     }
 
-    /// Puts rows into the frame; what is absurdly far out stays finite.
+    /// Scales rows. Extremely large values are clipped, so that they stay finite.
     pub fn apply(&self, rows: RowBlock<'_>, out: &mut Vec<f32>) {
         out.clear();
         match rows.numbers() {
@@ -116,31 +117,31 @@ impl Frame {
         }
     }
 
-    /// Puts one row into the frame, without rounding or limit.
+    /// Scales one row, without rounding or limit.
     pub fn place(&self, row: &mut [f64]) {
         let units = self.shift.iter().zip(&self.factor);
         row.iter_mut().zip(units).for_each(|(u, (m, f))| *u = (*u - m) * f);
     }
 
-    /// A row of the frame in the units of the data.
+    /// Converts a scaled row back to the units of the data.
     pub fn undo<'a>(&'a self, row: &'a [f32]) -> impl Iterator<Item = f64> + 'a {
         let unit = |j: usize| (self.shift.get(j).copied().unwrap_or(0.0), self.factor.get(j).copied().unwrap_or(1.0));
         row.iter().enumerate().map(move |(j, &u)| (unit(j), f64::from(u))).map(|((m, f), u)| u / f + m)
     }
 }
 
-/// A column whose relative spread is below this is a constant with rounding errors. If all its numbers are single precision, these
-/// are errors of single precision.
+/// A column with a relative spread below this is constant except for rounding errors. If all its numbers fit single precision, the
+/// rounding errors of single precision are meant.
 fn resolution<'a>(mut column: impl Iterator<Item = &'a f64>) -> f64 {
     if column.all(|&x| f64::from(x as f32) == x) { 1e-7 } else { 1e-13 }
 }
 
-/// Do three quarters of the columns that vary have about the range of the widest, as pixels and indicators do?
+/// Whether three quarters of the columns that vary have about the range of the widest column, as pixels and indicators have.
 pub(crate) fn share_a_range(ranges: &[f64]) -> bool {
     ranges.last().is_none_or(|widest| ranges[ranges.len() / 4] >= 0.5 * widest)
 }
 
-/// The ranges of the columns that vary, in order; those that are still to come have been zero and do not.
+/// The ranges of the columns that vary, in ascending order. Columns that appear later are 0 so far and do not vary.
 pub(crate) fn ranges(rows: &[f64], features: usize) -> Vec<f64> {
     let mut ends = vec![(f64::INFINITY, f64::NEG_INFINITY); features];
     for row in rows.chunks_exact(features) {
@@ -151,7 +152,7 @@ pub(crate) fn ranges(rows: &[f64], features: usize) -> Vec<f64> {
     ranges
 }
 
-/// Of targets with `width` numbers each, the middle one of every number; the lower of two.
+/// The median of each of the `width` numbers per target; the lower of two middle values.
 pub(crate) fn middles(targets: &[f64], width: usize) -> Vec<f64> {
     let middle = |output: usize| {
         let mut of_output: Vec<f64> = targets.iter().skip(output).step_by(width).copied().collect();
@@ -162,18 +163,18 @@ pub(crate) fn middles(targets: &[f64], width: usize) -> Vec<f64> {
     (0..width).map(middle).collect()
 }
 
-/// The unit of all columns under which squared distances around `median` fit single precision: 1, or a power of two, which changes no
-/// digit of a row.
+/// A common factor of all columns with which squared distances around `median` fit single precision: 1, or another power of two,
+/// which changes no digit of a row.
 pub(crate) fn common_unit(median: f64) -> f64 {
     const USUAL: std::ops::RangeInclusive<f64> = 1e-24..=1e24;
     if USUAL.contains(&median) { 1.0 } else { libm::exp2(-(libm::log2(median) / 2.0).round()) }
 }
 
-/// Distances between more rows than this would take more memory than a model.
+/// The largest number of rows whose distances are computed; more would need more memory than a model.
 pub(crate) const MOST_COMPARED: usize = 1024;
 
-/// The median of the squared distances between rows, over the pairs that differ; 1 if there are none. Of more than
-/// [`MOST_COMPARED`] rows, so many at equal distances in the stream.
+/// The median of the squared distances between rows, over the pairs that differ; 1 if there are none. If there are more than
+/// [`MOST_COMPARED`] rows, this many evenly spaced rows are used.
 pub(crate) fn median_distance2(rows: &[f32], features: usize) -> f64 {
     let all = rows.len() / features;
     let count = all.min(MOST_COMPARED);
@@ -200,7 +201,7 @@ mod tests {
     #[test]
     fn pixels_share_a_range_and_measurements_do_not() {
         assert_eq!(ranges(&[0.0, 1.0, 5.0, -3.0, 2.0, 5.0], 3), [1.0, 3.0]);
-        // A border that hardly varies does not change what the rest has in common.
+        // A column that hardly varies does not change the common range of the others.
         assert!(share_a_range(&[0.1, 0.9, 1.0, 1.0, 1.0]) && !share_a_range(&[0.1, 0.2, 1.0, 1.0, 1.0]));
     }
 

@@ -1,7 +1,7 @@
-//! The warm-up: statistics of the first examples are provisional until `warmup` of them are there.
+//! The warm-up: the statistics of the first examples are provisional until there are `warmup` examples.
 //!
-//! At example 1, 2, 4, ... `warmup` the statistics (widths, scale, the middle of the targets) are recomputed from all examples so
-//! far and these are learned again, in order. Afterwards the statistics are frozen and stand in the configuration.
+//! At example 1, 2, 4, ... `warmup` the statistics (kernel widths, scale, median of the targets) are computed again from all examples
+//! so far, and these examples are learned again, in order. After the warm-up the statistics are fixed and part of the configuration.
 
 use crate::basis::Space;
 use crate::basis::terms::NO_ID;
@@ -15,7 +15,7 @@ use crate::learner::scaling::{self, CLIP, FAR_CLIP, FEW_COLUMNS, Frame, median_d
 use crate::learner::{Learner, Part};
 use crate::parts::loss::{Loss, Reads};
 
-/// The examples so far, while statistics of the data are still provisional.
+/// The examples of the warm-up so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct WarmUp {
     pub x: KeptRows,
@@ -50,7 +50,8 @@ impl Learner {
         }
     }
 
-    /// Recomputes the statistics from all examples so far and learns these again, in order; at the end they are frozen.
+    /// Computes the statistics again from all examples so far and learns these examples again, in order. At the end of the warm-up
+    /// the statistics are fixed.
     fn relearn(&mut self) {
         let Some(warm) = self.warm.take() else { return };
         let count = warm.weights.len();
@@ -63,8 +64,8 @@ impl Learner {
         }
     }
 
-    /// After loading, or with other signs: the statistics in force are those of the last recomputation, and follow from the rows
-    /// alone.
+    /// Restores the learner during a warm-up from its examples, after loading or after the signs were exchanged. Uses the statistics of
+    /// the last recomputation, which depend on the examples alone.
     pub(crate) fn resume_warmup(&mut self) {
         let Some(warm) = self.warm.take() else { return };
         let count = warm.weights.len();
@@ -76,7 +77,8 @@ impl Learner {
         self.warm = Some(warm);
     }
 
-    /// Learns the examples of a warm-up under the statistics of the first `count` of them; returns the configuration that has them.
+    /// Learns the examples of a warm-up again, with the statistics of the first `count` examples. Returns the configuration with these
+    /// statistics.
     fn replay(&mut self, warm: &WarmUp, count: usize) -> Config {
         let (mut config, first) = (self.config.clone(), warm.x.first(count, self.features));
         if config.needs_scale() {
@@ -100,8 +102,8 @@ impl Learner {
         config
     }
 
-    /// The median squared distance of rows. Very small or large rows get another unit where kernels have none, because their squares
-    /// would leave single precision; the unit then stands in the configuration.
+    /// The median squared distance of rows. If all kernel widths are found from the data, very small or large rows get another unit,
+    /// because their squares would exceed single precision. This unit is then part of the configuration.
     fn found_median(&mut self, config: &mut Config, rows: &[f64], framed: &mut FramedRows) -> f64 {
         let backend = self.engine.basis.space.backend();
         let in_units_of_the_data = self.config.scale == Scale::None;
@@ -122,8 +124,8 @@ impl Learner {
         median_distance2(framed.numbers(), self.features)
     }
 
-    /// `scale = standard` as these rows have it. With `auto`, columns that share one range go further before they are clipped, and many
-    /// of them keep their unit where kernels have none; of a few, each is a quantity of its own.
+    /// The frame of `scale = standard` for these rows. With `auto`, columns that share one range have a larger limit, and more than
+    /// [`FEW_COLUMNS`] such columns are not standardised.
     fn found_frame(&self, rows: &[f64]) -> Frame {
         let frame = match self.config.anchor {
             Anchor::First => Frame::standard(rows, self.features),
@@ -141,7 +143,7 @@ impl Learner {
     }
 
     fn rebuild(&mut self, config: &Config) {
-        // A class exists from the row that names it, also when the row is learned again.
+        // A class exists from its first row on, also when the rows are learned again.
         let outputs = if self.config.loss.reads() == Reads::Class { 0 } else { self.outputs() };
         self.engine =
             build_engine(config, self.features).expect("a checked configuration stays valid once its statistics are known");

@@ -1,4 +1,4 @@
-//! The parts that the loop is given: kernel, loss, step size, budget, regulariser and output operator.
+//! The parts of the learning loop: kernel, loss, step size, budget, regulariser and output operator.
 //!
 //! Each has one trait with its laws, and an enum of the built-in variants whose names are those of the configuration.
 

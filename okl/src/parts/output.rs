@@ -1,4 +1,4 @@
-//! How sums over terms become outputs: K(x, x') = sum_m k_m(x, x') J_m, or any operator-valued kernel.
+//! Computes outputs from sums over terms: K(x, x') = sum_m k_m(x, x') J_m, or any operator-valued kernel.
 //!
 //! With plane m holding the values k_m(x, x_i) and a_i the coefficient of term i,
 //!

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub trait Regulariser: Send + Sync {
     /// omega'(norm) / norm.
     fn pull(&self, norm: f64) -> f64;
-    /// omega = r²/2, which the certificates and SVMD's recursions are derived for.
+    /// Whether omega = r²/2. The certificates and SVMD's recursions are derived for this case only.
     fn is_square(&self) -> bool {
         false
     }

@@ -1,6 +1,6 @@
 //! Step sizes eta_t: a schedule of t, or SVMD's own adaptation (V(16), algorithms.md 3.2).
 //!
-//! A policy is a pure function of a [`Signal`]; the one number it remembers, the last step size, lives in the head.
+//! A policy is a pure function of a [`Signal`]. Its only state, the last step size, is stored in the head.
 
 //! ```
 //! use okl::step::{AnyStep, Signal, StepSize};
@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a step size may depend on.
+/// The values on which a step size may depend.
 #[derive(Clone, Copy, Debug)]
 pub struct Signal {
     /// The number of this example, from 1.
@@ -35,7 +35,7 @@ pub struct Signal {
 pub trait StepSize: Send + Sync {
     /// The step size of this example, computed from `signal` only.
     fn eta(&self, signal: &Signal) -> f64;
-    /// The decay of the gradient trace v, for policies that want <g, v>; none for schedules.
+    /// The decay of the gradient trace v, for policies that use <g, v>; none for schedules.
     fn trace(&self) -> Option<f64> {
         None
     }
@@ -89,7 +89,7 @@ pub enum AnyStep {
         /// The step size at t = 0.
         #[serde(default = "one")]
         eta: f64,
-        /// The number of examples after which it has fallen to 0.7.
+        /// The number of examples after which the step size has decreased to 0.71 eta.
         #[serde(default = "thousand")]
         tau: f64,
     },
@@ -112,14 +112,14 @@ pub enum AnyStep {
     /// [`Signal::size`]): normalised least mean squares. A step never overshoots its own target under the squared loss, however
     /// large k(x, x) is.
     Normalised {
-        /// The step size for small k(x, x); one over k(x, x) where that is large.
+        /// The step size for small k(x, x). For large k(x, x) the step size is about 1 / k(x, x).
         #[serde(default = "one")]
         eta: f64,
-        /// The number of examples after which e has fallen to 0.7 eta; when not given, e = eta for ever.
+        /// The number of examples after which e has decreased to 0.71 eta. If not given, e = eta at every example.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tau: Option<f64>,
     },
-    /// eta_t = eta_{t-1} clamp(1 - mu <g, v>, 1/2, 2), kept in [floor, cap]: V(16) with the safeguards of E20.
+    /// eta_t = eta_{t-1} clamp(1 - mu <g, v>, 1/2, 2), clamped to [floor, cap]: V(16) with the safeguards of E20.
     Smd {
         /// eta_0.
         #[serde(default = "half")]
@@ -173,7 +173,7 @@ impl AnyStep {
         self.eta(&first)
     }
 
-    /// Checks the parameters; the error is a sentence.
+    /// Checks the parameters; the error is a sentence for the user.
     pub(crate) fn check(&self) -> Result<(), String> {
         let positive = |name: &str, v: f64| match v.is_finite() && v > 0.0 {
             true => Ok(()),

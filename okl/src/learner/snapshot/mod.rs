@@ -1,11 +1,12 @@
-//! The model file: safetensors, readable without okl; it loads on any machine and resumes to the same bits.
+//! The model file. Its format is safetensors, which other programs can read. Loading and continuing gives the same bits on every
+//! machine.
 //!
-//! One metadata entry `okl` holds, as JSON, the format's version, the configuration, the classes and the names of single
-//! numbers. State is tensors: numbers never pass through decimal text.
+//! The metadata entry `okl` is JSON: the version of the format, the configuration, the classes and the names of single numbers.
+//! The state is stored as tensors, so that no number is converted to decimal text.
 //!
 //! | tensor | type | what |
 //! |---|---|---|
-//! | `checksum` | u64 | XXH3 of all bytes of the file, with the eight of this number taken as zero |
+//! | `checksum` | u64 | XXH3 of all bytes of the file, with the eight bytes of this number set to zero |
 //! | `counts` | u64 | examples, steps not taken, features; single numbers by name (`scalars.rs`) |
 //! | `centres` | f32 (slots, features) | centres in their frame, holes included |
 //! | `births`, `ids`, `holes` | u64 | per slot, per slot, and the holes in the order they will be filled |
@@ -17,10 +18,10 @@
 //! | `warm.x`, `warm.y`, `warm.weights`, `warm.ids` | f64 (f32 in older files), f64, f64, u64 | the examples of a warm-up under way |
 //! | `clipped` | u64 | if there is a limit: examples looked at, those with a clipped value, and per column: overall, last window, present window |
 //! | `rounding` | f64 | if there is no limit: examples looked at, and per column: examples that lost digits, the last window's largest rounding error over range, and of the present window the smallest value, the largest, the largest rounding error |
-//! | `position` | u8 | for whoever replays the stream |
+//! | `position` | u8 | bytes of the caller, see [`Learner::set_position`](crate::Learner::set_position) |
 //!
-//! Later versions read every file of earlier ones. A setting that a file lacks means what okl did before the setting
-//! existed: the default of a new setting in [`Config`] has to be that, or has to be put in its place here.
+//! Later versions read every file of earlier ones. If a file lacks a setting, okl must behave as before the setting existed: either
+//! the default of the setting in [`Config`] does so, or the code here sets another value.
 
 //! ```
 //! use okl::{Batch, Config, Learner};
@@ -48,21 +49,21 @@ use serde::{Deserialize, Serialize};
 use crate::config::{Config, Label};
 use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, HEAD};
 
-/// The version this crate writes; it reads this one and all before it, but for banks of version 2. Version 2 has
-/// banks, and counts what an average lost; version 3 has trackers that follow the usual score; version 4 has single
-/// numbers by name and a checksum over the bytes of the file.
+/// The version of the format that this crate writes. It reads this version and all earlier ones, except for banks of version 2.
+/// Version 2 added banks and the truncation error of averages; version 3 added trackers that follow the level of the scores;
+/// version 4 added names of single numbers and a checksum over the bytes of the file.
 pub const FORMAT: u32 = 4;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Header<'a> {
     format: u32,
-    /// Up to format 3; read as part of [`Version`].
+    /// The checksum up to format 3; read as part of [`Version`].
     #[serde(default, rename = "checksum", skip_serializing)]
     _checksum: String,
     config: Cow<'a, Config>,
     classes: Cow<'a, [Label]>,
-    /// The class whose scores are positive; files without it have the second that appeared.
+    /// The class of positive scores; if a file lacks it, the second class that appeared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     positive: Option<usize>,
     warm_width: usize,
@@ -70,13 +71,13 @@ struct Header<'a> {
     /// The names of the single numbers, by tensor; from format 4 on.
     #[serde(default)]
     scalars: BTreeMap<String, Vec<String>>,
-    /// In the crate's own tests only, as [`Config`] has it.
+    /// Exists only in the crate's own tests, as the setting of the same name in [`Config`].
     #[cfg(test)]
     #[serde(default)]
     not_yet: u32,
 }
 
-/// The names as this version writes them.
+/// The names that this version writes.
 fn scalar_names() -> BTreeMap<String, Vec<String>> {
     let names = [
         ("bank", scalars::names(BANK)),

@@ -1,4 +1,4 @@
-//! Reading a model file: every tensor is checked before it is believed.
+//! Reads a model file. Every tensor is checked before it is used.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
@@ -28,7 +28,7 @@ use crate::parts::loss::{Loss, Reads};
 use crate::parts::output::Output;
 use crate::parts::step::AnyStep;
 
-/// What of the header is read before the rest is believed; the checksum is here up to format 3.
+/// The part of the header that is read first. Up to format 3 it has the checksum.
 #[derive(Deserialize)]
 struct Version {
     format: u32,
@@ -36,7 +36,7 @@ struct Version {
     checksum: String,
 }
 
-/// The names of the numbers that the formats before 4 have in this order, without a name.
+/// The names of the single numbers in formats before 4, which stored these numbers in this order and without names.
 fn scalar_names_of(format: u32) -> BTreeMap<String, Vec<String>> {
     let mut names = scalar_names();
     for (tensor, count) in [("bank", 3), ("budget", 3), ("counts", 3), ("head.scalars", HEAD_OF_FORMAT[format as usize - 1])] {
@@ -45,7 +45,7 @@ fn scalar_names_of(format: u32) -> BTreeMap<String, Vec<String>> {
     names
 }
 
-/// FNV-1a, the checksum up to format 3: it finds damage, not forgery.
+/// FNV-1a, the checksum up to format 3. It detects damage, but not intentional changes.
 fn fnv<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
@@ -66,7 +66,7 @@ fn old_checksum(text: &str, tensors: &SafeTensors<'_>) -> String {
     fnv(std::iter::once(without.as_bytes()).chain(parts))
 }
 
-/// Where the eight bytes of the checksum are in a file.
+/// The position of the eight bytes of the checksum in a file.
 fn checksum_place(header: usize, metadata: &Metadata) -> Result<Range<usize>> {
     let info = metadata.info("checksum").ok_or_else(|| Error::snapshot("tensor `checksum` is missing"))?;
     let (first, last) = (8 + header + info.data_offsets.0, 8 + header + info.data_offsets.1);
@@ -74,7 +74,7 @@ fn checksum_place(header: usize, metadata: &Metadata) -> Result<Range<usize>> {
     Ok(first..last)
 }
 
-/// XXH3 of all bytes of a file, with those of the checksum taken as zero.
+/// XXH3 of all bytes of a file, with the bytes of the checksum set to zero.
 fn checksum(bytes: &[u8], place: &Range<usize>) -> u64 {
     let mut hash = Xxh3::new();
     hash.update(&bytes[..place.start]);
@@ -99,7 +99,7 @@ impl Learner {
     /// ```
     ///
     /// # Errors
-    /// If the bytes are not a model file of a known version, are damaged, or describe a state that cannot be.
+    /// If the bytes are not a model file of a known version, are damaged, or have an impossible state.
     pub fn from_bytes(bytes: &[u8]) -> Result<Learner> {
         let file = File::open(bytes)?;
         let mut config = file.header.config.clone().into_owned();
@@ -126,11 +126,11 @@ impl Learner {
 struct File<'a> {
     header: Header<'static>,
     tensors: SafeTensors<'a>,
-    /// The tensors that have been asked for.
+    /// The names of the tensors that have been read.
     read: RefCell<HashSet<String>>,
 }
 
-/// So many features, slots or classes at most: what a file claims is not believed without its bytes.
+/// The largest number of features, slots or classes, so that a damaged file cannot cause a huge allocation.
 const MOST: usize = 1 << 28;
 
 fn demand(holds: bool, what: &str) -> Result<()> {
@@ -178,7 +178,7 @@ impl<'a> File<'a> {
         Ok(tensor.data())
     }
 
-    /// A tensor that nothing asked for is state that this version does not have.
+    /// An error if a tensor has not been read: it has state that this version does not know.
     fn check_all_read(&self) -> Result<()> {
         let read = self.read.borrow();
         let unknown = self.tensors.names().into_iter().find(|name| *name != "checksum" && !read.contains(*name));
@@ -207,7 +207,7 @@ impl<'a> File<'a> {
         Ok(chunks.iter().map(|b| u64::from_le_bytes(*b)).collect())
     }
 
-    /// Counts, features, outputs, classes and frame.
+    /// Restores counts, features, outputs, classes and frame.
     fn restore_shape(&self, learner: &mut Learner) -> Result<()> {
         let before = learner.features;
         scalars::restore(COUNTS, "counts", self.names("counts"), &self.u64s("counts")?, learner)?;
@@ -252,7 +252,7 @@ impl<'a> File<'a> {
             Reads::Vector if !learner.config.gives_outputs() && learner.outputs_known => outputs.max(1),
             _ => learner.outputs(),
         };
-        // A class that has only been named alone has no output yet.
+        // A single class that has not been learned has no output yet.
         let unlearned = learner.config.loss.reads() == Reads::Class && outputs < names.len();
         demand(outputs <= MOST && (outputs == expected || unlearned), "the number of outputs does not fit the configuration")?;
         learner.engine.heads.iter_mut().for_each(|head| head.add_outputs(outputs));
@@ -331,7 +331,7 @@ impl<'a> File<'a> {
         Ok(())
     }
 
-    /// What `auto` runs side by side may be another set from one version to the next.
+    /// Checks that the members of the bank are those of this version: `auto` may have other members in another version.
     fn check_members(&self, learner: &Learner) -> Result<()> {
         let Some(bank) = &learner.engine.bank else { return Ok(()) };
         demand(
@@ -358,7 +358,7 @@ impl<'a> File<'a> {
         scalars::restore(BANK, "bank", self.names("bank"), &self.of_voices(2)?, bank)
     }
 
-    /// Older files have no such counts: they begin at zero.
+    /// Restores the counts of clipped values; zero if an older file has none.
     fn restore_clipped(&self, learner: &mut Learner) -> Result<()> {
         if self.tensors.tensor("clipped").is_err() {
             return Ok(());
@@ -368,7 +368,7 @@ impl<'a> File<'a> {
         Ok(())
     }
 
-    /// Older files have no such numbers: they begin at zero.
+    /// Restores the rounding errors; zero if an older file has none.
     fn restore_rounding(&self, learner: &mut Learner) -> Result<()> {
         if self.tensors.tensor("rounding").is_err() {
             return Ok(());
@@ -384,7 +384,7 @@ impl<'a> File<'a> {
         demand(budget.oldest_slot() < slots.max(1), "the budget's oldest slot is not there")
     }
 
-    /// Rows of older files are in single precision.
+    /// Reads the rows of the warm-up, which older files store in single precision.
     fn rows_of_warmup(&self) -> Result<Vec<f64>> {
         if self.tensors.tensor("warm.x").is_ok_and(|x| x.dtype() == Dtype::F32) {
             return Ok(self.f32s("warm.x")?.into_iter().map(f64::from).collect());
@@ -422,16 +422,16 @@ impl<'a> File<'a> {
             Reads::Nothing => warm.width == 0,
         };
         demand(count == 0 || readable, "the targets of the warm-up do not fit the loss")?;
-        // The provisional statistics are those of the last recomputation; they follow from the rows alone.
+        // The provisional statistics are not stored: they are computed again from the rows of the warm-up.
         learner.resume_warmup();
         Ok(())
     }
 }
 
-/// The single numbers at the end of the tensor `bank`, up to format 3.
+/// The number of single numbers at the end of the tensor `bank`, up to format 3.
 const BANK_OF_OLD: usize = 3;
 
-/// The mass of a head from its terms, where the file does not have it.
+/// Computes the mass of a head from its terms, if the file does not have it.
 fn restore_mass<P: Space>(head: &mut Head<AnyStep>, terms: &Terms<P>, output: &Output) {
     if head.norms.mass != NO_MASS {
         return;

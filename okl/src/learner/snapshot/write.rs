@@ -1,7 +1,7 @@
-//! Writing a model file as a stream.
+//! Writes a model file as a stream.
 //!
-//! Numbers go from the learner to the writer through a small buffer: no second copy of the model is made. The checksum stands
-//! before most of the bytes that it covers, so all numbers are passed twice, first to the checksum and then to the writer.
+//! Numbers go from the learner to the writer through a small buffer, without a second copy of the model. The checksum is near the
+//! beginning of the file, so all numbers are read twice: first for the checksum, then for the writer.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,19 +19,19 @@ use crate::learner::snapshot::{FORMAT, Header, head_tensor, scalar_names};
 use crate::parts::kernel::AnyKernel;
 use crate::parts::step::AnyStep;
 
-/// A tensor on its way to the file.
+/// A tensor to write.
 struct Tensor<'a> {
     name: String,
     shape: Vec<usize>,
     data: Data<'a>,
 }
 
-/// The numbers of a tensor, where the learner has them.
+/// The numbers of a tensor, borrowed from the learner.
 enum Data<'a> {
     Doubles(Cow<'a, [f64]>),
     Wholes(Cow<'a, [u64]>),
     Bytes(&'a [u8]),
-    /// Slots, which the file has as 64-bit numbers.
+    /// Slots, which are written as 64-bit numbers.
     Slots(&'a [u32]),
     Centres(&'a Dense<AnyKernel>),
     Columns(&'a Coordinates),
@@ -107,7 +107,7 @@ impl<'a> Plan<'a> {
             let info = TensorInfo { dtype: tensor.dtype(), shape: tensor.shape.clone(), data_offsets: (start, end) };
             (tensor.name.clone(), info)
         });
-        // One entry: a map with several would be written in the order of its hashes.
+        // One entry only: the order of several entries in a `HashMap` would be random.
         let entries = HashMap::from([("okl".into(), text)]);
         let metadata = Metadata::new(Some(entries), infos.collect()).expect("tensors follow each other without gaps");
         let mut header = serde_json::to_vec(&metadata).expect("a header is always representable");
@@ -127,7 +127,7 @@ impl<'a> Plan<'a> {
         to.flush()
     }
 
-    /// XXH3 of all bytes, with those of the checksum taken as zero.
+    /// XXH3 of all bytes, with the bytes of the checksum set to zero.
     fn checksum(&self) -> u64 {
         let mut hash = Hash(Xxh3::new());
         self.write(0, &mut hash).expect("a checksum takes every byte");
@@ -168,8 +168,8 @@ impl Learner {
         bytes
     }
 
-    /// Writes the model file, the bytes of [`Learner::to_bytes`], as a stream: beside the model this takes 16 kB of memory, the
-    /// header and one centre.
+    /// Writes the model file (the bytes of [`Learner::to_bytes`]) as a stream. This needs memory for the header, one centre and a
+    /// buffer of 16 kB.
     ///
     /// ```
     /// use okl::{Config, Learner};

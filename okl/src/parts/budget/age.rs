@@ -5,7 +5,7 @@ use crate::parts::budget::Sight;
 /// Finds the terms that have lived too long.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Age {
-    /// No live term is older than this.
+    /// A lower bound on the birth times of all live terms.
     oldest_birth: u64,
 }
 
@@ -31,7 +31,7 @@ impl Age {
 pub fn olok_t0(eta_lambda: f64, exponent: f64) -> f64 {
     let by_step = libm::floor(eta_lambda * eta_lambda) + 1.0;
     let by_growth = libm::ceil(libm::pow(4.0 / 3.0, 1.0 / (0.5 - exponent)));
-    // The middle condition is slack(t) >= 0; slack falls until `turn` and rises after.
+    // The second condition is slack(t) >= 0. The function slack decreases up to `turn` and increases after it.
     let slack = |t: f64| eta_lambda * libm::pow(t, exponent) - 0.5 * libm::log(t) + libm::log(eta_lambda);
     let turn = libm::pow(1.0 / (2.0 * eta_lambda * exponent), 1.0 / exponent).max(1.0);
     let by_decay = if slack(turn) >= 0.0 { 1.0 } else { first_rise(slack, turn) };

@@ -15,7 +15,7 @@ pub struct AnyBudget {
     state: State,
 }
 
-/// What a budget remembers and works with.
+/// The state and workspace of a budget.
 #[derive(Clone, Debug)]
 enum State {
     Unlimited,

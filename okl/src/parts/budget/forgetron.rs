@@ -1,10 +1,10 @@
-//! The self-tuned Forgetron: the oldest term goes, after a shrink that keeps the damage within its mistake bound.
+//! The self-tuned Forgetron: shrinks f, then drops the oldest term. The shrink factor keeps the damage within the mistake bound.
 
 use crate::parts::budget::{Room, Sight};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Forgetron {
-    /// The damage Q that was done so far.
+    /// The total damage Q so far.
     pub damage: f64,
 }
 

@@ -49,7 +49,7 @@ pub enum Room {
         /// The position between the two centres: 0 at x_into, 1 at x_from.
         h: f64,
     },
-    /// The slot of this term, dropped after everything, the new term included, was scaled by phi.
+    /// The slot of this term, which is dropped after f and the new term were multiplied by phi.
     Forget {
         /// The oldest term.
         slot: usize,
@@ -58,13 +58,13 @@ pub enum Room {
     },
 }
 
-/// What a budget sees of the learner: the leading head's terms, and the example about to be appended.
+/// A budget's view of the learner: the terms of the leading head, and the example whose term is about to be added.
 pub trait Sight {
     /// The number of this example.
     fn t(&self) -> u64;
-    /// Live terms.
+    /// The number of live terms.
     fn terms(&self) -> usize;
-    /// When each slot was written; 0 for a hole.
+    /// For each slot, the number of the example that wrote it; 0 for a hole.
     fn births(&self) -> &[u64];
     /// |alpha_i k(x_i, .)|² for each slot; 0 for a hole.
     fn norms2(&mut self, out: &mut Vec<f64>);
@@ -78,17 +78,18 @@ pub trait Sight {
     fn own_value(&self) -> f64;
     /// k(x_slot, x_j) for every slot j.
     fn term_row(&mut self, slot: usize, out: &mut Vec<f32>);
-    /// (alpha_slot, f(x_slot)) of the first output, the example about to be appended included.
+    /// (alpha_slot, f(x_slot)) of the first output; f includes the term that is about to be added.
     fn value_at(&mut self, slot: usize) -> (f64, f64);
     /// The step size of this step.
     fn eta(&self) -> f64;
     /// The current truncation certificate of the leading head.
     fn truncation(&self) -> f64;
-    /// For each slot, the norm that dropping its term would take from the head that loses most, averages included.
+    /// For each slot, the largest norm that any head or average would lose if its term were dropped.
     fn largest_losses(&mut self, out: &mut Vec<f64>);
-    /// How many of these terms, dropped in this order, leave the certificates of all heads and averages at `limit` or below.
+    /// The number of these terms that can be dropped, in this order, while the certificates of all heads and averages stay at or below
+    /// `limit`.
     fn affordable(&mut self, slots: &[usize], limit: f64) -> usize;
-    /// sup k(x, x), where k(x, x) is the same for all x; 1 where it is not known.
+    /// k(x, x) if it is the same for all x, otherwise 1.
     fn supremum(&self) -> f64;
     /// The backend for elementwise work.
     fn backend(&self) -> Backend;
@@ -96,9 +97,9 @@ pub trait Sight {
 
 /// A rule that bounds the number of terms or the truncation error.
 ///
-/// Law: a decision depends on what the sight shows and on the budget's own state alone.
+/// Law: a decision depends only on the [`Sight`] and on the budget's own state.
 pub trait Budget: Send + Sync {
-    /// Where the term about to be appended goes. Called once per new term, after the step's shrink.
+    /// Chooses the slot for the new term. Called once per new term, after f was shrunk.
     fn room(&mut self, sight: &mut dyn Sight) -> Room;
     /// Whether [`Budget::expired`] may name a slot at the end of example `t`. The engine calls this first, because it is cheap.
     fn looks(&self, t: u64) -> bool {

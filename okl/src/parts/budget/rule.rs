@@ -1,4 +1,4 @@
-//! Budgets as they are described in a configuration.
+//! Budgets of a configuration.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 pub enum BudgetRule {
     /// Every term is kept.
     Unlimited {},
-    /// First in, first out.
+    /// If there are too many terms, the oldest is dropped.
     Window {
         /// The number of terms.
         terms: usize,
     },
-    /// A term lives for so many examples: Proposition N1, N(11). Age counts examples, not terms.
+    /// A term is dropped after this many examples: Proposition N1, N(11). Age counts examples, not terms.
     Age {
         /// tau.
         steps: u64,
@@ -24,28 +24,28 @@ pub enum BudgetRule {
         /// epsilon in (0, 1/2).
         exponent: f64,
     },
-    /// Every 64 examples, terms with |alpha_i k(x_i, .)| below the tolerance go.
+    /// Every 64 examples, terms with |alpha_i k(x_i, .)| below the tolerance are dropped.
     Weight {
         /// The tolerance.
         tolerance: f64,
     },
-    /// Every 64 examples, the lightest terms go as long as the truncation certificate of every head, and of its average, stays
-    /// within `error`.
+    /// Every 64 examples, the terms with the smallest norm are dropped, as long as the truncation certificate of every head and of its
+    /// average stays within `error`.
     Certified {
         /// The largest truncation error of any head or average.
         error: f64,
     },
-    /// The term that the newest one replaces best is projected onto it (generalises BPA-S).
+    /// The term with the smallest residual after projection onto the newest term is projected onto it (generalises BPA-S).
     Transfer {
         /// The number of terms.
         terms: usize,
     },
-    /// The lightest term is merged with the partner that loses least (BSGD; Gaussian kernels).
+    /// The term with the smallest norm is merged with the partner for which least is lost (BSGD; Gaussian kernels).
     Merge {
         /// The number of terms.
         terms: usize,
     },
-    /// The self-tuned Forgetron: the oldest goes, after a shrink that keeps the damage within its mistake bound.
+    /// The self-tuned Forgetron: f is shrunk, then the oldest term is dropped. The shrink keeps the damage within the mistake bound.
     Forgetron {
         /// The number of terms.
         terms: usize,
@@ -53,7 +53,7 @@ pub enum BudgetRule {
 }
 
 impl BudgetRule {
-    /// The number of terms that is never exceeded, if there is one.
+    /// The largest number of terms, if the rule has one.
     pub fn capacity(&self) -> Option<usize> {
         match *self {
             BudgetRule::Window { terms }

@@ -1,8 +1,8 @@
-//! Budgets that look at every term once in a while and drop light ones.
+//! Budgets that check all terms every 64 examples and drop those with a small norm.
 
 use crate::parts::budget::{Sight, Work};
 
-/// How often they do so, in examples.
+/// The number of examples between two checks.
 pub(super) const SWEEP: u64 = 64;
 
 /// Drops terms with |alpha_i k(x_i, .)| below a tolerance.
@@ -29,7 +29,7 @@ impl Weight {
     }
 }
 
-/// Drops the lightest terms as long as every truncation certificate stays within `error`.
+/// Drops the terms with the smallest norm as long as every truncation certificate stays within `error`.
 #[derive(Clone, Debug)]
 pub(super) struct Certified {
     pub error: f64,

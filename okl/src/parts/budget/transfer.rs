@@ -1,4 +1,4 @@
-//! `transfer`: the term that the newest one replaces best is projected onto it (generalises BPA-S).
+//! `transfer`: the term with the smallest residual after projection onto the newest term is projected onto it (generalises BPA-S).
 
 use crate::parts::budget::{Room, Sight, Work};
 
@@ -25,7 +25,7 @@ impl Transfer {
                 best = (residual, slot);
             }
         }
-        // Nothing can be projected onto the zero function.
+        // If k(x, x) = 0, the newest term is the zero function, and a projection onto it is not possible.
         if own > 0.0 { Room::Transfer(best.1) } else { Room::Drop(best.1) }
     }
 

@@ -2,31 +2,31 @@
 
 use std::f64::consts::LOG2_E;
 
-/// The larger one; `floor` if `x` is not a number. One instruction everywhere, unlike `f32::max`.
+/// The larger of the two; `floor` if `x` is NaN. One instruction on every backend, unlike `f32::max`.
 #[inline(always)]
 pub(super) fn at_least(x: f32, floor: f32) -> f32 {
     if x > floor { x } else { floor }
 }
 
-/// The smaller one; `ceiling` if `x` is not a number.
+/// The smaller of the two; `ceiling` if `x` is NaN.
 #[inline(always)]
 pub(super) fn at_most(x: f32, ceiling: f32) -> f32 {
     if x < ceiling { x } else { ceiling }
 }
 
-/// `2^x` for `x <= 127`, to about one unit in the last place, exactly 1 at 0; `2^-126`, the smallest normal number,
-/// for all below -126 and for what is not a number.
+/// `2^x` for `x <= 127`, to about one unit in the last place, exactly 1 at 0. For `x < -126` and for NaN: `2^-126`, the smallest
+/// normal number.
 #[inline(always)]
 pub(crate) fn exp2(x: f32) -> f32 {
     exp2_product(at_least(x, -126.0), 1.0)
 }
 
-/// `2^(u c)` for `u c` between -126 and 127: the product is never rounded on its own.
+/// `2^(u c)` for `u c` between -126 and 127, without a separate rounding of the product.
 ///
 /// `u c = n + r` with `n` the nearest integer; `2^r - 1` is `r` times a polynomial and `n` is added to the exponent.
 #[inline(always)]
 pub(super) fn exp2_product(u: f32, c: f32) -> f32 {
-    /// Added to a small number it leaves the nearest integer in the lowest bits of the mantissa.
+    /// Adding this to a small number puts the nearest integer into the lowest bits of the mantissa.
     const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23
     let shifted = u.mul_add(c, ROUND);
     let r = u.mul_add(c, ROUND - shifted);
@@ -40,7 +40,7 @@ pub(super) fn exp2_product(u: f32, c: f32) -> f32 {
     f32::from_bits(p.to_bits().wrapping_add(shifted.to_bits() << 23))
 }
 
-/// `log2(1 + v)` for `v >= 0`: what rounding `1 + v` loses is made good to first order. Finite for all `v`.
+/// `log2(1 + v)` for `v >= 0`. The rounding error of `1 + v` is corrected to first order. Finite for all `v`.
 #[inline(always)]
 pub(super) fn log2_1p(v: f32) -> f32 {
     let v = at_most(v, 1e38);
@@ -49,7 +49,7 @@ pub(super) fn log2_1p(v: f32) -> f32 {
     (lost / u).mul_add(std::f32::consts::LOG2_E, log2(u))
 }
 
-/// `log2(1 + c r2)`. Where `c r2` is beyond single precision this is `log2(c r2)`, computed from `2^-126 c r2`.
+/// `log2(1 + c r2)`. If `c r2` exceeds single precision: `log2(c r2)`, computed from `2^-126 c r2`.
 #[inline(always)]
 pub(super) fn log2_1p_product(c: f32, r2: f32) -> f32 {
     let v = c * r2;
@@ -85,7 +85,7 @@ pub(crate) fn log2(u: f32) -> f32 {
 mod tests {
     use super::*;
 
-    /// The largest error of `f` in units in the last place, and where, over `values`.
+    /// The largest error of `f` over `values`, in units in the last place, and the value with this error.
     fn worst(values: impl Iterator<Item = f32>, f: fn(f32) -> f32, exact: fn(f64) -> f64) -> (f64, f32) {
         let error = |x: f32| {
             let exact = exact(f64::from(x));

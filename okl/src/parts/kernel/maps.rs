@@ -4,16 +4,16 @@ use crate::gram::{Backend, Elementwise};
 use crate::parts::kernel::exp::{at_least, at_most, exp2, exp2_product, log2_1p_product};
 use crate::parts::kernel::{AnyKernel, DotKernel};
 
-/// `|x - y|²`, exactly 0 for equal rows, where rounding may leave a little below 0 for others.
+/// `|x - y|²`; exactly 0 for equal rows. A negative value from rounding becomes 0.
 #[inline(always)]
 pub(super) fn distance2(dot: f32, xx: f32, yy: f32) -> f32 {
     at_least((-2.0f32).mul_add(dot, xx + yy), 0.0)
 }
 
-/// Beyond this `exp(-s)` is below the smallest normal number; an infinite `s` must not meet it in a product.
+/// Beyond this, `exp(-s)` is below the smallest normal number. Larger `s` are clamped, because an infinite `s` times 0 is NaN.
 const LARGEST_EXPONENT: f32 = 88.0;
 
-/// Names an elementwise function of a value and its companion, with its constants.
+/// Defines an elementwise function of two values, with its constants.
 macro_rules! elementwise {
     ($name:ident { $($constant:ident),* }, $value:ident, $other:pat => $result:expr) => {
         #[derive(Clone, Copy)]
@@ -50,7 +50,7 @@ elementwise!(Times { weight }, value, _ => weight * value);
 elementwise!(Add {}, total, value => total + value);
 elementwise!(Multiply {}, total, value => total * value);
 
-/// Powers by squaring, the lowest bit of the degree first.
+/// Computes powers by repeated squaring, from the lowest bit of the degree.
 pub(super) fn map_polynomial(backend: Backend, degree: u32, gamma: f32, coef0: f32, yy: &[f32], values: &mut [f32]) {
     for (values, yy) in values.chunks_mut(STRETCH).zip(yy.chunks(STRETCH)) {
         let mut power = [0.0; STRETCH];
@@ -69,10 +69,10 @@ pub(super) fn map_polynomial(backend: Backend, degree: u32, gamma: f32, coef0: f
     }
 }
 
-/// Values at a time in a power, sum or product: at most two buffers of them on the stack per level of nesting.
+/// The number of values that a power, sum or product computes at a time, with at most two buffers on the stack per level of nesting.
 const STRETCH: usize = 256;
 
-/// Combines the kernels' values in the order they are listed, from `start`.
+/// Combines the values of the kernels in their order, starting with `start`.
 pub(super) fn map_fold(
     of: &[AnyKernel],
     start: f32,

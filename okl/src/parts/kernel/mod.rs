@@ -16,8 +16,8 @@
 //! | scaled, sum, product | of other kernels |
 //!
 //! One [`Elementwise`] function per kernel serves [`DotKernel::eval`] and [`DotKernel::map`] on every backend, so their bits
-//! agree. Exponentials and powers are taken to base 2, where rounding off the integer part is exact; the change of base
-//! is folded into the kernel's constant, so it costs neither time nor accuracy.
+//! agree. Exponentials and powers use base 2, where the integer part is split off exactly. The change of base is included in the
+//! constant of the kernel, so it costs neither time nor accuracy.
 
 //! ```
 //! use okl::kernel::{AnyKernel, DotKernel};
@@ -47,12 +47,12 @@ pub trait Kernel<X: ?Sized> {
 
 /// A kernel over rows of numbers that is a function of `<x, y>`, `|x|²` and `|y|²`.
 ///
-/// Law: [`DotKernel::map`] gives the bits of [`DotKernel::eval`], whatever the backend and however the values are cut.
+/// Law: [`DotKernel::map`] gives the bits of [`DotKernel::eval`], on every backend and for every division of the values.
 pub trait DotKernel: Send + Sync {
     /// `k(x, y)` from `dot = <x, y>`, `xx = |x|²` and `yy = |y|²`.
     fn eval(&self, dot: f32, xx: f32, yy: f32) -> f32;
 
-    /// Replaces the inner products of one row with many by kernel values, in place. See [`Backend::map_values`] to vectorise one.
+    /// Replaces the inner products of one row with many others by kernel values, in place. [`Backend::map_values`] vectorises this.
     fn map(&self, _backend: Backend, xx: f32, yy: &[f32], values: &mut [f32]) {
         for (value, yy) in values.iter_mut().zip(yy) {
             *value = self.eval(*value, xx, *yy);
@@ -75,13 +75,13 @@ pub trait DotKernel: Send + Sync {
         false
     }
 
-    /// `gamma` of a Gaussian, scaled or not; none for any other kernel.
+    /// `gamma` of a Gaussian kernel, also of a scaled one; none for other kernels.
     fn gaussian_gamma(&self) -> Option<f64> {
         None
     }
 }
 
-/// The kernels a configuration can name; formulas at the head of this file.
+/// The kernels of a configuration; formulas at the head of this file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnyKernel {
     /// `<x, y>`
@@ -92,7 +92,7 @@ pub enum AnyKernel {
         degree: u32,
         /// Multiplies the inner product.
         gamma: f64,
-        /// Added to it; 0 or more for a positive semidefinite kernel.
+        /// Added to this product; must be >= 0 for a positive semidefinite kernel.
         coef0: f64,
     },
     /// `exp(-gamma r²)`
@@ -129,9 +129,9 @@ pub enum AnyKernel {
         /// The kernel.
         of: Box<AnyKernel>,
     },
-    /// The sum of kernels; of none, 0.
+    /// The sum of kernels; 0 if there are none.
     Sum(Vec<AnyKernel>),
-    /// The product of kernels; of none, 1.
+    /// The product of kernels; 1 if there are none.
     Product(Vec<AnyKernel>),
 }
 

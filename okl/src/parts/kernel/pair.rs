@@ -31,8 +31,8 @@ impl TwoRows {
     }
 }
 
-/// The functions k(x, .) and k(y, .) of two points, in double precision: what is left of one after its projection onto the other
-/// is a small difference, which single precision would lose (law 5).
+/// The functions k(x, .) and k(y, .) of two points, in double precision. The residual of one after projection onto the other is a
+/// small difference, which single precision would lose (law 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pair {
     /// `k(x, x)`
@@ -53,7 +53,7 @@ impl Pair {
         Pair { first: xx, shared: xy, second: yy, apart2: xx + yy - 2.0 * xy, tilt: xx - yy }
     }
 
-    /// Of a kernel with k(x, x) = 1 everywhere, from `1 - k(x, y)`.
+    /// Computes a pair from `gap = 1 - k(x, y)`, for a kernel with k(x, x) = 1.
     pub(super) fn below_one(gap: f64) -> Self {
         Pair { first: 1.0, shared: 1.0 - gap, second: 1.0, apart2: 2.0 * gap, tilt: 0.0 }
     }
@@ -68,11 +68,11 @@ impl Pair {
         if self.second > 0.0 { self.shared / self.second } else { 0.0 }
     }
 
-    /// `|k(x, .) - share k(y, .)|²`; rounding may leave a little below 0.
+    /// `|k(x, .) - share k(y, .)|²`; may be slightly negative because of rounding.
     pub fn left(&self, share: f64) -> f64 {
         let rest = 1.0 - share;
         if rest.abs() < 0.5 {
-            // Close points: from their difference.
+            // For close points, the formula with their difference is more accurate.
             return share * self.apart2 + rest * self.tilt + rest * rest * self.second;
         }
         self.first - share * (2.0 * self.shared - share * self.second)
@@ -88,7 +88,7 @@ impl Pair {
         }
     }
 
-    /// Under the sum of two kernels.
+    /// The pair for the sum of two kernels.
     pub(super) fn plus(self, other: Self) -> Self {
         Pair {
             first: self.first + other.first,
@@ -99,7 +99,8 @@ impl Pair {
         }
     }
 
-    /// Under the product of two kernels: with k(x, x) = c + (d + t)/2 and k(y, y) = c + (d - t)/2 of each, nothing large cancels.
+    /// The pair for the product of two kernels. With k(x, x) = c + (d + t)/2 and k(y, y) = c + (d - t)/2 of each, no large numbers
+    /// cancel.
     pub(super) fn times(self, other: Self) -> Self {
         let ((c, d, t), (e, f, u)) = ((self.shared, self.apart2, self.tilt), (other.shared, other.apart2, other.tilt));
         Pair {
@@ -111,7 +112,7 @@ impl Pair {
         }
     }
 
-    /// By squaring, the lowest bit of the degree first.
+    /// The pair for a power of the kernel, by repeated squaring from the lowest bit of the degree.
     pub(super) fn power(self, mut degree: u32) -> Self {
         let (mut product, mut power) = (Pair::below_one(0.0), self);
         while degree > 0 {
@@ -125,12 +126,12 @@ impl Pair {
     }
 }
 
-/// `1 - (1 + s) exp(-s)` for s >= 0; for small s its bound `s²/2`, where the difference would be rounding.
+/// `1 - (1 + s) exp(-s)` for s >= 0. For small s its upper bound `s²/2`, because the difference would be mostly rounding error.
 pub(super) fn matern32_gap(s: f64) -> f64 {
     if s < 1e-5 { 0.5 * s * s } else { -libm::expm1(-s) - s * libm::exp(-s) }
 }
 
-/// `1 - (1 + s + s²/3) exp(-s)` for s >= 0; for small s its bound `s²/6`.
+/// `1 - (1 + s + s²/3) exp(-s)` for s >= 0; for small s its upper bound `s²/6`.
 pub(super) fn matern52_gap(s: f64) -> f64 {
     if s < 1e-5 { s * s / 6.0 } else { -libm::expm1(-s) - (s + s * s / 3.0) * libm::exp(-s) }
 }

@@ -32,7 +32,7 @@ pub(super) fn max_margin_prox(z0: &[f64], y: usize, c: f64, xi: &mut [f64]) {
         max_margin(z0, y, xi);
         return;
     }
-    // All relative to the best other score, so that a small c loses no digits.
+    // All scores are relative to the best other score, so that no digits are lost for a small c.
     let top = z0[s];
     let level = level(z0, y, top, c, 0.0).max(level(z0, y, top, gap, 1.0));
     xi.iter_mut().zip(z0).for_each(|(x, z)| *x = (z - top - level).max(0.0) / c);

@@ -3,7 +3,7 @@
 //! Symbols: `z` the score in R^d, `y` the target, `r = y - z` the residual, `|r|` its Euclidean norm, `m = y z` the
 //! margin of a sign, `theta` the loss's adaptive scalar: the margin `rho`, the tube `epsilon` or the scale `sigma`.
 //! Equation numbers: N (NORMA, Kivinen et al. 2001), V (SVMD, Karatzoglou et al. 2005), O (OLOK, Audiffren and Kadri
-//! 2015), S (Sumitra's note); E is a numbered erratum to them, whose corrected form is what stands here.
+//! 2015), S (Sumitra's note). E is a numbered erratum to these papers; the formulas here are the corrected ones.
 //!
 //! # Boundary conventions
 //!
@@ -50,9 +50,10 @@ pub use structured::{Oracle, Structured};
 pub struct Eval {
     /// The loss. The nu-losses include their `nu theta` term and may be negative.
     pub loss: f64,
-    /// The direction `theta` descends along; 0 for a loss without `theta`.
+    /// The derivative by `theta` (or its replacement) that the step subtracts; 0 for a loss without `theta`.
     pub dtheta: f64,
-    /// Margin error, alert, or outside the tube or scale: what the nu-variables count. False for losses without such a threshold.
+    /// Whether the example is a margin error, an alert, or outside the tube or scale. nu is the requested share of such examples. False
+    /// for losses without a margin, tube or scale.
     pub outside: bool,
 }
 
@@ -71,12 +72,12 @@ pub enum Reads {
     Nothing,
 }
 
-/// A loss's adaptive scalar: where it starts, and the lower end of its projection (E9).
+/// The adaptive scalar of a loss: its initial value, and the lower limit of its projection (E9).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Theta {
     /// The value before the first example.
     pub start: f64,
-    /// The least value it may take.
+    /// The lower limit.
     pub least: f64,
 }
 
@@ -90,32 +91,33 @@ pub struct Metric<'a> {
 }
 
 impl Metric<'_> {
-    /// `c` if the matrix is `c I`, to the bit.
+    /// `c` if the matrix is exactly `c I`.
     pub fn multiple(&self) -> Option<f64> {
         let (&first, rest) = self.c.split_first()?;
         rest.iter().all(|&c| c == first).then_some(first)
     }
 }
 
-/// A loss. Pure: what it returns depends on its arguments alone.
+/// A loss. Its results depend only on the arguments.
 ///
-/// Laws: `xi` is the gradient of `loss` in `z` (a subgradient at kinks, by the conventions above); where `convex` says
-/// so, `loss(z') >= loss(z) + <xi, z' - z>` for all `z'`; a loss that has no scale in `theta` ignores it;
-/// after `prox` returned true, `xi` is a (sub)gradient at `z0 - C xi`. `z`, `xi`, `u` and `hu` have one entry per output.
+/// Laws: `xi` is the gradient of `loss` in `z` (a subgradient at kinks, by the conventions above). If `convex` returns true,
+/// `loss(z') >= loss(z) + <xi, z' - z>` for all `z'`. A loss without an adaptive scalar ignores `theta`. After `prox` returned
+/// true, `xi` is a (sub)gradient at `z0 - C xi`. `z`, `xi`, `u` and `hu` have one entry per output.
 pub trait Loss: Send + Sync {
-    /// How the target is read.
+    /// The kind of target.
     fn reads(&self) -> Reads;
 
     /// The loss at `z`; writes `xi = dl/dz`.
     fn eval(&self, z: &[f64], y: &[f64], theta: f64, xi: &mut [f64]) -> Eval;
 
-    /// Writes `h u`, the curvature along `u`. The default is that of a piecewise linear loss: 0.
+    /// Writes `h u`, the curvature along `u`. The default is 0, which is right for a piecewise linear loss.
     fn curvature(&self, z: &[f64], y: &[f64], theta: f64, u: &[f64], hu: &mut [f64]) {
         let _ = (z, y, theta, u);
         hu.fill(0.0);
     }
 
-    /// The implicit gradient: writes the `xi` that solves `xi = dl/dz (z0 - C xi)`. False, with `xi` untouched: this loss has none.
+    /// The implicit gradient: writes the `xi` that solves `xi = dl/dz (z0 - C xi)`. Returns false, with `xi` unchanged, if the loss has
+    /// no implicit gradient.
     fn prox(&self, z0: &[f64], y: &[f64], theta: f64, metric: &Metric<'_>, xi: &mut [f64]) -> bool {
         let _ = (z0, y, theta, metric, xi);
         false
@@ -123,9 +125,9 @@ pub trait Loss: Send + Sync {
 
     /// Whether `prox` works for this number of outputs. `identity`: the metric is a multiple of the identity.
     ///
-    /// Not for the perceptron: its proximal step from f = 0 stays at the minimiser 0 and nothing is ever learned. Not for
-    /// max_margin and softmax under a metric that couples the classes: no finite or scalar solution is known there.
-    /// Not for structured outputs: the step would need a quadratic program over the oracle's answers.
+    /// False for the perceptron: its loss has a minimum at f = 0, so a proximal step would stay there and never learn. False for
+    /// max_margin and softmax with a metric that couples the classes: no finite or scalar solution is known. False for structured
+    /// outputs: the step would need a quadratic program over the oracle's answers.
     fn can_prox(&self, outputs: usize, identity: bool) -> bool {
         let _ = (outputs, identity);
         false
@@ -136,7 +138,7 @@ pub trait Loss: Send + Sync {
         None
     }
 
-    /// Is the loss convex in `z` at fixed `theta`?
+    /// Whether the loss is convex in `z` at fixed `theta`.
     fn convex(&self) -> bool {
         true
     }
@@ -146,18 +148,18 @@ pub trait Loss: Send + Sync {
         None
     }
 
-    /// Does [`Eval::outside`] say something about every learned example: a margin error, beyond the tube or the scale?
+    /// Whether [`Eval::outside`] has a meaning for this loss: a margin error, or a residual outside the tube or scale.
     fn has_outside(&self) -> bool {
         false
     }
 
-    /// The fraction of examples outside that the updates of `theta` settle at, if that is what they do.
+    /// The fraction of examples outside to which the updates of `theta` converge; none for other losses.
     fn nu(&self) -> Option<f64> {
         None
     }
 }
 
-/// How the scale of `nu_huber` follows the residuals.
+/// How the scale of `nu_huber` adapts to the residuals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SigmaRule {
@@ -181,7 +183,7 @@ pub enum AnyLoss {
     },
     /// `max(0, rho - y z) - nu rho` with adaptive `rho >= 0`, N(13)-(14) with the sign of E3.
     NuHinge {
-        /// The fraction of margin errors; 0.1 unless told.
+        /// The fraction of margin errors. Default: 0.1.
         #[serde(default = "tenth")]
         nu: f64,
     },
@@ -195,13 +197,13 @@ pub enum AnyLoss {
     Softmax {},
     /// `max(0, margin - z)`, V(9).
     Novelty {
-        /// The score asked for; 1 unless told.
+        /// The score below which there is a loss. Default: 1.
         #[serde(default = "one")]
         margin: f64,
     },
     /// `max(0, rho - z) - nu rho` with adaptive `rho >= 0`, N(16) with the sign of E3.
     NuNovelty {
-        /// The fraction of alerts; 0.05 unless told.
+        /// The fraction of alerts. Default: 0.05.
         #[serde(default = "twentieth")]
         nu: f64,
     },
@@ -211,34 +213,34 @@ pub enum AnyLoss {
     Absolute {},
     /// `max(0, |r| - epsilon)`, N section 3.
     Epsilon {
-        /// Half the width of the tube; 0.1 unless told.
+        /// Half the width of the tube. Default: 0.1.
         #[serde(default = "tenth")]
         epsilon: f64,
     },
     /// `max(0, |r| - epsilon) + nu epsilon` with adaptive `epsilon >= 0`, N(18) with E5.
     NuEpsilon {
-        /// The fraction outside the tube; 0.1 unless told.
+        /// The fraction of examples outside the tube. Default: 0.1.
         #[serde(default = "tenth")]
         nu: f64,
     },
     /// `|r| - sigma/2` where `|r| >= sigma`, else `|r|²/(2 sigma)`, N(19)-(20) with E6.
     Huber {
-        /// The scale; 1 unless told.
+        /// The scale. Default: 1.
         #[serde(default = "one")]
         sigma: f64,
     },
     /// Huber's loss with adaptive `sigma >= 1e-6`, N(21) with E6 and E7.
     NuHuber {
-        /// Quantile: the fraction outside the scale. Concomitant: the price of the scale. 0.1 unless told.
+        /// With `quantile`: the fraction of examples outside the scale. With `concomitant`: the weight of sigma in the loss. Default: 0.1.
         #[serde(default = "tenth")]
         nu: f64,
-        /// How the scale adapts; quantile unless told.
+        /// How the scale adapts. Default: quantile.
         #[serde(default)]
         sigma_rule: SigmaRule,
     },
     /// `q r` where `r > 0`, else `(q - 1) r`: the pinball loss.
     Quantile {
-        /// The quantile asked for; 0.5, the median, unless told.
+        /// The quantile. Default: 0.5, the median.
         #[serde(default = "half")]
         q: f64,
     },
@@ -260,11 +262,11 @@ fn twentieth() -> f64 {
     0.05
 }
 
-/// The least scale of `nu_huber` (E7, E9: N(21) alone drives it to 0 and below).
+/// The lower limit of the scale of `nu_huber` (E7, E9: without a limit, N(21) could make it 0 or negative).
 const SIGMA_LEAST: f64 = 1e-6;
 
 impl AnyLoss {
-    /// Checks the parameters; the error is a sentence.
+    /// Checks the parameters; the error is a sentence for the user.
     pub fn check(&self) -> Result<(), String> {
         match *self {
             Self::Hinge { margin } | Self::Novelty { margin } => positive("margin", margin, ""),
@@ -390,14 +392,14 @@ impl Loss for AnyLoss {
     fn lipschitz(&self) -> Option<f64> {
         match *self {
             Self::Squared {} => None,
-            // One class up by at most 1, the others down by as much in sum.
+            // One entry of xi is at least -1, and the others sum to its absolute value.
             Self::MaxMargin {} | Self::Softmax {} => Some(std::f64::consts::SQRT_2),
             Self::Quantile { q } => Some(q.max(1.0 - q)),
             _ => Some(1.0),
         }
     }
 
-    /// A novelty loss is left out: there a threshold decides, which may still be being gathered.
+    /// False for novelty losses: their threshold decides, and may not be known yet.
     fn has_outside(&self) -> bool {
         let margin = matches!(self, Self::Hinge { .. } | Self::NuHinge { .. } | Self::Perceptron {} | Self::MaxMargin {});
         margin || matches!(self, Self::Epsilon { .. } | Self::NuEpsilon { .. } | Self::Huber { .. } | Self::NuHuber { .. })
@@ -412,7 +414,7 @@ impl Loss for AnyLoss {
     }
 }
 
-/// The only output, or the only number of a target.
+/// The single output, or the single number of a target.
 fn first(values: &[f64]) -> f64 {
     values.first().copied().unwrap_or(0.0)
 }

@@ -7,8 +7,8 @@
 //! r_j = tau q_j/(tau + c_j),    xi_j = -q_j/(tau + c_j),    |xi| = phi(tau) := |q/(tau + c)|,
 //! ```
 //!
-//! and what is left is a scalar equation for `tau`. `1/phi` is concave and increasing, and linear if all `c_j` are equal
-//! (the secular equation of trust-region methods): Newton from the left climbs to its root and needs one step for one output.
+//! which leaves a scalar equation for `tau`. `1/phi` is concave and increasing, and linear if all `c_j` are equal (the secular
+//! equation of trust-region methods). Newton's method from the left converges to its root, in one step for one output.
 
 use super::margin::indicator;
 use super::root::root;
@@ -142,7 +142,7 @@ fn phi(q: &[f64], tau: f64, c: &[f64]) -> f64 {
     norm(q.iter().zip(c).map(|(&q, &c)| part(q, tau, c)))
 }
 
-/// `q/(tau + c)`; where there is no residual, none, even for `tau = c = 0`.
+/// `q/(tau + c)`; 0 for `q = 0`, even for `tau = c = 0`.
 fn part(q: f64, tau: f64, c: f64) -> f64 {
     if q == 0.0 { 0.0 } else { q / (tau + c) }
 }
@@ -161,7 +161,8 @@ fn along(u: &[f64], z0: &[f64], y: &[f64], j: usize) -> f64 {
     rows.zip(z0.iter().zip(y)).map(|(row, (z, y))| row[j] * (y - z)).sum()
 }
 
-/// `xi = -U w(q, c)`. `xi` comes in as `q`; with a basis it is the output and each `q_j` is computed again: no third vector.
+/// `xi = -U w(q, c)`; `xi` is `q` on entry. With a basis, each `q_j` is computed again while `xi` is written, so that no third
+/// vector is needed.
 fn finish(z0: &[f64], y: &[f64], metric: &Metric<'_>, xi: &mut [f64], w: impl Fn(f64, f64) -> f64) {
     let Some(u) = metric.basis else {
         xi.iter_mut().zip(metric.c).for_each(|(x, &c)| *x = -w(*x, c));
@@ -181,7 +182,7 @@ fn residual(z: &[f64], y: &[f64], r: &mut [f64]) -> f64 {
     norm(r.iter().copied())
 }
 
-/// The Euclidean norm, scaled by the largest entry: nothing over- or underflows, and one entry gives exactly its magnitude.
+/// The Euclidean norm, computed relative to the largest entry, so that it does not overflow or underflow. For one entry it is exact.
 fn norm(r: impl Iterator<Item = f64> + Clone) -> f64 {
     let most = r.clone().fold(0.0, |most: f64, r| most.max(r.abs()));
     if most == f64::INFINITY {
@@ -191,7 +192,7 @@ fn norm(r: impl Iterator<Item = f64> + Clone) -> f64 {
     scale * r.map(|r| square(r / scale)).sum::<f64>().sqrt()
 }
 
-/// What a norm of so many entries is off by, relative to it.
+/// The relative rounding error of a norm of this many entries.
 fn rounding(r: &[f64]) -> f64 {
     f64::EPSILON * (2.0 + r.len() as f64)
 }

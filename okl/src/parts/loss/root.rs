@@ -1,13 +1,13 @@
 //! The scalar equations behind the proximal steps.
 
-/// Steps by Newton before bisection takes over, and steps in all: bisection alone ends within 64 or so.
+/// The largest number of Newton steps before bisection, and of all steps. Bisection alone needs about 64.
 const NEWTON: usize = 60;
 const CAP: usize = 200;
 
-/// The root of an increasing function in `[lo, hi]`: Newton from `start`, bisection where Newton leaves the bracket.
+/// The root of an increasing function in `[lo, hi]`: Newton's method from `start`, with bisection if a step leaves the bracket.
 ///
-/// `f` returns value and slope. Ends with the step taken from where `|value| <= close` (Newton squares the error, so
-/// `close` may be far above the rounding of `f`), or where the step is below the spacing of f64.
+/// `f` returns value and slope. The last step is the one from a point with `|value| <= close` (Newton squares the error, so
+/// `close` may be far above the rounding of `f`), or one below the spacing of f64.
 pub(super) fn root(mut lo: f64, mut hi: f64, start: f64, close: f64, f: impl Fn(f64) -> (f64, f64)) -> f64 {
     let mut x = start;
     for step in 0..CAP {

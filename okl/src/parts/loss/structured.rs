@@ -1,8 +1,8 @@
-//! Margins over structured outputs: sequences, trees, rankings, anything with an argmax (V section 3.2).
+//! Margin losses for structured outputs: sequences, trees, rankings, any set of outputs with an argmax (V section 3.2).
 
 use super::{Eval, Loss, Reads};
 
-/// Knows the structured outputs `ỹ`: what parts they are made of and which of them is worst for given scores.
+/// Defines the structured outputs `ỹ`: their parts, and the output with the largest loss for given scores.
 ///
 /// Scores `z` in R^d are scores of parts; `psi(ỹ)` in R^d counts the parts of `ỹ`, so that `ỹ` scores `<z, psi(ỹ)>`.
 /// Laws: the answer of `argmax` maximises over all outputs (`y` itself may be left out), ties go to one fixed choice,
@@ -11,7 +11,7 @@ pub trait Oracle: Send + Sync {
     /// The number d of parts.
     fn outputs(&self) -> usize;
 
-    /// How `y` is read before it comes here: a vector as it stands, unless told.
+    /// The kind of target. Default: a vector of numbers, which is passed on unchanged.
     fn reads(&self) -> Reads {
         Reads::Vector
     }
@@ -19,7 +19,7 @@ pub trait Oracle: Send + Sync {
     /// Writes `psi(ỹ)` of the `ỹ` that maximises `delta(y, ỹ) + <z, psi(ỹ)>`; returns `delta(y, ỹ)`.
     fn argmax(&self, z: &[f64], y: &[f64], psi: &mut [f64]) -> f64;
 
-    /// Adds `weight psi(y)` to `psi`, which spares the loss a second vector.
+    /// Adds `weight psi(y)` to `psi`, so that the loss needs no second vector.
     fn features(&self, y: &[f64], weight: f64, psi: &mut [f64]);
 }
 
