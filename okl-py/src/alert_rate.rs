@@ -2,16 +2,16 @@
 
 use pyo3::prelude::*;
 
-/// The rate at which rows were outside, and how far it can be from nu.
+/// The observed alert rate, and a bound on its distance from nu.
 ///
 /// Attributes
 /// ----------
 /// nu : float
-///     What was asked for.
+///     The requested rate.
 /// rate : float
-///     What was seen: the fraction outside.
+///     The observed rate: the fraction of rows outside.
 /// bound : float
-///     ``abs(rate - nu)`` is at most this, whatever the data.
+///     ``abs(rate - nu)`` is at most this, for any data.
 ///
 /// Examples
 /// --------
@@ -23,11 +23,11 @@ use pyo3::prelude::*;
 #[pyclass(module = "okl", frozen, get_all, eq)]
 #[derive(PartialEq)]
 pub struct AlertRate {
-    /// What was asked for.
+    /// The requested rate.
     nu: f64,
-    /// What was seen: the fraction outside.
+    /// The observed rate: the fraction of rows outside.
     rate: f64,
-    /// abs(rate - nu) is at most this, whatever the data.
+    /// abs(rate - nu) is at most this, for any data.
     bound: f64,
 }
 

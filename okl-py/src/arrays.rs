@@ -1,4 +1,4 @@
-//! What goes with the rows: numpy arrays of one number per row, seen without a copy where they have the right type.
+//! Arguments with one number per row, as numpy arrays; without a copy if they have the right type.
 
 use numpy::{
     Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
@@ -6,7 +6,7 @@ use numpy::{
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// Any object as an array: itself, or what its array protocol gives. `name` is what the caller calls it.
+/// Converts any object to a numpy array, by numpy's array protocol if needed. `name`: the argument's name, for messages.
 pub fn array<'py>(name: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
     match object.cast_exact::<PyUntypedArray>() {
         Ok(array) => Ok(array.clone()),
@@ -17,7 +17,7 @@ pub fn array<'py>(name: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
     }
 }
 
-/// Under the mask of a masked array are numbers that mean nothing, and no other array has the mask.
+/// Refuses masked arrays: a plain array would lose the mask and use the arbitrary numbers under it.
 fn refuse_masked(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     if !object.hasattr("mask")? || !object.py().import("numpy.ma")?.call_method1("is_masked", (object,))?.extract()? {
         return Ok(());
@@ -31,12 +31,12 @@ fn refuse_masked(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     )))
 }
 
-/// A copy in C order of the type named.
+/// A copy in C order with the given type.
 pub fn converted<'py>(array: &Bound<'py, PyUntypedArray>, dtype: &str) -> PyResult<Bound<'py, PyAny>> {
     array.call_method1("astype", (dtype, "C"))
 }
 
-/// The numbers of an array in C order; a copy only where type or layout ask for one.
+/// The numbers of an array in C order; a copy only if type or layout differ.
 pub fn contiguous<'py, T: Element>(array: &Bound<'py, PyUntypedArray>, dtype: &str) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
     match array.cast::<PyArrayDyn<T>>() {
         Ok(typed) if array.is_aligned() && array.is_c_contiguous() => Ok(typed.try_readonly()?),
@@ -44,7 +44,7 @@ pub fn contiguous<'py, T: Element>(array: &Bound<'py, PyUntypedArray>, dtype: &s
     }
 }
 
-/// An argument that has one entry per row; the engine compares its length with the rows.
+/// An argument with one entry per row. The engine checks its length.
 fn per_row<'py>(name: &str, object: &Bound<'py, PyAny>, kinds: &[u8], expected: &str) -> PyResult<Bound<'py, PyUntypedArray>> {
     let array = array(name, object)?;
     if array.ndim() != 1 {

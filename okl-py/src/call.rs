@@ -1,4 +1,4 @@
-//! The two calls that do the work: everything is seen as arrays first, then the engine runs without the interpreter.
+//! The calls `learn` and `predict`: arguments are converted to arrays first, then the engine runs without the interpreter's lock.
 
 use std::cell::Cell;
 
@@ -16,20 +16,20 @@ use crate::scores::Table;
 use crate::shared::{Shared, Signals};
 use crate::targets::{Found, Named, Reader};
 
-/// Any object of Python's, or none.
+/// Any Python object, or none.
 pub type Object<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
-/// What `learn` is given beside the rows.
+/// The arguments of `learn` other than the rows.
 pub struct Given<'a, 'py> {
     pub y: Object<'a, 'py>,
     pub weights: Object<'a, 'py>,
     pub ids: Object<'a, 'py>,
     pub known: Object<'a, 'py>,
-    /// What is known of the names of classes so far.
+    /// The type of the class names so far.
     pub named: &'a Named,
 }
 
-/// Learns rows; `each` sees what every row left behind. Returns the scores.
+/// Learns rows and calls `each` with the result of every row. Returns the scores.
 pub fn learn<'py>(
     shared: &Shared,
     reader: Reader,
@@ -89,12 +89,12 @@ pub fn learn<'py>(
     }
 }
 
-/// Scores per row; a class that has been named has one, if only 0.
+/// The number of scores per row. Every known class has a score, even if nothing was learned for it.
 fn width(learner: &Learner, reads: Reads) -> usize {
     if reads == Reads::Class { learner.outputs().max(learner.classes().len()) } else { learner.outputs() }
 }
 
-/// A row has a target if the caller says so and it is not None. A mask of the wrong length is for the engine to refuse.
+/// A row has a target if `known` is true and the target is not None. The engine refuses a mask of the wrong length.
 fn both(known: Option<&[bool]>, present: Option<Vec<bool>>) -> Option<Vec<bool>> {
     match (known, present) {
         (Some(known), Some(present)) if known.len() == present.len() => {
@@ -106,11 +106,11 @@ fn both(known: Option<&[bool]>, present: Option<Vec<bool>>) -> Option<Vec<bool>>
 }
 
 thread_local! {
-    /// Room for predictions, kept from call to call.
+    /// The workspace for predictions, reused from call to call.
     static WORKSPACE: Cell<Workspace> = Cell::default();
 }
 
-/// Lends the thread's workspace.
+/// Calls `work` with the workspace of this thread.
 pub fn with_workspace<T>(work: impl FnOnce(&mut Workspace) -> T) -> T {
     let mut workspace = WORKSPACE.take();
     let result = work(&mut workspace);
@@ -118,7 +118,7 @@ pub fn with_workspace<T>(work: impl FnOnce(&mut Workspace) -> T) -> T {
     result
 }
 
-/// Rows between two looks at the signals.
+/// The number of rows between two checks for signals.
 const BLOCK: usize = 1024;
 
 /// Scores of rows, without learning.
@@ -139,7 +139,7 @@ pub fn predict<'py>(shared: &Shared, reader: Reader, x: &Bound<'py, PyAny>) -> P
     }
 }
 
-/// Scores block by block; an error comes with the first row of its block.
+/// Computes scores block by block. An error is returned with the first row of its block.
 fn score(
     learner: &Learner,
     x: &Matrix<'_>,

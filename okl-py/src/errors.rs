@@ -1,4 +1,4 @@
-//! Errors of the engine as Python's own.
+//! Converts errors of the engine to Python exceptions.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ pub fn refused(error: &Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Rows or targets that the engine refuses; it saw the rows from `first` on.
+/// Rows or targets that the engine refuses; `first`: the index of the first row that was passed to it.
 pub fn refused_rows(error: Error, first: usize, reads: Reads) -> PyErr {
     let kind = match error.kind().clone() {
         ErrorKind::NotFinite { row, column, found, hint } => ErrorKind::NotFinite { row: first + row, column, found, hint },
@@ -27,7 +27,7 @@ pub fn refused_rows(error: Error, first: usize, reads: Reads) -> PyErr {
     refused(&kind.into())
 }
 
-/// What the system says of a file, as the subclass of OSError that Python has for it.
+/// An error of the operating system about a file, as the matching subclass of OSError.
 pub fn file_error(py: Python<'_>, error: &io::Error, path: &Path) -> PyErr {
     let Some(code) = error.raw_os_error() else {
         let text = format!("{}: {error}", path.display());
@@ -38,7 +38,7 @@ pub fn file_error(py: Python<'_>, error: &io::Error, path: &Path) -> PyErr {
     PyOSError::new_err((code, text.unwrap_or_else(|_| error.to_string()), path.as_os_str().to_owned()))
 }
 
-/// The lock of a learner is poisoned only if the engine panicked while it learned.
+/// The error for a poisoned lock, which means that the engine panicked during learning.
 pub fn broken() -> PyErr {
     PyRuntimeError::new_err(
         "a fault inside okl ended an earlier call, and this learner's state is unknown: load the last model saved",

@@ -18,7 +18,7 @@ use crate::learner::Learner;
 /// Returns
 /// -------
 /// Learner
-///     It goes on learning where the saved one stopped, to the last bit.
+///     It continues where the saved learner stopped, with the same bits.
 ///
 /// Examples
 /// --------
@@ -39,7 +39,7 @@ pub fn load(py: Python<'_>, path: PathBuf) -> PyResult<Learner> {
     Ok(learner.into())
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 pub fn write(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<()> {
     py.detach(|| okl::file::write(path, bytes)).map_err(|e| file_error(py, &e, path))
 }

@@ -6,7 +6,7 @@ use okl::Health;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// What somebody should know; columns by their number.
+/// The findings as sentences, with column numbers.
 pub fn findings(health: &Health) -> Vec<String> {
     health.findings(|column| column.to_string())
 }

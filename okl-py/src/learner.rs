@@ -19,7 +19,7 @@ use crate::shared::Shared;
 use crate::targets::{Named, Reader};
 use crate::{command_line, files, health, settings};
 
-/// Larger numbers of features or threads are mistakes, and would exhaust the memory.
+/// The largest numbers of features and threads. Larger ones are mistakes and would exhaust the memory.
 const MOST_FEATURES: i64 = 1 << 24;
 const MOST_THREADS: i64 = 1 << 10;
 
@@ -73,8 +73,8 @@ type Vector<'py> = Bound<'py, PyArray1<f64>>;
 ///         are all given, or more than eight features share one range.
 ///     target_scale
 ///         none, or ``{"fixed": {"shift": [...], "factor": [...]}}`` with a number per output: targets are learned as
-///         (y - shift) * factor, and scores come back in the units of y. Losses, `theta`, `offset`, `coefficients` and `norm2` are
-///         in those of the scaled targets. Default "none".
+///         (y - shift) * factor, and scores are in the units of y. Losses, `theta`, `offset`, `coefficients` and `norm2` are
+///         in the units of the scaled targets. Default "none".
 ///     shrink
 ///         When f is shrunk by lam: "always" (at every row), or "on_update" (at rows with an update, as the authors' script for
 ///         novelty detection does). Default "always".
@@ -101,7 +101,7 @@ pub struct Learner {
     pub(crate) shared: Shared,
     pub(crate) reader: Reader,
     threads: AtomicUsize,
-    /// Whether it has warned about its health.
+    /// Whether the health warning has been issued.
     pub(crate) warned: AtomicBool,
     pub(crate) named: Named,
 }
@@ -133,8 +133,8 @@ impl Learner {
         Ok(())
     }
 
-    /// Warns if the scores of a call are positive for one class in its first rows and for another in its later rows. That happens
-    /// at most once in a learner's life: when its second class appears.
+    /// Warns if positive scores of a call mean one class in its first rows and another class in its later rows. This can happen only
+    /// once in a learner: when its second class appears.
     fn warn_of_signs(&self, py: Python<'_>, signs: &Signs) -> PyResult<()> {
         let Some((rows, before, after)) = signs.turned.filter(|_| self.reader.reads == Reads::Sign) else { return Ok(()) };
         let names = self.classes(py)?.into_iter().map(|class| class.into_bound_py_any(py)).collect::<PyResult<Vec<_>>>()?;
@@ -153,7 +153,7 @@ impl Learner {
         self.shared.look(py, look)
     }
 
-    /// A class as it was named.
+    /// A class with its Python type.
     fn class(&self, label: &Label) -> Class {
         match label {
             Label::Int(number) if self.named.are_bools() => Class::Bool(*number != 0),
@@ -184,13 +184,13 @@ impl Learner {
         Ok(Learner { named: Named::new(bools), ..learner })
     }
 
-    /// Learns the rows in order and returns every row's score from before its update.
+    /// Learns the rows in order and returns the score of every row before its update.
     ///
     /// Parameters
     /// ----------
     /// X : array-like of shape (n, features)
-    ///     float32 or float64 in any layout, read where it is; anything else that numpy can see as real numbers. The engine
-    ///     computes in single precision.
+    ///     float32 or float64 in any layout (not copied), or anything that numpy can convert to real numbers. The engine computes in
+    ///     single precision.
     /// y : array-like of shape (n,) or (n, outputs), optional
     ///     Numbers for regression. Classes (ints, bools, text) for max_margin and softmax. For the losses of two classes -1 and
     ///     +1, or bools or text; other numbers only as the names in `classes`. None in an array of objects is a missing target.
@@ -198,31 +198,32 @@ impl Learner {
     /// weights : array-like of shape (n,), optional
     ///     Multiplies loss and gradient of a row; a row of weight 0 is only predicted.
     /// ids : array-like of shape (n,), optional
-    ///     Whole numbers that name the rows: a row whose id and features are known adds onto its term. A row with other
-    ///     features takes the id over, which `health` counts; the term of the earlier row stays, without an id.
+    ///     Whole numbers that identify the rows. If a term has the same id and the same features, the row updates that term instead
+    ///     of adding one. If the features differ, the new row gets the id, which `health` counts; the old term stays without an id.
     /// known : array-like of shape (n,), optional
-    ///     False for rows that have no target and are only predicted, in their place.
+    ///     False for rows without a target, which are only predicted, at their position in the stream.
     ///
     /// Returns
     /// -------
     /// ndarray of float64
-    ///     (n,) for one output, else (n, outputs); for max_margin and softmax always (n, classes so far). Where two classes share
-    ///     one score, a positive score means the class that sorts last of those known up to its row: if the second class to appear
-    ///     sorts after the first, scores change their meaning at that row, with an `okl.HealthWarning`. With `classes` given they never do.
+    ///     (n,) for one output, else (n, outputs); for max_margin and softmax always (n, classes so far). If two classes share one
+    ///     score, a positive score means the class that sorts last among those known up to its row. So if the second class that
+    ///     appears sorts after the first, the sign changes its meaning at that row, with an `okl.HealthWarning`. Give `classes` to
+    ///     avoid this.
     ///
     /// Raises
     /// ------
     /// ValueError, TypeError
-    ///     With the row and the column. The whole call is checked first: nothing has been learned.
+    ///     If a row is refused; the message has the row and the column. The whole call is checked first, so nothing has been learned.
     /// KeyboardInterrupt
-    ///     On Ctrl-C, between two blocks of rows. The learner has learned the first `rows_learned` rows, an attribute of the
-    ///     exception, and can be used.
+    ///     On Ctrl-C, between two blocks of rows. The learner has learned the first rows and can be used; the attribute
+    ///     `rows_learned` of the exception has their number.
     ///
     /// Notes
     /// -----
-    /// Other threads run meanwhile, and may use this learner: `predict` and the attributes wait for the block of rows that is being
-    /// learned (256 rows at most), not for the whole call, and see the model as it is after that block. Another `learn` waits
-    /// until this call is over: the rows of a call stay together. X must not be changed before the call is over.
+    /// Other threads can run during the call and use this learner: `predict` and the attributes wait until the current block of at
+    /// most 256 rows is learned, not for the whole call, and use the model after that block. Another `learn` waits until this call
+    /// ends. X must not be changed during the call.
     ///
     /// Examples
     /// --------
@@ -247,7 +248,7 @@ impl Learner {
         Ok(scores)
     }
 
-    /// Learns as `learn` does and returns what every row left behind.
+    /// Learns as `learn` does and returns more results for every row.
     ///
     /// Parameters
     /// ----------
@@ -257,12 +258,11 @@ impl Learner {
     /// Returns
     /// -------
     /// dict of ndarray
-    ///     scores, as `learn` returns them; loss, times the weight, from before the update, nan where there was no target;
+    ///     scores, as `learn` returns them; loss, before the update and times the weight, nan if there was no target;
     ///     outside, True where a row was an alert (novelty losses: also a row that is only predicted), a margin error (hinge,
     ///     nu_hinge, perceptron, max_margin; for the perceptron a score of the wrong sign or 0) or beyond the tube or scale (epsilon,
-    ///     nu_epsilon, huber, nu_huber), and always False under the other losses, which have no margin, tube or scale; threshold, what a
-    ///     novelty score was held against, nan where there is none; positive, the class for which the row's score is positive where
-    ///     two classes share one score, else None (see `learn`).
+    ///     nu_epsilon, huber, nu_huber), always False with other losses; threshold, with which the novelty score was compared, nan
+    ///     if there is none; positive, the class of positive scores if two classes share one score, else None (see `learn`).
     ///
     /// Examples
     /// --------
@@ -291,7 +291,7 @@ impl Learner {
         report.dictionary(X.py(), scores, &classes.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Scores of rows, without learning: what `learn` would return for a row without a target.
+    /// Scores of rows, without learning: the scores that `learn` would return for rows without a target.
     ///
     /// Parameters
     /// ----------
@@ -301,8 +301,8 @@ impl Learner {
     /// Returns
     /// -------
     /// ndarray of float64
-    ///     Of the shape that `learn` returns. For two classes a positive score means the second; for novelty a row is novel iff
-    ///     its score is below `threshold`.
+    ///     The same shape as from `learn`. If two classes share one score, it is positive for `positive_class`. For novelty, a row is
+    ///     novel if and only if its score is below `threshold`.
     ///
     /// Notes
     /// -----
@@ -317,7 +317,7 @@ impl Learner {
         call::predict(&self.shared, self.reader, X)
     }
 
-    /// Makes room for more features; every row so far is taken to have been 0 there.
+    /// Increases the number of features. All earlier rows are 0 in the new features.
     ///
     /// Examples
     /// --------
@@ -331,7 +331,7 @@ impl Learner {
         self.shared.write(py, |learner| learner.widen(features))?.map_err(|e| refused(&e))
     }
 
-    /// Tells the step size `smd` that the stream has changed: its trace of past steps starts again.
+    /// Resets the trace of the step size `smd`, for example after a change of the stream.
     ///
     /// Examples
     /// --------
@@ -354,7 +354,7 @@ impl Learner {
         Ok(PyBytes::new(py, &self.shared.read(py, okl::Learner::to_bytes)?))
     }
 
-    /// The learner that `to_bytes` wrote down; it goes on to the same bits.
+    /// The learner that `to_bytes` saved. It continues with the same bits.
     ///
     /// Examples
     /// --------
@@ -367,7 +367,7 @@ impl Learner {
         Ok(py.detach(|| okl::Learner::from_bytes(data)).map_err(|e| refused(&e))?.into())
     }
 
-    /// Writes the model file, which `okl.load` and the command line read: the old file is replaced as a whole or not at all.
+    /// Writes the model file, which `okl.load` and the command line can read. An old file is replaced atomically.
     ///
     /// Parameters
     /// ----------
@@ -390,9 +390,9 @@ impl Learner {
     /// Parameters
     /// ----------
     /// path : str or os.PathLike, optional
-    ///     A file to write; it is replaced as a whole or not at all.
+    ///     A file to write; an old file is replaced atomically.
     /// threshold : float, optional
-    ///     Novelty losses: rows whose score is below are novel. The learner's own `threshold` when not given.
+    ///     Novelty losses: rows with a score below this are novel. Default: the learner's `threshold`.
     ///
     /// Returns
     /// -------
@@ -402,7 +402,7 @@ impl Learner {
     /// Raises
     /// ------
     /// ValueError
-    ///     Before the first row: there is nothing to export.
+    ///     Before the first row, because there is nothing to export.
     ///
     /// Examples
     /// --------
@@ -438,7 +438,7 @@ impl Learner {
         Ok((this.get_type().getattr("from_bytes")?, made_from, this.get().named.are_bools()))
     }
 
-    /// Of a pickle: are the classes bools?
+    /// Restores from a pickle whether the classes are bools.
     fn __setstate__(&self, bools: bool) {
         if bools {
             self.named.note(true);
@@ -481,15 +481,15 @@ impl Learner {
         Ok(config)
     }
 
-    /// The classes so far, in the order of the scores: ints or text, or bools where all labels have been bools. A model file has
-    /// bools as 0 and 1. Where two classes share one score, see `positive_class`.
+    /// The classes so far, in the order of the scores: ints or text, or bools if all labels were bools. A model file stores
+    /// bools as 0 and 1. If two classes share one score, see `positive_class`.
     #[getter]
     fn classes(&self, py: Python<'_>) -> PyResult<Vec<Class>> {
         self.look(py, |m| m.classes().iter().map(|class| self.class(class)).collect())
     }
 
-    /// The class whose scores are positive, where two classes share one score: the second of the given ones, else the one that
-    /// sorts last; a class that is alone. None for other losses, and where targets are the numbers -1 and +1.
+    /// If two classes share one score, the class of positive scores: the second of the given classes, otherwise the class that sorts
+    /// last, or the only class so far. None for other losses, and if targets are the numbers -1 and +1.
     #[getter]
     fn positive_class(&self, py: Python<'_>) -> PyResult<Option<Class>> {
         self.look(py, |m| m.positive().map(|class| self.class(&m.classes()[class])))
@@ -501,25 +501,26 @@ impl Learner {
         self.look(py, okl::Learner::features)
     }
 
-    /// Scores per row.
+    /// The number of scores per row.
     #[getter]
     fn outputs(&self, py: Python<'_>) -> PyResult<usize> {
         self.look(py, okl::Learner::outputs)
     }
 
-    /// Rows learned.
+    /// The number of rows learned.
     #[getter]
     fn examples(&self, py: Python<'_>) -> PyResult<u64> {
         self.look(py, okl::Learner::examples)
     }
 
-    /// Steps that were not taken because a number of the state (a norm, a product, a coefficient, an offset) would have been beyond 1e150.
+    /// The number of skipped steps: a number of the new state (coefficient, offset, score, loss, norm) would have exceeded 1e150, or
+    /// a kernel value of the row exceeded single precision.
     #[getter]
     fn skipped(&self, py: Python<'_>) -> PyResult<u64> {
         self.look(py, okl::Learner::skipped)
     }
 
-    /// Terms of the expansion.
+    /// The number of terms.
     #[getter]
     fn terms(&self, py: Python<'_>) -> PyResult<usize> {
         self.look(py, okl::Learner::terms)
@@ -531,7 +532,7 @@ impl Learner {
         self.look(py, okl::Learner::eta)
     }
 
-    /// The margin, tube or scale that the loss adapts; with a `target_scale`, in the units of the scaled targets.
+    /// The adaptive margin, tube or scale of the loss; with a `target_scale`, in the units of the scaled targets.
     #[getter]
     fn theta(&self, py: Python<'_>) -> PyResult<f64> {
         self.look(py, okl::Learner::theta)
@@ -544,61 +545,64 @@ impl Learner {
         self.per_output(py, self.look(py, |m| m.offset().to_vec())?)
     }
 
-    /// The offset that `predict` adds: `offset`, or its average where there is one; in the units of the targets.
+    /// The offset that `predict` adds: `offset`, or its average if there is one; in the units of the targets.
     #[getter]
     fn predicting_offset<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.per_output(py, self.look(py, |m| m.predicting_offset().to_vec())?)
     }
 
-    /// The squared norm of the function: exact until a term is dropped, an upper bound after; exact under smd.
+    /// The squared norm of the function: exact until a term is dropped, an upper bound after that. Always exact with the step size smd.
     #[getter]
     fn norm2(&self, py: Python<'_>) -> PyResult<f64> {
         self.look(py, okl::Learner::norm2)
     }
 
-    /// A bound on the distance, in the kernel's norm, between the function that predicts and the function that the same updates
-    /// would have made with nothing dropped. Where k(x, x) = 1, no score differs by more. 0: the function is exact.
+    /// A bound on the distance, in the norm of the kernel's space, between the function that predicts and the function after the same
+    /// updates with no term dropped. If k(x, x) = 1, no score differs by more. 0: the function is exact.
     ///
-    /// Terms that a full budget drops, merges or carries over count, and so does this: a bank (several settings side by side, see
-    /// `members`) stores a row as a new term only where the leading member needs one, and adds what the other members would
-    /// append to the term nearest to it. What that projection leaves out counts for those members, by their weights. So a bank
-    /// has a truncation error above 0 under ``budget="unlimited"`` too; a learner whose settings are all given has none there.
+    /// It counts terms that a full budget drops, merges or projects. In a bank (several settings learned in parallel, see `members`)
+    /// it also counts the following: a row becomes a new term only if the leading member needs one; otherwise the updates of the other
+    /// members are projected onto the nearest term, and the residuals count, by the weights of these members. So a bank has a
+    /// truncation error above 0 with ``budget="unlimited"``, too; a learner whose settings are all given has none.
     ///
-    /// With a `target_scale` it is divided by the smallest factor: it is in the units of the targets.
+    /// With a `target_scale` it is divided by the smallest factor, so that it is in the units of the targets.
     #[getter]
     fn truncation_error(&self, py: Python<'_>) -> PyResult<f64> {
         self.look(py, okl::Learner::truncation_error)
     }
 
-    /// What was not used as it was given: values clipped or rounded, steps not taken, ids taken over, members of a bank at rest.
+    /// Input that was not used exactly as given: clipped or rounded values, skipped steps, ids taken over; and members of a bank that
+    /// rest.
     ///
     /// Returns
     /// -------
     /// dict
     ///     examples
-    ///         Rows learned.
+    ///         The number of rows learned.
     ///     skipped
-    ///         Steps that were not taken, because they would have left numbers that are not finite.
+    ///         The number of skipped steps, which would have given numbers that are not finite.
     ///     ids_taken_over
-    ///         Rows that had the id of a term with other features.
+    ///         The number of rows with the id of a term with other features.
     ///     blurred
-    ///         Rows so far out that single precision blurs their kernel values by more than 5 %.
+    ///         The number of rows so far from the origin that rounding changes their kernel values by more than 5 %.
     ///     resting
-    ///         Members of a bank that rest, because their last step would not have been finite.
+    ///         The number of members of a bank that rest, because their last step would have given numbers that are not finite.
     ///     watched, clipped_rows, clipped_values
-    ///         Examples since the scale was settled, where the scale has a limit (8 deviations of the first `warmup` rows); how
-    ///         many of them have a value beyond the limit; how many values these are.
+    ///         If the scale has a limit (8 standard deviations of the first `warmup` rows): the number of examples after the
+    ///         warm-up, of examples with a value beyond the limit, and of such values.
     ///     clipped_columns
     ///         For each column with clipped values, the worst first: `column`, `values`, `share`, and over the last `recent`
     ///         examples `recent_share`.
     ///     rounded_values, rounded_columns
     ///         Features are stored in single precision (about 7 digits), after the scale is applied. A column loses digits in a
     ///         window of 1,000 examples if its largest rounding error there exceeds a thousandth of its range (largest minus
-    ///         smallest value) there; every eighth example is looked at. For each such column, the worst first: `column`, `values`
-    ///         (examples of the windows in which it lost digits) and `recent_error` (largest rounding error over range, in the
-    ///         last 1,000 to 2,000 examples). A standardised column loses none. What a float32 array has lost before is not seen.
+    ///         smallest value) there; every eighth example is checked. For each such column, the worst first: `column`, `values`
+    ///         (the number of examples in windows in which it lost digits) and `recent_error` (largest rounding error divided by the
+    ///         range, in the last 1,000 to 2,000 examples). A standardised column loses none. Digits that a float32 array has lost
+    ///         before are not counted.
     ///     findings
-    ///         Sentences that say what to do; none in good health. The first finding is also an `okl.HealthWarning`.
+    ///         Problems and what to do about them, as sentences; empty if there are none. The first finding is also issued as an
+    ///         `okl.HealthWarning`.
     ///
     /// Examples
     /// --------
@@ -623,8 +627,8 @@ impl Learner {
         coefficients.into_pyarray(py).reshape(shape)
     }
 
-    /// The coefficients that `predict` uses: `coefficients`, or those of the average where there is one; in the units of the
-    /// targets, but with an operator J, which multiplies them first, in those of the scaled targets.
+    /// The coefficients that `predict` uses: `coefficients`, or those of the average if there is one. They are in the units of the
+    /// targets; with an operator J, in the units of the scaled targets.
     #[getter]
     fn predicting_coefficients<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (coefficients, shape) =
@@ -632,8 +636,8 @@ impl Learner {
         coefficients.into_pyarray(py).reshape(shape)
     }
 
-    /// What learns side by side, the heaviest first: a list of dicts with `weight`, `step`, `lambda` and `kernel`. One of weight
-    /// 1 where every setting is given.
+    /// The settings that are learned in parallel, in descending order of weight: a list of dicts with `weight`, `step`, `lambda` and
+    /// `kernel`. One entry of weight 1 if every setting is given.
     ///
     /// Examples
     /// --------
@@ -652,7 +656,7 @@ impl Learner {
     /// Raises
     /// ------
     /// ValueError
-    ///     While the first `warmup` rows are gathered: nothing is settled yet.
+    ///     During the first `warmup` rows, because the settings are still provisional.
     ///
     /// Examples
     /// --------
@@ -668,14 +672,14 @@ impl Learner {
         Ok(Learner { named: Named::new(self.named.are_bools()), ..plain })
     }
 
-    /// Shift and factor per feature: kernels see (x - shift) * factor. Empty where they see x itself.
+    /// Shift and factor per feature: the input of the kernels is (x - shift) * factor. Empty if it is x itself.
     #[getter]
     fn frame<'py>(&self, py: Python<'py>) -> PyResult<(Vector<'py>, Vector<'py>)> {
         let (shift, factor) = self.look(py, |m| (m.frame().0.to_vec(), m.frame().1.to_vec()))?;
         Ok((shift.into_pyarray(py), factor.into_pyarray(py)))
     }
 
-    /// Bytes held for what grows with the number of terms: centres, coefficients, their kernel values. The rest is bounded by
+    /// Bytes of everything that grows with the number of terms: centres, coefficients, kernel values. The rest is bounded by
     /// `bytes_beside_terms`.
     #[getter]
     fn bytes(&self, py: Python<'_>) -> PyResult<usize> {
@@ -683,7 +687,7 @@ impl Learner {
     }
 
     /// A bound on the bytes that do not depend on the number of terms: 256 kB, the rows of a block and of the warm-up, their
-    /// distances. What one call hands over (X, y, scores) is not in it.
+    /// distances. The arrays of a call (X, y, scores) are not included.
     ///
     /// Examples
     /// --------
@@ -696,30 +700,31 @@ impl Learner {
         self.look(py, |m| m.config().bytes_beside_terms(m.features(), m.outputs()))
     }
 
-    /// Whether `gamma="auto"` or `scale="standard"` are still provisional.
+    /// Whether the warm-up has not ended yet, so that `gamma="auto"` or `scale="standard"` are provisional.
     #[getter]
     fn warming_up(&self, py: Python<'_>) -> PyResult<bool> {
         self.look(py, okl::Learner::warming_up)
     }
 
-    /// A row is novel iff its score is below this; None for other losses, and while a tracker gathers.
+    /// The novelty threshold: a row is novel if and only if its score is below it. None for other losses, and while a tracker collects
+    /// its first scores.
     #[getter]
     fn threshold(&self, py: Python<'_>) -> PyResult<Option<f64>> {
         self.look(py, okl::Learner::threshold)
     }
 
-    /// The rate of alerts and how far it can be from nu; None for losses without nu, and before the first row.
+    /// The alert rate and a bound on its distance from nu; None for losses without nu, and before the first row.
     #[getter]
     fn alert_rate(&self, py: Python<'_>) -> PyResult<Option<AlertRate>> {
         Ok(self.look(py, okl::Learner::alert_rate)?.map(AlertRate::from))
     }
 
-    /// A bound on the regret against every function of at most this norm and offset; None where none is known.
+    /// A bound on the regret against every function of at most this norm and offset; None if no bound is proved.
     ///
     /// Parameters
     /// ----------
     /// norm, offset : float
-    ///     The largest norm and offset of the functions compared with.
+    ///     The largest norm and offset of the functions to compare with.
     ///
     /// Examples
     /// --------
@@ -758,7 +763,7 @@ fn within(name: &str, found: i64, least: i64, most: i64) -> PyResult<usize> {
     usize::try_from(found).ok().filter(|_| (least..=most).contains(&found)).ok_or_else(refuse)
 }
 
-/// The name of a class as Python has it.
+/// The name of a class as a Python value.
 #[derive(IntoPyObject)]
 enum Class {
     Bool(bool),

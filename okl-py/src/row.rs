@@ -1,4 +1,4 @@
-//! One row at a time, without numpy: what the River estimators call.
+//! Functions for one row at a time, without numpy, for the River estimators.
 //!
 //! The interpreter is not released: a row is learned in microseconds, less than it can take to get the interpreter back.
 
@@ -12,7 +12,7 @@ use crate::errors::refused;
 use crate::learner::Learner;
 use crate::targets::{is_bool, label};
 
-/// Learns one row: a number for every feature, and a target; a loss that reads a sign takes it for the name of a class.
+/// Learns one row: a number for every feature, and a target. For losses of two classes, the target is the name of a class.
 #[pyfunction]
 #[pyo3(signature = (learner, values, y=None, weight=1.0))]
 pub fn learn_row(
@@ -29,7 +29,7 @@ pub fn learn_row(
             learner.learn_with(&batch.targets(targets), |_, _| {})?;
             Ok(learner.examples())
         })?;
-        // To look at the health costs more than a row: that is done now and then.
+        // Checking the health takes longer than learning a row, so it is done every 128 examples.
         match learned.map_err(|e: okl::Error| refused(&e))?.is_multiple_of(128) {
             true => learner.warn_once(values.py()),
             false => Ok(()),

@@ -1,4 +1,4 @@
-//! Rows of features as they come from Python: whatever numpy sees as a matrix of real numbers.
+//! Rows of features from Python: any object that numpy can convert to a matrix of real numbers.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use pyo3::prelude::*;
 
 use crate::arrays::{array, converted};
 
-/// A matrix of single or double precision, in any layout, held for a call.
+/// A matrix of single or double precision in any layout, borrowed for a call.
 pub enum Rows<'py> {
     Single(PyReadonlyArray2<'py, f32>),
     Double(PyReadonlyArray2<'py, f64>),
 }
 
 impl<'py> Rows<'py> {
-    /// Sees an object as rows: float32 and float64 where they are, other real numbers converted.
+    /// Converts an object to rows: float32 and float64 without a copy, other real numbers by conversion.
     pub fn new(x: &Bound<'py, PyAny>) -> PyResult<Self> {
         refuse_sparse(x)?;
         let array = match array("X", x)? {
@@ -49,7 +49,7 @@ impl<'py> Rows<'py> {
         Ok(Rows::Double(array.cast::<PyArray2<f64>>()?.try_readonly()?))
     }
 
-    /// What the engine may read without Python.
+    /// A view that the engine can read without the interpreter's lock.
     pub fn view(&self) -> Matrix<'_> {
         match self {
             Rows::Single(x) => Matrix::Single(x.as_array()),
@@ -58,7 +58,7 @@ impl<'py> Rows<'py> {
     }
 }
 
-/// numpy would see a sparse matrix as one object.
+/// Refuses sparse matrices, which numpy would convert to a single object.
 fn refuse_sparse(x: &Bound<'_, PyAny>) -> PyResult<()> {
     if x.cast_exact::<PyUntypedArray>().is_ok() || !x.hasattr("nnz")? || !x.hasattr("toarray")? {
         return Ok(());
@@ -66,7 +66,8 @@ fn refuse_sparse(x: &Bound<'_, PyAny>) -> PyResult<()> {
     Err(PyTypeError::new_err("X is a sparse matrix: use X.toarray()"))
 }
 
-/// A data frame whose columns are all bools or numbers, as float64: numpy alone makes objects of bools beside floats.
+/// Converts a data frame whose columns are all bools or numbers to float64. numpy alone would convert a mixture of bools and floats
+/// to objects.
 fn numeric_frame<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyUntypedArray>>> {
     if !x.hasattr("dtypes")? || !x.hasattr("to_numpy")? {
         return Ok(None);
@@ -78,17 +79,17 @@ fn numeric_frame<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyUnt
             return Ok(None);
         }
     }
-    // Columns that may have missing values cannot always be converted: these are refused as objects.
+    // Columns with missing values cannot always be converted. They stay objects and are refused.
     Ok(x.call_method1("to_numpy", ("float64",)).ok().map(|array| array.cast_into()).transpose()?)
 }
 
-/// Whether elements are whole strides apart. Fields of a structured array need not be.
+/// Whether all strides are multiples of the element size. Fields of a structured array may have other strides.
 fn viewable(array: &Bound<'_, PyUntypedArray>) -> bool {
     let size = array.dtype().itemsize() as isize;
     !array.is_empty() && array.is_aligned() && array.strides().iter().all(|stride| stride % size == 0)
 }
 
-/// A view of [`Rows`]; it is read block by block where it is not what the engine wants already.
+/// A view of [`Rows`]. If its layout is not that of the engine, it is copied block by block.
 #[derive(Clone, Debug)]
 pub enum Matrix<'a> {
     Single(ArrayView2<'a, f32>),
@@ -101,7 +102,7 @@ impl Matrix<'_> {
         self.in_place(0..self.rows()).unwrap_or_else(|| Batch::read_from(self))
     }
 
-    /// The rows of a range: where they are, or written to `buffer`.
+    /// The rows of a range: a view if possible, otherwise copied to `buffer`.
     pub fn block<'b>(&'b self, rows: Range<usize>, buffer: &'b mut Vec<f64>) -> Batch<'b> {
         self.in_place(rows.clone()).unwrap_or_else(|| {
             buffer.clear();
@@ -110,7 +111,7 @@ impl Matrix<'_> {
         })
     }
 
-    /// The rows of a range, if they lie one after the other.
+    /// The rows of a range, if they are contiguous in memory.
     fn in_place(&self, rows: Range<usize>) -> Option<Batch<'_>> {
         let features = self.features();
         let cells = rows.start * features..rows.end * features;
@@ -144,7 +145,7 @@ impl RowSource for Matrix<'_> {
     }
 }
 
-/// Appends a block row by row; it is walked along its rows or down its columns, as it lies in memory.
+/// Appends a block row by row. Reads it in the order of its memory layout.
 fn gather<T: Copy + Into<f64>>(block: ArrayView2<'_, T>, to: &mut Vec<f64>) {
     let (start, features) = (to.len(), block.ncols());
     if block.strides()[1].abs() <= block.strides()[0].abs() {

@@ -1,4 +1,4 @@
-//! What the rows of a call left behind, gathered while the interpreter is released.
+//! Results of the rows of a call, collected while the interpreter's lock is released.
 
 use numpy::{IntoPyArray, PyArrayMethods};
 use okl::engine::Outcome;
@@ -6,7 +6,7 @@ use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Scores row by row; wider once a class has been named.
+/// Scores, row by row. A new class adds a column.
 pub struct Table {
     rows: usize,
     width: usize,
@@ -29,7 +29,7 @@ impl Table {
         self.values.resize(self.rows * self.width, 0.0);
     }
 
-    /// A score that did not exist yet was 0.
+    /// Adds columns; earlier rows have the score 0 there.
     pub fn widen(&mut self, width: usize) {
         if width <= self.width {
             return;
@@ -41,7 +41,7 @@ impl Table {
         (self.values, self.width) = (wide, width);
     }
 
-    /// As an array: (rows,) if `flat` and there is one score per row, else (rows, outputs).
+    /// Converts the scores to an array: (rows,) if `flat` and there is one score per row, else (rows, outputs).
     pub fn array(self, py: Python<'_>, flat: bool) -> PyResult<Bound<'_, PyAny>> {
         let Table { rows, width, values } = self;
         let array = values.into_pyarray(py);
@@ -49,7 +49,7 @@ impl Table {
     }
 }
 
-/// What every row left behind beside its scores.
+/// The results of every row except its scores.
 #[derive(Default)]
 pub struct Report {
     loss: Vec<f64>,
@@ -58,14 +58,14 @@ pub struct Report {
     positive: Vec<Option<usize>>,
 }
 
-/// Which class has the positive scores, as the rows of a call come.
+/// Records whether the class of positive scores changes during a call.
 #[derive(Default)]
 pub struct Signs {
     rows: usize,
     last: Option<usize>,
     /// Whether a row has had a score other than 0. A score of 0 has no sign.
     scored: bool,
-    /// The first row at which another class became the positive one, the class before and the class from there on.
+    /// The first row at which the class of positive scores changes, the class before and the class after.
     pub turned: Option<(usize, usize, usize)>,
 }
 
@@ -90,7 +90,7 @@ impl Report {
         self.positive.push(step.positive);
     }
 
-    /// As a dictionary of arrays; `classes` are those of the learner.
+    /// Converts the results to a dictionary of arrays; `classes`: the classes of the learner.
     pub fn dictionary<'py>(
         self,
         py: Python<'py>,

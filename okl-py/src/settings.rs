@@ -1,4 +1,4 @@
-//! Settings between Python and the engine: keyword arguments in, a dictionary out.
+//! Converts settings between Python (keyword arguments, dictionaries) and the engine.
 
 use okl::Config;
 use okl::config::Member;
@@ -47,7 +47,7 @@ fn object(table: &Bound<'_, PyDict>, depth: usize) -> PyResult<Map<String, Value
     let mut map = Map::new();
     for (key, value) in table.iter().filter(|(_, value)| !value.is_none()) {
         let key: String = key.extract()?;
-        // `lambda` is a word of Python's.
+        // `lambda` is a keyword of Python.
         let key = if key == "lam" { "lambda".into() } else { key };
         let value = value_of(&key, &value, depth)?;
         let value = match key.as_str() {
@@ -60,7 +60,7 @@ fn object(table: &Bound<'_, PyDict>, depth: usize) -> PyResult<Map<String, Value
     Ok(map)
 }
 
-/// A Python value in the common form; `key` is where it was found.
+/// Converts a Python value to JSON; `key`: the setting, for messages.
 fn value_of(key: &str, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     if depth > DEEPEST {
         return Err(PyValueError::new_err(format!("{key}: nested more than {DEEPEST} deep")));
@@ -97,14 +97,14 @@ fn each(value: Value, change: impl Fn(Value) -> Value) -> Value {
     if let Value::Array(parts) = value { Value::Array(parts.into_iter().map(change).collect()) } else { value }
 }
 
-/// A matrix row by row, as the configuration has it.
+/// A matrix as one list, row by row.
 fn flat(value: Value) -> Value {
     let Value::Array(rows) = value else { return value };
     let parts = rows.into_iter().flat_map(|row| if let Value::Array(row) = row { row } else { vec![row] });
     Value::Array(parts.collect())
 }
 
-/// A class is a whole number or text: False and True are 0 and 1, as they are in Python, and 2.0 is 2.
+/// Converts the name of a class to a whole number or text: False and True to 0 and 1, 2.0 to 2.
 fn label(name: Value) -> Value {
     match &name {
         Value::Bool(yes) => i64::from(*yes).into(),
@@ -121,7 +121,7 @@ pub fn dictionary<'py>(py: Python<'py>, config: &Config) -> PyResult<Bound<'py, 
     from_json(py, &config.to_json())
 }
 
-/// JSON text as Python's own objects.
+/// JSON text as Python objects.
 pub fn from_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     PyModule::import(py, "json")?.call_method1("loads", (text,))
 }
@@ -192,7 +192,7 @@ pub fn families(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-/// The names that some settings have, in one line.
+/// The values of some settings by their names, in one line.
 pub fn names<const N: usize>(config: &Config, settings: [&str; N]) -> String {
     let all: Value = serde_json::from_str(&config.to_json()).unwrap_or_default();
     let name = |value: &Value| match value {

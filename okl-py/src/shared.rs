@@ -1,9 +1,9 @@
 //! One learner between threads, signals and the interpreter.
 //!
-//! Readers run side by side, a writer runs alone, and all of them run without the interpreter's lock. A thread that waits for
-//! the learner has released the interpreter, so the thread that has the learner can get it. A writer learns block by block and
-//! lets readers in between two blocks. A signal handler runs in the middle of a call, on the thread of the call: there it is
-//! refused the learner, because it would wait forever.
+//! Several readers or one writer can use the learner at a time, without the interpreter's lock. A thread that waits for the learner
+//! has released the interpreter's lock, so that the thread with the learner can get it. A writer learns block by block and admits
+//! readers between two blocks. A signal handler runs in the middle of a call, on the thread of the call. It cannot use the learner,
+//! because it would wait forever for its own thread.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -17,11 +17,11 @@ use pyo3::sync::{MutexExt, RwLockExt};
 use crate::errors::broken;
 
 thread_local! {
-    /// The learners in whose calls this thread is, by address.
+    /// The addresses of the learners that this thread is using in a call.
     static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// This thread is in a call of a learner, until it is dropped.
+/// Marks that this thread is in a call of a learner, until it is dropped.
 struct Inside;
 
 impl Inside {
@@ -42,7 +42,7 @@ pub struct Shared {
     learner: RwLock<okl::Learner>,
     /// Held during a whole call that changes the learner, so that the rows of a call stay together.
     writer: Mutex<()>,
-    /// Readers that have asked for the learner, and those of them that have got it.
+    /// The number of readers that have requested the learner, and of those that have got it.
     arrived: AtomicUsize,
     admitted: AtomicUsize,
     /// The process whose threads use the locks. A forked child has the locks of its parent, but not the threads that held them.
@@ -60,14 +60,14 @@ impl Shared {
         }
     }
 
-    /// A look that takes no time; the interpreter is kept once the lock is there.
+    /// Reads the learner quickly, without releasing the interpreter's lock once the learner's lock is held.
     pub fn look<T>(&self, py: Python<'_>, look: impl FnOnce(&okl::Learner) -> T) -> PyResult<T> {
         self.enter()?;
         let learner = self.counted(|| self.learner.read_py_attached(py)).map_err(|_| broken())?;
         Ok(look(&learner))
     }
 
-    /// A change that takes no time, in the same way.
+    /// Changes the learner quickly, in the same way.
     pub fn touch<T>(&self, py: Python<'_>, touch: impl FnOnce(&mut okl::Learner) -> T) -> PyResult<T> {
         self.enter()?;
         let _writer = self.writer.lock_py_attached(py).map_err(|_| broken())?;
@@ -75,7 +75,7 @@ impl Shared {
         Ok(touch(&mut learner))
     }
 
-    /// Reading that takes time: other threads run meanwhile.
+    /// Reads the learner for a longer time, without the interpreter's lock.
     pub fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&okl::Learner) -> T + Send) -> PyResult<T> {
         let address = self.enter()?;
         py.detach(|| {
@@ -85,7 +85,7 @@ impl Shared {
         })
     }
 
-    /// Changing the learner: other threads run meanwhile, but for those that want this one.
+    /// Changes the learner without the interpreter's lock. Other threads can run, except those that need this learner.
     pub fn write<T: Send>(&self, py: Python<'_>, write: impl FnOnce(&mut okl::Learner) -> T + Send) -> PyResult<T> {
         let mut result = None;
         let mut write = Some(write);
@@ -97,8 +97,8 @@ impl Shared {
         result.ok_or_else(broken)
     }
 
-    /// Changing the learner in turns, as long as a turn returns true. Readers get the learner between two turns, other writers
-    /// after the last one.
+    /// Changes the learner in turns, until a turn returns false. Readers can use the learner between two turns, other writers after
+    /// the last turn.
     pub fn write_in_turns<E: Send>(
         &self,
         py: Python<'_>,
@@ -119,7 +119,7 @@ impl Shared {
         })
     }
 
-    /// Counts a reader that waits, so that a writer sees it.
+    /// Counts a waiting reader, so that a writer can admit it.
     fn counted<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.arrived.fetch_add(1, Ordering::SeqCst);
         let learner = wait();
@@ -127,7 +127,7 @@ impl Shared {
         learner
     }
 
-    /// Waits until the readers that are waiting have the learner: a lock alone would go back to the writer, which is awake.
+    /// Waits until all waiting readers have got the learner. Without this, the running writer would usually get the lock again first.
     fn admit_readers(&self) {
         let arrived = self.arrived.load(Ordering::SeqCst);
         while self.admitted.load(Ordering::SeqCst) < arrived {
@@ -144,8 +144,8 @@ impl Shared {
         Ok(address)
     }
 
-    /// Refuses a learner that another thread was using when this process was forked: its locks will never be free here. The caller
-    /// has the interpreter, so that two threads do not try the locks at the same time.
+    /// Refuses a learner that another thread was using when this process was forked, because its locks are never released here. The
+    /// caller holds the interpreter's lock, so that only one thread at a time tries the locks.
     fn check_process(&self) -> PyResult<()> {
         let here = std::process::id();
         if self.process.load(Ordering::SeqCst) == here {
@@ -159,20 +159,20 @@ impl Shared {
                  fork when no thread uses the learner, or load the model from a file in the child",
             ));
         }
-        // A thread that was waiting for the learner at the fork does not exist here either.
+        // Threads that were waiting for the learner at the fork do not exist here.
         self.admitted.store(self.arrived.load(Ordering::SeqCst), Ordering::SeqCst);
         self.process.store(here, Ordering::SeqCst);
         Ok(())
     }
 }
 
-/// Python is asked so often whether a signal has come: soon enough for Ctrl-C, seldom enough for a busy interpreter.
+/// The time between two checks for signals: short enough for Ctrl-C, long enough not to slow down other Python threads.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The signals that come during a call.
+/// Checks for signals during a call.
 pub struct Signals {
     asked: Instant,
-    /// What a handler raised.
+    /// The exception that a signal handler has raised.
     pub raised: Option<PyErr>,
 }
 
@@ -184,7 +184,7 @@ impl Signals {
     /// Checks for signals from time to time; returns whether no handler has raised an exception.
     pub fn quiet(&mut self) -> bool {
         if self.asked.elapsed() >= PATIENCE {
-            // None: the interpreter is shutting down, and has no more signals to hand out.
+            // None: the interpreter is shutting down and handles no more signals.
             self.raised = Python::try_attach(|py| py.check_signals()).and_then(Result::err);
             self.asked = Instant::now();
         }

@@ -1,5 +1,5 @@
-//! Targets as they come from Python. What they mean is decided by the loss and their type, never by their values: a
-//! decision that looked at a block's values would depend on the cut.
+//! Targets from Python. Their meaning depends on the loss and on their type, never on their values, because a decision by the values
+//! of a block would depend on the cut.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -12,12 +12,12 @@ use pyo3::types::{PyBool, PyList, PyString, PyTuple};
 
 use crate::arrays::{array, contiguous};
 
-/// How a learner reads targets.
+/// Converts targets for a learner.
 #[derive(Clone, Copy)]
 pub struct Reader {
-    /// What its loss reads.
+    /// The kind of target of the loss.
     pub reads: Reads,
-    /// Whether `classes` were given, so that numbers can be names of classes under a loss for two classes.
+    /// Whether `classes` were given, so that numbers can be names of classes for a loss of two classes.
     pub classes_given: bool,
 }
 
@@ -45,23 +45,23 @@ impl Read<'_> {
     }
 }
 
-/// What was found in `y`.
+/// The contents of `y`.
 pub struct Found<'py> {
     pub targets: Read<'py>,
-    /// Which rows have a target, where some are None.
+    /// Which rows have a target; none if all have one.
     pub present: Option<Vec<bool>>,
     /// Whether all of them are bools that name classes.
     pub bools: bool,
 }
 
 impl Found<'_> {
-    /// Of a loss that reads no target.
+    /// No targets, for a novelty loss.
     pub fn nothing() -> Self {
         Found { targets: Read::None, present: None, bools: false }
     }
 }
 
-/// Whether all names of classes have been bools. The engine has them as 0 and 1; Python shows them as False and True.
+/// Whether all class names so far were bools. The engine stores them as 0 and 1; Python shows them as False and True.
 #[derive(Default)]
 pub struct Named(AtomicU8);
 
@@ -74,7 +74,7 @@ impl Named {
         Named(AtomicU8::new(if bools { BOOLS } else { NOTHING }))
     }
 
-    /// Some classes have been named.
+    /// Records the type of new class names.
     pub fn note(&self, bools: bool) {
         let next = if bools { BOOLS } else { OTHERS };
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| (now < next).then_some(next));
@@ -138,12 +138,12 @@ impl Reader {
         }
     }
 
-    /// An array of any objects, None where a target is missing.
+    /// Reads an array of objects; None is a missing target.
     fn objects<'py>(self, y: &Bound<'py, PyUntypedArray>, rows: usize) -> PyResult<Found<'py>> {
         let items: Vec<Bound<'py, PyAny>> = y.call_method0("ravel")?.call_method0("tolist")?.extract()?;
         let width = items.len().checked_div(rows).unwrap_or(1).max(1);
         let known = items.chunks(width).enumerate().map(known).collect::<PyResult<Vec<bool>>>()?;
-        // A NaN is no target of any kind: what the others are decides how it is refused.
+        // NaN is never a valid target. The type of the other targets decides the error message.
         let first = items.iter().find(|v| !v.is_none() && !v.extract().is_ok_and(f64::is_nan));
         let labels = self.names_classes(first.is_some_and(apart));
         let bools = labels && items.iter().filter(|v| !v.is_none()).all(is_bool);
@@ -169,7 +169,7 @@ impl Reader {
         if value.is_none() {
             return Ok(Label::Int(0));
         }
-        // Under a sign, unless classes are given, text and bools are names while numbers are not: no array has both.
+        // For a loss of two classes without given classes, text and bools are class names and numbers are not, so they cannot be mixed.
         if self.reads == Reads::Sign && !self.classes_given && !apart(value) {
             return Err(self.unreadable(row, value));
         }
@@ -183,7 +183,8 @@ impl Reader {
     }
 }
 
-/// numpy writes numbers beside text as text: a list is seen as the objects that are in it.
+/// Converts targets to an array. A list becomes an array of objects, because numpy would convert numbers to text if the list also
+/// has text.
 fn as_array<'py>(y: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
     let found = array("y", y)?;
     let listed = y.is_instance_of::<PyList>() || y.is_instance_of::<PyTuple>();
@@ -193,7 +194,7 @@ fn as_array<'py>(y: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> 
     }
 }
 
-/// A target cannot be half there.
+/// Whether a row has its targets; an error if only some of them are missing.
 fn known((row, targets): (usize, &[Bound<'_, PyAny>])) -> PyResult<bool> {
     match targets.iter().filter(|v| v.is_none()).count() {
         0 => Ok(true),
@@ -202,18 +203,18 @@ fn known((row, targets): (usize, &[Bound<'_, PyAny>])) -> PyResult<bool> {
     }
 }
 
-/// Text and bools cannot be taken for numbers.
+/// Whether the value is text or a bool, which are never numbers.
 fn apart(value: &Bound<'_, PyAny>) -> bool {
     value.is_instance_of::<PyString>() || is_bool(value)
 }
 
-/// Python's or numpy's.
+/// Whether the value is a bool of Python or numpy.
 pub fn is_bool(value: &Bound<'_, PyAny>) -> bool {
     let numpy_bool = || value.get_type().name().is_ok_and(|name| name == "bool" || name == "bool_");
     value.is_instance_of::<PyBool>() || numpy_bool()
 }
 
-/// The class that an object names; none if it can name none.
+/// The class name of an object; none if its type cannot be a class name.
 pub fn label(row: usize, value: &Bound<'_, PyAny>) -> PyResult<Option<Label>> {
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(Some(Label::Text(text.to_str()?.into())));
@@ -233,7 +234,7 @@ fn unsigned(row: usize, value: u64) -> PyResult<Label> {
     i64::try_from(value).map(Label::Int).map_err(large)
 }
 
-/// A class that was written as a float.
+/// The class name of a float, which must be a whole number.
 fn whole(row: usize, value: f64) -> PyResult<Label> {
     const EXACT: f64 = (1u64 << 53) as f64;
     match value.fract() == 0.0 && value.abs() <= EXACT {

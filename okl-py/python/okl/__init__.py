@@ -3,8 +3,8 @@
 Results do not depend on the batch size, to the last bit.
 
 `Learner` is the engine, on numpy arrays. `KernelClassifier`, `KernelRegressor` and `NoveltyDetector` are
-scikit-learn estimators, `okl.river` has the same three for River, and `okl.plot` draws what a learner has learned.
-These are imported when they are first asked for: `import okl` needs numpy only.
+scikit-learn estimators, `okl.river` has the same three for River, and `okl.plot` draws the progress of a learner and
+its predictions. These are imported on first use: `import okl` needs numpy only.
 
 >>> import numpy as np, okl
 >>> m = okl.Learner(loss="squared", kernel="gaussian", gamma=1.0, step="constant", eta=0.5, lam=1e-3)
@@ -54,11 +54,11 @@ _NEEDS = {
     "river": "river",
     "plot": "",
 }
-"""What is imported when it is first asked for, and the package that it needs beside numpy."""
+"""The names that are imported on first use, and the package that each needs besides numpy."""
 
 _PACKAGES = {"sklearn": "scikit-learn", "river": "River"}
 
-# `from okl import *` and `help(okl)` take what can be imported here.
+# `from okl import *` and `help(okl)` list only names that can be imported on this machine.
 for _name, _package in _NEEDS.items():
     if _package and _name in __all__ and find_spec(_package) is None:
         __all__.remove(_name)

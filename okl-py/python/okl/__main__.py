@@ -7,7 +7,7 @@ from okl._okl import command_line
 
 
 def main() -> int:
-    """Runs the command that the arguments of this process ask for; returns its exit status."""
+    """Runs the command given by the arguments of this process; returns its exit status."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # the command listens for itself: it saves, then ends
     return command_line(sys.argv[1:])

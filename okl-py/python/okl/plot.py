@@ -1,7 +1,7 @@
-"""Pictures of a stream as it was learned, and of what was learned. They are drawn with matplotlib.
+"""Charts of the progress of learning and of a model's predictions, drawn with matplotlib.
 
-A `History` learns for you and records the course; the functions draw it, each on an axis of its own or on
-yours: `progressive_error`, `step_size`, `terms`, `alert_rate`, or all that apply in one figure, `summary`.
+A `History` passes the rows to a model and records metrics. The functions `progressive_error`, `step_size`, `terms`
+and `alert_rate` draw them, on new axes or on given ones; `summary` draws all that apply in one figure.
 `decision_regions` draws a fitted model of two features.
 
 >>> import numpy as np, okl

@@ -1,4 +1,4 @@
-"""The course of a stream: errors, step sizes, terms and alerts over the rows."""
+"""Charts of a stream over its rows: errors, step sizes, terms and alerts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def progressive_error(history: History, ax: Axes | None = None) -> Axes:
-    """The error of predictions made before each row was learned: so far, and since the record before."""
+    """Draws the error of predictions made before each row was learned: over all rows, and since the last record."""
     values = checked(history, "error", "the model has no targets: draw alert_rate")
     ax = axes(ax)
     shares = loss_of(history.model) in SIGNS + CLASSES
@@ -29,7 +29,7 @@ def progressive_error(history: History, ax: Axes | None = None) -> Axes:
 
 
 def step_size(history: History, ax: Axes | None = None) -> Axes:
-    """The step size eta."""
+    """Draws the step size eta."""
     values = checked(history, "eta", "")
     ax = axes(ax)
     ax.plot(history.column("rows"), values, color=LINE, lw=2)
@@ -41,7 +41,7 @@ def step_size(history: History, ax: Axes | None = None) -> Axes:
 
 
 def terms(history: History, ax: Axes | None = None) -> Axes:
-    """The number of terms, and the budget if it is one of terms."""
+    """Draws the number of terms, and the limit of the budget if it has one."""
     values = checked(history, "terms", "")
     ax = axes(ax)
     ax.plot(history.column("rows"), values, color=LINE, lw=2)
@@ -54,7 +54,7 @@ def terms(history: History, ax: Axes | None = None) -> Axes:
 
 
 def alert_rate(history: History, ax: Axes | None = None) -> Axes:
-    """The share of alerts so far and since the record before, what was asked for, and the certificate."""
+    """Draws the share of alerts over all rows and since the last record, the requested share, and the certificate."""
     values = checked(history, "alert_rate", "only losses with nu have one, once their threshold is there")
     ax = axes(ax)
     rows, bound, recent = (history.column(name) for name in ("rows", "bound", "recent_alert_rate"))
@@ -63,7 +63,7 @@ def alert_rate(history: History, ax: Axes | None = None) -> Axes:
     ax.fill_between(rows, nu - bound, nu + bound, color=MARK, alpha=0.2, lw=0, label="certificate")
     ax.axhline(nu, color=MARK, lw=1, ls="--", label=f"nu = {nu:g}")
     ax.plot(rows, values, color=LINE, lw=2, label="so far")
-    # A burst of alerts would leave no room for the rest: it is cut off, and marked.
+    # A burst of alerts would flatten the rest of the chart, so it is cut off and marked.
     top = min(1.05, max(4 * nu, 1.2 * np.nanmax(values)))
     burst = rows[recent > top]
     if len(burst) > 0:
@@ -83,7 +83,7 @@ def alert_rate(history: History, ax: Axes | None = None) -> Axes:
 
 
 def summary(history: History) -> Figure:
-    """All pictures that apply, in one figure."""
+    """Draws all charts that apply to the model in one figure."""
     drawn = [progressive_error] if not np.isnan(history.column("error")).all() else []
     drawn += [alert_rate] if not np.isnan(history.column("alert_rate")).all() else []
     drawn += [step_size, terms]
@@ -96,7 +96,7 @@ def summary(history: History) -> Figure:
 
 
 def checked(history: History, name: str, otherwise: str) -> np.ndarray:
-    """A column that has something to draw."""
+    """The values of a column; an error if there is nothing to draw."""
     values = history.column(name)
     if len(values) == 0:
         raise ValueError("nothing is recorded yet: call learn first")
@@ -106,7 +106,7 @@ def checked(history: History, name: str, otherwise: str) -> np.ndarray:
 
 
 def finished(history: History, ax: Axes, percent: bool = False) -> Axes:
-    """What all courses share."""
+    """Sets the properties that all charts share: axes, ticks and legend."""
     from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
 
     if percent:

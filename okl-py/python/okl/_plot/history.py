@@ -1,4 +1,4 @@
-"""A stream as it is learned, written down."""
+"""Records metrics while a model learns a stream."""
 
 from __future__ import annotations
 
@@ -57,21 +57,22 @@ class History:
         self._error_sum, self._error_count = 0.0, 0
 
     def learn(self, X: ArrayLike, y: ArrayLike | None = None, **more: Any) -> Self:
-        """Learns rows in their order and records where the model stands after every `every` of them.
+        """Learns rows in order and adds a record after every `every` rows.
 
         Parameters
         ----------
         X, y
-            As the model takes them.
+            Rows and targets, in the form that the model accepts.
         **more
-            What else the model takes: arrays with an entry per row (`weights`, `sample_weight`, ...), or
+            Further arguments of the model: arrays with one entry per row (`weights`, `sample_weight`, ...), or
             `classes`.
 
         Raises
         ------
         ValueError, TypeError
-            What the model refuses, with its row. Nothing has been learned then: a call of more rows than come
-            until the next record is first learned by a copy of the model, so that it takes twice the time.
+            If the model refuses a row; the message has the row. In this case no row has been learned. To ensure
+            this, a call with more rows than until the next record is first learned by a copy of the model, which
+            takes twice the time.
         """
         first, count = 0, len(X)  # type: ignore[arg-type]
         if count > self.every - self._rows % self.every:
@@ -98,19 +99,19 @@ class History:
 
     @property
     def records(self) -> list[Record]:
-        """A record after every `every` rows, and one of the rows since the last of these, if there are any.
+        """One record per `every` rows, and one for the remaining rows, if there are any.
 
         ``pandas.DataFrame(history.records)`` is a table of them.
         """
         return [*self._records, self._record()] if self._errors else list(self._records)
 
     def _errors_so_far(self) -> tuple[float, int]:
-        """The sum of the errors, and of how many rows."""
+        """The sum of the errors, and the number of rows with an error."""
         counted = self._counted()
         return self._error_sum + counted.sum(), self._error_count + len(counted)
 
     def _counted(self) -> np.ndarray:
-        """The errors since the record before, of rows that have one."""
+        """The errors since the last record, without rows that have none."""
         errors = np.concatenate(self._errors)
         return errors[~np.isnan(errors)]
 
@@ -130,12 +131,12 @@ class History:
         )
 
     def column(self, name: str) -> np.ndarray:
-        """One field of all records."""
+        """The values of one field in all records."""
         return np.array([getattr(record, name) for record in self.records])
 
 
 def learns(model: Any) -> Callable[..., dict[str, np.ndarray]]:
-    """The method that learns rows and returns what each of them left behind."""
+    """The method of the model that learns rows and returns the results of each row."""
     learn: Callable[..., dict[str, np.ndarray]] = (
         model.learn_report if isinstance(model, Learner) else model._learn_report
     )

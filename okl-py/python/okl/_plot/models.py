@@ -1,4 +1,4 @@
-"""What a picture has to know of a model, be it a learner, an estimator or a pipeline."""
+"""Uniform access to learners, estimators and pipelines for the charts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def loss_of(model: Any) -> str:
 
 
 def nu_of(model: Any) -> float:
-    """The share of alerts that was asked for; nan where there is none."""
+    """The requested share of alerts; nan if the model has none."""
     rate = learner_of(model).alert_rate
     return np.nan if rate is None else rate.nu
 
@@ -54,7 +54,7 @@ def errors(model: Any, report: dict[str, np.ndarray], y: Any, known: Iterable[An
 
 
 def first_of_class(y: Any, known: Iterable[Any], learner: Learner) -> np.ndarray:
-    """Which rows are the first of a class that was not `known`: nothing could have predicted it."""
+    """True for the first row of each class that was not `known`: no model could have predicted it."""
     seen, first = set(known if learner.classes else (-1, 1)), []
     for label in np.asarray(y).tolist():
         first.append(label not in seen)
@@ -63,13 +63,13 @@ def first_of_class(y: Any, known: Iterable[Any], learner: Learner) -> np.ndarray
 
 
 def predicted_classes(learner: Learner, scores: np.ndarray) -> np.ndarray:
-    """The labels that the scores of a learner stand for."""
+    """The labels that a learner predicts with these scores."""
     names = np.array(ordered_classes(learner) or [-1, 1], dtype=object)
     return names[scores.argmax(axis=1) if scores.ndim == 2 else np.minimum(scores > 0, len(names) - 1)]
 
 
 def ordered_classes(learner: Learner) -> list[int | str]:
-    """The classes in the order of the scores; where two share one score, the positive one is the second."""
+    """The classes in the order of the scores; if two classes share one score, the positive class is the second."""
     classes = learner.classes
     return classes[::-1] if classes and learner.positive_class == classes[0] else classes
 
@@ -88,7 +88,7 @@ class View(NamedTuple):
 
 
 def view(model: Any, X: Any) -> View:
-    """What the model says of rows."""
+    """The predictions of a model for rows, in one form for all kinds of models."""
     if isinstance(model, Learner):
         return view_of_learner(model, model.predict(X))
     if hasattr(model, "classes_"):

@@ -1,4 +1,4 @@
-"""What a model of two features says where."""
+"""Draws the predictions of a model of two features as regions."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class Scene(NamedTuple):
     y: np.ndarray | None
 
     def grid(self, values: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Values of the places, as contours want them."""
+        """The values of the grid points in the form that matplotlib's contour functions need."""
         return self.across, self.up, values.reshape(len(self.up), len(self.across))
 
 
 def decision_regions(
     model: Any, X: ArrayLike, y: ArrayLike | None = None, ax: Axes | None = None, resolution: int = 200
 ) -> Axes:
-    """What a fitted model of two features says where.
+    """Draws the predictions of a fitted model of two features over the plane, and the rows of `X`.
 
-    The class of every place (of two classes also the margins), the score of a detector and its threshold, or
-    the prediction of a regressor; and the rows of `X` over it.
+    For a classifier the predicted classes (for two classes also the margins), for a detector the score and its
+    threshold, for a regressor the prediction.
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ def decision_regions(
     X : array-like of shape (n, 2)
         Rows to show; their range is the range of the picture.
     y : array-like of shape (n,), optional
-        Their targets; the model's own predictions are shown when they are not given.
+        Their targets. None: the predictions of the model are shown.
     ax : matplotlib axes, optional
     resolution : int, default=200
-        Places in each direction.
+        The number of grid points in each direction.
 
     Returns
     -------
@@ -68,14 +68,14 @@ def decision_regions(
 
 
 def span(values: np.ndarray, count: int) -> np.ndarray:
-    """Places over the range of a feature and a little beyond."""
+    """Grid points over the range of a feature, with a margin."""
     low, high = values.min(), values.max()
     margin = 0.08 * (high - low) or 1.0
     return np.linspace(low - margin, high + margin, count)
 
 
 def like(X: Any, places: np.ndarray) -> Any:
-    """Places as the model knows rows: with the names of their columns, if they have some."""
+    """Grid points in the form of X: a data frame with the same columns if X is one."""
     return type(X)(places, columns=X.columns) if type(X).__module__.startswith("pandas") else places
 
 

@@ -1,4 +1,4 @@
-"""Colours and axes, and matplotlib itself, which is imported when a picture is asked for."""
+"""Colours and axes. matplotlib is imported when the first chart is drawn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pyplot() -> Any:
 
 
 def axes(ax: Axes | None, size: tuple[float, float] = (7.0, 4.0)) -> Axes:
-    """The axes that were given, or new ones, in okl's plain style."""
+    """The given axes, or new ones, in the style of okl."""
     if ax is None:
         ax = pyplot().subplots(figsize=size, layout="constrained")[1]
     ax.spines[["top", "right"]].set_visible(False)

@@ -1,4 +1,4 @@
-"""What the estimators share: from parameters to a learner, passes over a set, attributes of a model."""
+"""The base class of the estimators: configuration of the learner, passes over a set, attributes of the model."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ class KernelEstimator(BaseEstimator):
         return {}
 
     def _config(self, rows: np.ndarray, window: int) -> dict[str, Any]:
-        """What the parameters say, in the engine's words, for data that begin with `rows`."""
+        """The configuration of the engine for these parameters and for data that begin with `rows`."""
         alpha = words.alpha(self.alpha)
         if words.is_word(self.learning_rate, "optimal") and alpha == "auto":
             alpha = PLAIN_ALPHA
         scale = words.scale(self.scale)
         if words.is_word(scale, "auto") and words.gives_gamma(self.gamma):
-            # A width of X's own size, as with scikit-learn's estimators.
+            # gamma is in the units of X, as in scikit-learn's estimators.
             scale = "none"
         by_name = (self.kernel, self.gamma, self.degree, self.coef0)
         config = {
@@ -100,11 +100,11 @@ class KernelEstimator(BaseEstimator):
         return config
 
     def _terms_within(self, rows: np.ndarray, config: dict[str, Any]) -> int | None:
-        """How many terms fit into `budget`, a size in bytes."""
+        """The number of terms that fit into `budget`, a size such as "64MB"."""
         return terms_within(self.budget, rows.shape[1], self._outputs(), **config)
 
     def _outputs(self) -> int:
-        """Scores per row."""
+        """The number of scores per row."""
         return 1
 
     def _stream_config(self, rows: np.ndarray) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class KernelEstimator(BaseEstimator):
         return self._config(rows, AVERAGED)
 
     def _set_config(self, rows: np.ndarray) -> dict[str, Any]:
-        """The configuration for a fixed set, whose scale is that of all rows and whose warm-up it can end."""
+        """The configuration for a fixed set: scaled by all rows, with a warm-up of at most as many rows as there are."""
         window = min(len(rows), AVERAGED)
         config = self._config(rows, window)
         undecided = words.is_word(self.average, "auto") and "average" not in words.settings(
@@ -126,8 +126,8 @@ class KernelEstimator(BaseEstimator):
         return config
 
     def _set_learner(self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Learner:
-        """A learner for a fixed set. Rows that come again cannot judge settings: a first pass, in which every row is
-        new to all that run side by side, chooses the width, and a plain learner makes the passes."""
+        """A learner for a fixed set. Errors on rows that were learned before cannot be used to compare settings. So a
+        bank learns one pass, in which every row is new, to choose the width; a plain learner makes the passes."""
         config = self._set_config(rows)
         bank = Learner(config)
         if len(bank.members) == 1 or self._most_passes(len(rows)) == 1:
@@ -150,7 +150,7 @@ class KernelEstimator(BaseEstimator):
         return Learner(plain)
 
     def _threaded(self, learner: Learner) -> Learner:
-        """The learner with as many threads as `n_jobs` says now; a pickle knows nothing of threads."""
+        """The learner with the number of threads of `n_jobs`, which a pickle does not contain."""
         threads = words.threads(self.n_jobs)
         if learner.threads != threads:
             learner.threads = threads
@@ -162,16 +162,16 @@ class KernelEstimator(BaseEstimator):
         return check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
 
     def _orders(self, rows: int) -> Callable[[], np.ndarray]:
-        """What gives the order of the rows in one pass after the other."""
+        """A function that returns the order of the rows of the next pass."""
         random = check_random_state(self.random_state)
         return (lambda: random.permutation(rows)) if self.shuffle else (lambda: np.arange(rows))
 
     def _passes(
         self, learner: Learner, rows: np.ndarray, y: np.ndarray | None, weights: np.ndarray | None
     ) -> Iterator[float]:
-        """Learns all rows again and again, `max_iter` times at most; yields the mean loss of each pass.
+        """Learns all rows in at most `max_iter` passes; yields the mean loss of each pass.
 
-        A row that comes back adds onto its own term, so that passes do not cost memory.
+        In later passes a row updates its own term, so that more passes need no more memory.
         """
         most_passes, next_order = self._most_passes(len(rows)), self._orders(len(rows))
         first_id = getattr(self, "_next_id", 0) if self.warm_start else 0
@@ -196,9 +196,9 @@ class KernelEstimator(BaseEstimator):
     def _pass_until_still(
         self, learner: Learner, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None
     ) -> None:
-        """Passes until `n_iter_no_change` in a row did not lower the loss by `tol`; the best one counts.
+        """Makes passes until `n_iter_no_change` consecutive passes have not lowered the loss by `tol`; keeps the best model.
 
-        A full budget can lose more in a pass than is learned in it.
+        With a full budget a later pass can be worse than an earlier one.
         """
         tol = None if self.tol is None else check_scalar(self.tol, "tol", Real, min_val=0)
         patience = check_scalar(self.n_iter_no_change, "n_iter_no_change", Integral, min_val=1)
@@ -214,7 +214,7 @@ class KernelEstimator(BaseEstimator):
     def _learn_stream(
         self, rows: np.ndarray, y: np.ndarray | None, weights: np.ndarray | None
     ) -> dict[str, Any]:
-        """Learns rows in their order; what each of them left behind."""
+        """Learns rows in order; returns the results of each row."""
         learner = getattr(self, "learner_", None) or Learner(self._stream_config(rows))
         try:
             report = self._threaded(learner).learn_report(rows, y, weights=weights)
@@ -228,7 +228,7 @@ class KernelEstimator(BaseEstimator):
         return hasattr(self, "learner_")
 
     def _continues(self) -> bool:
-        """Whether this call of fit continues from the model of the last one."""
+        """Whether this call of fit continues from the model of the last call."""
         return self.warm_start and hasattr(self, "learner_")
 
     def _scores(self, X: Any) -> np.ndarray:
@@ -240,10 +240,10 @@ class KernelEstimator(BaseEstimator):
         """The model as an ONNX graph, which onnxruntime and others evaluate.
 
         The input `x` is a matrix of rows in float64. The outputs are `scores`, for classes `label`, and for a detector
-        `novel`: what `predict` says, with the threshold `offset_`. Whole numbers that are floats are exported
-        as int64. Labels that are neither whole numbers nor text are exported as their place in `classes_`. The columns of `scores` are in the order
-        of `learner_.classes`, which the metadata key ``okl.classes`` holds: after `partial_fit` without `classes` that
-        is the order of appearance, not that of `classes_`.
+        `novel`, which is computed with the threshold `offset_`, as in `predict`. Labels that are whole numbers stored as
+        floats are exported as int64. Labels that are neither whole numbers nor text are exported as their index in
+        `classes_`. The columns of `scores` have the order of `learner_.classes`, which the metadata key ``okl.classes``
+        has, too. After `partial_fit` without `classes` this is the order of appearance, not the order of `classes_`.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ class KernelEstimator(BaseEstimator):
         return self.learner_.to_onnx(path, threshold=self._exported_threshold())
 
     def _exported_threshold(self) -> float | None:
-        """The threshold below which `to_onnx` calls a row novel; None where there is none."""
+        """The threshold of `to_onnx` below which a row is novel; None if there is none."""
         return None
 
     @property
@@ -270,13 +270,13 @@ class KernelEstimator(BaseEstimator):
 
     @property
     def dual_coef_(self) -> np.ndarray:
-        """The coefficients of the terms in the function that predicts: (outputs, terms), once for every width of a bank."""
+        """The coefficients of the predicting function: (outputs, terms); for a bank, (outputs, terms x widths)."""
         check_is_fitted(self)
         return self.learner_.predicting_coefficients.T
 
 
 def keeps_means(config: dict[str, Any], set_size: int) -> bool:
-    """Whether terms are kept, so that the mean of past hypotheses is known. Projected terms are not kept."""
+    """Whether the budget keeps enough of each term for a mean of past hypotheses. Projected terms are not kept."""
     ((rule, parameters),) = Learner(config).config["budget"].items()
     return rule in ("unlimited", "merge") or set_size <= parameters.get("terms", 0)
 
@@ -291,17 +291,17 @@ def accepted(config: dict[str, Any]) -> bool:
 
 
 def standard_scale(rows: np.ndarray) -> dict[str, list[float]]:
-    """Mean and inverse deviation of every column; a column that does not vary keeps its unit."""
+    """Mean and inverse standard deviation of every column; the factor of a constant column is 1."""
     mean = rows.mean(axis=0, dtype=np.float64)
     deviation = rows.std(axis=0, dtype=np.float64)
-    # Below the resolution of single precision the spread is rounding in the mean.
+    # A deviation below the resolution of single precision is a rounding error of the mean.
     varies = deviation > 1e-7 * np.abs(mean)
     factor = np.divide(1.0, deviation, out=np.ones_like(deviation), where=varies)
     return {"shift": mean.tolist(), "factor": factor.tolist()}
 
 
 def validate_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **more: Any) -> Any:
-    """scikit-learn's checks of rows and targets, which do not see the mask of a masked array."""
+    """scikit-learn's checks of rows and targets, and a check for masked arrays, which scikit-learn does not have."""
     check_unmasked("X", X)
     check_unmasked("y", y)
     try:
@@ -312,7 +312,7 @@ def validate_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **
 
 
 def check_no_text(X: Any) -> None:
-    """Refuses text among the rows, by its column and row."""
+    """Refuses text among the rows; the message has the row and the column."""
     values = np.asarray(X, dtype=object)
     names = list(getattr(X, "columns", range(values.shape[1] if values.ndim == 2 else 0)))
     for name, column in zip(names, values.T, strict=False):
@@ -334,7 +334,7 @@ def is_number(text: str) -> bool:
 
 
 def check_unmasked(name: str, values: Any) -> None:
-    """Refuses an array of which values are masked: under the mask are numbers that mean nothing."""
+    """Refuses an array with masked values: the numbers under the mask are arbitrary."""
     if np.ma.is_masked(values):
         place = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
         where = f"row {place[0]}" + (f", column {place[1]}" if len(place) > 1 else "")
@@ -345,7 +345,7 @@ def check_unmasked(name: str, values: Any) -> None:
 
 
 def check_weights(sample_weight: Any, rows: int, some: bool = False) -> np.ndarray | None:
-    """Example weights as an array, `some` of them above zero if asked for; None, weight 1 for all, stays."""
+    """Example weights as an array; None (all weights 1) stays None. `some`: at least one weight must be above 0."""
     if sample_weight is None:
         return None
     check_unmasked("sample_weight", sample_weight)
@@ -366,7 +366,7 @@ def check_weights(sample_weight: Any, rows: int, some: bool = False) -> np.ndarr
 
 
 def without_zeros(weights: np.ndarray | None, *arrays: np.ndarray) -> tuple[Any, ...]:
-    """The weights and arrays without the rows of weight 0, of which nothing is learned."""
+    """The weights and arrays without the rows of weight 0, which are not learned."""
     if weights is None or weights.all():
         return weights, *arrays
     kept = weights > 0

@@ -68,9 +68,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     <passes>
     <orders>
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes. "balanced" needs all labels and so `fit`. Where one is above 1, all are divided
-        by the largest: a proximal step ends where the margin is met, so that a weight above 1 adds little to
-        it, and only weights below 1 make the steps of the other classes smaller.
+        Weights of the classes. "balanced" needs all labels, so it works in `fit` only. If a weight is above 1, all
+        weights are divided by the largest. Reason: a proximal step stops at the margin, so a weight above 1 hardly
+        changes it; only weights below 1 have the intended effect, on the steps of the other classes.
     <threads>
     warm_start : bool, default=False
         Whether `fit` continues from the model of the last call. Scale, kernel width and classes are kept.
@@ -87,19 +87,19 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     support_vectors_ : ndarray of shape (n_terms, n_features)
         The centres of the terms, in the units of the data.
     dual_coef_ : ndarray of shape (1, n_terms) or (n_classes, n_terms)
-        Their coefficients in the scores; where several widths run side by side, those of all terms under the first
-        width, then under the next.
+        Their coefficients in the scores. If several kernel widths are learned in parallel: all coefficients for the
+        first width, then all for the next.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         The offset of the scores.
     n_iter_ : int
         The passes of the last `fit`.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in all scikit-learn estimators.
 
     Notes
     -----
-    Steps are proximal where the loss has such a step (all but "perceptron", and not with "adaptive" learning
-    rates): stable for every kernel and step size. The engine's regret certificate is one of explicit steps.
+    Steps are proximal, which is stable for every kernel and step size, except with the loss "perceptron" or the
+    learning rate "adaptive". The regret certificate of the engine holds for explicit steps only.
 
     Examples
     --------
@@ -176,8 +176,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         y : array-like of shape (n_samples,)
             Labels of any type that sorts.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the examples; they multiply `class_weight`. Weights above 1 add little to a proximal step,
-            which ends where the margin is met: divide all of them by the largest.
+            Weights of the examples; they multiply `class_weight`. Weights above 1 hardly change a proximal step,
+            which stops at the margin: divide all weights by the largest.
 
         Returns
         -------
@@ -205,17 +205,17 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learns rows in their order, as a stream; its cut into calls does not change a bit of the model.
+        """Learns rows in order, as a stream. The model does not depend on how the stream is divided into calls.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         classes : array-like of shape (n_classes,), default=None
-            All labels that will ever come: in the first call, and the same or left out in later ones. Without
-            them classes are discovered: `classes_` has those so far, sorted, and grows, and so do the columns
-            of `decision_function` and `predict_proba`. The loss is then the one for several classes
-            (max_margin for "hinge", softmax for "log_loss"); the losses of two classes only need `classes`.
+            All labels that can occur, in the first call; in later calls the same or None. None in the first call:
+            classes are added when they first occur. `classes_` has the classes so far, sorted, and the columns of
+            `decision_function` and `predict_proba` grow with it. The loss is then the one for several classes
+            (max_margin for "hinge", softmax for "log_loss"). Losses for two classes only need `classes`.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
@@ -246,7 +246,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         return {**report, "wrong": self._predicted(self._decision(report["scores"])) != codes}
 
     def _wrong_among_known(self, scores: np.ndarray, codes: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """Which rows were predicted wrongly, each among the classes that had come before it."""
+        """True for rows with a wrong prediction; only classes of earlier rows can be predicted."""
         known = np.isin(self.classes_, before)
         scores, wrong = self._of_classes(scores), []
         for of_row, code in zip(scores, codes, strict=True):
@@ -262,7 +262,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         return rows, labels
 
     def _take_classes(self, classes: Any, labels: np.ndarray, first: bool) -> None:
-        """The classes as they are given, or as they are discovered in `labels`."""
+        """Sets the classes: the given ones, or those in `labels`."""
         if first:
             self._discovered = {} if classes is None else None
             self.classes_ = labels[:0] if classes is None else np.unique(column_or_1d(np.asarray(classes)))
@@ -276,7 +276,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             self._discover(labels)
 
     def _discover(self, labels: np.ndarray) -> None:
-        """Names new classes for the learner, in their order: whole numbers and text as they are, others by number."""
+        """Names new classes for the learner, in order: whole numbers and text as they are, others by a number."""
         found, names = self._discovered or {}, dict.fromkeys(labels.tolist())
         for label in names:
             if label not in found:
@@ -291,13 +291,13 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             )
 
     def _codes(self, y: np.ndarray) -> np.ndarray:
-        """The place of every label among `classes_`."""
+        """The index of every label in `classes_`."""
         encoder = LabelEncoder()
         encoder.classes_ = self.classes_
         return encoder.transform(y)
 
     def _names(self) -> np.ndarray:
-        """The classes as the learner and its files name them: whole numbers and text, others by number."""
+        """The names of the classes in the learner and its files: whole numbers and text, others by a number."""
         names = self.classes_.tolist()
         if self._discovered is not None:
             return np.array([self._discovered[name] for name in names])
@@ -318,7 +318,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             )
         labels = self.classes_ if streaming else self.classes_[codes]
         of_class: np.ndarray = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
-        # Of a dict all weights count, not only those of the classes so far: the cut of a stream must not matter.
+        # The largest weight of the whole dict is used, not that of the classes so far, so that the cut does not matter.
         given = self.class_weight.values() if isinstance(self.class_weight, dict) else of_class
         of_example: np.ndarray = of_class[codes] / max(1.0, *given)
         return of_example if weights is None else weights * of_example
@@ -344,7 +344,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         return offset if self._discovered is not None else {**offset, "classes": self._names().tolist()}
 
     def _of_classes(self, scores: np.ndarray) -> np.ndarray:
-        """Scores in the order of `classes_`: the learner has discovered classes in the order in which they came."""
+        """Scores in the order of `classes_`. The learner has its classes in order of appearance."""
         if self._discovered is None:
             return scores
         places = {name: place for place, name in enumerate(self.learner_.classes)}
@@ -352,7 +352,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         return columns[:, [places.get(name, -1) for name in self._names().tolist()]]
 
     def _decision(self, scores: np.ndarray) -> np.ndarray:
-        """One column for two classes, whatever the loss: the second against the first."""
+        """For two classes one column with every loss: the score of the second class minus that of the first."""
         scores = self._of_classes(scores)
         return scores[:, 1] - scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 2 else scores
 
@@ -369,8 +369,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes one score, positive for `classes_[1]`, whatever order the labels came in; else one for
-            each of `classes_`, the largest of which is predicted.
+            For two classes one score, positive for `classes_[1]` in every order of the labels. Otherwise one score per
+            class in `classes_`; the class with the largest score is predicted.
         """
         return self._decision(self._scores(X))
 
@@ -384,7 +384,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Of `classes_`, the one with the highest score; the earlier one where two are equal.
+            The class with the largest score; the earlier one in `classes_` of equal scores.
         """
         predicted = self._predicted(self.decision_function(X))
         return self.classes_[predicted]
@@ -436,12 +436,12 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
 
 
 def is_whole(label: Any) -> bool:
-    """True for a float that is a whole number, held exactly."""
+    """True for a float that is a whole number and small enough to be exact."""
     return isinstance(label, float) and label.is_integer() and abs(label) <= 2**53
 
 
 def name_of(label: Any, taken: Collection[Any]) -> Any:
-    """The learner's name of a class: the label where it is a whole number or text, else a free number."""
+    """The name of a class in the learner: the label if it is a whole number or text, otherwise an unused number."""
     if type(label) in (bool, int, str):
         return label
     if is_whole(label) and int(label) not in taken:
@@ -450,7 +450,7 @@ def name_of(label: Any, taken: Collection[Any]) -> Any:
 
 
 def as_bools(y: Any) -> Any:
-    """Labels that are bools, in an array of objects or a nullable column of pandas, as an array of bools."""
+    """Converts bools in an array of objects or a nullable column of pandas to an array of bools."""
     dtype = str(getattr(y, "dtype", ""))
     if dtype not in ("object", "boolean") or np.ndim(y) != 1:
         return y

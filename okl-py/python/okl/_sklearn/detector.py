@@ -38,9 +38,9 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     <kernel>
     gamma : float, "auto", "median" or "scale", default="auto"
         "median": 1 / (2 m), with m the median squared distance between the first `warmup` (256) rows (1 /
-        sqrt(m) for kernels of r). "auto": four times that, because novelty is decided by close neighbours (1 / n_features for
-        "poly"). "scale": 1 / (n_features X.var()) of the rows
-        that the kernel sees in the first call, as scikit-learn has it (its square root for kernels of r).
+        sqrt(m) for kernels of r). "auto": four times this value, because novelty is decided by close neighbours
+        (1 / n_features for "poly"). "scale": 1 / (n_features X.var()) of the scaled rows of the first call, as in
+        scikit-learn (its square root for kernels of r).
     <coefficients>
     alpha : float or "auto", default="auto"
         The weight of the squared norm: the engine's lambda. "auto": 0.1.
@@ -82,17 +82,17 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     support_vectors_ : ndarray of shape (n_terms, n_features)
         The centres of the terms, in the units of the data.
     dual_coef_ : ndarray of shape (1, n_terms)
-        Their coefficients in the scores; where several widths run side by side, those of all terms under the first
-        width, then under the next.
+        Their coefficients in the scores. If several kernel widths are learned in parallel: all coefficients for the
+        first width, then all for the next.
     n_iter_ : int
         The passes of the last `fit`.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in all scikit-learn estimators.
 
     Notes
     -----
-    A sudden change brings a burst of alerts until the threshold has fallen, about 1 / 0.05 = 20 for every
-    factor e, and fewer than `nu` after it until the share is right again: that is what keeps the rate.
+    After a sudden change of the stream there are many alerts until the threshold has decreased: about 1 / 0.05 =
+    20 alerts for every factor e. After that there are fewer alerts than `nu` until the overall share is `nu` again.
 
     Examples
     --------
@@ -181,7 +181,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         return self
 
     def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learns rows in their order, as a stream; its cut into calls does not change a bit of the model.
+        """Learns rows in order, as a stream. The model does not depend on how the stream is divided into calls.
 
         Parameters
         ----------
@@ -199,10 +199,10 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     def partial_fit_predict(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> np.ndarray:
-        """Learns rows in their order and says what each was before it was learned: -1 an alert, 1 not.
+        """Learns rows in order and returns the prediction of each row before it was learned: -1 for an alert, else 1.
 
-        These are the alerts that `alert_rate_` speaks of. There are none while the threshold waits for its
-        first scores.
+        These are the alerts that `alert_rate_` counts. There are none until the threshold is set from the first
+        scores.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         return {"threshold": words.named("threshold", self.threshold, words.THRESHOLD_NAMES)}
 
     def score_samples(self, X: ArrayLike) -> np.ndarray:
-        """How normal rows are.
+        """Scores of rows: the higher, the more normal.
 
         Parameters
         ----------
@@ -246,12 +246,12 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            High where many rows have been, 0 far from all of them.
+            High in regions with many learned rows, 0 far from all of them.
         """
         return self._scores(X)
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """How far rows are on the normal side of the threshold.
+        """Scores minus the threshold.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            ``score_samples(X) - offset_``: negative for what is novel.
+            ``score_samples(X) - offset_``: negative for novel rows.
         """
         return self.score_samples(X) - self.offset_
 
@@ -290,7 +290,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
 
     @property
     def alert_rate_(self) -> Any:
-        """The certificate: `rate`, `bound` and `nu`, with |rate - nu| <= bound whatever the data; or None."""
+        """The certificate: `rate`, `bound` and `nu`, with |rate - nu| <= bound for any data; or None."""
         check_is_fitted(self)
         return self.learner_.alert_rate
 
@@ -300,5 +300,5 @@ def lower_quantile(scores: np.ndarray, share: float, weights: np.ndarray | None)
     order = np.argsort(scores)
     weight = np.ones(len(scores)) if weights is None else weights[order]
     below = np.cumsum(weight) - weight
-    # Sums of weights are rounded: a share that is met exactly counts as met.
+    # Sums of weights are rounded, so the comparison has a tolerance: an exactly equal share counts as reached.
     return float(scores[order][np.searchsorted(below, share * weight.sum() * (1 + 1e-12), side="right") - 1])

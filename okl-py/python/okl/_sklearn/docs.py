@@ -1,4 +1,4 @@
-"""Texts that the docstrings of several estimators share. A line ``<name>`` in a docstring stands for the text."""
+"""Texts shared by the docstrings of several estimators. A line ``<name>`` in a docstring is replaced by the text."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SHARED = {
         stochastic meta-descent, starting at eta0. Or any step of `okl.Learner`, as "decay:eta=0.5,tau=300".
 """,
     "first step": """
-        The first step size of a rule that is given, for kernels with k(x, x) = 1. For "linear" and "poly" it is
-        divided by k(x, x) of a row whose columns have variance 1; "normalised" divides by k(x, x) itself.
+        The first step size for kernels with k(x, x) = 1; not used with `learning_rate` = "auto". For "linear" and
+        "poly" it is divided by k(x, x) of a row whose columns have variance 1; "normalised" divides by k(x, x).
 """,
     "average": """
     average : "auto", bool, str or dict, default="auto"
@@ -72,9 +72,8 @@ SHARED = {
     gamma : float, "auto", "median" or "scale", default="auto"
         "median": 1 / (2 m), with m the median squared distance between the first `warmup` (256) rows (1 /
         sqrt(m) for kernels of r). "auto": several widths around it learn in parallel; `fit` uses the best
-        width of a first pass (1 / n_features for
-        "poly"). "scale": 1 / (n_features X.var()) of the rows
-        that the kernel sees in the first call, as scikit-learn has it (its square root for kernels of r).
+        width of a first pass (1 / n_features for "poly"). "scale": 1 / (n_features X.var()) of the scaled rows of
+        the first call, as in scikit-learn (its square root for kernels of r).
 """,
     "alpha": """
     alpha : float or "auto", default="auto"
@@ -91,13 +90,13 @@ SHARED = {
 
 
 def filled(cls: Class) -> Class:
-    """The class with the shared texts in its docstring."""
+    """Inserts the shared texts into the docstring of a class."""
     cls.__doc__ = _filled(cls.__doc__ or "")
     return cls
 
 
 def _filled(text: str) -> str:
-    """A shared text may have lines for others."""
+    """Replaces each ``<name>``, also inside the shared texts."""
     return re.sub(
         r"^ *<([a-z ]+)>$", lambda found: _filled(SHARED[found[1]]).strip("\n"), text, flags=re.MULTILINE
     )

@@ -1,4 +1,4 @@
-"""What is refused changes nothing, and the message names the row of X as it was given."""
+"""After an error the estimator is unchanged, and the message has the row of X as the caller passed it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Method = Callable[Concatenate[Self, Arguments], Result]
 
 
 def restoring(*errors: type[BaseException]) -> Callable[[Method[Self, Arguments, Result]], Any]:
-    """A method after which, if it raises one of these errors, the attributes are what they were before it."""
+    """Decorates a method so that the attributes are restored if it raises one of these errors."""
 
     def restored(method: Method[Self, Arguments, Result]) -> Method[Self, Arguments, Result]:
         @wraps(method)
@@ -37,7 +37,7 @@ def restoring(*errors: type[BaseException]) -> Callable[[Method[Self, Arguments,
 
 @contextmanager
 def rows_named(places: Any) -> Iterator[None]:
-    """Errors name rows of the caller's: what is row i inside is row `places[i]` outside."""
+    """Translates row numbers in errors: row i of the engine is row `places[i]` of the caller."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -45,7 +45,7 @@ def rows_named(places: Any) -> Iterator[None]:
 
 
 def with_places(message: str, places: Any) -> str:
-    """The message with row `places[i]` for row i."""
+    """The message with row i replaced by row `places[i]`."""
 
     def placed(found: re.Match[str]) -> str:
         row = int(found[1])
@@ -55,5 +55,5 @@ def with_places(message: str, places: Any) -> str:
 
 
 def kept_rows(weights: np.ndarray | None, rows: int) -> np.ndarray:
-    """The places of the rows that `without_zeros` keeps."""
+    """The indices of the rows that `without_zeros` keeps."""
     return np.arange(rows) if weights is None else np.flatnonzero(weights)

@@ -73,27 +73,26 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
     Attributes
     ----------
     learner_ : okl.Learner
-        The model, with its certificates. It reads targets and gives scores in the units of `y`, also once it is
-        saved; its losses and its `theta` are those of the normalised targets (its setting `target_scale`).
+        The model, with its certificates. Its targets and scores are in the units of `y`, also after saving. Its
+        losses and `theta` are in the units of the normalised targets (setting `target_scale`).
     support_vectors_ : ndarray of shape (n_terms, n_features)
         The centres of the terms, in the units of the data.
     dual_coef_ : ndarray of shape (n_outputs, n_terms)
-        Their coefficients, in the units of the targets; with an operator J, which multiplies them, in those of
-        the normalised targets.
+        Their coefficients, in the units of the targets. With an operator J, in the units of the normalised targets.
     intercept_ : ndarray of shape (n_outputs,)
         The offset, in the units of the targets.
     n_iter_ : int
         The passes of the last `fit`.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in all scikit-learn estimators.
 
     Notes
     -----
-    Steps are proximal where the loss has such a step (all have one here, but not with "adaptive" learning
-    rates): stable for every kernel and step size. The engine's regret certificate is one of explicit steps.
+    Steps are proximal, which is stable for every kernel and step size, except with the learning rate "adaptive".
+    The regret certificate of the engine holds for explicit steps only.
 
-    Outputs that are related learn from each other through ``learner_params={"operator": J}``, J a positive
-    semidefinite matrix over the (normalised) outputs.
+    To couple related outputs, pass ``learner_params={"operator": J}`` with a positive semidefinite matrix J over
+    the (normalised) outputs.
 
     Examples
     --------
@@ -191,7 +190,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learns rows in their order, as a stream; its cut into calls does not change a bit of the model.
+        """Learns rows in order, as a stream. The model does not depend on how the stream is divided into calls.
 
         Parameters
         ----------
@@ -223,13 +222,13 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         self._target_scale = None
         config = self._stream_config(rows)
         learner = Learner(config)
-        learner.predict(rows)  # refuses what learning would refuse, before anything has changed
+        learner.predict(rows)  # raises the errors of learning before anything has changed
         self._warm_up = TargetWarmUp(learner.config["warmup"], config) if self.normalize_y else None
         self.learner_ = learner
 
     def _learn(self, weights: np.ndarray, rows: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
-        """Learns examples, stopping where the scale of the targets is found anew."""
-        if self._warm_up is not None:  # what follows are several calls, and the last may be refused
+        """Learns examples in parts; a part ends where the scale of the targets is estimated again."""
+        if self._warm_up is not None:  # several calls follow, and a later one may be refused
             self.learner_, self._warm_up = copy(self.learner_), copy(self._warm_up)
         reports = [{"residual": np.empty((0, y.shape[1])), "outside": np.empty(0, dtype=bool)}]
         first = 0
@@ -298,7 +297,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         return {"offset": bool(self.fit_intercept), **scale}
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """The targets of rows.
+        """Predicts the targets of rows.
 
         Parameters
         ----------
@@ -307,7 +306,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Of the shape that `y` had, in its units.
+            In the shape and units of the `y` of `fit`.
         """
         y = self._scores(X).reshape(-1, self._n_outputs)
         return y.ravel() if self._one_column else y

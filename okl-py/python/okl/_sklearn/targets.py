@@ -1,4 +1,4 @@
-"""The scale of a regression's targets: losses and step sizes are made for numbers of the size of 1."""
+"""Scales the targets of a regression: losses and default step sizes assume targets of about 1 in size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class TargetScale:
-    """Mean and deviation of every output."""
+    """Mean and standard deviation of every output."""
 
     mean: np.ndarray
     deviation: np.ndarray
@@ -19,12 +19,12 @@ class TargetScale:
     def of(cls, y: np.ndarray, weights: np.ndarray | None) -> TargetScale:
         mean = np.average(y, axis=0, weights=weights)
         deviation = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weights))
-        # An output that does not vary keeps its unit; the learner takes no unit beyond these limits.
+        # The factor of a constant output is 1; the learner accepts only factors within these limits.
         varies = deviation > 1e-12 * np.abs(mean)
         return cls(mean, np.where(varies, np.clip(deviation, 1e-99, 1e99), 1.0))
 
     def setting(self) -> dict[str, Any]:
-        """The setting `target_scale` of the learner, which then reads targets and gives scores in their own unit."""
+        """The setting `target_scale` of the learner; its targets and scores are then in the units of the data."""
         return {"fixed": {"shift": self.mean.tolist(), "factor": (1.0 / self.deviation).tolist()}}
 
 
@@ -33,8 +33,8 @@ class TargetWarmUp:
     """The first examples of a stream, while the scale of their targets is provisional.
 
     At example 1, 2, 4, ... `limit` the scale is estimated again from all targets so far, and these examples are
-    learned again under it, in order; then it is frozen. It is what the engine does for features, and for the
-    same reason: the model depends on the stream alone, not on how it is cut.
+    learned again with it, in order. After that the scale is fixed. The engine does the same for features. So the
+    model depends on the stream alone, not on how it is divided into calls.
     """
 
     limit: int
@@ -43,7 +43,7 @@ class TargetWarmUp:
     count: int = 0
 
     def until_next(self) -> int:
-        """Examples until the scale is found anew."""
+        """The number of examples until the scale is estimated again."""
         return min(1 << self.count.bit_length(), self.limit) - self.count
 
     def add(self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray) -> None:

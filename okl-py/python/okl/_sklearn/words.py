@@ -67,7 +67,7 @@ TAKES_ETA = ("constant", "inverse_sqrt", "decay", "normalised", "smd")
 
 
 def kernel(name: Any, gamma: Any, degree: Any, coef0: Any, rows: np.ndarray, standardised: bool) -> Setting:
-    """The kernel that `name` and its parameters describe for data that begin with `rows`."""
+    """The kernel of `name` and its parameters, for data that begin with `rows`."""
     name = named("kernel", name, KERNEL_NAMES)
     okl_name = KERNELS.get(name, name) if isinstance(name, str) else name
     if okl_name == "polynomial":
@@ -93,7 +93,7 @@ def _gamma(gamma: Any, rows: np.ndarray, standardised: bool) -> Any:
         return gamma
     if is_word(gamma, "scale"):
         variance = np.var(rows, axis=0, dtype=np.float64)
-        # Of standardised columns those that vary have variance 1; scikit-learn's X.var() is then their share.
+        # Standardised columns have variance 1, or 0 if constant; so X.var() is the share of columns that vary.
         mean = np.count_nonzero(variance) / len(variance) if standardised else np.var(rows, dtype=np.float64)
         return 1 / (rows.shape[1] * mean) if mean > 0 else 1.0
     if not isinstance(gamma, Real):
@@ -103,7 +103,7 @@ def _gamma(gamma: Any, rows: np.ndarray, standardised: bool) -> Any:
 
 
 def kernel_size(name: Any, gamma: Any, degree: Any, coef0: Any, features: int) -> float:
-    """k(x, x) of a row whose columns have variance 1, for a kernel by name; 1 if it is one of distances."""
+    """k(x, x) of a row whose columns have variance 1; 1 for kernels of the distance."""
     if is_word(name, "linear"):
         return float(features)
     if is_word(name, "poly") or is_word(name, "polynomial"):
@@ -122,7 +122,7 @@ def alpha(alpha: Any) -> float | str:
 
 
 def step(learning_rate: Any, eta0: Any, alpha: float | str, size: float) -> Setting:
-    """The step sizes that `learning_rate` and `eta0` describe, for a kernel of this size."""
+    """The step size for `learning_rate` and `eta0`, for a kernel with this k(x, x)."""
     learning_rate = named("learning_rate", learning_rate, RATE_NAMES)
     if not isinstance(learning_rate, str):
         return learning_rate
@@ -136,7 +136,7 @@ def step(learning_rate: Any, eta0: Any, alpha: float | str, size: float) -> Sett
         return {name: {"eta": eta}}
     if isinstance(alpha, str) or alpha == 0:
         raise ValueError("learning_rate='optimal' divides by alpha: give alpha > 0, or another learning rate")
-    # 1 / (alpha (t + t0)), so delayed that it starts at eta0.
+    # 1 / (alpha (t + t0)), with t0 such that the first step size is eta0.
     return {name: {"t0": max(1.0, 1 / (eta * alpha))}}
 
 
@@ -156,7 +156,7 @@ def budget(budget: Any, engine_choice: Mapping[str, Any]) -> Setting:
 
 
 def average(average: Any, window: float) -> Setting:
-    """Which hypothesis predicts: the exponential mean over about `window` examples, if True, or the last."""
+    """The hypothesis that predicts. True: the exponential mean over about `window` examples; False: the last one."""
     if is_word(average, "auto"):
         return "auto"
     if isinstance(average, (bool, np.bool_)):
@@ -184,7 +184,7 @@ def loss(
 
 
 def settings(learner_params: Any) -> dict[str, Any]:
-    """Settings of the engine as the estimators keep them: `lambda` by its name in files."""
+    """Settings of the engine with the names of model files: `lambda` instead of `lam`."""
     if learner_params is None:
         return {}
     if not isinstance(learner_params, Mapping):
@@ -208,7 +208,7 @@ def is_word(value: Any, word: str) -> bool:
 
 
 def named(parameter: str, value: Any, names: Iterable[str], more: Iterable[str] = ()) -> Any:
-    """A value that is one of `names` (or of `more`, which are not listed), alone or with parameters of its own."""
+    """Checks that a value is one of `names`, or of `more` (not listed in messages), with or without parameters."""
     if not isinstance(value, (str, Mapping)):
         raise TypeError(
             f"{parameter} must be a name or a dict that describes one, found {type(value).__name__}"

@@ -1,7 +1,8 @@
 """okl's learners as River estimators.
 
-`KernelClassifier`, `KernelRegressor` and `NoveltyDetector` take dictionaries whose features come and go, and
-frames with `learn_many`: learning a frame is learning its rows one by one, to the last bit.
+`KernelClassifier`, `KernelRegressor` and `NoveltyDetector` take dictionaries, whose features may differ from row to
+row, and data frames (`learn_many`). Learning a frame gives the same model as learning its rows one by one, to the
+last bit.
 """
 
 from okl.river._classifier import KernelClassifier

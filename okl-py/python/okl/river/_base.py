@@ -1,4 +1,4 @@
-"""What the three estimators share: settings, features that come and go, one row or many."""
+"""The base class of the three estimators: settings, features that differ from row to row, one row or many."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class KernelEstimator(base.Estimator):
     Attributes
     ----------
     learner
-        The `okl.Learner` behind the estimator: its terms, certificates, configuration, `save`, and all else.
+        The `okl.Learner` of the estimator, with its terms, certificates, configuration and `save`.
     rows_with_ignored_features
-        Rows learned without some of their features, because `max_features` names were known already.
+        The number of rows learned without some of their features, because there were already `max_features` names.
     """
 
     learner: Learner
@@ -54,7 +54,7 @@ class KernelEstimator(base.Estimator):
 
     @property
     def feature_names(self) -> list[Hashable]:
-        """The features so far, in the order in which `learner` and `to_onnx` have them as columns."""
+        """The features so far, in the order of the columns of `learner` and `to_onnx`."""
         return self._features.names()
 
     def to_onnx(self, path: str | os.PathLike[str] | None = None) -> bytes | None:
@@ -81,7 +81,7 @@ class KernelEstimator(base.Estimator):
         self._count_ignored(x.keys(), 1)
 
     def _learn_frame(self, frame: nw.DataFrame[Any], *target: Any, **more: Any) -> dict[str, Any]:
-        """Learns the rows of a frame; returns what each of them left behind."""
+        """Learns the rows of a frame; returns the results of each row."""
         try:
             if new := self._features.unseen(set(frame.columns)):
                 trial, features = self._reader(new)
@@ -96,7 +96,7 @@ class KernelEstimator(base.Estimator):
         return report
 
     def _count_ignored(self, names: Set[Hashable], rows: int) -> None:
-        """Counts rows of whose features some are ignored; the first of them is a warning."""
+        """Counts rows with ignored features; warns at the first one."""
         ignored = self._features.ignored(names)
         if ignored is None or rows == 0:
             return
@@ -129,11 +129,10 @@ class KernelEstimator(base.Estimator):
         return rows
 
     def _reader(self, new: list[Hashable]) -> tuple[Learner, Features]:
-        """A learner that has the `new` features too: a copy where there are any, the model stays as it is.
+        """A learner that also has the `new` features: the model itself if there are none, otherwise a copy.
 
-        Predictions are made with it, so that a score is the one from which learning the same row would start.
-        Rows with new features are learned by it first: what is refused is refused there, and has changed
-        nothing here.
+        It is used for predictions, so that the score of a row is the same as when the row is learned. It also learns
+        rows with new features first: if it refuses a row, the model itself is unchanged.
         """
         if not new:
             return self.learner, self._features
@@ -148,12 +147,12 @@ class KernelEstimator(base.Estimator):
 
 @contextmanager
 def _without_health_warnings() -> Iterator[None]:
-    """For a trial: the model itself warns, once."""
+    """Suppresses health warnings of a copy of the model: the model itself warns, once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HealthWarning)
         yield
 
 
 def _default_budget(settings: dict[str, Any]) -> str:
-    """The name of the budget that the engine takes when none is given."""
+    """The name of the engine's default budget."""
     return str(next(iter(Learner(**settings).config["budget"])))

@@ -25,9 +25,9 @@ SIGN_LOSSES = ("hinge", "nu_hinge", "perceptron", "logistic")
 class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
     """A kernel classifier for two or more classes; new classes are added when they first occur.
 
-    Labels are bools, whole numbers or strings, and predictions have their type. Features may come and go: an
-    absent one is 0, a new one was 0 in every row before. `learn_many` leaves behind exactly what `learn_one`
-    on each row does.
+    Labels are bools, whole numbers or strings, and predictions have the same type. Features may differ from row to
+    row: an absent feature is 0, and a new feature is 0 in all earlier rows. `learn_many` gives exactly the same model
+    as `learn_one` for each row.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         y
             Its label.
         w
-            Its weight, which multiplies the loss; 0 learns nothing.
+            Its weight, which multiplies the loss; an example of weight 0 is not learned.
         """
         labels = self._discover((y,), (w,))
         self._learn_row(x, self._target(y, labels), w)
@@ -154,7 +154,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         X
             A frame with a column per feature.
         y
-            A series of labels; rows and labels belong together by position, not by index.
+            A series of labels, matched to the rows by position, not by index.
         w
             A weight for all rows, or a series of weights.
         """
@@ -163,7 +163,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
     def _learn_many(
         self, X: pd.DataFrame, y: pd.Series[Any], w: float | pd.Series[Any]
     ) -> tuple[list[Label], list[float], dict[str, Any]]:
-        """Learns a frame; its labels and weights, and what its rows left behind."""
+        """Learns a frame; returns its labels and weights, and the results of each row."""
         frame = as_frame(X)
         names = as_targets(y, len(frame))
         weights = as_weights(w, len(frame))
@@ -171,7 +171,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         targets = [self._target(name, labels) for name in names]
         try:
             report = self._learn_frame(frame, targets, weights=weights)
-        except KeyboardInterrupt:  # the first rows are learned, and their classes
+        except KeyboardInterrupt:  # the first rows have been learned, so their classes are kept
             self._labels = (
                 labels if self._by_sign else dict(islice(labels.items(), len(self.learner.classes)))
             )
@@ -182,7 +182,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
     def _learn_report(
         self, X: pd.DataFrame, y: pd.Series[Any], w: float | pd.Series[Any] = 1.0
     ) -> dict[str, Any]:
-        """Learns a frame; what its rows left behind, for `okl.plot.History`."""
+        """Learns a frame; returns the results of each row, for `okl.plot.History`."""
         labels = self._labels
         names, weights, report = self._learn_many(X, y, w)
         wrong = []
@@ -193,15 +193,15 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         return {**report, "wrong": np.array(wrong, dtype=bool)}
 
     def predict_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> Label | None:
-        """The class with the highest score, the earlier one where two are equal; None before one is known."""
+        """The class with the largest score, the earlier one of equal scores; None before the first class is known."""
         return self._best(self._predict_row(x), self._labels) if self._labels else None
 
     def predict_proba_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[Label, float]:
         """A probability for every class so far.
 
-        With `softmax` and `logistic` these are the probabilities of the loss. The other losses have scores
-        only, which go through the same function: their order is right (ROC AUC is that of the scores), their
-        size is not calibrated.
+        With `softmax` and `logistic` these are the probabilities of the loss. With other losses, the same function is
+        applied to the scores: the order is right (the ROC AUC is that of the scores), but the values are not
+        calibrated.
         """
         return self._probabilities(self._predict_row(x))
 
@@ -221,7 +221,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         return as_table({name: [row[name] for row in rows] for name in self._probabilities([])}, frame)
 
     def _discover(self, names: Iterable[Label], weights: Iterable[float]) -> dict[Label, int]:
-        """The classes once `names` are learned. Nothing changes yet: the rows may still be refused."""
+        """The classes after `names` are learned. Does not change the model, because the rows may still be refused."""
         labels = self._labels
         for name, weight in zip(names, weights, strict=True):
             if name not in labels and weight != 0:
@@ -242,11 +242,11 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         return labels | {name: len(labels)}
 
     def _target(self, name: Label, labels: dict[Label, int]) -> Label | None:
-        """What the engine is told: the label, or its place where it decides by a sign."""
+        """The target for the engine: the label, or its index if the sign of the score decides."""
         return labels.get(name) if self._by_sign else name
 
     def _scores(self, outputs: list[float], labels: dict[Label, int]) -> list[float]:
-        """A score for every class: one output is the second's against 0; what is not learned yet has 0."""
+        """One score per class. With one output for two classes: 0 and the output. Classes not yet learned have 0."""
         scores = [0.0, *outputs] if self._by_sign else outputs
         return (scores + [0.0] * len(labels))[: len(labels)]
 
@@ -265,7 +265,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
 
 
 def loss_name(loss: Setting) -> str:
-    """The name in any of the forms in which a loss is described."""
+    """The name of a loss that is given as text or as a dict."""
     return loss.split(":")[0] if isinstance(loss, str) else next(iter(loss))
 
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
     """A novelty detector that keeps a requested alert rate.
 
-    `score_one` is `threshold / (threshold + score)`: between 0 and 1, the higher, the more novel; above 0.5 for
-    an alert, 1 for a row unlike anything before. The threshold follows the stream, so that a fraction `nu` of
-    the rows that are learned are alerts. It is there after the first `warmup` rows; until then `score_one` is
-    0, and nothing is an alert. With a kernel that can be negative (linear, polynomial) scores are still at least
-    0 and above 0.5 for an alert, but can exceed 1.
+    `score_one` is `threshold / (threshold + score)`, a number between 0 and 1: the higher, the more novel. It is above
+    0.5 for an alert, and 1 for a row that is unlike all earlier ones. The threshold adapts to the stream, so that a
+    fraction `nu` of the learned rows are alerts. It is set after the first `warmup` rows; before that, `score_one` is 0
+    and there are no alerts. With a kernel that can be negative (linear, polynomial), `score_one` is also at least 0 and
+    above 0.5 for an alert, but can exceed 1.
 
     River's filters take this score: `anomaly.QuantileFilter(detector, q=0.98)` and
     `anomaly.ThresholdFilter(detector, threshold=0.7)`. A filter that withholds rows from the detector should
@@ -116,7 +116,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
 
     @property
     def alert_rate(self) -> AlertRate | None:
-        """`rate` of alerts, `nu` as asked for, and `bound` on their difference; None before it is known."""
+        """The alert rate `rate`, the requested `nu`, and a `bound` on their difference; None before there is a threshold."""
         return self.learner.alert_rate
 
     def learn_one(self, x: Mapping[Hashable, Any]) -> None:
@@ -128,11 +128,11 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         self._learn_report(X)
 
     def _learn_report(self, X: pd.DataFrame, y: Any = None) -> dict[str, Any]:
-        """Learns a frame; what its rows left behind, for `okl.plot.History`."""
+        """Learns a frame; returns the results of each row, for `okl.plot.History`."""
         return self._learn_frame(as_frame(X))
 
     def score_one(self, x: Mapping[Hashable, Any]) -> float:
-        """How novel a row is: 0 for what is usual, above 0.5 for an alert; 0 before the threshold is known."""
+        """The novelty of a row: near 0 for usual rows, above 0.5 for an alert; 0 before there is a threshold."""
         return self._novelty(self._predict_row(x))
 
     def score_many(self, X: pd.DataFrame) -> pd.Series[Any]:
@@ -152,5 +152,5 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         if threshold <= 0.0:  # where kernels can be negative: an S-shaped curve through 0.5 at the threshold
             beyond = threshold - score
             return 0.5 + 0.5 * beyond / (1.0 + abs(beyond))
-        # A score below 0 is more novel than 1: the curve goes on as its tangent at 0.
+        # For scores below 0 the result exceeds 1: the curve continues along its tangent at 0.
         return threshold / (threshold + score) if score > 0.0 else 1.0 - score / threshold

@@ -1,4 +1,4 @@
-"""From River's dictionaries and frames to rows of numbers, and what is said when that fails."""
+"""Converts River's dictionaries and frames to rows of numbers, with error messages."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ LARGEST = 1e15
 
 
 class Features:
-    """The features so far, a column each, in the order in which they came: those of one row in name order.
+    """The features so far, one column each, in order of appearance; new features of one row are sorted by name.
 
-    There are at most `limit`: names that come after these are ignored.
+    There are at most `limit` features; further names are ignored.
     """
 
     def __init__(self, limit: int) -> None:
@@ -32,22 +32,22 @@ class Features:
         return len(self._columns)
 
     def names(self) -> list[Hashable]:
-        """All of them, in the order of the columns."""
+        """The names of all features, in the order of the columns."""
         return list(self._columns)
 
     def unseen(self, names: Set[Hashable]) -> list[Hashable]:
-        """Those of `names` that are new and for which there is room, in the order in which they would enter."""
+        """The new names among `names` that would be added, in order; at most as many as `limit` allows."""
         room = self.limit - len(self)
         if room == 0 or names <= self._columns.keys():
             return []
         new: set[Any] = names - self._columns.keys()
         try:
             return sorted(new)[:room]
-        except TypeError:  # names of several types have no order of their own
+        except TypeError:  # names of different types cannot be sorted
             return sorted(new, key=lambda name: (type(name).__name__, repr(name)))[:room]
 
     def ignored(self, names: Set[Hashable]) -> Hashable | None:
-        """One of `names` for which there is no room, once all columns are taken; None if there is none."""
+        """One of `names` that is ignored because there are `limit` features; None if there is none."""
         if len(self) < self.limit or names <= self._columns.keys():
             return None
         return next(name for name in names if name not in self._columns)
@@ -75,7 +75,7 @@ class Features:
 
 
 def numbers(frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
-    """The frame as it is, as numbers."""
+    """The frame as a matrix of numbers, without reordering its columns."""
     try:
         return dataframe.to_numpy(frame)
     except (TypeError, ValueError):
@@ -88,7 +88,7 @@ def numbers(frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
 
 
 def check_row(x: Mapping[Hashable, Any]) -> None:
-    """Refuses what is not a number, by the name of its feature."""
+    """Refuses a value that is not a number; the message has the name of the feature."""
     for name, value in x.items():
         try:
             size = math.fabs(value)
@@ -102,7 +102,7 @@ def check_row(x: Mapping[Hashable, Any]) -> None:
 
 
 def check_frame(frame: nw.DataFrame[Any]) -> None:
-    """Refuses what is not a number, by its row and column."""
+    """Refuses a value that is not a number; the message has the row and the column."""
     values = numbers(frame)
     bad = np.argwhere(~(np.abs(values) <= LARGEST))
     if len(bad):
@@ -119,7 +119,7 @@ _EXPECTED = (
 
 
 def as_frame(X: pd.DataFrame) -> nw.DataFrame[Any]:
-    """A frame as River's own estimators see it: pandas', or that of another library."""
+    """A data frame of pandas or another library, with a common interface."""
     return dataframe.into_frame(X)
 
 
@@ -129,7 +129,7 @@ def as_list(y: pd.Series[Any]) -> list[Any]:
 
 
 def as_targets(y: pd.Series[Any], rows: int) -> list[Any]:
-    """The targets of so many rows, which belong together by position."""
+    """The targets as a list; their number must be `rows`. They are matched to the rows by position."""
     targets = as_list(y)
     if len(targets) != rows:
         raise ValueError(f"y has {len(targets)} values, X has {rows} rows")
@@ -137,7 +137,7 @@ def as_targets(y: pd.Series[Any], rows: int) -> list[Any]:
 
 
 def as_number(target: Any) -> float:
-    """A target that is a number."""
+    """Converts a target to a number; anything else is an error."""
     try:
         size = math.fabs(target)
     except TypeError:

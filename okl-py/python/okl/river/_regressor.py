@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
     """A kernel regressor.
 
-    Features may come and go: an absent one is 0, a new one was 0 in every row before. `learn_many` leaves
-    behind exactly what `learn_one` on each row does.
+    Features may differ from row to row: an absent feature is 0, and a new feature is 0 in all earlier rows.
+    `learn_many` gives exactly the same model as `learn_one` for each row.
 
     Parameters
     ----------
     loss
         `squared`, `absolute`, `huber`, `epsilon`, `quantile` (with `q`), or `nu_epsilon` and `nu_huber`,
-        which find their tube or scale themselves.
+        whose tube or scale adapts.
     kernel
         `gaussian`, `linear`, `polynomial`, `exponential`, `matern32`, `matern52`, `rational_quadratic`, or a
         description as `okl.Learner` takes it.
@@ -116,7 +116,7 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
         y
             Its target.
         w
-            Its weight, which multiplies the loss; 0 learns nothing.
+            Its weight, which multiplies the loss; an example of weight 0 is not learned.
         """
         self._learn_row(x, as_number(y), w)
 
@@ -128,7 +128,7 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
         X
             A frame with a column per feature.
         y
-            A series of targets; rows and targets belong together by position, not by index.
+            A series of targets, matched to the rows by position, not by index.
         w
             A weight for all rows, or a series of weights.
         """
@@ -137,7 +137,7 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
     def _learn_report(
         self, X: pd.DataFrame, y: pd.Series[Any], w: float | pd.Series[Any] = 1.0
     ) -> dict[str, Any]:
-        """Learns a frame; what its rows left behind, for `okl.plot.History`."""
+        """Learns a frame; returns the results of each row, for `okl.plot.History`."""
         frame = as_frame(X)
         targets = [as_number(target) for target in as_targets(y, len(frame))]
         report = self._learn_frame(frame, targets, weights=as_weights(w, len(frame)))
