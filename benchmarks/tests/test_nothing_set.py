@@ -1,0 +1,121 @@
+"""The comparison with nothing set: what is run, on which rows, and how it is counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from nothing_set import learners, plan, streams
+from nothing_set.plan import Run
+
+DEFINITION = plan.read()
+SMALL = {"name": "s", "source": "river", "rows": 100, "order": "file", "task": "classes", "seen": "new"}
+
+
+class Counting:
+    """Predicts from a list, and notes the order of the calls."""
+
+    def __init__(self, predictions: list[Any]) -> None:
+        self.predictions, self.calls = predictions, []
+
+    def predict(self, row: int) -> Any:
+        self.calls.append(("predict", row))
+        return self.predictions[row]
+
+    def learn(self, row: int) -> None:
+        self.calls.append(("learn", row))
+
+
+def test_twenty_streams_and_their_peers() -> None:
+    assert len(DEFINITION.streams) == 20
+    for stream in DEFINITION.streams:
+        peers = [peer for peer in DEFINITION.peers if peer.counts and stream.task in peer.learners]
+        assert len(peers) >= 6 and all(peer.tuned for peer in peers), stream.name
+
+
+def test_defaults_with_the_first_seed_come_first_and_every_run_once() -> None:
+    asked = plan.runs(DEFINITION)
+    assert len(set(asked)) == len(asked)
+    phases = [(run.seed != 1, run.attempt > 0) for run in asked]
+    first = [phases.index(phase) for phase in ((False, False), (False, True), (True, False), (True, True))]
+    assert first == sorted(first) and phases[: first[1]] == [(False, False)] * first[1]
+    in_order = {stream.name for stream in DEFINITION.streams if stream.order in ("file", "time")}
+    assert {run.seed for run in asked if run.stream in in_order} == {1}
+
+
+def test_what_the_record_has_is_not_run_again_even_if_it_failed() -> None:
+    asked = [Run("s", 1, "p", 0), Run("s", 1, "p", 1), Run("s", 2, "p", 0)]
+    record = [{"stream": "s", "seed": 1, "peer": "p", "try": 1, "failed": "no"}]
+    assert plan.waiting(asked, record) == [asked[0], asked[2]]
+
+
+def test_the_default_is_the_first_try_and_keeps_common_settings() -> None:
+    peer = plan.peer_of(
+        {"name": "p", "program": "river", "classes": "C", "settings": {"scale": True}, "tuned": [{"k": 1}]}
+    )
+    assert peer.tries() == [{"scale": True}, {"scale": True, "k": 1}]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"task": "ranks"}, "s: task is 'ranks', expected one of classes, numbers"),
+        ({"parts": [{"from": 0}, {"from": 100}]}, r"s: parts begin at \[0, 100\]"),
+        ({"parts": [{"from": 5}]}, r"s: parts begin at \[5\]"),
+    ],
+)
+def test_a_wrong_stream_is_named(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        plan.stream_of(SMALL | change)
+
+
+def test_an_unknown_key_of_a_peer_is_named() -> None:
+    with pytest.raises(ValueError, match=r"p: program 'river', unknown keys \['tunned'\]"):
+        plan.peer_of({"name": "p", "program": "river", "classes": "C", "tunned": []})
+
+
+def test_text_becomes_its_order_of_appearance() -> None:
+    X, y = streams.as_numbers(
+        [({"a": "x", "b": 2}, "no"), ({"a": "y", "b": 0.5}, "yes"), ({"a": "x", "b": 1}, "no")]
+    )
+    assert X.tolist() == [[0.0, 2.0], [1.0, 0.5], [0.0, 1.0]]
+    assert streams.by_appearance(y.tolist()).tolist() == [0, 1, 0]
+
+
+def test_fewer_rows_than_defined_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(streams.SOURCES, "river", lambda *_: [({"a": 1.0}, 0)] * 99)
+    with pytest.raises(ValueError, match="s has 99 rows, the definition says 100"):
+        streams.rows_of(plan.stream_of(SMALL), 1, Path())
+
+
+def test_a_shuffle_keeps_rows_and_labels_together_and_follows_the_seed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(streams.SOURCES, "river", lambda *_: [({"a": i}, 7.0 * i) for i in range(100)])
+    shuffled = plan.stream_of(SMALL | {"order": "shuffled", "task": "numbers"})
+    (X, y), (other, _) = (streams.rows_of(shuffled, seed, Path()) for seed in (1, 2))
+    assert np.array_equal(y, 7.0 * X[:, 0]) and sorted(X[:, 0]) == list(range(100))
+    assert not np.array_equal(X, other)
+
+
+def test_a_generated_stream_changes_where_a_part_begins() -> None:
+    pytest.importorskip("river")
+    parts = [{"from": 0, "variant": 0}, {"from": 60, "variant": 3}]
+    more = {"source": "generator", "order": "generated", "generator": "SEA", "settings": {}, "parts": parts}
+    X, y = streams.rows_of(plan.stream_of(SMALL | more), 1, Path())
+    above = [X[:60, :2].sum(1) > 8, X[60:, :2].sum(1) > 9.5]  # the thresholds of SEA's variants 0 and 3
+    labels = np.concatenate(above) == (y == y[np.argmax(np.concatenate(above))])
+    assert labels.all()
+
+
+def test_every_row_is_predicted_before_it_is_learned_and_none_is_a_mistake() -> None:
+    learner = Counting([None, 1, 0])
+    assert learners.progressive(learner, np.array([0, 1, 1]), numbers=False) == {"error": 2 / 3}
+    assert learner.calls == [(call, row) for row in range(3) for call in ("predict", "learn")]
+
+
+def test_numbers_have_squared_and_absolute_errors_and_no_prediction_is_zero() -> None:
+    error = learners.progressive(Counting([None, 1.0]), np.array([3.0, 2.0]), numbers=True)
+    assert error == {"error": (9 + 1) / 2, "absolute": (3 + 1) / 2}
