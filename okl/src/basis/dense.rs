@@ -130,7 +130,7 @@ impl<K: DotKernel> Space for Dense<K> {
 
     fn among_rows(&self, rows: Points<'_>, block: &mut Block) {
         let (packed, squares) = block.pack(self.features());
-        (0..rows.squares.len()).for_each(|i| packed.put(i, rows.rows.row(i)));
+        packed.put_rows(rows.rows);
         squares[..rows.squares.len()].copy_from_slice(rows.squares);
         if let Some((packed, out)) = block.own_mut() {
             self.values(&self.kernels, 1, rows, packed, out);

@@ -62,13 +62,16 @@ pub(crate) struct Threads {
 impl SettledChunks for Threads {
     fn begin(&mut self, block: &Request<'_>) -> bool {
         self.chunks = 0;
+        if block.rows == 1 || block.slots < CHUNK {
+            return false;
+        }
         self.starts.clear();
         self.starts.push(0);
         for i in 0..block.count {
             self.starts.push(self.starts[i] + (block.functions)(i).0.columns());
         }
         let columns = self.starts[block.count];
-        if block.rows == 1 || block.slots < CHUNK || columns * block.slots * size_of::<f64>() < WORTHWHILE {
+        if columns * block.slots * size_of::<f64>() < WORTHWHILE {
             return false;
         }
         (self.chunks, self.rows) = (block.slots / CHUNK, block.rows);

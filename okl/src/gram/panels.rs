@@ -141,6 +141,18 @@ impl Panels {
         }
     }
 
+    /// Writes the rows of a matrix into the slots 0, 1, 2, ...
+    ///
+    /// # Panics
+    /// As [`Panels::put`].
+    pub fn put_rows(&mut self, rows: Matrix<'_>) {
+        for first in (0..rows.len()).step_by(LANES) {
+            let count = LANES.min(rows.len() - first);
+            let terms: [(usize, &[f32]); LANES] = std::array::from_fn(|i| (first + i, rows.row(first + i.min(count - 1))));
+            self.put_many(&terms[..count]);
+        }
+    }
+
     /// Reads a term.
     ///
     /// # Panics

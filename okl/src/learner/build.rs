@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::gram::Backend;
 use crate::learner::Learner;
 use crate::learner::blur::Blur;
-use crate::learner::check::{CheckBuffers, Identity};
+use crate::learner::check::Identity;
 use crate::learner::classes::Classes;
 use crate::learner::health::Clipped;
 use crate::learner::rounding::Rounding;
@@ -82,7 +82,7 @@ impl Learner {
             threads: 1,
             pool: None,
             identity: Identity::default(),
-            buffers: CheckBuffers::default(),
+            buffers: None,
             rows: FramedRows::default(),
             scores: Vec::new(),
         })

@@ -197,12 +197,18 @@ pub(crate) struct CheckBuffers {
     values: Vec<f64>,
 }
 
+/// A checked batch, and the number of its rows that have been learned; nothing says whether the check still holds.
+#[derive(Debug)]
+pub(super) struct CheckedRows<'a> {
+    pub batch: Batch<'a>,
+    pub buffers: Box<CheckBuffers>,
+    pub learned: usize,
+}
+
 /// A checked batch, and the number of its rows that have been learned; see [`Learner::check`].
 #[derive(Debug)]
 pub struct Checked<'a> {
-    pub(super) batch: Batch<'a>,
-    pub(super) buffers: CheckBuffers,
-    pub(super) learned: usize,
+    pub(super) rows: CheckedRows<'a>,
     standing: Standing,
     /// The number of steps of the learner after the last block that was learned from this batch.
     steps: u64,
@@ -211,12 +217,12 @@ pub struct Checked<'a> {
 impl Checked<'_> {
     /// The number of rows.
     pub fn rows(&self) -> usize {
-        self.batch.rows()
+        self.rows.batch.rows()
     }
 
     /// The number of rows learned so far.
     pub fn learned(&self) -> usize {
-        self.learned
+        self.rows.learned
     }
 }
 
@@ -261,13 +267,17 @@ impl Learner {
     /// # Errors
     /// As [`Learner::learn`].
     pub fn check<'a>(&self, batch: &Batch<'a>) -> Result<Checked<'a>> {
-        self.check_in(batch, CheckBuffers::default())
+        let mut buffers = Box::default();
+        self.check_batch(batch, &mut buffers)?;
+        let rows = CheckedRows { batch: *batch, buffers, learned: 0 };
+        Ok(Checked { rows, standing: self.standing(), steps: self.steps() })
     }
 
-    /// As [`Learner::check`], with buffers to reuse.
-    pub(super) fn check_in<'a>(&self, batch: &Batch<'a>, mut buffers: CheckBuffers) -> Result<Checked<'a>> {
+    /// Checks a batch that is learned immediately; reuses the buffers of the last check.
+    pub(super) fn check_reusing_memory<'a>(&mut self, batch: &Batch<'a>) -> Result<CheckedRows<'a>> {
+        let mut buffers = self.buffers.take().unwrap_or_default();
         self.check_batch(batch, &mut buffers)?;
-        Ok(Checked { batch: *batch, buffers, learned: 0, standing: self.standing(), steps: self.steps() })
+        Ok(CheckedRows { batch: *batch, buffers, learned: 0 })
     }
 
     /// Checks the batch again if the state that the check depends on has changed.
@@ -276,20 +286,19 @@ impl Learner {
     /// As [`Learner::check`]; and if other rows were learned after the first rows of this batch.
     pub(super) fn check_again(&self, checked: &mut Checked<'_>) -> Result<()> {
         let same = checked.standing == self.standing();
-        if checked.learned > 0 {
+        if checked.rows.learned > 0 {
             let reason = "the learner has changed since the first rows of this batch were learned: check the other rows again";
             return if same && checked.steps == self.steps() { Ok(()) } else { Err(Error::config("batch", reason)) };
         }
         if !same {
-            self.check_batch(&checked.batch, &mut checked.buffers)?;
+            self.check_batch(&checked.rows.batch, &mut checked.rows.buffers)?;
             checked.standing = self.standing();
         }
         Ok(())
     }
 
-    /// Records that rows of a checked batch have been learned.
-    pub(super) fn note_learned(&self, checked: &mut Checked<'_>, rows: usize) {
-        checked.learned += rows;
+    /// Records the state of the learner after rows of a checked batch have been learned.
+    pub(super) fn note_learned(&self, checked: &mut Checked<'_>) {
         (checked.standing, checked.steps) = (self.standing(), self.steps());
     }
 

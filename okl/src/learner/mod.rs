@@ -36,7 +36,7 @@ use crate::learner::batch::{BLOCK, Batch, Target};
 use crate::learner::blur::Blur;
 use crate::learner::build::DenseEngine;
 pub use crate::learner::check::Checked;
-use crate::learner::check::{CheckBuffers, Identity, TargetNumbers};
+use crate::learner::check::{CheckBuffers, CheckedRows, Identity, TargetNumbers};
 use crate::learner::classes::Classes;
 use crate::learner::health::Clipped;
 pub use crate::learner::predict::Scores;
@@ -76,7 +76,8 @@ pub struct Learner {
     threads: usize,
     pool: Option<Pool>,
     identity: Identity,
-    buffers: CheckBuffers,
+    /// The buffers of the last check, reused by the next one.
+    buffers: Option<Box<CheckBuffers>>,
     rows: FramedRows,
     /// The scores of a row in the unit of the targets.
     scores: Vec<f64>,
@@ -128,9 +129,8 @@ impl Learner {
     /// # Errors
     /// If anything in the batch is wrong. In this case the learner is unchanged.
     pub fn learn(&mut self, batch: &Batch<'_>) -> Result<Scores> {
-        let buffers = std::mem::take(&mut self.buffers);
-        let checked = self.check_in(batch, buffers)?;
-        self.learn_checked(checked)
+        let rows = self.check_reusing_memory(batch)?;
+        Ok(self.learn_rows(rows))
     }
 
     /// Learns one row and returns its scores before the update.
@@ -169,15 +169,20 @@ impl Learner {
     /// case the learner is unchanged.
     pub fn learn_checked(&mut self, mut checked: Checked<'_>) -> Result<Scores> {
         self.check_again(&mut checked)?;
-        let (first, outputs) = (checked.learned, self.outputs_after(&checked.buffers.targets));
-        let mut scores = Scores { outputs, values: vec![0.0; (checked.rows() - first) * outputs] };
+        Ok(self.learn_rows(checked.rows))
+    }
+
+    /// Learns all rows that are left and returns their scores from before each update.
+    fn learn_rows(&mut self, mut rows: CheckedRows<'_>) -> Scores {
+        let (first, outputs) = (rows.learned, self.outputs_after(&rows.buffers.targets));
+        let mut scores = Scores { outputs, values: vec![0.0; (rows.batch.rows() - first) * outputs] };
         let mut each = |i: usize, step: &Outcome<'_>| {
             let at = (i - first) * outputs;
             scores.values[at..at + step.scores.len()].copy_from_slice(step.scores);
         };
-        while self.learn_next(&mut checked, &mut each)? {}
-        self.buffers = checked.buffers;
-        Ok(scores)
+        while self.learn_some(&mut rows, &mut each) {}
+        self.buffers = Some(rows.buffers);
+        scores
     }
 
     /// Learns the rows in order and calls `each` with the index and the [`Outcome`] of every row.
@@ -218,11 +223,10 @@ impl Learner {
         mut each: impl FnMut(usize, &Outcome<'_>) + Send,
         mut go_on: impl FnMut() -> bool,
     ) -> Result<usize> {
-        let buffers = std::mem::take(&mut self.buffers);
-        let mut checked = self.check_in(batch, buffers)?;
-        while self.learn_next(&mut checked, &mut each)? && go_on() {}
-        self.buffers = checked.buffers;
-        Ok(checked.learned)
+        let mut rows = self.check_reusing_memory(batch)?;
+        while self.learn_some(&mut rows, &mut each) && go_on() {}
+        self.buffers = Some(rows.buffers);
+        Ok(rows.learned)
     }
 
     /// Learns the next 256 rows of a batch that [`Learner::check`] has checked, and calls `each` with the [`Outcome`] of every row.
@@ -245,16 +249,23 @@ impl Learner {
     /// As [`Learner::learn_checked`].
     pub fn learn_next(&mut self, checked: &mut Checked<'_>, mut each: impl FnMut(usize, &Outcome<'_>) + Send) -> Result<bool> {
         self.check_again(checked)?;
-        let (batch, CheckBuffers { targets, read, .. }) = (&checked.batch, &mut checked.buffers);
+        let more = self.learn_some(&mut checked.rows, &mut each);
+        self.note_learned(checked);
+        Ok(more)
+    }
+
+    /// Learns the next 256 rows. Returns true if rows remain. The learner must not have changed since the rows were checked.
+    fn learn_some(&mut self, checked: &mut CheckedRows<'_>, each: &mut (impl FnMut(usize, &Outcome<'_>) + Send)) -> bool {
+        let (batch, CheckBuffers { targets, read, .. }) = (&checked.batch, &mut *checked.buffers);
         self.settle_widths(batch, targets);
         let rows = checked.learned..batch.rows().min(checked.learned + BLOCK);
         let block = Part { batch, targets, rows: rows.clone(), x: batch.block(rows.clone(), read) };
         match self.pool.clone().filter(|_| !rows.is_empty()) {
-            Some(pool) => pool.install(|| self.run_block(&block, &mut each)),
-            None => self.run_block(&block, &mut each),
+            Some(pool) => pool.install(|| self.run_block(&block, each)),
+            None => self.run_block(&block, each),
         }
-        self.note_learned(checked, rows.len());
-        Ok(checked.learned < checked.rows())
+        checked.learned = rows.end;
+        rows.end < batch.rows()
     }
 
     /// Sets the number of features and outputs from the first batch.

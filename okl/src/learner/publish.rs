@@ -51,7 +51,7 @@ impl Learner {
             threads: 1,
             pool: None,
             identity: Default::default(),
-            buffers: Default::default(),
+            buffers: None,
             rows: Default::default(),
             scores: Vec::new(),
         })

@@ -48,8 +48,8 @@ impl Column {
     }
 
     fn add(&mut self, u: f64) {
-        (self.low, self.high) = (self.low.min(u), self.high.max(u));
-        self.error = self.error.max((u - f64::from(u as f32)).abs());
+        (self.low, self.high) = (smaller(u, self.low), larger(u, self.high));
+        self.error = larger((u - f64::from(u as f32)).abs(), self.error);
     }
 
     /// The largest rounding error as a share of the range; 0 for a constant column.
@@ -64,27 +64,35 @@ impl Column {
     }
 }
 
+/// The smaller of two numbers; the second one if either is NaN. One instruction, where `f64::min` takes several.
+fn smaller(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
+/// The larger of two numbers; the second one if either is NaN.
+fn larger(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
 impl Rounding {
     /// Counts an example; returns whether it must be checked with [`Rounding::look`].
     pub fn count(&mut self) -> bool {
-        if self.examples > 0 && self.examples.is_multiple_of(WINDOW) {
-            self.columns.iter_mut().for_each(Column::end_window);
-        }
         self.examples += 1;
         (self.examples - 1).is_multiple_of(EVERY)
     }
 
-    /// Checks the example that was just counted; `row`: its scaled features before rounding.
+    /// Checks the example that was just counted; `row`: its scaled features before rounding. The first example of a window is
+    /// always checked, because [`EVERY`] divides [`WINDOW`].
     pub fn look(&mut self, row: &[f64]) {
-        let first_of_window = (self.examples - 1).is_multiple_of(WINDOW);
-        self.columns.resize(row.len(), Column::default());
-        for (column, u) in self.columns.iter_mut().zip(row) {
-            let u = u.clamp(-LARGEST, LARGEST);
-            if first_of_window {
-                column.start(u);
+        let clamped = |u: &f64| smaller(larger(*u, -LARGEST), LARGEST);
+        if (self.examples - 1).is_multiple_of(WINDOW) {
+            if self.examples > 1 {
+                self.columns.iter_mut().for_each(Column::end_window);
             }
-            column.add(u);
+            self.columns.resize(row.len(), Column::default());
+            self.columns.iter_mut().zip(row).for_each(|(column, u)| column.start(clamped(u)));
         }
+        self.columns.iter_mut().zip(row).for_each(|(column, u)| column.add(clamped(u)));
     }
 
     /// Adds columns; their values so far were 0.
