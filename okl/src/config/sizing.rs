@@ -69,7 +69,8 @@ impl Config {
             BudgetRule::Transfer { .. } => 8,
             BudgetRule::Merge { .. } => 36,
             BudgetRule::Forgetron { .. } => 4,
-            _ => 0,
+            BudgetRule::Unlimited {} | BudgetRule::Window { .. } | BudgetRule::Age { .. } | BudgetRule::Olok { .. } => 0,
+            BudgetRule::Weight { .. } | BudgetRule::Certified { .. } => 0,
         };
         4 * features + 24 + 8 * columns + 128 * kernels + leaving + totals + compared
     }

@@ -60,7 +60,18 @@ pub fn outside(of: &AnyLoss, z: &[f64], y: &Target, theta: f64) -> Option<(bool,
         }
         AnyLoss::NuNovelty { .. } => theta - z[0],
         AnyLoss::NuEpsilon { .. } | AnyLoss::NuHuber { .. } => residual() - theta,
-        _ => return None,
+        AnyLoss::Hinge { .. }
+        | AnyLoss::Perceptron {}
+        | AnyLoss::Logistic {}
+        | AnyLoss::MaxMargin {}
+        | AnyLoss::Softmax {}
+        | AnyLoss::Novelty { .. }
+        | AnyLoss::Squared {}
+        | AnyLoss::Absolute {}
+        | AnyLoss::Epsilon { .. }
+        | AnyLoss::Huber { .. }
+        | AnyLoss::Quantile { .. } => return None,
+        other => panic!("{other:?}: when an example of a new loss is outside is missing here"),
     };
     Some((gap > 0.0, gap.abs()))
 }

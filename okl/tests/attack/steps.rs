@@ -108,7 +108,17 @@ fn slopes(loss: &AnyLoss, residual: f64, theta: f64) -> (f64, f64) {
         AnyLoss::Huber { sigma } => (1.0, 1.0 / sigma),
         AnyLoss::NuHuber { .. } => (1.0, 1.0 / theta),
         AnyLoss::MaxMargin {} | AnyLoss::Softmax {} => (2f64.sqrt(), 1.0),
-        _ => (1.0, 1.0),
+        AnyLoss::Hinge { .. }
+        | AnyLoss::NuHinge { .. }
+        | AnyLoss::Perceptron {}
+        | AnyLoss::Logistic {}
+        | AnyLoss::Novelty { .. }
+        | AnyLoss::NuNovelty { .. }
+        | AnyLoss::Absolute {}
+        | AnyLoss::Epsilon { .. }
+        | AnyLoss::NuEpsilon { .. }
+        | AnyLoss::Quantile { .. } => (1.0, 1.0),
+        other => panic!("{other:?}: the largest slopes of a new loss are missing here"),
     }
 }
 

@@ -82,7 +82,8 @@ impl Budget for AnyBudget {
             State::Transfer { terms, transfer } if sight.terms() >= *terms => return transfer.room(sight),
             State::Merge { terms, merge } if sight.terms() >= *terms => return merge.room(sight),
             State::Forgetron { terms, forgetron } if sight.terms() >= *terms => return forgetron.room(sight, self.new_terms),
-            _ => {}
+            State::Window { .. } | State::Transfer { .. } | State::Merge { .. } | State::Forgetron { .. } => {}
+            State::Unlimited | State::Weight(_) | State::Certified(_) => {}
         }
         Room::Fresh
     }
@@ -93,7 +94,7 @@ impl Budget for AnyBudget {
             State::Certified(certified) => certified.bytes(),
             State::Transfer { transfer, .. } => transfer.bytes(),
             State::Merge { merge, .. } => merge.bytes(),
-            _ => 0,
+            State::Unlimited | State::Window { .. } | State::Age { .. } | State::Olok { .. } | State::Forgetron { .. } => 0,
         }
     }
 
@@ -101,7 +102,8 @@ impl Budget for AnyBudget {
         match self.state {
             State::Age { .. } | State::Olok { .. } => true,
             State::Weight(_) | State::Certified(_) => t.is_multiple_of(SWEEP),
-            _ => false,
+            State::Unlimited | State::Window { .. } => false,
+            State::Transfer { .. } | State::Merge { .. } | State::Forgetron { .. } => false,
         }
     }
 
@@ -115,7 +117,8 @@ impl Budget for AnyBudget {
             }
             State::Weight(weight) => weight.expired(sight, out),
             State::Certified(certified) => certified.expired(sight, out),
-            _ => {}
+            State::Unlimited | State::Window { .. } => {}
+            State::Transfer { .. } | State::Merge { .. } | State::Forgetron { .. } => {}
         }
     }
 
@@ -124,7 +127,11 @@ impl Budget for AnyBudget {
     }
 
     fn settles(&self) -> bool {
-        matches!(self.state, State::Unlimited | State::Window { .. } | State::Age { .. } | State::Olok { .. })
+        match self.state {
+            State::Unlimited | State::Window { .. } | State::Age { .. } | State::Olok { .. } => true,
+            State::Weight(_) | State::Certified(_) => false,
+            State::Transfer { .. } | State::Merge { .. } | State::Forgetron { .. } => false,
+        }
     }
 
     fn cleared(&mut self) {

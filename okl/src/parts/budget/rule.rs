@@ -66,8 +66,11 @@ impl BudgetRule {
 
     /// Whether the rule leaves most terms unchanged from one example to the next.
     pub(crate) fn settles(&self) -> bool {
-        use BudgetRule::{Age, Olok, Unlimited, Window};
-        matches!(self, Unlimited {} | Window { .. } | Age { .. } | Olok { .. })
+        use BudgetRule::{Age, Certified, Forgetron, Merge, Olok, Transfer, Unlimited, Weight, Window};
+        match self {
+            Unlimited {} | Window { .. } | Age { .. } | Olok { .. } => true,
+            Weight { .. } | Certified { .. } | Transfer { .. } | Merge { .. } | Forgetron { .. } => false,
+        }
     }
 
     /// The same rule with `terms` terms; none if the rule has no number of terms.
