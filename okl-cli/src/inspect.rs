@@ -2,7 +2,7 @@
 
 use okl::budget::BudgetRule;
 use okl::certificate::AlertRate;
-use okl::config::Member;
+use okl::config::{Member, Threshold};
 use okl::engine::head::Average;
 use okl::kernel::DotKernel;
 use okl::loss::{Loss, Reads};
@@ -18,6 +18,9 @@ use crate::table::{harmless, say, wrapped};
 const NAMES: usize = 18;
 /// The longest list that is printed; of a longer one only the length is printed.
 const LISTED: usize = 4;
+
+/// A setting of a bank with this share of the weight is described.
+const LEADS: f64 = 0.1;
 
 /// The largest number of digits; a longer number is rounded. `--json` prints all digits.
 const DIGITS: usize = 8;
@@ -41,6 +44,7 @@ pub fn is_useful(bound: f64, norm: f64, score_deviation: Option<f64>) -> bool {
 pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
     let mut lines = vec![truncation(learner, measured)];
     lines.extend(learner.alert_rate().map(|rate| rate_in_words(learner, &rate)));
+    lines.extend(no_threshold(learner));
     let norm = learner.norm2().max(0.0).sqrt();
     if let (Some(bound), Some(loss)) = (learner.regret_bound(norm, 0.0), measured.total_loss)
         && bound < loss
@@ -120,6 +124,20 @@ fn rate_in_words(learner: &Learner, rate: &AlertRate) -> String {
     format!("{name} since the model began: {} (requested {}{guarantee}).", percent(rate.rate), percent(rate.nu))
 }
 
+/// One sentence while a detector has no threshold yet.
+fn no_threshold(learner: &Learner) -> Option<String> {
+    let (config, had) = (learner.config(), learner.examples());
+    let gathers = matches!(config.threshold, Threshold::Tracker { .. }) && learner.threshold().is_none();
+    gathers.then(|| {
+        format!(
+            "No row has been judged yet: the threshold is found from the first {} examples (--warmup), and there {} {} so far.",
+            count(config.warmup as f64),
+            if had == 1 { "is" } else { "are" },
+            count(had as f64)
+        )
+    })
+}
+
 /// `okl inspect`.
 pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
     let (learner, position) = store::load(&args.model)?;
@@ -146,7 +164,8 @@ fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_js
 fn in_words(learner: &Learner, names: &[String]) -> String {
     let list = |names: &[String], most: usize| {
         let more = if names.len() > most { ", ..." } else { "" };
-        names[..names.len().min(most)].join(", ") + more
+        // A line break in a name would look like the next line.
+        names[..names.len().min(most)].join(", ").replace('\n', "?") + more
     };
     let classes: Vec<String> = learner.classes().iter().map(ToString::to_string).collect();
     let features = if learner.features() == 1 { "1 feature".into() } else { format!("{} features", learner.features()) };
@@ -155,7 +174,10 @@ fn in_words(learner: &Learner, names: &[String]) -> String {
         ("terms", format!("{} of {features}, {} bytes", count(learner.terms() as f64), count(learner.bytes() as f64))),
         ("features", list(names, 8)),
         ("classes", list(&classes, 20)),
-        ("positive class", positive_class(learner).map_or(String::new(), |label| format!("{label} (scores above 0)"))),
+        (
+            "positive class",
+            positive_class(learner).map_or(String::new(), |label| list(&[label.to_string()], 1) + " (scores above 0)"),
+        ),
         ("bank", bank(learner)),
         ("step size", figure(learner.eta())),
         ("threshold", threshold(learner)),
@@ -197,9 +219,13 @@ pub fn bank(learner: &Learner) -> String {
     if members.len() == 1 {
         return String::new();
     }
-    let leading = members.iter().take_while(|(_, weight)| *weight >= 0.1).take(3);
-    let leading = leading.map(|(member, weight)| format!("{} {}", percent(*weight), member_in_words(learner, member)));
-    format!("{} settings side by side: {}", members.len(), leading.collect::<Vec<_>>().join("; "))
+    let leading = members.iter().take_while(|(_, weight)| *weight >= LEADS).take(3);
+    let leading: Vec<String> =
+        leading.map(|(member, weight)| format!("{} {}", percent(*weight), member_in_words(learner, member))).collect();
+    match leading.is_empty() {
+        true => format!("{} settings side by side; none of them has {} of the weight", members.len(), percent(LEADS)),
+        false => format!("{} settings side by side: {}", members.len(), leading.join("; ")),
+    }
 }
 
 /// The settings of a member.

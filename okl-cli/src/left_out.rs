@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::input::{Chunk, Feature, InputError, Schema};
+use crate::input::{Chunk, Feature, Format, InputError, Schema};
 use crate::metrics::count;
 
 /// The largest number of names in a sentence.
@@ -15,6 +15,8 @@ pub const JUDGED: u64 = 1024;
 /// Counts the columns and values of a file that are ignored.
 #[derive(Debug, Default)]
 pub struct LeftOut {
+    /// What is absent from a row is 0.
+    sparse: bool,
     columns: Vec<String>,
     /// The features that the rows have beyond those of the model; those of some formats have no names.
     features: Vec<Feature>,
@@ -29,6 +31,11 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
+    /// Before the first row of a file of this format, for a model with these columns.
+    pub fn new(schema: &Schema, format: Format) -> Self {
+        LeftOut { sparse: schema.sparse || matches!(format, Format::Libsvm | Format::Vw), ..LeftOut::default() }
+    }
+
     /// Counts the rows of a chunk for a model with this many features.
     pub fn count(&mut self, chunk: &Chunk, features: usize) {
         self.columns.extend(chunk.unknown.iter().filter(|name| !self.columns.contains(name)).cloned().collect::<Vec<_>>());
@@ -63,16 +70,17 @@ impl LeftOut {
     }
 
     /// Whether [`LeftOut::nothing_known`] can decide now: a known feature was found, or `JUDGED` rows were read.
-    pub fn is_judged(&self, schema: &Schema) -> bool {
-        !schema.sparse || self.known || self.seen >= JUDGED
+    pub fn is_judged(&self) -> bool {
+        !self.sparse || self.known || self.seen >= JUDGED
     }
 
     /// An error if the model knows none of the features of the rows, so that all scores would be equal. Only for formats in which an
     /// absent feature is 0. Checked after `JUDGED` rows or at the end of the file.
     pub fn nothing_known(&self, file: &str, schema: &Schema, features: usize, end: bool) -> Option<String> {
-        let wrong = schema.sparse && !self.known && !self.rows.is_empty() && (end || self.is_judged(schema));
+        let other = !self.rows.is_empty() || !self.columns.is_empty();
+        let wrong = self.sparse && !self.known && other && (end || self.is_judged());
         let mut names = schema.names();
-        let own = if names.len() > features { names.split_off(features) } else { Vec::new() };
+        let own = if names.len() > features { names.split_off(features) } else { self.columns.clone() };
         wrong.then(|| {
             format!(
                 "{file}: none of the features that the model knows occurs in {} rows, so every row would get the same score; \

@@ -195,6 +195,9 @@ impl Past {
     pub fn of_rows(&self) -> String {
         let (rows, all) = (count(self.rows as f64), count(self.drawn_from as f64));
         let of = if self.all_rows { "learned rows" } else { "rows of this run" };
+        if self.drawn_from == 1 {
+            return format!("the one {}", of.replacen("rows", "row", 1));
+        }
         if self.rows == self.drawn_from { format!("all {all} {of}") } else { format!("{rows} of {all} {of}") }
     }
 

@@ -118,7 +118,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     };
     let mut chunks = read_ahead(Files::open(&args.data, options)?, 4)?;
     let mut out = Predictions::held_back(&args.output, args.predictions_format, layout)?;
-    let (mut workspace, mut left_out) = (Workspace::default(), LeftOut::default());
+    let (mut workspace, mut left_out) = (Workspace::default(), LeftOut::new(chunks.schema(), chunks.format()));
     while let Some(chunk) = chunks.next_unless(interrupted).transpose()? {
         if !named {
             check_width(&learner, &args.data[chunk.file], chunks.schema(), chunk.features)?;
@@ -137,7 +137,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
             out.write(&Seen { line, step: &step, class, positive })?;
         }
         chunk.bad_before(chunk.rows).try_for_each(|line| out.write_skipped(line))?;
-        if left_out.is_judged(chunks.schema()) {
+        if left_out.is_judged() {
             out.release()?;
         }
         out.flush()?;

@@ -19,6 +19,8 @@ mod held_out;
 mod memory;
 #[path = "cli/models.rs"]
 mod models;
+#[path = "cli/odd_files.rs"]
+mod odd_files;
 #[path = "cli/output.rs"]
 mod output;
 #[path = "cli/passes.rs"]

@@ -67,7 +67,7 @@ impl Columns {
             "a date or time, expected a number; correct it".into()
         } else if self.started() {
             // The column had numbers in earlier rows or in the model's data, so advice about options for text columns would not help.
-            "expected a number, as in the rows before it; correct it".into()
+            "expected a number, as in earlier rows; correct it".into()
         } else if is_date(text) {
             format!(
                 "a date or time, expected a number; leave it out with --ignore {name}, or write numbers such as hour and weekday"

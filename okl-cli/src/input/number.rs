@@ -175,8 +175,8 @@ pub(super) fn decimal(value: f64) -> String {
     if whole { format!("{:.1}", value + 0.0) } else { value.to_string() }
 }
 
-/// The message for a number with a decimal comma.
-pub const DECIMAL_COMMA: &str = "a number with a decimal comma: write decimal points";
+/// The message for a number with a comma, which separates decimals or thousands.
+pub const DECIMAL_COMMA: &str = "a number with a comma: write decimal points, and nothing between thousands";
 
 /// Whether the text is a number with a decimal comma, as in 3,14 or 1.234,5.
 pub fn has_decimal_comma(text: &[u8]) -> bool {

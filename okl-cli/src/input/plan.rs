@@ -80,6 +80,8 @@ fn demand(names: &[String], options: &Options, columns: &Columns) -> Result<(), 
     if let Some(name) = asked.into_iter().find(missing) {
         let comma = if names.iter().any(|name| name.contains(',')) {
             "; put a name that has a comma into quotes: '\"a,b\",c'"
+        } else if matches!(names, [one] if one.split_whitespace().any(|part| part == name.as_str())) {
+            "; separate columns by a comma, semicolon, tab or |, not by spaces"
         } else {
             ""
         };

@@ -1,6 +1,6 @@
 //! Reports the settings that were estimated from the first rows.
 
-use okl::config::Scale;
+use okl::config::{Anchor, Scale};
 use okl::{Config, Learner};
 use serde_json::Value;
 
@@ -31,12 +31,19 @@ pub fn estimated(asked: &Config, learner: &Learner) -> Option<String> {
 
 /// The units of gamma, if the scale was estimated from the first rows.
 fn units(asked: &Config, now: &Config) -> String {
-    let (Scale::Auto | Scale::Standard, Scale::Fixed { factor, .. }) = (&asked.scale, &now.scale) else { return String::new() };
+    let (Scale::Auto | Scale::Standard, Scale::Fixed { shift, factor, .. }) = (&asked.scale, &now.scale) else {
+        return String::new();
+    };
+    let (centred, examples) = (asked.anchor != Anchor::None, count(asked.warmup as f64));
     match factor.iter().all(|f| *f == 1.0) {
+        true if shift.iter().all(|s| *s == 0.0) => " Columns are taken as they are; gamma is in the units of the data.".into(),
         true => " Columns are centred; gamma is in the units of the data.".into(),
+        false if centred => format!(
+            " Columns are divided by their standard deviation over the first {examples} examples; gamma is in these units."
+        ),
         false => format!(
-            " Columns are divided by their standard deviation over the first {} examples; gamma is in these units.",
-            count(asked.warmup as f64)
+            " Columns are divided by the root mean square of their entries that are not 0 in the first {examples} examples, and not \
+             centred; gamma is in these units."
         ),
     }
 }

@@ -18,8 +18,8 @@ use crate::watch::numbers_only;
 /// Those of the file.
 pub fn score(learner: &Learner, task: Task, path: &str, schema: &Schema, way: &Way) -> anyhow::Result<(Summary, Vec<String>)> {
     let options = options(task, schema, way);
-    let (mut scoring, mut left_out) = (Scoring::new(learner, task), LeftOut::default());
     let mut chunks = read_ahead(Reader::open(path, options)?, 4)?;
+    let (mut scoring, mut left_out) = (Scoring::new(learner, task), LeftOut::new(chunks.schema(), chunks.format()));
     for chunk in chunks.by_ref() {
         let chunk = chunk?;
         if task == Task::Numbers {
@@ -64,14 +64,15 @@ pub fn check(path: Option<&str>, data: &[String]) -> anyhow::Result<()> {
     }
 }
 
-/// Checks that the file has the columns that will be learned, before any row is learned. A stream, which can be read only
-/// once, is not checked.
+/// Checks that the file has the columns that will be learned and that its first rows can be read, before any row is learned. A
+/// stream, which can be read only once, is not checked.
 ///
 /// # Errors
-/// Those of the file and its header.
+/// Those of the file, its header and its first rows.
 pub fn check_columns(path: &str, task: Task, schema: &Schema, way: &Way) -> anyhow::Result<()> {
     if std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
-        Reader::open(path, options(task, schema, way)).with_context(|| format!("--test {path}"))?;
+        let mut reader = Reader::open(path, options(task, schema, way)).with_context(|| format!("--test {path}"))?;
+        reader.next().with_context(|| format!("--test {path}"))?;
     }
     Ok(())
 }

@@ -159,19 +159,22 @@ impl Session<'_> {
             Ok(wrong) => return wrong.into(),
             Err(other) => return other,
         };
-        let rows = count(run.rows() as f64);
+        let (rows, were) = match run.examples() {
+            1 => ("1 row".into(), "was"),
+            learned => (format!("{} rows", count(learned as f64)), "were"),
+        };
         let stream = self.args.data.iter().any(|file| is_stream(file));
         let left = match (&self.args.output, self.saved) {
             (Some(path), _) if stream => match self.save(run) {
-                Ok(()) => format!("{} has the model of the {rows} rows before", path.display()),
-                Err(why) => format!("{rows} rows were learned, but {why:#}"),
+                Ok(()) => format!("{} has the model of the {rows} before", path.display()),
+                Err(why) => format!("{rows} {were} learned, but {why:#}"),
             },
             (Some(path), Some(saved)) => {
                 let saved = count(saved as f64);
-                format!("{rows} rows were learned; {} has the model of the last checkpoint, after {saved} rows", path.display())
+                format!("{rows} {were} learned; {} has the model of the last checkpoint, after {saved} rows", path.display())
             }
-            (Some(_), None) => format!("{rows} rows were learned before, and nothing was saved"),
-            (None, _) => format!("{rows} rows were learned before"),
+            (Some(_), None) => format!("{rows} {were} learned before, and nothing was saved"),
+            (None, _) => format!("{rows} {were} learned before"),
         };
         wrong.and(&format!("; {left}")).into()
     }

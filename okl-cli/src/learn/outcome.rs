@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use okl::Config;
+use okl::config::Choice;
+use okl::loss::Loss;
 use serde_json::json;
 
 use super::first_rows::estimated;
@@ -26,6 +29,8 @@ struct Outcome {
     /// The current model on a sample of the rows that it has learned.
     past: Option<Past>,
     held_out: Option<Summary>,
+    /// Why the held-out file could not be scored.
+    not_scored: Option<anyhow::Error>,
     certificates: Vec<String>,
     /// Warnings about the figures.
     warnings: Vec<String>,
@@ -53,7 +58,8 @@ impl Session<'_> {
             let model = if self.args.output.is_some() { "the model is written" } else { "no model was asked for (-o)" };
             note(format_args!("interrupted: the block was finished, {model}"));
         }
-        Ok(())
+        // Rows of the held-out file may be wrong: the figures of the data are shown all the same.
+        outcome.not_scored.map_or(Ok(()), Err)
     }
 
     fn outcome(&self, run: &Run) -> anyhow::Result<Outcome> {
@@ -71,13 +77,23 @@ impl Session<'_> {
             None => Order::File,
         };
         let worse = past.as_ref().and_then(|past| past.warning(order));
-        let held_out = test.map(|path| held_out::score(&run.learner, run.metrics.task(), path, schema, way)).transpose()?;
-        let (held_out, left_out) = held_out.map_or((None, Vec::new()), |(summary, said)| (Some(summary), said));
+        let held_out = test.map(|path| held_out::score(&run.learner, run.metrics.task(), path, schema, way));
+        let (held_out, left_out, not_scored) = match held_out {
+            None => (None, Vec::new(), None),
+            Some(Ok((summary, said))) => (Some(summary), said, None),
+            Some(Err(why)) => (None, Vec::new(), Some(why.context(format!("--test {}", test.unwrap_or_default())))),
+        };
         Ok(Outcome {
             training: run.training_summary(&schema.targets),
             held_out,
+            not_scored,
             certificates: inspect::certificates(&run.learner, measured),
-            warnings: worse.into_iter().chain(summary.warnings()).chain(left_out).collect(),
+            warnings: worse
+                .into_iter()
+                .chain(summary.warnings())
+                .chain(unit_of_targets(&self.asked, &summary))
+                .chain(left_out)
+                .collect(),
             health: inspect::health(&run.learner, &schema.names()),
             summary,
             past,
@@ -111,6 +127,9 @@ impl Session<'_> {
         });
         if let Some(held_out) = &outcome.held_out {
             all["held_out"] = json!(held_out);
+        }
+        if let Some(why) = &outcome.not_scored {
+            all["held_out_error"] = json!(format!("{why:#}"));
         }
         if let Some((pass, summary)) = &outcome.training {
             all["training"] = json!({ "pass": pass, "summary": summary });
@@ -153,7 +172,8 @@ impl Session<'_> {
         let decision = run.decision(&schema.names(), schema.targets.first().map_or("target", String::as_str))?;
         let training = outcome.training.as_ref().map(|(pass, summary)| (*pass, summary));
         let held_out = self.args.stream.test.as_deref().zip(outcome.held_out.as_ref());
-        let warnings = [outcome.warnings.as_slice(), &outcome.health].concat();
+        let not_scored = outcome.not_scored.iter().map(|why| format!("The held-out file was not scored: {why:#}"));
+        let warnings: Vec<String> = not_scored.chain([outcome.warnings.as_slice(), &outcome.health].concat()).collect();
         let report = Report {
             certificates: &outcome.certificates,
             warnings: &warnings,
@@ -221,6 +241,38 @@ fn print_figures(outcome: &Outcome, test: Option<&str>) {
     }
     note("");
     outcome.warnings.iter().for_each(|line| note(wrapped(line, "  ")));
+}
+
+/// Rows that advice about the unit of targets needs.
+const ENOUGH: u64 = 100;
+
+/// One sentence where targets are poorly predicted because their unit is not that of the step sizes that are chosen for a loss with an
+/// adaptive tube or scale. These losses learn with one setting, not with several side by side.
+fn unit_of_targets(asked: &Config, summary: &Summary) -> Option<String> {
+    let chosen = asked.step == Choice::Auto && asked.loss.theta().is_some() && asked.target_scale.is_none();
+    let poor = |o: &OutputSummary| o.r2.is_some_and(|r2| r2 < 0.5);
+    let far = |o: &OutputSummary| {
+        let (mean, deviation) = (o.target_mean.unwrap_or(0.0), o.target_deviation.unwrap_or(1.0));
+        !(1.0 / 3.0..=3.0).contains(&deviation) || mean.abs() > 3.0
+    };
+    let named = summary.outputs.iter().find(|o| poor(o) && far(o)).filter(|_| chosen && summary.examples >= ENOUGH)?;
+    let list = |value: fn(&OutputSummary) -> f64| summary.outputs.iter().map(value).map(plain).collect::<Vec<_>>().join(", ");
+    let (mean, deviation) = (named.target_mean?, named.target_deviation?);
+    Some(format!(
+        "The step sizes that are chosen for this loss suit targets with a mean near 0 and a standard deviation near 1. {} has mean {} and \
+         standard deviation {}. Learn with --config FILE, where FILE has the line \
+         target_scale = {{ fixed = {{ shift = [{}], factor = [{}] }} }}",
+        named.name,
+        figure(mean),
+        figure(deviation),
+        list(|o| o.target_mean.unwrap_or(0.0)),
+        list(|o| o.target_deviation.filter(|d| *d > 0.0).map_or(1.0, f64::recip))
+    ))
+}
+
+/// A number with three digits, as a file of settings takes it.
+fn plain(value: f64) -> String {
+    format!("{value:.2e}").parse::<f64>().unwrap_or(value).to_string()
 }
 
 /// The name of the data: the file names without their folders.

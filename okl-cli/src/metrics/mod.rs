@@ -93,6 +93,8 @@ pub struct Metrics {
     no_change_window: Window,
     alerts: Mean,
     alert_window: Window,
+    /// Rows for which an alert was decided.
+    judged: u64,
 }
 
 impl Metrics {
@@ -118,6 +120,7 @@ impl Metrics {
             no_change_window,
             alerts,
             alert_window,
+            judged: 0,
         }
     }
 
@@ -144,6 +147,7 @@ impl Metrics {
             self.loss.iter_mut().for_each(|mean| mean.add_product(loss, row.weight));
         }
         if let Some(alert) = row.alert {
+            self.judged += 1;
             self.alerts.add(f64::from(u8::from(alert)), row.weight);
             self.alert_window.add(f64::from(u8::from(alert)), row.weight);
         }
@@ -282,6 +286,7 @@ impl Metrics {
             no_change_error: self.no_change_error(),
             windowed_no_change_error: self.no_change_window.value(),
             alert_rate: self.alert_rate(),
+            judged: self.judged,
             classes,
             outputs,
         }

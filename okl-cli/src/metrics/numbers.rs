@@ -12,8 +12,9 @@ const BARS: usize = 41;
 pub(super) struct OutputCounts {
     absolute: Mean,
     squared: Mean,
-    /// The squared error of the first example alone.
+    /// The squared error of the first example alone, and of all others. A difference of sums would lose the digits of the smaller one.
     first: Mean,
+    after_first: Mean,
     residual: Mean,
     /// Welford's mean and sum of squares of the target.
     mean: f64,
@@ -42,9 +43,8 @@ impl OutputCounts {
         self.examples += 1;
         self.no_change.add((target - self.last()).abs(), weight);
         self.last = Some(target);
-        if self.examples == 1 {
-            self.first = self.squared;
-        }
+        let part = if self.examples == 1 { &mut self.first } else { &mut self.after_first };
+        part.add(residual * residual, weight);
         self.weight += weight;
         let away = target - self.mean;
         self.mean += weight / self.weight * away;
@@ -66,12 +66,14 @@ impl OutputCounts {
         let squared = self.squared.value();
         OutputSummary {
             name,
+            target_mean: (self.weight > 0.0).then_some(self.mean),
+            target_deviation: (self.weight > 0.0).then(|| (self.spread / self.weight).sqrt()),
             rmse: squared.map(f64::sqrt),
             mae: self.absolute.value(),
             bias: self.residual.value().map(|residual| 0.0 - residual),
             r2: squared.filter(|_| self.spread > 0.0).map(|s| 1.0 - s * self.weight / self.spread),
             no_change_mae: self.no_change(),
-            rmse_after_first: self.squared.without(&self.first).value().map(f64::sqrt),
+            rmse_after_first: self.after_first.value().map(f64::sqrt),
             first_share: self.first.share_of(&self.squared),
             // max(q r, (q - 1) r) over r = target - score, from the means of |r| and r.
             pinball: quantile.and_then(|q| Some(0.5 * self.absolute.value()? + (q - 0.5) * self.residual.value()?)),

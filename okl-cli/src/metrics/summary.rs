@@ -44,8 +44,11 @@ pub struct Summary {
     /// `no_change_error` over the last 1,000 examples; only for numbers in the order of the stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windowed_no_change_error: Option<f64>,
-    /// The share of rows outside the margin, tube or threshold of the loss.
+    /// The share of rows outside the margin, tube or threshold of the loss, of those for which this was decided.
     pub alert_rate: Option<f64>,
+    /// The number of these rows: a detector has no threshold at first.
+    #[serde(default)]
+    pub judged: u64,
     /// Figures for classes; none for other tasks.
     pub classes: Option<ClassSummary>,
     /// Figures for numbers, one entry per output; empty for other tasks.
@@ -192,6 +195,12 @@ pub struct Confusion {
 pub struct OutputSummary {
     /// Its name.
     pub name: String,
+    /// The mean of the target, and its standard deviation.
+    #[serde(default)]
+    pub target_mean: Option<f64>,
+    /// See [`OutputSummary::target_mean`].
+    #[serde(default)]
+    pub target_deviation: Option<f64>,
     /// Root mean squared error.
     pub rmse: Option<f64>,
     /// Mean absolute error.
@@ -316,7 +325,7 @@ impl Display for Summary {
             Task::Classes => self.class_lines(f),
             Task::Numbers => self.output_lines(f),
             Task::Novelty => {
-                let last = format!("of these rows; {}", self.of_last(percent));
+                let last = format!("of {}; {}", self.judged_rows(), self.of_last(percent));
                 line(f, "alert rate", &or_dash(self.alert_rate, percent), &last)
             }
         }
@@ -324,6 +333,14 @@ impl Display for Summary {
 }
 
 impl Summary {
+    /// Which rows the alert rate is about.
+    pub fn judged_rows(&self) -> String {
+        match self.examples - self.judged.min(self.examples) {
+            0 => "these rows".into(),
+            first => format!("{} rows, after the first {}", count(self.judged as f64), count(first as f64)),
+        }
+    }
+
     fn of_last(&self, show: fn(f64) -> String) -> String {
         format!("{} over the last {}", or_dash(self.windowed_error, show), count(self.windowed_rows as f64))
     }
@@ -373,7 +390,7 @@ impl Summary {
         (self.windowed_rows >= ENOUGH && !quantile && error > 2.0 * no_change).then(|| {
             format!(
                 "Over the last {} rows the mean absolute error is {}; repeating the last target gives {}. Try the last target as one \
-                 more feature, and leave out the settings that you have chosen (--step, --lambda, --gamma, --scale): okl then finds them.",
+                 more feature; leave out --step, --lambda, --gamma and --scale if they are given: okl then finds them.",
                 count(self.windowed_rows as f64),
                 figure(error),
                 figure(no_change)

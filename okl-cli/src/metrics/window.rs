@@ -27,11 +27,6 @@ impl Mean {
         (self.weight > 0.0).then(|| self.sum / self.weight).filter(|mean| mean.is_finite())
     }
 
-    /// The mean of what was added after `before` was a copy of this one.
-    pub fn without(&self, before: &Mean) -> Mean {
-        Mean { sum: self.sum - before.sum, weight: self.weight - before.weight }
-    }
-
     /// This sum as a share of `all`, which contains it; none if `all` is 0.
     pub fn share_of(&self, all: &Mean) -> Option<f64> {
         (all.sum > 0.0).then(|| self.sum / all.sum).filter(|share| share.is_finite())

@@ -83,7 +83,11 @@ fn lead(report: &Report<'_>) -> String {
             window(report)
         ),
         Task::Novelty => format!(
-            "{n} rows, each judged before it was learned: {} raised an alert{}.",
+            "{n} rows{}, each judged before it was learned: {} raised an alert{}.",
+            match s.examples.saturating_sub(s.judged) {
+                0 => String::new(),
+                first => format!(". The first {} had no threshold. Of the others", text::count(first as f64)),
+            },
             text::or_none(s.alert_rate, percent),
             report.nu().map_or(String::new(), |nu| format!(", where {} were asked for", percent(nu)))
         ),

@@ -342,14 +342,14 @@ fn errors_know_common_spellings() {
     fail(
         &["learn", &comma, "--target", "y", "--task", "numbers"],
         2,
-        &["row 2, column 'a'", "found '3,14'", "decimal comma: write decimal points"],
+        &["row 2, column 'a'", "found '3,14'", "a number with a comma: write decimal points"],
     );
     let target = folder.write("target.csv", "a;y\n3;2,5\n2;1\n4;0,25\n");
-    fail(&["learn", &target, "--target", "y"], 2, &["--target y", "a number with a decimal comma", "--task classes"]);
+    fail(&["learn", &target, "--target", "y"], 2, &["--target y", "a number with a comma", "--task classes"]);
     fail(
         &["learn", &target, "--target", "y", "--task", "numbers", "--quiet"],
         1,
-        &["row 2, column 'y'", "found '2,5'", "decimal comma"],
+        &["row 2, column 'y'", "found '2,5'", "a number with a comma"],
     );
     let index = folder.write("index.csv", ",a,y\n0,1,2\n1,3,4\n2,5,7\n");
     fail(&["learn", &index, "--target", "y"], 2, &["column 1 has no name in the header", "--ignore 1"]);
