@@ -53,7 +53,7 @@ type Vector<'py> = Bound<'py, PyArray1<f64>>;
 ///     budget
 ///         The rule that bounds the number of terms: unlimited; window, transfer, merge, forgetron (terms); age (steps); olok (exponent); weight (tolerance);
 ///         certified (error). A whole number is the number of terms of the default budget. Default: 1000 terms, merge, or
-///         transfer if the kernel is not Gaussian. For a budget in bytes see `okl.terms_within`.
+///         transfer if the kernel is not a function of distance. For a budget in bytes see `okl.terms_within`.
 ///     lam
 ///         The weight of the regulariser; `lambda` inside a dict. Default "auto": several values learn in parallel.
 ///     offset

@@ -129,7 +129,7 @@ def test_optimal_starts_at_eta0():
     ("budget", "kernel", "rule"),
     [
         (50, "rbf", {"merge": {"terms": 50}}),
-        (50, "laplacian", {"transfer": {"terms": 50}}),
+        (50, "laplacian", {"merge": {"terms": 50}}),
         (50, "linear", {"transfer": {"terms": 50}}),
         (np.int64(7), "rbf", {"merge": {"terms": 7}}),
         (None, "rbf", {"unlimited": {}}),

@@ -75,11 +75,16 @@ impl Stream {
 }
 
 /// Each budget, step and kind of learner whose terms are bounded.
-const BOUNDED: [(&str, &str); 10] = [
+const BOUNDED: [(&str, &str); 12] = [
     ("window", "loss = 'hinge'\nkernel = 'gaussian:0.5'\nstep = 'constant:0.3'\nlambda = 1e-3\nbudget = 'window:100'"),
     ("transfer", "loss = 'hinge'\nkernel = 'matern32:0.5'\nstep = 'constant:0.3'\nlambda = 1e-3\nbudget = 'transfer:100'"),
     ("transfer, linear", "loss = 'hinge'\nkernel = 'linear'\nstep = 'constant:0.3'\nlambda = 1e-3\nbudget = 'transfer:100'"),
     ("merge", "loss = 'hinge'\nkernel = 'gaussian:0.5'\nstep = 'constant:0.3'\nlambda = 1e-3\nbudget = 'merge:100'"),
+    ("merge, matern52", "loss = 'hinge'\nkernel = 'matern52:0.5'\nstep = 'constant:0.3'\nlambda = 1e-3\nbudget = 'merge:100'"),
+    (
+        "merge, exponential",
+        "loss = 'hinge'\nkernel = 'exponential:0.5'\nstep = 'constant:0.3'\nlambda = 1e-3\nbudget = 'merge:100'",
+    ),
     ("forgetron", "loss = 'perceptron'\nkernel = 'gaussian:0.5'\nstep = 'constant:1'\nlambda = 0\nbudget = 'forgetron:100'"),
     ("bank", "loss = 'hinge'\noffset = true\nbudget = 'merge:100'"),
     ("bank of transfer", "loss = 'logistic'\nkernel = 'matern52'\nbudget = 'transfer:100'"),

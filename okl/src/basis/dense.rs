@@ -6,7 +6,8 @@ use crate::basis::Space;
 use crate::basis::block::{Block, Values};
 pub use crate::gram::Points;
 use crate::gram::{self, Backend, LANES, Matrix, Packed, Panels};
-use crate::parts::kernel::{DotKernel, Pair, TwoRows};
+use crate::learner::batch::LARGEST;
+use crate::parts::kernel::{DotKernel, Pair, SquaredDistance, TwoRows};
 
 /// Dense f32 rows in panels, with one or more kernels (planes) that share the inner products.
 #[derive(Clone, Debug)]
@@ -171,8 +172,22 @@ impl<K: DotKernel> Space for Dense<K> {
         self.threads
     }
 
-    fn blends(&self) -> bool {
-        self.kernels.iter().all(|k| k.gaussian_gamma().is_some())
+    fn radial(&self, plane: usize) -> Option<&dyn DotKernel> {
+        self.diagonal.as_ref().map(|_| &self.kernels[plane] as &dyn DotKernel)
+    }
+
+    fn distances2(&mut self, slot: usize, slots: usize, out: &mut [f32]) {
+        self.panels.get(slot, &mut self.scratch[0]);
+        let (rows, square) = (Matrix::one(&self.scratch[0]), [self.squares[slot]]);
+        let point = Points { rows, squares: &square };
+        gram::kernel_rows(self.backend, self.threads, &[SquaredDistance], point, self.packed(), &mut [out], slots);
+    }
+
+    fn apart2(&mut self, a: usize, b: usize) -> f64 {
+        let [x, y, _] = &mut self.scratch;
+        self.panels.get(a, x);
+        self.panels.get(b, y);
+        TwoRows::new(x, y).apart2
     }
 
     fn blend(&mut self, into: usize, from: usize, h: f64, pairs: &mut [[Pair; 3]]) {
@@ -181,6 +196,10 @@ impl<K: DotKernel> Space for Dense<K> {
         self.panels.get(into, b);
         let blend = |(a, b): (&f32, &f32)| (h * f64::from(*a) + (1.0 - h) * f64::from(*b)) as f32;
         z.iter_mut().zip(a.iter().zip(&*b).map(blend)).for_each(|(z, between)| *z = between);
+        // Outside of [0, 1], h leads to a point that may be further away than any row can be.
+        if z.iter().any(|z| f64::from(z.abs()) > LARGEST) {
+            z.copy_from_slice(b);
+        }
         let zz = gram::square(z);
         let rows = [TwoRows::new(a, b), TwoRows::new(a, z), TwoRows::new(b, z)];
         for (kernel, pairs) in self.kernels.iter().zip(pairs) {

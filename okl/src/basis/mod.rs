@@ -38,7 +38,7 @@ use std::ops::Range;
 use crate::basis::block::Block;
 use crate::basis::terms::Terms;
 use crate::gram::Backend;
-use crate::parts::kernel::Pair;
+use crate::parts::kernel::{DotKernel, Pair};
 
 /// The type of the rows of a basis.
 pub type RowsOf<'a, B> = <<B as Basis>::Space as Space>::Rows<'a>;
@@ -125,12 +125,19 @@ pub trait Space: Send + Sync {
     fn threads(&self) -> usize {
         1
     }
-    /// Whether two terms can be merged at a point between their centres (Gaussian kernels).
-    fn blends(&self) -> bool {
-        false
+    /// The kernel of a plane, if the kernels of all planes are functions of distance. Then two terms can be merged at a point on the
+    /// line through their centres.
+    fn radial(&self, _plane: usize) -> Option<&dyn DotKernel> {
+        None
+    }
+    /// The squared distances of one centre from every slot below `slots` (a multiple of 32), where kernels are radial.
+    fn distances2(&mut self, _slot: usize, _slots: usize, _out: &mut [f32]) {}
+    /// The squared distance of two centres in double precision, where kernels are radial.
+    fn apart2(&mut self, _a: usize, _b: usize) -> f64 {
+        0.0
     }
     /// Replaces the centre of `into` by h x_from + (1 - h) x_into, and writes the pairs (from, into), (from, new), (into, new) of
-    /// each plane.
+    /// each plane. With h = 0 the centre stays what it is.
     fn blend(&mut self, _into: usize, _from: usize, _h: f64, _pairs: &mut [[Pair; 3]]) {}
     /// Recomputes the column of a slot whose centre was blended, for the rows of the block.
     fn refresh(&mut self, _slot: usize, _block: &mut Block) {}

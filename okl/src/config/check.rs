@@ -183,9 +183,9 @@ impl Config {
             BudgetRule::Merge { .. } | BudgetRule::Transfer { .. } if !self.single_kernel() => refuse(
                 "merging and transfer project one term onto another, which a sum of operator kernels does not allow: use window or age",
             ),
-            BudgetRule::Merge { .. } if self.kernel.kernel(0).gaussian_gamma().is_none() => {
-                refuse("merge needs a Gaussian kernel, where a point between two centres can stand for both: use transfer")
-            }
+            BudgetRule::Merge { .. } if !self.kernel.kernel(0).translation_invariant() => refuse(
+                "merge needs a kernel that is a function of distance (gaussian, exponential, matern, rational_quadratic, and their sums and products): use transfer",
+            ),
             BudgetRule::Forgetron { .. } => {
                 let textbook = self.loss == AnyLoss::Perceptron {}
                     && self.step.given().is_none_or(|step| matches!(step, AnyStep::Constant { .. }))

@@ -208,7 +208,7 @@ pub const FAMILIES: [Family; 8] = [
                 "terms with the smallest norm are dropped while the truncation error stays below a limit",
             ),
             name("transfer", &["terms"], "the term with the smallest residual is projected onto the newest term and removed"),
-            name("merge", &["terms"], "the term with the smallest norm is merged with another; Gaussian kernels only"),
+            name("merge", &["terms"], "the term with the smallest norm is merged with another; kernels of distance only"),
             name("forgetron", &["terms"], "the oldest term is dropped after a shrink; needs the perceptron loss"),
         ],
     },

@@ -58,7 +58,7 @@ pub struct Config {
     pub step: Choice<AnyStep>,
     /// The proximal step of algorithms.md 3.3; steps that are left to the bank are proximal wherever the loss allows it.
     pub implicit: bool,
-    /// How many terms. When not given: merge:1000 for a Gaussian kernel, else transfer:1000, else window:1000.
+    /// How many terms. When not given: merge:1000 for a kernel of distance, else transfer:1000; window:1000 for a sum of operator kernels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetRule>,
     /// The regulariser; several side by side with `auto`.
@@ -235,8 +235,8 @@ impl Config {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn budget(&self) -> BudgetRule {
-        self.budget.clone().unwrap_or_else(|| match self.kernel.kernel(0).gaussian_gamma() {
-            Some(_) if self.single_kernel() => BudgetRule::Merge { terms: DEFAULT_TERMS },
+        self.budget.clone().unwrap_or_else(|| match self.kernel.kernel(0).translation_invariant() {
+            true if self.single_kernel() => BudgetRule::Merge { terms: DEFAULT_TERMS },
             _ if self.single_kernel() => BudgetRule::Transfer { terms: DEFAULT_TERMS },
             _ => BudgetRule::Window { terms: DEFAULT_TERMS },
         })

@@ -162,8 +162,8 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
                 self.evict(slot, Some(rows));
                 slot
             }
-            // Only for Gaussian kernels can a point between two centres represent both terms.
-            Room::Merge { from, .. } if !self.terms.space.blends() => {
+            // Only for radial kernels is there a line of centres between the two terms.
+            Room::Merge { from, .. } if self.terms.space.radial(0).is_none() => {
                 self.evict(from, None);
                 from
             }
@@ -249,7 +249,8 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         }
     }
 
-    /// Merges two terms into one at a centre between them. Each head projects its two terms onto the new centre in its own space.
+    /// Merges two terms into one at a centre on the line through them. Each head projects its two terms onto the new centre in its own
+    /// space. With h = 0 the centre stays, and so do its id and its kernel values.
     fn merge(&mut self, from: usize, into: usize, h: f64) {
         let (how, exact) = ((self.terms.space.backend(), self.output), self.exact);
         let Scratch { centre, reading, merging, blend, .. } = &mut *self.scratch;
@@ -282,8 +283,10 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
             head.f.clear(from);
             head.f.set(into, merged);
         }
-        self.terms.name(into, NO_ID);
-        self.terms.space.refresh(into, self.block);
+        if h != 0.0 {
+            self.terms.name(into, NO_ID);
+            self.terms.space.refresh(into, self.block);
+        }
     }
 
     /// Called when the leading head needs no new term but another head does. Projects the new terms of the other heads onto the
@@ -390,6 +393,9 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
 fn lost_by_merging(output: &Output, &[apart, from_new, into_new]: &[Pair; 3], a: &Term, b: &Term) -> [f64; 2] {
     // The residuals of k(x_a, .) and k(x_b, .) after projection onto the new centre: their inner product, then their squared
     // norms.
+    if from_new.second <= 0.0 {
+        return [0.0; 2];
+    }
     let across =
         0.5 * (from_new.apart2 + into_new.apart2 - apart.apart2) - 0.25 * from_new.apart2 * into_new.apart2 / from_new.second;
     let [of_a, of_b] = [from_new, into_new].map(|pair| pair.left(pair.share()));

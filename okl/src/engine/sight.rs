@@ -7,6 +7,7 @@ use crate::coordinates::{Reading, Term};
 use crate::engine::head::Head;
 use crate::gram::Backend;
 use crate::parts::budget::Sight;
+use crate::parts::kernel::DotKernel;
 use crate::parts::output::Output;
 use crate::parts::step::StepSize;
 
@@ -125,6 +126,20 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
         let (slots, plane) = (self.terms.row_len(), self.head().plane);
         out.resize(slots, 0.0);
         self.terms.space.term_row(slot, slots, plane..plane + 1, out);
+    }
+
+    fn radial(&self) -> Option<&dyn DotKernel> {
+        self.terms.space.radial(self.head().plane)
+    }
+
+    fn distances2(&mut self, slot: usize, out: &mut Vec<f32>) {
+        let slots = self.terms.row_len();
+        out.resize(slots, 0.0);
+        self.terms.space.distances2(slot, slots, out);
+    }
+
+    fn apart2(&mut self, a: usize, b: usize) -> f64 {
+        self.terms.space.apart2(a, b)
     }
 
     fn value_at(&mut self, slot: usize) -> (f64, f64) {

@@ -39,6 +39,7 @@ use std::ops::Range;
 
 pub use fused::kernel_rows;
 pub use panels::{Matrix, Packed, Panels, Points};
+pub(crate) use portable::Combine;
 pub use portable::Elementwise;
 
 use portable::{Job, Scalar};
@@ -184,6 +185,12 @@ impl Backend {
     pub fn map_values(self, others: &[f32], values: &mut [f32], f: impl Elementwise) {
         assert_eq!(others.len(), values.len(), "one argument of each kind per value");
         self.run(portable::MapValues { others, values, f });
+    }
+
+    /// `values[j] = f.at(values[j], others[..][j])`, compiled for this instruction set.
+    #[inline]
+    pub(crate) fn combine_values<const N: usize>(self, others: [&[f32]; N], values: &mut [f32], f: impl Combine<N>) {
+        self.run(portable::CombineValues { others, values, f });
     }
 }
 

@@ -275,6 +275,29 @@ pub trait Elementwise: Copy {
     fn at(self, value: f32, other: f32) -> f32;
 }
 
+/// A function of a number and `N` others; as [`Elementwise`] in all else.
+pub(crate) trait Combine<const N: usize>: Copy {
+    /// The new value. Implement it `#[inline(always)]`.
+    fn at(self, value: f32, others: [f32; N]) -> f32;
+}
+
+pub(super) struct CombineValues<'a, const N: usize, F> {
+    pub(super) others: [&'a [f32]; N],
+    pub(super) values: &'a mut [f32],
+    pub(super) f: F,
+}
+
+impl<const N: usize, F: Combine<N>> Job for CombineValues<'_, N, F> {
+    #[inline(always)]
+    fn run<T: Tiling>(self) {
+        let count = self.values.len();
+        let others = self.others.map(|values| &values[..count]);
+        for (i, value) in self.values.iter_mut().enumerate() {
+            *value = self.f.at(*value, others.map(|values| values[i]));
+        }
+    }
+}
+
 pub(super) struct MapValues<'a, F> {
     pub(super) others: &'a [f32],
     pub(super) values: &'a mut [f32],

@@ -192,7 +192,7 @@ fn budget(rng: &mut Rng, settings: &mut Settings) {
 /// Most budgets with conditions get what they need; the others are refused and drawn again.
 fn suit_budget(rng: &mut Rng, lambda: f64, reads: Reads, settings: &mut Settings) -> Reads {
     let budget = settings["budget"].clone();
-    if budget.starts_with("\"merge") && rng.chance(0.8) {
+    if budget.starts_with("\"merge") && rng.chance(0.6) {
         let gamma = rng.log_between(0.01, 30.0);
         let weight = if rng.chance(0.2) { rng.log_between(0.01, 100.0) } else { 1.0 };
         let text = format!("{{\"scaled\": {{\"weight\": {weight}, \"of\": {{\"gaussian\": {{\"gamma\": {gamma}}}}}}}}}");

@@ -135,6 +135,11 @@ const KERNELS: [(&str, Scalar); 8] = [
     ),
 ];
 
+/// Whether a kernel is a function of distance, so that terms can be merged.
+fn is_radial(name: &str) -> bool {
+    !name.contains("linear") && !name.contains("polynomial")
+}
+
 /// A walk in steps of 1e-4, one term, coefficients of one sign: what is lost is the distance walked, under every kernel.
 #[test]
 fn losses_between_close_rows_are_stated_under_every_kernel() {
@@ -142,14 +147,14 @@ fn losses_between_close_rows_are_stated_under_every_kernel() {
     let data = Data { features: 3, x: (0..80).flat_map(row).collect(), width: 1, y: vec![1.0; 80], classes: false };
     for (name, k) in KERNELS {
         for budget in ["transfer:1", "merge:2"] {
-            if budget == "merge:2" && !name.contains("'gaussian") {
+            if budget == "merge:2" && !is_radial(name) {
                 continue;
             }
             let text = format!("loss='hinge:1000000'\nstep='constant:0.5'\nlambda=0.01\nbudget='{budget}'\nkernel={name}");
             let (mut l, mut full, kernel) = (learner(&text), Full::default(), Kernel::one(k));
             (0..80).for_each(|i| full.teach(&mut l, &data, i));
             let (lost, stated) = (full.distance(&l, &kernel, 0), l.truncation_error());
-            assert!(lost > 1e-3 && lost <= stated * (1.0 + 1e-6), "{name} {budget}: {lost} > {stated}");
+            assert!(lost > 5e-4 && lost <= stated * (1.0 + 1e-6), "{name} {budget}: {lost} > {stated}");
             assert!(stated <= if name.contains("exponential") { 10.0 } else { 1.5 } * lost, "{name} {budget}: {lost} {stated}");
         }
     }
@@ -160,7 +165,7 @@ fn losses_between_close_rows_are_stated_under_every_kernel() {
 fn near_duplicates_among_others_are_accounted_for() {
     for (name, k) in KERNELS {
         for budget in ["transfer:3", "window:5", "merge:4"] {
-            if budget == "merge:4" && !name.contains("'gaussian") {
+            if budget == "merge:4" && !is_radial(name) {
                 continue;
             }
             let data = near_duplicates(100, 3, 7);

@@ -10,9 +10,8 @@ const REFUSALS: &[Refusal] = &[
     ("loss = 'nu_novelty'\noffset = true", "offset", &["novelty"]),
     ("step = 'theorem2'\nlambda = 0", "step", &["theorem2", "lambda > 0"]),
     ("step = 'pegasos'\nlambda = 0", "step", &["pegasos", "lambda > 0"]),
-    ("kernel = 'linear'\nbudget = 'merge:10'", "budget", &["merge", "Gaussian", "transfer"]),
-    ("kernel = 'matern32:1'\nbudget = 'merge:10'", "budget", &["Gaussian"]),
-    ("kernel = { sum = ['gaussian:1', 'gaussian:2'] }\nbudget = 'merge:10'", "budget", &["Gaussian"]),
+    ("kernel = 'linear'\nbudget = 'merge:10'", "budget", &["merge", "distance", "transfer"]),
+    ("kernel = { sum = ['gaussian:1', 'linear'] }\nbudget = 'merge:10'", "budget", &["distance"]),
     ("budget = 'merge:1'", "budget", &["at least 2", "found 1"]),
     ("loss = 'nu_hinge:0'", "loss", &["nu", "between 0 and 1"]),
     ("loss = 'nu_novelty:1'", "loss", &["nu", "between 0 and 1", "not 1"]),
@@ -473,6 +472,11 @@ fn a_size_is_no_number_of_terms() {
     says(&Config::from_toml("budget = -1").unwrap_err(), &["budget", "a whole number of terms", "-1"]);
     says(&Config::from_toml("terms = 0.5").unwrap_err(), &["terms", "whole number", "0.5"]);
     let terms = |toml: &str| Config::from_toml(toml).unwrap().budget();
+    let default = |kernel: &str| terms(&format!("kernel = {kernel}"));
+    for kernel in ["'exponential'", "'matern52:2'", "{ sum = ['gaussian:1', 'exponential:2'] }"] {
+        assert_eq!(default(kernel), BudgetRule::Merge { terms: 1000 }, "{kernel}");
+    }
+    assert_eq!(default("{ product = ['gaussian:1', 'linear'] }"), BudgetRule::Transfer { terms: 1000 });
     assert_eq!(terms("budget = 'merge:1e3'"), BudgetRule::Merge { terms: 1000 });
     assert_eq!(terms("budget = 'window'\nterms = 2e2"), BudgetRule::Window { terms: 200 });
     assert_eq!(terms("budget = 1e3"), terms("budget = 1000"));

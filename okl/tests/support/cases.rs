@@ -345,6 +345,16 @@ fn fixed(features: usize) -> Scale {
     }
 }
 
+/// Whether terms can be merged under this kernel.
+fn radial(kernel: &KernelRule) -> bool {
+    match kernel {
+        KernelRule::Linear {} | KernelRule::Polynomial { .. } => false,
+        KernelRule::Scaled { of, .. } => radial(of),
+        KernelRule::Sum(of) | KernelRule::Product(of) => of.iter().all(radial),
+        _ => true,
+    }
+}
+
 fn accepted(mut config: Config) -> Config {
     match config.budget {
         Some(BudgetRule::Forgetron { .. }) => {
@@ -354,7 +364,7 @@ fn accepted(mut config: Config) -> Config {
             config.threshold = Threshold::Norma;
         }
         Some(BudgetRule::Olok { .. }) => (config.step, config.lambda) = (AnyStep::InverseSqrt { eta: 0.5 }.into(), 0.05.into()),
-        Some(BudgetRule::Merge { terms }) => {
+        Some(BudgetRule::Merge { terms }) if !radial(&config.kernel) => {
             let gamma = if terms > 9 { Gamma::Auto } else { Gamma::Value(0.4) };
             config.kernel = KernelRule::Scaled { weight: 0.7, of: Box::new(KernelRule::Gaussian { gamma }) };
         }

@@ -35,12 +35,12 @@ SHARED = {
         Whether the mean of the hypotheses of the last 1000 examples predicts (True) or the last hypothesis (False).
         "auto": in `partial_fit` the last one, because a mean lags behind a stream that changes; with
         `learning_rate` = "auto" also means, weighted by their losses. In `fit` the mean, if its terms are kept:
-        with a Gaussian kernel, without a budget, or with no more rows than terms. Or an average of
+        with a kernel of distance, without a budget, or with no more rows than terms. Or an average of
         `okl.Learner`, as "exponential:0.01" or "uniform".
 """,
     "budget and scale": """
     budget : int, None, str or dict, default=1000
-        The largest number of terms. If there are more, terms are merged (Gaussian kernel) or projected onto new
+        The largest number of terms. If there are more, terms are merged (kernels of distance) or projected onto new
         ones. None: no limit. A size, as "64MB": as many terms as fit; the model needs a bounded number of bytes
         more, `learner_.bytes_beside_terms` (about 2 MB for 20 columns). Or any budget of `okl.Learner`, as
         "window:500".

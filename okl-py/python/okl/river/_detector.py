@@ -48,7 +48,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         The first step size. None: the one in `step`.
     budget
         The rule that bounds the number of terms: `merge`, `transfer`, `window`, `age`, `forgetron`, `weight`,
-        `certified`, `olok` or `unlimited`. None: `merge` with a Gaussian kernel, otherwise `transfer`.
+        `certified`, `olok` or `unlimited`. None: `merge` with a kernel of distance, otherwise `transfer`.
     terms
         The number of terms of the budget. None: 1000.
     threshold

@@ -29,6 +29,7 @@ pub use built_in::AnyBudget;
 pub use rule::BudgetRule;
 
 use crate::gram::Backend;
+use crate::parts::kernel::DotKernel;
 
 /// A budget's decision: which slot the new term gets, and what happens to the term in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,13 +41,13 @@ pub enum Room {
     Drop(usize),
     /// The slot of this term, which is first projected onto the new one: a_t += a_r k_rt / k_tt.
     Transfer(usize),
-    /// The slot `from`: it is merged into `into` at h x_from + (1 - h) x_into.
+    /// The slot `from`: it is merged into `into` at h x_from + (1 - h) x_into. Where kernels are not radial, `from` is dropped.
     Merge {
         /// The term that leaves its slot.
         from: usize,
         /// The term that moves to the merged centre.
         into: usize,
-        /// The position between the two centres: 0 at x_into, 1 at x_from.
+        /// The position on the line through the two centres: 0 at x_into, 1 at x_from.
         h: f64,
     },
     /// The slot of this term, which is dropped after f and the new term were multiplied by phi.
@@ -78,6 +79,12 @@ pub trait Sight {
     fn own_value(&self) -> f64;
     /// k(x_slot, x_j) for every slot j.
     fn term_row(&mut self, slot: usize, out: &mut Vec<f32>);
+    /// The kernel of the leading head, if the kernels of all heads are functions of distance; see [`Room::Merge`].
+    fn radial(&self) -> Option<&dyn DotKernel>;
+    /// |x_slot - x_j|² for every slot j, where kernels are radial.
+    fn distances2(&mut self, slot: usize, out: &mut Vec<f32>);
+    /// |x_a - x_b|² in double precision, where kernels are radial.
+    fn apart2(&mut self, a: usize, b: usize) -> f64;
     /// (alpha_slot, f(x_slot)) of the first output; f includes the term that is about to be added.
     fn value_at(&mut self, slot: usize) -> (f64, f64);
     /// The step size of this step.

@@ -40,7 +40,8 @@ pub enum BudgetRule {
         /// The number of terms.
         terms: usize,
     },
-    /// The term with the smallest norm is merged with the partner for which least is lost (BSGD; Gaussian kernels).
+    /// The term with the smallest norm is merged with the partner for which least is lost (BSGD). The kernel must be a function of
+    /// distance.
     Merge {
         /// The number of terms.
         terms: usize,

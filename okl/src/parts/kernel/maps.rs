@@ -31,6 +31,7 @@ macro_rules! elementwise {
     };
 }
 
+elementwise!(Distance2 { xx }, dot, yy => distance2(dot, xx, yy));
 elementwise!(Gaussian { c, far, xx }, dot, yy => exp2_product(at_most(distance2(dot, xx, yy), far), c));
 elementwise!(Exponential { c, xx }, dot, yy => exp2(c * distance2(dot, xx, yy).sqrt()));
 elementwise!(Matern32 { c, xx }, dot, yy => {

@@ -35,7 +35,10 @@ use std::f64::consts::LOG2_E;
 
 pub use crate::gram::{Backend, Elementwise};
 pub(crate) use exp::{exp2, log2};
-use maps::{Add, Exponential, Gaussian, Matern32, Matern52, Multiply, RationalQuadratic, Times, map_fold, map_polynomial};
+use maps::{
+    Add, Distance2, Exponential, Gaussian, Matern32, Matern52, Multiply, RationalQuadratic, Times, distance2, map_fold,
+    map_polynomial,
+};
 pub use pair::{Pair, TwoRows};
 use pair::{matern32_gap, matern52_gap};
 
@@ -70,7 +73,8 @@ pub trait DotKernel: Send + Sync {
         Pair { apart2: pair.apart2.max(0.0) + 8.0 * f64::from(f32::EPSILON) * own.max(other), ..pair }
     }
 
-    /// Whether `k(x, y)` depends on `x - y` only, so that an anchor may be subtracted from all rows.
+    /// Whether `k(x, y)` depends on `x - y` only, so that an anchor may be subtracted from all rows. Such a kernel is radial: as a
+    /// function of inner products, `k(x, y) = k(x - y, 0)` depends on `|x - y|` only.
     fn translation_invariant(&self) -> bool {
         false
     }
@@ -78,6 +82,24 @@ pub trait DotKernel: Send + Sync {
     /// `gamma` of a Gaussian kernel, also of a scaled one; none for other kernels.
     fn gaussian_gamma(&self) -> Option<f64> {
         None
+    }
+
+    /// `gamma` of an exponential kernel, scaled or not, or of a product of such kernels; none for any other kernel.
+    fn exponential_gamma(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// `|x - y|²` where a kernel is expected: the squared distances of one row from many.
+pub(crate) struct SquaredDistance;
+
+impl DotKernel for SquaredDistance {
+    fn eval(&self, dot: f32, xx: f32, yy: f32) -> f32 {
+        distance2(dot, xx, yy)
+    }
+
+    fn map(&self, backend: Backend, xx: f32, yy: &[f32], values: &mut [f32]) {
+        backend.map_values(yy, values, Distance2 { xx });
     }
 }
 
@@ -213,6 +235,15 @@ impl DotKernel for AnyKernel {
             _ => None,
         }
     }
+
+    fn exponential_gamma(&self) -> Option<f64> {
+        match self {
+            Self::Exponential { gamma } => Some(*gamma),
+            Self::Scaled { of, .. } => of.exponential_gamma(),
+            Self::Product(of) if !of.is_empty() => of.iter().map(Self::exponential_gamma).sum(),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -322,9 +353,15 @@ mod tests {
     #[test]
     fn kernels_know_what_they_are() {
         let gaussian = AnyKernel::Gaussian { gamma: 2.0 };
-        let scaled = AnyKernel::Scaled { weight: 3.0, of: Box::new(gaussian.clone()) };
+        let scaled_of = |kernel: &AnyKernel| AnyKernel::Scaled { weight: 3.0, of: Box::new(kernel.clone()) };
+        let scaled = scaled_of(&gaussian);
         let mixed = AnyKernel::Sum(vec![gaussian.clone(), AnyKernel::Linear]);
         assert_eq!((gaussian.gaussian_gamma(), scaled.gaussian_gamma(), mixed.gaussian_gamma()), (Some(2.0), Some(2.0), None));
+        let exponential = AnyKernel::Exponential { gamma: 0.5 };
+        let product = AnyKernel::Product(vec![scaled_of(&exponential), exponential.clone()]);
+        let found =
+            [exponential.clone(), product, AnyKernel::Product(vec![exponential, gaussian.clone()]), AnyKernel::Product(vec![])];
+        assert_eq!(found.map(|k| k.exponential_gamma()), [Some(0.5), Some(1.0), None, None]);
         assert!(gaussian.translation_invariant() && scaled.translation_invariant() && !mixed.translation_invariant());
     }
 }

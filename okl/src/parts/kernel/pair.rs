@@ -29,6 +29,11 @@ impl TwoRows {
         }
         rows
     }
+
+    /// The zero row and a row at a squared distance of `r2` from it. For a radial kernel `shared` of their pair is k(sqrt(r2)).
+    pub fn apart(r2: f64) -> Self {
+        TwoRows { dot: 0.0, xx: 0.0, yy: r2, apart2: r2, tilt: -r2 }
+    }
 }
 
 /// The functions k(x, .) and k(y, .) of two points, in double precision. The residual of one after projection onto the other is a

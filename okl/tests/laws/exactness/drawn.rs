@@ -248,6 +248,8 @@ fn every_part_is_drawn() {
             ("bank", c.members().len() > 1),
             ("bank with averages", c.members().len() > 1 && c.members().iter().any(|m| m.average != c.members()[0].average)),
             ("bank of widths", c.members().iter().any(|m| m.width > 0)),
+            ("merge without a Gaussian kernel", merges(c) && !c.to_json().contains("gaussian")),
+            ("merge under an exponential kernel alone", merges(c) && matches!(c.kernel, KernelRule::Exponential { .. })),
             ("theta0", c.theta0.is_some()),
             ("known", s.known.is_some()),
             ("alerts of rows that are only predicted", s.known.is_some() && c.loss.reads() == Reads::Nothing),
@@ -278,6 +280,10 @@ fn every_part_is_drawn() {
         seen.extend(flags.iter().filter(|f| f.1).map(|f| f.0.to_string()));
     }
     assert_eq!(seen, all);
+}
+
+fn merges(config: &okl::Config) -> bool {
+    matches!(config.budget(), BudgetRule::Merge { terms } if terms < 100)
 }
 
 /// How many rows come before a second class is named, if classes are discovered.

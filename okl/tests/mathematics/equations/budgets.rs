@@ -117,89 +117,172 @@ fn regret_certificate_pays_for_drops() {
     }
 }
 
-/// The slot of the term that left, which now holds x itself, and that of the merged centre.
-fn merged_slots(before: &Expansion, after: &Expansion, x: &[f32]) -> Option<(usize, usize)> {
+/// The slot of the term that left, which now holds x itself, and that of the merged centre. Where the merged centre is the old one,
+/// its slot is the one whose coefficients changed by more than the factor `keep`.
+fn merged_slots(before: &Expansion, after: &Expansion, x: &[f32], keep: f64) -> Option<(usize, usize)> {
     let changed: Vec<usize> = (0..before.len()).filter(|i| before[*i].0 != after[*i].0).collect();
-    let [a, b] = changed[..] else {
-        assert!(changed.is_empty());
-        return None;
+    let moved = |i: usize| {
+        let by: f64 = before[i].1.iter().zip(&after[i].1).map(|(a, b)| (keep * a - b).abs()).sum();
+        by / inner(&before[i].1, &before[i].1).sqrt()
     };
-    let (from, into) = if after[a].0 == wide(x) { (a, b) } else { (b, a) };
+    let (from, into) = match changed[..] {
+        [] => return None,
+        [from] => (from, (0..before.len()).filter(|i| *i != from).max_by(|a, b| moved(*a).total_cmp(&moved(*b))).unwrap()),
+        [a, b] if after[a].0 == wide(x) => (a, b),
+        [a, b] => (b, a),
+        _ => panic!("{changed:?}"),
+    };
     assert_eq!(after[from].0, wide(x));
     Some((from, into))
+}
+
+/// A term that leaves and its partner, with the loss of every position on the line through them, written out.
+struct Merging<'a> {
+    k: &'a Kernel,
+    from: &'a (Vec<f64>, Vec<f64>),
+    into: &'a (Vec<f64>, Vec<f64>),
+}
+
+impl Merging<'_> {
+    fn point(&self, h: f64) -> Vec<f64> {
+        self.from.0.iter().zip(&self.into.0).map(|(a, b)| h * a + (1.0 - h) * b).collect()
+    }
+
+    /// |a_i k_i + a_j k_j|² less the squared norm of its projection onto k(z, .).
+    fn lost(&self, z: &[f64]) -> f64 {
+        let ((xi, ai), (xj, aj)) = (self.from, self.into);
+        let [a, b, c] = [(ai, ai), (aj, aj), (ai, aj)].map(|(p, q)| inner(p, q));
+        let (k0, u, v) = ((self.k)(z, z), (self.k)(xi, z), (self.k)(xj, z));
+        a * (k0 - u * u / k0) + b * (k0 - v * v / k0) + 2.0 * c * ((self.k)(xi, xj) - u * v / k0)
+    }
+
+    /// The least loss on a grid of positions from `lowest` to 1.
+    fn least(&self, lowest: f64) -> f64 {
+        const GRID: usize = 80;
+        let position = |i: usize| lowest + (1.0 - lowest) * i as f64 / GRID as f64;
+        (0..=GRID).map(|i| self.lost(&self.point(position(i)))).fold(f64::INFINITY, f64::min)
+    }
+}
+
+const HINGE: &str = "loss = 'hinge'\nlambda = 0.01\nstep = 'constant:0.5'\nbudget = 'merge:40'\nanchor = 'none'\n";
+const SOFTMAX: &str =
+    "loss = 'softmax'\nclasses = [0, 1, 2]\nlambda = 0.05\nstep = 'constant:0.3'\nbudget = 'merge:30'\nanchor = 'none'\n";
+
+/// The radial kernels other than the Gaussian one: settings and formula. The last two are mixtures, one with a cusp at r = 0.
+fn radial_kernels(gamma: f64) -> Vec<(String, Kernel)> {
+    let g = format!("gamma = {gamma:?}");
+    let rational = |alpha: f64| kernels::rational_quadratic(gamma, alpha);
+    vec![
+        (format!("'exponential:{gamma}'"), kernels::exponential(gamma)),
+        (
+            format!("{{ scaled = {{ weight = 3.0, of = {{ exponential = {{ {g} }} }} }} }}"),
+            kernels::scaled(3.0, kernels::exponential(gamma)),
+        ),
+        (format!("'matern32:{gamma}'"), kernels::matern32(gamma)),
+        (
+            format!("{{ scaled = {{ weight = 0.2, of = {{ matern52 = {{ {g} }} }} }} }}"),
+            kernels::scaled(0.2, kernels::matern52(gamma)),
+        ),
+        (format!("'rational_quadratic:gamma={gamma},alpha=0.3'"), rational(0.3)),
+        (format!("'rational_quadratic:gamma={gamma},alpha=4'"), rational(4.0)),
+        (
+            format!("{{ product = ['matern32:{gamma}', 'gaussian:{gamma}'] }}"),
+            kernels::product(vec![kernels::matern32(gamma), kernels::gaussian(gamma)]),
+        ),
+        (
+            format!("{{ sum = ['exponential:{gamma}', 'gaussian:{gamma}'] }}"),
+            kernels::sum(vec![kernels::exponential(gamma), kernels::gaussian(gamma)]),
+        ),
+    ]
 }
 
 /// The lightest term is merged, with a partner that loses at most 11 % more than any other would, h being the best for each.
 #[test]
 fn merging_finds_its_partner() {
     let two = streams::two_classes(500, 3, 83);
-    let hinge = "loss = 'hinge'\nlambda = 0.01\nstep = 'constant:0.5'\nbudget = 'merge:40'\nanchor = 'none'\n";
-    let softmax =
-        "loss = 'softmax'\nclasses = [0, 1, 2]\nlambda = 0.05\nstep = 'constant:0.3'\nbudget = 'merge:30'\nanchor = 'none'\n";
     for gamma in [0.1, 1.0, 5.0] {
-        check_partners(&format!("{hinge}kernel = 'gaussian:{gamma}'"), gamma, &two);
-        check_partners(&format!("{hinge}implicit = true\nkernel = 'gaussian:{gamma}'"), gamma, &two);
-        check_partners(&format!("{softmax}kernel = 'gaussian:{gamma}'"), gamma, &streams::classes(300, 3, 3, 84));
+        let (k, kernel) = (kernels::gaussian(gamma), format!("kernel = 'gaussian:{gamma}'"));
+        check_partners(&format!("{HINGE}{kernel}"), &k, 0.0, 1.11, &two);
+        check_partners(&format!("{HINGE}implicit = true\n{kernel}"), &k, 0.0, 1.11, &two);
+        check_partners(&format!("{SOFTMAX}{kernel}"), &k, 0.0, 1.11, &streams::classes(300, 3, 3, 84));
     }
 }
 
-fn check_partners(settings: &str, gamma: f64, stream: &Stream) {
-    let (k, mut learner) = (kernels::gaussian(gamma), learner(settings));
+/// So it is under every other radial kernel, where the position may be outside of the two centres. The loss is at most 35 % above the
+/// least one, the bound of the positions that the screen tries; under an exponential kernel it is the least one.
+#[test]
+fn merging_finds_its_partner_under_every_radial_kernel() {
+    let (two, three) = (streams::two_classes(300, 3, 83), streams::classes(200, 3, 3, 84));
+    for (name, k) in [0.2, 1.5].into_iter().flat_map(radial_kernels) {
+        let most = if name.contains("exponential") && !name.contains("sum") { 1.0 } else { 1.35 };
+        check_partners(&format!("{HINGE}kernel = {name}"), &k, -1.0, most, &two);
+        check_partners(&format!("{SOFTMAX}kernel = {name}"), &k, -1.0, most, &three);
+    }
+}
+
+/// Every tenth merge is compared with all partners and positions from `lowest` to 1.
+fn check_partners(settings: &str, k: &Kernel, lowest: f64, most: f64, stream: &Stream) {
+    let mut learner = learner(settings);
     let mut merges = 0;
     for (x, y) in stream {
         let before = f_of(&learner);
         learn_one(&mut learner, x, y);
-        let Some((from, into)) = merged_slots(&before, &f_of(&learner), x) else { continue };
-        let (xi, ai) = &before[from];
-        assert!(before.iter().all(|(_, a)| inner(a, a) >= inner(ai, ai) * (1.0 - 1e-12)), "{settings}: not the lightest");
-        let lost = |j: usize| {
-            let (kappa, [a, b, c]) =
-                (k(xi, &before[j].0), [(ai, ai), (&before[j].1, &before[j].1), (ai, &before[j].1)].map(|(p, q)| inner(p, q)));
-            let at = |h: f64| {
-                let (u, v) = (kappa.powf((1.0 - h) * (1.0 - h)), kappa.powf(h * h));
-                a * (1.0 - u * u) + b * (1.0 - v * v) + 2.0 * c * (kappa - u * v)
-            };
-            (0..=400).map(|i| at(f64::from(i) / 400.0)).fold(f64::INFINITY, f64::min)
-        };
-        let least = (0..before.len()).filter(|&j| j != from).map(lost).fold(f64::INFINITY, f64::min);
-        assert!(lost(into) <= 1.11 * least + 1e-6 * inner(ai, ai), "{settings}: loses {} where {least} would do", lost(into));
+        let keep = learner.engine().heads()[0].last_update().0;
+        let Some((from, into)) = merged_slots(&before, &f_of(&learner), x, keep) else { continue };
         merges += 1;
+        if merges % 10 != 0 {
+            continue;
+        }
+        let ai = &before[from].1;
+        assert!(before.iter().all(|(_, a)| inner(a, a) >= inner(ai, ai) * (1.0 - 1e-12)), "{settings}: not the lightest");
+        let lost = |j: usize| Merging { k, from: &before[from], into: &before[j] }.least(lowest);
+        let least = (0..before.len()).filter(|&j| j != from).map(lost).fold(f64::INFINITY, f64::min);
+        let rounding = 1e-6 * inner(ai, ai) * k(x_of(&before[from]), x_of(&before[from]));
+        assert!(lost(into) <= most * least + rounding, "{settings}: loses {} where {least} would do", lost(into));
     }
     assert!(merges > 50, "{settings}: {merges} merges");
+}
+
+fn x_of(term: &(Vec<f64>, Vec<f64>)) -> &[f64] {
+    &term.0
 }
 
 /// A merge is a projection: what is lost is orthogonal to the new centre, for every class, and no other point of the line
 /// between the two would have lost less.
 #[test]
 fn merging_projects() {
-    let k = kernels::gaussian(0.5);
-    let mut learner = learner(
-        "loss = 'softmax'\nclasses = [0, 1, 2]\nkernel = 'gaussian:0.5'\nlambda = 0.05\nstep = 'constant:0.3'\nbudget = 'merge:30'\nanchor = 'none'",
-    );
+    check_projections("'gaussian:0.5'", &kernels::gaussian(0.5), 0.0);
+    for (name, k) in radial_kernels(0.7) {
+        check_projections(&name, &k, -1.0);
+    }
+}
+
+fn check_projections(kernel: &str, k: &Kernel, lowest: f64) {
+    let mut learner = learner(&format!("{SOFTMAX}kernel = {kernel}"));
     let mut merges = 0;
     for (x, y) in &streams::classes(300, 3, 3, 82) {
         let (before, e) = (f_of(&learner), learner.truncation_error());
         learn_one(&mut learner, x, y);
-        let (after, keep) = (f_of(&learner), 1.0 - learner.eta() * learner.engine().heads()[0].lambda());
-        let Some((from, into)) = merged_slots(&before, &after, x) else {
+        let (after, keep) = (f_of(&learner), learner.engine().heads()[0].last_update().0);
+        let Some((from, into)) = merged_slots(&before, &after, x, keep) else {
             assert!(merges == 0);
             continue;
         };
         let (z, merged) = &after[into];
-        let [(xi, ai), (xj, aj)] = [from, into].map(|i| (&before[i].0, before[i].1.iter().map(|a| keep * a).collect::<Vec<_>>()));
+        let shrunk = |i: usize| (before[i].0.clone(), before[i].1.iter().map(|a| keep * a).collect::<Vec<_>>());
+        let (from, into) = (shrunk(from), shrunk(into));
         for o in 0..3 {
-            near(ai[o] * k(xi, z) + aj[o] * k(xj, z), merged[o], 1e-6, "projection");
+            near((from.1[o] * k(&from.0, z) + into.1[o] * k(&into.0, z)) / k(z, z), merged[o], 1e-6, "projection");
         }
-        let kept = |z: &[f64]| (0..3).map(|o| (ai[o] * k(xi, z) + aj[o] * k(xj, z)).powi(2)).sum::<f64>();
-        let on_line = |h: f64| xi.iter().zip(xj).map(|(a, b)| h * a + (1.0 - h) * b).collect::<Vec<_>>();
-        let best = (0..=200).map(|i| kept(&on_line(f64::from(i) / 200.0))).fold(0.0, f64::max);
-        let whole = (0..3).map(|o| ai[o] * ai[o] + aj[o] * aj[o] + 2.0 * ai[o] * aj[o] * k(xi, xj)).sum::<f64>();
-        assert!(kept(z) >= best - 1e-6 * whole, "kept {} of {best}", kept(z));
-        let lost = (whole - kept(z)).max(0.0).sqrt();
-        assert!((learner.truncation_error() - keep * e - lost).abs() <= (1e-6 * whole).sqrt(), "E grows by what is lost");
+        let merging = Merging { k, from: &from, into: &into };
+        let whole = (inner(&from.1, &from.1) + inner(&into.1, &into.1)) * k(z, z);
+        let (lost, least) = (merging.lost(z), merging.least(lowest));
+        assert!(lost <= least + 1e-6 * whole, "{kernel}: loses {lost} where {least} would do");
+        let grown = learner.truncation_error() - keep * e - lost.max(0.0).sqrt();
+        assert!(grown.abs() <= (1e-6 * whole).sqrt(), "{kernel}: E grows by what is lost");
         merges += 1;
     }
-    assert!(merges > 100);
+    assert!(merges > 100, "{kernel}: {merges}");
 }
 
 /// A transfer is a projection onto the newest term: a_t += a_r k_rt / k_tt, and r is the term that loses least by it.

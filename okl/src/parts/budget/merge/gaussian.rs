@@ -1,44 +1,32 @@
-//! `merge`: the lightest term is merged with the partner that loses least (BSGD; Gaussian kernels).
+//! The partner and the position of a merge under a Gaussian kernel, where u = kappa^((1-h)²) and v = kappa^(h²).
 
 use crate::gram::Elementwise;
-use crate::parts::budget::{Room, Sight, Work};
+use crate::parts::budget::merge::{Terms, partners};
+use crate::parts::budget::{Sight, Work};
 use crate::parts::kernel::{exp2, log2};
 
 /// Steps towards the best h of every partner.
 const CLIMB: usize = 2;
 
+/// The workspace of the search.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Merge {
-    norms2: Work<f64>,
-    products: Work<f64>,
-    row: Work<f32>,
+pub(super) struct Gaussian {
     blends: Work<f32>,
     powers: [Work<f32>; 3],
 }
 
-impl Merge {
-    /// BSGD's merge: the lightest term, and the partner with the smallest weight degradation.
-    pub fn room(&mut self, sight: &mut dyn Sight) -> Room {
-        let norms2 = &mut self.norms2.0;
-        sight.norms2(norms2);
-        let births = sight.births();
-        let live = |slot: &usize| births[*slot] > 0;
-        let lightest = |a: &usize, b: &usize| norms2[*a].total_cmp(&norms2[*b]);
-        let from = (0..norms2.len()).filter(live).min_by(lightest).unwrap_or(0);
-        sight.products(from, &mut self.products.0);
-        sight.term_row(from, &mut self.row.0);
-        let diagonal = sight.self_value(from);
-        if diagonal <= 0.0 {
-            return Room::Drop(from);
-        }
-        let into = self.partner(sight, from, diagonal);
+impl Gaussian {
+    /// The best partner of a term, and the position h of the merged centre, in [0, 1].
+    pub fn partner(&mut self, terms: &mut Terms, sight: &mut dyn Sight, from: usize, diagonal: f64) -> (usize, f64) {
+        sight.term_row(from, &mut terms.row.0);
+        let into = self.screen(terms, sight, from, diagonal);
         let pair = Pair {
-            a: self.norms2.0[from] / diagonal,
-            b: self.norms2.0[into] / diagonal,
-            c: self.products.0[into],
-            log_kappa: libm::log((f64::from(self.row.0[into]) / diagonal).clamp(f64::MIN_POSITIVE, 1.0)),
+            a: terms.norms2.0[from] / diagonal,
+            b: terms.norms2.0[into] / diagonal,
+            c: terms.products.0[into],
+            log_kappa: libm::log((f64::from(terms.row.0[into]) / diagonal).clamp(f64::MIN_POSITIVE, 1.0)),
         };
-        Room::Merge { from, into, h: pair.best_h() }
+        (into, pair.best_h())
     }
 
     /// The partner with the smallest weight degradation, in single precision over whole arrays; the caller then computes
@@ -48,8 +36,9 @@ impl Merge {
     /// and v = kappa^(h²). Starting from the solution for kappa near 1, this fixed-point equation is iterated a few times. Where
     /// the two terms are far apart, h = 0 is best. The better of these two h loses at most 11 % more than the best h (for parallel
     /// coefficients).
-    fn partner(&mut self, sight: &mut dyn Sight, from: usize, diagonal: f64) -> usize {
-        let Merge { norms2: Work(norms2), products: Work(products), row: Work(row), blends: Work(blends), powers } = self;
+    fn screen(&mut self, terms: &Terms, sight: &mut dyn Sight, from: usize, diagonal: f64) -> usize {
+        let Terms { norms2: Work(norms2), products: Work(products), row: Work(row) } = terms;
+        let Gaussian { blends: Work(blends), powers } = self;
         let [Work(kappas), Work(us), Work(vs)] = powers;
         let (slots, a, backend) = (norms2.len(), norms2[from] / diagonal, sight.backend());
         let pair = |j: usize| (norms2[j] / diagonal, products[j]);
@@ -71,9 +60,8 @@ impl Merge {
         vs.clone_from(kappas);
         backend.map_values(blends, us, KappaPower { far: 1.0, near: 0.0 });
         backend.map_values(blends, vs, KappaPower { far: 0.0, near: 1.0 });
-        let births = sight.births();
         let mut best = (f64::INFINITY, usize::from(from == 0));
-        for j in (0..slots).filter(|&j| j != from && births[j] > 0) {
+        for j in partners(sight.births(), from) {
             let ((b, c), [kappa, u, v]) = (pair(j), [kappas[j], us[j], vs[j]].map(f64::from));
             let moved = a * (1.0 - u * u) + b * (1.0 - v * v) + 2.0 * c * (kappa - u * v);
             let lost = moved.min(a * (1.0 - kappa * kappa));
@@ -85,8 +73,7 @@ impl Merge {
     }
 
     pub fn bytes(&self) -> usize {
-        let singles = [&self.row, &self.blends].into_iter().chain(&self.powers).map(Work::bytes).sum::<usize>();
-        self.norms2.bytes() + self.products.bytes() + singles
+        self.blends.bytes() + self.powers.iter().map(Work::bytes).sum::<usize>()
     }
 }
 

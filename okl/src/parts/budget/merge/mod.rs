@@ -1,0 +1,93 @@
+//! `merge`: the lightest term is merged with the partner that loses least (BSGD), under any kernel that is a function of distance.
+//!
+//! Two terms a_i k(x_i, .) and a_j k(x_j, .), of which the first is the lighter one, become one term at z = h x_i + (1 - h) x_j. On
+//! this line all distances are known: with r = |x_i - x_j|, u = k((1 - h) r), v = k(h r), kappa = k(r), all divided by k(0), and
+//! A = |a_i|², B = |a_j|², C = a_i^T a_j,
+//!
+//! ```text
+//! kept(h) = A u² + B v² + 2 C u v                       the squared norm of the projection onto k(z, .), divided by k(0)
+//! lost(h) = A (1 - u²) + B (1 - v²) + 2 C (kappa - u v)
+//! ```
+//!
+//! (algorithms.md 4.1.) A kernel that is positive definite for every number of features is a mixture of Gaussians, so k decreases
+//! with r. Three facts follow, and each rule below uses them:
+//!
+//! 1. h <= 1/2 is enough, because kept(h) - kept(1 - h) = (B - A)(v² - u²) >= 0 for h <= 1/2.
+//! 2. Where C >= 0, h >= 0 is enough, because u and v both decrease below h = 0.
+//! 3. Where C < 0, the best h can be below 0.
+
+mod gaussian;
+mod radial;
+
+use crate::parts::budget::{Room, Sight, Work};
+
+use gaussian::Gaussian;
+use radial::Radial;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Merge {
+    terms: Terms,
+    gaussian: Gaussian,
+    radial: Radial,
+}
+
+/// What both searches know of the terms: |a_j k(x_j, .)|², a_from^T J a_j, and one single-precision number per slot: k(x_from, x_j)
+/// or |x_from - x_j|².
+#[derive(Clone, Debug, Default)]
+struct Terms {
+    norms2: Work<f64>,
+    products: Work<f64>,
+    row: Work<f32>,
+}
+
+impl Merge {
+    /// BSGD's merge: the lightest term, and the partner with the smallest weight degradation.
+    pub fn room(&mut self, sight: &mut dyn Sight) -> Room {
+        let Merge { terms, gaussian, radial } = self;
+        sight.norms2(&mut terms.norms2.0);
+        let from = lightest(&terms.norms2.0, sight.births());
+        let diagonal = sight.self_value(from);
+        let Some(kernel) = sight.radial().filter(|_| diagonal > 0.0) else { return Room::Drop(from) };
+        let (is_gaussian, is_exponential) = (kernel.gaussian_gamma().is_some(), kernel.exponential_gamma().is_some());
+        if is_exponential || (!is_gaussian && terms.norms2.0[from] < f64::MIN_POSITIVE) {
+            sight.term_row(from, &mut terms.row.0);
+            return Room::Merge { from, into: nearest(&terms.row.0, sight.births(), from), h: 0.0 };
+        }
+        sight.products(from, &mut terms.products.0);
+        let (into, h) = if is_gaussian {
+            gaussian.partner(terms, sight, from, diagonal)
+        } else {
+            radial.partner(terms, sight, from, diagonal)
+        };
+        Room::Merge { from, into, h }
+    }
+
+    pub fn bytes(&self) -> usize {
+        let Terms { norms2, products, row } = &self.terms;
+        norms2.bytes() + products.bytes() + row.bytes() + self.gaussian.bytes()
+    }
+}
+
+/// The live slots other than `from`.
+fn partners(births: &[u64], from: usize) -> impl Iterator<Item = usize> {
+    (0..births.len()).filter(move |&j| j != from && births[j] > 0)
+}
+
+fn lightest(norms2: &[f64], births: &[u64]) -> usize {
+    let lighter = |a: &usize, b: &usize| norms2[*a].total_cmp(&norms2[*b]);
+    (0..norms2.len()).filter(|&slot| births[slot] > 0).min_by(lighter).unwrap_or(0)
+}
+
+/// The partner of a term under an exponential kernel, with h = 0. There kept(h) = A e^(-2 g (1-h) r) + B e^(-2 g h r) + 2 C e^(-g r)
+/// is convex on [0, 1], so an end is best, and h = 0 is the better end by fact 1 above. Below 0, kept(h) = kept(0) e^(-2 g |h| r). The
+/// loss A (1 - kappa²) depends on the partner by its distance alone, so the nearest partner is best. The same choice serves for a
+/// term of norm 0.
+fn nearest(row: &[f32], births: &[u64], from: usize) -> usize {
+    let mut best = (f32::NEG_INFINITY, usize::from(from == 0));
+    for j in partners(births, from) {
+        if row[j] > best.0 {
+            best = (row[j], j);
+        }
+    }
+    best.1
+}
