@@ -1,4 +1,5 @@
-//! `merge`: the lightest term is merged with the partner that loses least (BSGD), under any kernel that is a function of distance.
+//! `merge`: the term with the smallest norm is merged with the partner for which least is lost (BSGD), under any kernel that is a
+//! function of distance.
 //!
 //! Two terms a_i k(x_i, .) and a_j k(x_j, .), of which the first is the lighter one, become one term at z = h x_i + (1 - h) x_j. On
 //! this line all distances are known: with r = |x_i - x_j|, u = k((1 - h) r), v = k(h r), kappa = k(r), all divided by k(0), and
