@@ -8,9 +8,9 @@
 //! page.charts(vec![Chart { caption, ..Chart::new("Error", "share mistaken", x, y, lines) }]);
 //! ```
 //!
-//! All text is plain and is escaped here; captions of charts are HTML.
+//! All text is plain and is escaped where it is written.
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use okl_cli::report::chart::Chart;
 use okl_cli::report::page::{document, grid};
 
@@ -225,7 +225,7 @@ impl Page {
             }
             (footer.html())
         };
-        document(&self.title, &html! { (self.lead) }.into_string(), &sections.into_string(), STYLE)
+        document(&self.title, &self.lead, &sections, STYLE)
     }
 
     /// Figures and tables for a terminal.
@@ -251,8 +251,8 @@ impl Block {
                 }
             },
             Block::Table(table) => table.html(),
-            Block::Charts(charts) if charts.iter().any(|c| c.wide) => PreEscaped(charts.iter().map(Chart::html).collect()),
-            Block::Charts(charts) => PreEscaped(grid(charts.iter().map(Chart::html))),
+            Block::Charts(charts) if charts.iter().any(|c| c.wide) => html! { @for chart in charts { (chart.html()) } },
+            Block::Charts(charts) => grid(charts.iter().map(Chart::html)),
             Block::Images(images) => images.html(),
         }
     }

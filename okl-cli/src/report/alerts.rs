@@ -7,6 +7,8 @@ const LISTED: usize = 20;
 
 use std::collections::VecDeque;
 
+use maud::{Markup, html};
+
 use super::text;
 
 /// A row with a score below the threshold.
@@ -70,32 +72,47 @@ impl Alerts {
     }
 
     /// The latest and the strongest as tables.
-    pub(super) fn html(&self) -> String {
+    pub(super) fn html(&self) -> Markup {
         if self.total == 0 {
-            return "<p>No row was below its threshold.</p>".into();
+            return html! { p { "No row was below its threshold." } };
         }
         let (strongest, latest) = (self.strongest(), self.latest.iter().rev());
         let (total, listed) = (text::count(self.total as f64), (self.total as usize).min(LISTED));
-        let tables = match listed as u64 == self.total {
-            true => table(strongest.iter(), &format!("All {total} alerts, the strongest first.")),
-            false => {
-                let words = format!("The {listed} strongest of {total} alerts, the deepest below their threshold first.");
-                table(strongest.iter().take(LISTED), &words)
-                    + &table(latest, &format!("The {listed} latest of {total} alerts, the last one first."))
+        html! {
+            div.grid {
+                @if listed as u64 == self.total {
+                    (table(strongest.iter(), &format!("All {total} alerts, the strongest first.")))
+                } @else {
+                    (table(
+                        strongest.iter().take(LISTED),
+                        &format!("The {listed} strongest of {total} alerts, the deepest below their threshold first."),
+                    ))
+                    (table(latest, &format!("The {listed} latest of {total} alerts, the last one first.")))
+                }
             }
-        };
-        format!("<div class=\"grid\">{tables}</div>")
+        }
     }
 }
 
-fn table<'a>(alerts: impl Iterator<Item = &'a Alert>, caption: &str) -> String {
-    let row = |a: &Alert| {
-        let cells = [text::figure(a.score), text::figure(a.threshold), text::percent(a.depth())];
-        let cells = cells.map(|c| format!("<td>{c}</td>")).concat();
-        format!("<tr><th scope=\"row\">{}</th>{cells}</tr>", text::count(a.line as f64))
-    };
-    let rows: String = alerts.map(row).collect();
-    format!(
-        "<figure><div class=\"scroll\"><table class=\"figures alerts\"><thead><tr><th>line</th><th>score</th><th>threshold</th><th>below it by</th></tr></thead><tbody>{rows}</tbody></table></div><figcaption>{caption}</figcaption></figure>"
-    )
+fn table<'a>(alerts: impl Iterator<Item = &'a Alert>, caption: &str) -> Markup {
+    html! {
+        figure {
+            div.scroll {
+                table.figures.alerts {
+                    thead { tr { th { "line" } th { "score" } th { "threshold" } th { "below it by" } } }
+                    tbody {
+                        @for alert in alerts {
+                            tr {
+                                th scope="row" { (text::count(alert.line as f64)) }
+                                td { (text::figure(alert.score)) }
+                                td { (text::figure(alert.threshold)) }
+                                td { (text::percent(alert.depth())) }
+                            }
+                        }
+                    }
+                }
+            }
+            figcaption { (caption) }
+        }
+    }
 }

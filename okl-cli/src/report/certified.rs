@@ -5,7 +5,7 @@ use super::axis::{Axis, Unit};
 use super::chart::Chart;
 use super::curves::{Course, Values, examples_axis, heights, line, series, there, without_the_start};
 use super::history::Point;
-use super::text::{self, escape};
+use super::text;
 use crate::inspect::is_useful;
 use crate::metrics::Task;
 
@@ -77,7 +77,7 @@ pub(super) fn truncation(report: &Report<'_>) -> Option<Chart> {
     ];
     let caption = format!(
         "What is not in the model has a norm of at most {1}, {2} of |f|: terms that the budget ({0}) has dropped or merged, and parts of updates of settings that learn side by side and share their terms. Where k(x, x) = 1, no score differs by more from that of the same updates with nothing left out.",
-        escape(&report.part("budget").unwrap_or_default()),
+        report.part("budget").unwrap_or_default(),
         text::figure(latest.truncation),
         text::percent(latest.truncation / latest.norm)
     );

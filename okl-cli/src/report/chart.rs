@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use maud::{Markup, PreEscaped, html};
+
 use super::axis::{Axis, Tick, Unit};
-use super::text::escape;
 
 /// One line of a chart.
 pub struct Line {
-    /// The name in the legend; escaped when it is written.
+    /// The name in the legend.
     pub name: String,
     /// One of the colours of the style sheet: `a` to `h`, of which `c` is grey and dashed; `a dashed` is possible, too.
     pub look: &'static str,
@@ -49,7 +50,7 @@ pub struct Chart {
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// The caption: a description of the chart, in HTML.
+    /// The caption: a description of the chart.
     pub caption: String,
     /// Whether the chart is as wide as the page.
     pub wide: bool,
@@ -78,31 +79,33 @@ impl Chart {
     }
 
     /// The chart as a `figure`.
-    pub fn html(&self) -> String {
-        let class = if self.wide { "chart wide" } else { "chart" };
-        let scale = if self.y.log { ", logarithmic" } else { "" };
-        format!(
-            "<figure class=\"{class}\"><h3>{}</h3><p class=\"measures\">{}{scale}</p>{}{}<figcaption>{}</figcaption></figure>\n",
-            escape(&self.title),
-            escape(&self.measures),
-            self.legend(),
-            self.plot(),
-            self.caption
-        )
+    pub fn html(&self) -> Markup {
+        html! {
+            figure.chart.wide[self.wide] {
+                h3 { (self.title) }
+                p.measures { (self.measures) @if self.y.log { ", logarithmic" } }
+                (self.legend())
+                (self.plot())
+                figcaption { (self.caption) }
+            }
+        }
     }
 
-    fn legend(&self) -> String {
-        let line = |look: &str, name: &str| format!("<li><i class=\"key {look}\"></i>{}</li>", escape(name));
-        let mut items: Vec<String> = self.lines.iter().rev().map(|l| line(l.look, &l.name)).collect();
-        items.extend(self.dots.iter().map(|(name, _)| line("dot", name)));
-        if items.len() < 2 { String::new() } else { format!("<ul class=\"legend\">{}</ul>", items.concat()) }
+    fn legend(&self) -> Markup {
+        let lines = self.lines.iter().rev().map(|l| (l.look, &l.name));
+        let items: Vec<_> = lines.chain(self.dots.iter().map(|(name, _)| ("dot", name))).collect();
+        html! {
+            @if items.len() > 1 {
+                ul.legend { @for (look, name) in items { li { i class={ "key " (look) } {} (name) } } }
+            }
+        }
     }
 
-    fn plot(&self) -> String {
+    fn plot(&self) -> Markup {
         let bands: String = self.lines.iter().filter(|l| !l.band.is_empty()).map(|l| self.band(l)).collect();
         let lines: String = self.lines.iter().map(|l| self.path(l)).collect();
         let dots = self.dots.as_ref().map_or(String::new(), |(_, dots)| self.dots(dots));
-        let names: Vec<String> = self.lines.iter().map(|l| escape(&l.name)).collect();
+        let names: Vec<&str> = self.lines.iter().map(|l| l.name.as_str()).collect();
         let (x, y) = (&self.x, &self.y);
         let unit = match y.unit {
             Unit::Percent => "%",
@@ -111,24 +114,14 @@ impl Chart {
         };
         let values = |l: &Line| l.points.iter().map(|p| p.1).chain(l.band.iter().flat_map(|b| [b.1, b.2])).collect::<Vec<_>>();
         let outside = self.lines.iter().flat_map(values).any(|v| !(-1e-6..=1.000_001).contains(&y.place(v)) && v.is_finite());
-        let data = format!(
-            "data-clip=\"{}\" data-over=\"{}\" data-x=\"{} {} {}\" data-y=\"{} {} {}\" data-unit=\"{unit}\" data-names=\"{}\"",
-            u8::from(outside),
-            self.over,
-            x.low,
-            x.high,
-            u8::from(x.log),
-            y.low,
-            y.high,
-            u8::from(y.log),
-            names.join("|")
-        );
+        let axis = |axis: &Axis| format!("{} {} {}", axis.low, axis.high, u8::from(axis.log));
+        let read_off = ReadOff { clip: outside, over: self.over, x: axis(x), y: axis(y), unit, names: names.join("|") };
         frame(
             &format!("{bands}{lines}{dots}"),
             &x.ticks(8),
             &y.ticks(if y.log { 6 } else { 5 }),
             self.over,
-            &data,
+            Some(&read_off),
             &format!("{}: {}", self.title, self.measures),
         )
     }
@@ -164,22 +157,51 @@ impl Chart {
     }
 }
 
-/// A drawing between its axes.
-pub fn frame(drawing: &str, x: &[Tick], y: &[Tick], x_name: &str, data: &str, label: &str) -> String {
+/// What the script needs to show the values under the pointer.
+pub struct ReadOff<'a> {
+    /// Whether a line leaves the frame.
+    pub clip: bool,
+    /// The name of the horizontal axis.
+    pub over: &'a str,
+    /// Beginning and end of the horizontal axis, and 1 if it is logarithmic.
+    pub x: String,
+    /// The same of the vertical axis.
+    pub y: String,
+    /// The unit of the vertical axis.
+    pub unit: &'a str,
+    /// The names of the lines, separated by `|`.
+    pub names: String,
+}
+
+/// A drawing (SVG) between its axes.
+pub fn frame(drawing: &str, x: &[Tick], y: &[Tick], x_name: &str, data: Option<&ReadOff<'_>>, label: &str) -> Markup {
     let mut grid = String::new();
     y.iter().for_each(|(at, _)| grid += &format!("M0 {}H1000", coordinate(1.0 - at)));
     x.iter().for_each(|(at, _)| grid += &format!("M{} 0V1000", coordinate(*at)));
     // If there are many labels, a narrow screen hides every second one; the label at 0 stays.
     let many = x.len() > 4;
-    let x_label = |(i, (at, text)): (usize, &Tick)| {
-        let class = if many && i % 2 == 1 { "tick x alt" } else { "tick x" };
-        format!("<span class=\"{class}\" style=\"left:{:.2}%\">{text}</span>", 100.0 * at)
-    };
-    let y_label = |(at, text): &Tick| format!("<span class=\"tick y\" style=\"top:{:.2}%\">{text}</span>", 100.0 * (1.0 - at));
-    format!(
-        "<div class=\"frame\"><div class=\"plot\" {data}><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\"><path class=\"rules\" d=\"{grid}\"/>{drawing}</svg>{}{}</div><p class=\"axis\">{x_name}</p></div>",
-        escape(label),
-        y.iter().map(y_label).collect::<String>(),
-        x.iter().enumerate().map(x_label).collect::<String>()
-    )
+    html! {
+        div.frame {
+            div.plot
+                data-clip=[data.map(|d| u8::from(d.clip))]
+                data-over=[data.map(|d| d.over)]
+                data-x=[data.map(|d| &d.x)]
+                data-y=[data.map(|d| &d.y)]
+                data-unit=[data.map(|d| d.unit)]
+                data-names=[data.map(|d| &d.names)]
+            {
+                svg viewBox="0 0 1000 1000" preserveAspectRatio="none" role="img" aria-label=(label) {
+                    path.rules d=(grid) {}
+                    (PreEscaped(drawing))
+                }
+                @for (at, text) in y {
+                    span.tick.y style=(format!("top:{:.2}%", 100.0 * (1.0 - at))) { (text) }
+                }
+                @for (i, (at, text)) in x.iter().enumerate() {
+                    span.tick.x.alt[many && i % 2 == 1] style=(format!("left:{:.2}%", 100.0 * at)) { (text) }
+                }
+            }
+            p.axis { (x_name) }
+        }
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use maud::{Markup, html};
+
 use super::axis::{Axis, Unit, range};
 use super::chart::frame;
 use super::text;
@@ -99,18 +101,25 @@ impl Decision {
     }
 
     /// An HTML figure with legend and caption.
-    pub fn html(&self) -> String {
+    pub fn html(&self) -> Markup {
         let [x, y] = &self.axes;
         let drawing =
             format!("<g class=\"cells\" transform=\"scale({:.6})\">{}</g>{}", 1000.0 / GRID as f64, self.paths(), self.dots());
         let label = format!("decision regions over {} and {}", self.names[0], self.names[1]);
-        let plot = frame(&drawing, &x.ticks(6), &y.ticks(6), &text::short(&self.names[0], 40), "", &label);
-        format!(
-            "<figure class=\"chart regions\"><p class=\"measures\">↑ {}</p>{plot}</figure><div class=\"beside\"><ul class=\"legend\">{}</ul><p>{}</p></div>",
-            text::short(&self.names[1], 40),
-            self.legend(),
-            self.caption()
-        )
+        html! {
+            figure.chart.regions {
+                p.measures { "↑ " (text::short(&self.names[1], 40)) }
+                (frame(&drawing, &x.ticks(6), &y.ticks(6), &text::short(&self.names[0], 40), None, &label))
+            }
+            div.beside {
+                ul.legend {
+                    @for (look, name) in self.legend() {
+                        li { i class={ "swatch " (self.class(look)) } {} (text::short(&name, 40)) }
+                    }
+                }
+                p { (self.caption()) }
+            }
+        }
     }
 
     fn paths(&self) -> String {
@@ -145,17 +154,15 @@ impl Decision {
         paths.iter().map(draw).collect()
     }
 
-    fn legend(&self) -> String {
-        let key =
-            |look: Look, name: &str| format!("<li><i class=\"swatch {}\"></i>{}</li>", self.class(look), text::short(name, 40));
+    /// The looks with their names.
+    fn legend(&self) -> Vec<(Look, String)> {
+        let full = |colour: usize| (colour % COLOURS, SHADES - 1);
         match &self.reading {
-            Reading::Classes(names) => {
-                names.iter().take(24).enumerate().map(|(i, name)| key((i % COLOURS, SHADES - 1), name)).collect()
-            }
-            Reading::Novelty(_) => key((0, SHADES - 1), "usual") + &key((1, SHADES - 1), "novel: below the threshold"),
+            Reading::Classes(names) => names.iter().take(24).enumerate().map(|(i, name)| (full(i), name.clone())).collect(),
+            Reading::Novelty(_) => vec![(full(0), "usual".into()), (full(1), "novel: below the threshold".into())],
             Reading::Numbers(name) => {
                 let value = |shade: usize| self.span.0 + (self.span.1 - self.span.0) * (shade as f64 + 0.5) / SHADES as f64;
-                (0..SHADES).map(|s| key((0, s), &format!("{} about {}", name, text::figure(value(s))))).collect()
+                (0..SHADES).map(|s| ((0, s), format!("{} about {}", name, text::figure(value(s))))).collect()
             }
         }
     }

@@ -1,7 +1,9 @@
 //! The HTML page of a report: one self-contained file.
 
-use super::text::{self, escape};
-use super::{Report, certified, curves, tables};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::chart::Chart;
+use super::{Report, certified, curves, tables, text};
 use crate::metrics::{Coverage, OutputSummary, Summary, Task};
 
 const STYLE: &str = include_str!("style.css");
@@ -12,18 +14,35 @@ pub(super) fn html(report: &Report<'_>) -> String {
     document(report.title, &lead(report), &sections(report), "")
 }
 
-/// A document in the style of all reports. The lead and the sections are HTML; `style` comes after the common style sheet.
-pub fn document(title: &str, lead: &str, sections: &str, style: &str) -> String {
-    let title = escape(title);
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title><style>{STYLE}{style}</style></head>\n<body><main>\n<header><h1>{title}</h1><p class=\"lead\">{lead}</p></header>\n{sections}</main>\n<script>{SCRIPT}</script></body></html>\n"
-    )
+/// A document in the style of all reports; `style` comes after the common style sheet. Control characters in its texts are replaced
+/// by visible ones.
+pub fn document(title: &str, lead: &str, sections: &Markup, style: &str) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(STYLE)) (PreEscaped(style)) }
+            }
+            body {
+                main {
+                    header { h1 { (title) } p.lead { (lead) } }
+                    (sections)
+                }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    text::visible(&page.into_string()) + "\n"
 }
 
-fn sections(report: &Report<'_>) -> String {
+fn sections(report: &Report<'_>) -> Markup {
     let mut missing = Vec::new();
     let figures = section("figures", "In figures", tiles(report));
-    let model = section("model", "Step size, terms and norm", grid(curves::model(report).iter().map(super::chart::Chart::html)));
+    let model = section("model", "Step size, terms and norm", grid(curves::model(report).iter().map(Chart::html)));
     let (theta, outcome, regions) = (theta(report, &mut missing), outcome(report, &mut missing), regions(report, &mut missing));
     let reproduce = grid(
         [
@@ -39,7 +58,7 @@ fn sections(report: &Report<'_>) -> String {
         Task::Novelty => [alerts(report), figures, theta, regions, curve("Progressive loss"), model, budget, outcome, reproduce],
         _ => [figures, curve("Progressive error"), outcome, regions, theta, model, budget, alerts(report), reproduce],
     };
-    warnings(report) + &parts.concat()
+    html! { (warnings(report)) @for part in parts { (part) } }
 }
 
 /// Whether the run had no row, so that there are no figures.
@@ -48,17 +67,17 @@ pub(super) fn no_rows(report: &Report<'_>) -> bool {
 }
 
 /// The warnings, which come before the figures.
-fn warnings(report: &Report<'_>) -> String {
-    report.warnings.iter().map(|words| format!("<p class=\"warning\">{}</p>\n", escape(words))).collect()
+fn warnings(report: &Report<'_>) -> Markup {
+    html! { @for words in report.warnings { p.warning { (words) } } }
 }
 
-fn section(id: &str, title: &str, body: String) -> String {
-    if body.is_empty() { body } else { format!("<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n") }
+fn section(id: &str, title: &str, body: Markup) -> Markup {
+    html! { @if !body.0.is_empty() { section id=(id) { h2 { (title) } (body) } } }
 }
 
 /// A grid of HTML parts with two columns.
-pub fn grid(parts: impl Iterator<Item = String>) -> String {
-    format!("<div class=\"grid\">{}</div>", parts.collect::<String>())
+pub fn grid(parts: impl Iterator<Item = Markup>) -> Markup {
+    html! { div.grid { @for part in parts { (part) } } }
 }
 
 /// A summary of the run in two or three sentences.
@@ -95,7 +114,7 @@ fn lead(report: &Report<'_>) -> String {
     let more = report.training.map_or(String::new(), |(pass, training)| {
         format!(" Training error in pass {pass}, on rows that had been learned before: {}.", error_of(training))
     });
-    format!("{} {words}{more}", escape(report.lead)).trim().to_string()
+    format!("{} {words}{more}", report.lead).trim().to_string()
 }
 
 /// The error in the units of the task.
@@ -104,7 +123,7 @@ fn error_of(summary: &Summary) -> String {
 }
 
 /// The current model: on past rows, in the last pass, on the held-out file.
-fn model_tiles(report: &Report<'_>) -> Vec<String> {
+fn model_tiles(report: &Report<'_>) -> Vec<Markup> {
     let name = |of: &str| match report.summary.task {
         Task::Classes => format!("error {of}"),
         Task::Numbers => format!("MAE {of}"),
@@ -119,7 +138,7 @@ fn model_tiles(report: &Report<'_>) -> Vec<String> {
         .training
         .map(|(pass, training)| tile(error_of(training), &name("in training"), &format!("pass {pass}, on rows learned before")));
     let held_out = report.held_out.map(|(file, summary)| {
-        let note = format!("{}, {} examples", escape(file), text::count(summary.examples as f64));
+        let note = format!("{file}, {} examples", text::count(summary.examples as f64));
         tile(error_of(summary), &name("of the final model on held-out rows"), &note)
     });
     past.into_iter().chain(training).chain(held_out).collect()
@@ -130,11 +149,11 @@ fn window(report: &Report<'_>) -> String {
     text::count(report.summary.windowed_rows as f64)
 }
 
-fn tile(value: String, name: &str, note: &str) -> String {
-    format!("<li><b>{value}</b><span>{name}</span><small>{note}</small></li>")
+fn tile(value: String, name: &str, note: &str) -> Markup {
+    html! { li { b { (value) } span { (name) } small { (note) } } }
 }
 
-fn tiles(report: &Report<'_>) -> String {
+fn tiles(report: &Report<'_>) -> Markup {
     let s = report.summary;
     let mut tiles = match s.task {
         Task::Classes => class_tiles(report),
@@ -145,7 +164,7 @@ fn tiles(report: &Report<'_>) -> String {
     tiles.push(tile(
         s.average_loss.map_or("none".into(), text::figure),
         "average loss",
-        &report.part("loss").map_or(String::new(), |l| escape(&l)),
+        &report.part("loss").unwrap_or_default(),
     ));
     let weight =
         (s.weight != s.examples as f64).then(|| format!("of weight {} in all, by which they count", text::count(s.weight)));
@@ -155,15 +174,15 @@ fn tiles(report: &Report<'_>) -> String {
         tiles.push(tile(
             text::count(latest.terms as f64),
             "terms",
-            &format!("budget: {}", escape(&report.part("budget").unwrap_or_default())),
+            &format!("budget: {}", report.part("budget").unwrap_or_default()),
         ));
     }
     // Chooses the number of columns so that all rows of tiles have the same length, if possible.
-    let across = if tiles.len().is_multiple_of(3) { 3 } else { 4 };
-    format!("<ul class=\"tiles across{across}\">{}</ul>", tiles.concat())
+    let thirds = tiles.len().is_multiple_of(3);
+    html! { ul.tiles.across3[thirds].across4[!thirds] { @for tile in tiles { (tile) } } }
 }
 
-fn class_tiles(report: &Report<'_>) -> Vec<String> {
+fn class_tiles(report: &Report<'_>) -> Vec<Markup> {
     let s = report.summary;
     let Some(classes) = &s.classes else { return Vec::new() };
     let percent = |v| text::or_none(v, text::percent);
@@ -189,7 +208,7 @@ fn class_tiles(report: &Report<'_>) -> Vec<String> {
     tiles
 }
 
-fn number_tiles(report: &Report<'_>) -> Vec<String> {
+fn number_tiles(report: &Report<'_>) -> Vec<Markup> {
     let s = report.summary;
     let mean = |value: fn(&OutputSummary) -> Option<f64>| {
         let values: Vec<f64> = s.outputs.iter().filter_map(value).collect();
@@ -215,7 +234,7 @@ fn number_tiles(report: &Report<'_>) -> Vec<String> {
     tiles
 }
 
-fn coverage_tile(name: &str, coverage: &Coverage) -> String {
+fn coverage_tile(name: &str, coverage: &Coverage) -> Markup {
     let note = format!(
         "{} asked for; {} of the last {}",
         text::percent(coverage.asked),
@@ -225,7 +244,7 @@ fn coverage_tile(name: &str, coverage: &Coverage) -> String {
     tile(text::percent(coverage.seen), &format!("of targets at or below the score of {}", text::short(name, 20)), &note)
 }
 
-fn alert_tiles(report: &Report<'_>) -> Vec<String> {
+fn alert_tiles(report: &Report<'_>) -> Vec<Markup> {
     let s = report.summary;
     let percent = |v| text::or_none(v, text::percent);
     let mut tiles = vec![tile(
@@ -238,88 +257,82 @@ fn alert_tiles(report: &Report<'_>) -> Vec<String> {
     tiles
 }
 
-fn theta(report: &Report<'_>, missing: &mut Vec<&'static str>) -> String {
+fn theta(report: &Report<'_>, missing: &mut Vec<&'static str>) -> Markup {
     let charts = certified::alert_charts(report);
     if charts.is_empty() {
         missing.push("theta and alert rate, because the loss adapts none (the losses with nu do)");
-        return String::new();
+        return nothing();
     }
     let title = if report.summary.task == Task::Novelty { "Threshold and alert rate" } else { "Theta and alert rate" };
-    section("theta", title, grid(charts.iter().map(super::chart::Chart::html)))
+    section("theta", title, grid(charts.iter().map(Chart::html)))
 }
 
 /// The certificates as sentences, beside a curve if the bound on dropped terms is useful.
-fn truncation(report: &Report<'_>) -> String {
-    let words: String = report.certificates.iter().map(|c| format!("<li>{}</li>", escape(c))).collect();
-    let list = if words.is_empty() { words } else { format!("<div class=\"beside\"><ul class=\"words\">{words}</ul></div>") };
-    let chart = certified::truncation(report).map(|c| c.html()).unwrap_or_default();
-    if list.is_empty() && chart.is_empty() {
-        return String::new();
+fn truncation(report: &Report<'_>) -> Markup {
+    let words = report.certificates;
+    let list = (!words.is_empty()).then(|| html! { div.beside { ul.words { @for words in words { li { (words) } } } } });
+    let chart = certified::truncation(report).map(|chart| chart.html());
+    if list.is_none() && chart.is_none() {
+        return nothing();
     }
-    section("truncation", "What is certain", grid([list, chart].into_iter()))
+    section("truncation", "What is certain", grid(list.into_iter().chain(chart)))
 }
 
-fn outcome(report: &Report<'_>, missing: &mut Vec<&'static str>) -> String {
+fn outcome(report: &Report<'_>, missing: &mut Vec<&'static str>) -> Markup {
     let s = report.summary;
     match &s.classes {
         Some(classes) => section(
             "confusion",
             "Confusion matrix",
-            format!(
-                "<div class=\"{}\">{}{}</div>",
-                if classes.known > 5 { "stack" } else { "grid" },
-                tables::confusion(classes),
-                tables::classes(classes)
-            ),
+            html! {
+                div.stack[classes.known > 5].grid[classes.known <= 5] {
+                    (tables::confusion(classes))
+                    (tables::classes(classes))
+                }
+            },
         ),
         None if !s.outputs.is_empty() => section(
             "residuals",
             "Residuals",
-            format!(
-                "<div class=\"stack\">{}{}</div>",
-                grid(std::iter::once(tables::residuals(&s.outputs))),
-                tables::outputs(&s.outputs)
-            ),
+            html! { div.stack { div.grid { (tables::residuals(&s.outputs)) } (tables::outputs(&s.outputs)) } },
         ),
         None => {
             missing.push("a confusion matrix or residuals, because the stream has no targets");
-            String::new()
+            nothing()
         }
     }
 }
 
-fn regions(report: &Report<'_>, missing: &mut Vec<&'static str>) -> String {
+fn regions(report: &Report<'_>, missing: &mut Vec<&'static str>) -> Markup {
     match report.decision {
-        Some(decision) => section("regions", "Decision regions", format!("<div class=\"grid\">{}</div>", decision.html())),
+        Some(decision) => section("regions", "Decision regions", grid(std::iter::once(decision.html()))),
         None => {
             missing.push("decision regions, which need exactly two features");
-            String::new()
+            nothing()
         }
     }
 }
 
-fn alerts(report: &Report<'_>) -> String {
-    report.alerts.map_or(String::new(), |alerts| section("alerts", "Alerts", alerts.html()))
+fn alerts(report: &Report<'_>) -> Markup {
+    report.alerts.map_or_else(nothing, |alerts| section("alerts", "Alerts", alerts.html()))
 }
 
-fn reproduce(report: &Report<'_>, missing: &[&str]) -> String {
-    let fact =
-        |(name, value): &(String, String)| format!("<tr><th scope=\"row\">{}</th><td>{}</td></tr>", escape(name), escape(value));
-    let facts: String = report.facts.iter().map(fact).collect();
-    let facts = if facts.is_empty() {
-        facts
-    } else {
-        format!("<div class=\"scroll\"><table class=\"settings\"><tbody>{facts}</tbody></table></div>")
-    };
-    let missing = if missing.is_empty() {
-        String::new()
-    } else {
-        format!("<p class=\"note\">Not in this report: {}.</p>", missing.join("; "))
-    };
-    format!(
-        "<pre class=\"command\">{}</pre><p>The same rows in the same order give the same model to the last bit, whatever the machine, the number of threads or the size of the blocks.</p>{facts}{missing}",
-        escape(&wrapped(report.command))
-    )
+fn nothing() -> Markup {
+    html! {}
+}
+
+fn reproduce(report: &Report<'_>, missing: &[&str]) -> Markup {
+    html! {
+        pre.command { (wrapped(report.command)) }
+        p {
+            "The same rows in the same order give the same model to the last bit, whatever the machine, the number of threads or the \
+             size of the blocks."
+        }
+        @if !report.facts.is_empty() {
+            (tables::pairs(report.facts.iter().map(|(name, value)| (name.as_str(), value.clone()))))
+        }
+        @if !missing.is_empty() { p.note { "Not in this report: " (missing.join("; ")) "." } }
+    }
 }
 
 /// The command with one option per line, in shell syntax. A command with quotes or several lines is not changed.

@@ -1,10 +1,11 @@
 //! Tables: the confusion matrix, figures per class and per output, residuals, the configuration.
 
+use maud::{Markup, html};
 use serde_json::Value;
 
 use super::axis::{Axis, Unit};
 use super::chart::frame;
-use super::text::{self, escape, short};
+use super::text::{self, short};
 use crate::metrics::{ClassSummary, Confusion, OutputSummary, Residuals};
 
 /// The largest number of outputs whose residuals are drawn.
@@ -12,16 +13,23 @@ const MOST_OUTPUTS: usize = 6;
 /// The longest list of numbers that is printed in full.
 const MOST_NUMBERS: usize = 8;
 
-fn table(caption: &str, head: &[&str], rows: &str) -> String {
-    let head: String = head.iter().map(|h| format!("<th scope=\"col\">{h}</th>")).collect();
-    format!(
-        "<figure><div class=\"scroll\"><table class=\"figures\"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div><figcaption>{caption}</figcaption></figure>"
-    )
-}
-
-fn row(name: &str, cells: &[String]) -> String {
-    let cells: String = cells.iter().map(|c| format!("<td>{c}</td>")).collect();
-    format!("<tr><th scope=\"row\">{}</th>{cells}</tr>", short(name, 28))
+/// A table with one row per name.
+fn table(caption: &str, head: &[&str], rows: &[(&str, Vec<String>)]) -> Markup {
+    html! {
+        figure {
+            div.scroll {
+                table.figures {
+                    thead { tr { @for name in head { th scope="col" { (name) } } } }
+                    tbody {
+                        @for (name, cells) in rows {
+                            tr { th scope="row" { (short(name, 28)) } @for cell in cells { td { (cell) } } }
+                        }
+                    }
+                }
+            }
+            figcaption { (caption) }
+        }
+    }
 }
 
 fn or_dash(value: Option<f64>, show: fn(f64) -> String) -> String {
@@ -29,31 +37,42 @@ fn or_dash(value: Option<f64>, show: fn(f64) -> String) -> String {
 }
 
 /// The confusion matrix. Cells are shaded by their share of the row, so that rare classes are as visible as frequent ones.
-pub(super) fn confusion(classes: &ClassSummary) -> String {
+pub(super) fn confusion(classes: &ClassSummary) -> Markup {
     let Confusion { names, counts, .. } = &classes.confusion;
-    let head: String = names.iter().map(|n| format!("<th scope=\"col\"><span>{}</span></th>", short(n, 14))).collect();
-    let rows: String = names.iter().zip(counts).enumerate().map(|(i, (name, row))| confusion_row(i, name, row)).collect();
-    let crowd = if names.len() > 12 { " many" } else { "" };
-    format!(
-        "<figure><div class=\"scroll\"><table class=\"confusion{crowd}\"><thead><tr><th scope=\"col\" class=\"corner\">was ↓ said →</th>{head}</tr></thead><tbody>{rows}</tbody></table></div><figcaption>{}</figcaption></figure>",
-        confusion_caption(classes)
-    )
+    html! {
+        figure {
+            div.scroll {
+                table.confusion.many[names.len() > 12] {
+                    thead {
+                        tr {
+                            th.corner scope="col" { "was ↓ said →" }
+                            @for name in names { th scope="col" { span { (short(name, 14)) } } }
+                        }
+                    }
+                    tbody { @for (i, (name, row)) in names.iter().zip(counts).enumerate() { (confusion_row(i, name, row)) } }
+                }
+            }
+            figcaption { (confusion_caption(classes)) }
+        }
+    }
 }
 
-fn confusion_row(i: usize, name: &str, counts: &[f64]) -> String {
+fn confusion_row(i: usize, name: &str, counts: &[f64]) -> Markup {
     let total: f64 = counts.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     let cell = |(j, &n): (usize, &f64)| {
         let (class, share) = (if i == j { "hit" } else { "miss" }, n / total);
         // Mistakes are shaded by the square root of their share, so that small shares are visible.
         let strength = if i == j { 100.0 * share } else { 100.0 * share.sqrt() };
-        let text = if n > 0.0 { text::count(n) } else { String::new() };
-        format!("<td class=\"{class}\" style=\"--p:{strength:.0}%\" title=\"{}\">{text}</td>", text::percent(share))
+        html! {
+            td class=(class) style=(format!("--p:{strength:.0}%")) title=(text::percent(share)) {
+                @if n > 0.0 { (text::count(n)) }
+            }
+        }
     };
-    let cells: String = counts.iter().enumerate().map(cell).collect();
-    format!("<tr><th scope=\"row\">{}</th>{cells}</tr>", short(name, 20))
+    html! { tr { th scope="row" { (short(name, 20)) } @for of in counts.iter().enumerate() { (cell(of)) } } }
 }
 
-fn confusion_caption(classes: &ClassSummary) -> String {
+fn confusion_caption(classes: &ClassSummary) -> Markup {
     let Confusion { names, counts, unsaid } = &classes.confusion;
     let misses = counts
         .iter()
@@ -62,41 +81,39 @@ fn confusion_caption(classes: &ClassSummary) -> String {
         .filter(|(i, j, n)| i != j && *n > 0.0);
     let worst = misses.max_by(|a, b| a.2.total_cmp(&b.2));
     let some = counts.iter().flatten().any(|count| *count > 0.0);
-    let words = worst.map_or(if some { "Nothing was mistaken." } else { "No rows." }.into(), |(i, j, n)| {
-        format!(
-            "The most frequent mistake: {} of <b>{}</b> were taken for <b>{}</b>.",
-            if classes.is_weighted() {
-                format!("rows of weight {}", text::count(n))
-            } else {
-                format!("{} examples", text::count(n))
-            },
-            short(&names[i], 28),
-            short(&names[j], 28)
-        )
-    });
-    let weights = if classes.is_weighted() { ", counted by its weight" } else { "" };
-    let none = match () {
-        () if names.len() > crate::metrics::MOST_CLASSES => " <b>other</b>: all classes after the first 50.",
-        () if *unsaid > 0.0 => {
+    let how_many = |n: f64| match classes.is_weighted() {
+        true => format!("rows of weight {}", text::count(n)),
+        false => format!("{} examples", text::count(n)),
+    };
+    html! {
+        "Every example by the class it had and the class that was said before it was learned"
+        @if classes.is_weighted() { ", counted by its weight" }
+        "; cells are shaded by their share of the row. "
+        @if let Some((i, j, n)) = worst {
+            "The most frequent mistake: " (how_many(n)) " of " b { (short(&names[i], 28)) } " were taken for "
+            b { (short(&names[j], 28)) } "."
+        } @else if some {
+            "Nothing was mistaken."
+        } @else {
+            "No rows."
+        }
+        @if names.len() > crate::metrics::MOST_CLASSES {
+            " " b { "other" } ": all classes after the first 50."
+        } @else if *unsaid > 0.0 {
             " The very first example is in no column: no class was known when it came. It counts as a mistake."
         }
-        () => "",
-    };
-    format!(
-        "Every example by the class it had and the class that was said before it was learned{weights}; cells are shaded by their share of the row. {words}{none}"
-    )
+    }
 }
 
 /// Precision, recall and F1 of each class.
-pub(super) fn classes(classes: &ClassSummary) -> String {
+pub(super) fn classes(classes: &ClassSummary) -> Markup {
     let weighted = classes.is_weighted();
     let line = |c: &crate::metrics::ClassFigures| {
         let shares = [or_dash(c.precision, text::percent), or_dash(c.recall, text::percent), or_dash(c.f1, text::figure)];
         let weight = weighted.then(|| text::count(c.weight));
-        let cells: Vec<String> = std::iter::once(text::count(c.examples as f64)).chain(weight).chain(shares).collect();
-        row(&c.name, &cells)
+        std::iter::once(text::count(c.examples as f64)).chain(weight).chain(shares).collect()
     };
-    let rows: String = classes.per_class.iter().map(line).collect();
+    let rows: Vec<_> = classes.per_class.iter().map(|c| (c.name.as_str(), line(c))).collect();
     let more = if classes.known > classes.per_class.len() {
         format!(" The first {} of {} classes.", classes.per_class.len(), classes.known)
     } else {
@@ -116,10 +133,9 @@ pub(super) fn classes(classes: &ClassSummary) -> String {
 }
 
 /// RMSE, MAE, bias and R² of each output.
-pub(super) fn outputs(outputs: &[OutputSummary]) -> String {
-    let line =
-        |o: &OutputSummary| row(&o.name, &[o.rmse, o.mae, o.no_change_mae, o.bias, o.r2].map(|v| or_dash(v, text::figure)));
-    let rows: String = outputs.iter().map(line).collect();
+pub(super) fn outputs(outputs: &[OutputSummary]) -> Markup {
+    let line = |o: &OutputSummary| [o.rmse, o.mae, o.no_change_mae, o.bias, o.r2].map(|v| or_dash(v, text::figure)).to_vec();
+    let rows: Vec<_> = outputs.iter().map(|o| (o.name.as_str(), line(o))).collect();
     table(
         "Before learning. No change: the mean absolute change from one target to the next, the first from 0. Bias: the mean of score minus target. R²: 1 would be perfect, 0 is what the targets' own mean reaches.",
         &["target", "RMSE", "MAE", "no change", "bias", "R²"],
@@ -128,11 +144,12 @@ pub(super) fn outputs(outputs: &[OutputSummary]) -> String {
 }
 
 /// The residuals of the first outputs.
-pub(super) fn residuals(outputs: &[OutputSummary]) -> String {
-    outputs.iter().take(MOST_OUTPUTS).filter_map(|o| o.residuals.as_ref().map(|r| residual_chart(&o.name, r))).collect()
+pub(super) fn residuals(outputs: &[OutputSummary]) -> Markup {
+    let drawn = outputs.iter().take(MOST_OUTPUTS).filter_map(|o| Some((&o.name, o.residuals.as_ref()?)));
+    html! { @for (name, residuals) in drawn { (residual_chart(name, residuals)) } }
 }
 
-fn residual_chart(name: &str, r: &Residuals) -> String {
+fn residual_chart(name: &str, r: &Residuals) -> Markup {
     let total = r.counts.iter().sum::<f64>() + r.outside;
     let (bars, width) = (r.counts.len() as f64, 1000.0 / r.counts.len() as f64);
     let x = Axis::exact(-r.reach, r.reach, Unit::Plain);
@@ -142,7 +159,7 @@ fn residual_chart(name: &str, r: &Residuals) -> String {
     };
     let path: String = r.counts.iter().enumerate().filter(|(_, n)| **n > 0.0).map(bar).collect();
     let drawing = format!("<path class=\"bars\" d=\"{path}\"/><path class=\"line c\" d=\"M500 0V1000\"/>");
-    let plot = frame(&drawing, &x.ticks(6), &y.ticks(5), "target minus score", "", &format!("residuals of {name}"));
+    let plot = frame(&drawing, &x.ticks(6), &y.ticks(5), "target minus score", None, &format!("residuals of {name}"));
     let middle: f64 =
         r.counts.iter().enumerate().filter(|(i, _)| (*i as f64 + 0.5 - bars / 2.0).abs() <= bars / 8.0).map(|(_, n)| n).sum();
     let caption = format!(
@@ -151,23 +168,32 @@ fn residual_chart(name: &str, r: &Residuals) -> String {
         text::percent(middle / total),
         text::percent(r.outside / total)
     );
-    format!(
-        "<figure class=\"chart\"><h3>Residuals of {}</h3><p class=\"measures\">share of examples per bar</p>{plot}<figcaption>{caption}</figcaption></figure>",
-        short(name, 40)
-    )
+    html! {
+        figure.chart {
+            h3 { "Residuals of " (short(name, 40)) }
+            p.measures { "share of examples per bar" }
+            (plot)
+            figcaption { (caption) }
+        }
+    }
 }
 
 /// The settings as a table, one line each. Text that is not valid JSON is shown unchanged.
-pub(super) fn config(json: &str) -> String {
-    let Ok(Value::Object(settings)) = serde_json::from_str(json) else { return format!("<pre>{}</pre>", escape(json)) };
-    let line = |(key, value): (&String, &Value)| {
-        format!("<tr><th scope=\"row\">{}</th><td>{}</td></tr>", escape(key), escape(&setting(value)))
-    };
-    let rows: String = settings.iter().map(line).collect();
-    format!(
-        "<div class=\"scroll\"><table class=\"settings\"><tbody>{rows}</tbody></table></div><details><summary>as JSON, for --config</summary><pre>{}</pre></details>",
-        escape(&one_per_line(&settings))
-    )
+pub(super) fn config(json: &str) -> Markup {
+    let Ok(Value::Object(settings)) = serde_json::from_str(json) else { return html! { pre { (json) } } };
+    html! {
+        (pairs(settings.iter().map(|(key, value)| (key.as_str(), setting(value)))))
+        details { summary { "as JSON, for --config" } pre { (one_per_line(&settings)) } }
+    }
+}
+
+/// A table of names and values.
+pub(super) fn pairs<'a>(pairs: impl Iterator<Item = (&'a str, String)>) -> Markup {
+    html! {
+        div.scroll {
+            table.settings { tbody { @for (name, value) in pairs { tr { th scope="row" { (name) } td { (value) } } } } }
+        }
+    }
 }
 
 /// JSON with one setting per line; a list is not broken into several lines.

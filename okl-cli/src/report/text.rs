@@ -1,33 +1,22 @@
-//! Formats text and numbers for HTML.
+//! Formats text and numbers for a report. All of it is plain text: `maud` escapes it when it is written.
 
 use crate::metrics;
 
-/// Escapes HTML; control characters are replaced by visible ones.
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c) => {
-                out.push('\u{fffd}')
-            }
-            c => out.push(c),
-        }
-    }
-    out
+/// Replaces control characters, and those that change the direction of text, by a visible character.
+pub fn visible(text: &str) -> String {
+    let hidden = |c: char| {
+        let turns = ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c);
+        turns || (c.is_control() && c != '\n' && c != '\t')
+    };
+    text.replace(hidden, "\u{fffd}")
 }
 
-/// Escapes HTML and cuts the text to `most` characters.
+/// Cuts the text to `most` characters.
 pub fn short(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
-        return escape(text);
+        return text.into();
     }
-    escape(&text.chars().take(most - 1).collect::<String>()) + "…"
+    text.chars().take(most - 1).chain(['…']).collect()
 }
 
 /// A number with four significant digits; an exponent is written as × 10ⁿ.

@@ -160,7 +160,9 @@ fn the_report_of_classes_has_every_section() {
     let page = report_of(&run, Reading::Classes(hostile_names()), &hostile_names());
     check_document(&page, &["figures", "error", "model", "truncation", "confusion", "regions", "config", "reproduce"]);
     assert!(page.contains("Not in this report: theta and alert rate"));
-    assert!(page.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"));
+    // All of a hostile name is there, and no part of it is markup: in text, and in attributes (the label of a drawing).
+    assert!(page.contains("<h1>&lt;script&gt;alert('x')&lt;/script&gt;\u{fffd}[31m&quot;&amp;|\u{fffd}</h1>"));
+    assert!(page.contains("aria-label=\"decision regions over &lt;script&gt;alert('x')&lt;/script&gt;\u{fffd}[31m&quot;&amp;|"));
 }
 
 #[test]
@@ -250,7 +252,7 @@ fn merged_rectangles_cover_the_grid_once() {
     let of_rings = Decision::evaluate(both(), &samples, Reading::Numbers("z".into()), rings).unwrap().unwrap();
     let of_noise = Decision::evaluate(both(), &samples, Reading::Classes(names(2)), noise).unwrap().unwrap();
     for decision in [of_rings, of_noise] {
-        let page = decision.html();
+        let page = decision.html().into_string();
         checked(&page);
         let cells = page.split("<g class=\"cells\"").nth(1).unwrap().split("</g>").next().unwrap();
         let paths = cells.split(" d=\"").skip(1).map(|p| p.split('"').next().unwrap());
