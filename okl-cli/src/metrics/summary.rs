@@ -325,22 +325,24 @@ impl Display for Summary {
             Task::Classes => self.class_lines(f),
             Task::Numbers => self.output_lines(f),
             Task::Novelty => {
-                let last = format!("of {}; {}", self.judged_rows(), self.of_last(percent));
-                line(f, "alert rate", &or_dash(self.alert_rate, percent), &last)
+                let (judged, first) = (self.judged, self.examples.saturating_sub(self.judged));
+                let which = if first == 0 { "these rows" } else { "judged rows" };
+                line(f, "alert rate", &or_dash(self.alert_rate, percent), &format!("of {which}; {}", self.of_last(percent)))?;
+                match first {
+                    0 => Ok(()),
+                    _ => line(
+                        f,
+                        "  judged",
+                        &count(judged as f64),
+                        &format!("rows; the first {} had no threshold yet", count(first as f64)),
+                    ),
+                }
             }
         }
     }
 }
 
 impl Summary {
-    /// Which rows the alert rate is about.
-    pub fn judged_rows(&self) -> String {
-        match self.examples - self.judged.min(self.examples) {
-            0 => "these rows".into(),
-            first => format!("{} rows, after the first {}", count(self.judged as f64), count(first as f64)),
-        }
-    }
-
     fn of_last(&self, show: fn(f64) -> String) -> String {
         format!("{} over the last {}", or_dash(self.windowed_error, show), count(self.windowed_rows as f64))
     }

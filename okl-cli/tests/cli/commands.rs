@@ -93,6 +93,19 @@ fn several_outputs_with_an_operator() {
     assert!(outputs.as_array().unwrap().iter().all(|o| o["rmse"].is_number() && o["mae"].is_number() && o["r2"].is_number()));
 }
 
+/// A newcomer reads in the README whose score it is: it names the columns of a file of predictions.
+#[test]
+fn the_readme_names_the_columns_of_predictions() {
+    let folder = Folder::new("readme");
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    let data = folder.write("r.csv", ring(40));
+    for task in [&["--target", "where"][..], &["--task", "novelty", "--ignore", "where"]] {
+        let (csv, _) = succeed(&[&["learn", &data, "--quiet", "--predictions", "-"], task].concat());
+        let columns = csv.lines().next().unwrap().split(',').filter(|name| !["line", "class"].contains(name));
+        columns.for_each(|name| assert!(readme.contains(&format!("`{name}`")), "{name}"));
+    }
+}
+
 #[test]
 fn a_model_is_exported_in_every_format() {
     let folder = Folder::new("export");
