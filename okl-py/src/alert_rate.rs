@@ -4,14 +4,17 @@ use pyo3::prelude::*;
 
 /// The observed alert rate, and a bound on its distance from nu.
 ///
+/// Rows count by their weights: the rate is the weight of the rows outside, divided by the weight of all rows. Rows of weight 0
+/// and, with the threshold "tracker", rows from before there is a threshold (nan in `learn_report`) do not count.
+///
 /// Attributes
 /// ----------
 /// nu : float
 ///     The requested rate.
 /// rate : float
-///     The observed rate: the fraction of rows outside.
+///     The observed rate: the share of the rows outside, by weight.
 /// bound : float
-///     ``abs(rate - nu)`` is at most this, for any data.
+///     ``abs(rate - nu)`` is at most this, for any data and weights.
 ///
 /// Examples
 /// --------
@@ -25,9 +28,9 @@ use pyo3::prelude::*;
 pub struct AlertRate {
     /// The requested rate.
     nu: f64,
-    /// The observed rate: the fraction of rows outside.
+    /// The observed rate: the share of the rows outside, by weight.
     rate: f64,
-    /// abs(rate - nu) is at most this, for any data.
+    /// abs(rate - nu) is at most this, for any data and weights.
     bound: f64,
 }
 

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrays;
-use crate::errors::refused_rows;
+use crate::errors::{Place, refused_rows};
 use crate::rows::{Matrix, Rows};
 use crate::scores::Table;
 use crate::shared::{Shared, Signals};
@@ -27,6 +27,8 @@ pub struct Given<'a, 'py> {
     pub known: Object<'a, 'py>,
     /// The type of the class names so far.
     pub named: &'a Named,
+    /// The names of the columns, where they are known.
+    pub names: &'a [String],
 }
 
 /// Learns rows and calls `each` with the result of every row. Returns the scores.
@@ -39,7 +41,7 @@ pub fn learn<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, held) = (x.py(), Rows::new(x)?);
     let x = held.view();
-    let Found { targets: y, present, bools } = match given.y {
+    let Found { targets: y, present, bools, flat } = match given.y {
         Some(y) => reader.read(y, x.rows())?,
         None if reader.reads == Reads::Nothing => Found::nothing(),
         None => return Err(PyValueError::new_err("this loss reads a target: give y, or use predict(X)")),
@@ -74,7 +76,7 @@ pub fn learn<'py>(
         table.widen(width(learner, reader.reads));
         Ok(more && signals.quiet())
     })?;
-    learned.map_err(|e| refused_rows(e, 0, reader.reads))?;
+    learned.map_err(|e| refused_rows(e, &Place { first: 0, reads: reader.reads, names: given.names, flat }))?;
     if y.names_classes() && !reader.classes_given {
         given.named.note(bools);
     }
@@ -122,7 +124,7 @@ pub fn with_workspace<T>(work: impl FnOnce(&mut Workspace) -> T) -> T {
 const BLOCK: usize = 1024;
 
 /// Scores of rows, without learning.
-pub fn predict<'py>(shared: &Shared, reader: Reader, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub fn predict<'py>(shared: &Shared, reader: Reader, x: &Bound<'py, PyAny>, names: &[String]) -> PyResult<Bound<'py, PyAny>> {
     let (py, held) = (x.py(), Rows::new(x)?);
     let x = held.view();
     let mut table = Table::new(x.rows(), shared.look(py, Learner::outputs)?)?;
@@ -132,7 +134,7 @@ pub fn predict<'py>(shared: &Shared, reader: Reader, x: &Bound<'py, PyAny>) -> P
         table.widen(width(learner, reader.reads));
         Ok(())
     })?;
-    scored.map_err(|(first, e)| refused_rows(e, first, reader.reads))?;
+    scored.map_err(|(first, e)| refused_rows(e, &Place { first, reads: reader.reads, names, flat: true }))?;
     match signals.raised {
         None => table.array(py, reader.reads != Reads::Class),
         Some(error) => Err(error),

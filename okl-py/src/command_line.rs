@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 
-use okl_cli::export::{To, export_with};
+use okl::Label;
+use okl_cli::export::{Choices, To, export_with};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -14,7 +15,8 @@ pub fn command_line(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| okl_cli::command::run(std::iter::once(program).chain(arguments)))
 }
 
-/// The model as an ONNX file; `threshold` replaces the learner's threshold.
-pub fn onnx(learner: &okl::Learner, threshold: Option<f64>) -> PyResult<Vec<u8>> {
-    export_with(learner, To::Onnx, threshold.or(learner.threshold())).map_err(|e| PyValueError::new_err(format!("{e:#}")))
+/// The model as an ONNX file; `threshold` replaces the learner's threshold, `classes` the order of the scores.
+pub fn onnx(learner: &okl::Learner, threshold: Option<f64>, classes: Option<&[Label]>) -> PyResult<Vec<u8>> {
+    let choices = Choices { threshold: threshold.or(learner.threshold()), classes };
+    export_with(learner, To::Onnx, &choices).map_err(|e| PyValueError::new_err(format!("{e:#}")))
 }

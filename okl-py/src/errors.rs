@@ -8,16 +8,30 @@ use okl::{Error, ErrorKind};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::columns::shown;
+
 /// A setting or a model file that the engine refuses.
 pub fn refused(error: &Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Rows or targets that the engine refuses; `first`: the index of the first row that was passed to it.
-pub fn refused_rows(error: Error, first: usize, reads: Reads) -> PyErr {
+/// What is known about the rows of a call.
+pub struct Place<'a> {
+    /// The index of the first row that was passed to the engine.
+    pub first: usize,
+    /// What the loss reads.
+    pub reads: Reads,
+    /// The names of the columns, where they are known.
+    pub names: &'a [String],
+    /// Whether y has one entry per row.
+    pub flat: bool,
+}
+
+/// Rows or targets that the engine refuses.
+pub fn refused_rows(error: Error, place: &Place<'_>) -> PyErr {
     let kind = match error.kind().clone() {
-        ErrorKind::NotFinite { row, column, found, hint } => ErrorKind::NotFinite { row: first + row, column, found, hint },
-        ErrorKind::Target { row, found, expected } if reads == Reads::Sign => ErrorKind::Target {
+        ErrorKind::NotFinite { row, column, found, hint } => return not_finite(place, place.first + row, &column, found, hint),
+        ErrorKind::Target { row, found, expected } if place.reads == Reads::Sign => ErrorKind::Target {
             row,
             found,
             expected: format!("{expected} (text, bools, or any two with classes=[first, second])"),
@@ -25,6 +39,22 @@ pub fn refused_rows(error: Error, first: usize, reads: Reads) -> PyErr {
         other => other,
     };
     refused(&kind.into())
+}
+
+/// A number that is not finite, in X or y. The engine numbers features, and calls the columns of y targets.
+fn not_finite(place: &Place<'_>, row: usize, column: &str, found: f64, hint: &str) -> PyErr {
+    let (at, missing) = match (column.strip_prefix("target "), column.parse()) {
+        (Some(_), _) if place.flat => {
+            (format!("row {row} of y"), "; for a row without a target give None, or known=False for the row")
+        }
+        (Some(output), _) => (format!("row {row}, column {output} of y"), "; for a row without targets give known=False"),
+        (None, Ok(column)) => {
+            (format!("row {row}, column {}", shown(column, place.names)), "; fill it in first, or leave the row out")
+        }
+        (None, Err(_)) => (format!("row {row}, {column}"), hint),
+    };
+    let hint = if found.is_finite() { hint } else { missing };
+    PyValueError::new_err(format!("{at}: found {found:e}, expected a finite number{hint}"))
 }
 
 /// An error of the operating system about a file, as the matching subclass of OSError.

@@ -1,20 +1,21 @@
 //! The health of a learner as a dictionary, and as a warning.
 
-use std::ffi::CString;
-
 use okl::Health;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The findings as sentences, with column numbers.
-pub fn findings(health: &Health) -> Vec<String> {
-    health.findings(|column| column.to_string())
+use crate::columns::shown;
+
+/// The findings as sentences, with the names of the columns, or their numbers.
+pub fn findings(health: &Health, names: &[String]) -> Vec<String> {
+    health.findings(|column| shown(column, names))
 }
 
-pub fn dictionary<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'py, PyDict>> {
+pub fn dictionary<'py>(py: Python<'py>, health: &Health, names: &[String]) -> PyResult<Bound<'py, PyDict>> {
     let columns = health.clipped_columns.iter().map(|c| {
         let column = PyDict::new(py);
         column.set_item("column", c.column)?;
+        column.set_item("name", names.get(c.column))?;
         column.set_item("values", c.values)?;
         column.set_item("share", c.share)?;
         column.set_item("recent_share", c.recent_share)?;
@@ -24,6 +25,7 @@ pub fn dictionary<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'py, 
     let rounded = health.rounded_columns.iter().map(|c| {
         let column = PyDict::new(py);
         column.set_item("column", c.column)?;
+        column.set_item("name", names.get(c.column))?;
         column.set_item("values", c.values)?;
         column.set_item("recent_error", c.recent_error)?;
         Ok(column)
@@ -40,7 +42,7 @@ pub fn dictionary<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'py, 
     found.set_item("clipped_columns", columns.collect::<PyResult<Vec<_>>>()?)?;
     found.set_item("rounded_values", health.rounded_values)?;
     found.set_item("rounded_columns", rounded.collect::<PyResult<Vec<_>>>()?)?;
-    found.set_item("findings", findings(health))?;
+    found.set_item("findings", findings(health, names))?;
     Ok(found)
 }
 
@@ -49,8 +51,7 @@ pub fn warn(py: Python<'_>, findings: &[String]) -> PyResult<()> {
     warn_with(py, &format!("{} (see health())", findings.join("; ")))
 }
 
-/// Warns with `okl.HealthWarning` and this text.
+/// Warns with `okl.HealthWarning` and this text, at the line of the user's that called the package.
 pub fn warn_with(py: Python<'_>, text: &str) -> PyResult<()> {
-    let category = py.import("okl")?.getattr("HealthWarning")?;
-    PyErr::warn(py, &category, &CString::new(text).unwrap_or_default(), 1)
+    py.import("okl._warnings")?.call_method1("warn_of_health", (text,)).map(drop)
 }

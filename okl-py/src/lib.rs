@@ -1,12 +1,13 @@
 //! The extension module `okl._okl`: the engine for Python, on numpy arrays.
 //!
-//! It contains no algorithm. `rows`, `targets` and `arrays` convert Python objects to the engine's input, without copies where
+//! It contains no algorithm. `rows`, `columns`, `targets` and `arrays` convert Python objects to the engine's input, without copies where
 //! possible; `settings` converts configurations; `shared` lets threads, signals and the interpreter share one learner; `learner`
 //! is the class `okl.Learner`; `command_line` is the command `okl`, without a binary.
 
 mod alert_rate;
 mod arrays;
 mod call;
+mod columns;
 mod command_line;
 mod errors;
 mod files;

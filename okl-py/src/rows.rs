@@ -25,12 +25,7 @@ impl<'py> Rows<'py> {
             objects if objects.dtype().kind() == b'O' => numeric_frame(x)?.unwrap_or(objects),
             array => array,
         };
-        if !b"fiub".contains(&array.dtype().kind()) {
-            let (dtype, kind) = (array.dtype(), x.get_type().name()?);
-            return Err(PyTypeError::new_err(format!(
-                "X is a {kind} of {dtype}, expected a matrix of real numbers (float32 or float64)"
-            )));
-        }
+        let array = if b"fiub".contains(&array.dtype().kind()) { array } else { numbers(x, &array)? };
         if array.ndim() != 2 {
             return Err(PyValueError::new_err(format!(
                 "X has {} dimension(s), expected 2: rows and features. One row is X.reshape(1, -1), one feature X.reshape(-1, 1)",
@@ -64,6 +59,16 @@ fn refuse_sparse(x: &Bound<'_, PyAny>) -> PyResult<()> {
         return Ok(());
     }
     Err(PyTypeError::new_err("X is a sparse matrix: use X.toarray()"))
+}
+
+/// Converts objects that are numbers to float64. Others are refused; the message has the row and the column.
+fn numbers<'py>(x: &Bound<'py, PyAny>, array: &Bound<'py, PyUntypedArray>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    if array.ndim() == 2 && b"OUSTMm".contains(&array.dtype().kind()) {
+        return Ok(x.py().import("okl._columns")?.call_method1("numbers", (x,))?.cast_into()?);
+    }
+    let (dtype, kind) = (array.dtype(), x.get_type().name()?);
+    let expected = "expected a matrix of real numbers (float32 or float64)";
+    Err(PyTypeError::new_err(format!("X is a {kind} of {dtype}, {expected}")))
 }
 
 /// Converts a data frame whose columns are all bools or numbers to float64. numpy alone would convert a mixture of bools and floats

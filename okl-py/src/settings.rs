@@ -129,8 +129,8 @@ pub fn from_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>
 /// The settings that learn in parallel, with their weights.
 pub fn members(config: &Config, members: &[(Member, f64)]) -> Value {
     let describe = |(member, weight): &(Member, f64)| {
-        let Config { step, lambda, kernel, .. } = config.frozen(member);
-        json!({ "weight": weight, "step": step, "lambda": lambda, "kernel": kernel })
+        let Config { step, lambda, kernel, average, .. } = config.frozen(member);
+        json!({ "weight": weight, "step": step, "lambda": lambda, "kernel": kernel, "average": average })
     };
     members.iter().map(describe).collect()
 }
@@ -146,6 +146,8 @@ pub fn members(config: &Config, members: &[(Member, f64)]) -> Value {
 ///     "64MB", "1.5GiB", "500kB".
 /// features, outputs : int
 ///     Columns of X; scores per row.
+/// ids : bool
+///     Whether rows have ids: these take 40 bytes per term.
 /// **settings
 ///     Settings of `okl.Learner`: every member of a bank and every average needs its own memory.
 ///
@@ -160,17 +162,23 @@ pub fn members(config: &Config, members: &[(Member, f64)]) -> Value {
 /// >>> okl.terms_within("1MB", features=20, loss="hinge")
 /// 1503
 #[pyfunction]
-#[pyo3(signature = (memory, features, outputs=1, **settings))]
+#[pyo3(signature = (memory, features, outputs=1, *, ids=false, **settings))]
 pub fn terms_within(
     memory: &str,
     features: usize,
     outputs: usize,
+    ids: bool,
     settings: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Option<usize>> {
-    let within = |config: Config| config.within(okl::config::sizing::bytes(memory)?, features, outputs);
-    let config = within(config(None, settings)?).map_err(|e| refused(&e))?;
-    Ok(config.budget().capacity())
+    let (bytes, config) = (okl::config::sizing::bytes(memory).map_err(|e| refused(&e))?, config(None, settings)?);
+    let each = config.bytes_per_term(features, outputs);
+    let terms = config.within(bytes, features, outputs).map_err(|e| refused(&e))?.budget().capacity();
+    // The engine counts terms without ids: with ids, fewer of them fit.
+    Ok(terms.map(|terms| if ids { (terms * each / (each + ID_BYTES)).max(1) } else { terms }))
 }
+
+/// What the id of a term takes in the index by which its row is found again.
+const ID_BYTES: usize = 40;
 
 /// The names of every setting that has names, with their parameters: ``{setting: {name: [parameter, ...]}}``.
 ///

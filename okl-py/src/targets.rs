@@ -52,12 +52,14 @@ pub struct Found<'py> {
     pub present: Option<Vec<bool>>,
     /// Whether all of them are bools that name classes.
     pub bools: bool,
+    /// Whether there is one number or class per row, not a row of them.
+    pub flat: bool,
 }
 
 impl Found<'_> {
     /// No targets, for a novelty loss.
     pub fn nothing() -> Self {
-        Found { targets: Read::None, present: None, bools: false }
+        Found { targets: Read::None, present: None, bools: false, flat: true }
     }
 }
 
@@ -117,7 +119,7 @@ impl Reader {
             _ => return Err(PyTypeError::new_err(format!("y has dtype {}, expected {}", y.dtype(), self.expected()))),
         };
         let bools = kind == b'b' && matches!(found, Read::Labels(_));
-        Ok(Found { targets: found, present: None, bools })
+        Ok(Found { targets: found, present: None, bools, flat: y.ndim() == 1 })
     }
 
     /// Whether these targets are names of classes. `apart`: they cannot be numbers.
@@ -154,7 +156,7 @@ impl Reader {
         } else {
             Read::Numbers(items.map(|(row, v)| self.number(row, v)).collect::<PyResult<_>>()?)
         };
-        Ok(Found { targets: found, present: Some(known), bools })
+        Ok(Found { targets: found, present: Some(known), bools, flat: y.ndim() == 1 })
     }
 
     fn number(self, row: usize, value: &Bound<'_, PyAny>) -> PyResult<f64> {

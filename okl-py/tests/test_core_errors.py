@@ -55,18 +55,42 @@ BAD_ROWS: dict[str, tuple[Any, type[Exception], str]] = {
     "ragged": ([[1.0, 2.0], [3.0]], ValueError, "inhomogeneous"),
     "empty list": ([], ValueError, r"X has 1 dimension\(s\), expected 2"),
     "objects": (
-        GOOD.astype(object),
+        np.array([[1.0, 2.0]] * 9 + [[3.0, None]], dtype=object),
         TypeError,
-        "X is a ndarray of object, expected a matrix of real numbers",
+        r"column 1: found None \(missing\) in row 9, expected numbers; fill it in",
+    ),
+    "text among objects": (
+        [[1.0, 2.0]] * 4 + [["red", 2.0]] * 6,
+        TypeError,
+        r"column 0: found 'red' \(text\) in row 4",  # numpy alone would see text everywhere
     ),
     "mixed frame": (
-        pd.DataFrame({"a": [1.0] * 10, "b": ["x"] * 10}),
+        pd.DataFrame({"a": [1.0] * 10, "b": [1.0] * 3 + ["x"] * 7}),
         TypeError,
-        "X is a DataFrame of object",
+        r"column 'b': found 'x' \(text\) in row 3, expected numbers; encode it first",
     ),
-    "text": (GOOD.astype(str), TypeError, "X is a ndarray of <U32"),
+    "categories": (
+        pd.DataFrame({"a": [1.0] * 10, "b": pd.Categorical(["x"] * 10)}),
+        TypeError,
+        r"column 'b': found 'x' \(text\) in row 0",
+    ),
+    "dates in a frame": (
+        pd.DataFrame({"a": [1.0] * 10, "when": pd.date_range("2026-01-01", periods=10)}),
+        TypeError,
+        r"column 'when': found 2026-01-01.* \(a date\) in row 0, expected numbers; convert it to numbers",
+    ),
+    "numbers as text": (GOOD.astype(str), TypeError, r"column 0: .*\(text\) in row 0.*X.astype\(float\)"),
+    "nan in a frame": (
+        pd.DataFrame({"a": [1.0] * 10, "b": [1.0] * 9 + [np.nan]}),
+        ValueError,
+        "row 9, column 'b': found NaN, expected a finite number; fill it in first, or leave the row out",
+    ),
     "complex": (GOOD.astype(complex), TypeError, "X is a ndarray of complex128"),
-    "dates": (GOOD.astype(int).astype("datetime64[s]"), TypeError, r"X is a ndarray of datetime64\[s\]"),
+    "dates": (
+        GOOD.astype(int).astype("datetime64[s]"),
+        TypeError,
+        r"column 0: found 19.* \(a date\) in row 0, expected numbers",
+    ),
     "records": (np.zeros((10, 2), dtype=[("a", "f8")]), TypeError, "expected a matrix of real numbers"),
     "none": (None, TypeError, "X is a NoneType of object"),
     "a string": ("rows", TypeError, "X is a str of <U4"),
@@ -114,7 +138,7 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
         "squared",
         {"y": np.where(Y == 3, np.nan, Y)},
         ValueError,
-        "row 3, column target 0: found NaN, .*`known`",
+        "row 3 of y: found NaN, expected a finite number; for a row without a target give None, or known=False",
     ),
     "complex y": ("squared", {"y": Y + 1j}, TypeError, "y has dtype complex128, expected numbers"),
     "text y": ("squared", {"y": Y.astype(str)}, TypeError, "y has dtype <U32, expected numbers"),
@@ -316,9 +340,12 @@ def test_settings(case: tuple[dict[str, Any], type[Exception], str]) -> None:
 
 def test_other_arguments() -> None:
     m = trained()
-    for config in ("hinge", 3, [("loss", "hinge")]):
-        with pytest.raises(TypeError, match="config"):
+    for config, found in (("hinge", "the text 'hinge'"), (3, "type int"), ([("loss", "hinge")], "type list")):
+        with pytest.raises(TypeError, match=rf'settings by name, as in .*loss="hinge".*found .*{found}'):
             okl.Learner(config)
+    two = okl.Learner(loss="squared", kernel="gaussian:1")
+    with pytest.raises(ValueError, match="row 1, column 1 of y: found inf"):
+        two.learn([[0.0], [1.0]], [[1.0, 2.0], [3.0, np.inf]])
     with pytest.raises(TypeError):
         okl.Learner({1: 2})
     with pytest.raises(TypeError, match="config"):

@@ -174,8 +174,53 @@ def test_a_frame_of_bools_and_floats_is_a_matrix() -> None:
     m, twin = (okl.Learner(loss="squared", kernel="gaussian:1") for _ in range(2))
     assert (m.learn(frame, y) == twin.learn([[1.0, 0.5], [0.0, 1.5], [1.0, 2.5]], y)).all()
     assert m.to_bytes() == twin.to_bytes()
-    with pytest.raises(TypeError, match="expected a matrix of real numbers"):
+    with pytest.raises(TypeError, match=r"column 'b': found '1' \(text\) in row 0, expected numbers"):
         m.learn(frame.assign(b=["1", "2", "3"]), y)
+
+
+def test_objects_that_are_numbers_are_a_matrix() -> None:
+    from decimal import Decimal
+
+    rows = np.array([[1, True], [Decimal("0.5"), np.float32(2.5)]], dtype=object)
+    m, twin = (okl.Learner(loss="squared", kernel="gaussian:1") for _ in range(2))
+    assert (m.learn(rows, [1.0, 2.0]) == twin.learn([[1.0, 1.0], [0.5, 2.5]], [1.0, 2.0])).all()
+    assert m.to_bytes() == twin.to_bytes()
+
+
+def test_the_columns_of_a_frame_have_names() -> None:
+    pandas = pytest.importorskip("pandas")
+    m = okl.Learner(loss="squared", kernel="gaussian:1")
+    frame = pandas.DataFrame({"b": [0.0, 1.0], "a": [2.0, 3.0]})
+    assert m.feature_names is None
+    m.learn(frame.to_numpy(), [1.0, 2.0])
+    assert m.feature_names is None
+    m.learn(frame, [1.0, 2.0])
+    assert m.feature_names == ["b", "a"]
+    import copy
+    import pickle
+
+    for same in (copy.copy(m), pickle.loads(pickle.dumps(m))):
+        assert same.feature_names == ["b", "a"]
+        assert (same.predict(frame) == m.predict(frame.to_numpy())).all()
+    before = m.to_bytes()
+    for call in (m.predict, lambda rows: m.learn(rows, [1.0, 2.0])):
+        with pytest.raises(ValueError, match="column 0 of X is 'a', but it was 'b' in the rows before"):
+            call(frame[["a", "b"]])
+    assert m.to_bytes() == before
+    m.feature_names = None
+    m.learn(frame.rename(columns={"a": "c"}), [1.0, 2.0])
+    assert m.feature_names == ["b", "c"]
+    with pytest.raises(ValueError, match="feature_names: expected 2, one per feature, found 1"):
+        m.feature_names = ["only"]
+
+
+def test_the_state_of_an_older_pickle_is_read() -> None:
+    m = okl.Learner(loss="softmax", kernel="gaussian:1")
+    m.learn([[0.0], [1.0]], [False, True])
+    make, made_from, _ = m.__reduce__()
+    older = make(*made_from)
+    older.__setstate__(True)
+    assert older.classes == [False, True] and older.feature_names is None
 
 
 def test_a_sparse_matrix_is_refused_with_the_remedy() -> None:

@@ -245,3 +245,54 @@ def test_a_column_that_is_clipped_is_counted_and_warned_of_once(rng: np.random.G
     assert [c["column"] for c in health["clipped_columns"]] == [1] and len(health["findings"]) == 1
     assert okl.Learner.from_bytes(m.to_bytes()).health() == health
     assert plain.health()["clipped_values"] == 0 and plain.health()["findings"] == []
+
+
+def test_members_say_which_are_averages() -> None:
+    """Of a bank over steps, each of the first two steps has an average beside its last hypothesis."""
+    m = okl.Learner(loss="squared", kernel="gaussian:1", lam=0.01)
+    averages = [member["average"] for member in m.members]
+    assert averages == [
+        "none",
+        {"exponential": {"rate": 0.001}},
+        "none",
+        {"exponential": {"rate": 0.01}},
+        "none",
+    ]
+    for member in okl.Learner(
+        loss="squared", kernel="gaussian:1", average="uniform", step="constant:0.1"
+    ).members:
+        assert member["average"] == "uniform"
+    for member in m.members:
+        plain = okl.Learner(
+            loss="squared", **{key: member[key] for key in ("kernel", "step", "lambda", "average")}
+        )
+        assert len(plain.members) == 1
+
+
+@pytest.mark.parametrize("threshold", ["norma", "tracker"])
+def test_the_alert_rate_counts_rows_by_their_weights(threshold: str, rng: np.random.Generator) -> None:
+    X, weights = rng.normal(size=(1500, 2)), rng.choice([0.0, 0.5, 3.0], size=1500)
+    m = okl.Learner(
+        loss="nu_novelty",
+        nu=0.1,
+        kernel="gaussian:1",
+        step="constant:0.01",
+        lam=0.1,
+        threshold=threshold,
+        scale="none",
+    )
+    report = m.learn_report(X, weights=weights)
+    weights[np.isnan(report["threshold"])] = 0.0
+    rate = m.alert_rate
+    assert rate is not None
+    assert rate.rate == pytest.approx(np.average(report["outside"], weights=weights), rel=1e-12)
+    assert rate.rate != pytest.approx(report["outside"].mean(), rel=1e-3)
+    assert abs(rate.rate - rate.nu) <= rate.bound
+    assert "by weight" in (okl.AlertRate.__doc__ or "")
+
+
+def test_the_reason_of_lost_digits_is_true_of_tiny_values() -> None:
+    X = np.linspace(-1e-60, 1e-60, 1200)[:, None]
+    m = okl.Learner(loss="squared", kernel="gaussian:1", scale="none")
+    with pytest.warns(okl.HealthWarning, match="column 0: rounding to single precision .* below 1e-38"):
+        m.learn(X, X[:, 0])

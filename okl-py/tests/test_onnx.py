@@ -68,6 +68,46 @@ def test_labels_that_are_whole_floats() -> None:
         assert model.score(X, labels) > 0.9
 
 
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+@pytest.mark.parametrize("labels", [NAMES, np.where(NAMES == "mid", 2.0, 1.0), np.digitize(X[:, 0], [0.0])])
+def test_scores_are_in_the_order_of_the_classes(loss: str, labels: np.ndarray) -> None:
+    """Discovered classes come in any order; the exported scores are in that of `classes_`."""
+    pytest.importorskip("sklearn")
+    from scipy.special import softmax
+
+    late = np.concatenate([np.flatnonzero(labels == label) for label in np.unique(labels)[::-1]])
+    model = okl.KernelClassifier(loss, gamma=1.0).partial_fit(X[late], labels[late])
+    assert model.learner_.classes != sorted(model.learner_.classes)
+    scores = run(model.to_onnx())["scores"]
+    assert scores.shape == (len(X), len(model.classes_))
+    decision = model.decision_function(X)
+    assert np.allclose(scores if decision.ndim == 2 else scores[:, 1] - scores[:, 0], decision, atol=1e-4)
+    if loss == "log_loss":
+        assert np.allclose(softmax(scores, axis=1), model.predict_proba(X), atol=1e-4)
+    if labels is NAMES:
+        session = onnxruntime.InferenceSession(model.to_onnx(), providers=["CPUExecutionProvider"])
+        named = session.get_modelmeta().custom_metadata_map["okl.classes"]
+        assert named == '["low","mid","top"]'
+        assert run(model.to_onnx())["label"].tolist() == model.predict(X).tolist()
+
+
+def test_an_order_of_scores() -> None:
+    learner = okl.Learner(loss="max_margin", kernel="gaussian:1")
+    learner.learn(X, NAMES)
+    assert sorted(learner.classes) == ["low", "mid", "top"]
+    order = ["top", "none", "low", "mid"]
+    scores = run(learner.to_onnx(classes=order))["scores"]
+    expected = dict(zip(learner.classes, learner.predict(X).T, strict=True))
+    for column, name in enumerate(order):
+        assert np.allclose(scores[:, column], expected.get(name, 0.0), atol=1e-5)
+    with pytest.raises(ValueError, match="class mid is missing in the order of the scores"):
+        learner.to_onnx(classes=["low", "top"])
+    with pytest.raises(ValueError, match="classes is the order of the scores of max_margin and softmax"):
+        two = okl.Learner(loss="hinge", kernel="gaussian:1")
+        two.learn(X, NAMES == "low")
+        two.to_onnx(classes=[False, True])
+
+
 def test_rivers_estimators() -> None:
     pytest.importorskip("river")
     pd = pytest.importorskip("pandas")

@@ -315,3 +315,23 @@ def test_a_refused_call_is_not_learned_in_part(model: Any) -> None:
     assert history.records == []
     assert model.examples == 0 if isinstance(model, okl.Learner) else not hasattr(model, "learner_")
     assert history.learn(X, y).column("rows").tolist() == [100, 200, 300, 400, 500, 600]
+
+
+def test_a_model_that_has_learned_nothing_is_refused_in_words(pyplot):
+    pytest.importorskip("sklearn")
+    from sklearn.exceptions import NotFittedError
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    with pytest.raises(ValueError, match=r"has not learned any row yet: call learn\(X, y\) first"):
+        plot.decision_regions(okl.Learner(loss="hinge"), X)
+    for model in (okl.KernelClassifier(), okl.KernelRegressor(), okl.NoveltyDetector()):
+        for one in (model, make_pipeline(StandardScaler(), model)):
+            with pytest.raises(NotFittedError, match="not fitted yet. Call 'fit'"):
+                plot.decision_regions(one, X)
+
+
+def test_regions_of_a_river_model_are_refused_in_words(pyplot):
+    pytest.importorskip("river")
+    with pytest.raises(TypeError, match=r"found okl.river.KernelClassifier; give the learner behind it"):
+        plot.decision_regions(okl.river.KernelClassifier(), X)

@@ -243,8 +243,40 @@ def test_clipped_columns_are_warned_of_once():
     rows = pd.DataFrame({"calm": rng.normal(size=3000), "wild": x})
     model = okl.river.KernelRegressor()
     with pytest.warns(
-        okl.HealthWarning, match=r"column 1: 9\d % of the last \d+ values were clipped at 8"
+        okl.HealthWarning, match=r"column 'wild': 9\d % of the last \d+ values were clipped at 8"
     ) as caught:
         model.learn_many(rows[:2000], pd.Series(np.sin(x[:2000] / 5)))
         model.learn_many(rows[2000:], pd.Series(np.sin(x[2000:] / 5), index=rows.index[2000:]))
     assert [w.category for w in caught] == [okl.HealthWarning]
+
+
+def test_advice_fits_what_was_found():
+    """A date is not encoded, a large number is not filled in, and a missing value is."""
+    from datetime import date, timedelta
+
+    for value, advice in (
+        ("red", "encode it first"),
+        (None, "fill it in first"),
+        (float("nan"), "fill it in first"),
+        (1e20, "rescale this feature"),
+        (date(2026, 1, 1), "make a number of it first in a compose.FuncTransformer"),
+        (timedelta(days=1), "make a number of it first"),
+    ):
+        model = okl.river.KernelRegressor()
+        with pytest.raises((TypeError, ValueError), match=f"feature 'x': found .*{advice}"):
+            model.learn_one({"x": value}, 1.0)
+        with pytest.raises((TypeError, ValueError), match=f"column 'x': found .*{advice}"):
+            model.learn_many(
+                pd.DataFrame({"x": [0.5, value] if advice[0] in "fr" else [value] * 2}), pd.Series([1.0, 2.0])
+            )
+    times = pd.DataFrame({"x": pd.to_timedelta([1, 2], unit="ns")})
+    for call in (lambda m: m.learn_many(times, pd.Series([1.0, 2.0])), lambda m: m.predict_many(times)):
+        with pytest.raises(TypeError, match="column 'x': found Duration.*make a number of it first"):
+            call(okl.river.KernelRegressor())
+
+
+def test_weights_of_another_number_are_refused():
+    frame = pd.DataFrame({"x": [0.5, 1.5]})
+    for model, y in ((okl.river.KernelClassifier(), ["a", "b"]), (okl.river.KernelRegressor(), [1.0, 2.0])):
+        with pytest.raises(ValueError, match="w has 1 values, X has 2 rows"):
+            model.learn_many(frame, pd.Series(y), w=pd.Series([1.0]))

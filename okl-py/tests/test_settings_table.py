@@ -72,3 +72,22 @@ def test_scikit_learn_estimators_take_every_name() -> None:
     for parameter, setting in words.SETTINGS.items():
         for name in FAMILIES[setting]:
             assert words.named(parameter, name, ()) == name
+
+
+def test_no_text_of_a_parameter_is_written_twice() -> None:
+    """Docstrings of several estimators share their texts through `okl._docs`."""
+    from pathlib import Path
+
+    seen: dict[str, str] = {}
+    package = Path(okl.__file__).parent
+    for file in [package / "_docs.py", *package.glob("_sklearn/*.py"), *package.glob("river/*.py")]:
+        source = file.read_text()
+        docs = (
+            source
+            if file.name == "_docs.py"
+            else "".join(re.findall(r'^    """.*?^    """', source, re.M | re.S))
+        )
+        for line in re.findall(r"^ {8}\S.{70,}$", docs, re.M):
+            assert line not in seen, f"{file.name} and {seen[line]}: {line}"
+            seen[line] = file.name
+    assert len(seen) > 50

@@ -233,6 +233,14 @@ def test_class_weights_multiply_sample_weights():
         KernelClassifier(class_weight="balanced").partial_fit(X2, Y2, classes=[0, 1])
 
 
+def test_class_weights_of_a_stream_are_those_of_one_pass():
+    """What `partial_fit` finds less of a rare class than `fit`, it lacks passes for: the weights are the same."""
+    settings = {"gamma": 0.5, "scale": None, "average": False, "class_weight": {0: 1, 1: 20}}
+    one_pass = KernelClassifier(max_iter=1, shuffle=False, **settings).fit(X2, Y2)
+    stream = KernelClassifier(**settings).partial_fit(X2, Y2, classes=[0, 1])
+    assert (one_pass.decision_function(X2) == stream.decision_function(X2)).all()
+
+
 def test_class_weights_above_one_are_divided_by_the_largest():
     above, below = {0: 1.0, 1: 32.0}, {0: 1 / 32, 1: 1.0}
     one, other = (KernelClassifier(class_weight=weights).partial_fit(X2, Y2) for weights in (above, below))

@@ -112,3 +112,40 @@ def test_text_in_x_is_named_by_its_column() -> None:
             learn(frame, [0, 1, 0])
         with pytest.raises(ValueError, match=r"^column 1: found 'Rome' \(text\) in row 1"):
             learn(frame.to_numpy(), [0, 1, 0])
+
+
+def test_targets_that_cannot_be_learned_are_named_by_their_row():
+    X = np.arange(4.0)[:, None]
+    for y, words in {
+        ("a", "b", None, "a"): "row 2 of y: found None, expected a target; leave the row out",
+        ("a", "b", 3, "a"): "row 2 of y: found 3 of type int, but row 0 has 'a' of type str",
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            KernelClassifier().fit(X, np.array(y, dtype=object))
+        with pytest.raises(ValueError, match=words):
+            KernelClassifier().partial_fit(X, np.array(y, dtype=object))
+    for y, words in {
+        (
+            "low",
+            "high",
+            "low",
+            "low",
+        ): r"row 0 of y: found 'low' \(text\), expected a number; KernelClassifier",
+        (1.0, 2.0, 3.0, None): "row 3 of y: found no finite number, expected a target",
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            KernelRegressor().fit(X, np.array(y, dtype=object))
+
+
+def test_columns_that_are_not_numbers_are_named():
+    frame = pd.DataFrame({"x": [0.0, 1.0], "more": [1.0, 2.0]})
+    for column, words in (
+        (["1.5", "red"], "found '1.5' \\(text\\) in row 0.*astype"),
+        ([1.5, "red"], "found 'red' \\(text\\) in row 1"),
+        (pd.to_timedelta([1, 2], unit="D"), "found .* \\(a time span\\) in row 0"),
+        (pd.to_datetime(["2026-01-01", "2026-01-02"]), "found 2026-01-01.* \\(a date\\) in row 0"),
+        (pd.period_range("2026", periods=2, freq="D"), "found 2026-01-01 \\(a date\\) in row 0"),
+    ):
+        for learn in (KernelRegressor().fit, Learner(loss="squared").learn):
+            with pytest.raises((TypeError, ValueError), match=f"column 'more': {words}"):
+                learn(frame.assign(more=column), [1.0, 2.0])

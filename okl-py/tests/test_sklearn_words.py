@@ -344,7 +344,10 @@ def test_a_budget_in_bytes_is_what_the_terms_take(outputs):
         terms = model.learner_.config["budget"]["merge"]["terms"]
         assert model.learner_.terms == terms
         assert (
-            okl.terms_within(f"{size}B", 4, outputs, loss=model.learner_.config["loss"], offset=True) == terms
+            okl.terms_within(
+                f"{size}B", 4, outputs, ids=True, loss=model.learner_.config["loss"], offset=True
+            )
+            == terms
         )
         held.append(model.learner_.bytes)
     assert 0.85 * 150_000 < held[1] - held[0] < 1.15 * 150_000
@@ -376,3 +379,37 @@ def test_every_budget_of_the_engine_has_its_name_here():
     with pytest.raises(ValueError, match="choose one of ") as refused:
         okl.Learner(budget="?")
     assert set(str(refused.value).partition("choose one of ")[2].split(", ")) == set(words.BUDGET_NAMES)
+
+
+def test_a_budget_in_bytes_counts_ids():
+    """Bytes per term as `terms_within` has them (centre, place, coefficient, kernel values, totals, what merging
+    compares), 40 for the id of a row that comes again, and a thirty-second of all."""
+    plain = {"gamma": 1.0, "alpha": 1e-4, "learning_rate": "constant", "average": False, "scale": None}
+    model = KernelClassifier(budget="4MB", **plain).partial_fit([[0.0, 1.0]], [1], classes=[0, 1])
+    each = (4 * 2 + 24 + 8 + 128 + 1 + 36 + 40) * 33 / 32
+    [terms] = model.learner_.config["budget"]["merge"].values()
+    assert 0.99 * 4_000_000 < terms * each <= 4_000_000
+    with pytest.raises(ValueError, match="one term of 2 features takes .* bytes, there are 100"):
+        KernelClassifier(budget="100B", **plain).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+
+
+def test_a_budget_in_bytes_bounds_the_model():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1500, 3))
+    y = np.digitize(X[:, 0], [-1, 0, 1])
+    for model in (
+        KernelClassifier(budget="200kB", max_iter=1, random_state=0).fit(X, y),
+        KernelClassifier(budget="200kB").partial_fit(X, y, classes=[0, 1, 2, 3]),
+    ):
+        learner = model.learner_
+        assert learner.terms == learner.config["budget"]["merge"]["terms"]
+        assert learner.bytes <= 200_000 + learner.bytes_beside_terms
+
+
+def test_a_budget_in_bytes_needs_the_classes():
+    """Classes that come later would take memory of their own, and the cut of a stream would decide how much."""
+    model = KernelClassifier(budget="1MB")
+    with pytest.raises(ValueError, match=r"budget='1MB' is a size.*number of classes: pass partial_fit"):
+        model.partial_fit([[0.0], [1.0]], ["a", "b"])
+    assert not hasattr(model, "learner_")
+    model.partial_fit([[0.0], [1.0]], ["a", "b"], classes=["a", "b"])

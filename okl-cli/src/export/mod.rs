@@ -57,18 +57,30 @@ impl FromStr for To {
 /// # Errors
 /// If the format cannot express the model; the message names a format that can.
 pub fn export(learner: &Learner, to: To) -> Result<Vec<u8>> {
-    export_with(learner, to, learner.threshold())
+    export_with(learner, to, &Choices { threshold: learner.threshold(), classes: None })
 }
 
-/// As [`export`], with `threshold` instead of the learner's threshold for novelty scores.
+/// What a caller can choose about an export.
+pub struct Choices<'a> {
+    /// The threshold for novelty scores, if there is one.
+    pub threshold: Option<f64>,
+    /// Of an ONNX graph with one score per class: the order of the scores. All classes of the learner, and perhaps others, whose
+    /// score is 0. None: the order of the learner's classes.
+    pub classes: Option<&'a [Label]>,
+}
+
+/// As [`export`], with these choices.
 ///
 /// # Errors
-/// As [`export`].
-pub fn export_with(learner: &Learner, to: To, threshold: Option<f64>) -> Result<Vec<u8>> {
+/// As [`export`], and if a class of the learner is missing among those chosen.
+pub fn export_with(learner: &Learner, to: To, choices: &Choices<'_>) -> Result<Vec<u8>> {
     if learner.features() == 0 || learner.outputs() == 0 {
         bail!("the model has not learned any row yet, so there is nothing to export");
     }
-    let model = Model { threshold, ..Model::of(learner) };
+    let mut model = Model { threshold: choices.threshold, ..Model::of(learner) };
+    if let Some(classes) = choices.classes {
+        model.order(classes)?;
+    }
     match to {
         To::Libsvm => libsvm::write(&model),
         To::Onnx => onnx::write(&model),
@@ -91,6 +103,10 @@ struct Model<'a> {
     offset: Vec<f64>,
     /// Novelty: a row is novel iff its score is below.
     threshold: Option<f64>,
+    /// The classes in the order of the exported scores.
+    classes: Vec<Label>,
+    /// Which output each exported score is; none: a score of 0.
+    columns: Vec<Option<usize>>,
 }
 
 /// k_m J_m.
@@ -116,7 +132,26 @@ impl<'a> Model<'a> {
             centres: framed_centres(learner),
             offset: learner.predicting_offset(),
             threshold: learner.threshold(),
+            classes: learner.classes().to_vec(),
+            columns: (0..learner.outputs()).map(Some).collect(),
         }
+    }
+
+    /// Exports one score per class in this order.
+    fn order(&mut self, classes: &[Label]) -> Result<()> {
+        if let Some(missing) = self.classes.iter().find(|class| !classes.contains(class)) {
+            bail!("class {missing} is missing in the order of the scores");
+        }
+        let place = |class: &Label| self.classes.iter().position(|known| known == class).filter(|place| *place < self.outputs);
+        self.columns = classes.iter().map(place).collect();
+        self.classes = classes.to_vec();
+        Ok(())
+    }
+
+    /// Numbers per output, in the order of the exported scores.
+    fn ordered(&self, of_outputs: &[f64]) -> Vec<f64> {
+        let row = |row: &[f64]| self.columns.iter().map(|column| column.map_or(0.0, |column| row[column])).collect::<Vec<f64>>();
+        of_outputs.chunks_exact(self.outputs).flat_map(row).collect()
     }
 
     fn reads(&self) -> Reads {
@@ -134,7 +169,7 @@ impl<'a> Model<'a> {
     /// The labels that can be predicted: one per output; if the sign decides, those of scores up to 0 and of positive scores.
     fn labels(&self) -> Vec<Label> {
         match self.reads() {
-            Reads::Class => self.learner.classes().to_vec(),
+            Reads::Class => self.classes.clone(),
             Reads::Sign => self.signs().map_or(vec![Label::Int(-1), Label::Int(1)], |signs| signs.map(Label::clone).to_vec()),
             _ => Vec::new(),
         }

@@ -68,8 +68,8 @@ fn metadata(model: &Model<'_>) -> Vec<Message> {
     let entry = |key: &str, value: String| Message::default().text(1, key).text(2, &value);
     let learner = model.learner;
     let mut entries = vec![entry("okl.config", learner.config().to_json())];
-    if !learner.classes().is_empty() {
-        entries.push(entry("okl.classes", serde_json::json!(learner.classes()).to_string()));
+    if !model.classes.is_empty() {
+        entries.push(entry("okl.classes", serde_json::json!(model.classes).to_string()));
     }
     entries.extend(model.signs().map(|[_, positive]| entry("okl.positive", serde_json::json!(positive).to_string())));
     entries.extend(model.threshold.map(|threshold| entry("okl.threshold", format!("{threshold:?}"))));
@@ -94,16 +94,17 @@ fn scores(graph: &mut Graph, model: &Model<'_>, rows: &str) {
     // A model without terms gets one term of weight 0, because runtimes treat empty tensors differently.
     let terms = (model.centres.len() / model.features).max(1);
     let pairs = pairs(graph, model, rows, terms);
-    let mut total = graph.doubles("offset", &[1, model.outputs], &model.offset);
+    let columns = model.columns.len();
+    let mut total = graph.doubles("offset", &[1, columns], &model.ordered(&model.offset));
     for (m, part) in model.parts.iter().enumerate() {
-        let mut weights = part.weights(model);
-        weights.resize(terms * model.outputs, 0.0);
-        let weights = graph.doubles(&format!("weights_{m}"), &[terms, model.outputs], &weights);
+        let mut weights = model.ordered(&part.weights(model));
+        weights.resize(terms * columns, 0.0);
+        let weights = graph.doubles(&format!("weights_{m}"), &[terms, columns], &weights);
         let values = kernel(graph, part.kernel, &pairs);
         let sums = graph.node("MatMul", &[&values, &weights]);
         total = graph.node("Add", &[&total, &sums]);
     }
-    graph.name_output("scores", &total, DOUBLE, &[Dim::Rows, Dim::Count(model.outputs)]);
+    graph.name_output("scores", &total, DOUBLE, &[Dim::Rows, Dim::Count(columns)]);
 }
 
 /// The inputs of the kernels: inner products and squared distances of every row and every centre.

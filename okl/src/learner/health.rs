@@ -201,8 +201,8 @@ impl Health {
         if let Some(worst) = losing.first() {
             found.push(format!(
                 "column {}: rounding to single precision (about 7 digits) changes values by up to {} % of the column's range in the last \
-                 examples{}, because the column varies little around a large value; set scale to standard, or subtract a constant \
-                 from the column",
+                 examples{}, because the column varies little around a large value or its values are below 1e-38; set scale to standard, \
+                 or subtract a constant from the column and rescale it",
                 name(worst.column),
                 two_digits(100.0 * worst.recent_error),
                 others(losing.len()),

@@ -90,7 +90,15 @@ class View(NamedTuple):
 def view(model: Any, X: Any) -> View:
     """The predictions of a model for rows, in one form for all kinds of models."""
     if isinstance(model, Learner):
+        if model.examples == 0:
+            raise ValueError("this learner has not learned any row yet: call learn(X, y) first")
         return view_of_learner(model, model.predict(X))
+    if not hasattr(model, "predict"):
+        raise TypeError(
+            f"expected an okl.Learner, an estimator of okl.sklearn or a pipeline that ends in one, found "
+            f"{type(model).__module__.partition('._')[0]}.{type(model).__name__}"
+            + ("; give the learner behind it, model.learner" if hasattr(model, "learner") else "")
+        )
     if hasattr(model, "classes_"):
         two = len(model.classes_) == 2
         codes = np.searchsorted(model.classes_, model.predict(X))

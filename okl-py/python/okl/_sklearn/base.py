@@ -10,11 +10,13 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
+from okl._columns import is_missing, refusals
 from okl._okl import Learner, terms_within
 from okl._sklearn import words
 from okl._sklearn.refusal import rows_named
@@ -100,8 +102,8 @@ class KernelEstimator(BaseEstimator):
         return config
 
     def _terms_within(self, rows: np.ndarray, config: dict[str, Any]) -> int | None:
-        """The number of terms that fit into `budget`, a size such as "64MB"."""
-        return terms_within(self.budget, rows.shape[1], self._outputs(), **config)
+        """The number of terms, with their ids, that fit into `budget`, a size such as "64MB"."""
+        return terms_within(self.budget, rows.shape[1], self._outputs(), ids=True, **config)
 
     def _outputs(self) -> int:
         """The number of scores per row."""
@@ -129,7 +131,7 @@ class KernelEstimator(BaseEstimator):
         """A learner for a fixed set. Errors on rows that were learned before cannot be used to compare settings. So a
         bank learns one pass, in which every row is new, to choose the width; a plain learner makes the passes."""
         config = self._set_config(rows)
-        bank = Learner(config)
+        bank = self._new_learner(config)
         if len(bank.members) == 1 or self._most_passes(len(rows)) == 1:
             return bank
         order = self._orders(len(rows))()
@@ -147,7 +149,13 @@ class KernelEstimator(BaseEstimator):
             plain["lambda"] = PLAIN_ALPHA
         if config["average"] == "auto":
             plain["average"] = "none"  # terms do not last, see keeps_means
-        return Learner(plain)
+        return self._new_learner(plain)
+
+    def _new_learner(self, config: dict[str, Any]) -> Learner:
+        """A learner that knows the names of the columns, where X has some."""
+        learner = Learner(config)
+        learner.feature_names = list(getattr(self, "feature_names_in_", ())) or None
+        return learner
 
     def _threaded(self, learner: Learner) -> Learner:
         """The learner with the number of threads of `n_jobs`, which a pickle does not contain."""
@@ -215,7 +223,7 @@ class KernelEstimator(BaseEstimator):
         self, rows: np.ndarray, y: np.ndarray | None, weights: np.ndarray | None
     ) -> dict[str, Any]:
         """Learns rows in order; returns the results of each row."""
-        learner = getattr(self, "learner_", None) or Learner(self._stream_config(rows))
+        learner = getattr(self, "learner_", None) or self._new_learner(self._stream_config(rows))
         try:
             report = self._threaded(learner).learn_report(rows, y, weights=weights)
         except KeyboardInterrupt:
@@ -242,8 +250,9 @@ class KernelEstimator(BaseEstimator):
         The input `x` is a matrix of rows in float64. The outputs are `scores`, for classes `label`, and for a detector
         `novel`, which is computed with the threshold `offset_`, as in `predict`. Labels that are whole numbers stored as
         floats are exported as int64. Labels that are neither whole numbers nor text are exported as their index in
-        `classes_`. The columns of `scores` have the order of `learner_.classes`, which the metadata key ``okl.classes``
-        has, too. After `partial_fit` without `classes` this is the order of appearance, not the order of `classes_`.
+        `classes_`. If `scores` has a column per class, the columns have the order of `classes_`, which the metadata key
+        ``okl.classes`` has, too. Two classes have one column, `decision_function`. After `partial_fit` without
+        `classes` they have two, and `decision_function` is the second column minus the first.
 
         Parameters
         ----------
@@ -256,7 +265,13 @@ class KernelEstimator(BaseEstimator):
             The file's bytes, if no path is given.
         """
         check_is_fitted(self)
-        return self.learner_.to_onnx(path, threshold=self._exported_threshold())
+        return self.learner_.to_onnx(
+            path, threshold=self._exported_threshold(), classes=self._exported_classes()
+        )
+
+    def _exported_classes(self) -> list[Any] | None:
+        """The learner's names of the classes, in the order of the scores of `to_onnx`; None: the learner's order."""
+        return None
 
     def _exported_threshold(self) -> float | None:
         """The threshold of `to_onnx` below which a row is novel; None if there is none."""
@@ -306,31 +321,29 @@ def validate_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **
     check_unmasked("y", y)
     try:
         return sklearn_validate_data(estimator, X, y, **more)
-    except ValueError:
-        check_no_text(X)
+    except (TypeError, ValueError) as error:
+        for words in () if issparse(X) else refusals(X):
+            reason = str(error).partition("\n")[0]  # as scikit-learn's own estimators have it
+            raise type(error)(f"{words} ({reason})") from None
+        check_targets(y, "y_numeric" in more)
         raise
 
 
-def check_no_text(X: Any) -> None:
-    """Refuses text among the rows; the message has the row and the column."""
-    values = np.asarray(X, dtype=object)
-    names = list(getattr(X, "columns", range(values.shape[1] if values.ndim == 2 else 0)))
-    for name, column in zip(names, values.T, strict=False):
-        for row, value in enumerate(column):
-            if isinstance(value, str) and not is_number(value):
-                raise ValueError(
-                    f"column {name!r}: found {value!r} (text) in row {row}, expected numbers: could not convert "
-                    "string to float; encode it first, for instance with sklearn.preprocessing.OneHotEncoder"
-                ) from None
-
-
-def is_number(text: str) -> bool:
-    """True where the text can be read as a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def check_targets(y: Any, numeric: bool) -> None:
+    """Refuses a target that is missing, of another type than the first, or text where numbers are expected."""
+    values = np.asarray(y, dtype=object)
+    for row, value in enumerate(values if values.ndim == 1 else ()):
+        if is_missing(value):
+            raise ValueError(f"row {row} of y: found {value}, expected a target; leave the row out") from None
+        if numeric and isinstance(value, str):
+            raise ValueError(
+                f"row {row} of y: found {value!r} (text), expected a number; KernelClassifier learns classes"
+            ) from None
+        if isinstance(value, str) != isinstance(values[0], str):
+            raise ValueError(
+                f"row {row} of y: found {value!r} of type {type(value).__name__}, but row 0 has {values[0]!r} of "
+                f"type {type(values[0]).__name__}: give labels of one type"
+            ) from None
 
 
 def check_unmasked(name: str, values: Any) -> None:

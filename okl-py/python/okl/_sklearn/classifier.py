@@ -19,8 +19,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from okl._sklearn import docs, words
-from okl._sklearn.base import KernelEstimator, check_weights, validate_data, without_zeros
+from okl import _docs
+from okl._sklearn import words
+from okl._sklearn.base import KernelEstimator, check_targets, check_weights, validate_data, without_zeros
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
 
 LOSS_NAMES = ("hinge", "log_loss", "perceptron", "nu_hinge", "max_margin", "softmax")
@@ -40,12 +41,11 @@ def _gives_probabilities(estimator: KernelClassifier) -> bool:
     raise AttributeError(f"probabilities need loss='log_loss', found loss={estimator.loss!r}")
 
 
-@docs.filled
+@_docs.filled
 class KernelClassifier(ClassifierMixin, KernelEstimator):
     """Kernel classifier that learns one example at a time, in bounded memory.
 
-    `fit` learns a fixed set in several passes; `partial_fit` learns a stream. The model does not depend on how
-    the stream is cut into calls, to the last bit.
+    <streams>
 
     Parameters
     ----------
@@ -58,8 +58,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     <alpha>
     nu : float, default=0.1
         The fraction of margin errors to which "nu_hinge" converges.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept.
+    <fit intercept>
     <learning rate>
     eta0 : float, default=1.0
         <first step>
@@ -70,13 +69,13 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes. "balanced" needs all labels, so it works in `fit` only. If a weight is above 1, all
         weights are divided by the largest. Reason: a proximal step stops at the margin, so a weight above 1 hardly
-        changes it; only weights below 1 have the intended effect, on the steps of the other classes.
+        changes it; only weights below 1 have the intended effect, on the steps of the other classes. `partial_fit`
+        learns each row once, so a rare class gets few steps, and the same weights find fewer of its rows than the
+        several passes of `fit`. Use a larger weight for it there, or `loss="log_loss"`.
     <threads>
     warm_start : bool, default=False
         Whether `fit` continues from the model of the last call. Scale, kernel width and classes are kept.
-    learner_params : dict or None, default=None
-        More settings of `okl.Learner`, which override all other parameters: ``{"implicit": False}`` for the explicit
-        step, ``{"warmup": 500}``, ...
+    <learner params>
 
     Attributes
     ----------
@@ -84,17 +83,12 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         The model, with its certificates; `learner_.save(path)` writes a file that the command line reads.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
-    support_vectors_ : ndarray of shape (n_terms, n_features)
-        The centres of the terms, in the units of the data.
+    <centres>
     dual_coef_ : ndarray of shape (1, n_terms) or (n_classes, n_terms)
-        Their coefficients in the scores. If several kernel widths are learned in parallel: all coefficients for the
-        first width, then all for the next.
+        <side by side>
     intercept_ : ndarray of shape (1,) or (n_classes,)
         The offset of the scores.
-    n_iter_ : int
-        The passes of the last `fit`.
-    n_features_in_, feature_names_in_
-        As in all scikit-learn estimators.
+    <of scikit learn>
 
     Notes
     -----
@@ -215,7 +209,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             All labels that can occur, in the first call; in later calls the same or None. None in the first call:
             classes are added when they first occur. `classes_` has the classes so far, sorted, and the columns of
             `decision_function` and `predict_proba` grow with it. The loss is then the one for several classes
-            (max_margin for "hinge", softmax for "log_loss"). Losses for two classes only need `classes`.
+            (max_margin for "hinge", softmax for "log_loss"). Losses for two classes only, and a budget in bytes,
+            need `classes`.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
@@ -258,7 +253,11 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         rows, labels = validate_data(
             self, X, as_bools(y), reset=reset, dtype=[np.float64, np.float32], order="C"
         )
-        check_classification_targets(labels)
+        try:
+            check_classification_targets(labels)
+        except (TypeError, ValueError):
+            check_targets(labels, numeric=False)
+            raise
         return rows, labels
 
     def _take_classes(self, classes: Any, labels: np.ndarray, first: bool) -> None:
@@ -323,6 +322,14 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         of_example: np.ndarray = of_class[codes] / max(1.0, *given)
         return of_example if weights is None else weights * of_example
 
+    def _terms_within(self, rows: np.ndarray, config: dict[str, Any]) -> int | None:
+        if self._discovered is not None:
+            raise ValueError(
+                f"budget={self.budget!r} is a size, and how many terms fit into it depends on the number of classes: "
+                "pass partial_fit(X, y, classes=[all labels]) on the first call, or a number of terms as budget"
+            )
+        return super()._terms_within(rows, config)
+
     def _outputs(self) -> int:
         return len(self.classes_) if len(self.classes_) > 2 else 1
 
@@ -350,6 +357,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         places = {name: place for place, name in enumerate(self.learner_.classes)}
         columns = np.column_stack([scores, np.zeros(len(scores))])  # a class without an example scores 0
         return columns[:, [places.get(name, -1) for name in self._names().tolist()]]
+
+    def _exported_classes(self) -> list[Any] | None:
+        return None if self._discovered is None else self._names().tolist()
 
     def _decision(self, scores: np.ndarray) -> np.ndarray:
         """For two classes one column with every loss: the score of the second class minus that of the first."""

@@ -12,13 +12,13 @@ from sklearn.base import OutlierMixin
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from okl._okl import Learner
-from okl._sklearn import docs, words
+from okl import _docs
+from okl._sklearn import words
 from okl._sklearn.base import KernelEstimator, check_weights, validate_data, without_zeros
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
 
 
-@docs.filled
+@_docs.filled
 class NoveltyDetector(OutlierMixin, KernelEstimator):
     """Novelty detector that learns one example at a time, with an alert rate of `nu`.
 
@@ -37,10 +37,9 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         The fraction of rows that are alerts.
     <kernel>
     gamma : float, "auto", "median" or "scale", default="auto"
-        "median": 1 / (2 m), with m the median squared distance between the first `warmup` (256) rows (1 /
-        sqrt(m) for kernels of r). "auto": four times this value, because novelty is decided by close neighbours
-        (1 / n_features for "poly"). "scale": 1 / (n_features X.var()) of the scaled rows of the first call, as in
-        scikit-learn (its square root for kernels of r).
+        <median width>
+        "auto": four times this value, because novelty is decided by close neighbours (1 / n_features for "poly").
+        <scale width>
     <coefficients>
     alpha : float or "auto", default="auto"
         The weight of the squared norm: the engine's lambda. "auto": 0.1.
@@ -61,8 +60,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         `partial_fit` makes one.
     <orders>
     <threads>
-    warm_start : bool, default=False
-        Whether `fit` continues from the model of the last call. Scale and kernel width are kept.
+    <warm start>
     learner_params : dict or None, default=None
         More settings of `okl.Learner`, which override all other parameters: ``{"warmup": 500}``, ...
 
@@ -77,17 +75,12 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         threshold that follows the stream, `learner_.threshold`, and 0 until there have been `warmup` rows:
         nothing is novel before.
     alert_rate_ : object with `rate`, `bound` and `nu`, or None
-        The fraction of alerts since the threshold was set, with |rate - nu| <= bound for any data. None before
-        the first row that was compared with the threshold.
-    support_vectors_ : ndarray of shape (n_terms, n_features)
-        The centres of the terms, in the units of the data.
+        The fraction of alerts since the threshold was set, with |rate - nu| <= bound for any data; with
+        `sample_weight`, the share of the weight. None before the first row that was compared with the threshold.
+    <centres>
     dual_coef_ : ndarray of shape (1, n_terms)
-        Their coefficients in the scores. If several kernel widths are learned in parallel: all coefficients for the
-        first width, then all for the next.
-    n_iter_ : int
-        The passes of the last `fit`.
-    n_features_in_, feature_names_in_
-        As in all scikit-learn estimators.
+        <side by side>
+    <of scikit learn>
 
     Notes
     -----
@@ -173,7 +166,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         places = kept_rows(weights, len(rows))
         weights, rows = without_zeros(weights, rows)
         with rows_named(places):
-            learner = copy(self.learner_) if going_on else Learner(self._set_config(rows))
+            learner = copy(self.learner_) if going_on else self._new_learner(self._set_config(rows))
             for _ in self._passes(learner, rows, None, weights):
                 pass
             self._fitted_offset = lower_quantile(learner.predict(rows), self.nu, weights)

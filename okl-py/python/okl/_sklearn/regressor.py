@@ -12,8 +12,8 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from okl._okl import Learner
-from okl._sklearn import docs, words
+from okl import _docs
+from okl._sklearn import words
 from okl._sklearn.base import KernelEstimator, check_weights, validate_data, without_zeros
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
 from okl._sklearn.targets import TargetScale, TargetWarmUp
@@ -26,12 +26,11 @@ LOSSES = {"squared_error": "squared", "absolute_error": "absolute", "epsilon_ins
 """okl's names of scikit-learn's losses."""
 
 
-@docs.filled
+@_docs.filled
 class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
     """Kernel regressor of one or several outputs that learns one example at a time, in bounded memory.
 
-    `fit` learns a fixed set in several passes; `partial_fit` learns a stream. The model does not depend on how
-    the stream is cut into calls, to the last bit.
+    <streams>
 
     Parameters
     ----------
@@ -50,8 +49,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         The fraction outside the tube of "nu_epsilon" or the scale of "nu_huber".
     quantile : float, default=0.5
         The quantile of "quantile".
-    fit_intercept : bool, default=True
-        Whether to fit an intercept.
+    <fit intercept>
     <learning rate>
     eta0 : float, default=0.5
         <first step>
@@ -64,27 +62,20 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
     <passes>
     <orders>
     <threads>
-    warm_start : bool, default=False
-        Whether `fit` continues from the model of the last call. Scale and kernel width are kept.
-    learner_params : dict or None, default=None
-        More settings of `okl.Learner`, which override all other parameters: ``{"implicit": False}`` for the explicit
-        step, ``{"tau": 300}``, ``{"warmup": 500}``, ...
+    <warm start>
+    <learner params>
 
     Attributes
     ----------
     learner_ : okl.Learner
         The model, with its certificates. Its targets and scores are in the units of `y`, also after saving. Its
         losses and `theta` are in the units of the normalised targets (setting `target_scale`).
-    support_vectors_ : ndarray of shape (n_terms, n_features)
-        The centres of the terms, in the units of the data.
+    <centres>
     dual_coef_ : ndarray of shape (n_outputs, n_terms)
         Their coefficients, in the units of the targets. With an operator J, in the units of the normalised targets.
     intercept_ : ndarray of shape (n_outputs,)
         The offset, in the units of the targets.
-    n_iter_ : int
-        The passes of the last `fit`.
-    n_features_in_, feature_names_in_
-        As in all scikit-learn estimators.
+    <of scikit learn>
 
     Notes
     -----
@@ -221,7 +212,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
     def _begin(self, rows: np.ndarray) -> None:
         self._target_scale = None
         config = self._stream_config(rows)
-        learner = Learner(config)
+        learner = self._new_learner(config)
         learner.predict(rows)  # raises the errors of learning before anything has changed
         self._warm_up = TargetWarmUp(learner.config["warmup"], config) if self.normalize_y else None
         self.learner_ = learner
@@ -252,7 +243,9 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
 
     def _relearn(self, warm_up: TargetWarmUp) -> None:
         rows, y, weights = warm_up.examples()
-        self.learner_ = Learner({"target_scale": TargetScale.of(y, weights).setting(), **warm_up.config})
+        self.learner_ = self._new_learner(
+            {"target_scale": TargetScale.of(y, weights).setting(), **warm_up.config}
+        )
         self.learner_.learn(rows, y, weights=weights)
         if warm_up.over():
             self._warm_up = None
@@ -268,6 +261,9 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
             multi_output=True,
             y_numeric=True,
         )
+        if not np.isfinite(y).all():  # None in an array of objects has become nan
+            row = int(np.argwhere(~np.isfinite(y))[0, 0])
+            raise ValueError(f"row {row} of y: found no finite number, expected a target; leave the row out")
         one_column = y.ndim == 1
         y = np.asarray(y, dtype=np.float64).reshape(len(rows), -1)
         if reset:

@@ -14,6 +14,7 @@ from river import base
 
 from okl import HealthWarning, Learner
 from okl._okl import learn_row, predict_row
+from okl._warnings import warn
 from okl.river._features import Features, check_frame, check_row
 
 if TYPE_CHECKING:
@@ -101,12 +102,11 @@ class KernelEstimator(base.Estimator):
         if ignored is None or rows == 0:
             return
         if self.rows_with_ignored_features == 0:
-            warnings.warn(
+            warn(
                 f"feature {ignored!r} is ignored: the model has max_features={self._features.limit} features. "
                 "It ignores every other new name from now on and counts such rows in "
                 "rows_with_ignored_features. Give a larger max_features, or names that do not keep changing, "
-                "for instance with preprocessing.FeatureHasher",
-                stacklevel=4,
+                "for instance with preprocessing.FeatureHasher"
             )
         self.rows_with_ignored_features += rows
 
@@ -142,6 +142,7 @@ class KernelEstimator(base.Estimator):
 
     def _widen(self, features: Features) -> None:
         self.learner.widen(len(features))
+        self.learner.feature_names = [str(name) for name in features.names()]
         self._features = features
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from river import base
 
-from okl import AlertRate
+from okl import AlertRate, _docs
 from okl.river._base import KernelEstimator, Setting
 from okl.river._features import as_frame, as_series
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@_docs.filled
 class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
     """A novelty detector that keeps a requested alert rate.
 
@@ -44,24 +45,14 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         The weight of the regulariser: the larger, the faster the past is forgotten.
     step
         The step size, as of `okl.Learner`. `auto`: constant steps of 0.1, with a regulariser of 0.1.
-    eta
-        The first step size. None: the one in `step`.
-    budget
-        The rule that bounds the number of terms: `merge`, `transfer`, `window`, `age`, `forgetron`, `weight`,
-        `certified`, `olok` or `unlimited`. None: `merge` with a kernel of distance, otherwise `transfer`.
-    terms
-        The number of terms of the budget. None: 1000.
+    <river eta and budget>
     threshold
         `tracker`: a tracked quantile of the averaged score, which keeps the alert rate at `nu`; `norma`: theta of
         the loss.
-    scale
-        `standard`: features are scaled to mean 0 and standard deviation 1 over the first `warmup` examples; `none`;
-        `auto`: `standard`, unless `gamma`, `step` and `lam` are all given, or many features share one range.
+    <river scale>
     warmup
         Number of examples from which `gamma`, `scale` and the tracker's start are estimated.
-    max_features
-        The largest number of features. Names that come later are ignored with a warning and counted in
-        `rows_with_ignored_features`. This bounds memory and time if names keep changing.
+    <river max features>
     settings
         Any other setting of `okl.Learner`: `average`, `speed`, `margin`, ...
 

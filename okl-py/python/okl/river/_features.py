@@ -10,6 +10,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from river.utils import dataframe
 
+from okl._columns import said_of
+
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
@@ -76,15 +78,25 @@ class Features:
 
 def numbers(frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
     """The frame as a matrix of numbers, without reordering its columns."""
+    for name, dtype in frame.schema.items():
+        if dtype.is_temporal():  # would become a count of nanoseconds
+            raise TypeError(f"column {name!r}: found {dtype}, expected numbers; {ADVICE['a date']}")
     try:
         return dataframe.to_numpy(frame)
     except (TypeError, ValueError):
         for name in frame.columns:
-            if not frame[name].dtype.is_numeric() and frame[name].dtype != nw.Boolean:
-                raise TypeError(
-                    f"column {name!r}: found {frame[name].dtype}, expected numbers; encode it first"
-                ) from None
+            for row, value in enumerate(frame[name].to_list()):
+                if (kind := kind_of(value)) is not None:
+                    raise TypeError(
+                        f"column {name!r}: found {value!r} in row {row}, expected numbers; {ADVICE[kind]}"
+                    ) from None
         raise
+
+
+def kind_of(value: Any) -> str | None:
+    """What a value is that is not a number, as `ADVICE` has it; None for a number."""
+    said = said_of(value)
+    return None if said is None else said[0] if said[0] in ADVICE else "text"
 
 
 def check_row(x: Mapping[Hashable, Any]) -> None:
@@ -93,12 +105,10 @@ def check_row(x: Mapping[Hashable, Any]) -> None:
         try:
             size = math.fabs(value)
         except TypeError:
-            raise TypeError(
-                f"feature {name!r}: found {value!r}, expected a number; encode it first, for instance with "
-                "preprocessing.OneHotEncoder"
-            ) from None
+            advice = ADVICE[kind_of(value) or "text"]
+            raise TypeError(f"feature {name!r}: found {value!r}, expected a number; {advice}") from None
         if not size <= LARGEST:
-            raise ValueError(f"feature {name!r}: found {value!r}, {_EXPECTED}") from None
+            raise ValueError(f"feature {name!r}: found {value!r}, {expected(size)}") from None
 
 
 def check_frame(frame: nw.DataFrame[Any]) -> None:
@@ -108,14 +118,25 @@ def check_frame(frame: nw.DataFrame[Any]) -> None:
     if len(bad):
         row, column = bad[0].tolist()
         raise ValueError(
-            f"row {row}, column {frame.columns[column]!r}: found {values[row, column]}, {_EXPECTED}"
+            f"row {row}, column {frame.columns[column]!r}: found {values[row, column]}, {expected(values[row, column])}"
         ) from None
 
 
-_EXPECTED = (
-    "expected a finite number below 1e15; fill it in first, for instance with preprocessing.StatImputer, "
-    "or leave the feature out: an absent feature is 0"
-)
+def expected(found: float) -> str:
+    """What is said of a number that is too large or not finite."""
+    advice = "rescale this feature" if math.isfinite(found) else ADVICE["missing"]
+    return f"expected a finite number below 1e15; {advice}"
+
+
+_SPAN = "make a number of it first in a compose.FuncTransformer, for instance seconds since a first date"
+ADVICE = {
+    "text": "encode it first, for instance with preprocessing.OneHotEncoder",
+    "missing": "fill it in first, for instance with preprocessing.StatImputer, or leave the feature out: an absent "
+    "feature is 0",
+    "a date": _SPAN,
+    "a time span": _SPAN,
+}
+"""What to do about a value that is not a number, by what it is."""
 
 
 def as_frame(X: pd.DataFrame) -> nw.DataFrame[Any]:
@@ -149,7 +170,12 @@ def as_number(target: Any) -> float:
 
 def as_weights(w: float | pd.Series[Any], rows: int) -> list[float]:
     """A weight for every row."""
-    return [float(w)] * rows if isinstance(w, (int, float)) else as_list(w)
+    if isinstance(w, (int, float)):
+        return [float(w)] * rows
+    weights = as_list(w)
+    if len(weights) != rows:
+        raise ValueError(f"w has {len(weights)} values, X has {rows} rows")
+    return weights
 
 
 def as_series(values: list[Any], like: nw.DataFrame[Any]) -> pd.Series[Any]:

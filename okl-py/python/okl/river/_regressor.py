@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from river import base
 
+from okl import _docs
 from okl.river._base import KernelEstimator, Setting
 from okl.river._features import as_frame, as_number, as_series, as_targets, as_weights
 
@@ -15,50 +16,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@_docs.filled
 class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
     """A kernel regressor.
 
-    Features may differ from row to row: an absent feature is 0, and a new feature is 0 in all earlier rows.
-    `learn_many` gives exactly the same model as `learn_one` for each row.
+    <features come and go>
 
     Parameters
     ----------
     loss
         `squared`, `absolute`, `huber`, `epsilon`, `quantile` (with `q`), or `nu_epsilon` and `nu_huber`,
         whose tube or scale adapts.
-    kernel
-        `gaussian`, `linear`, `polynomial`, `exponential`, `matern32`, `matern52`, `rational_quadratic`, or a
-        description as `okl.Learner` takes it.
-    gamma
-        The inverse width of the kernel. None: estimated from the first `warmup` examples. Several values learn in
-        parallel.
-    lam
-        The weight of the regulariser. `auto`: several values learn in parallel.
-    step
-        The step size: `auto` (several step sizes learn in parallel over one set of terms; those with the smallest
-        loss have the largest weight), `constant`, `inverse_sqrt`, `decay`, `linear`, `normalised`, `pegasos`,
-        `theorem1`, `theorem2`, or `smd`, which adapts to a stream that changes.
-    eta
-        The first step size. None: the one in `step`.
-    budget
-        The rule that bounds the number of terms: `merge`, `transfer`, `window`, `age`, `forgetron`, `weight`,
-        `certified`, `olok` or `unlimited`. None: `merge` with a kernel of distance, otherwise `transfer`.
-    terms
-        The number of terms of the budget. None: 1000.
-    scale
-        `standard`: features are scaled to mean 0 and standard deviation 1 over the first `warmup` examples; `none`;
-        `auto`: `standard`, unless `gamma`, `step` and `lam` are all given, or many features share one range.
-    average
-        The hypothesis that predicts: `none` (the last one), `uniform` (the mean of all), `exponential` (a moving
-        average), or `auto`: the last one, and with `step` = `auto` also averages.
-    offset
-        Whether an intercept is learned.
-    warmup
-        Number of examples from which `gamma` and `scale` are estimated; the examples are learned again when the
-        estimates change.
-    max_features
-        The largest number of features. Names that come later are ignored with a warning and counted in
-        `rows_with_ignored_features`. This bounds memory and time if names keep changing.
+    <river kernel>
+    <river gamma and lam>
+    <river step>
+    <river eta and budget>
+    <river scale>
+    <river average>
+    <river warmup>
+    <river max features>
     settings
         Any other setting of `okl.Learner`: `sigma`, `epsilon`, `q`, `nu`, `tau`, `implicit`, ...
 

@@ -1,4 +1,11 @@
-//! The class `okl.Learner`.
+//! The class `okl.Learner`. The long docstrings are text files beside this one.
+
+#![allow(clippy::doc_lazy_continuation)] // Docstrings are read by Python, not as Markdown.
+
+mod values;
+mod warn;
+
+use self::values::{Class, State, settings_table, within};
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,10 +20,11 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 
 use crate::alert_rate::AlertRate;
 use crate::call::{self, Given, Object};
+use crate::columns::{self, FeatureNames};
 use crate::errors::refused;
 use crate::scores::{Report, Signs};
 use crate::shared::Shared;
-use crate::targets::{Named, Reader};
+use crate::targets::{Named, Reader, label};
 use crate::{command_line, files, health, settings};
 
 /// The largest numbers of features and threads. Larger ones are mistakes and would exhaust the memory.
@@ -25,77 +33,7 @@ const MOST_THREADS: i64 = 1 << 10;
 
 type Vector<'py> = Bound<'py, PyArray1<f64>>;
 
-/// An online kernel learner: predicts every row of a stream before it learns the row.
-///
-/// Learning a block of rows gives the same scores and the same model as learning its rows one by one, to the last bit.
-///
-/// Parameters
-/// ----------
-/// config : dict, optional
-///     Settings by name, as the attribute `config` of a learner has them.
-/// **settings
-///     Settings as keyword arguments. They override `config`; None counts as not given. A name with parameters is
-///     written ``budget="window:1000"``, ``step="decay:eta=1,tau=1000"``, ``budget={"window": {"terms": 1000}}``, or flat:
-///     ``budget="window", terms=1000``.
-///
-///     kernel
-///         The kernel: linear; polynomial (degree, gamma, coef0); gaussian, exponential, matern32, matern52 (gamma: a number, a
-///         list of numbers, "median" or "auto"); rational_quadratic (gamma, alpha); ``{"scaled": {"weight": w, "of": kernel}}``; ``{"sum": [...]}``;
-///         ``{"product": [...]}``. Default "gaussian:auto".
-///     loss
-///         For two classes hinge (margin), nu_hinge (nu), perceptron, logistic; for classes max_margin, softmax; for novelty
-///         novelty (margin), nu_novelty (nu); for numbers squared, absolute, epsilon (epsilon), nu_epsilon (nu), huber
-///         (sigma), nu_huber (nu, sigma_rule), quantile (q). Default "hinge".
-///     step
-///         The step size: constant (eta), inverse_sqrt (eta), decay (eta, tau), theorem1 (bound, radius, horizon), theorem2, pegasos (t0),
-///         linear (eta, horizon), normalised (eta, tau), smd (eta, mu, decay, floor, cap, preset).
-///         Default "auto": several step sizes learn in parallel.
-///     budget
-///         The rule that bounds the number of terms: unlimited; window, transfer, merge, forgetron (terms); age (steps); olok (exponent); weight (tolerance);
-///         certified (error). A whole number is the number of terms of the default budget. Default: 1000 terms, merge, or
-///         transfer if the kernel is not a function of distance. For a budget in bytes see `okl.terms_within`.
-///     lam
-///         The weight of the regulariser; `lambda` inside a dict. Default "auto": several values learn in parallel.
-///     offset
-///         Whether an offset (intercept) is learned. Default False: a score is f(x), as in the papers. The default of the command
-///         line and of the estimators of `okl` and `okl.river` is True. Use True if targets are far from 0. The repr shows the value.
-///     classes
-///         The classes, in order; any other class is an error. For two classes, the second is positive. Default: the classes that
-///         occur in the data.
-///     operator
-///         The matrix J that couples several outputs.
-///     average
-///         The hypothesis that predicts: none (the last one), uniform (the mean of all) or exponential (a moving average with
-///         rate). Default "auto": the last one; with step "auto" also averages.
-///     scale
-///         The scale of the features: none; standard (mean 0 and standard deviation 1 over the first `warmup` rows);
-///         ``{"fixed": {"shift": [...], "factor": [...], "limit": 8.0}}``. Default "auto": standard, unless `gamma`, `step` and `lam`
-///         are all given, or more than eight features share one range.
-///     target_scale
-///         none, or ``{"fixed": {"shift": [...], "factor": [...]}}`` with a number per output: targets are learned as
-///         (y - shift) * factor, and scores are in the units of y. Losses, `theta`, `offset`, `coefficients` and `norm2` are
-///         in the units of the scaled targets. Default "none".
-///     shrink
-///         When f is shrunk by lam: "always" (at every row), or "on_update" (at rows with an update, as the authors' script for
-///         novelty detection does). Default "always".
-///     regulariser
-///         The function of f that lam multiplies: square (half of the squared norm), norm, or power (power). Default "square".
-///     threshold
-///         The threshold below which a novelty score is an alert: norma (theta of the loss) or tracker (speed; a tracked quantile of
-///         the averaged score, which keeps the alert rate at nu). Default "norma".
-///     implicit, theta0, warmup, anchor, allow_overshoot
-///         As on the command line; ``okl learn --help`` has a line on each.
-///
-/// Examples
-/// --------
-/// >>> import numpy as np, okl
-/// >>> m = okl.Learner(loss="hinge", kernel="gaussian", gamma=1.0, lam=1e-3, budget="window", terms=100)
-/// >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-/// >>> y = np.array([-1, 1, 1, -1])
-/// >>> for _ in range(20):
-/// ...     scores = m.learn(X, y)
-/// >>> np.sign(m.predict(X)).astype(int)
-/// array([-1,  1,  1, -1])
+#[doc = include_str!("learner.txt")]
 #[pyclass(module = "okl", frozen)]
 pub struct Learner {
     pub(crate) shared: Shared,
@@ -104,6 +42,7 @@ pub struct Learner {
     /// Whether the health warning has been issued.
     pub(crate) warned: AtomicBool,
     pub(crate) named: Named,
+    pub(crate) feature_names: FeatureNames,
 }
 
 impl From<okl::Learner> for Learner {
@@ -116,41 +55,20 @@ impl From<okl::Learner> for Learner {
             threads: AtomicUsize::new(1),
             warned: AtomicBool::new(false),
             named: Named::default(),
+            feature_names: FeatureNames::default(),
         }
     }
 }
 
 impl Learner {
-    /// Warns about the health of the learner, at most once per learner.
-    pub(crate) fn warn_once(&self, py: Python<'_>) -> PyResult<()> {
-        if self.warned.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let findings = health::findings(&self.look(py, okl::Learner::health)?);
-        if !findings.is_empty() && !self.warned.swap(true, Ordering::Relaxed) {
-            health::warn(py, &findings)?;
-        }
-        Ok(())
-    }
-
-    /// Warns if positive scores of a call mean one class in its first rows and another class in its later rows. This can happen only
-    /// once in a learner: when its second class appears.
-    fn warn_of_signs(&self, py: Python<'_>, signs: &Signs) -> PyResult<()> {
-        let Some((rows, before, after)) = signs.turned.filter(|_| self.reader.reads == Reads::Sign) else { return Ok(()) };
-        let names = self.classes(py)?.into_iter().map(|class| class.into_bound_py_any(py)).collect::<PyResult<Vec<_>>>()?;
-        let (before, after) = (&names[before], &names[after]);
-        let (before_name, after_name) = (before.repr()?, after.repr()?);
-        health::warn_with(
-            py,
-            &format!(
-                "scores of the first {rows} rows of this call are positive for class {before}, later ones for class {after}; \
-                 give classes=[{before_name}, {after_name}] when the learner is created, or read the column positive of learn_report"
-            ),
-        )
-    }
-
-    fn look<T>(&self, py: Python<'_>, look: impl FnOnce(&okl::Learner) -> T) -> PyResult<T> {
+    pub(crate) fn look<T>(&self, py: Python<'_>, look: impl FnOnce(&okl::Learner) -> T) -> PyResult<T> {
         self.shared.look(py, look)
+    }
+
+    /// Another learner of the same rows: its features and classes have the same names.
+    fn like(&self, learner: okl::Learner) -> Self {
+        let named = Named::new(self.named.are_bools());
+        Learner { named, feature_names: FeatureNames::new(self.feature_names.get()), ..Learner::from(learner) }
     }
 
     /// A class with its Python type.
@@ -160,6 +78,18 @@ impl Learner {
             Label::Int(number) => Class::Int(*number),
             Label::Text(text) => Class::Text(text.clone()),
         }
+    }
+
+    /// Classes as a caller lists them, for a loss with one score per class.
+    fn order(&self, classes: &Bound<'_, PyAny>) -> PyResult<Vec<Label>> {
+        if self.reader.reads != Reads::Class {
+            return Err(PyValueError::new_err("classes is the order of the scores of max_margin and softmax: leave it out"));
+        }
+        let named = |(place, class): (usize, PyResult<Bound<'_, PyAny>>)| {
+            let class = class?;
+            label(place, &class)?.ok_or_else(|| self.reader.unreadable(place, &class))
+        };
+        classes.try_iter()?.enumerate().map(named).collect()
     }
 
     /// One number as a float, several as an array.
@@ -177,60 +107,15 @@ impl Learner {
 impl Learner {
     #[new]
     #[pyo3(signature = (config=None, **settings))]
-    fn new(config: Option<&Bound<'_, PyDict>>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    fn new(config: Object<'_, '_>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let config = config.map(settings_table).transpose()?;
         let bools = settings::gives_bools(config, settings)?;
         let config = settings::config(config, settings)?;
         let learner = Learner::from(okl::Learner::new(config).map_err(|e| refused(&e))?);
         Ok(Learner { named: Named::new(bools), ..learner })
     }
 
-    /// Learns the rows in order and returns the score of every row before its update.
-    ///
-    /// Parameters
-    /// ----------
-    /// X : array-like of shape (n, features)
-    ///     float32 or float64 in any layout (not copied), or anything that numpy can convert to real numbers. The engine computes in
-    ///     single precision.
-    /// y : array-like of shape (n,) or (n, outputs), optional
-    ///     Numbers for regression. Classes (ints, bools, text) for max_margin and softmax. For the losses of two classes -1 and
-    ///     +1, or bools or text; other numbers only as the names in `classes`. None in an array of objects is a missing target.
-    ///     A novelty loss takes no y.
-    /// weights : array-like of shape (n,), optional
-    ///     Multiplies loss and gradient of a row; a row of weight 0 is only predicted.
-    /// ids : array-like of shape (n,), optional
-    ///     Whole numbers that identify the rows. If a term has the same id and the same features, the row updates that term instead
-    ///     of adding one. If the features differ, the new row gets the id, which `health` counts; the old term stays without an id.
-    /// known : array-like of shape (n,), optional
-    ///     False for rows without a target, which are only predicted, at their position in the stream.
-    ///
-    /// Returns
-    /// -------
-    /// ndarray of float64
-    ///     (n,) for one output, else (n, outputs); for max_margin and softmax always (n, classes so far). If two classes share one
-    ///     score, a positive score means the class that sorts last among those known up to its row. So if the second class that
-    ///     appears sorts after the first, the sign changes its meaning at that row, with an `okl.HealthWarning`. Give `classes` to
-    ///     avoid this.
-    ///
-    /// Raises
-    /// ------
-    /// ValueError, TypeError
-    ///     If a row is refused; the message has the row and the column. The whole call is checked first, so nothing has been learned.
-    /// KeyboardInterrupt
-    ///     On Ctrl-C, between two blocks of rows. The learner has learned the first rows and can be used; the attribute
-    ///     `rows_learned` of the exception has their number.
-    ///
-    /// Notes
-    /// -----
-    /// Other threads can run during the call and use this learner: `predict` and the attributes wait until the current block of at
-    /// most 256 rows is learned, not for the whole call, and use the model after that block. Another `learn` waits until this call
-    /// ends. X must not be changed during the call.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import okl
-    /// >>> m = okl.Learner(loss="squared", kernel="gaussian", gamma=1.0, step="constant", eta=0.5, lam=0.0)
-    /// >>> m.learn([[0.0], [0.0], [0.0]], [1.0, 1.0, 1.0])
-    /// array([0.  , 0.5 , 0.75])
+    #[doc = include_str!("learn.txt")]
     #[pyo3(signature = (X, y=None, *, weights=None, ids=None, known=None))]
     fn learn<'py>(
         &self,
@@ -241,35 +126,16 @@ impl Learner {
         known: Object<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut signs = Signs::default();
-        let given = Given { y, weights, ids, known, named: &self.named };
+        let names = self.feature_names.checked(columns::names_of(X))?;
+        let given = Given { y, weights, ids, known, named: &self.named, names: &names };
         let scores = call::learn(&self.shared, self.reader, X, &given, |step| signs.push(step))?;
+        self.feature_names.set(names);
         self.warn_once(X.py())?;
         self.warn_of_signs(X.py(), &signs)?;
         Ok(scores)
     }
 
-    /// Learns as `learn` does and returns more results for every row.
-    ///
-    /// Parameters
-    /// ----------
-    /// X, y, weights, ids, known
-    ///     As in `learn`.
-    ///
-    /// Returns
-    /// -------
-    /// dict of ndarray
-    ///     scores, as `learn` returns them; loss, before the update and times the weight, nan if there was no target;
-    ///     outside, True where a row was an alert (novelty losses: also a row that is only predicted), a margin error (hinge,
-    ///     nu_hinge, perceptron, max_margin; for the perceptron a score of the wrong sign or 0) or beyond the tube or scale (epsilon,
-    ///     nu_epsilon, huber, nu_huber), always False with other losses; threshold, with which the novelty score was compared, nan
-    ///     if there is none; positive, the class of positive scores if two classes share one score, else None (see `learn`).
-    ///
-    /// Examples
-    /// --------
-    /// >>> import okl
-    /// >>> m = okl.Learner(loss="squared", kernel="gaussian", gamma=1.0, step="constant", eta=0.5, lam=0.0)
-    /// >>> m.learn_report([[0.0], [0.0]], [1.0, 1.0])["loss"]
-    /// array([0.5  , 0.125])
+    #[doc = include_str!("learn_report.txt")]
     #[pyo3(signature = (X, y=None, *, weights=None, ids=None, known=None))]
     fn learn_report<'py>(
         &self,
@@ -280,11 +146,13 @@ impl Learner {
         known: Object<'_, 'py>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let (mut report, mut signs) = (Report::default(), Signs::default());
-        let given = Given { y, weights, ids, known, named: &self.named };
+        let names = self.feature_names.checked(columns::names_of(X))?;
+        let given = Given { y, weights, ids, known, named: &self.named, names: &names };
         let scores = call::learn(&self.shared, self.reader, X, &given, |step| {
             report.push(step);
             signs.push(step);
         })?;
+        self.feature_names.set(names);
         self.warn_once(X.py())?;
         self.warn_of_signs(X.py(), &signs)?;
         let classes = self.classes(X.py())?.into_iter().map(|class| class.into_bound_py_any(X.py()));
@@ -314,7 +182,8 @@ impl Learner {
     /// >>> okl.Learner(loss="squared").predict([[1.0, 2.0]])
     /// array([0.])
     fn predict<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        call::predict(&self.shared, self.reader, X)
+        let names = self.feature_names.checked(columns::names_of(X))?;
+        call::predict(&self.shared, self.reader, X, &names)
     }
 
     /// Increases the number of features. All earlier rows are 0 in the new features.
@@ -385,71 +254,48 @@ impl Learner {
         files::write(py, &path, &self.shared.read(py, okl::Learner::to_bytes)?)
     }
 
-    /// The model as an ONNX graph, which onnxruntime and others evaluate: input `x`, float64 rows; outputs `scores` and, for classes, `label`.
-    ///
-    /// Parameters
-    /// ----------
-    /// path : str or os.PathLike, optional
-    ///     A file to write; an old file is replaced atomically.
-    /// threshold : float, optional
-    ///     Novelty losses: rows with a score below this are novel. Default: the learner's `threshold`.
-    ///
-    /// Returns
-    /// -------
-    /// bytes or None
-    ///     The file's bytes, if no path is given.
-    ///
-    /// Raises
-    /// ------
-    /// ValueError
-    ///     Before the first row, because there is nothing to export.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import okl
-    /// >>> m = okl.Learner(loss="squared", kernel="gaussian:1")
-    /// >>> _ = m.learn([[0.0], [1.0]], [0.0, 1.0])
-    /// >>> type(m.to_onnx())
-    /// <class 'bytes'>
-    ///
-    /// Notes
-    /// -----
-    /// For max_margin and softmax the columns of `scores` are in the order of `classes`, which is the order of appearance unless
-    /// `classes` was given; the metadata key ``okl.classes`` holds that order as JSON.
-    #[pyo3(signature = (path=None, *, threshold=None))]
+    #[doc = include_str!("to_onnx.txt")]
+    #[pyo3(signature = (path=None, *, threshold=None, classes=None))]
     fn to_onnx<'py>(
         &self,
         py: Python<'py>,
         path: Option<PathBuf>,
         threshold: Option<f64>,
+        classes: Object<'_, 'py>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         if threshold.is_some() && self.reader.reads != Reads::Nothing {
             return Err(PyValueError::new_err("threshold is for novelty losses: leave it out"));
         }
-        let bytes = self.shared.read(py, |learner| command_line::onnx(learner, threshold))??;
+        let order = classes.map(|classes| self.order(classes)).transpose()?;
+        let bytes = self.shared.read(py, |learner| command_line::onnx(learner, threshold, order.as_deref()))??;
         match path {
             None => Ok(Some(PyBytes::new(py, &bytes))),
             Some(path) => files::write(py, &path, &bytes).map(|()| None),
         }
     }
 
-    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,), bool)> {
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,), State)> {
         let made_from = (this.get().to_bytes(this.py())?,);
-        Ok((this.get_type().getattr("from_bytes")?, made_from, this.get().named.are_bools()))
+        let state = State::Names(this.get().named.are_bools(), this.get().feature_names.get().to_vec());
+        Ok((this.get_type().getattr("from_bytes")?, made_from, state))
     }
 
-    /// Restores from a pickle whether the classes are bools.
-    fn __setstate__(&self, bools: bool) {
+    /// Restores from a pickle what the model file does not contain.
+    fn __setstate__(&self, state: State) {
+        let (State::Names(bools, _) | State::Bools(bools)) = state;
         if bools {
             self.named.note(true);
+        }
+        if let State::Names(_, names) = state {
+            self.feature_names.set(names.into());
         }
     }
 
     fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
-        let copy = Learner::from(self.shared.read(py, okl::Learner::clone)?);
+        let copy = self.like(self.shared.read(py, okl::Learner::clone)?);
         copy.threads.store(self.threads(), Ordering::Relaxed);
         copy.warned.store(self.warned.load(Ordering::Relaxed), Ordering::Relaxed);
-        Ok(Learner { named: Named::new(self.named.are_bools()), ..copy })
+        Ok(copy)
     }
 
     fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Self> {
@@ -499,6 +345,24 @@ impl Learner {
     #[getter]
     fn features(&self, py: Python<'_>) -> PyResult<usize> {
         self.look(py, okl::Learner::features)
+    }
+
+    /// The names of the features, which warnings and errors show: those of the first frame that was learned, or those that were
+    /// set; else None. A frame with other names, or in another order, is refused. A model file does not hold them, a pickle does.
+    #[getter]
+    fn feature_names(&self) -> Option<Vec<String>> {
+        Some(self.feature_names.get().to_vec()).filter(|names| !names.is_empty())
+    }
+
+    #[setter]
+    fn set_feature_names(&self, py: Python<'_>, names: Option<Vec<String>>) -> PyResult<()> {
+        let (names, features) = (names.unwrap_or_default(), self.look(py, okl::Learner::features)?);
+        if !names.is_empty() && features > 0 && names.len() != features {
+            let found = names.len();
+            return Err(PyValueError::new_err(format!("feature_names: expected {features}, one per feature, found {found}")));
+        }
+        self.feature_names.set(names.into());
+        Ok(())
     }
 
     /// The number of scores per row.
@@ -571,46 +435,9 @@ impl Learner {
         self.look(py, okl::Learner::truncation_error)
     }
 
-    /// Input that was not used exactly as given: clipped or rounded values, skipped steps, ids taken over; and members of a bank that
-    /// rest.
-    ///
-    /// Returns
-    /// -------
-    /// dict
-    ///     examples
-    ///         The number of rows learned.
-    ///     skipped
-    ///         The number of skipped steps, which would have given numbers that are not finite.
-    ///     ids_taken_over
-    ///         The number of rows with the id of a term with other features.
-    ///     blurred
-    ///         The number of rows so far from the origin that rounding changes their kernel values by more than 5 %.
-    ///     resting
-    ///         The number of members of a bank that rest, because their last step would have given numbers that are not finite.
-    ///     watched, clipped_rows, clipped_values
-    ///         If the scale has a limit (8 standard deviations of the first `warmup` rows): the number of examples after the
-    ///         warm-up, of examples with a value beyond the limit, and of such values.
-    ///     clipped_columns
-    ///         For each column with clipped values, the worst first: `column`, `values`, `share`, and over the last `recent`
-    ///         examples `recent_share`.
-    ///     rounded_values, rounded_columns
-    ///         Features are stored in single precision (about 7 digits), after the scale is applied. A column loses digits in a
-    ///         window of 1,000 examples if its largest rounding error there exceeds a thousandth of its range (largest minus
-    ///         smallest value) there; every eighth example is checked. For each such column, the worst first: `column`, `values`
-    ///         (the number of examples in windows in which it lost digits) and `recent_error` (largest rounding error divided by the
-    ///         range, in the last 1,000 to 2,000 examples). A standardised column loses none. Digits that a float32 array has lost
-    ///         before are not counted.
-    ///     findings
-    ///         Problems and what to do about them, as sentences; empty if there are none. The first finding is also issued as an
-    ///         `okl.HealthWarning`.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import okl
-    /// >>> okl.Learner(loss="squared").health()["findings"]
-    /// []
+    #[doc = include_str!("health.txt")]
     fn health<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        health::dictionary(py, &self.look(py, okl::Learner::health)?)
+        health::dictionary(py, &self.look(py, okl::Learner::health)?, &self.feature_names.get())
     }
 
     /// The centres of the terms, (terms, features), in the units of the data.
@@ -636,8 +463,8 @@ impl Learner {
         coefficients.into_pyarray(py).reshape(shape)
     }
 
-    /// The settings that are learned in parallel, in descending order of weight: a list of dicts with `weight`, `step`, `lambda` and
-    /// `kernel`. One entry of weight 1 if every setting is given.
+    /// The settings that are learned in parallel, in descending order of weight: a list of dicts with `weight`, `step`, `lambda`,
+    /// `kernel` and `average` ("none" for the last hypothesis). One entry of weight 1 if every setting is given.
     ///
     /// Examples
     /// --------
@@ -668,8 +495,7 @@ impl Learner {
     /// >>> len(m.members), len(plain.members)
     /// (15, 1)
     fn freeze(&self, py: Python<'_>) -> PyResult<Self> {
-        let plain = Learner::from(self.look(py, okl::Learner::freeze)?.map_err(|e| refused(&e))?);
-        Ok(Learner { named: Named::new(self.named.are_bools()), ..plain })
+        Ok(self.like(self.look(py, okl::Learner::freeze)?.map_err(|e| refused(&e))?))
     }
 
     /// Shift and factor per feature: the input of the kernels is (x - shift) * factor. Empty if it is x itself.
@@ -679,8 +505,9 @@ impl Learner {
         Ok((shift.into_pyarray(py), factor.into_pyarray(py)))
     }
 
-    /// Bytes of everything that grows with the number of terms: centres, coefficients, kernel values. The rest is bounded by
-    /// `bytes_beside_terms`.
+    /// Bytes of everything that grows with the number of terms: centres, coefficients, kernel values, ids. With the number of terms
+    /// from `okl.terms_within` this is at most the given size plus `bytes_beside_terms`: memory is allocated for up to 32 terms ahead.
+    /// If rows have ids, use `okl.terms_within` with ``ids=True``.
     #[getter]
     fn bytes(&self, py: Python<'_>) -> PyResult<usize> {
         self.look(py, okl::Learner::bytes)
@@ -756,17 +583,4 @@ impl Learner {
         self.threads.store(threads, Ordering::Relaxed);
         Ok(())
     }
-}
-
-fn within(name: &str, found: i64, least: i64, most: i64) -> PyResult<usize> {
-    let refuse = || PyValueError::new_err(format!("{name}: expected {least} to {most}, found {found}"));
-    usize::try_from(found).ok().filter(|_| (least..=most).contains(&found)).ok_or_else(refuse)
-}
-
-/// The name of a class as a Python value.
-#[derive(IntoPyObject)]
-enum Class {
-    Bool(bool),
-    Int(i64),
-    Text(String),
 }

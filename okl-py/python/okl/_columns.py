@@ -1,0 +1,85 @@
+"""Rows that numpy does not see as numbers: which column and which row, what was found, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+ENCODE = "encode it first, for instance with pandas.get_dummies or sklearn.preprocessing.OneHotEncoder"
+SECONDS = "convert it to numbers first, for instance to seconds since a first date"
+READ = "convert it first, for instance with X.astype(float)"
+FILL = "fill it in first, or leave the row out"
+
+
+def numbers(X: Any) -> np.ndarray:
+    """A matrix of objects that are numbers, as float64.
+
+    Raises
+    ------
+    TypeError
+        If a value is not a number, with its column and row.
+    """
+    for words in refusals(X):
+        raise TypeError(words)
+    return np.asarray(np.asarray(X, dtype=object), dtype=np.float64)
+
+
+def refusals(X: Any) -> Iterator[str]:
+    """What is said of each column that is not numbers: its first such value."""
+    for name, values in columns(X):
+        for row, value in enumerate(values):
+            if (words := said_of(value)) is not None:
+                kind, advice = words
+                found = repr(value) if isinstance(value, (str, bytes)) else str(value)
+                yield f"column {name!r}: found {found} ({kind}) in row {row}, expected numbers; {advice}"
+                break
+
+
+def columns(X: Any) -> Iterator[tuple[Any, list[Any]]]:
+    """The columns with their names, or numbers; their values as Python's own objects."""
+    names = getattr(X, "columns", None)
+    if names is not None and hasattr(X, "__getitem__") and len(set(names)) == len(list(names)):
+        for name in names:
+            yield name, objects(X[name])
+        return
+    matrix = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
+    for number, column in enumerate(matrix.T if matrix.ndim == 2 else ()):
+        yield number, objects(column)
+
+
+def objects(column: Any) -> list[Any]:
+    """A column as a list; numpy's dates stay dates."""
+    values = np.asarray(column)
+    return list(values) if values.dtype.kind in "mM" else values.astype(object).tolist()
+
+
+def said_of(value: Any) -> tuple[str, str] | None:
+    """What a value is that is not a number, and what to do about it; None for a number."""
+    if isinstance(value, np.timedelta64) or hasattr(value, "total_seconds"):
+        return "a time span", SECONDS
+    if isinstance(value, (Real, np.bool_)):
+        return None
+    if isinstance(value, (str, bytes)):
+        return "text", READ if is_number(value) else ENCODE
+    if is_missing(value):
+        return "missing", FILL
+    if isinstance(value, np.datetime64) or hasattr(value, "isoformat") or hasattr(value, "to_timestamp"):
+        return "a date", SECONDS
+    return None if is_number(value) else (f"of type {type(value).__name__}", ENCODE)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether the value says that there is none: None, or what pandas has for it."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def is_number(value: Any) -> bool:
+    """Whether Python can read the value as a number."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,199 @@
+"""Texts shared by the docstrings of several estimators, those for scikit-learn and those for River.
+
+A line ``<name>`` in a docstring is replaced by the text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TypeVar
+
+Class = TypeVar("Class", bound=type)
+
+SHARED = {
+    "kernel": """
+    kernel : str or dict, default="rbf"
+        "rbf" exp(-gamma r²), "linear", "poly" (gamma <x, x'> + coef0)^degree, "laplacian" exp(-gamma r) with
+        the Euclidean distance r, "matern32", "matern52", "rational_quadratic", or any kernel of `okl.Learner`,
+        as ``{"sum": ["linear", "gaussian:0.5"]}``.
+""",
+    "coefficients": """
+    degree : int, default=3
+        The degree of "poly".
+    coef0 : float, default=1.0
+        The constant of "poly".
+""",
+    "rates": """
+        "decay": eta0 sqrt(tau / (tau + t)) with tau = 1000. "invscaling" or "inverse_sqrt": eta0 / sqrt(t).
+        "constant": eta0. "optimal": 1 / (alpha (t + t0)), with t0 such that it starts at eta0. "normalised":
+        eta0 / (1 + eta0 k(x, x)), with k(x, x) + 1 if an intercept is learned. "adaptive" or "smd": adapts by
+        stochastic meta-descent, starting at eta0. Or any step of `okl.Learner`, as "decay:eta=0.5,tau=300".
+""",
+    "first step": """
+        The first step size for kernels with k(x, x) = 1; not used with `learning_rate` = "auto". For "linear" and
+        "poly" it is divided by k(x, x) of a row whose columns have variance 1; "normalised" divides by k(x, x).
+""",
+    "average": """
+    average : "auto", bool, str or dict, default="auto"
+        Whether the mean of the hypotheses of the last 1000 examples predicts (True) or the last hypothesis (False).
+        "auto": in `partial_fit` the last one, because a mean lags behind a stream that changes; with
+        `learning_rate` = "auto" also means, weighted by their losses. In `fit` the mean, if its terms are kept:
+        with a kernel of distance, without a budget, or with no more rows than terms. Or an average of
+        `okl.Learner`, as "exponential:0.01" or "uniform".
+""",
+    "budget and scale": """
+    budget : int, None, str or dict, default=1000
+        The largest number of terms. If there are more, terms are merged (kernels of distance) or projected onto new
+        ones. None: no limit. A size, as "64MB": as many terms as fit into it, with all that grows with their
+        number. The model needs a bounded number of bytes more, which does not depend on the number of terms,
+        `learner_.bytes_beside_terms` (about 2 MB for 20 columns in the first `warmup` rows): it never holds more
+        than both together. `fit` holds up to two copies of the model beside it while it compares passes. Or any
+        budget of `okl.Learner`, as "window:500".
+    scale : "auto", "standard" or None, default="auto"
+        "standard": columns are scaled to mean 0 and standard deviation 1 over the first `warmup` rows (all rows in
+        `fit`). "auto": the same, unless `gamma` is a number or many columns share one range. None: not scaled.
+""",
+    "passes": """
+    max_iter : int or "auto", default="auto"
+        The largest number of passes of `fit` over its rows. "auto": as many as make 100,000 examples, between 1 and 100.
+        `partial_fit` makes one.
+    tol : float or None, default=1e-3
+        `fit` ends when `n_iter_no_change` passes in a row have not lowered the mean loss by `tol`; None:
+        after all passes. The model is that of the pass with the lowest loss.
+    n_iter_no_change : int, default=5
+        See `tol`.
+""",
+    "orders": """
+    shuffle : bool, default=True
+        Whether `fit` shuffles the rows before every pass.
+    random_state : int, RandomState instance or None, default=None
+        The random numbers for these orders.
+""",
+    "threads": """
+    n_jobs : int or None, default=None
+        Number of threads for large matrix products. Results do not depend on it.
+""",
+    "gamma": """
+    gamma : float, "auto", "median" or "scale", default="auto"
+        <median width>
+        "auto": several widths around it learn in parallel; `fit` uses the best width of a first pass
+        (1 / n_features for "poly").
+        <scale width>
+""",
+    "alpha": """
+    alpha : float or "auto", default="auto"
+        The weight of the squared norm, lambda. "auto": several values learn in parallel
+        (1e-4 in several passes of `fit`).
+""",
+    "learning rate": """
+    learning_rate : str or dict, default="auto"
+        "auto": several step sizes learn in parallel over one set of terms; those with the smallest loss have the
+        largest weight ("decay" in several passes of `fit`, where all losses become small).
+        <rates>
+""",
+    "river kernel": """
+    kernel
+        `gaussian`, `linear`, `polynomial`, `exponential`, `matern32`, `matern52`, `rational_quadratic`, or a
+        description as `okl.Learner` takes it.
+""",
+    "river gamma and lam": """
+    gamma
+        The inverse width of the kernel. None: estimated from the first `warmup` examples. Several values learn in
+        parallel.
+    lam
+        The weight of the regulariser. `auto`: several values learn in parallel.
+""",
+    "river step": """
+    step
+        The step size: `auto` (several step sizes learn in parallel over one set of terms; those with the smallest
+        loss have the largest weight), `constant`, `inverse_sqrt`, `decay`, `linear`, `normalised`, `pegasos`,
+        `theorem1`, `theorem2`, or `smd`, which adapts to a stream that changes.
+""",
+    "river eta and budget": """
+    eta
+        The first step size. None: the one in `step`.
+    budget
+        The rule that bounds the number of terms: `merge`, `transfer`, `window`, `age`, `forgetron`, `weight`,
+        `certified`, `olok` or `unlimited`. None: `merge` with a kernel of distance, otherwise `transfer`.
+    terms
+        The number of terms of the budget. None: 1000.
+""",
+    "river scale": """
+    scale
+        `standard`: features are scaled to mean 0 and standard deviation 1 over the first `warmup` examples; `none`;
+        `auto`: `standard`, unless `gamma`, `step` and `lam` are all given, or many features share one range.
+""",
+    "river average": """
+    average
+        The hypothesis that predicts: `none` (the last one), `uniform` (the mean of all), `exponential` (a moving
+        average), or `auto`: the last one, and with `step` = `auto` also averages.
+    offset
+        Whether an intercept is learned.
+""",
+    "river warmup": """
+    warmup
+        Number of examples from which `gamma` and `scale` are estimated; the examples are learned again when the
+        estimates change.
+""",
+    "river max features": """
+    max_features
+        The largest number of features. Names that come later are ignored with a warning and counted in
+        `rows_with_ignored_features`. This bounds memory and time if names keep changing.
+""",
+    "streams": """
+    `fit` learns a fixed set in several passes; `partial_fit` learns a stream. The model does not depend on how
+    the stream is cut into calls, to the last bit.
+""",
+    "features come and go": """
+    Features may differ from row to row: an absent feature is 0, and a new feature is 0 in all earlier rows.
+    `learn_many` gives exactly the same model as `learn_one` for each row.
+""",
+    "warm start": """
+    warm_start : bool, default=False
+        Whether `fit` continues from the model of the last call. Scale and kernel width are kept.
+""",
+    "learner params": """
+    learner_params : dict or None, default=None
+        More settings of `okl.Learner`, which override all other parameters: ``{"implicit": False}`` for the explicit
+        step, ``{"tau": 300}``, ``{"warmup": 500}``, ...
+""",
+    "centres": """
+    support_vectors_ : ndarray of shape (n_terms, n_features)
+        The centres of the terms, in the units of the data.
+""",
+    "of scikit learn": """
+    n_iter_ : int
+        The passes of the last `fit`.
+    n_features_in_, feature_names_in_
+        As in all scikit-learn estimators.
+""",
+    "side by side": """
+        Their coefficients in the scores. If several kernel widths are learned in parallel: all coefficients for the
+        first width, then all for the next.
+""",
+    "fit intercept": """
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+""",
+    "median width": """
+        "median": 1 / (2 m), with m the median squared distance between the first `warmup` (256) rows (1 /
+        sqrt(m) for kernels of r).
+""",
+    "scale width": """
+        "scale": 1 / (n_features X.var()) of the scaled rows of the first call, as in scikit-learn (its square root
+        for kernels of r).
+""",
+}
+
+
+def filled(cls: Class) -> Class:
+    """Inserts the shared texts into the docstring of a class."""
+    cls.__doc__ = _filled(cls.__doc__ or "")
+    return cls
+
+
+def _filled(text: str) -> str:
+    """Replaces each ``<name>``, also inside the shared texts."""
+    return re.sub(
+        r"^ *<([a-z ]+)>$", lambda found: _filled(SHARED[found[1]]).strip("\n"), text, flags=re.MULTILINE
+    )

@@ -1,0 +1,41 @@
+//! The warnings of a learner.
+
+use std::sync::atomic::Ordering;
+
+use okl::loss::Reads;
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+
+use super::Learner;
+use crate::health;
+use crate::scores::Signs;
+
+impl Learner {
+    /// Warns about the health of the learner, at most once per learner.
+    pub(crate) fn warn_once(&self, py: Python<'_>) -> PyResult<()> {
+        if self.warned.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let findings = health::findings(&self.look(py, okl::Learner::health)?, &self.feature_names.get());
+        if !findings.is_empty() && !self.warned.swap(true, Ordering::Relaxed) {
+            health::warn(py, &findings)?;
+        }
+        Ok(())
+    }
+
+    /// Warns if positive scores of a call mean one class in its first rows and another class in its later rows. This can happen only
+    /// once in a learner: when its second class appears.
+    pub(super) fn warn_of_signs(&self, py: Python<'_>, signs: &Signs) -> PyResult<()> {
+        let Some((rows, before, after)) = signs.turned.filter(|_| self.reader.reads == Reads::Sign) else { return Ok(()) };
+        let names = self.classes(py)?.into_iter().map(|class| class.into_bound_py_any(py)).collect::<PyResult<Vec<_>>>()?;
+        let (before, after) = (&names[before], &names[after]);
+        let (before_name, after_name) = (before.repr()?, after.repr()?);
+        health::warn_with(
+            py,
+            &format!(
+                "scores of the first {rows} rows of this call are positive for class {before}, later ones for class {after}; \
+                 give classes=[{before_name}, {after_name}] when the learner is created, or read the column positive of learn_report"
+            ),
+        )
+    }
+}

@@ -1,0 +1,83 @@
+"""Warnings of the three interfaces: the name of the column, the user's line, words of the interface."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+import okl
+
+pd = pytest.importorskip("pandas")
+
+RNG = np.random.default_rng(8)
+WILD = np.r_[RNG.uniform(0, 1, 300), RNG.uniform(0, 50, 700)]
+FRAME = pd.DataFrame({"calm": RNG.normal(size=1000), "wild": WILD})
+Y = pd.Series(np.sin(WILD / 5))
+
+
+def warning(call) -> tuple[str, str, str]:
+    """The text of the one warning of a call, the file it points at and the source of the line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    [found] = [w for w in caught if w.category is okl.HealthWarning]
+    with open(found.filename) as file:
+        return str(found.message), found.filename, file.read().splitlines()[found.lineno - 1]
+
+
+def check(call, health: str, advice: str) -> None:
+    text, file, line = warning(call)
+    assert text.startswith("column 'wild': ") and text.endswith(f"(see {health})")
+    assert advice in text
+    assert file == __file__ and line.strip() in inspect.getsource(call)
+
+
+def test_of_the_learner() -> None:
+    m = okl.Learner(loss="squared")
+    check(lambda: m.learn(FRAME, Y), "health()", "set scale to none and give the kernel a width")
+    assert m.health()["clipped_columns"][0]["name"] == "wild"
+    assert m.health()["findings"][0].startswith("column 'wild'")
+    unnamed = okl.Learner(loss="squared")
+    assert warning(lambda: unnamed.learn(FRAME.to_numpy(), Y))[0].startswith("column 1: ")
+    assert unnamed.health()["clipped_columns"][0]["name"] is None
+
+
+def test_of_scikit_learns_estimators() -> None:
+    pytest.importorskip("sklearn")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    model = okl.KernelRegressor()
+    check(lambda: model.partial_fit(FRAME, Y), "learner_.health()", "set scale=None and gamma to a number")
+    # Through a pipeline the line is still the user's.
+    piped = make_pipeline(
+        FunctionTransformer(),
+        okl.KernelRegressor(max_iter=1, scale=None, gamma=1.0, learner_params={"anchor": "none"}),
+    )
+    far = FRAME.assign(wild=1e9 + WILD)  # digits are lost in single precision
+    check(lambda: piped.fit(far, Y), "learner_.health()", "set scale='standard'")
+
+
+def test_of_rivers_estimators() -> None:
+    pytest.importorskip("river")
+    from river import evaluate, metrics
+    from river.stream import iter_pandas
+
+    model = okl.river.KernelRegressor()
+    check(lambda: model.learn_many(FRAME, Y), "learner.health()", "set a larger warmup")
+    assert model.learner.feature_names == ["calm", "wild"]
+    alone = okl.river.KernelRegressor()
+    check(
+        lambda: evaluate.progressive_val_score(iter_pandas(FRAME, Y), alone, metrics.MAE()),
+        "learner.health()",
+        "set scale='none' and gamma to a number",
+    )
+
+
+def test_of_ignored_features() -> None:
+    pytest.importorskip("river")
+    model = okl.river.KernelRegressor(max_features=1)
+    with pytest.warns(UserWarning, match="feature 'b' is ignored") as caught:
+        model.learn_one({"a": 1.0, "b": 2.0}, 1.0)
+    assert caught[0].filename == __file__
