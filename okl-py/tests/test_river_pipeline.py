@@ -106,7 +106,9 @@ def test_settings_of_the_learner_are_forwarded():
     assert "degree=2" in repr(model) or "'degree': 2" in repr(model)
 
 
-@pytest.mark.parametrize(("kernel", "budget"), [("gaussian", "merge"), ("matern32", "merge"), ("linear", "transfer")])
+@pytest.mark.parametrize(
+    ("kernel", "budget"), [("gaussian", "merge"), ("matern32", "merge"), ("linear", "transfer")]
+)
 def test_terms_alone_go_to_the_budget_of_the_engine(kernel, budget):
     assert okl.river.KernelRegressor(kernel=kernel, terms=30).learner.config["budget"] == {
         budget: {"terms": 30}
