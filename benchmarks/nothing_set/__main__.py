@@ -1,4 +1,4 @@
-"""Runs what definition.toml asks for, one process a run, and writes benchmarks/nothing_set.md.
+"""Runs what definition.toml asks for, one run at a time, and writes benchmarks/nothing_set.md.
 
 python -m nothing_set peers --data DIR              # what the record does not have yet; may be stopped and started
 python -m nothing_set okl --label today --data DIR  # okl on all streams and seeds, under a name of its own
@@ -11,7 +11,6 @@ import argparse
 import json
 import math
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -45,39 +44,61 @@ def one(spec: dict[str, Any]) -> dict[str, Any]:
     """One run, in this process."""
     from nothing_set import learners, streams
 
-    resource.setrlimit(resource.RLIMIT_CPU, (spec["limit"], spec["limit"] + 5))
-    definition = plan.read()
-    [stream] = [each for each in definition.streams if each.name == spec["stream"]]
+    [stream] = [each for each in plan.read().streams if each.name == spec["stream"]]
     X, y = streams.rows_of(stream, spec["seed"], Path(spec["data"]))
     numbers = stream.task == "numbers"
     make = learners.PROGRAMS[spec["program"]]
     learner = make(spec["learner"], spec["settings"], X, y, numbers, spec["seed"])
     began = time.process_time()
-    outcome = learners.progressive(learner, y, numbers)
+    outcome = learners.progressive(learner, y, numbers, began + spec["limit"])
     outcome["processor"] = round(time.process_time() - began, 3)
     if not all(map(math.isfinite, outcome.values())):
-        return {"failed": "the error is not finite"}
+        raise ArithmeticError("the error is not finite")
     if spec["program"] == "okl":
         outcome |= {"terms": learner.model.learner.terms}
     return outcome | {"rows": len(X), "columns": X.shape[1]}
 
 
-def in_a_process(spec: dict[str, Any]) -> dict[str, Any]:
-    """One run in a process of its own; whatever goes wrong there is its result."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "nothing_set", "one", json.dumps(spec)],
-        capture_output=True,
-        text=True,
-        cwd=HERE.parent,
-        env=os.environ | ONE_THREAD,
-        check=False,
-    )
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode == 0 and lines:
-        return json.loads(lines[-1])
-    if done.returncode in (-24, -9):
-        return {"failed": f"not done after {spec['limit']} s of processor time"}
-    return {"failed": (done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1][:200]}
+def serve() -> None:
+    """Answers each line of standard input with one line; whatever goes wrong in a run is its result."""
+    for line in sys.stdin:
+        try:
+            outcome = one(json.loads(line))
+        except Exception as error:
+            outcome = {"failed": f"{type(error).__name__}: {error}"[:200]}
+        print(json.dumps(outcome), flush=True)
+
+
+class Workers:
+    """A process per program, which imports its package once; one run at a time."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, subprocess.Popen[str]] = {}
+
+    def run(self, spec: dict[str, Any]) -> dict[str, Any]:
+        worker = self.running.get(spec["program"])
+        if worker is None or worker.poll() is not None:
+            worker = self.running[spec["program"]] = self.start()
+        assert worker.stdin and worker.stdout
+        try:
+            worker.stdin.write(json.dumps(spec) + "\n")
+            worker.stdin.flush()
+        except BrokenPipeError:
+            return {"failed": "its process ended"}
+        while answer := worker.stdout.readline():
+            if answer.startswith("{"):
+                return json.loads(answer)
+        return {"failed": f"its process ended with {worker.wait()}"}
+
+    def start(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", "nothing_set", "serve"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=HERE.parent,
+            env=os.environ | ONE_THREAD,
+        )
 
 
 def spec_of(definition: plan.Definition, run: Run, data: Path) -> dict[str, Any]:
@@ -94,10 +115,12 @@ def common(definition: plan.Definition, run: Run, data: Path) -> dict[str, Any]:
     return {"stream": run.stream, "seed": run.seed, "data": str(data.resolve()), "limit": definition.limit}
 
 
-def run_and_record(spec: dict[str, Any], run: Run, more: dict[str, Any], file: Path) -> None:
+def run_and_record(
+    workers: Workers, spec: dict[str, Any], run: Run, more: dict[str, Any], file: Path
+) -> None:
     key = {"stream": run.stream, "seed": run.seed, "peer": run.peer, "try": run.attempt}
     package = PACKAGES[spec["program"]]
-    line = key | {"settings": spec["settings"]} | more | in_a_process(spec)
+    line = key | {"settings": spec["settings"]} | more | workers.run(spec)
     line |= {"version": f"{package} {version(package)}", "date": time.strftime("%F")}
     append(file, line)
     print(*key.values(), line.get("failed") or f"{line['error']:.4g} in {line['processor']} s", flush=True)
@@ -105,9 +128,10 @@ def run_and_record(spec: dict[str, Any], run: Run, more: dict[str, Any], file: P
 
 def peers(definition: plan.Definition, data: Path, file: Path) -> None:
     waiting = plan.waiting(plan.runs(definition), record_of(file))
+    workers = Workers()
     for place, run in enumerate(waiting):
         print(f"{place + 1} of {len(waiting)}", end=" ")
-        run_and_record(spec_of(definition, run, data), run, {}, file)
+        run_and_record(workers, spec_of(definition, run, data), run, {}, file)
 
 
 def okl(definition: plan.Definition, data: Path, file: Path, label: str) -> None:
@@ -120,29 +144,29 @@ def okl(definition: plan.Definition, data: Path, file: Path, label: str) -> None
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False
     )
+    workers = Workers()
     for run in plan.waiting(asked, record_of(file)):
         spec = common(definition, run, data) | {
             "program": "okl",
             "learner": definition.okl[tasks[run.stream]],
             "settings": {},
         }
-        run_and_record(spec, run, {"commit": commit.stdout.strip()}, file)
+        run_and_record(workers, spec, run, {"commit": commit.stdout.strip()}, file)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["peers", "okl", "page", "one"])
-    parser.add_argument("spec", nargs="?", help="of `one`: the run as JSON")
+    parser.add_argument("what", choices=["peers", "okl", "page", "serve"])
     parser.add_argument(
         "--data", type=Path, default=Path("."), help="the folder with elec2, weather, covtype"
     )
     parser.add_argument("--record", type=Path, default=HERE / "record.jsonl")
     parser.add_argument("--label", default="today", help="of `okl`: the name of its column")
     given = parser.parse_args()
-    if given.what == "one":
-        print(json.dumps(one(json.loads(given.spec))))
+    if given.what == "serve":
+        serve()
     elif given.what == "peers":
         peers(plan.read(), given.data, given.record)
     elif given.what == "okl":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
+import time
 from typing import Any, Protocol
 
 import numpy as np
@@ -104,10 +106,15 @@ def with_seed(make: Any, settings: dict[str, Any], name: str, seed: int) -> Any:
 PROGRAMS = {"river": of_river, "capymoa": of_capymoa, "baseline": of_baseline, "okl": of_okl}
 
 
-def progressive(learner: Learner, y: Array, numbers: bool) -> dict[str, float]:
-    """The error of predictions made before each row is learned: mistakes, or mean squared and absolute."""
+def progressive(learner: Learner, y: Array, numbers: bool, deadline: float = math.inf) -> dict[str, float]:
+    """The error of predictions made before each row is learned: mistakes, or mean squared and absolute.
+
+    The deadline is a processor time of this process.
+    """
     wrong = squared = absolute = 0.0
     for row, target in enumerate(y.tolist()):
+        if row % 100 == 0 and time.process_time() > deadline:
+            raise TimeoutError(f"not done in time: {row} of {len(y)} rows")
         predicted = learner.predict(row)
         if numbers:
             gap = abs((0.0 if predicted is None else float(predicted)) - target)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from nothing_set import learners, plan, streams
+from nothing_set.__main__ import Workers
 from nothing_set.plan import Run
 
 DEFINITION = plan.read()
@@ -119,3 +120,19 @@ def test_every_row_is_predicted_before_it_is_learned_and_none_is_a_mistake() -> 
 def test_numbers_have_squared_and_absolute_errors_and_no_prediction_is_zero() -> None:
     error = learners.progressive(Counting([None, 1.0]), np.array([3.0, 2.0]), numbers=True)
     assert error == {"error": (9 + 1) / 2, "absolute": (3 + 1) / 2}
+
+
+def test_a_run_past_its_deadline_ends_with_the_row_that_it_reached() -> None:
+    with pytest.raises(TimeoutError, match="0 of 3 rows"):
+        learners.progressive(Counting([0, 0, 0]), np.array([0, 1, 1]), numbers=False, deadline=-1.0)
+
+
+def test_a_run_that_fails_is_a_result_and_the_next_one_runs(tmp_path: Path) -> None:
+    (tmp_path / "weather.csv.gz").write_bytes(b"not a table")
+    spec = {"stream": "weather", "seed": 1, "data": str(tmp_path), "limit": 9, "program": "baseline"}
+    workers = Workers()
+    first = workers.run(spec | {"learner": "LastLabel", "settings": {}})
+    second = workers.run(spec | {"stream": "none of these"})
+    assert "failed" in first and "ValueError" in second["failed"]
+    assert len(workers.running) == 1 and workers.running["baseline"].poll() is None
+    workers.running["baseline"].communicate()
