@@ -73,16 +73,15 @@ def of_river(name: str, settings: dict[str, Any], X: Array, y: Array, numbers: b
     scaled = given.pop("scale", False)
     if "rate" in given:
         given["optimizer"] = optim.SGD(given.pop("rate"))
-    module, _, kind = name.rpartition(".")
-    model = with_seed(getattr(importlib.import_module(f"river.{module}"), kind), given, "seed", seed)
+    model = with_seed(named(f"river.{name}"), given, "seed", seed)
     return Dictionaries(preprocessing.StandardScaler() | model if scaled else model, X, y)
 
 
 def of_capymoa(name: str, settings: dict[str, Any], X: Array, y: Array, numbers: bool, seed: int) -> Learner:
-    kinds = importlib.import_module("capymoa.regressor" if numbers else "capymoa.classifier")
+    kind = named(f"capymoa.{'regressor' if numbers else 'classifier'}.{name}")
 
     def make(schema: Any, **given: Any) -> Any:
-        return with_seed(getattr(kinds, name), {"schema": schema} | given, "random_seed", seed)
+        return with_seed(kind, {"schema": schema} | given, "random_seed", seed)
 
     return Instances(make, settings, X, y, numbers)
 
@@ -93,8 +92,13 @@ def of_baseline(name: str, settings: dict[str, Any], X: Array, y: Array, numbers
 
 def of_okl(name: str, settings: dict[str, Any], X: Array, y: Array, numbers: bool, seed: int) -> Learner:
     """Nothing set: what is random in okl does not exist."""
+    return Dictionaries(named(name)(**settings), X, y)
+
+
+def named(name: str) -> Any:
+    """A class by its module and name."""
     module, _, kind = name.rpartition(".")
-    return Dictionaries(getattr(importlib.import_module(module), kind)(**settings), X, y)
+    return getattr(importlib.import_module(module), kind)
 
 
 def with_seed(make: Any, settings: dict[str, Any], name: str, seed: int) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nothing_set import learners, plan, streams
+from nothing_set import learners, page, plan, streams
 from nothing_set.__main__ import Workers
 from nothing_set.plan import Run
 
@@ -136,3 +136,40 @@ def test_a_run_that_fails_is_a_result_and_the_next_one_runs(tmp_path: Path) -> N
     assert "failed" in first and "ValueError" in second["failed"]
     assert len(workers.running) == 1 and workers.running["baseline"].poll() is None
     workers.running["baseline"].communicate()
+
+
+def line(peer: str, seed: int, error: float, attempt: int = 0, stream: str = "s") -> dict[str, Any]:
+    return {"stream": stream, "seed": seed, "peer": peer, "try": attempt, "error": error}
+
+
+def test_a_ratio_is_over_the_seeds_that_both_have() -> None:
+    assert page.ratio({1: 0.2, 2: 0.4, 3: 9.0}, {1: 0.1, 2: 0.3}) == pytest.approx(0.3 / 0.2)
+    assert page.ratio({1: 0.2}, {2: 0.1}) is None
+    assert page.ratio({1: 0.0}, {1: 0.0}) == 1.0
+
+
+def test_the_best_peer_is_the_one_okl_compares_worst_with_and_failures_have_no_figure() -> None:
+    peers = [plan.peer_of({"name": n, "program": "river", "classes": "C", "tuned": [{"k": 1}]}) for n in "ab"]
+    failed = {"stream": "s", "seed": 1, "peer": "b", "try": 0, "failed": "no"}
+    record = [line("a", 1, 0.25), line("a", 1, 0.5, attempt=1), failed, line("b", 1, 0.1, attempt=1)]
+    stream = plan.stream_of(SMALL)
+    assert page.best(record, stream, peers, {1: 0.2}, tuned=False) == ("a", 0, 0.25, pytest.approx(0.8), 1)
+    assert page.best(record, stream, peers, {1: 0.2}, tuned=True) == ("b", 1, 0.1, pytest.approx(2.0), 1)
+    assert page.best([], stream, peers, {1: 0.2}, tuned=True) is None
+
+
+def test_the_summary_counts_what_was_asked_for() -> None:
+    assert page.verdict("x", [0.5, 1.0, 1.2, 0.8]) == ["x", "3 of 4", "1.20", "1", "0.832"]  # 0.48 ** (1 / 4)
+
+
+def test_the_page_shows_both_columns_of_okl_and_compares_the_last() -> None:
+    record = [
+        line(label, 1, error, stream="Phishing") for label, error in (("okl before", 0.3), ("okl today", 0.1))
+    ]
+    record.append(
+        line("River linear", 1, 0.2, stream="Phishing") | {"version": "river 1", "rows": 10, "processor": 2}
+    )
+    [row] = [
+        row for row in page.page(DEFINITION, record).splitlines() if row.startswith("| Phishing | 1,250")
+    ]
+    assert "| 30.00 % | 10.00 % | 20.00 % | River linear | 0.50 |" in row

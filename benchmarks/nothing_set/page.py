@@ -1,0 +1,260 @@
+"""From the record to benchmarks/nothing_set.md."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from nothing_set.plan import Definition, Peer, Stream
+
+Line = dict[str, Any]
+Errors = dict[int, float]
+"""By seed."""
+
+
+class Best(NamedTuple):
+    """The peer, or the try of a peer, that okl compares worst with."""
+
+    name: str
+    attempt: int
+    error: float
+    ratio: float
+    """okl's mean error over the peer's, on the seeds that both have."""
+    seeds: int
+
+
+def errors(record: Iterable[Line], stream: str, peer: str, attempt: int = 0) -> Errors:
+    return {
+        line["seed"]: line["error"]
+        for line in record
+        if (line["stream"], line["peer"], line["try"]) == (stream, peer, attempt) and "error" in line
+    }
+
+
+def ratio(ours: Errors, theirs: Errors) -> float | None:
+    """Over the seeds that both have; none without any."""
+    shared = sorted(ours.keys() & theirs.keys())
+    if not shared:
+        return None
+    mine, other = (fmean(each[seed] for seed in shared) for each in (ours, theirs))
+    return mine / other if other > 0 else (1.0 if mine == 0 else math.inf)
+
+
+def best(record: list[Line], stream: Stream, peers: list[Peer], ours: Errors, tuned: bool) -> Best | None:
+    found = []
+    for peer in peers:
+        for attempt in range(len(peer.tries()) if tuned else 1):
+            theirs = errors(record, stream.name, peer.name, attempt)
+            against = ratio(ours, theirs)
+            if against is not None:
+                found.append(Best(peer.name, attempt, fmean(theirs.values()), against, len(theirs)))
+    return max(found, key=lambda each: each.ratio, default=None)
+
+
+def figure(value: float, stream: Stream) -> str:
+    return f"{100 * value:.2f} %" if stream.task == "classes" else f"{value:.4g}"
+
+
+def mean_figure(of: Errors, stream: Stream) -> str:
+    return figure(fmean(of.values()), stream) if of else "-"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def labels(record: list[Line]) -> list[str]:
+    """okl's columns, in the order in which they came into the record."""
+    return list(dict.fromkeys(line["peer"] for line in record if line["peer"].startswith("okl ")))
+
+
+class Compared(NamedTuple):
+    stream: Stream
+    okl: dict[str, Errors]
+    """By label."""
+    default: Best | None
+    tuned: Best | None
+
+
+def compared(definition: Definition, record: list[Line]) -> list[Compared]:
+    """The last label of okl is the one that is compared."""
+    counted = [peer for peer in definition.peers if peer.counts]
+    rows = []
+    for stream in definition.streams:
+        peers = [peer for peer in counted if stream.task in peer.learners]
+        okl = {label: errors(record, stream.name, label) for label in labels(record)}
+        ours = list(okl.values())[-1] if okl else {}
+        both = [best(record, stream, peers, ours, tuned) for tuned in (False, True)]
+        rows.append(Compared(stream, okl, *both))
+    return rows
+
+
+def verdict(name: str, ratios: list[float]) -> list[str]:
+    below = sum(each <= 1 for each in ratios)
+    worst = max(ratios, default=math.nan)
+    above = sum(each > 1.1 for each in ratios)
+    mean = math.exp(fmean(map(math.log, ratios))) if ratios and min(ratios) > 0 else math.nan
+    return [name, f"{below} of {len(ratios)}", f"{worst:.2f}", str(above), f"{mean:.3f}"]
+
+
+def beside(best: Best | None, stream: Stream) -> list[str]:
+    if best is None:
+        return ["-", "-", "-"]
+    return [figure(best.error, stream), best.name, f"{best.ratio:.2f}"]
+
+
+def main_table(rows: list[Compared], record: list[Line]) -> str:
+    names = labels(record)
+    head = [
+        "stream",
+        "rows",
+        "seen before",
+        *names,
+        "best peer, defaults",
+        "which",
+        "ratio",
+        "best peer, tuned",
+    ]
+    head += ["which", "ratio", "the last label"]
+    lines = []
+    for row in rows:
+        stream = row.stream
+        lines.append(
+            [stream.name, f"{stream.rows:,}", stream.seen]
+            + [mean_figure(row.okl[name], stream) for name in names]
+            + beside(row.default, stream)
+            + beside(row.tuned, stream)
+            + [mean_figure(errors(record, stream.name, "the last label"), stream)]
+        )
+    return table(head, lines)
+
+
+def coverage(definition: Definition, record: list[Line]) -> str:
+    """How much of what the definition asks for has been run."""
+    lines = []
+    for peer in definition.peers:
+        mine = [line for line in record if line["peer"] == peer.name]
+        streams = [stream for stream in definition.streams if stream.task in peer.learners]
+        asked = sum(len(definition.seeds_of(stream)) for stream in streams)
+        cells = []
+        for first, attempts in ((True, {0}), (True, None), (False, {0}), (False, None)):
+            some = [
+                line
+                for line in mine
+                if (line["seed"] == definition.seeds[0]) == first
+                and (line["try"] in (attempts or range(1, 99)))
+            ]
+            tries = 1 if attempts else len(peer.tuned)
+            whole = (len(streams) if first else asked - len(streams)) * tries
+            cells.append(f"{sum('error' in line for line in some)} of {whole}")
+        versions = ", ".join(sorted({line["version"] for line in mine}))
+        lines.append([peer.name, *cells, versions])
+    head = [
+        "peer",
+        "defaults, seed 1",
+        "tuned, seed 1",
+        "defaults, other seeds",
+        "tuned, other seeds",
+        "version",
+    ]
+    return table(head, lines)
+
+
+def speed(line: Line | None) -> str:
+    return f"{line['rows'] / line['processor']:,.0f}" if line and line.get("processor") else "-"
+
+
+def speeds(definition: Definition, record: list[Line], rows: list[Compared]) -> str:
+    """Rows per second of processor time, and what the bank costs."""
+    first = {
+        (line["stream"], line["peer"], line["try"]): line
+        for line in record
+        if line["seed"] == definition.seeds[0] and "error" in line
+    }
+    today = labels(record)[-1:]
+    lines = []
+    for row in rows:
+        own = first.get((row.stream.name, *today, 0)) if today else None
+        other = first.get((row.stream.name, row.default.name, 0)) if row.default else None
+        cost = f"{own['cost']:.2f}" if own and "cost" in own else "-"
+        terms = str(own.get("terms", "-")) if own else "-"
+        lines.append(
+            [row.stream.name, speed(own), terms, cost, speed(other), row.default.name if row.default else "-"]
+        )
+    head = ["stream", "okl, rows/s", "terms", "cost", "best peer, rows/s", "which"]
+    return table(head, lines)
+
+
+def failures(definition: Definition, record: list[Line]) -> str:
+    lines = [
+        f"- {line['stream']}, seed {line['seed']}, {line['peer']}, {line['settings']}: {line['failed']}"
+        for line in record
+        if "failed" in line
+    ]
+    return "\n".join(lines) + "\n" if lines else "None.\n"
+
+
+def page(definition: Definition, record: list[Line]) -> str:
+    rows = compared(definition, record)
+    summary = [
+        verdict(
+            f"{which}, {among}",
+            [
+                each.ratio
+                for row in rows
+                if (each := getattr(row, which)) and (among == "all" or row.stream.seen in ("new", "family"))
+            ],
+        )
+        for which in ("default", "tuned")
+        for among in ("all", "not looked at before")
+    ]
+    commits = {line["peer"]: line["commit"] for line in record if "commit" in line}
+    head = ["peers", "okl at or below the best", "worst ratio", "above 1.1", "geometric mean of ratios"]
+    return TEXT.format(
+        title=definition.title,
+        commits=", ".join(f"`{label}` is commit {commit}" for label, commit in commits.items()),
+        summary=table(head, summary),
+        main=main_table(rows, record),
+        coverage=coverage(definition, record),
+        speeds=speeds(definition, record, rows),
+        failures=failures(definition, record),
+    )
+
+
+TEXT = """# {title}
+
+Written by `python -m nothing_set page` from `nothing_set/record.jsonl`; `nothing_set/definition.toml` says what was run, and was
+committed before the first run. {commits}.
+
+    make nothing-set-peers DATA=DIR             # the peers' runs that the record does not have yet; many hours of one core
+    make nothing-set DATA=DIR LABEL=today       # okl on all streams and seeds, then this page
+
+- Progressive error: every row is predicted before it is learned, and every row counts. Mistakes, or the mean squared error.
+- **okl** has nothing set. **Defaults**: the peer with the least error among all with their packages' defaults, chosen in hindsight on
+  the stream. **Tuned**: the same among all tries of all peers.
+- Ratio: okl's error over the peer's, means over the seeds that both have. The figures beside it are means over the seeds that each has.
+- Seen before: "in sample", okl's defaults were chosen on it; "looked at", its figures were known while okl was built; "family", the
+  generator was looked at with other parameters; "new", neither.
+- Asked for: at or below the best peer on at least 17 of 20 streams, never above 1.1 of it.
+
+{summary}
+{main}
+The last label predicts what came last; it does not count as a peer.
+
+## Time
+
+Rows per second of processor time, one row at a time, on a busy machine with two cores. Cost: the time of the bank over that of one
+plain learner with the settings that the bank settled on, the same rows in one call (asked for: at most 2.5).
+
+{speeds}
+## What was run
+
+{coverage}
+River's kNN draws random numbers without a seed: its error differs a little from run to run.
+
+Runs without a figure:
+
+{failures}"""
