@@ -50,12 +50,20 @@ def one(spec: dict[str, Any]) -> dict[str, Any]:
     make = learners.PROGRAMS[spec["program"]]
     learner = make(spec["learner"], spec["settings"], X, y, numbers, spec["seed"])
     began = time.process_time()
-    outcome = learners.progressive(learner, y, numbers, began + spec["limit"])
+    if spec.get("in_one_call"):
+        outcome = learners.in_one_call(learner.model, X, y, numbers)
+    else:
+        outcome = learners.progressive(learner, y, numbers, began + spec["limit"])
     outcome["processor"] = round(time.process_time() - began, 3)
     if not all(map(math.isfinite, outcome.values())):
         raise ArithmeticError("the error is not finite")
     if spec["program"] == "okl":
-        outcome |= {"terms": learner.model.learner.terms, "cost": cost(spec["learner"], learner.model, X, y)}
+        outcome["terms"] = learner.model.learner.terms
+        if not spec["in_one_call"]:
+            again = learners.in_one_call(learners.named(spec["learner"])(), X, y, numbers)
+            if not math.isclose(again["error"], outcome["error"], rel_tol=1e-9):
+                raise ArithmeticError(f"{outcome['error']} row by row, {again['error']} in one call")
+            outcome["cost"] = cost(spec["learner"], learner.model, X, y)
     return outcome | {"rows": len(X), "columns": X.shape[1]}
 
 
@@ -166,6 +174,7 @@ def okl(definition: plan.Definition, data: Path, file: Path, label: str) -> None
             "program": "okl",
             "learner": definition.okl[tasks[run.stream]],
             "settings": {},
+            "in_one_call": run.seed != definition.seeds[0],
         }
         run_and_record(workers, spec, run, {"commit": commit.stdout.strip()}, file)
 

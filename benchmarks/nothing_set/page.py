@@ -233,7 +233,8 @@ committed before the first run. {commits}.
     make nothing-set DATA=DIR LABEL=today       # okl on all streams and seeds, then this page
 
 - Progressive error: every row is predicted before it is learned, and every row counts. Mistakes, or the mean squared error.
-- **okl** has nothing set. **Defaults**: the peer with the least error among all with their packages' defaults, chosen in hindsight on
+- **okl** has nothing set. It predicts and learns one row at a time with seed 1, and is checked to make the same error when the rows are
+  given in one call; with the other seeds they are given in one call. **Defaults**: the peer with the least error among all with their packages' defaults, chosen in hindsight on
   the stream. **Tuned**: the same among all tries of all peers.
 - Ratio: okl's error over the peer's, means over the seeds that both have. The figures beside it are means over the seeds that each has.
 - Seen before: "in sample", okl's defaults were chosen on it; "looked at", its figures were known while okl was built; "family", the
@@ -246,7 +247,7 @@ The last label predicts what came last; it does not count as a peer.
 
 ## Time
 
-Rows per second of processor time, one row at a time, on a busy machine with two cores. Cost: the time of the bank over that of one
+Rows per second of processor time, one row at a time, seed 1, on a busy machine with two cores. Cost: the time of the bank over that of one
 plain learner with the settings that the bank settled on, the same rows in one call (asked for: at most 2.5).
 
 {speeds}
