@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from nothing_set.plan import Definition, Peer, Stream
+from nothing_set.plan import SEEN, Definition, Peer, Stream
 
 Line = dict[str, Any]
 Errors = dict[int, float]
 """By seed."""
+PEERS = {"default": "peers with defaults", "tuned": "peers tuned"}
 
 
 class Best(NamedTuple):
@@ -73,23 +74,35 @@ def labels(record: list[Line]) -> list[str]:
 
 class Compared(NamedTuple):
     stream: Stream
-    okl: dict[str, Errors]
-    """By label."""
+    okl: Errors
     default: Best | None
     tuned: Best | None
 
 
-def compared(definition: Definition, record: list[Line]) -> list[Compared]:
-    """The last label of okl is the one that is compared."""
+def compared(definition: Definition, record: list[Line], label: str) -> list[Compared]:
+    """One of okl's columns beside the peers, stream by stream."""
     counted = [peer for peer in definition.peers if peer.counts]
     rows = []
     for stream in definition.streams:
         peers = [peer for peer in counted if stream.task in peer.learners]
-        okl = {label: errors(record, stream.name, label) for label in labels(record)}
-        ours = list(okl.values())[-1] if okl else {}
+        ours = errors(record, stream.name, label)
         both = [best(record, stream, peers, ours, tuned) for tuned in (False, True)]
-        rows.append(Compared(stream, okl, *both))
+        rows.append(Compared(stream, ours, *both))
     return rows
+
+
+def summary(definition: Definition, record: list[Line]) -> str:
+    lines = []
+    for label in labels(record):
+        rows = compared(definition, record, label)
+        for which in ("default", "tuned"):
+            for among, seen in (("all streams", SEEN), ("not looked at before", ("family", "new"))):
+                found = [(getattr(row, which), row.stream.seen in seen) for row in rows]
+                ratios = [each.ratio for each, counts in found if each and counts]
+                lines.append(verdict(f"{label}, {PEERS[which]}, {among}", ratios))
+    return table(
+        ["", "at or below the best peer", "worst ratio", "above 1.1", "geometric mean of ratios"], lines
+    )
 
 
 def verdict(name: str, ratios: list[float]) -> list[str]:
@@ -124,7 +137,7 @@ def main_table(rows: list[Compared], record: list[Line]) -> str:
         stream = row.stream
         lines.append(
             [stream.name, f"{stream.rows:,}", stream.seen]
-            + [mean_figure(row.okl[name], stream) for name in names]
+            + [mean_figure(errors(record, stream.name, name), stream) for name in names]
             + beside(row.default, stream)
             + beside(row.tuned, stream)
             + [mean_figure(errors(record, stream.name, "the last label"), stream)]
@@ -179,12 +192,18 @@ def speeds(definition: Definition, record: list[Line], rows: list[Compared]) -> 
     for row in rows:
         own = first.get((row.stream.name, *today, 0)) if today else None
         other = first.get((row.stream.name, row.default.name, 0)) if row.default else None
-        cost = f"{own['cost']:.2f}" if own and "cost" in own else "-"
-        terms = str(own.get("terms", "-")) if own else "-"
-        lines.append(
-            [row.stream.name, speed(own), terms, cost, speed(other), row.default.name if row.default else "-"]
-        )
-    head = ["stream", "okl, rows/s", "terms", "cost", "best peer, rows/s", "which"]
+        taken = {key: str((own or {}).get(key, "-")) for key in ("terms", "cost", "plain_terms")}
+        name = row.default.name if row.default else "-"
+        lines.append([row.stream.name, speed(own), *taken.values(), speed(other), name])
+    head = [
+        "stream",
+        "okl, rows/s",
+        "terms",
+        "cost",
+        "terms of the plain learner",
+        "best peer, rows/s",
+        "which",
+    ]
     return table(head, lines)
 
 
@@ -198,25 +217,13 @@ def failures(definition: Definition, record: list[Line]) -> str:
 
 
 def page(definition: Definition, record: list[Line]) -> str:
-    rows = compared(definition, record)
-    summary = [
-        verdict(
-            f"{which}, {among}",
-            [
-                each.ratio
-                for row in rows
-                if (each := getattr(row, which)) and (among == "all" or row.stream.seen in ("new", "family"))
-            ],
-        )
-        for which in ("default", "tuned")
-        for among in ("all", "not looked at before")
-    ]
+    """The last of okl's columns is the one whose ratios are shown stream by stream."""
+    rows = compared(definition, record, (labels(record) or [""])[-1])
     commits = {line["peer"]: line["commit"] for line in record if "commit" in line}
-    head = ["peers", "okl at or below the best", "worst ratio", "above 1.1", "geometric mean of ratios"]
     return TEXT.format(
         title=definition.title,
         commits=", ".join(f"`{label}` is commit {commit}" for label, commit in commits.items()),
-        summary=table(head, summary),
+        summary=summary(definition, record),
         main=main_table(rows, record),
         coverage=coverage(definition, record),
         speeds=speeds(definition, record, rows),
@@ -234,8 +241,9 @@ committed before the first run. {commits}.
 
 - Progressive error: every row is predicted before it is learned, and every row counts. Mistakes, or the mean squared error.
 - **okl** has nothing set. It predicts and learns one row at a time with seed 1, and is checked to make the same error when the rows are
-  given in one call; with the other seeds they are given in one call. **Defaults**: the peer with the least error among all with their packages' defaults, chosen in hindsight on
-  the stream. **Tuned**: the same among all tries of all peers.
+  given in one call; with the other seeds they are given in one call.
+- **Defaults**: the peer with the least error among all with their packages' defaults, chosen in hindsight on the stream. **Tuned**: the
+  same among all tries of all peers. "What was run" says how many of them the record has.
 - Ratio: okl's error over the peer's, means over the seeds that both have. The figures beside it are means over the seeds that each has.
 - Seen before: "in sample", okl's defaults were chosen on it; "looked at", its figures were known while okl was built; "family", the
   generator was looked at with other parameters; "new", neither.
@@ -248,7 +256,8 @@ The last label predicts what came last; it does not count as a peer.
 ## Time
 
 Rows per second of processor time, one row at a time, seed 1, on a busy machine with two cores. Cost: the time of the bank over that of one
-plain learner with the settings that the bank settled on, the same rows in one call (asked for: at most 2.5).
+plain learner with the settings that the bank settled on, the same rows in one call (asked for: at most 2.5 with as many terms). On short
+streams most of it is the warm-up, whose rows are learned several times.
 
 {speeds}
 ## What was run
