@@ -135,7 +135,7 @@ pub fn demo(args: &Demo) -> anyhow::Result<bool> {
     ))?;
 
     explain(
-        "\n2. Six sensors on a daily cycle that drifts; one row in a hundred has one\n   reading off by 1.5. An alert rate of 1 % was asked for; nobody says which\n   rows are odd.\n",
+        "\n2. Six sensors on a daily cycle that drifts; one row in a hundred has one\n   reading off by 1.5. The requested alert rate is 1 %; the rows have no\n   labels.\n",
     );
     let (csv, novel) = sensors();
     let detector = learn(
@@ -192,5 +192,5 @@ fn leave_behind(folder: &Path, adapted: &mut Learned, scheduled: &Run) -> anyhow
     report::write(&mut bytes, &report)?;
     store::write(&page, &bytes)?;
     let (model, page) = (model.display(), page.display());
-    Ok(say(&format!("\nLeft behind: {model} (try `okl inspect {model}`)\nand {page} (open it in a browser).\n"))?)
+    Ok(say(&format!("\nWritten: {model} (try `okl inspect {model}`)\nand {page} (open it in a browser).\n"))?)
 }

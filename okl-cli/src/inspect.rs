@@ -90,10 +90,10 @@ fn what_is_lost(learner: &Learner) -> &'static str {
     };
     match (side_by_side, within_budget) {
         (true, true) => {
-            "No term has been dropped or merged. The settings that learn side by side share their terms: a row becomes a term where the \
+            "No term has been dropped or merged. The settings that learn in parallel share their terms: a row becomes a term where the \
              leading setting needs it, and updates of the others go to the nearest term. The parts of these updates that were left out"
         }
-        (true, false) => "Terms dropped or merged, and parts of updates that settings side by side could not store,",
+        (true, false) => "Terms dropped or merged, and parts of updates that settings in parallel could not store,",
         (false, _) => "Terms dropped or merged",
     }
 }
@@ -223,8 +223,8 @@ pub fn bank(learner: &Learner) -> String {
     let leading: Vec<String> =
         leading.map(|(member, weight)| format!("{} {}", percent(*weight), member_in_words(learner, member))).collect();
     match leading.is_empty() {
-        true => format!("{} settings side by side; none of them has {} of the weight", members.len(), percent(LEADS)),
-        false => format!("{} settings side by side: {}", members.len(), leading.join("; ")),
+        true => format!("{} settings in parallel; none of them has {} of the weight", members.len(), percent(LEADS)),
+        false => format!("{} settings in parallel: {}", members.len(), leading.join("; ")),
     }
 }
 

@@ -218,7 +218,7 @@ fn left_open(config: &Config, look: &Look) -> Vec<String> {
             said.push(format!("{} = auto: {}, lambda {}", open.join(", "), shorthand(&step), one.lambda));
         }
         several => said.push(format!(
-            "{} = auto: {} settings learn side by side over the same terms; those that err least count most",
+            "{} = auto: {} settings learn in parallel over the same terms; those with the smallest loss have the largest weight",
             open.join(", "),
             several.len()
         )),
@@ -235,7 +235,7 @@ fn held(config: &Config, look: &Look, terms: usize) -> String {
     let bytes = terms * (each + each.div_ceil(32));
     let beside = figure_of_bytes(config.bytes_beside_terms(look.features, look.outputs(config)));
     format!(
-        "at most {terms} terms, {} of memory; up to {beside} beside them for rows in work and the warm-up",
+        "at most {terms} terms, {} of memory; and up to {beside} for the current rows and the warm-up",
         figure_of_bytes(bytes)
     )
 }

@@ -94,9 +94,9 @@ impl Table {
 /// The header, with an explanation of its columns above it.
 fn legend(task: Task, training: bool) -> String {
     let past = match task {
-        Task::Classes => "past %: the model as it stands on up to 1,000 of the rows it has learned",
-        Task::Numbers => "past |r|: the model as it stands on up to 1,000 of the rows it has learned",
-        Task::Novelty => "past %: alerts of the model as it stands on up to 1,000 past rows",
+        Task::Classes => "past %: error of the current model on up to 1,000 of the rows it has learned",
+        Task::Numbers => "past |r|: error of the current model on up to 1,000 of the rows it has learned",
+        Task::Novelty => "past %: alerts of the current model on up to 1,000 past rows",
     };
     let again = "later passes: the rows have been learned before, so these are training errors";
     format!("{}\n{}", if training { again } else { past }, header(task, training))

@@ -5,7 +5,7 @@ macro_rules! after_help {
         concat!("Examples:\n", $("  ", $line, "\n",)* "\n\
 Exit codes: 0 done; 1 the data or a file is wrong; 2 the command or a setting is wrong; \
 130, 143, 129 stopped by SIGINT (Ctrl-C), SIGTERM or SIGHUP, after the block was finished and the model saved. \
-A reader of standard output that stops reading (head) is not an error: 0.")
+If the reader of standard output closes it early (head), that is not an error: 0.")
     };
 }
 

@@ -23,8 +23,8 @@ use serde_json::{Value, json};
 use super::{Model, Part};
 
 const SCORES: &str = "scores(x) = offset + sum over parts m and terms i of kernel_m(u, centres_i) operator_m coefficients_mi, \
-    with u = (x - frame.shift) * frame.factor, cut off at -limit and limit, computed in double precision and then rounded to single precision, \
-    or u = x rounded to single precision where frame is null, and no operator where it is null";
+    with u = (x - frame.shift) * frame.factor, clipped to [-limit, limit], computed in double precision and then rounded to single precision, \
+    or u = x rounded to single precision if frame is null; a null operator is the identity";
 
 pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     let learner = model.learner;
@@ -67,7 +67,7 @@ fn lines(values: impl Iterator<Item = Value>) -> String {
 fn decision(reads: Reads) -> &'static str {
     match reads {
         Reads::Sign => "the class in `positive` (+1 without classes) where the score is above 0, else the other one (-1)",
-        Reads::Class => "the class with the largest score, the earlier one of equals",
+        Reads::Class => "the class with the largest score, the earlier one of equal scores",
         Reads::Number | Reads::Vector => "the scores are the predicted numbers",
         Reads::Nothing => "novel where the score is below the threshold",
     }

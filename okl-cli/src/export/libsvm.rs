@@ -89,7 +89,7 @@ fn obstacles(model: &Model<'_>) -> Vec<String> {
         other => found.push(format!("its kernel is {}, and LIBSVM has linear, polynomial and rbf", name(other))),
     }
     if model.limit < LARGEST {
-        found.push(format!("it cuts features off at {} units, and LIBSVM's kernels do not", model.limit));
+        found.push(format!("it clips features at {} units, and LIBSVM's kernels do not", model.limit));
     }
     found.extend(kind(model).err().map(|why| why.to_string()));
     found

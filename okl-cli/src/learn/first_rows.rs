@@ -68,5 +68,5 @@ fn settled(asked: &Value, now: &Value, numbers: &mut Vec<f64>) {
 fn alike(config: &Config) -> String {
     let gamma = value(config)["kernel"]["gaussian"]["gamma"].as_f64();
     let half = gamma.map(|gamma| (std::f64::consts::LN_2 / gamma).sqrt());
-    half.map_or(String::new(), |half| format!("; rows {} apart, as scaled, count as half alike", figure(half)))
+    half.map_or(String::new(), |half| format!("; the kernel of two scaled rows at distance {} is 1/2", figure(half)))
 }

@@ -316,7 +316,7 @@ impl Display for Summary {
             line(f, &format!("  {name}"), &count(rows as f64), what)?;
         }
         if self.weight != self.examples as f64 {
-            line(f, "  weight", &count(self.weight), "the sum of their weights, by which all figures count")?;
+            line(f, "  weight", &count(self.weight), "the sum of their weights; all figures are weighted")?;
         }
         if let Some(loss) = self.average_loss {
             line(f, "average loss", &figure(loss), self.loss.as_deref().unwrap_or_default())?;
@@ -352,7 +352,7 @@ impl Summary {
         let last = self.of_last(percent);
         line(f, "error", &or_dash(self.error, percent), &last)?;
         line(f, "  no change", &or_dash(self.no_change_error, percent), "by repeating the last label")?;
-        line(f, "  majority", &or_dash(classes.majority_error, percent), "by always saying the most frequent class")?;
+        line(f, "  majority", &or_dash(classes.majority_error, percent), "by always predicting the most frequent class")?;
         line(f, "accuracy", &or_dash(classes.accuracy, percent), "")?;
         line(f, "macro F1", &or_dash(classes.macro_f1, figure), "")?;
         if let Some(auc) = classes.auc {

@@ -41,8 +41,8 @@ fn theta_chart(report: &Report<'_>, theta: Values, threshold: Values) -> Chart {
         report.alerts.map_or(Vec::new(), |a| a.strongest().iter().map(|a| (a.examples as f64, a.score)).collect());
     let y = Axis::straight(heights(&lines).chain(strongest.iter().map(|p| p.1)), Unit::Plain);
     let dots = (!strongest.is_empty()).then(|| (format!("score of an alert ({} strongest)", strongest.len()), strongest));
-    let note = if dots.is_some() { " Each dot is a row that was novel: the lower, the stranger." } else { "" };
-    let measures = if lines.len() > 1 { "the loss' own margin, and what decides" } else { "what the loss adapts" };
+    let note = if dots.is_some() { " Each dot is a row that was novel: the lower, the more unusual." } else { "" };
+    let measures = if lines.len() > 1 { "theta of the loss, and the threshold" } else { "theta of the loss" };
     let title = if report.summary.task == Task::Novelty { "Threshold" } else { "Theta" };
     Chart { caption: course + note, dots, ..Chart::new(title, measures, examples_axis(report.history), y, lines) }
 }
@@ -73,16 +73,16 @@ pub(super) fn truncation(report: &Report<'_>) -> Option<Chart> {
     let latest = report.history.latest().filter(useful)?;
     let lines = vec![
         line("norm |f|", "c", series(report.history, |p| Some(p.norm))),
-        line("bound on what was left out", "a", series(report.history, |p| Some(p.truncation))),
+        line("truncation error", "a", series(report.history, |p| Some(p.truncation))),
     ];
     let caption = format!(
-        "What is not in the model has a norm of at most {1}, {2} of |f|: terms that the budget ({0}) has dropped or merged, and parts of updates of settings that learn side by side and share their terms. Where k(x, x) = 1, no score differs by more from that of the same updates with nothing left out.",
+        "Terms that the budget ({0}) has dropped or merged, and parts of updates of settings that learn in parallel and share their terms, have a norm of at most {1}, {2} of |f|. If k(x, x) = 1, no score differs by more than this from the score without these losses.",
         report.part("budget").unwrap_or_default(),
         text::figure(latest.truncation),
         text::percent(latest.truncation / latest.norm)
     );
     let positive: Vec<f64> = heights(&lines).filter(|v| *v > 0.0).collect();
     let y = Axis::fitting(positive.iter().copied(), Unit::Plain);
-    let measures = "bound on |f without a budget − f|";
-    Some(Chart { caption, ..Chart::new("What was left out", measures, examples_axis(report.history), y, lines) })
+    let measures = "bound on |f without truncation − f|";
+    Some(Chart { caption, ..Chart::new("Truncation error", measures, examples_axis(report.history), y, lines) })
 }

@@ -89,7 +89,7 @@ pub(super) fn progress(report: &Report<'_>) -> Chart {
         lines.insert(0, line("repeating the last target (no change)", "c", series(history, |p| p.no_change_error)));
     }
     let (y, above) = without_the_start(&lines, history, unit);
-    let measures = if percent { "share of examples mistaken" } else { "mean absolute error, in the units of the target" };
+    let measures = if percent { "share of wrong predictions" } else { "mean absolute error, in the units of the target" };
     Chart {
         caption: error_caption(report, unit, beside, above),
         wide: true,
@@ -120,27 +120,29 @@ fn error_caption(report: &Report<'_>, unit: Unit, beside: bool, above: Option<f6
         return "No new rows.".into();
     }
     let mut words = match s.task {
-        Task::Classes => format!("{} of all examples were mistaken before they were learned", text::or_none(s.error, show)),
-        _ => format!("Before they were learned, examples were missed by {} on average", text::or_none(s.error, show)),
+        Task::Classes => {
+            format!("{} of all examples were predicted wrongly before they were learned", text::or_none(s.error, show))
+        }
+        _ => format!("Before the examples were learned, the mean absolute error was {}", text::or_none(s.error, show)),
     };
     words += &format!("; {} over the last {}.", text::or_none(s.windowed_error, show), text::count(s.windowed_rows as f64));
     let late: Values = series(report.history, |p| p.windowed_error).into_iter().filter(|v| v.0 >= 2.0 * WINDOW as f64).collect();
     if let Some(course) = Course::of(&late).filter(|c| c.most.1 > 1.5 * c.last.max(c.first)) {
         words += &format!(
-            " The windowed error rose to {} near example {}: the stream changed there, or the model lost hold of it.",
+            " The windowed error rose to {} near example {}: the stream changed there, or the model became worse.",
             show(course.most.1),
             text::count(course.most.0)
         );
     }
     if let Some(no_change) = s.no_change_error {
         let where_it_is = if s.error.is_some_and(|e| e >= no_change) {
-            "the model as a whole is no better than that"
+            "over the whole stream the model is no better"
         } else if beside {
-            "only what lies below that dashed line is learned from the features"
+            "only below this dashed line does the model make use of the features"
         } else {
             "far above this frame"
         };
-        words += &format!(" Repeating the last target would err by {}: {where_it_is}.", show(no_change));
+        words += &format!(" Repeating the last target has an error of {}: {where_it_is}.", show(no_change));
     }
     if report.training.is_some() {
         words += " In later passes the rows have been learned before: that is training error, not the error on new rows.";
@@ -177,12 +179,12 @@ fn single(
 fn step_note(report: &Report<'_>) -> String {
     match report.part("step").as_deref() {
         _ if report.members > 1 => format!(
-            "{} settings learn side by side; this is the step size of the one that has erred least, and it jumps where another one takes the lead.",
+            "{} settings learn in parallel; this is the step size of the one with the largest weight, and it jumps when another one gets the largest weight.",
             report.members
         ),
         Some("smd") => "It is adapted to the stream (SVMD): it rises where larger steps would have helped.".into(),
         Some("constant") => "It is constant.".into(),
-        _ => "It depends on the number of examples alone, not on what they are.".into(),
+        _ => "It depends only on the number of examples, not on their values.".into(),
     }
 }
 

@@ -171,13 +171,13 @@ impl Decision {
         let last = format!("the last {} rows of the stream are drawn over it", text::count(self.samples.len() as f64));
         match &self.reading {
             Reading::Classes(_) => format!(
-                "What the model says at the end of the run, everywhere in the plane of the two features; {last}, each in the colour of its own label. The paler the colour, the smaller the margin. A point that stands in a region of another colour is one the final model would mistake."
+                "The predicted class at the end of the run, over the plane of the two features; {last}, each in the colour of its own label. The paler the colour, the smaller the margin. The final model predicts a wrong class for a point in a region of another colour."
             ),
             Reading::Numbers(_) => format!(
-                "The score at the end of the run over the plane of the two features; {last}, shaded by their targets on the same scale. Where a point stands out from its surroundings the model is off."
+                "The score at the end of the run over the plane of the two features; {last}, shaded by their targets on the same scale. Where the shade of a point differs from its surroundings, the model has an error."
             ),
             Reading::Novelty(threshold) => format!(
-                "What the model takes for usual at the end of the run; {last}, those that raised an alert when they came as squares. The border is where the score equals the threshold, {}.",
+                "The region of usual rows at the end of the run; {last}, those that raised an alert when they came as squares. The border is where the score equals the threshold, {}.",
                 text::figure(*threshold)
             ),
         }

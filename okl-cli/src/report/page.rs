@@ -90,7 +90,7 @@ fn lead(report: &Report<'_>) -> String {
         _ if no_rows(report) && !report.lead.is_empty() => String::new(),
         _ if no_rows(report) => "No new rows.".into(),
         Task::Classes => format!(
-            "{n} examples, each predicted before it was learned: {} were mistaken, {} of the last {}.",
+            "{n} examples, each predicted before it was learned: {} were predicted wrongly, {} of the last {}.",
             text::or_none(s.error, percent),
             text::or_none(s.windowed_error, percent),
             window(report)
@@ -166,8 +166,7 @@ fn tiles(report: &Report<'_>) -> Markup {
         "average loss",
         &report.part("loss").unwrap_or_default(),
     ));
-    let weight =
-        (s.weight != s.examples as f64).then(|| format!("of weight {} in all, by which they count", text::count(s.weight)));
+    let weight = (s.weight != s.examples as f64).then(|| format!("total weight {}; figures are weighted", text::count(s.weight)));
     let note: Vec<String> = weight.into_iter().chain(Some(s.not_learned.words()).filter(|words| !words.is_empty())).collect();
     tiles.push(tile(text::count(s.examples as f64), "examples", &note.join("; ")));
     if let Some(latest) = report.history.latest() {

@@ -86,14 +86,14 @@ fn confusion_caption(classes: &ClassSummary) -> Markup {
         false => format!("{} examples", text::count(n)),
     };
     html! {
-        "Every example by the class it had and the class that was said before it was learned"
+        "Every example by its true class (row) and the class predicted before it was learned (column)"
         @if classes.is_weighted() { ", counted by its weight" }
         "; cells are shaded by their share of the row. "
         @if let Some((i, j, n)) = worst {
-            "The most frequent mistake: " (how_many(n)) " of " b { (short(&names[i], 28)) } " were taken for "
+            "The most frequent mistake: " (how_many(n)) " of " b { (short(&names[i], 28)) } " were predicted as "
             b { (short(&names[j], 28)) } "."
         } @else if some {
-            "Nothing was mistaken."
+            "No example was predicted wrongly."
         } @else {
             "No rows."
         }
@@ -121,7 +121,7 @@ pub(super) fn classes(classes: &ClassSummary) -> Markup {
     };
     table(
         &format!(
-            "Precision: of those said to be of the class, the share that were. Recall: of those that were, the share said so.{more}"
+            "Precision: of the examples predicted as this class, the share that are of it. Recall: of the examples of this class, the share predicted as it.{more}"
         ),
         if weighted {
             &["class", "examples", "weight", "precision", "recall", "F1"]
@@ -137,7 +137,7 @@ pub(super) fn outputs(outputs: &[OutputSummary]) -> Markup {
     let line = |o: &OutputSummary| [o.rmse, o.mae, o.no_change_mae, o.bias, o.r2].map(|v| or_dash(v, text::figure)).to_vec();
     let rows: Vec<_> = outputs.iter().map(|o| (o.name.as_str(), line(o))).collect();
     table(
-        "Before learning. No change: the mean absolute change from one target to the next, the first from 0. Bias: the mean of score minus target. R²: 1 would be perfect, 0 is what the targets' own mean reaches.",
+        "Before learning. No change: the mean absolute change from one target to the next, the first from 0. Bias: the mean of score minus target. R²: 1 is perfect, 0 is as good as predicting the mean of the targets.",
         &["target", "RMSE", "MAE", "no change", "bias", "R²"],
         &rows,
     )

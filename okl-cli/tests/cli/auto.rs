@@ -8,11 +8,11 @@ fn what_it_settled_on_is_said_and_can_be_frozen() {
     let (data, bank, plain) = (folder.write("ring.csv", ring(1500)), folder.path("bank.okl"), folder.path("plain.okl"));
     succeed(&["learn", &data, "--target", "where", "-o", &bank]);
     let (words, _) = succeed(&["inspect", &bank]);
-    assert!(words.contains("15 settings side by side:") && words.contains("gamma"), "{words}");
+    assert!(words.contains("15 settings in parallel:") && words.contains("gamma"), "{words}");
     let (_, said) = succeed(&["freeze", &bank, "-o", &plain]);
     assert!(said.contains("of the weight"), "{said}");
     let (words, _) = succeed(&["inspect", &plain]);
-    assert!(!words.contains("side by side") && !words.contains("auto"), "{words}");
+    assert!(!words.contains("in parallel") && !words.contains("auto"), "{words}");
     // The plain model goes on where the bank stood.
     let again = json(&["learn", &data, "--resume", &plain]);
     assert!(again["summary"]["error"].as_f64().unwrap() < 0.02, "{again}");
@@ -23,7 +23,7 @@ fn nothing_is_frozen_before_it_has_settled() {
     let folder = Folder::new("early");
     let (data, bank) = (folder.write("ring.csv", ring(100)), folder.path("bank.okl"));
     succeed(&["learn", &data, "--target", "where", "-o", &bank]);
-    fail(&["freeze", &bank, "-o", &folder.path("plain.okl")], 2, &["not settled before 256 examples"]);
+    fail(&["freeze", &bank, "-o", &folder.path("plain.okl")], 2, &["provisional before example 256"]);
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn check_numbers(y: &[f64], rows: usize, known: &Known<'_>, out: &mut TargetNumb
         if let Some(column) = (0..width).find(|&o| !target_scale.learned(o, y[o]).is_finite()) {
             let (found, column) = (y[column], format!("target {column}"));
             let hint = match found.is_finite() {
-                true => " as target_scale makes it; leave the row out",
+                true => " after target_scale is applied; leave the row out",
                 false => "; use `known` for a missing target",
             };
             return Err(ErrorKind::NotFinite { row, column, found, hint }.into());

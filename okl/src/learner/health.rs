@@ -212,20 +212,20 @@ impl Health {
             found.push(format!(
                 "{} of {} rows lie so far from the first rows, measured in widths of the kernel, that single precision blurs their kernel \
                  values: scores, |f|² and certificates are not reliable there; look for an outlier among the first rows or a column that \
-                 wanders off, scale the features, or use a wider kernel",
+                 drifts far away, scale the features, or use a wider kernel",
                 self.blurred, self.examples
             ));
         }
         if self.resting > 0 {
             found.push(format!(
-                "{} of the settings that run side by side rest, because their steps would have left numbers that are not finite; look for \
+                "{} of the settings that learn in parallel rest, because their steps would have given numbers that are not finite; look for \
                  outliers in features or targets",
                 self.resting
             ));
         }
         if self.skipped > 0 {
             found.push(format!(
-                "{} of {} steps were not taken, because they would have left numbers that are not finite; choose a smaller step or rescale the data",
+                "{} of {} steps were not taken, because they would have given numbers that are not finite; choose a smaller step or rescale the data",
                 self.skipped,
                 self.examples + self.skipped
             ));

@@ -116,7 +116,11 @@ impl Learner {
     /// During the warm-up, because the settings are still provisional.
     pub fn freeze(&self) -> Result<Learner> {
         if self.warm.is_some() {
-            let reason = format!("not settled before {} examples: there have been {}", self.config.warmup, self.examples());
+            let reason = format!(
+                "settings are provisional before example {}: there have been {} examples",
+                self.config.warmup,
+                self.examples()
+            );
             return Err(Error::config("warmup", reason));
         }
         let leader = self.engine.bank().map_or(0, Bank::leading_voice);

@@ -175,7 +175,7 @@ fn bad_targets_change_nothing() {
     let mut learner = learner(&("loss = 'squared'".to_owned() + &scale(&UNITS.0, &[1e90, 1.0])));
     let before = learner.to_bytes();
     let mut refused = |y: &[f64]| learner.learn(&Batch::of_f64(&[0.0; 4], 2).numbers(y)).unwrap_err().to_string();
-    let beyond = "row 1, column target 0: found 1e250, expected a finite number as target_scale makes it; leave the row out";
+    let beyond = "row 1, column target 0: found 1e250, expected a finite number after target_scale is applied; leave the row out";
     assert_eq!(refused(&[0.0, 0.0, 1e250, 0.0]), beyond);
     assert!(refused(&[0.0, f64::NAN, 0.0, 0.0]).starts_with("row 0, column target 1: found NaN"));
     // The scale says how many outputs there are.

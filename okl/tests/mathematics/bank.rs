@@ -184,7 +184,7 @@ fn a_naive_twin_learns_the_same_bank() {
 fn what_leads_can_be_frozen() {
     let s = stream(600, 600, 3);
     let mut bank = learner("loss = 'hinge'\nwarmup = 64\nbudget = 'merge:50'");
-    assert!(bank.freeze().unwrap_err().to_string().contains("not settled before 64 examples"));
+    assert!(bank.freeze().unwrap_err().to_string().contains("provisional before example 64"));
     learn(&mut bank, &s);
     let plain = bank.freeze().unwrap();
     assert!(!plain.config().to_json().contains("auto") && plain.config().members().len() == 1 && plain.engine().bank().is_none());

@@ -336,7 +336,7 @@ impl<'a> File<'a> {
         let Some(bank) = &learner.engine.bank else { return Ok(()) };
         demand(
             self.of_voices(0)?.len() == bank.weights.len(),
-            "the settings that `auto` ran side by side were others when it was saved: learn it again, or freeze it with that okl",
+            "`auto` had other settings in the okl that saved it: learn it again, or freeze it with that okl",
         )
     }
 
