@@ -104,7 +104,7 @@ fn rows(random: &mut Random, count: usize, centre: f64, spread: bool) -> Vec<f64
     (0..count * FEATURES).map(|i| scale(i % FEATURES) * (centre + random.next())).collect()
 }
 
-/// Two questions about each row: right of the mean? both last features on the same side of theirs?
+/// For each row: whether its first feature is above the mean, and whether its last two features are on the same side of theirs.
 fn sides(x: &[f64]) -> Vec<(bool, bool)> {
     let count = (x.len() / FEATURES) as f64;
     let mean = |j: usize| x.iter().skip(j).step_by(FEATURES).sum::<f64>() / count;

@@ -38,7 +38,7 @@ pub struct Outcome {
     pub name: &'static str,
     /// Examples and features.
     pub shape: (usize, usize),
-    /// Are residuals squared, or mistakes counted?
+    /// Whether the error is the squared residual; false if mistakes are counted.
     pub numbers: bool,
     /// Without a setting.
     pub auto: Run,

@@ -122,7 +122,7 @@ impl Rows {
         self.x.len().checked_div(self.features).unwrap_or(0)
     }
 
-    /// Is there none?
+    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.x.is_empty()
     }

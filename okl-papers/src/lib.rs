@@ -125,7 +125,7 @@ impl Context {
         Context::new(None, Size::Smoke, seed)
     }
 
-    /// Is this a smoke test?
+    /// Whether this is a smoke test.
     pub fn is_smoke(&self) -> bool {
         self.size == Size::Smoke
     }

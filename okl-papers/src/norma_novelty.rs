@@ -36,11 +36,11 @@ const SHOWN: usize = 50;
 pub struct Setting {
     /// The rate of alerts that is asked for.
     pub nu: f64,
-    /// The step sizes of the author's script, or nu t^(-1/2)?
+    /// Whether the step sizes are those of the author's script; false for nu t^(-1/2).
     pub paper_steps: bool,
-    /// The averaged score against a quantile of its own, or f against rho?
+    /// Whether the averaged score is compared with a tracked quantile; false if f is compared with rho.
     pub tracker: bool,
-    /// Is f shrunk at alerts only, as in the author's script, or at every pattern, as printed?
+    /// Whether f is shrunk only at alerts, as in the author's script; false if it is shrunk at every pattern, as in the paper.
     pub on_update: bool,
 }
 
@@ -75,7 +75,7 @@ pub struct Judged {
     pub score: f64,
     /// What the score was held against; none while the tracker gathers.
     pub threshold: Option<f64>,
-    /// Was it an alert?
+    /// Whether it was an alert.
     pub alert: Option<bool>,
 }
 
@@ -153,7 +153,7 @@ pub fn most_novel(scores: &[f64], count: usize) -> Vec<usize> {
 pub struct Yardstick {
     /// The digit it says.
     pub said: Vec<i64>,
-    /// Is that wrong?
+    /// Whether the prediction is wrong.
     pub wrong: Vec<bool>,
 }
 

@@ -123,7 +123,7 @@ impl Reading {
 /// One pass, example by example.
 #[derive(Clone, Debug, Default)]
 pub struct Course {
-    /// Was the example mistaken before it was learned? A tie is a mistake.
+    /// Whether each example was predicted wrongly before it was learned. A tie is a mistake.
     pub mistaken: Vec<bool>,
     /// The step size it was learned with.
     pub eta: Vec<f64>,
@@ -157,7 +157,7 @@ impl Course {
     }
 }
 
-/// Learns one labelled row: did another class score as high, or was the label new?
+/// Learns one labelled row. Returns whether another class had at least the same score, or the label was new.
 fn mistaken(learner: &mut Learner, batch: &Batch<'_>, label: Label) -> anyhow::Result<bool> {
     let known = learner.classes().iter().position(|class| *class == label);
     let scores = learner.learn(&batch.labels(&[label]))?;

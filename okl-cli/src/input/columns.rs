@@ -220,7 +220,7 @@ impl Columns {
                 Ok(())
             }
             Features::Named(list) if features > list.len() => {
-                Err(error::cell(&features.to_string(), format!("the model has only {} features", list.len())))
+                Err(error::cell(&features.to_string(), format!("the model has only {} features; remove the others", list.len())))
             }
             Features::Named(_) => Ok(()),
         }

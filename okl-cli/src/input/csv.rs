@@ -61,6 +61,7 @@ impl Csv {
         out.begin(columns.features());
         let read = if record.contains(&b'"') { self.quoted(record, columns, out) } else { self.plain(record, columns, out) };
         match read {
+            // A line like "# comment" has too few fields: this error says so, with advice about comments.
             Err(_) if record.starts_with(b"#") && self.fields(record) != self.plan.len() => Err(self.ragged(record)),
             other => other.map(|()| true),
         }

@@ -84,6 +84,7 @@ struct Cell<'a> {
 }
 
 impl Cell<'_> {
+    /// Adds the value at the current path to the row. serde's errors cannot carry a [`error::Fault`], so it is kept in the state.
     fn put<E: de::Error>(self, value: Value<'_>) -> Result<(), E> {
         let state = self.state;
         let column = self.columns.find(state.path.as_bytes(), state.previous);

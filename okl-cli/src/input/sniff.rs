@@ -65,7 +65,8 @@ pub(super) fn not_text(head: &[u8]) -> Option<&'static str> {
         .then_some("binary data, not a table; give a CSV, LIBSVM, JSON lines, VW or Parquet file")
 }
 
-/// The delimiter that occurs outside quotes equally often in the first two lines, and most often.
+/// The delimiter of a table, counted outside quotes: of those that occur equally often in the first two lines, the most frequent;
+/// if there are none, the most frequent in the first line.
 pub(super) fn delimiter(head: &[u8]) -> u8 {
     let mut lines = head.split(|b| *b == b'\n').filter(|l| !l.trim_ascii().is_empty());
     let (first, second) = (lines.next().unwrap_or(&[]), lines.next());

@@ -226,7 +226,7 @@ fn print_figures(outcome: &Outcome, test: Option<&str>) {
     let title = if several { "progressive, every row before it was learned:\n" } else { "" };
     let mut text = format!("\n{title}");
     match (&outcome.training, outcome.summary.examples) {
-        (Some(_), 0) => text += "no row was seen for the first time in this run\n",
+        (Some(_), 0) => text += "all rows of this run had been learned before\n",
         _ => text += &outcome.summary.to_string(),
     }
     if let Some((pass, training)) = &outcome.training {

@@ -153,7 +153,7 @@ fn weights_are_not_called_examples() {
     assert!(said.lines().any(|l| words(l) == "class examples weight precision recall F1"), "{said}");
     assert!(said.lines().any(|l| words(l).starts_with("a 150 375 ")) && said.lines().all(|l| l.chars().count() <= 80), "{said}");
     let page = folder.read("r.html");
-    assert!(page.contains("of weight 525 in all") && said.lines().any(|l| words(l).starts_with("weight 525 the sum")), "{said}");
+    assert!(page.contains("total weight 525") && said.lines().any(|l| words(l).starts_with("weight 525 the sum")), "{said}");
     assert!(page.contains("<th scope=\"col\">weight</th>") && page.contains("counted by its weight"), "{page}");
     assert!(succeed(&learn).1.lines().any(|l| words(l) == "class examples precision recall F1"));
 }

@@ -445,9 +445,9 @@ fn the_report_of_a_bank_says_whose_step_size_it_is() {
     };
     let bank = page(&[]);
     assert!(bank.contains("15 settings learn in parallel; this is the step size of the one with the largest weight"));
-    assert!(!bank.contains("schedule") && !bank.contains("depends on the number of examples"));
+    assert!(!bank.contains("schedule") && !bank.contains("depends only on the number of examples"));
     let fixed = ["--lambda", "0.001", "--gamma", "1", "--step"];
-    assert!(page(&[&fixed[..], &["decay:eta=1,tau=100"]].concat()).contains("It depends on the number of examples alone"));
+    assert!(page(&[&fixed[..], &["decay:eta=1,tau=100"]].concat()).contains("It depends only on the number of examples"));
     assert!(page(&[&fixed[..], &["constant:0.5"]].concat()).contains("It is constant."));
 }
 

@@ -17,7 +17,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Are the targets numbers?
+    /// Whether the targets are numbers.
     pub fn numbers(&self) -> bool {
         self.loss == "squared"
     }

@@ -33,9 +33,9 @@ pub struct Setting {
     pub lambda: f64,
     /// The step sizes.
     pub steps: Steps,
-    /// The proximal step?
+    /// Whether the step is proximal.
     pub implicit: bool,
-    /// Does an averaged hypothesis predict?
+    /// Whether an averaged hypothesis predicts.
     pub average: bool,
 }
 

@@ -27,7 +27,7 @@ pub struct Setting {
     pub lambda: f64,
     /// The (first) step size.
     pub eta: f64,
-    /// eta t^(-1/2), or eta throughout?
+    /// Whether the step size is eta t^(-1/2); false if it is constant.
     pub falling: bool,
     /// The proximal step: no eta is too large for it.
     pub implicit: bool,
@@ -35,7 +35,7 @@ pub struct Setting {
     pub average: f64,
     /// Which terms are kept.
     pub keep: Keep,
-    /// May eta lambda exceed 1?
+    /// Whether eta lambda may exceed 1.
     pub overshoot: bool,
 }
 

@@ -24,7 +24,7 @@ pub struct Row {
     pub x: Vec<f64>,
     /// Target.
     pub y: Target,
-    /// Is the target known?
+    /// Whether the target is known.
     pub known: bool,
     /// Weight.
     pub weight: f64,
@@ -43,11 +43,11 @@ pub struct Case {
     pub settings: BTreeMap<&'static str, String>,
     /// The stream.
     pub rows: Vec<Row>,
-    /// Are rows given in double precision?
+    /// Whether rows are in double precision.
     pub wide: bool,
-    /// Are ids given?
+    /// Whether ids are given.
     pub ids: bool,
-    /// Are weights given?
+    /// Whether weights are given.
     pub weights: bool,
     /// After how many rows there is a save and load, in the run that cuts the stream.
     pub cuts: Vec<usize>,
@@ -82,7 +82,7 @@ impl Case {
         (taken, refused)
     }
 
-    /// Does any row lack a target?
+    /// Whether any row has no target.
     fn partly_known(&self) -> bool {
         self.rows.iter().any(|row| !row.known)
     }

@@ -358,12 +358,12 @@ impl Seen {
 }
 
 impl Run<'_> {
-    /// Has a head of a bank diverged, and does it rest?
+    /// Whether a head of a bank has diverged and rests.
     pub fn rests(&self, h: usize) -> bool {
         self.learner.engine().bank().is_some_and(|bank| bank.rests(h))
     }
 
-    /// Is there a threshold of its own for the averaged score?
+    /// Whether the averaged score has a tracked threshold.
     pub fn tracked(&self) -> bool {
         self.learner.engine().heads()[0].tracker().is_some()
     }

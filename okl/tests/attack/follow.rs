@@ -26,7 +26,7 @@ pub fn fail<T>(check: &'static str, row: usize, text: String) -> Result<T, Failu
     Err(Failure { check, row, text })
 }
 
-/// Is a number at most another? A number that is not one is not.
+/// Whether a <= limit; false for NaN.
 pub fn within(a: f64, limit: f64) -> bool {
     a <= limit
 }
@@ -36,7 +36,7 @@ pub fn within(a: f64, limit: f64) -> bool {
 pub struct Voice {
     /// The head.
     pub head: usize,
-    /// Is it the average that speaks?
+    /// Whether the voice is the average.
     pub mean: bool,
 }
 
@@ -67,9 +67,9 @@ pub struct Shadow {
     pub coefficients: f64,
     /// The largest that `history` has been.
     pub peak: f64,
-    /// Has the head ever diverged and been set back?
+    /// Whether the head has ever diverged and been reset.
     pub rested: bool,
-    /// Does it rest now?
+    /// Whether it rests now.
     pub resting: bool,
     /// How far the norms that are kept may be from the true ones by rounding.
     pub drift: Drift,
@@ -80,13 +80,13 @@ pub struct Shadow {
 /// What one row left behind.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// Was it learned?
+    /// Whether it was learned.
     pub learned: bool,
     /// The scores.
     pub scores: Vec<f64>,
     /// The loss that was reported.
     pub loss: Option<f64>,
-    /// Outside?
+    /// Whether it was outside.
     pub outside: Option<bool>,
     /// The threshold.
     pub threshold: Option<f64>,
@@ -244,7 +244,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Are step sizes SVMD's?
+    /// Whether step sizes are those of SVMD.
     pub fn under_smd(&self) -> bool {
         matches!(self.config.step.given(), Some(AnyStep::Smd { .. }))
     }

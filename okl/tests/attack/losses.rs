@@ -47,7 +47,7 @@ pub fn loss(of: &AnyLoss, z: &[f64], y: &Target, class: Option<usize>, theta: f6
     }
 }
 
-/// Is the example outside, and how far is it from the threshold?
+/// Whether the example is outside, and its distance from the threshold.
 pub fn outside(of: &AnyLoss, z: &[f64], y: &Target, theta: f64) -> Option<(bool, f64)> {
     let residual = || {
         let Target::Numbers(y) = y else { return 0.0 };

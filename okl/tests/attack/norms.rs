@@ -48,7 +48,7 @@ pub struct Moved<'a> {
     pub alpha: &'a [f64],
     /// Its point.
     pub point: usize,
-    /// Is |f|² exact after a drop?
+    /// Whether |f|² is exact after a drop.
     pub exact: bool,
 }
 
@@ -129,7 +129,7 @@ fn combine(parts: &[(f64, &[f64])]) -> Vec<f64> {
 }
 
 impl Run<'_> {
-    /// Is |f|² corrected exactly for what a budget does?
+    /// Whether |f|² is corrected exactly when the budget changes terms.
     pub fn exact_norms(&self) -> bool {
         self.under_smd() || !self.config.regulariser.is_square()
     }

@@ -63,7 +63,7 @@ impl Run<'_> {
         (share > 0.0).then(|| alpha.iter().map(moves).collect())
     }
 
-    /// Are steps proximal? Those that a learner chooses by itself are, where such steps exist.
+    /// Whether steps are proximal. Automatic steps are, if the loss has a proximal step.
     fn proximal(&self) -> bool {
         let implicit = okl::Config { implicit: true, ..self.config.clone() };
         let chosen = self.config.step.given().is_none() && self.learner.engine().bank().is_some();

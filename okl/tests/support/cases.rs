@@ -105,7 +105,7 @@ impl Stream {
         }
     }
 
-    /// Has this row neither target nor effect?
+    /// Whether this row has no target or weight 0, so that it is only predicted.
     pub fn silent(&self, i: usize) -> bool {
         self.known.as_ref().is_some_and(|k| !k[i]) || self.weights.as_ref().is_some_and(|w| w[i] == 0.0)
     }

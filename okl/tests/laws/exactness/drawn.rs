@@ -26,11 +26,11 @@ struct Departure {
     threads: usize,
     saved: bool,
     widened: bool,
-    /// Is every other call given its rows in double precision?
+    /// Whether every second call has its rows in double precision.
     mixed: bool,
-    /// Is every call's batch checked before the batch of the call before it is learned, as a server does?
+    /// Whether the batch of a call is checked before the previous batch is learned, as in a server.
     ahead: bool,
-    /// Is the learner published before every call, so that all its centres are shared?
+    /// Whether the learner is published before every call, so that all its centres are shared.
     published: bool,
 }
 
