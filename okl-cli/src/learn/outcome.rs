@@ -247,7 +247,7 @@ fn print_figures(outcome: &Outcome, test: Option<&str>) {
 const ENOUGH: u64 = 100;
 
 /// One sentence where targets are poorly predicted because their unit is not that of the step sizes that are chosen for a loss with an
-/// adaptive tube or scale. These losses learn with one setting, not with several side by side.
+/// adaptive tube or scale. These losses learn with one setting, not with several in parallel.
 fn unit_of_targets(asked: &Config, summary: &Summary) -> Option<String> {
     let chosen = asked.step == Choice::Auto && asked.loss.theta().is_some() && asked.target_scale.is_none();
     let poor = |o: &OutputSummary| o.r2.is_some_and(|r2| r2 < 0.5);

@@ -59,7 +59,7 @@ fn a_few_rows_are_said_to_be_few() {
     let said = words(&succeed(&["learn", &one, "--target", "y", "-o", &model]).1);
     assert!(said.contains("error on the one learned row"), "{said}");
     let inspected = words(&succeed(&["inspect", &model]).0);
-    assert!(inspected.contains("settings side by side; none of them has 10.00 % of the weight"), "{inspected}");
+    assert!(inspected.contains("settings in parallel; none of them has 10.00 % of the weight"), "{inspected}");
     let bad = folder.write("bad.csv", "a,y\n1,no\n2,yes,3\n");
     fail(&["learn", &bad, "--target", "y", "--loss", "hinge", "--quiet"], 1, &["row 3", "1 row was learned before"]);
     let column = |rows: usize| folder.write("v.csv", table("v", rows, |i| format!("{}", i * i % 31)));

@@ -57,7 +57,10 @@ fn what_the_first_rows_decided_is_said() {
     let learn = [&["learn", &long, "--target", "where"], &plain[..]].concat();
     let (_, err) = succeed(&learn);
     let gamma = json(&learn)["config"]["kernel"]["gaussian"]["gamma"].as_f64().unwrap();
-    assert!(err.contains(&format!("From the first 256 examples: gamma = {}; the kernel of two scaled rows ", figure(gamma))), "{err}");
+    assert!(
+        err.contains(&format!("From the first 256 examples: gamma = {}; the kernel of two scaled rows ", figure(gamma))),
+        "{err}"
+    );
     succeed(&[&learn[..], &["--quiet", "-o", &folder.path("m.okl")]].concat());
     let (words, _) = succeed(&["inspect", &folder.path("m.okl")]);
     assert!(words.contains(&format!("gaussian:gamma={}\n", figure(gamma))), "{words}");
