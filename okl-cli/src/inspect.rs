@@ -19,7 +19,7 @@ const NAMES: usize = 18;
 /// The longest list that is printed; of a longer one only the length is printed.
 const LISTED: usize = 4;
 
-/// A setting of a bank with this share of the weight is described.
+/// A member of a bank is described if it has at least this share of the weight.
 const LEADS: f64 = 0.1;
 
 /// The largest number of digits; a longer number is rounded. `--json` prints all digits.

@@ -15,7 +15,7 @@ pub const JUDGED: u64 = 1024;
 /// Counts the columns and values of a file that are ignored.
 #[derive(Debug, Default)]
 pub struct LeftOut {
-    /// What is absent from a row is 0.
+    /// Whether an absent feature is 0.
     sparse: bool,
     columns: Vec<String>,
     /// The features that the rows have beyond those of the model; those of some formats have no names.
@@ -31,7 +31,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// Before the first row of a file of this format, for a model with these columns.
+    /// Counts before the first row, for a file of this format and a model with these columns.
     pub fn new(schema: &Schema, format: Format) -> Self {
         LeftOut { sparse: schema.sparse || matches!(format, Format::Libsvm | Format::Vw), ..LeftOut::default() }
     }

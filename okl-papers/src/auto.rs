@@ -18,7 +18,7 @@ use streams::Stream;
 const WIDTHS: [f64; 3] = [0.25, 1.0, 4.0];
 const LAMBDAS: [f64; 3] = [1e-6, 1e-4, 1e-2];
 const STEPS: [&str; 4] = ["constant:0.1", "constant:1", "inverse_sqrt:1", "decay:eta=1,tau=1000"];
-/// What is timed is run so often, in turns; the fastest counts.
+/// Every timed run is repeated this often, in turns; the fastest time counts.
 const ROUNDS: usize = 5;
 
 /// One stream, learned by a learner.
@@ -32,7 +32,7 @@ pub struct Run {
     pub learner: Learner,
 }
 
-/// What was seen of one stream.
+/// The results on one stream.
 pub struct Outcome {
     /// Its name.
     pub name: &'static str,
@@ -55,7 +55,7 @@ impl Outcome {
         self.auto.error / self.best[usize::from(proximal)].1.error
     }
 
-    /// What `auto` costs, in units of one plain learner: with widths, and with steps and regularisers alone.
+    /// The cost of `auto` relative to one plain learner: with several widths, and with several steps and regularisers alone.
     pub fn cost(&self) -> [f64; 2] {
         let [all, given, plain] = &self.timed;
         [all.seconds / plain.seconds, given.seconds / plain.seconds]

@@ -34,10 +34,10 @@ pub struct Change {
     pub measured: [Measured; 2],
 }
 
-/// What it is called, the budget, and the rest.
+/// The name of a change, the budget, and a function that changes the other settings.
 type Changed = (&'static str, &'static str, fn(Setting) -> Setting);
 
-/// What is changed of okl's settings.
+/// The changes of okl's settings that are compared.
 const CHANGES: [Changed; 5] = [
     ("steps that stay the same", "merge", |s| Setting { steps: s.steps.held(), ..s }),
     ("the other kind of step (explicit, implicit)", "merge", |s| Setting { implicit: !s.implicit, ..s }),
@@ -63,7 +63,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// What a method reaches.
+    /// The results of a method.
     pub fn of(&self, method: Method, room: Room) -> &Measured {
         &self.measured[choose::place(method, room)]
     }

@@ -14,7 +14,7 @@ use okl_cli::{signals, store};
 use crate::page::Footer;
 use crate::{Context, EXPERIMENTS, Experiment, Interrupted, Size, data, find, names};
 
-/// What people type to run an experiment.
+/// The command that runs an experiment.
 const COMMAND: &str = "cargo run --release -p okl-papers --";
 
 /// An experiment of the papers, as one HTML page beside what the paper reports; without a name: the list of all.
@@ -91,7 +91,7 @@ fn bar() -> ProgressBar {
     bar
 }
 
-/// What one needs to know to run it again.
+/// The information that is needed to run the experiment again.
 fn footer(args: &Cli, experiment: &Experiment) -> Footer {
     let data = if experiment.wants.is_empty() { "" } else { " --data DIR" };
     let full = if args.full { " --full" } else { "" };

@@ -15,11 +15,11 @@ use okl_cli::random::Random;
 
 /// A public data set: what its files are called here, what is in them and where they come from.
 pub struct DataSet {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// The training set, and the test set where there is one; `.gz` may be missing.
     pub files: &'static [&'static str],
-    /// What is in the files.
+    /// The format of the files.
     pub form: &'static str,
     /// Who made it public.
     pub origin: &'static str,

@@ -33,9 +33,9 @@ use page::Page;
 
 /// One experiment.
 pub struct Experiment {
-    /// What people type.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it shows, in one line.
+    /// A description in one line.
     pub about: &'static str,
     /// The data sets it reads; none if it generates its data.
     pub wants: &'static [&'static DataSet],
@@ -100,7 +100,7 @@ pub enum Size {
     Smoke,
     /// Minutes at most.
     Usual,
-    /// What takes longer as well (`--full`).
+    /// Includes the parts that take longer (`--full`).
     Full,
 }
 

@@ -21,11 +21,11 @@ use super::page::Page;
 pub struct Outcome {
     /// Each regression loss under each noise.
     pub robust: robust::Outcome,
-    /// What tube and scale find.
+    /// The results of the adaptive tube and scale.
     pub tube: tube::Outcome,
     /// Classification.
     pub classes: classes::Outcome,
-    /// What dropping old terms costs.
+    /// The cost of dropping old terms.
     pub truncation: Vec<truncation::Outcome>,
     /// Cumulative risk.
     pub regret: regret::Outcome,

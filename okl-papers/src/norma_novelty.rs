@@ -73,7 +73,7 @@ impl Setting {
 pub struct Judged {
     /// Its score.
     pub score: f64,
-    /// What the score was held against; none while the tracker gathers.
+    /// The threshold that the score was compared with; none while the tracker collects its first scores.
     pub threshold: Option<f64>,
     /// Whether it was an alert.
     pub alert: Option<bool>,
@@ -148,7 +148,7 @@ pub fn most_novel(scores: &[f64], count: usize) -> Vec<usize> {
     order
 }
 
-/// What a classifier that has seen the labels says of the test set.
+/// The predictions for the test set by a classifier trained with the labels.
 #[derive(Clone, Debug)]
 pub struct Yardstick {
     /// The digit it says.

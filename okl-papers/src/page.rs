@@ -37,9 +37,9 @@ enum Block {
 pub struct Tile {
     /// The figure.
     pub value: String,
-    /// What it is.
+    /// The name of the figure.
     pub name: String,
-    /// What to hold it against.
+    /// The value to compare it with.
     pub note: String,
 }
 
@@ -163,7 +163,7 @@ impl Images {
 /// How to run it again.
 #[derive(Default)]
 pub struct Footer {
-    /// What to type.
+    /// The command line.
     pub command: String,
     /// Version, seed, machine.
     pub facts: Vec<(String, String)>,
@@ -177,7 +177,7 @@ impl Page {
         Page { title: title.into(), lead: lead.into(), sections: Vec::new() }
     }
 
-    /// What follows is under this heading.
+    /// Adds a heading.
     pub fn section(&mut self, title: impl Into<String>) -> &mut Self {
         self.sections.push((title.into(), Vec::new()));
         self

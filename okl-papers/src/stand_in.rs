@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use super::data::{Rows, normal};
 use okl_cli::random::Random;
 
-/// What stand-ins look like.
+/// The kinds of stand-in data.
 pub(super) enum Shape {
     /// Ten sorts of strokes on 16 x 16 pixels.
     Digits,

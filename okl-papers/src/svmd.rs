@@ -72,7 +72,7 @@ pub struct Stream {
     pub rows: Rows,
     /// -1 for 0 and 2, +1 for 1 and 3: the truth.
     pub signs: Vec<f64>,
-    /// What the learner is told.
+    /// The labels that are given to the learner; some are wrong on purpose.
     pub told: Vec<f64>,
 }
 
@@ -92,7 +92,7 @@ impl Stream {
     }
 }
 
-/// What a label is to the learner.
+/// How labels are given to the learner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// A sign under the hinge loss.

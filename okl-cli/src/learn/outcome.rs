@@ -243,7 +243,7 @@ fn print_figures(outcome: &Outcome, test: Option<&str>) {
     outcome.warnings.iter().for_each(|line| note(wrapped(line, "  ")));
 }
 
-/// Rows that advice about the unit of targets needs.
+/// The smallest number of rows for advice about the unit of the targets.
 const ENOUGH: u64 = 100;
 
 /// One sentence where targets are poorly predicted because their unit is not that of the step sizes that are chosen for a loss with an

@@ -114,7 +114,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// What the adaptive scalar theta is for a loss; none for a loss that has no theta.
+/// The name of the adaptive scalar theta of a loss; none for a loss without theta.
 pub fn theta_name(loss: &str) -> Option<&'static str> {
     match loss {
         "nu_hinge" | "nu_novelty" => Some("margin rho"),

@@ -8,7 +8,7 @@ use okl_cli::random::Random;
 
 /// Rows in an order, and the loss they are for.
 pub struct Stream {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// As in a configuration.
     pub loss: &'static str,

@@ -20,7 +20,7 @@ pub const TURNS: usize = 3;
 /// Settings that stay after the first turn.
 pub const STAY: usize = 8;
 
-/// What a setting is chosen for.
+/// The methods and budgets for which a setting is chosen.
 pub const EACH: [(Method, Room); 7] = [
     (Method::Bsgd, Room::Few),
     (Method::Bsgd, Room::Many),
@@ -43,7 +43,7 @@ pub struct Choice {
     pub setting: Setting,
     /// Its accuracy on the rows held out, over all turns.
     pub held_out: f64,
-    /// What was recorded when the choice was made last.
+    /// The setting recorded at the last choice.
     pub recorded: Setting,
 }
 
@@ -71,7 +71,7 @@ pub fn tried(method: Method, grid: &Grid) -> Vec<Setting> {
     all
 }
 
-/// What is tried here: in a smoke test a few.
+/// The settings that are tried; only a few in a smoke test.
 fn grid(context: &Context, problem: &Problem) -> Grid {
     let few = |values: &'static [f64]| if context.is_smoke() { &values[..values.len().min(2)] } else { values };
     let Grid { gammas, lambdas, etas, pegasos_lambdas } = problem.grid;

@@ -49,7 +49,7 @@ fn accuracy(learner: &Learner, rows: &Rows) -> anyhow::Result<f64> {
 /// One setting over all shuffles.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// What was run.
+    /// The setting of the run.
     pub setting: Setting,
     /// The budget, as it is typed.
     pub budget: String,

@@ -1,9 +1,9 @@
-//! What is chosen, for whose method and for how many terms.
+//! The settings that are chosen per method and number of terms.
 
 use super::problem::Problem;
 use super::{Context, PASSES, RATE};
 
-/// What the step sizes do.
+/// The schedule of the step sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Steps {
     /// 1/(lambda t).
@@ -24,7 +24,7 @@ impl Steps {
     }
 }
 
-/// What is chosen.
+/// The chosen settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
     /// Of the Gaussian kernel.
@@ -65,7 +65,7 @@ pub enum Method {
     Okl,
 }
 
-/// What a setting is chosen for: how many terms, and passes.
+/// The number of terms and passes for which a setting is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     /// As many as in the first column of the paper.

@@ -71,7 +71,7 @@ pub const FAMILIES: [Family; 4] = [
     Family { name: "squared", equation: "N(17)", losses: &["squared"], lambdas: LAMBDAS, etas: ETAS },
 ];
 
-/// What was chosen.
+/// The chosen setting.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// The loss with its parameter.
@@ -84,7 +84,7 @@ pub struct Setting {
 
 /// One loss on one stream.
 pub struct Cell {
-    /// What was chosen on a stream of its own: the fewest mistakes, then the fewest terms.
+    /// The setting chosen on a separate stream: the fewest mistakes, then the fewest terms.
     pub chosen: Setting,
     /// Share of examples on the wrong side before they were learned, over the second half.
     pub mistakes: Spread,

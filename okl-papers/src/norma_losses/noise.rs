@@ -25,7 +25,7 @@ impl Noise {
     /// All of them.
     pub const ALL: [Noise; 4] = [Noise::Gaussian, Noise::Uniform, Noise::Laplace, Noise::Student];
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Noise::Gaussian => "Gaussian",
@@ -73,7 +73,7 @@ pub fn gaussian_quantile(p: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// What is to be learned, on [0, 1].
+/// The function to learn, on [0, 1].
 pub fn truth(x: f64) -> f64 {
     libm::sin(2.0 * PI * x) + 0.5 * libm::cos(6.0 * PI * x)
 }

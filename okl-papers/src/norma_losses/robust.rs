@@ -43,7 +43,7 @@ impl Family {
     }
 }
 
-/// What was chosen.
+/// The chosen setting.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// The loss with its parameter.
@@ -79,7 +79,7 @@ fn late_rms(distances: &[f64]) -> f64 {
 
 /// One loss under one noise.
 pub struct Cell {
-    /// What was chosen on the validation stream.
+    /// The setting chosen on the validation stream.
     pub chosen: Setting,
     /// Distance from the truth over the second half of fresh streams.
     pub distance: Spread,

@@ -19,7 +19,7 @@ pub const STEPS: usize = 2;
 const ETA: f64 = 0.2;
 const LAMBDA: f64 = 0.05;
 
-/// What dropping after tau steps costs.
+/// The cost of dropping terms after tau steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
     /// The age.
@@ -96,7 +96,7 @@ pub(super) struct Function {
 }
 
 impl Function {
-    /// What a learner with a Gaussian kernel predicts with.
+    /// The predicting function of a learner with a Gaussian kernel.
     pub fn of(learner: &Learner) -> Self {
         Function {
             features: learner.features(),

@@ -8,7 +8,7 @@ use okl_cli::report::axis::{Axis, Unit, range};
 use okl_cli::report::chart::{Chart, Line};
 use okl_cli::report::text;
 
-/// What the paper reports: 5,000 patterns in less than 15 seconds.
+/// The speed reported in the paper: 5,000 patterns in less than 15 seconds.
 const PAPER_SPEED: f64 = 5000.0 / 15.0;
 /// Patterns at the end of the pass whose scores are drawn.
 const CLOSE: usize = 400;
@@ -54,7 +54,7 @@ fn lead(outcome: &Outcome) -> String {
     )
 }
 
-/// What holds of the paper's claims.
+/// Which claims of the paper hold.
 fn verdict(outcome: &Outcome) -> String {
     let misread = |setting| outcome.wrong(outcome.passes(setting)).percent();
     format!(

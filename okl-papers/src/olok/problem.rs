@@ -7,12 +7,12 @@ use crate::Context;
 use crate::data::{self, Rows, Standard, normal};
 use okl_cli::random::Random;
 
-/// What a method has in the paper's Table 1: error and time.
+/// Error and time of a method in Table 1 of the paper.
 pub type Reported = (&'static str, &'static str);
 
 /// A data set before it is shuffled.
 pub struct Source {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// vv-RLS, OLOK and truncated OLOK in the paper.
     pub reported: [Reported; 3],

@@ -25,7 +25,7 @@ impl Method {
     }
 }
 
-/// What is special about a setting.
+/// A special property of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The paper's eta_t = 0.1/sqrt t, lambda = 3 (E13).
@@ -50,7 +50,7 @@ pub enum Kind {
     MergedPasses,
 }
 
-/// What a method came to.
+/// The results of a method.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// Which one.
@@ -207,7 +207,7 @@ fn chosen(tuning: &Tuning, mus: &[f64], n: usize, rls: f64) -> anyhow::Result<Ve
     Ok(methods)
 }
 
-/// What a method has learned.
+/// The fitted function of a method.
 enum Fitted {
     Rls(Rls),
     Olok(Box<Learner>),

@@ -73,7 +73,7 @@ impl Tuning {
     }
 }
 
-/// What diverged is as bad as can be.
+/// An error that is not finite (the run diverged) counts as the largest number.
 fn finite(error: f64) -> f64 {
     if error.is_finite() { error } else { f64::MAX }
 }

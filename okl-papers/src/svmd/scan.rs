@@ -9,7 +9,7 @@ use crate::stats::Spread;
 pub struct Bench {
     /// Digits in each half.
     pub half: usize,
-    /// What is shown.
+    /// The streams that are shown.
     pub shown: Vec<Stream>,
     /// Where tau is chosen.
     pub tuning: Vec<Stream>,
@@ -56,7 +56,7 @@ impl Bench {
         self.shown.iter().map(|stream| Course::run(rule, reading, lambda, stream)).collect()
     }
 
-    /// What is left of these courses in a table.
+    /// The summary of these curves for a table.
     pub fn cell(&self, rule: Rule, reading: Reading, lambda: f64) -> anyhow::Result<Cell> {
         let courses = self.courses(rule, reading, lambda)?;
         let errors = courses.iter().map(|c| c.error(2 * self.half)).collect();

@@ -197,7 +197,7 @@ pub(crate) struct CheckBuffers {
     values: Vec<f64>,
 }
 
-/// A checked batch, and the number of its rows that have been learned; nothing says whether the check still holds.
+/// A checked batch and the number of its rows that have been learned. It does not record whether the check is still valid.
 #[derive(Debug)]
 pub(super) struct CheckedRows<'a> {
     pub batch: Batch<'a>,
