@@ -395,7 +395,7 @@ fn what_libsvm_cannot_say_is_refused_with_a_reason() {
     for obstacle in ["several widths", "own scale", "--gamma NUMBER --scale none"] {
         assert!(bank.contains(obstacle), "one message says everything: {bank}");
     }
-    assert!(reason(&find("cut-off")).contains("off at 0.5"));
+    assert!(reason(&find("cut-off")).contains("clips features at 0.5"));
     assert!(reason(&find("polynomial-standard")).contains("shifts the features"));
     assert!(reason(&find("matern32-hinge")).contains("its kernel is matern32"));
     assert!(reason(&find("sum-hinge")).contains("a sum"));
