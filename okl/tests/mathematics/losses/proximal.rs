@@ -37,21 +37,38 @@ fn random_metric(random: &mut Random, loss: &AnyLoss, d: usize) -> (Vec<f64>, Op
     }
 }
 
-#[test]
-fn prox_is_the_gradient_after_its_own_step() {
-    let (mut smooth, mut kinked) = (0, 0);
-    everywhere(4, 300, |loss, z0, y, theta, random| {
+/// A proximal step: xi, and the score z = z0 - C xi after it.
+struct Proximal<'a> {
+    loss: &'a AnyLoss,
+    z0: &'a [f64],
+    y: &'a [f64],
+    theta: f64,
+    metric: Metric<'a>,
+    xi: Vec<f64>,
+    z: Vec<f64>,
+}
+
+/// Calls `each` with the proximal steps of all losses that have one, under random metrics.
+fn every_prox(seed: u64, rounds: usize, mut each: impl FnMut(Proximal<'_>, &mut Random)) {
+    everywhere(seed, rounds, |loss, z0, y, theta, random| {
         let (c, basis) = random_metric(random, loss, z0.len());
         let metric = Metric { c: &c, basis: basis.as_deref() };
         let mut xi = vec![f64::NAN; z0.len()];
-        if !loss.prox(z0, y, theta, &metric, &mut xi) {
-            return;
+        if loss.prox(z0, y, theta, &metric, &mut xi) {
+            let z = after(z0, &metric, &xi);
+            each(Proximal { loss, z0, y, theta, metric, xi, z }, random);
         }
-        let z = after(z0, &metric, &xi);
+    });
+}
+
+#[test]
+fn prox_is_the_gradient_after_its_own_step() {
+    let (mut smooth, mut kinked) = (0, 0);
+    every_prox(4, 300, |Proximal { loss, z0, y, theta, metric, xi, z }, random| {
         let (e, gradient) = eval(loss, &z, y, theta);
         let off = apart(&gradient, &xi);
         if kink(loss, &z, y, theta) > 1e-9 {
-            assert!(off < 1e-11, "{loss:?} z0 {z0:?} y {y:?} c {c:?}: xi {xi:?} but the gradient is {gradient:?}");
+            assert!(off < 1e-11, "{loss:?} z0 {z0:?} y {y:?} c {:?}: xi {xi:?} but the gradient is {gradient:?}", metric.c);
             smooth += 1;
         } else {
             kinked += 1;
@@ -61,7 +78,7 @@ fn prox_is_the_gradient_after_its_own_step() {
             let other = random.vector(z.len(), 3.0);
             let step: Vec<f64> = other.iter().zip(&z).map(|(o, z)| o - z).collect();
             let there = eval(loss, &other, y, theta).0.loss;
-            assert!(there >= e.loss + dot(&xi, &step) - 1e-12, "{loss:?} z0 {z0:?} y {y:?} c {c:?}: {xi:?}");
+            assert!(there >= e.loss + dot(&xi, &step) - 1e-12, "{loss:?} z0 {z0:?} y {y:?} c {:?}: {xi:?}", metric.c);
         }
     });
     assert!(smooth > 3000 && kinked > 1000, "{smooth} {kinked}");
@@ -70,20 +87,17 @@ fn prox_is_the_gradient_after_its_own_step() {
 #[test]
 fn prox_minimises_the_proximal_objective() {
     let mut checked = 0;
-    everywhere(5, 8, |loss, z0, y, theta, random| {
-        let (c, basis) = random_metric(random, loss, z0.len());
-        let metric = Metric { c: &c, basis: basis.as_deref() };
-        let mut xi = vec![f64::NAN; z0.len()];
-        if !loss.prox(z0, y, theta, &metric, &mut xi) {
-            return;
-        }
-        let z = after(z0, &metric, &xi);
+    every_prox(5, 8, |Proximal { loss, z0, y, theta, metric, z, .. }, random| {
         let least = objective(loss, &z, z0, y, theta, &metric);
         for i in 0..2000 {
             let scale = 10f64.powi(-(i % 6));
             let near: Vec<f64> = z.iter().map(|z| z + scale * random.unit()).collect();
             let value = objective(loss, &near, z0, y, theta, &metric);
-            assert!(value >= least - 1e-13 * (1.0 + least.abs()), "{loss:?} z0 {z0:?} y {y:?} c {c:?}: {near:?} beats {z:?}");
+            assert!(
+                value >= least - 1e-13 * (1.0 + least.abs()),
+                "{loss:?} z0 {z0:?} y {y:?} c {:?}: {near:?} beats {z:?}",
+                metric.c
+            );
         }
         checked += 1;
     });
