@@ -1,4 +1,4 @@
-//! The one place where a configuration is refused, with the reason: whatever passes can be built and run.
+//! Checks a configuration. A configuration that passes can be built and run; otherwise the error has the setting and the reason.
 
 use crate::config::{Choice, Config, KernelRule, Member, Scale, Threshold};
 use crate::engine::head::Average;
@@ -12,7 +12,7 @@ use crate::parts::regulariser::AnyRegulariser;
 use crate::parts::step::AnyStep;
 
 impl Config {
-    /// Refuses what cannot work, with the reason.
+    /// Checks the configuration; the error has the setting and the reason.
     ///
     /// ```
     /// # use okl::Config;
@@ -25,7 +25,7 @@ impl Config {
         self.check_promises()
     }
 
-    /// Refuses what no version accepted: a model file of an older version loads even if its settings are refused today.
+    /// Checks the configuration of a model file. Refuses less than [`Config::check`]: settings that an older version accepted still load.
     pub(crate) fn check_loaded(&self) -> Result<()> {
         let within = |field: &str, found: std::result::Result<(), String>| found.map_err(|reason| Error::config(field, reason));
         within("loss", self.loss.check())?;
@@ -211,7 +211,7 @@ impl Config {
         }
     }
 
-    /// Refuses budgets that cannot keep what they promise.
+    /// Refuses budgets whose guarantee does not hold with the other settings.
     fn check_promises(&self) -> Result<()> {
         let refuse = |reason: &str| Err(Error::config("budget", reason));
         match self.budget() {

@@ -15,7 +15,7 @@
 pub struct Family {
     /// The setting.
     pub key: &'static str,
-    /// What the setting is, without its names.
+    /// The meaning of the setting, without its names.
     pub about: &'static str,
     /// The names, in the order of the documentation.
     pub variants: &'static [Variant],
@@ -29,7 +29,7 @@ pub struct Variant {
     pub name: &'static str,
     /// Its parameters, each in [`PARAMETERS`].
     pub parameters: &'static [&'static str],
-    /// What it is.
+    /// Its meaning.
     pub about: &'static str,
     /// Whether it is made of lists or of other values of the family, so that it needs a table and has no short form.
     pub nested: bool,
@@ -43,7 +43,7 @@ pub struct Variant {
 pub struct Parameter {
     /// The name.
     pub name: &'static str,
-    /// What it is.
+    /// Its meaning.
     pub about: &'static str,
     /// A value that works in an example.
     pub(crate) example: &'static str,
@@ -60,13 +60,13 @@ impl Family {
         self.variants.iter().find(|variant| variant.name == name)
     }
 
-    /// One line: what the setting is, and the names that have a short form.
+    /// One line: the meaning of the setting, and the names that have a short form.
     pub fn line(&self) -> String {
         let names: Vec<&str> = self.short_forms().map(|variant| variant.name).collect();
         format!("{}: {}", capital(self.about), either(&names))
     }
 
-    /// What the setting is, and a line for each name that has a short form.
+    /// The meaning of the setting, and one line for each name that has a short form.
     pub fn text(&self) -> String {
         let line = |variant: &Variant| match variant.parameters {
             [] => format!("{} - {}", variant.name, variant.about),
@@ -262,7 +262,7 @@ impl Parameter {
     }
 }
 
-/// Every parameter, with one meaning wherever it occurs.
+/// All parameters. A parameter has the same meaning for all names that have it.
 pub const PARAMETERS: [Parameter; 34] = [
     of(
         "gamma",

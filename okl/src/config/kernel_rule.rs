@@ -1,11 +1,11 @@
-//! Kernels as they are described: widths may be given, found from the data, or several side by side.
+//! Kernels of a configuration. A width (gamma) may be given, found from the data, or a list of widths that learn in parallel.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::parts::kernel::{AnyKernel, DotKernel};
 
-/// A width that is given, or found from the data.
+/// The width of a kernel: given, or found from the data.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Gamma {
@@ -14,13 +14,13 @@ pub enum Gamma {
     Auto,
     /// The median heuristic over the first rows.
     Median,
-    /// This one.
+    /// A given width.
     Value(f64),
-    /// A bank of these: what `auto` becomes once it is frozen.
+    /// A bank with these widths. After the warm-up, `auto` is replaced by this.
     Several(Vec<f64>),
 }
 
-/// The widths of a bank, in units of the median heuristic's.
+/// The widths of a bank, as multiples of the width of the median heuristic.
 pub(crate) const WIDTHS: [f64; 3] = [1.0, 4.0, 0.25];
 
 impl Serialize for Gamma {
@@ -70,16 +70,16 @@ fn fits(name: &str, value: f64, factor: f64) -> Option<String> {
     })
 }
 
-/// Far more than anybody tries, few enough to be built.
+/// The largest number of widths of a bank, so that a bank does not exhaust the memory.
 const MOST_WIDTHS: usize = 64;
 
 impl Gamma {
-    /// Is it to be found from the data?
+    /// Whether the width is found from the data.
     fn is_open(&self) -> bool {
         matches!(self, Gamma::Auto | Gamma::Median)
     }
 
-    /// One of the widths; an automatic one that is not known yet is that of unit distances.
+    /// One of the widths. For an automatic width that is not known yet: the width for distances of 1.
     fn at(&self, which: usize) -> f64 {
         match self {
             Gamma::Auto => WIDTHS[which % WIDTHS.len()],
@@ -90,7 +90,7 @@ impl Gamma {
     }
 }
 
-/// A kernel as it is described; [`AnyKernel`] is what runs. Formulas there.
+/// A kernel of a configuration. The engine uses [`AnyKernel`], which has the formulas.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[allow(missing_docs)]
@@ -150,7 +150,7 @@ fn three() -> u32 {
 }
 
 impl KernelRule {
-    /// Looks at this kernel and at those it is made of.
+    /// Calls `at` with this kernel and with all kernels inside it.
     fn look(&self, at: &mut impl FnMut(&KernelRule)) {
         at(self);
         match self {
@@ -160,7 +160,7 @@ impl KernelRule {
         }
     }
 
-    /// Changes this kernel and those it is made of.
+    /// Calls `change` with this kernel and with all kernels inside it.
     fn change(&mut self, change: &mut impl FnMut(&mut KernelRule)) {
         change(self);
         match self {
@@ -170,7 +170,7 @@ impl KernelRule {
         }
     }
 
-    /// The width, where the kernel itself has one.
+    /// The width, if this kernel has one; not the widths of kernels inside it.
     fn gamma(&self) -> Option<&Gamma> {
         match self {
             KernelRule::Gaussian { gamma }
@@ -193,7 +193,7 @@ impl KernelRule {
         }
     }
 
-    /// Does gamma multiply r², and not r?
+    /// Whether gamma multiplies r²; false if it multiplies r.
     fn reads_squares(&self) -> bool {
         matches!(self, KernelRule::Gaussian { .. } | KernelRule::RationalQuadratic { .. })
     }
@@ -202,12 +202,12 @@ impl KernelRule {
         self.has_gamma(Gamma::is_open)
     }
 
-    /// Is a width given?
+    /// Whether a width is given.
     pub(crate) fn gives_gamma(&self) -> bool {
         self.has_gamma(|gamma| !gamma.is_open())
     }
 
-    /// Is every width found from the data, so that the unit of the data does not matter?
+    /// Whether every width is found from the data, so that the unit of the data does not matter.
     pub(crate) fn has_no_unit(&self) -> bool {
         let mut all = true;
         self.look(&mut |k| {
@@ -223,7 +223,7 @@ impl KernelRule {
         found
     }
 
-    /// How many widths run side by side.
+    /// The number of widths that learn in parallel.
     pub(crate) fn widths(&self) -> usize {
         let mut most = 1;
         self.look(&mut |k| match k.gamma() {
@@ -234,13 +234,13 @@ impl KernelRule {
         most
     }
 
-    /// Sets every automatic width from the median squared distance: 1/(2 m) where the kernel reads r², 1/√m where it reads r;
-    /// `auto` takes each of the factors times that.
+    /// Sets every automatic width from the median squared distance m: 1/(2 m) if gamma multiplies r², 1/√m if it multiplies r;
+    /// for `auto` one width per factor, with m divided by the factor.
     pub(crate) fn set_auto(&mut self, median: f64, factors: &[f64]) {
         self.change(&mut |k| {
             let (per_gamma, squared) = (k.constant_per_gamma(), k.reads_squares());
             let Some(gamma) = k.gamma_mut() else { return };
-            // Where a kernel has no unit the learner has put the median near 1; elsewhere the nearest width that fits has to do.
+            // If all widths are automatic, the learner has scaled the median to about 1; otherwise the nearest width that fits is used.
             let width = |factor: &f64| {
                 let width = if squared { factor * 0.5 / median } else { (factor / median).sqrt() };
                 width.clamp(SINGLE.0 / per_gamma, SINGLE.1 / per_gamma)
@@ -254,7 +254,7 @@ impl KernelRule {
         });
     }
 
-    /// What `auto` meant before there were banks.
+    /// Replaces `auto` by `median`, its meaning before there were banks.
     pub(crate) fn without_bank(&mut self) {
         self.change(&mut |k| {
             if let Some(gamma @ Gamma::Auto) = k.gamma_mut() {
@@ -263,7 +263,7 @@ impl KernelRule {
         });
     }
 
-    /// The description with one of its widths, for good.
+    /// The kernel with one of its widths as its only width.
     pub(crate) fn with_width(&self, which: usize) -> KernelRule {
         let mut copy = self.clone();
         copy.change(&mut |k| {
@@ -274,7 +274,7 @@ impl KernelRule {
         copy
     }
 
-    /// Can k(x, y) be negative? A sum or a product is taken to be so if one of its parts can be.
+    /// Whether k(x, y) can be negative. For a sum or a product: whether one of its parts can be.
     pub(crate) fn can_be_negative(&self) -> bool {
         match self {
             KernelRule::Linear {} => true,
@@ -285,14 +285,14 @@ impl KernelRule {
         }
     }
 
-    /// Refuses parameters that the single-precision kernel cannot hold.
+    /// Refuses parameters that do not fit single precision, in which kernel values are computed.
     pub(crate) fn check(&self) -> Result<()> {
         let mut bad = None;
         self.look(&mut |k| bad = bad.take().or_else(|| k.parameters_refused()).or_else(|| k.widths_refused()));
         bad.or_else(|| self.value_at_zero().err()).map_or(Ok(()), |reason| Err(Error::config("kernel", reason)))
     }
 
-    /// What is wrong with the parameters beside the width.
+    /// An error message if a parameter other than the width is wrong.
     fn parameters_refused(&self) -> Option<String> {
         match *self {
             KernelRule::Polynomial { degree: 0, .. } => Some("degree must be a finite number > 0, found 0".into()),
@@ -311,7 +311,7 @@ impl KernelRule {
         }
     }
 
-    /// What is wrong with the width.
+    /// An error message if a width is wrong.
     fn widths_refused(&self) -> Option<String> {
         let factor = self.constant_per_gamma();
         match self.gamma()? {
@@ -324,7 +324,7 @@ impl KernelRule {
         }
     }
 
-    /// The constant that the kernel computes with in single precision, over gamma; see [`AnyKernel`].
+    /// The constant that the kernel uses in single precision, divided by gamma; see [`AnyKernel`].
     fn constant_per_gamma(&self) -> f64 {
         match *self {
             KernelRule::Gaussian { .. } | KernelRule::Exponential { .. } => std::f64::consts::LOG2_E,
@@ -356,7 +356,7 @@ impl KernelRule {
         }
     }
 
-    /// The kernel that runs under one of its widths.
+    /// The kernel for the engine, with one of its widths.
     pub(crate) fn kernel(&self, which: usize) -> AnyKernel {
         let value = |g: &Gamma| g.at(which);
         let all = |parts: &[KernelRule]| parts.iter().map(|k| k.kernel(which)).collect();

@@ -1,4 +1,4 @@
-//! What kind of value every setting takes, checked before a configuration is read, so that a wrong one is named in plain words.
+//! The kind of value of every setting. It is checked before the configuration is parsed, for better error messages.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// The kind of a value.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// A whole number of at least 1; what refuses 0 says why.
+    /// A whole number. 0 is refused later, with a reason.
     Whole,
     Number,
     /// A number, or the word `auto`.
@@ -111,7 +111,7 @@ pub(super) fn check(canonical: &mut Value) -> Result<()> {
     Ok(())
 }
 
-/// A name with parameters; of kernels, the parts of a sum too.
+/// Checks a name with parameters; for kernels also the parts of a sum or product.
 fn check_part(group: &str, part: &mut Value) -> Result<()> {
     let Some((_, inner)) = part.as_object_mut().and_then(|table| table.iter_mut().next()) else { return Ok(()) };
     match inner {
@@ -140,7 +140,7 @@ fn check_target_scale(value: &mut Value) -> Result<()> {
     }
 }
 
-/// A matrix, or parts with a kernel and a matrix each.
+/// Checks an operator: a matrix, or a list of parts with a kernel and a matrix each.
 fn check_operator(value: &mut Value) -> Result<()> {
     check_value("", "operator", value)?;
     let parts = value.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut);
@@ -172,14 +172,14 @@ fn check_value(group: &str, key: &str, value: &mut Value) -> Result<()> {
     Err(if group.is_empty() { Error::config(key, found) } else { Error::config(group, format!("{key} {found}")) })
 }
 
-/// A whole number, also if it is written as 1e3.
+/// The value as a whole number, also if it is written as 1e3.
 pub(super) fn whole(value: &Value) -> Option<u64> {
     const EXACT: f64 = (1u64 << 53) as f64;
     let written_as_float = || value.as_f64().filter(|v| v.fract() == 0.0 && (0.0..=EXACT).contains(v)).map(|v| v as u64);
     value.as_u64().or_else(written_as_float)
 }
 
-/// What to say where a number of terms is given as a size.
+/// Advice for a number of terms that is given as a size in bytes.
 pub(super) fn size_hint(key: &str, value: &Value) -> &'static str {
     match value.as_str() {
         Some(size) if key == "terms" && super::sizing::bytes(size).is_ok() => {

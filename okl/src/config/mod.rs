@@ -1,4 +1,4 @@
-//! The one description of a learner: the same names as TOML, JSON, command-line flags, Python arguments and model files.
+//! The configuration of a learner. TOML, JSON, command-line flags, Python arguments and model files use the same names.
 //!
 //! ```toml
 //! loss = "hinge"
@@ -18,7 +18,7 @@
 //! # Ok::<(), okl::Error>(())
 //! ```
 //!
-//! [`Config::check`] is the one place of validation: what it lets through can be built and run.
+//! [`Config::check`] validates a configuration; a configuration that passes can be built and run.
 
 mod check;
 pub mod families;
@@ -46,53 +46,53 @@ use crate::parts::output::{Operator, Output};
 use crate::parts::regulariser::AnyRegulariser;
 use crate::parts::step::AnyStep;
 
-/// A learner's settings. What is not given is left to a [bank](crate::engine::bank) where it can be, else as in [`Config::default`].
+/// The settings of a learner. A [bank](crate::engine::bank) tries values of missing ones if possible, else [`Config::default`] holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// k(x, x').
+    /// The kernel k(x, x').
     pub kernel: KernelRule,
-    /// l(z, y).
+    /// The loss l(z, y).
     pub loss: AnyLoss,
-    /// eta_t; several side by side with `auto`.
+    /// The step size eta_t. `auto`: several learn in parallel.
     pub step: Choice<AnyStep>,
-    /// The proximal step of algorithms.md 3.3; steps that are left to the bank are proximal wherever the loss allows it.
+    /// Whether steps are proximal (algorithms.md 3.3). With `step = auto` they are proximal if the loss allows it, too.
     pub implicit: bool,
-    /// How many terms. When not given: merge:1000 for a kernel of distance, else transfer:1000; window:1000 for a sum of operator kernels.
+    /// The budget. Default: merge:1000 for a kernel of distance, else transfer:1000; window:1000 for a sum of operator kernels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetRule>,
-    /// The regulariser; several side by side with `auto`.
+    /// The weight of the regulariser. `auto`: several learn in parallel.
     pub lambda: Choice<f64>,
-    /// Its shape omega(|f|).
+    /// The function omega(|f|) of the regulariser.
     pub regulariser: AnyRegulariser,
-    /// When f is shrunk: at every example, or at those with an update.
+    /// When f is shrunk: at every example, or only at examples with an update.
     #[serde(skip_serializing_if = "Shrink::is_always")]
     pub shrink: Shrink,
-    /// Is an offset learned?
+    /// Whether an offset is learned.
     pub offset: bool,
-    /// J.
+    /// The output operator J.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator: Option<OperatorRule>,
-    /// The classes; discovered when not given.
+    /// The classes. Default: the classes that occur in the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<Label>>,
-    /// Which hypothesis predicts; with `auto` the last one, and where a bank chooses the steps an average beside it.
+    /// The hypothesis that predicts. `auto`: the last one; with `step = auto` also averages.
     pub average: Choice<Average>,
-    /// What is novel.
+    /// The threshold for novelty.
     pub threshold: Threshold,
-    /// Where theta starts.
+    /// The initial value of theta.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theta0: Option<f64>,
-    /// What is done to features first.
+    /// The scaling of the features.
     pub scale: Scale,
-    /// The unit in which targets that are numbers are learned; scores come back in the unit of the data.
+    /// The unit in which targets that are numbers are learned. Scores are returned in the unit of the data.
     #[serde(skip_serializing_if = "TargetScale::is_none")]
     pub target_scale: TargetScale,
-    /// Examples from which `gamma = auto`, `scale = standard` and the tracker's start are found.
+    /// The number of examples from which `gamma = auto`, `scale = standard` and the initial threshold of the tracker are estimated.
     pub warmup: usize,
-    /// What translation-invariant kernels subtract.
+    /// The point that is subtracted from every row with translation-invariant kernels.
     pub anchor: Anchor,
-    /// May eta lambda reach one?
+    /// Whether eta lambda >= 1 is allowed.
     pub allow_overshoot: bool,
     /// A setting that no version of okl has. It exists in the crate's own tests, which read model files without it (`learner/newer.rs`).
     #[cfg(test)]
@@ -127,7 +127,7 @@ impl Default for Config {
     }
 }
 
-/// The setting of a table that holds a number which is not finite: JSON, the common form, would drop it.
+/// The first setting with a number that is not finite. JSON, to which TOML is converted, cannot hold such a number.
 fn not_finite(value: &toml::Value) -> Option<String> {
     match value {
         toml::Value::Float(v) => (!v.is_finite()).then(String::new),
@@ -140,7 +140,7 @@ fn not_finite(value: &toml::Value) -> Option<String> {
 /// A table of settings in TOML, as the JSON value that [`Config::from_value`] reads.
 ///
 /// # Errors
-/// If it is not TOML, or has a number that is not finite: JSON would drop it.
+/// If it is not TOML, or has a number that is not finite, which JSON cannot hold.
 #[doc(hidden)]
 pub fn toml_table(text: &str) -> Result<serde_json::Value> {
     let value: toml::Value = toml::from_str(text).map_err(|e| Error::config("configuration", e.message().to_string()))?;
@@ -150,11 +150,11 @@ pub fn toml_table(text: &str) -> Result<serde_json::Value> {
     serde_json::to_value(value).map_err(|e| Error::config("configuration", e.to_string()))
 }
 
-/// The terms a budget has when none is asked for.
+/// The default number of terms.
 pub(crate) const DEFAULT_TERMS: usize = 1000;
 
 impl Config {
-    /// Reads a description in any of the forms of this module's head, as a JSON value.
+    /// Reads a configuration from a JSON value, in any of the forms at the head of this module.
     ///
     /// ```
     /// # use okl::Config;
@@ -167,7 +167,7 @@ impl Config {
         let terms = parse::take_terms(&mut canonical)?;
         kinds::check(&mut canonical)?;
         let config: Config = serde_json::from_value(canonical.clone()).map_err(|e| {
-            // serde does not say which setting it is: the one that cannot be read alone.
+            // serde does not name the setting with the error. It is the one that cannot be read alone.
             let alone = |(key, value): &(&String, &serde_json::Value)| {
                 serde_json::from_value::<Config>(serde_json::json!({ *key: value })).is_err()
             };
@@ -226,7 +226,7 @@ impl Config {
         serde_json::to_string(self).expect("a configuration is always representable")
     }
 
-    /// The budget in force.
+    /// The budget: the given one or the default.
     ///
     /// ```
     /// # use okl::Config;
@@ -246,7 +246,7 @@ impl Config {
         !matches!(self.operator, Some(OperatorRule::Sum(_)))
     }
 
-    /// The kernels that run: those of the operator's parts, or the one of `kernel`.
+    /// The kernels in use: those of the parts of the operator, or `kernel`.
     pub(crate) fn rules(&self) -> impl Iterator<Item = &KernelRule> {
         let (parts, alone): (&[OperatorPart], _) = match &self.operator {
             Some(OperatorRule::Sum(parts)) => (parts, None),
@@ -279,7 +279,7 @@ impl Config {
         })
     }
 
-    /// Does it say how many outputs there are, whatever the targets say?
+    /// Whether the configuration determines the number of outputs, independently of the targets.
     pub(crate) fn gives_outputs(&self) -> bool {
         self.operator.is_some() || !self.target_scale.is_none()
     }
@@ -288,7 +288,7 @@ impl Config {
         self.needs_scale() || self.rules().any(KernelRule::wants_gamma)
     }
 
-    /// Is a scale to be found from the data?
+    /// Whether a scale is estimated from the data.
     ///
     /// ```
     /// # use okl::Config;
@@ -304,7 +304,7 @@ impl Config {
         }
     }
 
-    /// Are widths, step and regulariser all given, as in the papers? Widths are then in the units of the data.
+    /// Whether widths, step and lambda are all given, as in the papers. Widths are then in the units of the data.
     fn gives_all(&self) -> bool {
         let widths = self.rules().any(KernelRule::gives_gamma) && !self.rules().any(KernelRule::wants_gamma);
         widths && self.step.given().is_some() && self.lambda.given().is_some()

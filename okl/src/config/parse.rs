@@ -1,4 +1,4 @@
-//! The short forms people type: `"window:1000"`, `"decay:eta=1,tau=1000"`, and flat keys such as `gamma = 0.5`.
+//! Short forms of settings: `"window:1000"`, `"decay:eta=1,tau=1000"`, and flat keys such as `gamma = 0.5`.
 //!
 //! Everything is expanded into the one canonical form, `{"budget": {"window": {"terms": 1000}}}`, before it is read.
 
@@ -8,7 +8,7 @@ use crate::config::families::{FAMILIES, Family, PARAMETERS, Variant, family, par
 use crate::config::{DEFAULT_TERMS, kinds};
 use crate::error::{Error, Result};
 
-/// The default budget in the canonical form, until [`take_terms`]: a number alone is its number of terms.
+/// The name of the default budget in the canonical form, until [`take_terms`] replaces it.
 const DEFAULT: &str = "default";
 
 /// The canonical form of a table of settings.
@@ -46,7 +46,7 @@ fn take_flat(settings: &mut Map<String, Value>, group: &Family) -> Map<String, V
 }
 
 impl Family {
-    /// A width alone is that of a Gaussian, a number of terms alone that of the default budget.
+    /// The name if only a parameter is given: gamma alone means a Gaussian kernel, terms alone the default budget.
     fn implied(&self, flat: &Map<String, Value>) -> Option<Value> {
         match self.key {
             "kernel" if flat.keys().eq(["gamma"]) => Some("gaussian".into()),
@@ -55,7 +55,7 @@ impl Family {
         }
     }
 
-    /// What to say of a parameter whose name of the group is not given: who has it, and an example.
+    /// The error message for a parameter without its name: lists the names that have this parameter, with an example.
     fn orphan(&self, key: &str, value: &Value) -> String {
         let has_key = |variant: &&Variant| variant.parameters.contains(&key);
         let having: Vec<&str> = self.variants.iter().filter(has_key).map(|variant| variant.name).collect();
@@ -135,7 +135,7 @@ impl Family {
         Ok((name.into(), Value::Object(inner)))
     }
 
-    /// `{name: {...}}`; kernels nest.
+    /// Reads `{name: {...}}`; kernels can be nested.
     fn unwrap(&self, table: Map<String, Value>) -> Result<(String, Value)> {
         let mut entries = table.into_iter();
         let (Some((name, inner)), None) = (entries.next(), entries.next()) else {
@@ -157,14 +157,14 @@ impl Family {
     }
 }
 
-/// What is said of a setting that does not exist; `settings` are those that do.
+/// The error message for a setting that does not exist; `settings`: all settings.
 pub(crate) fn no_such_setting(found: &str, settings: &[&str]) -> String {
     let near = nearest(found, settings.iter().copied().chain(PARAMETERS.iter().map(|parameter| parameter.name)));
     let meant = near.map_or(String::new(), |near| format!(" did you mean `{near}`?"));
     format!("no such setting;{meant} there are {} and the parameters of these", settings.join(", "))
 }
 
-/// What other libraries call some of the names.
+/// Names of other libraries, and the names of okl with the same meaning.
 const ELSEWHERE: [(&str, &str); 10] = [
     ("rbf", "gaussian"),
     ("poly", "polynomial"),
@@ -178,7 +178,7 @@ const ELSEWHERE: [(&str, &str); 10] = [
     ("absolute_error", "absolute"),
 ];
 
-/// The name that is meant by `found`: what it is called elsewhere, or the one that is spelled most like it, if one is.
+/// The name that `found` probably means: the one with this name in other libraries, or the one with the most similar spelling.
 fn nearest<'a>(found: &str, mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if let Some((_, ours)) = ELSEWHERE.iter().find(|(theirs, _)| *theirs == found) {
         return names.find(|name| name == ours);
@@ -187,7 +187,7 @@ fn nearest<'a>(found: &str, mut names: impl Iterator<Item = &'a str>) -> Option<
     names.filter(near).min_by_key(|name| edits(found, name))
 }
 
-/// How many letters have to be put in, left out, changed, or swapped with their neighbour.
+/// The edit distance: the number of letters to insert, delete, change, or swap with their neighbour.
 fn edits(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
@@ -225,7 +225,7 @@ fn whole(value: &Value) -> Option<u64> {
     kinds::whole(value).or_else(|| value.as_str()?.parse().ok())
 }
 
-/// What to say of a parameter that a part needs and does not have: an example that works.
+/// The error message for a missing parameter, with an example.
 pub(crate) fn missing(group: &str, part: &Value, key: &str) -> Option<String> {
     let (name, _) = part.as_object()?.iter().next()?;
     let value = parameter(key).map_or("1", |parameter| parameter.example);

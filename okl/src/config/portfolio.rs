@@ -1,4 +1,4 @@
-//! Who is in a bank: the steps, regularisers, widths and averages that run side by side where they are not given.
+//! The members of a bank: the steps, regularisers, widths and averages that learn in parallel if they are not given.
 
 use crate::config::kernel_rule::WIDTHS;
 use crate::config::{Choice, Config, KernelRule, OperatorRule};
@@ -17,26 +17,26 @@ pub struct Member {
     pub step: AnyStep,
     /// Its regulariser.
     pub lambda: f64,
-    /// Which of the kernel's widths.
+    /// The index of the kernel's width.
     pub width: usize,
-    /// Which hypothesis predicts: the last one or an average.
+    /// The hypothesis that predicts: the last one or an average.
     pub average: Average,
 }
 
-/// One head of a learner, and which of its hypotheses speak.
+/// One head of a learner, and which of its hypotheses are voices.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HeadRule {
     pub step: AnyStep,
     pub lambda: f64,
-    /// Which of the kernel's widths.
+    /// The index of the kernel's width.
     pub width: usize,
-    /// The hypothesis that speaks.
+    /// The hypothesis of its first voice.
     pub average: Average,
-    /// An average that speaks beside it.
+    /// The average of its second voice, if there is one.
     pub beside: Option<Average>,
 }
 
-/// A step and a regulariser, and the average beside them.
+/// A step and a regulariser, and the average of the second voice.
 #[derive(Clone)]
 struct Candidate {
     step: AnyStep,
@@ -44,7 +44,7 @@ struct Candidate {
     beside: Option<Average>,
 }
 
-/// What a bank runs where neither step nor regulariser is given. Averages: rate 0.001 for the decaying step, 0.01 for the large
+/// The settings of a bank if neither step nor lambda is given. Averages: rate 0.001 for the decaying step, 0.01 for the large
 /// constant one, none for the small constant one.
 const CANDIDATES: [Candidate; 3] = [
     Candidate {
@@ -56,14 +56,14 @@ const CANDIDATES: [Candidate; 3] = [
     Candidate { step: AnyStep::Constant { eta: 0.2 }, lambda: 1e-3, beside: None },
 ];
 
-/// What is novel is told from its nearest neighbours: a narrow width.
+/// For novelty, gamma is this multiple of the median heuristic: a narrow kernel, because near neighbours decide what is novel.
 const NOVEL: f64 = 4.0;
 
 /// The regularisers of a bank whose step is given.
 const LAMBDAS: [f64; 3] = [1e-5, 1e-3, 1e-2];
 
 impl Config {
-    /// May several settings run side by side? A threshold, tube or scale that adapts belongs to one function, and some budgets
+    /// Whether several settings can learn in parallel. An adaptive threshold, tube or scale belongs to one function, and some budgets
     /// belong to one step.
     pub(crate) fn banks(&self) -> bool {
         let tied = matches!(self.budget(), BudgetRule::Olok { .. } | BudgetRule::Forgetron { .. });
@@ -129,7 +129,7 @@ impl Config {
     }
 
     /// The step of a bank. A proximal step never overshoots. An explicit one does under a loss with unbounded gradients, and then f
-    /// grows without end: there it is normalised.
+    /// grows without bound: in this case it is normalised.
     fn safe(&self, step: &AnyStep) -> AnyStep {
         match *step {
             _ if self.proximal() || self.loss.lipschitz().is_some() => step.clone(),
@@ -139,20 +139,20 @@ impl Config {
         }
     }
 
-    /// What stands in for a step and a regulariser that are not given where there is no bank.
+    /// The defaults of step and lambda for learners without a bank.
     fn plain_pair(&self) -> (AnyStep, f64) {
         match self.budget() {
             BudgetRule::Forgetron { .. } => (AnyStep::Constant { eta: 1.0 }, 0.0),
-            // nu holds the share of alerts; without it, what pulls f below the margin makes alerts.
+            // With nu, the threshold adapts to lambda. Without nu the margin is fixed, so a large lambda would cause alerts.
             _ if self.loss.nu().is_none() && self.loss.reads() == Reads::Nothing => (AnyStep::Constant { eta: 0.1 }, 1e-3),
             _ if self.loss.reads() == Reads::Nothing => (AnyStep::Constant { eta: 0.1 }, 0.1),
             _ => (AnyStep::InverseSqrt { eta: 0.5 }, 1e-3),
         }
     }
 
-    /// Automatic widths in units of the median heuristic's, for rows in which so many columns vary.
+    /// The automatic widths as multiples of the median heuristic; `columns`: the number of columns that vary.
     pub(crate) fn width_factors(&self, columns: usize) -> Vec<f64> {
-        // In few dimensions there is more to see between two rows.
+        // With few columns, f can vary more between two rows, so the kernel is narrower.
         let narrow = (FEW_COLUMNS as f64 / columns.max(1) as f64).max(1.0);
         match self.loss.reads() {
             Reads::Nothing => vec![NOVEL],
@@ -161,19 +161,19 @@ impl Config {
         }
     }
 
-    /// Is the step proximal?
+    /// Whether steps are proximal.
     pub(crate) fn proximal(&self) -> bool {
         self.implicit || (self.chooses_steps() && self.check_implicit().is_ok())
     }
 
-    /// Do scores start in the middle of the first targets, if there is a warm-up to see them? A step that is given starts at zero,
+    /// Whether the offset starts at the median of the first targets, if there is a warm-up. With a given step it starts at zero,
     /// as in the papers.
     pub(crate) fn starts_in_the_middle(&self) -> bool {
         let numbers = matches!(self.loss.reads(), Reads::Number | Reads::Vector);
         self.offset && numbers && self.chooses_steps()
     }
 
-    /// How many widths run side by side.
+    /// The number of widths that learn in parallel.
     fn widths(&self) -> usize {
         if self.banks() { self.rules().map(KernelRule::widths).max().unwrap_or(1) } else { 1 }
     }
@@ -188,7 +188,7 @@ impl Config {
         (0..self.widths()).flat_map(|width| self.rules().map(move |k| k.kernel(width))).collect()
     }
 
-    /// The settings of one head, everything given.
+    /// The configuration of one member, with all settings given.
     ///
     /// ```
     /// # use okl::Config;

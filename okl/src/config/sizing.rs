@@ -1,4 +1,4 @@
-//! A budget in bytes in place of a number of terms.
+//! A budget in bytes instead of a number of terms.
 //!
 //! ```
 //! use okl::Config;
@@ -24,7 +24,7 @@ const UNITS: [(&str, f64); 7] =
 /// Reads a number of bytes: `64MB`, `1.5 GiB`, `500kB`, `4096B`.
 ///
 /// # Errors
-/// If it is no number with a unit, or less than a byte.
+/// If it is not a number with a unit, or less than one byte.
 pub fn bytes(text: &str) -> Result<usize> {
     let refused = || Error::config("memory", format!("expected a size as 64MB, 1.5GiB or 500kB, found {text:?}"));
     let upper = text.trim().to_ascii_uppercase();
@@ -34,20 +34,20 @@ pub fn bytes(text: &str) -> Result<usize> {
     if size >= 1.0 && size <= (1u64 << 48) as f64 { Ok(size as usize) } else { Err(refused()) }
 }
 
-/// What grows with the number of terms grows by one part in so many.
+/// Buffers that grow with the number of terms grow by 1/`GROWTH` at a time.
 const GROWTH: usize = 32;
 
 impl Config {
-    /// The bytes that one term takes, everything counted that grows with the number of terms:
+    /// The bytes per term, including everything that grows with the number of terms:
     ///
     /// | bytes | for |
     /// |---|---|
     /// | 4 features | the centre |
-    /// | 24 | its square, birthday, id and place |
+    /// | 24 | its squared norm, birth time, id and slot |
     /// | 8 outputs functions | coefficients; functions: of every head, f, the trace of smd, the average |
-    /// | 128 kernels | kernel values of the 32 rows that are learned at a time; kernels: widths side by side, parts of an operator |
-    /// | 4 kernels | where norms are exact (smd, other regularisers than the square), kernel values of a term that leaves |
-    /// | 8, 36, 4 | what transfer, merge and the Forgetron compare terms by |
+    /// | 128 kernels | kernel values of the 32 rows of a block; kernels: widths of a bank, parts of an operator |
+    /// | 4 kernels | if norms are exact (smd, regularisers other than the square): kernel values of a term that is dropped |
+    /// | 8, 36, 4 | workspace of the budgets transfer, merge and forgetron |
     /// | outputs functions / 4 | totals of chunks of 1,024 terms for 32 rows; with several heads only under unlimited, window, age and olok |
     ///
     /// Memory grows by a thirty-second at a time, and by 32 terms at least, so up to 1/32 or 32 terms more are held. An index of ids,
@@ -100,7 +100,7 @@ impl Config {
         262_144 + rows + distances + 16_384 * self.kernels().len() + 4096 * outputs * self.functions()
     }
 
-    /// The same settings with as many terms as fit into `bytes`, beside which there are [`Config::bytes_beside_terms`].
+    /// The same settings with as many terms as fit into `bytes`. [`Config::bytes_beside_terms`] are needed in addition.
     ///
     /// ```
     /// # use okl::Config;
@@ -110,7 +110,7 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// If the budget does not count terms, or not one fits.
+    /// If the budget has no number of terms, or not even one term fits.
     pub fn within(&self, bytes: usize, features: usize, outputs: usize) -> Result<Config> {
         let each = self.bytes_per_term(features, outputs);
         let each = each + each.div_ceil(GROWTH);

@@ -1,4 +1,4 @@
-//! Types of the settings beside kernels, losses, steps and budgets: operators, labels, thresholds, scales, anchors.
+//! Types of other settings: operators, labels, thresholds, scales, anchors.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +8,9 @@ use crate::error::{Error, Result};
 /// A setting that is given, or left to the [bank](crate::engine::bank).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Choice<T> {
-    /// Several values run side by side.
+    /// Several values learn in parallel.
     Auto,
-    /// This one.
+    /// The given value.
     Given(T),
 }
 
@@ -100,7 +100,7 @@ impl From<&str> for Label {
     }
 }
 
-/// What decides that an example is novel.
+/// The threshold of the novelty score.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
@@ -108,7 +108,7 @@ pub enum Threshold {
     /// theta itself, N(16).
     #[default]
     Norma,
-    /// The averaged score against a quantile that is tracked on its own (algorithms.md 3.5).
+    /// A tracked quantile of the averaged score (algorithms.md 3.5).
     Tracker {
         /// The step size of the threshold: of its logarithm, or in units of the scores' spread where scores can be negative
         /// (linear kernels, polynomials of odd degree). Found from the first scores when not given.
@@ -117,7 +117,7 @@ pub enum Threshold {
     },
 }
 
-/// What is done to features before the kernel sees them.
+/// The scaling of the features before the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
@@ -125,25 +125,25 @@ pub enum Scale {
     /// `none` where widths, step and lambda are all given: widths are then in the units of the data. Otherwise `standard`, but many
     /// columns that share one range keep their unit. A width that is given is in the units that result.
     Auto,
-    /// Nothing.
+    /// No scaling.
     #[default]
     None,
-    /// (x - mean) / deviation of the first `warmup` examples, cut off at 8 deviations for translation-invariant kernels.
+    /// (x - mean) / standard deviation of the first `warmup` examples, clipped at 8 for translation-invariant kernels.
     /// With `anchor = none` nothing is subtracted, and the deviation is that of the entries which are not zero, from zero.
     Standard,
-    /// (x - shift) * factor: what `standard` becomes once it is frozen.
+    /// (x - shift) * factor. After the warm-up, `standard` is replaced by this.
     Fixed {
-        /// Subtracted.
+        /// The numbers to subtract.
         shift: Vec<f64>,
-        /// Multiplied.
+        /// The numbers to multiply by.
         factor: Vec<f64>,
-        /// The largest size of the result; what is larger is cut off.
+        /// The largest absolute value of the result; larger values are clipped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<f64>,
     },
 }
 
-/// The unit in which targets that are numbers are learned. Losses and step sizes are made for targets of the size of 1.
+/// The unit in which targets that are numbers are learned. Losses and default step sizes assume targets of about 1 in size.
 ///
 /// Targets come in and scores go out in the unit of the data: those of [`Learner::learn`](crate::Learner::learn),
 /// [`Learner::predict`](crate::Learner::predict) and [`Outcome::scores`](crate::engine::Outcome::scores). What goes on in between is in
@@ -152,29 +152,29 @@ pub enum Scale {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum TargetScale {
-    /// Targets are learned as they are.
+    /// Targets are not scaled.
     #[default]
     None,
-    /// A target y is learned as (y - shift) * factor, and a score z comes back as z / factor + shift.
+    /// A target y is learned as (y - shift) * factor, and a score z is returned as z / factor + shift.
     Fixed {
         /// Subtracted from a target, one number per output.
         shift: Vec<f64>,
-        /// Multiplied, one number > 0 per output.
+        /// The factors, one number > 0 per output.
         factor: Vec<f64>,
     },
 }
 
-/// Within these limits a finite score stays finite in the unit of the data.
+/// The largest shift. Within this limit a finite score stays finite in the unit of the data.
 const SHIFTS: f64 = 1e300;
 const FACTORS: std::ops::RangeInclusive<f64> = 1e-100..=1e100;
 
 impl TargetScale {
-    /// Are targets learned as they are?
+    /// Whether targets are not scaled.
     pub fn is_none(&self) -> bool {
         *self == TargetScale::None
     }
 
-    /// How many outputs it is for; none where targets are learned as they are.
+    /// The number of outputs; none if targets are not scaled.
     pub(crate) fn outputs(&self) -> Option<usize> {
         match self {
             TargetScale::None => None,
@@ -182,7 +182,7 @@ impl TargetScale {
         }
     }
 
-    /// The factor of an output: 1 where targets are learned as they are.
+    /// The factor of an output; 1 if targets are not scaled.
     pub fn factor(&self, output: usize) -> f64 {
         match self {
             TargetScale::None => 1.0,
@@ -190,7 +190,7 @@ impl TargetScale {
         }
     }
 
-    /// The smallest factor: divided by it, a bound on the scaled scores is a bound on every score.
+    /// The smallest factor. A bound on scaled scores divided by it is a bound on all scores.
     pub fn least_factor(&self) -> f64 {
         match self {
             TargetScale::None => 1.0,
@@ -198,7 +198,7 @@ impl TargetScale {
         }
     }
 
-    /// A target of an output as it is learned.
+    /// Scales a target of an output.
     pub(crate) fn learned(&self, output: usize, y: f64) -> f64 {
         match self {
             TargetScale::None => y,
@@ -206,7 +206,7 @@ impl TargetScale {
         }
     }
 
-    /// Puts scores, row by row, into the unit of the data.
+    /// Converts scores, row by row, to the unit of the data.
     pub(crate) fn put_back(&self, scores: &mut [f64]) {
         let TargetScale::Fixed { shift, factor } = self else { return };
         for row in scores.chunks_exact_mut(factor.len()) {
@@ -214,7 +214,7 @@ impl TargetScale {
         }
     }
 
-    /// What is wrong with its numbers.
+    /// Checks the numbers.
     pub(crate) fn check(&self) -> Result<()> {
         let TargetScale::Fixed { shift, factor } = self else { return Ok(()) };
         let refuse = |reason: String| Err(Error::config("target_scale", reason));
@@ -240,6 +240,6 @@ pub enum Anchor {
     /// The first example.
     #[default]
     First,
-    /// Nothing.
+    /// Nothing is subtracted.
     None,
 }

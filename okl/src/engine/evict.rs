@@ -55,7 +55,7 @@ impl Scratch {
     }
 }
 
-/// What the norm updates need of a centre: k(x, x), and, where norms are exact, its kernel values against all slots.
+/// The values of a centre for the norm updates: k(x, x) and, if norms are exact, its kernel values against all slots.
 #[derive(Clone, Debug, Default)]
 struct Centre {
     values: Vec<f64>,

@@ -307,6 +307,7 @@ impl<S: StepSize> Head<S> {
         self.rate.step(plan.weight, plan.eval.outside, plan.eta, self.theta, missed);
     }
 
+    /// Adds the planned step to the regret certificate. The certificate ends if keep <= 0: the bound is proved for keep > 0 only.
     fn certify<R: Regulariser>(&mut self, output: &Output, rules: &Rules<R>, own: &[f64]) {
         let plan = &self.plan;
         self.regret.holds &= plan.keep > 0.0;
