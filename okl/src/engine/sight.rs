@@ -187,8 +187,8 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
         count
     }
 
-    fn supremum(&self) -> f64 {
-        self.terms.space.diagonal().map_or(1.0, |values| values[self.head().plane])
+    fn diagonal(&self) -> Option<f64> {
+        self.terms.space.diagonal().map(|values| values[self.head().plane])
     }
 
     fn backend(&self) -> Backend {

@@ -39,8 +39,8 @@ use std::ops::Range;
 
 pub use fused::kernel_rows;
 pub use panels::{Matrix, Packed, Panels, Points};
-pub(crate) use portable::Combine;
 pub use portable::Elementwise;
+pub(crate) use portable::{Combine, Rating};
 
 use portable::{Job, Scalar};
 use window::Window;
@@ -185,6 +185,12 @@ impl Backend {
     pub fn map_values(self, others: &[f32], values: &mut [f32], f: impl Elementwise) {
         assert_eq!(others.len(), values.len(), "one argument of each kind per value");
         self.run(portable::MapValues { others, values, f });
+    }
+
+    /// `values[j] = f.at(values[j], others[..][j], row[j])`, compiled for this instruction set.
+    #[inline]
+    pub(crate) fn rate_values<const N: usize>(self, others: [&[f64]; N], row: &[f32], values: &mut [f64], f: impl Rating<N>) {
+        self.run(portable::RateValues { others, row, values, f });
     }
 
     /// `values[j] = f.at(values[j], others[..][j])`, compiled for this instruction set.

@@ -298,6 +298,30 @@ impl<const N: usize, F: Combine<N>> Job for CombineValues<'_, N, F> {
     }
 }
 
+/// A function of `1 + N` double-precision numbers and a single-precision one; as [`Elementwise`] in all else.
+pub(crate) trait Rating<const N: usize>: Copy {
+    /// The new value. Implement it `#[inline(always)]`.
+    fn at(self, value: f64, others: [f64; N], row: f32) -> f64;
+}
+
+pub(super) struct RateValues<'a, const N: usize, F> {
+    pub(super) others: [&'a [f64]; N],
+    pub(super) row: &'a [f32],
+    pub(super) values: &'a mut [f64],
+    pub(super) f: F,
+}
+
+impl<const N: usize, F: Rating<N>> Job for RateValues<'_, N, F> {
+    #[inline(always)]
+    fn run<T: Tiling>(self) {
+        let count = self.values.len();
+        let (others, row) = (self.others.map(|values| &values[..count]), &self.row[..count]);
+        for (i, value) in self.values.iter_mut().enumerate() {
+            *value = self.f.at(*value, others.map(|values| values[i]), row[i]);
+        }
+    }
+}
+
 pub(super) struct MapValues<'a, F> {
     pub(super) others: &'a [f32],
     pub(super) values: &'a mut [f32],

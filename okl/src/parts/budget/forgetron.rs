@@ -15,7 +15,7 @@ impl Forgetron {
         let births = sight.births();
         let oldest = (0..births.len()).filter(|&s| births[s] > 0).min_by_key(|&s| births[s]).unwrap_or(0);
         let (alpha, f) = sight.value_at(oldest);
-        let (sigma, mu) = (alpha.abs() / sight.eta(), alpha.signum() * f / (sight.eta() * sight.supremum()));
+        let (sigma, mu) = (alpha.abs() / sight.eta(), alpha.signum() * f / (sight.eta() * sight.diagonal().unwrap_or(1.0)));
         let (square, linear) = (sigma * sigma - 2.0 * sigma * mu, 2.0 * sigma);
         let allowed = 15.0 / 32.0 * mistakes - self.damage;
         let phi = largest_phi(square, linear, allowed);

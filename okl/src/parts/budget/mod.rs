@@ -96,8 +96,8 @@ pub trait Sight {
     /// The number of these terms that can be dropped, in this order, while the certificates of all heads and averages stay at or below
     /// `limit`.
     fn affordable(&mut self, slots: &[usize], limit: f64) -> usize;
-    /// k(x, x) if it is the same for all x, otherwise 1.
-    fn supremum(&self) -> f64;
+    /// k(x, x), if it is the same for all x.
+    fn diagonal(&self) -> Option<f64>;
     /// The backend for elementwise work.
     fn backend(&self) -> Backend;
 }
@@ -130,6 +130,25 @@ pub trait Budget: Send + Sync {
     /// Bytes held that grow with the number of terms.
     fn bytes(&self) -> usize {
         0
+    }
+}
+
+/// The index of the least value; the first one in case of a tie, 0 if there is none.
+fn first_least(values: &[f64]) -> usize {
+    const LANES: usize = 16;
+    let less = |a: f64, b: f64| if b < a { b } else { a };
+    let (whole, rest) = values.as_chunks::<LANES>();
+    let mut lanes = [f64::INFINITY; LANES];
+    whole.iter().for_each(|chunk| lanes.iter_mut().zip(chunk).for_each(|(least, v)| *least = less(*least, *v)));
+    let least = lanes.iter().chain(rest).fold(f64::INFINITY, |least, v| less(least, *v));
+    values.iter().position(|v| *v == least).unwrap_or(0)
+}
+
+/// Sets the values of all holes to infinity, so that [`first_least`] does not find them.
+fn hide_holes(values: &mut [f64], sight: &dyn Sight) {
+    let births = sight.births();
+    if sight.terms() < births.len() {
+        values.iter_mut().zip(births).filter(|(_, birth)| **birth == 0).for_each(|(value, _)| *value = f64::INFINITY);
     }
 }
 

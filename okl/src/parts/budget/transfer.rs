@@ -1,6 +1,7 @@
 //! `transfer`: the term with the smallest residual after projection onto the newest term is projected onto it (generalises BPA-S).
 
-use crate::parts::budget::{Room, Sight, Work};
+use crate::gram::Rating;
+use crate::parts::budget::{Room, Sight, Work, first_least, hide_holes};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transfer {
@@ -10,26 +11,38 @@ pub(super) struct Transfer {
 impl Transfer {
     /// r = argmin |alpha_r|²_J (k_rr - k_rt²/k_tt): the residual of projecting r onto the newest.
     pub fn room(&mut self, sight: &mut dyn Sight) -> Room {
-        let norms2 = &mut self.norms2.0;
-        sight.norms2(norms2);
+        let residuals = &mut self.norms2.0;
+        sight.norms2(residuals);
         let own = sight.own_value();
-        let mut best = (f64::INFINITY, 0);
-        for (slot, norm2) in norms2.iter().enumerate() {
-            if sight.births()[slot] == 0 {
-                continue;
-            }
-            let (k, kk) = (f64::from(sight.row()[slot]), sight.self_value(slot));
-            let shared = if kk * own > 0.0 { k * k / (kk * own) } else { 0.0 };
-            let residual = norm2 * (1.0 - shared).max(0.0);
-            if residual < best.0 {
-                best = (residual, slot);
-            }
+        match sight.diagonal() {
+            Some(diagonal) => sight.backend().rate_values([], sight.row(), residuals, Residual { both: diagonal * own }),
+            None => (0..residuals.len()).for_each(|slot| {
+                let residual = Residual { both: sight.self_value(slot) * own };
+                residuals[slot] = residual.at(residuals[slot], [], sight.row()[slot]);
+            }),
         }
+        hide_holes(residuals, sight);
+        let slot = first_least(residuals);
         // If k(x, x) = 0, the newest term is the zero function, and a projection onto it is not possible.
-        if own > 0.0 { Room::Transfer(best.1) } else { Room::Drop(best.1) }
+        if own > 0.0 { Room::Transfer(slot) } else { Room::Drop(slot) }
     }
 
     pub fn bytes(&self) -> usize {
         self.norms2.bytes()
+    }
+}
+
+/// |alpha|² k_rr (1 - k_rt² / (k_rr k_tt)) from |alpha|² k_rr and k_rt; `both` is k_rr k_tt.
+#[derive(Clone, Copy)]
+struct Residual {
+    both: f64,
+}
+
+impl Rating<0> for Residual {
+    #[inline(always)]
+    fn at(self, norm2: f64, _: [f64; 0], k: f32) -> f64 {
+        let k = f64::from(k);
+        let shared = if self.both > 0.0 { k * k / self.both } else { 0.0 };
+        norm2 * (1.0 - shared).max(0.0)
     }
 }

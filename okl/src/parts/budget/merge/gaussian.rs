@@ -1,8 +1,8 @@
 //! The partner and the position of a merge under a Gaussian kernel, where u = kappa^((1-h)²) and v = kappa^(h²).
 
-use crate::gram::Elementwise;
-use crate::parts::budget::merge::{Terms, partners};
-use crate::parts::budget::{Sight, Work};
+use crate::gram::Rating;
+use crate::parts::budget::merge::Terms;
+use crate::parts::budget::{Sight, Work, first_least, hide_holes};
 use crate::parts::kernel::{exp2, log2};
 
 /// Steps towards the best h of every partner.
@@ -11,8 +11,7 @@ const CLIMB: usize = 2;
 /// The workspace of the search.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gaussian {
-    blends: Work<f32>,
-    powers: [Work<f32>; 3],
+    lost: Work<f64>,
 }
 
 impl Gaussian {
@@ -29,66 +28,52 @@ impl Gaussian {
         (into, pair.best_h())
     }
 
-    /// The partner with the smallest weight degradation, in single precision over whole arrays; the caller then computes
-    /// the exact h of the chosen partner.
-    ///
-    /// The best h maximises the norm of the projection and satisfies h = w_i / (w_i + w_j) with w_i = (A u + C v) u, w_j = (C u + B v) v, u = kappa^((1-h)²)
-    /// and v = kappa^(h²). Starting from the solution for kappa near 1, this fixed-point equation is iterated a few times. Where
-    /// the two terms are far apart, h = 0 is best. The better of these two h loses at most 11 % more than the best h (for parallel
-    /// coefficients).
-    fn screen(&mut self, terms: &Terms, sight: &mut dyn Sight, from: usize, diagonal: f64) -> usize {
+    /// The partner with the smallest loss at the better one of two positions; the caller then computes the exact h of that partner.
+    fn screen(&mut self, terms: &Terms, sight: &dyn Sight, from: usize, diagonal: f64) -> usize {
         let Terms { norms2: Work(norms2), products: Work(products), row: Work(row) } = terms;
-        let Gaussian { blends: Work(blends), powers } = self;
-        let [Work(kappas), Work(us), Work(vs)] = powers;
-        let (slots, a, backend) = (norms2.len(), norms2[from] / diagonal, sight.backend());
-        let pair = |j: usize| (norms2[j] / diagonal, products[j]);
-        kappas.clear();
-        kappas.extend(row[..slots].iter().map(|k| (k / diagonal as f32).clamp(1e-30, 1.0)));
-        blends.clear();
-        // For c <= 0 a centre between the two gains nothing.
-        blends.extend((0..slots).map(pair).map(|(b, c)| if c > 0.0 { (c / (b + c)) as f32 } else { 0.0 }));
-        for _ in 0..CLIMB {
-            us.clone_from(kappas);
-            backend.map_values(blends, us, KappaPower { far: 1.0, near: -1.0 });
-            for (j, (h, ratio)) in blends.iter_mut().zip(us.iter()).enumerate().filter(|(_, (h, _))| **h > 0.0) {
-                let ((b, c), ratio) = (pair(j), f64::from(*ratio));
-                let (wi, wj) = ((a * ratio + c) * ratio, c * ratio + b);
-                *h = (wi / (wi + wj)) as f32;
-            }
-        }
-        us.clone_from(kappas);
-        vs.clone_from(kappas);
-        backend.map_values(blends, us, KappaPower { far: 1.0, near: 0.0 });
-        backend.map_values(blends, vs, KappaPower { far: 0.0, near: 1.0 });
-        let mut best = (f64::INFINITY, usize::from(from == 0));
-        for j in partners(sight.births(), from) {
-            let ((b, c), [kappa, u, v]) = (pair(j), [kappas[j], us[j], vs[j]].map(f64::from));
-            let moved = a * (1.0 - u * u) + b * (1.0 - v * v) + 2.0 * c * (kappa - u * v);
-            let lost = moved.min(a * (1.0 - kappa * kappa));
-            if lost < best.0 {
-                best = (lost, j);
-            }
-        }
-        best.1
+        let lost = &mut self.lost.0;
+        lost.clone_from(norms2);
+        sight.backend().rate_values([products], row, lost, Lost { a: norms2[from] / diagonal, diagonal });
+        lost[from] = f64::INFINITY;
+        hide_holes(lost, sight);
+        // If no loss is finite, the first other slot.
+        Some(first_least(lost)).filter(|into| *into != from).unwrap_or(usize::from(from == 0))
     }
 
     pub fn bytes(&self) -> usize {
-        self.blends.bytes() + self.powers.iter().map(Work::bytes).sum::<usize>()
+        self.lost.bytes()
     }
 }
 
-/// kappa^(far (1-h)² + near h²).
+/// The loss of a merge with one partner, from |a_j k_j|², a_i^T J a_j and k(x_i, x_j).
+///
+/// The best h maximises the norm of the projection and satisfies h = w_i / (w_i + w_j) with w_i = (A u + C v) u, w_j = (C u + B v) v, u = kappa^((1-h)²)
+/// and v = kappa^(h²). Starting from the solution for kappa near 1, this fixed-point equation is iterated a few times. Where
+/// the two terms are far apart, h = 0 is best. The better of these two h loses at most 11 % more than the best h (for parallel
+/// coefficients). For C <= 0 a centre between the two gains nothing, and h is 0. Powers of kappa have single precision.
 #[derive(Clone, Copy)]
-struct KappaPower {
-    far: f32,
-    near: f32,
+struct Lost {
+    a: f64,
+    diagonal: f64,
 }
 
-impl Elementwise for KappaPower {
+impl Rating<1> for Lost {
     #[inline(always)]
-    fn at(self, kappa: f32, h: f32) -> f32 {
-        let exponent = self.far * (1.0 - h) * (1.0 - h) + self.near * h * h;
-        exp2(exponent * log2(kappa))
+    fn at(self, norm2: f64, [c]: [f64; 1], k: f32) -> f64 {
+        let (a, b) = (self.a, norm2 / self.diagonal);
+        let kappa = (k / self.diagonal as f32).clamp(1e-30, 1.0);
+        let log_kappa = log2(kappa);
+        let mut h = if c > 0.0 { (c / (b + c)) as f32 } else { 0.0 };
+        for _ in 0..CLIMB {
+            let ratio = f64::from(exp2(((1.0 - h) * (1.0 - h) - h * h) * log_kappa));
+            let (wi, wj) = ((a * ratio + c) * ratio, c * ratio + b);
+            let next = (wi / (wi + wj)) as f32;
+            h = if h > 0.0 { next } else { h };
+        }
+        let [kappa, u, v] = [kappa, exp2((1.0 - h) * (1.0 - h) * log_kappa), exp2(h * h * log_kappa)].map(f64::from);
+        let moved = a * (1.0 - u * u) + b * (1.0 - v * v) + 2.0 * c * (kappa - u * v);
+        let at_end = a * (1.0 - kappa * kappa);
+        if moved < at_end { moved } else { at_end }
     }
 }
 

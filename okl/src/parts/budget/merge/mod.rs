@@ -20,7 +20,7 @@
 mod gaussian;
 mod radial;
 
-use crate::parts::budget::{Room, Sight, Work};
+use crate::parts::budget::{Room, Sight, Work, first_least, hide_holes};
 
 use gaussian::Gaussian;
 use radial::Radial;
@@ -45,14 +45,16 @@ impl Merge {
     /// BSGD's merge: the lightest term, and the partner with the smallest weight degradation.
     pub fn room(&mut self, sight: &mut dyn Sight) -> Room {
         let Merge { terms, gaussian, radial } = self;
-        sight.norms2(&mut terms.norms2.0);
-        let from = lightest(&terms.norms2.0, sight.births());
+        let norms2 = &mut terms.norms2.0;
+        sight.norms2(norms2);
+        hide_holes(norms2, sight);
+        let from = first_least(norms2);
         let diagonal = sight.self_value(from);
         let Some(kernel) = sight.radial().filter(|_| diagonal > 0.0) else { return Room::Drop(from) };
         let (is_gaussian, is_exponential) = (kernel.gaussian_gamma().is_some(), kernel.exponential_gamma().is_some());
         if is_exponential || (!is_gaussian && terms.norms2.0[from] < f64::MIN_POSITIVE) {
             sight.term_row(from, &mut terms.row.0);
-            return Room::Merge { from, into: nearest(&terms.row.0, sight.births(), from), h: 0.0 };
+            return Room::Merge { from, into: nearest(&mut terms.row.0, sight, from), h: 0.0 };
         }
         sight.products(from, &mut terms.products.0);
         let (into, h) = if is_gaussian {
@@ -69,26 +71,26 @@ impl Merge {
     }
 }
 
-/// The live slots other than `from`.
-fn partners(births: &[u64], from: usize) -> impl Iterator<Item = usize> {
-    (0..births.len()).filter(move |&j| j != from && births[j] > 0)
-}
-
-fn lightest(norms2: &[f64], births: &[u64]) -> usize {
-    let lighter = |a: &usize, b: &usize| norms2[*a].total_cmp(&norms2[*b]);
-    (0..norms2.len()).filter(|&slot| births[slot] > 0).min_by(lighter).unwrap_or(0)
-}
-
 /// The partner of a term under an exponential kernel, with h = 0. There kept(h) = A e^(-2 g (1-h) r) + B e^(-2 g h r) + 2 C e^(-g r)
 /// is convex on [0, 1], so an end is best, and h = 0 is the better end by fact 1 above. Below 0, kept(h) = kept(0) e^(-2 g |h| r). The
 /// loss A (1 - kappa²) depends on the partner by its distance alone, so the nearest partner is best. The same choice serves for a
 /// term of norm 0.
-fn nearest(row: &[f32], births: &[u64], from: usize) -> usize {
-    let mut best = (f32::NEG_INFINITY, usize::from(from == 0));
-    for j in partners(births, from) {
-        if row[j] > best.0 {
-            best = (row[j], j);
-        }
+fn nearest(row: &mut [f32], sight: &dyn Sight, from: usize) -> usize {
+    let row = &mut row[..sight.births().len()];
+    row[from] = f32::NEG_INFINITY;
+    if sight.terms() < row.len() {
+        row.iter_mut().zip(sight.births()).filter(|(_, birth)| **birth == 0).for_each(|(k, _)| *k = f32::NEG_INFINITY);
     }
-    best.1
+    first_most(row)
+}
+
+/// The index of the largest value; the first one in case of a tie.
+fn first_most(values: &[f32]) -> usize {
+    const LANES: usize = 16;
+    let more = |a: f32, b: f32| if b > a { b } else { a };
+    let (whole, rest) = values.as_chunks::<LANES>();
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    whole.iter().for_each(|chunk| lanes.iter_mut().zip(chunk).for_each(|(most, v)| *most = more(*most, *v)));
+    let most = lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |most, v| more(most, *v));
+    values.iter().position(|v| *v == most).unwrap_or(0)
 }

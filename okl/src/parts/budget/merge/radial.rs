@@ -7,7 +7,7 @@
 //! products of them, by exhaustive search).
 
 use crate::gram::{Backend, Combine, Elementwise};
-use crate::parts::budget::merge::{Terms, partners};
+use crate::parts::budget::merge::Terms;
 use crate::parts::budget::{Sight, Work};
 use crate::parts::kernel::{DotKernel, TwoRows};
 
@@ -51,13 +51,20 @@ fn screen(terms: &Terms, sight: &dyn Sight, from: usize, diagonal: f64) -> usize
         let slots = start..births.len().min(start + STRETCH);
         work.load(&norms2[slots.clone()], &products[slots.clone()], norms2[from], diagonal);
         let lost = work.lost(&profile, &distances2[slots.clone()]);
-        for j in partners(&births[slots], from.wrapping_sub(start)) {
-            if lost[j] < best.0 {
-                best = (lost[j], start + j);
-            }
-        }
+        best = least(lost, &births[slots], start, from, best);
     }
     best.1
+}
+
+/// The smaller one of `best` and the least loss of the live slots other than `from`, with its slot.
+fn least(lost: &[f32], births: &[u64], start: usize, from: usize, best: (f32, usize)) -> (f32, usize) {
+    let smallest = lost.iter().fold(f32::INFINITY, |least, v| if *v < least { *v } else { least });
+    if smallest >= best.0 {
+        return best;
+    }
+    let each = lost.iter().zip(births).enumerate().map(|(j, (lost, birth))| (*lost, start + j, *birth));
+    let live = each.filter(|(_, slot, birth)| *birth > 0 && *slot != from);
+    live.fold(best, |best, (lost, slot, _)| if lost < best.0 { (lost, slot) } else { best })
 }
 
 /// A radial kernel as a function of r², divided by k(0), over whole arrays.
@@ -102,11 +109,12 @@ impl Stretch {
         /// No ratio of norms is larger, so that all products stay finite in single precision.
         const MOST: f64 = 1e30;
         self.count = norms2.len();
+        let (over_a, c_over_a) = (1.0 / a, diagonal / a);
         for (to, b) in self.b.iter_mut().zip(norms2) {
-            *to = (b / a).min(MOST) as f32;
+            *to = (b * over_a).min(MOST) as f32;
         }
         for (to, c) in self.c.iter_mut().zip(products) {
-            *to = (c * diagonal / a).clamp(-MOST, MOST) as f32;
+            *to = (c * c_over_a).clamp(-MOST, MOST) as f32;
         }
     }
 
