@@ -275,6 +275,25 @@ pub trait Elementwise: Copy {
     fn at(self, value: f32, other: f32) -> f32;
 }
 
+/// The first `count` numbers of every slice.
+#[inline(always)]
+fn cut<T, const N: usize>(mut slices: [&[T]; N], count: usize) -> [&[T]; N] {
+    for slice in &mut slices {
+        *slice = &slice[..count];
+    }
+    slices
+}
+
+/// Number `i` of every slice. A loop, because `array::map` is not inlined into code for another instruction set.
+#[inline(always)]
+fn each<T: Copy + Default, const N: usize>(slices: &[&[T]; N], i: usize) -> [T; N] {
+    let mut numbers = [T::default(); N];
+    for (number, slice) in numbers.iter_mut().zip(slices) {
+        *number = slice[i];
+    }
+    numbers
+}
+
 /// A function of a number and `N` others; as [`Elementwise`] in all else.
 pub(crate) trait Combine<const N: usize>: Copy {
     /// The new value. Implement it `#[inline(always)]`.
@@ -290,10 +309,9 @@ pub(super) struct CombineValues<'a, const N: usize, F> {
 impl<const N: usize, F: Combine<N>> Job for CombineValues<'_, N, F> {
     #[inline(always)]
     fn run<T: Tiling>(self) {
-        let count = self.values.len();
-        let others = self.others.map(|values| &values[..count]);
+        let others = cut(self.others, self.values.len());
         for (i, value) in self.values.iter_mut().enumerate() {
-            *value = self.f.at(*value, others.map(|values| values[i]));
+            *value = self.f.at(*value, each(&others, i));
         }
     }
 }
@@ -314,10 +332,9 @@ pub(super) struct RateValues<'a, const N: usize, F> {
 impl<const N: usize, F: Rating<N>> Job for RateValues<'_, N, F> {
     #[inline(always)]
     fn run<T: Tiling>(self) {
-        let count = self.values.len();
-        let (others, row) = (self.others.map(|values| &values[..count]), &self.row[..count]);
+        let (others, row) = (cut(self.others, self.values.len()), &self.row[..self.values.len()]);
         for (i, value) in self.values.iter_mut().enumerate() {
-            *value = self.f.at(*value, others.map(|values| values[i]), row[i]);
+            *value = self.f.at(*value, each(&others, i), row[i]);
         }
     }
 }

@@ -271,8 +271,8 @@ fn check_projections(kernel: &str, k: &Kernel, lowest: f64) {
         let (z, merged) = &after[into];
         let shrunk = |i: usize| (before[i].0.clone(), before[i].1.iter().map(|a| keep * a).collect::<Vec<_>>());
         let (from, into) = (shrunk(from), shrunk(into));
-        for o in 0..3 {
-            near((from.1[o] * k(&from.0, z) + into.1[o] * k(&into.0, z)) / k(z, z), merged[o], 1e-6, "projection");
+        for (o, merged) in merged.iter().enumerate() {
+            near((from.1[o] * k(&from.0, z) + into.1[o] * k(&into.0, z)) / k(z, z), *merged, 1e-6, "projection");
         }
         let merging = Merging { k, from: &from, into: &into };
         let whole = (inner(&from.1, &from.1) + inner(&into.1, &into.1)) * k(z, z);
@@ -312,4 +312,38 @@ fn transfer_projects() {
         transfers += 1;
     }
     assert!(transfers > 100);
+}
+
+/// Under an exponential kernel a merged centre is one of the two rows, so its id still names that row. The rows 0 and 1 are merged at
+/// 1; when row 1 comes again, its update is added to that term and nothing is merged.
+#[test]
+fn a_merged_centre_that_did_not_move_keeps_its_id() {
+    let mut learner = learner(
+        "loss = 'hinge:1000000'\nkernel = 'exponential:1'\nlambda = 0\nstep = 'constant:1'\nbudget = 'merge:2'\nanchor = 'none'",
+    );
+    for (x, id) in [(0.0, 1), (1.0, 2), (5.0, 3), (1.0, 2)] {
+        learner.learn(&Batch::new(&[x], 1).numbers(&[1.0]).ids(&[id])).unwrap();
+    }
+    let f = f_of(&learner);
+    assert_eq!(f.iter().map(|(x, _)| x[0]).collect::<Vec<_>>(), [5.0, 1.0]);
+    near(f[1].1[0], 2.0 + (-1.0_f64).exp(), 1e-6, "two updates and the projection of the first row");
+}
+
+/// No centre leaves the range of rows, which is 1e15: a position outside of two centres that would do so is not taken.
+#[test]
+fn a_merged_centre_stays_in_the_range_of_rows() {
+    use okl::basis::{Dense, Points};
+    use okl::gram::{Backend, Matrix, square};
+    let mut space = Dense::new(vec![okl::kernel::AnyKernel::Matern32 { gamma: 1e-15 }], 1, Backend::best());
+    let rows = [9e14f32, -9e14];
+    let squares = [square(&rows[..1]), square(&rows[1..])];
+    let points = Points { rows: Matrix::new(1, &rows), squares: &squares };
+    space.reserve(2);
+    (0..2).for_each(|i| space.put(i, points, i));
+    for (h, expected) in [(-1.0, 9e14), (0.5, 0.0)] {
+        let mut centre = [1.0];
+        space.blend(0, 1, h, &mut [[Default::default(); 3]]);
+        space.centre(0, &mut centre);
+        assert_eq!(centre, [expected], "h = {h}");
+    }
 }

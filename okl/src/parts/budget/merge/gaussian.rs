@@ -70,7 +70,8 @@ impl Rating<1> for Lost {
             let next = (wi / (wi + wj)) as f32;
             h = if h > 0.0 { next } else { h };
         }
-        let [kappa, u, v] = [kappa, exp2((1.0 - h) * (1.0 - h) * log_kappa), exp2(h * h * log_kappa)].map(f64::from);
+        let (kappa, u, v) = (f64::from(kappa), exp2((1.0 - h) * (1.0 - h) * log_kappa), exp2(h * h * log_kappa));
+        let (u, v) = (f64::from(u), f64::from(v));
         let moved = a * (1.0 - u * u) + b * (1.0 - v * v) + 2.0 * c * (kappa - u * v);
         let at_end = a * (1.0 - kappa * kappa);
         if moved < at_end { moved } else { at_end }
