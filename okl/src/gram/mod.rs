@@ -39,8 +39,8 @@ use std::ops::Range;
 
 pub use fused::kernel_rows;
 pub use panels::{Matrix, Packed, Panels, Points};
+pub(crate) use portable::Combine;
 pub use portable::Elementwise;
-pub(crate) use portable::{Combine, Rating};
 
 use portable::{Job, Scalar};
 use window::Window;
@@ -187,16 +187,16 @@ impl Backend {
         self.run(portable::MapValues { others, values, f });
     }
 
-    /// `values[j] = f.at(values[j], others[..][j], row[j])`, compiled for this instruction set.
+    /// `values[j] = f.at(values[j], doubles[..][j], singles[..][j])`, compiled for this instruction set.
     #[inline]
-    pub(crate) fn rate_values<const N: usize>(self, others: [&[f64]; N], row: &[f32], values: &mut [f64], f: impl Rating<N>) {
-        self.run(portable::RateValues { others, row, values, f });
-    }
-
-    /// `values[j] = f.at(values[j], others[..][j])`, compiled for this instruction set.
-    #[inline]
-    pub(crate) fn combine_values<const N: usize>(self, others: [&[f32]; N], values: &mut [f32], f: impl Combine<N>) {
-        self.run(portable::CombineValues { others, values, f });
+    pub(crate) fn combine_values<T: Copy, const N: usize, const M: usize>(
+        self,
+        doubles: [&[f64]; N],
+        singles: [&[f32]; M],
+        values: &mut [T],
+        f: impl Combine<T, N, M>,
+    ) {
+        self.run(portable::CombineValues { doubles, singles, values, f });
     }
 }
 

@@ -294,47 +294,26 @@ fn each<T: Copy + Default, const N: usize>(slices: &[&[T]; N], i: usize) -> [T; 
     numbers
 }
 
-/// A function of a number and `N` others; as [`Elementwise`] in all else.
-pub(crate) trait Combine<const N: usize>: Copy {
+/// A function of a number, `N` double-precision and `M` single-precision ones; as [`Elementwise`] in all else.
+pub(crate) trait Combine<T, const N: usize, const M: usize>: Copy {
     /// The new value. Implement it `#[inline(always)]`.
-    fn at(self, value: f32, others: [f32; N]) -> f32;
+    fn at(self, value: T, doubles: [f64; N], singles: [f32; M]) -> T;
 }
 
-pub(super) struct CombineValues<'a, const N: usize, F> {
-    pub(super) others: [&'a [f32]; N],
-    pub(super) values: &'a mut [f32],
+pub(super) struct CombineValues<'a, T, const N: usize, const M: usize, F> {
+    pub(super) doubles: [&'a [f64]; N],
+    pub(super) singles: [&'a [f32]; M],
+    pub(super) values: &'a mut [T],
     pub(super) f: F,
 }
 
-impl<const N: usize, F: Combine<N>> Job for CombineValues<'_, N, F> {
+impl<T: Copy, const N: usize, const M: usize, F: Combine<T, N, M>> Job for CombineValues<'_, T, N, M, F> {
     #[inline(always)]
-    fn run<T: Tiling>(self) {
-        let others = cut(self.others, self.values.len());
+    fn run<I: Tiling>(self) {
+        let count = self.values.len();
+        let (doubles, singles) = (cut(self.doubles, count), cut(self.singles, count));
         for (i, value) in self.values.iter_mut().enumerate() {
-            *value = self.f.at(*value, each(&others, i));
-        }
-    }
-}
-
-/// A function of `1 + N` double-precision numbers and a single-precision one; as [`Elementwise`] in all else.
-pub(crate) trait Rating<const N: usize>: Copy {
-    /// The new value. Implement it `#[inline(always)]`.
-    fn at(self, value: f64, others: [f64; N], row: f32) -> f64;
-}
-
-pub(super) struct RateValues<'a, const N: usize, F> {
-    pub(super) others: [&'a [f64]; N],
-    pub(super) row: &'a [f32],
-    pub(super) values: &'a mut [f64],
-    pub(super) f: F,
-}
-
-impl<const N: usize, F: Rating<N>> Job for RateValues<'_, N, F> {
-    #[inline(always)]
-    fn run<T: Tiling>(self) {
-        let (others, row) = (cut(self.others, self.values.len()), &self.row[..self.values.len()]);
-        for (i, value) in self.values.iter_mut().enumerate() {
-            *value = self.f.at(*value, each(&others, i), row[i]);
+            *value = self.f.at(*value, each(&doubles, i), each(&singles, i));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `transfer`: the term with the smallest residual after projection onto the newest term is projected onto it (generalises BPA-S).
 
-use crate::gram::Rating;
+use crate::gram::Combine;
 use crate::parts::budget::{Room, Sight, Work, first_least, hide_holes};
 
 #[derive(Clone, Debug, Default)]
@@ -15,10 +15,10 @@ impl Transfer {
         sight.norms2(residuals);
         let own = sight.own_value();
         match sight.diagonal() {
-            Some(diagonal) => sight.backend().rate_values([], sight.row(), residuals, Residual { both: diagonal * own }),
+            Some(diagonal) => sight.backend().combine_values([], [sight.row()], residuals, Residual { both: diagonal * own }),
             None => (0..residuals.len()).for_each(|slot| {
                 let residual = Residual { both: sight.self_value(slot) * own };
-                residuals[slot] = residual.at(residuals[slot], [], sight.row()[slot]);
+                residuals[slot] = residual.at(residuals[slot], [], [sight.row()[slot]]);
             }),
         }
         hide_holes(residuals, sight);
@@ -38,9 +38,9 @@ struct Residual {
     both: f64,
 }
 
-impl Rating<0> for Residual {
+impl Combine<f64, 0, 1> for Residual {
     #[inline(always)]
-    fn at(self, norm2: f64, _: [f64; 0], k: f32) -> f64 {
+    fn at(self, norm2: f64, _: [f64; 0], [k]: [f32; 1]) -> f64 {
         let k = f64::from(k);
         let shared = if self.both > 0.0 { k * k / self.both } else { 0.0 };
         norm2 * (1.0 - shared).max(0.0)

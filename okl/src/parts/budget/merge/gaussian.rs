@@ -1,6 +1,6 @@
 //! The partner and the position of a merge under a Gaussian kernel, where u = kappa^((1-h)²) and v = kappa^(h²).
 
-use crate::gram::Rating;
+use crate::gram::Combine;
 use crate::parts::budget::merge::Terms;
 use crate::parts::budget::{Sight, Work, first_least, hide_holes};
 use crate::parts::kernel::{exp2, log2};
@@ -11,6 +11,8 @@ const CLIMB: usize = 2;
 /// The workspace of the search.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gaussian {
+    logs: Work<f32>,
+    positions: Work<f32>,
     lost: Work<f64>,
 }
 
@@ -29,11 +31,28 @@ impl Gaussian {
     }
 
     /// The partner with the smallest loss at the better one of two positions; the caller then computes the exact h of that partner.
+    ///
+    /// The best h maximises the norm of the projection and satisfies h = w_i / (w_i + w_j) with w_i = (A u + C v) u, w_j = (C u + B v) v, u = kappa^((1-h)²)
+    /// and v = kappa^(h²). Starting from the solution for kappa near 1, this fixed-point equation is iterated a few times. Where
+    /// the two terms are far apart, h = 0 is best. The better of these two h loses at most 11 % more than the best h (for parallel
+    /// coefficients). For C <= 0 a centre between the two gains nothing, and h is 0. Powers of kappa have single precision.
+    ///
+    /// Each step is a pass of its own over all slots: a chain of all steps would wait for the result of every instruction.
     fn screen(&mut self, terms: &Terms, sight: &dyn Sight, from: usize, diagonal: f64) -> usize {
         let Terms { norms2: Work(norms2), products: Work(products), row: Work(row) } = terms;
-        let lost = &mut self.lost.0;
-        lost.clone_from(norms2);
-        sight.backend().rate_values([products], row, lost, Lost { a: norms2[from] / diagonal, diagonal });
+        let Gaussian { logs: Work(logs), positions: Work(positions), lost: Work(lost) } = self;
+        let (slots, backend) = (norms2.len(), sight.backend());
+        let pair = Screened { a: norms2[from] / diagonal, diagonal };
+        logs.clear();
+        logs.extend_from_slice(&row[..slots]);
+        positions.resize(slots, 0.0);
+        lost.resize(slots, 0.0);
+        backend.combine_values([], [], logs, LogKappa { diagonal: diagonal as f32 });
+        backend.combine_values([norms2, products], [], positions, First(pair));
+        for _ in 0..CLIMB {
+            backend.combine_values([norms2, products], [logs], positions, Next(pair));
+        }
+        backend.combine_values([norms2, products], [row, logs, positions], lost, Lost(pair));
         lost[from] = f64::INFINITY;
         hide_holes(lost, sight);
         // If no loss is finite, the first other slot.
@@ -41,36 +60,73 @@ impl Gaussian {
     }
 
     pub fn bytes(&self) -> usize {
-        self.lost.bytes()
+        self.logs.bytes() + self.positions.bytes() + self.lost.bytes()
     }
 }
 
-/// The loss of a merge with one partner, from |a_j k_j|², a_i^T J a_j and k(x_i, x_j).
-///
-/// The best h maximises the norm of the projection and satisfies h = w_i / (w_i + w_j) with w_i = (A u + C v) u, w_j = (C u + B v) v, u = kappa^((1-h)²)
-/// and v = kappa^(h²). Starting from the solution for kappa near 1, this fixed-point equation is iterated a few times. Where
-/// the two terms are far apart, h = 0 is best. The better of these two h loses at most 11 % more than the best h (for parallel
-/// coefficients). For C <= 0 a centre between the two gains nothing, and h is 0. Powers of kappa have single precision.
+/// kappa = k(x_i, x_j) / k(0), kept away from 0, where it has no logarithm.
+#[inline(always)]
+fn kappa_of(k: f32, diagonal: f32) -> f32 {
+    (k / diagonal).clamp(1e-30, 1.0)
+}
+
+/// log2 kappa from k(x_i, x_j).
 #[derive(Clone, Copy)]
-struct Lost {
+struct LogKappa {
+    diagonal: f32,
+}
+
+impl Combine<f32, 0, 0> for LogKappa {
+    #[inline(always)]
+    fn at(self, k: f32, _: [f64; 0], _: [f32; 0]) -> f32 {
+        log2(kappa_of(k, self.diagonal))
+    }
+}
+
+/// What all pairs have in common: A and k(0). B is |a_j k_j|² / k(0).
+#[derive(Clone, Copy)]
+struct Screened {
     a: f64,
     diagonal: f64,
 }
 
-impl Rating<1> for Lost {
+/// The position for kappa near 1.
+#[derive(Clone, Copy)]
+struct First(Screened);
+
+impl Combine<f32, 2, 0> for First {
     #[inline(always)]
-    fn at(self, norm2: f64, [c]: [f64; 1], k: f32) -> f64 {
-        let (a, b) = (self.a, norm2 / self.diagonal);
-        let kappa = (k / self.diagonal as f32).clamp(1e-30, 1.0);
-        let log_kappa = log2(kappa);
-        let mut h = if c > 0.0 { (c / (b + c)) as f32 } else { 0.0 };
-        for _ in 0..CLIMB {
-            let ratio = f64::from(exp2(((1.0 - h) * (1.0 - h) - h * h) * log_kappa));
-            let (wi, wj) = ((a * ratio + c) * ratio, c * ratio + b);
-            let next = (wi / (wi + wj)) as f32;
-            h = if h > 0.0 { next } else { h };
-        }
-        let (kappa, u, v) = (f64::from(kappa), exp2((1.0 - h) * (1.0 - h) * log_kappa), exp2(h * h * log_kappa));
+    fn at(self, _: f32, [norm2, c]: [f64; 2], _: [f32; 0]) -> f32 {
+        let b = norm2 / self.0.diagonal;
+        if c > 0.0 { (c / (b + c)) as f32 } else { 0.0 }
+    }
+}
+
+/// The next iterate of a position above 0; u / v = kappa^((1-h)² - h²).
+#[derive(Clone, Copy)]
+struct Next(Screened);
+
+impl Combine<f32, 2, 1> for Next {
+    #[inline(always)]
+    fn at(self, h: f32, [norm2, c]: [f64; 2], [log_kappa]: [f32; 1]) -> f32 {
+        let (a, b) = (self.0.a, norm2 / self.0.diagonal);
+        let ratio = f64::from(exp2(((1.0 - h) * (1.0 - h) - h * h) * log_kappa));
+        let (wi, wj) = ((a * ratio + c) * ratio, c * ratio + b);
+        let next = (wi / (wi + wj)) as f32;
+        if h > 0.0 { next } else { h }
+    }
+}
+
+/// The loss at a position or at h = 0, whichever is smaller.
+#[derive(Clone, Copy)]
+struct Lost(Screened);
+
+impl Combine<f64, 2, 3> for Lost {
+    #[inline(always)]
+    fn at(self, _: f64, [norm2, c]: [f64; 2], [k, log_kappa, h]: [f32; 3]) -> f64 {
+        let (a, b) = (self.0.a, norm2 / self.0.diagonal);
+        let kappa = f64::from(kappa_of(k, self.0.diagonal as f32));
+        let (u, v) = (exp2((1.0 - h) * (1.0 - h) * log_kappa), exp2(h * h * log_kappa));
         let (u, v) = (f64::from(u), f64::from(v));
         let moved = a * (1.0 - u * u) + b * (1.0 - v * v) + 2.0 * c * (kappa - u * v);
         let at_end = a * (1.0 - kappa * kappa);

@@ -136,7 +136,7 @@ impl Stretch {
             r2.copy_from_slice(distances2);
             backend.map_values(h, r2, Near { share });
             profile.values(r2, v);
-            backend.combine_values([b, c, kappa, h, u, v], lost, Lost { share });
+            backend.combine_values([], [b, c, kappa, h, u, v], lost, Lost { share });
         }
         lost
     }
@@ -213,11 +213,11 @@ struct Lost {
     share: f32,
 }
 
-impl Combine<6> for Lost {
+impl Combine<f32, 0, 6> for Lost {
     /// Near a heavy partner h is small and v rounds to 1, which would hide the loss B (1 - v²). As a function of r² a mixture of
     /// Gaussians is convex, so 1 - v is at least h² (1 - kappa).
     #[inline(always)]
-    fn at(self, lost: f32, [b, c, kappa, h, u, v]: [f32; 6]) -> f32 {
+    fn at(self, lost: f32, _: [f64; 0], [b, c, kappa, h, u, v]: [f32; 6]) -> f32 {
         let h = self.share * h;
         let (gap, least_gap) = (1.0 - v, h * h * (1.0 - kappa));
         let gap = if gap > least_gap { gap } else { least_gap };
