@@ -4,12 +4,13 @@ use okl::budget::BudgetRule;
 use okl::certificate::AlertRate;
 use okl::config::{Member, Threshold};
 use okl::engine::head::Average;
-use okl::kernel::DotKernel;
+use okl::kernel::{AnyKernel, DotKernel};
 use okl::loss::{Loss, Reads};
 use okl::{Label, Learner};
 use serde_json::{Value, json};
 
 use crate::args::Inspect;
+use crate::export::kernel_rule;
 use crate::metrics::{count, figure, percent};
 use crate::store::{self, Position};
 use crate::table::{harmless, say, wrapped};
@@ -155,7 +156,7 @@ fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_js
         "config": learner.config(), "examples": learner.examples(), "rows": position.rows, "terms": learner.terms(), "features": learner.features(),
         "feature_names": names, "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "theta": learner.theta(),
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate(),
-        "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "width": m.width })).collect::<Vec<_>>(),
+        "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "width": m.width, "kernel": kernel_rule(kernel_of(learner, m)), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, Measured::default()),
         "health": health(learner, names),
     })
@@ -230,12 +231,33 @@ pub fn bank(learner: &Learner) -> String {
 
 /// The settings of a member.
 pub fn member_in_words(learner: &Learner, member: &Member) -> String {
-    let step = shorthand(&serde_json::to_value(&member.step).unwrap_or_default());
-    let kernels = learner.engine().terms().space().kernels();
-    let of_its_width = &kernels[member.width * kernels.len() / learner.widths()];
-    let width = of_its_width.gaussian_gamma().map_or(String::new(), |g| format!(" gamma {}", figure(g)));
+    let step = typed(&member.step);
+    let kernel = kernel_of(learner, member);
+    let several = learner.config().kernel.given().is_some_and(|kernels| kernels.all().len() > 1);
+    let width = match kernel.gaussian_gamma() {
+        _ if several => format!(" {}", kernel_in_words(kernel)),
+        gamma => gamma.map_or(String::new(), |g| format!(" gamma {}", figure(g))),
+    };
+    let losses = learner.config().loss.all();
+    let loss = if losses.len() > 1 { format!(" {}", typed(&losses[member.loss])) } else { String::new() };
     let average = if member.average == Average::None { "" } else { ", averaged" };
-    format!("{step} lambda {}{width}{average}", figure(member.lambda))
+    format!("{step} lambda {}{width}{loss}{average}", figure(member.lambda))
+}
+
+/// The kernel of a member; the first one, where it has one per part of an operator.
+fn kernel_of<'a>(learner: &'a Learner, member: &Member) -> &'a AnyKernel {
+    let kernels = learner.engine().terms().space().kernels();
+    &kernels[member.width * kernels.len() / learner.widths()]
+}
+
+/// A kernel about as it is typed.
+fn kernel_in_words(kernel: &AnyKernel) -> String {
+    typed(&kernel_rule(kernel))
+}
+
+/// A part of the configuration about as it is typed.
+fn typed(part: &impl serde::Serialize) -> String {
+    shorthand(&serde_json::to_value(part).unwrap_or_default())
 }
 
 /// The settings of a plain learner that was a member of a bank, and its weight there.
@@ -249,7 +271,8 @@ fn named(name: &str, value: &str) -> String {
 
 /// The loss of a learner, as typed on the command line. The squared loss is half the squared error, so that its gradient is the error.
 pub fn loss_in_words(learner: &Learner) -> String {
-    let typed = shorthand(&serde_json::to_value(&learner.config().loss).unwrap_or_default());
+    // Of several losses, the first one is what is reported.
+    let typed = typed(&*learner.config().loss);
     match typed.as_str() {
         "squared" if learner.outputs() > 1 => "squared: half of the squared error, over all targets".into(),
         "squared" => "squared: half of the squared error".into(),

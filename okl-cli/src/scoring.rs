@@ -10,7 +10,7 @@ use crate::predict::fitted;
 
 /// The quantile that a learner predicts; none for other losses.
 pub fn quantile(config: &Config) -> Option<f64> {
-    match config.loss {
+    match *config.loss {
         AnyLoss::Quantile { q } => Some(q),
         _ => None,
     }

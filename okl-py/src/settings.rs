@@ -129,8 +129,8 @@ pub fn from_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>
 /// The settings that learn in parallel, with their weights.
 pub fn members(config: &Config, members: &[(Member, f64)]) -> Value {
     let describe = |(member, weight): &(Member, f64)| {
-        let Config { step, lambda, kernel, average, .. } = config.frozen(member);
-        json!({ "weight": weight, "step": step, "lambda": lambda, "kernel": kernel, "average": average })
+        let Config { step, lambda, kernel, loss, average, .. } = config.frozen(member);
+        json!({ "weight": weight, "step": step, "lambda": lambda, "kernel": kernel, "loss": loss, "average": average })
     };
     members.iter().map(describe).collect()
 }

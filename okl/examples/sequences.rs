@@ -103,7 +103,7 @@ fn main() {
             HOURS,
             Backend::best(),
         )),
-        loss: Structured { oracle: Chain },
+        losses: vec![Structured { oracle: Chain }],
         budget: AnyBudget::new(BudgetRule::Transfer { terms: 500 }, 0.0),
         heads: vec![HeadParts::new(AnyStep::InverseSqrt { eta: 0.2 }, 1e-4)],
         output: Output::Identity,

@@ -59,7 +59,7 @@ fn main() {
     let (x, y) = words(2000);
     let mut engine = Engine::new(Parts {
         basis: Terms::new(Items::new(Spectrum { length: 2 })),
-        loss: AnyLoss::Hinge { margin: 1.0 },
+        losses: vec![AnyLoss::Hinge { margin: 1.0 }],
         budget: AnyBudget::new(BudgetRule::Transfer { terms: 100 }, 0.0),
         heads: vec![HeadParts::new(AnyStep::InverseSqrt { eta: 1.0 }, 1e-3)],
         output: Output::Identity,

@@ -79,7 +79,7 @@ fn describe(part: &Part<'_>, outputs: usize) -> Value {
 }
 
 /// The kernel by the names of the configuration.
-fn rule(kernel: &AnyKernel) -> KernelRule {
+pub fn rule(kernel: &AnyKernel) -> KernelRule {
     let rules = |of: &[AnyKernel]| of.iter().map(rule).collect();
     match *kernel {
         AnyKernel::Linear => KernelRule::Linear {},

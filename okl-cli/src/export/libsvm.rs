@@ -71,7 +71,12 @@ fn obstacles(model: &Model<'_>) -> Vec<String> {
         found.push(format!("it has {} outputs, and LIBSVM's models have one", model.outputs));
     }
     if model.parts.len() > 1 {
-        let what = if model.learner.widths() > 1 { "kernels of several widths" } else { "several kernels with operators" };
+        let families = model.learner.config().kernel.given().map_or(1, |kernels| kernels.all().len());
+        let what = match model.learner.widths() {
+            1 => "several kernels with operators",
+            _ if families > 1 => "several kernels",
+            _ => "kernels of several widths",
+        };
         found.push(format!("it is a sum over {what}, and LIBSVM has one kernel"));
     }
     let (kernel, _) = unscaled(model.parts[0].kernel);

@@ -1,6 +1,6 @@
 //! Models for other programs. The exported function is the one that `okl predict` evaluates: the average if one is
 //! configured, the weighted sum of all heads for a bank. With a frame (shift, factor), terms c_i and parts m (one part, unless
-//! operator kernels are summed or a bank has several widths),
+//! operator kernels are summed or a bank has several kernels or widths),
 //!
 //! ```text
 //! u = (x - shift) * factor, cut off at +-limit           u = x without a frame; in double precision, then rounded to single
@@ -18,6 +18,8 @@ mod json;
 mod libsvm;
 mod onnx;
 mod protobuf;
+
+pub use json::rule as kernel_rule;
 
 use std::str::FromStr;
 

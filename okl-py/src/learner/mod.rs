@@ -464,7 +464,7 @@ impl Learner {
     }
 
     /// The settings that are learned in parallel, in descending order of weight: a list of dicts with `weight`, `step`, `lambda`,
-    /// `kernel` and `average` ("none" for the last hypothesis). One entry of weight 1 if every setting is given.
+    /// `kernel`, `loss` and `average` ("none" for the last hypothesis). One entry of weight 1 if every setting is given.
     ///
     /// Examples
     /// --------

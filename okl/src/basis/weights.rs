@@ -20,7 +20,7 @@ use crate::parts::kernel::AnyKernel;
 ///
 /// let mut engine = Engine::new(Parts {
 ///     basis: Weights::new(2, Backend::best()),
-///     loss: AnyLoss::Squared {},
+///     losses: vec![AnyLoss::Squared {}],
 ///     budget: AnyBudget::new(BudgetRule::Unlimited {}, 0.0),
 ///     heads: vec![HeadParts::new(AnyStep::Constant { eta: 0.5 }, 0.0)],
 ///     output: Output::Identity,
@@ -104,7 +104,7 @@ mod tests {
         };
         Parts {
             basis,
-            loss: AnyLoss::Squared {},
+            losses: vec![AnyLoss::Squared {}],
             budget: AnyBudget::new(BudgetRule::Unlimited {}, 0.0),
             heads: (0..heads).map(head).collect(),
             output: Output::Identity,

@@ -1,6 +1,7 @@
 //! Checks a configuration. A configuration that passes can be built and run; otherwise the error has the setting and the reason.
 
-use crate::config::{Choice, Config, KernelRule, Member, Scale, Threshold};
+use crate::config::kernel_rule::MOST_WIDTHS;
+use crate::config::{Choice, Config, KernelRule, Member, OperatorRule, Scale, Threshold, families};
 use crate::engine::head::Average;
 use crate::error::{Error, Result};
 use crate::learner::batch::LARGEST;
@@ -28,18 +29,57 @@ impl Config {
     /// Checks the configuration of a model file. Refuses less than [`Config::check`]: settings that an older version accepted still load.
     pub(crate) fn check_loaded(&self) -> Result<()> {
         let within = |field: &str, found: std::result::Result<(), String>| found.map_err(|reason| Error::config(field, reason));
-        within("loss", self.loss.check())?;
+        self.loss.all().iter().try_for_each(|loss| within("loss", loss.check()))?;
         if let Choice::Given(step) = &self.step {
             within("step", step.check())?;
         }
         within("budget", self.budget().check())?;
         self.rules().try_for_each(KernelRule::check)?;
+        self.check_lists()?;
         self.check_scalars()?;
         self.check_output()?;
         self.check_target_scale()?;
         self.members().iter().try_for_each(|member| self.check_step(member))?;
         self.check_budget()?;
         self.check_novelty()
+    }
+
+    /// Several kernels or several losses need a bank, and losses of one bank read the same targets.
+    fn check_lists(&self) -> Result<()> {
+        let refuse = |field: &str, reason: String| Err(Error::config(field, reason));
+        let (losses, kernels) = (self.loss.all(), self.kernel_rules());
+        let named = |loss: &AnyLoss| families::name_of(&loss);
+        if let Some(other) = losses.iter().find(|loss| loss.reads() != self.loss.reads()) {
+            let [first, other] = [&*self.loss, other].map(named);
+            return refuse("loss", format!("{first} and {other} read different targets: name losses of one task"));
+        }
+        let adapts = |loss: &&AnyLoss| loss.theta().is_some() || loss.reads() == Reads::Nothing;
+        if let Some(loss) = losses.iter().find(adapts).filter(|_| losses.len() > 1) {
+            return refuse("loss", format!("{} has a threshold of its own, so it must be the only loss", named(loss)));
+        }
+        if let Some(twice) = (1..losses.len()).find(|&i| losses[..i].contains(&losses[i])) {
+            return refuse("loss", format!("{} is in the list twice", named(&losses[twice])));
+        }
+        if let Some(twice) = (1..kernels.len()).find(|&i| kernels[..i].contains(&kernels[i])) {
+            return refuse("kernel", format!("{} is in the list twice", families::name_of(&kernels[twice])));
+        }
+        let listed = [("loss", losses.len()), ("kernel", kernels.len())].into_iter().find(|(_, count)| *count > 1);
+        let Some((field, _)) = listed.filter(|_| !self.banks()) else { return self.check_kernel_list() };
+        let reason = "the members of a list learn in parallel, which this loss or budget does not allow (novelty losses, losses \
+                      with nu, the olok and forgetron budgets): name one";
+        refuse(field, reason.into())
+    }
+
+    fn check_kernel_list(&self) -> Result<()> {
+        let (kernels, refuse) = (self.kernel_rules(), |reason: String| Err(Error::config("kernel", reason)));
+        if kernels.len() > 1 && matches!(self.operator, Some(OperatorRule::Sum(_))) {
+            return refuse("the parts of the operator have their own kernels: remove the list".into());
+        }
+        let widths: usize = kernels.iter().map(KernelRule::widths).sum();
+        match widths > MOST_WIDTHS {
+            true => refuse(format!("a bank has at most {MOST_WIDTHS} kernels, the widths of each counted; found {widths}")),
+            false => Ok(()),
+        }
     }
 
     fn check_scalars(&self) -> Result<()> {
@@ -168,7 +208,7 @@ impl Config {
             return refuse("the proximal step needs one operator J; a sum of operator kernels has no common eigenvectors");
         }
         let outputs = output.single().map_or(1, |j| j.size());
-        match self.loss.can_prox(outputs, output.single().is_none()) {
+        match self.loss.all().iter().all(|loss| loss.can_prox(outputs, output.single().is_none())) {
             true => Ok(()),
             false => refuse(
                 "this loss has no proximal step here (the perceptron's never leaves f = 0; max_margin and softmax need J = I)",
@@ -183,7 +223,7 @@ impl Config {
             BudgetRule::Merge { .. } | BudgetRule::Transfer { .. } if !self.single_kernel() => refuse(
                 "merging and transfer project one term onto another, which a sum of operator kernels does not allow: use window or age",
             ),
-            BudgetRule::Merge { .. } if !self.kernel.kernel(0).translation_invariant() => refuse(
+            BudgetRule::Merge { .. } if !self.can_merge() => refuse(
                 "merge needs a kernel that is a function of distance (gaussian, exponential, matern, rational_quadratic, and their sums and products): use transfer",
             ),
             BudgetRule::Forgetron { .. } => {
@@ -191,7 +231,7 @@ impl Config {
                     && self.step.given().is_none_or(|step| matches!(step, AnyStep::Constant { .. }))
                     && self.lambda.given().is_none_or(|lambda| *lambda == 0.0)
                     && self.operator.is_none();
-                if !self.kernel.kernel(0).translation_invariant() {
+                if !self.kernel_rules().iter().all(|k| k.kernel(0).translation_invariant()) {
                     refuse(
                         "the Forgetron needs k(x, x) to be bounded: use a Gaussian kernel or another that depends on x - x' only",
                     )
@@ -231,7 +271,7 @@ impl Config {
             ));
         }
         if let Threshold::Tracker { speed } = self.threshold {
-            if !matches!(self.loss, AnyLoss::NuNovelty { .. }) {
+            if !matches!(*self.loss, AnyLoss::NuNovelty { .. }) {
                 return Err(Error::config("threshold", "threshold = tracker needs loss = nu_novelty"));
             }
             if let Some(speed) = speed.filter(|speed| !(*speed > 0.0 && speed.is_finite())) {

@@ -19,6 +19,8 @@ pub struct Family {
     pub about: &'static str,
     /// The names, in the order of the documentation.
     pub variants: &'static [Variant],
+    /// Whether the value may be a list, whose members learn in parallel.
+    pub lists: bool,
 }
 
 /// One name of a family.
@@ -111,6 +113,12 @@ pub fn parameter(name: &str) -> Option<&'static Parameter> {
     PARAMETERS.iter().find(|parameter| parameter.name == name)
 }
 
+/// The name of a loss or a kernel, as the configuration has it.
+pub(crate) fn name_of(part: &impl serde::Serialize) -> String {
+    let value = serde_json::to_value(part).unwrap_or_default();
+    value.as_object().and_then(|table| table.keys().next().cloned()).unwrap_or_default()
+}
+
 const fn name(name: &'static str, parameters: &'static [&'static str], about: &'static str) -> Variant {
     Variant { name, parameters, about, nested: false, bare: false }
 }
@@ -129,8 +137,10 @@ impl Variant {
 pub const FAMILIES: [Family; 8] = [
     Family {
         key: "kernel",
-        about: "the kernel k(x, y), where r is the distance of x and y (default gaussian)",
+        about: "the kernel k(x, y), where r is the distance of x and y, or several separated by commas (default gaussian)",
+        lists: true,
         variants: &[
+            name("auto", &[], "kernels that learn in parallel; those with the smallest loss have the largest weight").bare(),
             name("linear", &[], "<x, y>"),
             name("polynomial", &["degree", "gamma", "coef0"], "(gamma <x, y> + coef0)^degree"),
             name("gaussian", &["gamma"], "exp(-gamma r²)"),
@@ -145,7 +155,8 @@ pub const FAMILIES: [Family; 8] = [
     },
     Family {
         key: "loss",
-        about: "the loss l(z, y) of a score z and a target y",
+        about: "the loss l(z, y) of a score z and a target y, or several separated by commas",
+        lists: true,
         variants: &[
             name("hinge", &["margin"], "two classes: max(0, margin - y z)"),
             name(
@@ -179,6 +190,7 @@ pub const FAMILIES: [Family; 8] = [
     Family {
         key: "step",
         about: "the step size eta_t at example t (default auto)",
+        lists: false,
         variants: &[
             name("auto", &[], "several step sizes learn in parallel; those with the smallest loss have the largest weight")
                 .bare(),
@@ -196,6 +208,7 @@ pub const FAMILIES: [Family; 8] = [
     Family {
         key: "budget",
         about: "how many terms are kept and what happens to the others",
+        lists: false,
         variants: &[
             name("unlimited", &[], "every term is kept"),
             name("window", &["terms"], "the oldest term is dropped"),
@@ -215,6 +228,7 @@ pub const FAMILIES: [Family; 8] = [
     Family {
         key: "average",
         about: "the hypothesis that predicts (default auto)",
+        lists: false,
         variants: &[
             name("auto", &[], "the last hypothesis; with step = auto also averages").bare(),
             name("none", &[], "the last hypothesis").bare(),
@@ -225,6 +239,7 @@ pub const FAMILIES: [Family; 8] = [
     Family {
         key: "threshold",
         about: "the threshold below which a novelty score is an alert (default norma; `okl learn` chooses tracker for nu_novelty, unless theta0 is given)",
+        lists: false,
         variants: &[
             name("norma", &[], "theta of the loss").bare(),
             name("tracker", &["speed"], "a tracked quantile of the averaged score, which keeps the alert rate at nu"),
@@ -233,6 +248,7 @@ pub const FAMILIES: [Family; 8] = [
     Family {
         key: "scale",
         about: "the units of the columns (default auto)",
+        lists: false,
         variants: &[
             name("auto", &[], "none where gamma, step and lambda are given, else standard unless many columns share one range")
                 .bare(),
@@ -244,6 +260,7 @@ pub const FAMILIES: [Family; 8] = [
     Family {
         key: "regulariser",
         about: "what lambda multiplies (default square)",
+        lists: false,
         variants: &[
             name("square", &[], "|f|²/2").bare(),
             name("norm", &[], "|f|").bare(),
@@ -328,7 +345,7 @@ mod tests {
     fn the_names_are_those_that_serde_reads() {
         for family in &FAMILIES {
             // `auto` of a choice is read before serde sees the names.
-            let choice = ["step", "average"].contains(&family.key);
+            let choice = ["kernel", "step", "average"].contains(&family.key);
             let found = expected_by_serde(json!({ family.key: { "?": {} } }));
             assert_eq!(found, sorted(family.names().filter(|name| !(choice && *name == "auto"))), "{}", family.key);
         }

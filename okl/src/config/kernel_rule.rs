@@ -71,7 +71,7 @@ fn fits(name: &str, value: f64, factor: f64) -> Option<String> {
 }
 
 /// The largest number of widths of a bank, so that a bank does not exhaust the memory.
-const MOST_WIDTHS: usize = 64;
+pub(super) const MOST_WIDTHS: usize = 64;
 
 impl Gamma {
     /// Whether the width is found from the data.

@@ -113,6 +113,9 @@ pub(super) fn check(canonical: &mut Value) -> Result<()> {
 
 /// Checks a name with parameters; for kernels also the parts of a sum or product.
 fn check_part(group: &str, part: &mut Value) -> Result<()> {
+    if let Value::Array(parts) = part {
+        return parts.iter_mut().try_for_each(|part| check_part(group, part));
+    }
     let Some((_, inner)) = part.as_object_mut().and_then(|table| table.iter_mut().next()) else { return Ok(()) };
     match inner {
         Value::Array(parts) => parts.iter_mut().try_for_each(|part| check_part(group, part)),

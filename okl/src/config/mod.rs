@@ -35,7 +35,7 @@ use crate::certificate::Scores;
 pub use crate::config::kernel_rule::{Gamma, KernelRule};
 pub(crate) use crate::config::portfolio::HeadRule;
 pub use crate::config::portfolio::Member;
-pub use crate::config::types::{Anchor, Choice, Label, OperatorPart, OperatorRule, Scale, TargetScale, Threshold};
+pub use crate::config::types::{Anchor, Choice, Label, OneOrMore, OperatorPart, OperatorRule, Scale, TargetScale, Threshold};
 use crate::engine::head::Average;
 pub use crate::engine::head::Shrink;
 use crate::error::{Error, Result};
@@ -50,10 +50,10 @@ use crate::parts::step::AnyStep;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The kernel k(x, x').
-    pub kernel: KernelRule,
-    /// The loss l(z, y).
-    pub loss: AnyLoss,
+    /// The kernel k(x, x'). Of a list, every head of a bank has one kernel.
+    pub kernel: Choice<OneOrMore<KernelRule>>,
+    /// The loss l(z, y). Of a list, every head of a bank has one loss; the bank measures itself and its heads by the first one.
+    pub loss: OneOrMore<AnyLoss>,
     /// The step size eta_t. `auto`: several learn in parallel.
     pub step: Choice<AnyStep>,
     /// Whether steps are proximal (algorithms.md 3.3). With `step = auto` they are proximal if the loss allows it, too.
@@ -102,8 +102,8 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Config {
-            kernel: KernelRule::Gaussian { gamma: Gamma::Auto },
-            loss: AnyLoss::Hinge { margin: 1.0 },
+            kernel: KernelRule::Gaussian { gamma: Gamma::Auto }.into(),
+            loss: AnyLoss::Hinge { margin: 1.0 }.into(),
             step: Choice::Auto,
             implicit: false,
             budget: None,
@@ -235,10 +235,10 @@ impl Config {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn budget(&self) -> BudgetRule {
-        self.budget.clone().unwrap_or_else(|| match self.kernel.kernel(0).translation_invariant() {
-            true if self.single_kernel() => BudgetRule::Merge { terms: DEFAULT_TERMS },
-            _ if self.single_kernel() => BudgetRule::Transfer { terms: DEFAULT_TERMS },
-            _ => BudgetRule::Window { terms: DEFAULT_TERMS },
+        self.budget.clone().unwrap_or_else(|| match self.single_kernel() {
+            true if self.can_merge() => BudgetRule::Merge { terms: DEFAULT_TERMS },
+            true => BudgetRule::Transfer { terms: DEFAULT_TERMS },
+            false => BudgetRule::Window { terms: DEFAULT_TERMS },
         })
     }
 
@@ -246,21 +246,40 @@ impl Config {
         !matches!(self.operator, Some(OperatorRule::Sum(_)))
     }
 
-    /// The kernels in use: those of the parts of the operator, or `kernel`.
+    /// Whether two terms can be merged at a centre between them under every kernel.
+    pub(crate) fn can_merge(&self) -> bool {
+        self.kernel_rules().iter().all(|k| k.kernel(0).translation_invariant())
+    }
+
+    /// The kernels of `kernel`, with those that `auto` stands for.
+    pub(crate) fn kernel_rules(&self) -> &[KernelRule] {
+        self.kernel.given().map_or_else(|| self.automatic_kernels(), OneOrMore::all)
+    }
+
+    /// The kernels that run: those of the operator's parts, or those of `kernel`.
     pub(crate) fn rules(&self) -> impl Iterator<Item = &KernelRule> {
-        let (parts, alone): (&[OperatorPart], _) = match &self.operator {
-            Some(OperatorRule::Sum(parts)) => (parts, None),
-            _ => (&[], Some(&self.kernel)),
+        let (parts, alone): (&[OperatorPart], &[KernelRule]) = match &self.operator {
+            Some(OperatorRule::Sum(parts)) => (parts, &[]),
+            _ => (&[], self.kernel_rules()),
         };
         parts.iter().map(|part| &part.kernel).chain(alone)
     }
 
+    /// The same kernels, to be changed. `auto` has none: [`Config::settle_kernel`] puts its kernels in its place.
     pub(crate) fn rules_mut(&mut self) -> impl Iterator<Item = &mut KernelRule> {
-        let (parts, alone): (&mut [OperatorPart], _) = match &mut self.operator {
-            Some(OperatorRule::Sum(parts)) => (parts, None),
-            _ => (&mut [], Some(&mut self.kernel)),
+        let (parts, alone): (&mut [OperatorPart], &mut [KernelRule]) = match (&mut self.operator, &mut self.kernel) {
+            (Some(OperatorRule::Sum(parts)), _) => (parts, &mut []),
+            (_, Choice::Given(kernels)) => (&mut [], kernels.all_mut()),
+            (_, Choice::Auto) => (&mut [], &mut []),
         };
         parts.iter_mut().map(|part| &mut part.kernel).chain(alone)
+    }
+
+    /// Replaces `kernel = auto` by the kernels that it stands for.
+    pub(crate) fn settle_kernel(&mut self) {
+        if let Some(kernels) = OneOrMore::of(self.kernel_rules().to_vec()) {
+            self.kernel = Choice::Given(kernels);
+        }
     }
 
     /// The sign of novelty scores. Coefficients are not negative unless a step overshoots, so a kernel >= 0 has scores >= 0.

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::config::families::{FAMILIES, Family, PARAMETERS, Variant, family, parameter};
+use crate::config::families::{FAMILIES, Family, PARAMETERS, family, parameter};
 use crate::config::{DEFAULT_TERMS, kinds};
 use crate::error::{Error, Result};
 
@@ -20,7 +20,7 @@ pub(crate) fn expand(value: Value) -> Result<Value> {
         let flat = take_flat(&mut settings, group);
         let given = settings.remove(group.key).or_else(|| group.implied(&flat));
         if let Some(given) = given {
-            settings.insert(group.key.into(), group.expand(given, flat)?);
+            settings.insert(group.key.into(), group.expand_list(given, flat)?);
         } else if let Some((key, value)) = flat.iter().next() {
             return Err(Error::config(key, group.orphan(key, value)));
         }
@@ -57,14 +57,57 @@ impl Family {
 
     /// The error message for a parameter without its name: lists the names that have this parameter, with an example.
     fn orphan(&self, key: &str, value: &Value) -> String {
-        let has_key = |variant: &&Variant| variant.parameters.contains(&key);
-        let having: Vec<&str> = self.variants.iter().filter(has_key).map(|variant| variant.name).collect();
+        let having = self.having(key);
         let (group, first) = (self.key, having.first().unwrap_or(&""));
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         format!(
             "belongs to `{group}`, which is not given; say for instance {group} = {first}:{key}={value} ({} {key})",
             has_it(&having)
         )
+    }
+
+    /// The canonical form of a setting that may be a list: kernels and losses.
+    fn expand_list(&self, given: Value, flat: Map<String, Value>) -> Result<Value> {
+        let parts = match given {
+            Value::Array(parts) if self.lists => parts,
+            Value::String(text) if self.lists => self.split(&text).into_iter().map(Value::from).collect(),
+            one => vec![one],
+        };
+        match <[Value; 1]>::try_from(parts) {
+            Ok([one]) => self.expand(one, flat),
+            Err(parts) => {
+                if let Some((key, value)) = flat.iter().next() {
+                    let having = self.having(key);
+                    let first = having.first().unwrap_or(&"");
+                    let text = format!("`{}` is a list; write the parameter into it, as in {first}:{key}={value}", self.key);
+                    return Err(Error::config(key, text));
+                }
+                let none = parts.is_empty().then(|| Error::config(self.key, "the list is empty: name at least one"));
+                let parts = parts.into_iter().map(|part| self.expand(part, Map::new())).collect::<Result<_>>();
+                none.map_or(parts.map(Value::Array), Err)
+            }
+        }
+    }
+
+    /// Splits `hinge:margin=1,logistic` at the commas before a name of the family. `epsilon=1` is a parameter, `epsilon:1` a name.
+    fn split(&self, text: &str) -> Vec<String> {
+        let mut parts: Vec<String> = Vec::new();
+        for piece in text.split(',') {
+            let name = piece.split(':').next().unwrap_or("").trim();
+            match parts.last_mut() {
+                Some(part) if self.name(name).is_none() => {
+                    part.push(',');
+                    part.push_str(piece);
+                }
+                _ => parts.push(piece.trim().to_string()),
+            }
+        }
+        parts
+    }
+
+    /// The names that have a parameter.
+    fn having(&self, key: &str) -> Vec<&'static str> {
+        self.variants.iter().filter(|variant| variant.parameters.contains(&key)).map(|variant| variant.name).collect()
     }
 
     fn expand(&self, given: Value, flat: Map<String, Value>) -> Result<Value> {

@@ -1,12 +1,13 @@
-//! The members of a bank: the steps, regularisers, widths and averages that learn in parallel if they are not given.
+//! The members of a bank: the kernels, losses, step sizes, regularisers, widths and averages that learn in parallel where they
+//! are not given.
 
 use crate::config::kernel_rule::WIDTHS;
-use crate::config::{Choice, Config, KernelRule, OperatorRule};
+use crate::config::{Choice, Config, Gamma, KernelRule, OperatorRule};
 use crate::engine::head::Average;
 use crate::learner::scaling::FEW_COLUMNS;
 use crate::parts::budget::BudgetRule;
 use crate::parts::kernel::AnyKernel;
-use crate::parts::loss::{Loss, Reads};
+use crate::parts::loss::{AnyLoss, Loss, Reads};
 use crate::parts::regulariser::AnyRegulariser;
 use crate::parts::step::AnyStep;
 
@@ -17,8 +18,10 @@ pub struct Member {
     pub step: AnyStep,
     /// Its regulariser.
     pub lambda: f64,
-    /// The index of the kernel's width.
+    /// The number of its kernel, counted over all kernels of the configuration and all widths of each.
     pub width: usize,
+    /// The number of its loss in [`Config::loss`].
+    pub loss: usize,
     /// The hypothesis that predicts: the last one or an average.
     pub average: Average,
 }
@@ -28,8 +31,10 @@ pub struct Member {
 pub(crate) struct HeadRule {
     pub step: AnyStep,
     pub lambda: f64,
-    /// The index of the kernel's width.
+    /// The number of its kernel, as in [`Member::width`].
     pub width: usize,
+    /// The number of its loss.
+    pub loss: usize,
     /// The hypothesis of its first voice.
     pub average: Average,
     /// The average of its second voice, if there is one.
@@ -56,6 +61,9 @@ const CANDIDATES: [Candidate; 3] = [
     Candidate { step: AnyStep::Constant { eta: 0.2 }, lambda: 1e-3, beside: None },
 ];
 
+/// The kernels of `kernel = auto`.
+static AUTOMATIC: [KernelRule; 1] = [KernelRule::Gaussian { gamma: Gamma::Auto }];
+
 /// For novelty, gamma is this multiple of the median heuristic: a narrow kernel, because near neighbours decide what is novel.
 const NOVEL: f64 = 4.0;
 
@@ -63,11 +71,16 @@ const NOVEL: f64 = 4.0;
 const LAMBDAS: [f64; 3] = [1e-5, 1e-3, 1e-2];
 
 impl Config {
-    /// Whether several settings can learn in parallel. An adaptive threshold, tube or scale belongs to one function, and some budgets
-    /// belong to one step.
+    /// Whether several settings can learn in parallel. A threshold, tube or scale that adapts belongs to one function, and some
+    /// budgets belong to one step.
     pub(crate) fn banks(&self) -> bool {
-        let tied = matches!(self.budget(), BudgetRule::Olok { .. } | BudgetRule::Forgetron { .. });
+        let tied = matches!(self.budget, Some(BudgetRule::Olok { .. } | BudgetRule::Forgetron { .. }));
         self.loss.theta().is_none() && self.loss.reads() != Reads::Nothing && !tied
+    }
+
+    /// The kernels that `kernel = auto` stands for.
+    pub(super) fn automatic_kernels(&self) -> &'static [KernelRule] {
+        &AUTOMATIC
     }
 
     /// Whether several step sizes are learned in parallel.
@@ -86,25 +99,27 @@ impl Config {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn members(&self) -> Vec<Member> {
-        let voices = |HeadRule { step, lambda, width, average, beside }| {
-            let voice = move |average| Member { step: AnyStep::clone(&step), lambda, width, average };
+        let voices = |HeadRule { step, lambda, width, loss, average, beside }| {
+            let voice = move |average| Member { step: AnyStep::clone(&step), lambda, width, loss, average };
             std::iter::once(average).chain(beside).map(voice)
         };
         self.heads().into_iter().flat_map(voices).collect()
     }
 
-    /// The heads, width by width.
+    /// The heads: kernel by kernel, width by width, loss by loss.
     pub(crate) fn heads(&self) -> Vec<HeadRule> {
         let average = self.average.given().copied().unwrap_or(Average::None);
-        let candidates = self.candidates();
-        let of_width = |width| {
-            let head = move |Candidate { step, lambda, beside }| HeadRule { step, lambda, width, average, beside };
-            candidates.iter().cloned().map(head)
+        let candidates: Vec<Vec<Candidate>> = self.loss.all().iter().map(|loss| self.candidates(loss)).collect();
+        let of_loss = |width, loss: usize| {
+            let head = move |Candidate { step, lambda, beside }| HeadRule { step, lambda, width, loss, average, beside };
+            candidates[loss].iter().cloned().map(head)
         };
+        let of_width = |width| (0..candidates.len()).flat_map(move |loss| of_loss(width, loss));
         (0..self.widths()).flat_map(of_width).collect()
     }
 
-    fn candidates(&self) -> Vec<Candidate> {
+    /// The step sizes and regularisers that learn in parallel under a loss.
+    fn candidates(&self, loss: &AnyLoss) -> Vec<Candidate> {
         let alone = |step: &AnyStep, lambda: f64| Candidate { step: step.clone(), lambda, beside: None };
         if !self.banks() {
             let (step, lambda) = self.plain_pair();
@@ -114,7 +129,7 @@ impl Config {
             (Choice::Given(step), Choice::Given(lambda)) => vec![alone(step, *lambda)],
             (Choice::Auto, lambda) => {
                 let fitted = |Candidate { step, lambda: usual, beside }: &Candidate| Candidate {
-                    step: self.safe(step),
+                    step: self.safe(step, loss),
                     lambda: *lambda.given().unwrap_or(usual),
                     beside: beside.filter(|_| self.average == Choice::Auto),
                 };
@@ -130,9 +145,9 @@ impl Config {
 
     /// The step of a bank. A proximal step never overshoots. An explicit one does under a loss with unbounded gradients, and then f
     /// grows without bound: in this case it is normalised.
-    fn safe(&self, step: &AnyStep) -> AnyStep {
+    fn safe(&self, step: &AnyStep, loss: &AnyLoss) -> AnyStep {
         match *step {
-            _ if self.proximal() || self.loss.lipschitz().is_some() => step.clone(),
+            _ if self.proximal() || loss.lipschitz().is_some() => step.clone(),
             AnyStep::Constant { eta } => AnyStep::Normalised { eta, tau: None },
             AnyStep::Decay { eta, tau } => AnyStep::Normalised { eta, tau: Some(tau) },
             _ => step.clone(),
@@ -173,9 +188,26 @@ impl Config {
         self.offset && numbers && self.chooses_steps()
     }
 
-    /// The number of widths that learn in parallel.
+    /// The number of kernels that learn in parallel: for each kernel of a list, its widths.
     fn widths(&self) -> usize {
-        if self.banks() { self.rules().map(KernelRule::widths).max().unwrap_or(1) } else { 1 }
+        let widths = self.rules().map(KernelRule::widths);
+        match self.operator {
+            _ if !self.banks() => 1,
+            Some(OperatorRule::Sum(_)) => widths.max().unwrap_or(1),
+            _ => widths.sum(),
+        }
+    }
+
+    /// The kernel of a list that has this number, and the number of its width.
+    fn kernel_of(&self, mut width: usize) -> (&KernelRule, usize) {
+        let (last, others) = self.kernel_rules().split_last().expect("there is at least one kernel");
+        for rule in others {
+            match width.checked_sub(rule.widths()) {
+                Some(rest) => width = rest,
+                None => return (rule, width),
+            }
+        }
+        (last, width)
     }
 
     /// Kernel values per pair of points and width.
@@ -185,7 +217,16 @@ impl Config {
 
     /// The kernels of every plane, width by width.
     pub(crate) fn kernels(&self) -> Vec<AnyKernel> {
-        (0..self.widths()).flat_map(|width| self.rules().map(move |k| k.kernel(width))).collect()
+        let of_list = |width| {
+            let (rule, width) = self.kernel_of(width);
+            rule.kernel(width)
+        };
+        match &self.operator {
+            Some(OperatorRule::Sum(parts)) => {
+                (0..self.widths()).flat_map(|width| parts.iter().map(move |part| part.kernel.kernel(width))).collect()
+            }
+            _ => (0..self.widths()).map(of_list).collect(),
+        }
     }
 
     /// The configuration of one member, with all settings given.
@@ -204,9 +245,18 @@ impl Config {
             implicit: self.proximal(),
             budget: Some(self.budget()),
             average: member.average.into(),
+            loss: self.loss.all()[member.loss].clone().into(),
             ..self.clone()
         };
-        config.rules_mut().for_each(|k| *k = k.with_width(member.width));
+        match &mut config.operator {
+            Some(OperatorRule::Sum(parts)) => {
+                parts.iter_mut().for_each(|part| part.kernel = part.kernel.with_width(member.width))
+            }
+            _ => {
+                let (rule, width) = self.kernel_of(member.width);
+                config.kernel = rule.with_width(width).into();
+            }
+        }
         config
     }
 }

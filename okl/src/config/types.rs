@@ -49,6 +49,81 @@ impl<'de, T: serde::de::DeserializeOwned> Deserialize<'de> for Choice<T> {
     }
 }
 
+/// One value, or a list of values that several heads of a [bank](crate::engine::bank) have. There is always a first value; the
+/// type dereferences to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OneOrMore<T>(Vec<T>);
+
+impl<T> OneOrMore<T> {
+    /// The values of a list; none if the list is empty.
+    ///
+    /// ```
+    /// use okl::{config::OneOrMore, loss::AnyLoss};
+    /// let losses = OneOrMore::of(vec![AnyLoss::Hinge { margin: 1.0 }, AnyLoss::Logistic {}]).unwrap();
+    /// assert_eq!((losses.all().len(), &*losses), (2, &AnyLoss::Hinge { margin: 1.0 }));
+    /// assert!(OneOrMore::<AnyLoss>::of(vec![]).is_none());
+    /// ```
+    pub fn of(values: Vec<T>) -> Option<Self> {
+        (!values.is_empty()).then_some(OneOrMore(values))
+    }
+
+    /// All values.
+    pub fn all(&self) -> &[T] {
+        &self.0
+    }
+
+    pub(crate) fn all_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+impl<T> std::ops::Deref for OneOrMore<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0[0]
+    }
+}
+
+impl<T> From<T> for OneOrMore<T> {
+    fn from(value: T) -> Self {
+        OneOrMore(vec![value])
+    }
+}
+
+impl From<KernelRule> for Choice<OneOrMore<KernelRule>> {
+    fn from(kernel: KernelRule) -> Self {
+        Choice::Given(kernel.into())
+    }
+}
+
+impl<T: PartialEq> PartialEq<T> for OneOrMore<T> {
+    fn eq(&self, other: &T) -> bool {
+        self.0.len() == 1 && self.0[0] == *other
+    }
+}
+
+impl<T: Serialize> Serialize for OneOrMore<T> {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        match &self.0[..] {
+            [one] => one.serialize(to),
+            several => several.serialize(to),
+        }
+    }
+}
+
+impl<'de, T: serde::de::DeserializeOwned> Deserialize<'de> for OneOrMore<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        use serde::de::Error;
+        let one = |value| T::deserialize(value).map_err(D::Error::custom);
+        match serde_json::Value::deserialize(from)? {
+            serde_json::Value::Array(parts) if parts.is_empty() => Err(D::Error::custom("the list is empty: name at least one")),
+            serde_json::Value::Array(parts) => parts.into_iter().map(one).collect::<std::result::Result<_, _>>().map(OneOrMore),
+            value => one(value).map(Self::from),
+        }
+    }
+}
+
 /// One part of a sum of separable operator kernels: k_m(x, x') J_m.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

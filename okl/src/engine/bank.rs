@@ -1,4 +1,4 @@
-//! A bank: several heads over one set of terms, each with its own step size, regulariser and kernel width. Fixed-share Hedge
+//! A bank: several heads over one set of terms, each with its own kernel, loss, step size and regulariser. Fixed-share Hedge
 //! combines the heads: the best one gets most of the weight, and another one can take over when the stream changes (algorithms.md
 //! 4.2). A head has one voice or two: its last hypothesis, and an average of the recent ones, which is better on a stationary
 //! stream.
@@ -10,8 +10,8 @@
 //!
 //! rate_t = max(rate, eager / sqrt(t)) is larger at the start, so that the first examples separate good voices from bad ones.
 //!
-//! l_h is 1 for a wrong decision and 0 for a right one where there are classes or signs, otherwise the loss. `scale` is the
-//! recent mean of sum_h w_h l_h, so the weights do not depend on the unit of the loss. Kernel values are nearly all of the cost
+//! l_h is 1 for a wrong decision and 0 for a right one where there are classes or signs, otherwise the first loss of the bank.
+//! All voices are judged by this one measure, also those of heads that minimise another loss. `scale` is the recent mean of sum_h w_h l_h, so the weights do not depend on the unit of the loss. Kernel values are nearly all of the cost
 //! and are shared by all heads. A new term is stored when the leading head needs one. If only other heads need one, their update
 //! is projected onto the nearest stored term.
 //!
@@ -49,7 +49,7 @@ pub struct Bank {
     /// The recent mean of sum_h w_h l_h.
     pub(crate) scale: f64,
     pub(crate) examples: f64,
-    /// The cumulative loss of each voice, and of the bank.
+    /// The cumulative first loss of each voice, and of the bank.
     pub(crate) losses: Vec<f64>,
     pub(crate) loss: f64,
     judged: Vec<f64>,
@@ -90,12 +90,13 @@ impl Bank {
         &self.weights
     }
 
-    /// The cumulative loss of each voice, in the order of the weights. While its head rests, the loss of the score 0 is added.
+    /// The cumulative first loss of each voice, in the order of the weights. While its head rests, the loss of the score 0 is
+    /// added.
     pub fn losses(&self) -> &[f64] {
         &self.losses
     }
 
-    /// The cumulative loss of the bank's combined scores.
+    /// The cumulative first loss of the bank's combined scores.
     pub fn loss(&self) -> f64 {
         self.loss
     }
@@ -137,7 +138,8 @@ impl Bank {
         self.scores = out;
     }
 
-    /// The loss of the combined scores on the current row times the weight, and whether the row was outside.
+    /// The loss of the combined scores on the current row times the weight, and whether the row was outside. Here and below,
+    /// `loss` is the first loss.
     pub(crate) fn own_loss<L: Loss>(&mut self, loss: &L, y: &[f64], weight: f64) -> (f64, bool) {
         self.gradient.resize(self.scores.len(), 0.0);
         let eval = loss.eval(&self.scores, y, NO_THETA, &mut self.gradient);
@@ -157,7 +159,8 @@ impl Bank {
         let mut awake = 0;
         for ((voice, total), weight_of) in voices.zip(&mut self.losses).zip(&mut self.weights) {
             let evaluate = || weight * loss.eval(voice.scores, y, NO_THETA, &mut self.gradient).loss;
-            // A head that rests has no planned step and so no loss of its own; its scores are evaluated here.
+            // A head that rests has no planned step and so no loss of its own, and another head may have another loss: their
+            // scores are evaluated here.
             let lost = voice.loss.filter(|_| !voice.rests).unwrap_or_else(evaluate);
             *total = (*total + lost).min(f64::MAX);
             if voice.rests {

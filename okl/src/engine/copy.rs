@@ -10,7 +10,7 @@ impl<F: Clone, L: Clone, S: Clone, B: Clone, R: Clone> Engine<F, L, S, B, R> {
             basis: self.basis.clone(),
             heads: self.heads.clone(),
             bank: self.bank.clone(),
-            loss: self.loss.clone(),
+            losses: self.losses.clone(),
             budget: self.budget.clone(),
             output: self.output.clone(),
             rules: self.rules.clone(),

@@ -6,6 +6,7 @@ use crate::certificate::{Rate, Regret, RegretStep, Tracker};
 use crate::coordinates::{Coordinates, Reading, Riders, Term, negate};
 use crate::engine::norms::{Norms, own_form, own_mass};
 use crate::engine::plan::{Example, Plan};
+use crate::engine::rules::Objective;
 pub use crate::engine::rules::{Average, HeadParts, Rules, Shrink};
 use crate::parts::loss::{Loss, Reads};
 use crate::parts::output::{Output, dot};
@@ -19,6 +20,8 @@ pub struct Head<S> {
     pub(crate) lambda: f64,
     /// The first plane of kernel values that the head reads.
     pub(crate) plane: usize,
+    /// The number of its loss.
+    pub(crate) loss: usize,
     average: Average,
     both: bool,
     pub(crate) f: Coordinates,
@@ -41,7 +44,7 @@ pub struct Head<S> {
     pub(crate) plan: Plan,
 }
 
-/// One voice: scores of a head, and their loss times the example's weight where the planned step has computed it.
+/// One voice: scores of a head, and their first loss times the example's weight where the planned step has computed it.
 #[derive(Clone, Copy)]
 pub(crate) struct Voice<'a> {
     pub scores: &'a [f64],
@@ -52,7 +55,7 @@ pub(crate) struct Voice<'a> {
 
 impl<S: StepSize> Head<S> {
     pub(crate) fn new(parts: HeadParts<S>, outputs: usize, theta: f64, regret: bool, tracker: Option<Tracker>) -> Self {
-        let HeadParts { step, lambda, plane, average, both } = parts;
+        let HeadParts { step, lambda, plane, loss, average, both } = parts;
         let riders = Riders { trace: step.trace().is_some(), mean: average != Average::None };
         let eta = step.start();
         let zeros = vec![0.0; outputs];
@@ -60,6 +63,7 @@ impl<S: StepSize> Head<S> {
             step,
             lambda,
             plane,
+            loss,
             average,
             both,
             eta,
@@ -86,7 +90,7 @@ impl<S: StepSize> Head<S> {
     where
         S: Clone,
     {
-        let head = Head { plane: 0, both: false, ..self.clone() };
+        let head = Head { plane: 0, loss: 0, both: false, ..self.clone() };
         if averaged || !self.both {
             return head;
         }
@@ -98,6 +102,10 @@ impl<S: StepSize> Head<S> {
     /// The coefficients of f over the shared basis.
     pub fn expansion(&self) -> &Coordinates {
         &self.f
+    }
+    /// The number of its loss in [`Engine::losses`](crate::engine::Engine::losses). Its regret certificate is on this loss.
+    pub fn loss(&self) -> usize {
+        self.loss
     }
     /// The regularisation weight lambda.
     pub fn lambda(&self) -> f64 {
@@ -201,14 +209,11 @@ impl<S: StepSize> Head<S> {
         self.kinds().map(|averaged| if averaged { at.mean_z.as_slice() } else { &at.z })
     }
 
-    /// The same scores with their losses, where the planned step has computed them.
+    /// The same scores with their first losses, where the planned step has computed them: it has if the first loss is that of
+    /// the head.
     pub(crate) fn voices<'a>(&self, at: &'a Reading) -> impl Iterator<Item = Voice<'a>> + use<'a, S> {
-        let (rests, loss) = (self.plan.rests, self.plan.loss());
-        self.kinds().zip(self.scores(at)).map(move |(averaged, scores)| Voice {
-            scores,
-            loss: (!averaged).then_some(loss),
-            rests,
-        })
+        let (rests, loss) = (self.plan.rests, (self.loss == 0).then_some(self.plan.loss()));
+        self.kinds().zip(self.scores(at)).map(move |(averaged, scores)| Voice { scores, loss: loss.filter(|_| !averaged), rests })
     }
 
     /// The kinds of the head's voices, in the order of [`Head::scores`]: false for the last hypothesis, true for the average.
@@ -257,13 +262,12 @@ impl<S: StepSize> Head<S> {
     /// Takes the planned step, except that the new term is not written yet.
     pub(crate) fn take<L: Loss, R: Regulariser>(
         &mut self,
-        loss: &L,
-        output: &Output,
-        rules: &Rules<R>,
+        objective: &Objective<'_, L, R>,
         at: &Reading,
         own: &[f64],
         example: &Example<'_>,
     ) {
+        let Objective { loss, output, rules } = *objective;
         self.certify(output, rules, own);
         let omega = self.average.weight(example.t);
         if self.plan.forget_trace {

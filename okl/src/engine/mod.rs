@@ -24,7 +24,7 @@
 //! }
 //! let mut engine = Engine::new(Parts {
 //!     basis: Terms::new(Items::new(Close)),
-//!     loss: AnyLoss::Squared {},
+//!     losses: vec![AnyLoss::Squared {}],
 //!     budget: AnyBudget::new(BudgetRule::Unlimited {}, 0.0),
 //!     heads: vec![HeadParts::new(AnyStep::Constant { eta: 0.5 }, 0.0)],
 //!     output: Output::Identity,
@@ -60,6 +60,8 @@ use crate::basis::{Basis, Form, RowsOf, Space};
 use crate::engine::bank::Bank;
 use crate::engine::evict::{Scratch, Writer};
 use crate::engine::head::{Head, HeadParts, Rules};
+use crate::engine::reader::Row;
+use crate::engine::rules::Objective;
 use crate::parts::budget::Budget;
 use crate::parts::loss::{Loss, Reads};
 use crate::parts::output::Output;
@@ -101,7 +103,7 @@ pub struct Outcome<'a> {
     /// The scores before the update (of the averaged hypothesis, where there is one). All scores are 0 if a kernel value of the
     /// row overflows single precision: such a row is not learned, and [`Engine::skipped`] counts it if it has a target.
     pub scores: &'a [f64],
-    /// The loss before the update times the weight. None for a row that was only predicted or whose kernel values overflow single
+    /// The (first) loss before the update times the weight. None for a row that was only predicted or whose kernel values overflow single
     /// precision. With a `target_scale`, scores are in the unit of the targets, but this loss is in the unit of the scaled
     /// targets.
     pub loss: Option<f64>,
@@ -125,7 +127,8 @@ pub struct Engine<F, L, S, B, R = AnyRegulariser> {
     pub(crate) basis: F,
     pub(crate) heads: Vec<Head<S>>,
     pub(crate) bank: Option<Bank>,
-    pub(crate) loss: L,
+    /// The losses of the heads. The first one measures the bank and all its voices.
+    pub(crate) losses: Vec<L>,
     pub(crate) budget: B,
     pub(crate) output: Output,
     pub(crate) rules: Rules<R>,
@@ -152,11 +155,12 @@ pub struct Workspace {
 pub struct Parts<F, L, S, B, R = AnyRegulariser> {
     /// The basis: stored terms, or features.
     pub basis: F,
-    /// The loss.
-    pub loss: L,
+    /// The losses. A head has one of them ([`HeadParts::loss`]); the first one measures a bank and all its voices. Several losses
+    /// must read the same targets and have no adaptive scalar.
+    pub losses: Vec<L>,
     /// The budget.
     pub budget: B,
-    /// The heads: a step size, a lambda and a kernel each. Several heads form a [`Bank`].
+    /// The heads: a step size, a lambda, a kernel and a loss each. Several heads form a [`Bank`].
     pub heads: Vec<HeadParts<S>>,
     /// The output operator.
     pub output: Output,
@@ -170,11 +174,18 @@ pub struct Parts<F, L, S, B, R = AnyRegulariser> {
 
 impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, B, R> {
     /// A new engine with f = 0.
+    ///
+    /// # Panics
+    /// If a head names a loss that is not there.
     pub fn new(parts: Parts<F, L, S, B, R>) -> Self {
-        let Parts { basis, loss, budget, heads, output, outputs, theta0, rules } = parts;
-        let theta = theta0.or(loss.theta().map(|t| t.start)).unwrap_or(0.0);
-        let certified = rules.regulariser.is_square() && !rules.implicit && loss.convex() && loss.theta().is_none();
-        let mut heads: Vec<_> = heads.into_iter().map(|parts| Head::new(parts, outputs, theta, certified, None)).collect();
+        let Parts { basis, losses, budget, heads, output, outputs, theta0, rules } = parts;
+        let head = |parts: HeadParts<S>| {
+            let loss = &losses[parts.loss];
+            let theta = theta0.or(loss.theta().map(|t| t.start)).unwrap_or(0.0);
+            let certified = rules.regulariser.is_square() && !rules.implicit && loss.convex() && loss.theta().is_none();
+            Head::new(parts, outputs, theta, certified, None)
+        };
+        let mut heads: Vec<_> = heads.into_iter().map(head).collect();
         heads.iter_mut().for_each(|head| head.f.reserve(basis.row_len()));
         let bank = (heads.len() > 1).then(|| Bank::new(heads.iter().map(Head::voice_count)));
         Engine {
@@ -182,7 +193,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             bank,
             own: vec![0.0; basis.planes()],
             basis,
-            loss,
+            losses,
             budget,
             output,
             rules,
@@ -232,7 +243,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             return Outcome::default();
         }
         let example = Example { t: self.t + 1, y, weight, new_class };
-        let threshold = self.heads[0].threshold(&self.loss);
+        let threshold = self.heads[0].threshold(self.loss());
         let taken = self.plan(&example);
         if taken {
             self.take(&example);
@@ -245,7 +256,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
 
     /// Adds an output for a class that the target names for the first time. Returns whether the class is new.
     fn add_class(&mut self, target: Option<(&[f64], f64)>) -> bool {
-        let Some((&[class], _)) = target.filter(|_| self.loss.reads() == Reads::Class) else { return false };
+        let Some((&[class], _)) = target.filter(|_| self.loss().reads() == Reads::Class) else { return false };
         let new = class as usize >= self.heads[0].offset.len();
         self.heads.iter_mut().for_each(|head| head.add_outputs(class as usize + 1));
         new
@@ -258,7 +269,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         self.block.patch(r);
         let Engine { basis, heads, bank, output, block, reader, .. } = self;
         let (slots, backend) = (basis.row_len(), basis.space().backend());
-        reader.read(heads, output, backend, |plane| block.row(plane, r, slots), r);
+        reader.read(heads, &Row { output, backend, values: |plane| block.row(plane, r, slots), r });
         if let Some(bank) = bank {
             bank.read(heads.iter().zip(&reader.readings).flat_map(|(head, at)| head.scores(at)));
         }
@@ -279,20 +290,20 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     /// now.
     fn only_predicted(&self) -> Outcome<'static> {
         let head = &self.heads[0];
-        let threshold = head.threshold(&self.loss);
-        let outside = head.alert(&self.loss, threshold, &self.reader.readings[0]);
+        let threshold = head.threshold(self.loss());
+        let outside = head.alert(self.loss(), threshold, &self.reader.readings[0]);
         Outcome { threshold, outside: outside.filter(|_| self.bank.is_none()), ..Outcome::default() }
     }
 
     /// Plans the step of every head that does not rest. Returns false if no head can take its step; then no state changes.
     fn plan(&mut self, example: &Example<'_>) -> bool {
         let starts_again = (self.t + self.skipped + 1).is_power_of_two();
-        let Engine { heads, bank, loss, output, rules, reader, own, .. } = self;
+        let Engine { heads, bank, losses, output, rules, reader, own, .. } = self;
         let mut possible = false;
         for (h, (head, at)) in heads.iter_mut().zip(&reader.readings).enumerate() {
             match bank.as_ref().is_some_and(|bank| bank.rests(h)) && !starts_again {
                 true => head.rest(),
-                false => possible |= head.plan(loss, output, rules, at, own, example),
+                false => possible |= head.plan(&Objective { loss: &losses[head.loss], output, rules }, at, own, example),
             }
         }
         possible
@@ -300,17 +311,19 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
 
     /// Every head takes its planned step. A head whose step would give a state that is not finite rests from now on.
     fn take(&mut self, example: &Example<'_>) {
-        let Engine { heads, loss, output, rules, reader, own, .. } = self;
+        let Engine { heads, losses, output, rules, reader, own, .. } = self;
         heads.iter_mut().zip(&reader.readings).for_each(|(head, at)| match head.plan.finite {
-            true => head.take(loss, output, rules, at, own, example),
+            true => head.take(&Objective { loss: &losses[head.loss], output, rules }, at, own, example),
             false => head.rest(),
         });
         self.t += 1;
     }
 
-    /// Returns the loss of the reported scores and whether the example was outside. A bank also updates the weights of its heads.
+    /// Returns the first loss of the reported scores and whether the example was outside. A bank also updates the weights of its
+    /// heads.
     fn weigh(&mut self, example: &Example<'_>, taken: bool, threshold: Option<f64>) -> (f64, Option<bool>) {
-        let Engine { heads, bank, loss, reader, .. } = self;
+        let Engine { heads, bank, losses, reader, .. } = self;
+        let loss = &losses[0];
         let judged = loss.has_outside();
         let Some(bank) = bank else {
             let plan = &heads[0].plan;
@@ -361,7 +374,8 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             self.basis.begin(part, block, false);
             reader.begin(&self.heads, &self.output, &self.basis, (block, F::Space::count(part)), [true, true]);
             for r in 0..F::Space::count(part) {
-                reader.read(&self.heads, &self.output, backend, |plane| block.row(plane, r, slots), r);
+                let values = |plane| block.row(plane, r, slots);
+                reader.read(&self.heads, &Row { output: &self.output, backend, values, r });
                 let Some(bank) = &self.bank else {
                     each(first + r, self.heads[0].score(&reader.readings[0]));
                     continue;
@@ -387,9 +401,14 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         self.bank.as_ref()
     }
 
-    /// The loss.
+    /// The first loss, which measures the engine: that of [`Outcome::loss`] and [`Bank::losses`].
     pub fn loss(&self) -> &L {
-        &self.loss
+        &self.losses[0]
+    }
+
+    /// The losses of the heads.
+    pub fn losses(&self) -> &[L] {
+        &self.losses
     }
 
     /// The number of examples learned.

@@ -14,7 +14,7 @@
 use crate::coordinates::{Reading, Term};
 use crate::engine::head::Head;
 use crate::engine::norms::{Norms, at_least_zero, own_form, own_mass};
-use crate::engine::rules::Rules;
+use crate::engine::rules::{Objective, Rules};
 use crate::parts::loss::{Eval, Loss, Metric};
 use crate::parts::output::{Output, dot};
 use crate::parts::regulariser::Regulariser;
@@ -102,13 +102,12 @@ impl<S: StepSize> Head<S> {
     /// would not be finite.
     pub(crate) fn plan<L: Loss, R: Regulariser>(
         &mut self,
-        loss: &L,
-        output: &Output,
-        rules: &Rules<R>,
+        objective: &Objective<'_, L, R>,
         at: &Reading,
         own: &[f64],
         example: &Example<'_>,
     ) -> bool {
+        let Objective { loss, output, rules } = *objective;
         let plan = &mut self.plan;
         plan.fit(self.offset.len());
         plan.rests = false;
@@ -121,7 +120,7 @@ impl<S: StepSize> Head<S> {
         let size = example.weight * (output.largest(&own[self.plane..]) + f64::from(u8::from(rules.offset)));
         self.choose_step(rules, example.t, product, size);
         match rules.implicit && !self.plan.quiet {
-            true => self.implicit_gradient(loss, output, rules.offset, at, own[self.plane], example),
+            true => self.implicit_gradient(objective, at, own[self.plane], example),
             false => self.explicit_gradient(loss, at, example),
         }
         self.new_norms(output, &own[self.plane..], rules.regulariser.is_square(), at);
@@ -190,18 +189,11 @@ impl<S: StepSize> Head<S> {
     }
 
     /// Solves xi = dl/dz at z0 - C xi, where z0 = c p + b and C = eta (c k J + 1) (3.3); then alpha = -eta c xi.
-    fn implicit_gradient<L: Loss>(
-        &mut self,
-        loss: &L,
-        output: &Output,
-        offset: bool,
-        at: &Reading,
-        own: f64,
-        example: &Example<'_>,
-    ) {
+    fn implicit_gradient<L: Loss, R>(&mut self, objective: &Objective<'_, L, R>, at: &Reading, own: f64, example: &Example<'_>) {
+        let Objective { loss, output, rules } = *objective;
         let plan = &mut self.plan;
         let (eta, keep, weight) = (plan.eta, plan.keep, plan.weight);
-        let of_offset = if offset { 1.0 } else { 0.0 };
+        let of_offset = if rules.offset { 1.0 } else { 0.0 };
         let metric = |s: f64| weight * eta * (keep * own * s + of_offset);
         let operator = output.single().map(|j| j.eigen());
         for o in 0..at.z.len() {

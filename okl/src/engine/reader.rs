@@ -22,6 +22,16 @@ enum Way {
     Totals,
 }
 
+/// One row of a block, as the reader sees it.
+pub(crate) struct Row<'a, V> {
+    pub output: &'a Output,
+    pub backend: Backend,
+    /// The kernel values of the row in a plane.
+    pub values: V,
+    /// The number of the row in its block.
+    pub r: usize,
+}
+
 /// Evaluates every head at the rows of a block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reader {
@@ -69,38 +79,26 @@ impl Reader {
         };
     }
 
-    /// Evaluates every head at row `r`, whose kernel values are `row(plane)`, and adds the offsets.
-    pub fn read<'r, S: StepSize>(
-        &mut self,
-        heads: &[Head<S>],
-        output: &Output,
-        backend: Backend,
-        row: impl Fn(usize) -> &'r [f32],
-        r: usize,
-    ) {
+    /// Evaluates every head at a row and adds the offsets.
+    pub fn read<'r, S: StepSize>(&mut self, heads: &[Head<S>], row: &Row<'_, impl Fn(usize) -> &'r [f32]>) {
         match self.way {
             Way::Planes => {
                 for (head, to) in heads.iter().zip(&mut self.readings) {
-                    head.f.read(backend, output, |plane| row(head.plane + plane), to);
+                    head.f.read(row.backend, row.output, |plane| (row.values)(head.plane + plane), to);
                 }
             }
-            Way::Columns => self.read_columns(heads, output, backend, row),
-            Way::Totals => self.read_totals(heads, output, backend, row, r),
+            Way::Columns => self.read_columns(heads, row),
+            Way::Totals => self.read_totals(heads, row),
         }
         heads.iter().zip(&mut self.readings).for_each(|(head, reading)| head.add_offsets(reading));
     }
 
-    fn read_columns<'r, S: StepSize>(
-        &mut self,
-        heads: &[Head<S>],
-        output: &Output,
-        backend: Backend,
-        row: impl Fn(usize) -> &'r [f32],
-    ) {
+    fn read_columns<'r, S: StepSize>(&mut self, heads: &[Head<S>], row: &Row<'_, impl Fn(usize) -> &'r [f32]>) {
+        let Row { output, backend, values, .. } = row;
         let Reader { sums, readings, .. } = self;
         let mut readings = readings.iter_mut();
         for group in heads.chunk_by(|a, b| a.plane == b.plane) {
-            coordinates::sum_columns_of(backend, row(group[0].plane), group.iter().map(|head| &head.f), sums);
+            coordinates::sum_columns_of(*backend, values(group[0].plane), group.iter().map(|head| &head.f), sums);
             let mut rest = sums.as_slice();
             for (head, to) in group.iter().zip(&mut readings) {
                 let (own, others) = rest.split_at(head.f.columns());
@@ -110,25 +108,19 @@ impl Reader {
         }
     }
 
-    fn read_totals<'r, S: StepSize>(
-        &mut self,
-        heads: &[Head<S>],
-        output: &Output,
-        backend: Backend,
-        row: impl Fn(usize) -> &'r [f32],
-        r: usize,
-    ) {
+    fn read_totals<'r, S: StepSize>(&mut self, heads: &[Head<S>], row: &Row<'_, impl Fn(usize) -> &'r [f32]>) {
+        let Row { output, backend, values, r } = row;
         let Reader { settled, sums, fresh, readings, still, .. } = self;
         for (h, (head, to)) in heads.iter().zip(readings).enumerate() {
             let columns = head.f.columns();
             sums.clear();
             sums.resize(columns, 0.0);
             fresh.resize(columns, 0.0);
-            for (chunk, row) in row(head.plane).chunks(CHUNK).enumerate() {
-                let totals = match settled.totals(h, r, chunk).filter(|_| *still || !head.f.has_changed(chunk)) {
+            for (chunk, row) in values(head.plane).chunks(CHUNK).enumerate() {
+                let totals = match settled.totals(h, *r, chunk).filter(|_| *still || !head.f.has_changed(chunk)) {
                     Some(settled) => settled,
                     None => {
-                        head.f.sum_chunk(backend, row, chunk, fresh);
+                        head.f.sum_chunk(*backend, row, chunk, fresh);
                         fresh.as_slice()
                     }
                 };

@@ -1,5 +1,7 @@
 //! The settings that all heads of a learner share, and the initial settings of a single head.
 
+use crate::parts::output::Output;
+
 /// Which hypotheses are averaged, and with what weights (algorithms.md 3.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -58,6 +60,13 @@ pub struct Rules<R> {
     pub shrink: Shrink,
 }
 
+/// What the step of a head is computed from, beside the head itself and the example.
+pub(crate) struct Objective<'a, L, R> {
+    pub loss: &'a L,
+    pub output: &'a Output,
+    pub rules: &'a Rules<R>,
+}
+
 /// The initial settings of a single head.
 #[derive(Clone, Debug)]
 pub struct HeadParts<S> {
@@ -67,6 +76,8 @@ pub struct HeadParts<S> {
     pub lambda: f64,
     /// The first plane of kernel values that the head reads. Heads may have different kernels.
     pub plane: usize,
+    /// The number of its loss in [`Parts::losses`](crate::engine::Parts::losses).
+    pub loss: usize,
     /// Which hypotheses are averaged. With an average, the head predicts with it.
     pub average: Average,
     /// In a bank: whether the last hypothesis is a second voice beside the average.
@@ -74,8 +85,8 @@ pub struct HeadParts<S> {
 }
 
 impl<S> HeadParts<S> {
-    /// A head without an average that reads the first kernel.
+    /// A head without an average that has the first kernel and the first loss.
     pub fn new(step: S, lambda: f64) -> Self {
-        HeadParts { step, lambda, plane: 0, average: Average::None, both: false }
+        HeadParts { step, lambda, plane: 0, loss: 0, average: Average::None, both: false }
     }
 }

@@ -57,6 +57,7 @@ impl Learner {
             config.scale = Scale::None;
         }
         config.budget = Some(config.budget());
+        config.settle_kernel();
         let (features, frame) = match &config.scale {
             Scale::Fixed { shift, factor, limit } => {
                 (shift.len(), Frame { shift: shift.clone(), factor: factor.clone(), limit: *limit })
@@ -100,16 +101,17 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
     let rule = config.budget();
     let (heads, planes) = (config.heads(), config.planes());
     let eta_lambda = heads[0].lambda * heads[0].step.largest(heads[0].lambda);
-    let head = |HeadRule { step, lambda, width, average, beside }| HeadParts {
+    let head = |HeadRule { step, lambda, width, loss, average, beside }| HeadParts {
         step,
         lambda,
         plane: width * planes,
+        loss,
         average: beside.unwrap_or(average),
         both: beside.is_some(),
     };
     let mut engine = Engine::new(Parts {
         basis: Terms::new(Dense::new(config.kernels(), features, backend)),
-        loss: config.loss.clone(),
+        losses: config.loss.all().to_vec(),
         budget: AnyBudget::new(rule.clone(), eta_lambda),
         heads: heads.into_iter().map(head).collect(),
         output,

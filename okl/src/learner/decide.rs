@@ -83,7 +83,7 @@ impl Learner {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn threshold(&self) -> Option<f64> {
-        match (&self.config.loss, &self.head().tracker) {
+        match (&*self.config.loss, &self.head().tracker) {
             (AnyLoss::Novelty { margin }, _) => Some(*margin),
             (AnyLoss::NuNovelty { .. }, None) if self.head().f.riders().mean => Some(self.head().theta_mean),
             (AnyLoss::NuNovelty { .. }, None) => Some(self.theta()),

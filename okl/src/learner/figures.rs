@@ -222,7 +222,8 @@ impl Learner {
     /// `shrink = on_update` the regulariser counts at updates only.
     ///
     /// For a bank: (loss of the bank - loss of a head) + the bound of this head, for the head with the smallest sum. Then u is a
-    /// function of the space of this head's kernel, and the regulariser is that of this head.
+    /// function of the space of this head's kernel, and the regulariser is that of this head. Losses are the first loss of the
+    /// configuration; a head with another loss has no bound on it.
     /// Also none after a row with blurred kernel values; see [`Health::blurred`](crate::Health::blurred).
     ///
     /// ```
@@ -240,9 +241,9 @@ impl Learner {
             return None;
         }
         let Some(bank) = self.engine.bank() else { return self.head().regret.bound(norm, offset) };
-        // The bound of a head is on the losses of its last hypotheses, not of their average.
+        // The bound of a head is on its own losses, of its last hypotheses and not of their average.
         let voices = self.engine.heads.iter().flat_map(|head| head.kinds().map(move |averaged| (head, averaged)));
-        let last = voices.zip(bank.losses()).filter(|((_, averaged), _)| !averaged);
+        let last = voices.zip(bank.losses()).filter(|((head, averaged), _)| !averaged && head.loss == 0);
         let of_head =
             |((head, _), loss): ((&Head<AnyStep>, bool), &f64)| Some(bank.loss() - loss + head.regret.bound(norm, offset)?);
         last.filter_map(of_head).min_by(f64::total_cmp)

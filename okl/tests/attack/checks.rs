@@ -134,7 +134,7 @@ fn scalars(run: &Run, t: usize) -> Result<(), Failure> {
     let Some(threshold) = run.learner.threshold().filter(|_| !run.tracked()) else { return Ok(()) };
     let shadow = &run.shadows[0];
     let theta = run.learner.theta();
-    let fixed = matches!(run.config.loss, okl::loss::AnyLoss::Novelty { .. });
+    let fixed = matches!(*run.config.loss, okl::loss::AnyLoss::Novelty { .. });
     let expected = if shadow.average == okl::engine::head::Average::None || fixed { theta } else { shadow.means.1 };
     if !fixed && !within((threshold - expected).abs(), 1e-9 * theta.abs().max(expected.abs()).max(1.0)) {
         return fail("threshold", t, format!("{threshold}, expected {expected}, theta {theta}"));

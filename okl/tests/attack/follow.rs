@@ -376,9 +376,9 @@ impl Shadow {
 fn voices(members: &[Member]) -> (Vec<Voice>, Vec<Member>) {
     let (mut voices, mut owners): (Vec<Voice>, Vec<Member>) = (Vec::new(), Vec::new());
     for member in members {
-        let same = owners
-            .last()
-            .is_some_and(|last| last.step == member.step && last.lambda == member.lambda && last.width == member.width);
+        let same = owners.last().is_some_and(|last| {
+            last.step == member.step && last.lambda == member.lambda && last.width == member.width && last.loss == member.loss
+        });
         if !same {
             owners.push(member.clone());
         } else if let Some(owner) = owners.last_mut().filter(|owner| owner.average == Average::None) {

@@ -282,7 +282,7 @@ fn own_engine(loss: AnyLoss, budget: BudgetRule, heads: Vec<HeadParts<AnyStep>>)
     let (budget, rules) = (AnyBudget::new(budget, 0.0), Rules::<AnyRegulariser>::default());
     Engine::new(Parts {
         basis: Terms::new(Items::new(Close)),
-        loss,
+        losses: vec![loss],
         budget,
         heads,
         output: Output::Identity,

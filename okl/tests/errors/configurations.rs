@@ -83,6 +83,21 @@ const REFUSALS: &[Refusal] = &[
     ("classes = ['a', 'b', 'c']\nloss = 'hinge'", "classes", &["exactly two", "max_margin"]),
     ("classes = ['a', 'b']\nloss = 'squared'", "classes", &["this loss has no classes"]),
     ("classes = ['a', 'b']\nloss = 'novelty'", "classes", &["this loss has no classes"]),
+    ("loss = ['hinge', 'squared']", "loss", &["hinge and squared read different targets"]),
+    ("loss = ['squared', 'quantile']", "loss", &["squared and quantile read different targets"]),
+    ("loss = ['hinge', 'nu_hinge']", "loss", &["nu_hinge has a threshold of its own"]),
+    ("loss = ['novelty:1', 'novelty:2']", "loss", &["novelty has a threshold of its own"]),
+    ("loss = 'logistic,logistic'", "loss", &["logistic is in the list twice"]),
+    ("kernel = ['linear', 'linear']", "kernel", &["linear is in the list twice"]),
+    ("loss = 'nu_hinge'\nkernel = 'gaussian,linear'", "kernel", &["learn in parallel", "name one"]),
+    ("loss = ['hinge', 'logistic']\nbudget = 'olok:0.2'", "loss", &["learn in parallel", "olok"]),
+    ("loss = ['hinge', 'perceptron']\nimplicit = true", "implicit", &["perceptron"]),
+    ("kernel = ['gaussian:1', 'linear']\nbudget = 'merge:10'", "budget", &["merge", "Gaussian"]),
+    (
+        "loss = 'squared'\nkernel = ['linear', 'gaussian']\noperator = [{ kernel = 'linear', operator = [1.0] }]",
+        "kernel",
+        &["their own kernels"],
+    ),
     ("lambda = -1", "lambda", &[">= 0", "-1"]),
     ("regulariser = 'power:0.5'", "regulariser", &["power", "at least 1"]),
     ("average = 'exponential:0'", "average", &["rate", "(0, 1)"]),
@@ -162,13 +177,13 @@ fn settings_that_are_not_finite() {
         let nu = AnyLoss::NuHinge { nu: 0.5 };
         let settings: [(&str, Config); 9] = [
             ("lambda", Config { lambda: bad.into(), ..Config::default() }),
-            ("theta0", Config { theta0: Some(bad), loss: nu, ..Config::default() }),
+            ("theta0", Config { theta0: Some(bad), loss: nu.into(), ..Config::default() }),
             ("scale", Config { scale, ..Config::default() }),
             ("scale", Config { scale: factor, ..Config::default() }),
             ("operator", Config { operator: Some(OperatorRule::Matrix(vec![bad])), ..Config::default() }),
             ("step", Config { step: AnyStep::Constant { eta: bad }.into(), ..Config::default() }),
-            ("loss", Config { loss: AnyLoss::NuHinge { nu: bad }, ..Config::default() }),
-            ("kernel", Config { kernel: KernelRule::Gaussian { gamma: Gamma::Value(bad) }, ..Config::default() }),
+            ("loss", Config { loss: AnyLoss::NuHinge { nu: bad }.into(), ..Config::default() }),
+            ("kernel", Config { kernel: KernelRule::Gaussian { gamma: Gamma::Value(bad) }.into(), ..Config::default() }),
             ("budget", Config { budget: Some(BudgetRule::Weight { tolerance: bad }), ..Config::default() }),
         ];
         for (field, config) in settings {
@@ -226,6 +241,12 @@ const UNREADABLE: &[(&str, &[&str])] = &[
     ("kernel = 'gaussian'\ngamma = inf", &["gamma", "finite"]),
     ("loss = 'squared'\noperator = [1.0, nan, nan, 1.0]", &["operator", "finite"]),
     ("scale = { fixed = { shift = [nan], factor = [1.0] } }", &["scale", "finite"]),
+    ("kernel = ['gaussian', { exponential = { gamma = [1, 2, 3] } }, 'hinge']", &["kernel", "unknown name", "hinge"]),
+    ("kernel = 'auto'\ngamma = 1", &["gamma", "`auto` has no such parameter"]),
+    ("kernel = ['gaussian', 'exponential']\ngamma = 1", &["gamma", "`kernel` is a list", "gamma=1"]),
+    ("kernel = ['auto', 'linear']", &["kernel", "auto"]),
+    ("kernel = []", &["kernel", "the list is empty"]),
+    ("kernel = { sum = [['linear'], 'linear'] }", &["kernel", "expected a name or a table"]),
     ("loss = 'hinge'\nloss = 'squared'", &["duplicate"]),
     ("loss =", &["configuration"]),
 ];
@@ -306,6 +327,22 @@ fn every_way_to_write_it() {
     );
     same(&["step = 'smd:preset=svmd2005'", "step = 'smd'\npreset = 'svmd2005'"], r#"{"step":{"smd":{"preset":"svmd2005"}}}"#);
     same(
+        &[
+            "loss = ['epsilon:0.2', 'huber:3', 'squared']",
+            "loss = 'epsilon:epsilon=0.2,huber:sigma=3,squared'",
+            "loss = 'epsilon:0.2, huber:3, squared'",
+        ],
+        r#"{"loss":[{"epsilon":{"epsilon":0.2}},{"huber":{"sigma":3.0}},{"squared":{}}]}"#,
+    );
+    same(
+        &[
+            "kernel = 'rational_quadratic:gamma=1,alpha=2,linear'",
+            "kernel = ['rational_quadratic:alpha=2,gamma=1', { linear = {} }]",
+        ],
+        r#"{"kernel":[{"rational_quadratic":{"gamma":1.0,"alpha":2.0}},{"linear":{}}]}"#,
+    );
+    same(&["loss = ['squared']", "loss = 'squared'"], r#"{"loss":{"squared":{}}}"#);
+    same(
         &["kernel = { sum = ['linear', { scaled = { weight = 2, of = 'gaussian:0.5' } }] }"],
         r#"{"kernel":{"sum":[{"linear":{}},{"scaled":{"weight":2.0,"of":{"gaussian":{"gamma":0.5}}}}]}}"#,
     );
@@ -324,12 +361,14 @@ fn canonical_json_round_trips() {
         {"linear": {}}, {"polynomial": {"degree": 2, "gamma": gamma, "coef0": 0.0}}, {"gaussian": {"gamma": gamma}}, {"gaussian": {"gamma": "auto"}},
         {"exponential": {"gamma": gamma}}, {"matern32": {"gamma": gamma}}, {"matern52": {"gamma": gamma}}, {"rational_quadratic": {"gamma": gamma, "alpha": gamma}},
         {"scaled": {"weight": gamma, "of": {"linear": {}}}}, {"sum": [{"linear": {}}, {"gaussian": {"gamma": gamma}}]}, {"product": [{"linear": {}}]},
+        [{"gaussian": {"gamma": gamma}}, {"exponential": {"gamma": "auto"}}], "auto",
     ]);
     let losses = json!([
         {"hinge": {"margin": gamma}}, {"nu_hinge": {"nu": gamma}}, {"perceptron": {}}, {"logistic": {}}, {"max_margin": {}}, {"softmax": {}},
         {"novelty": {"margin": gamma}}, {"nu_novelty": {"nu": gamma}}, {"squared": {}}, {"absolute": {}}, {"epsilon": {"epsilon": gamma}},
         {"nu_epsilon": {"nu": gamma}}, {"huber": {"sigma": gamma}}, {"nu_huber": {"nu": gamma, "sigma_rule": "concomitant"}},
         {"nu_huber": {"nu": gamma, "sigma_rule": "quantile"}}, {"quantile": {"q": gamma}},
+        [{"hinge": {"margin": gamma}}, {"logistic": {}}],
     ]);
     let steps = json!([
         {"constant": {"eta": gamma}}, {"inverse_sqrt": {"eta": gamma}}, {"theorem1": {"bound": gamma, "radius": gamma, "horizon": 9}}, {"theorem2": {}},
@@ -374,7 +413,7 @@ fn canonical_json_round_trips() {
     let config =
         Config::from_json(&json!({"kernel": {"gaussian": {"gamma": gamma}}, "step": {"constant": {"eta": gamma}}}).to_string())
             .unwrap();
-    let KernelRule::Gaussian { gamma: Gamma::Value(read) } = config.kernel else { panic!() };
+    let KernelRule::Gaussian { gamma: Gamma::Value(read) } = **config.kernel.given().unwrap() else { panic!() };
     assert_eq!(read.to_bits(), gamma.to_bits());
     assert_eq!(config.step, AnyStep::Constant { eta: gamma }.into());
 }

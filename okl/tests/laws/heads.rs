@@ -47,7 +47,7 @@ fn engine(loss: AnyLoss, budget: BudgetRule, heads: Vec<HeadParts<AnyStep>>) -> 
     let budget = AnyBudget::new(budget, 0.0);
     Engine::new(Parts {
         basis: Terms::new(space),
-        loss,
+        losses: vec![loss],
         budget,
         heads,
         output: Output::Identity,

@@ -3,6 +3,7 @@
 use crate::support::cases::Random;
 use okl::config::{Choice, Config, Gamma, KernelRule};
 use okl::engine::head::Average;
+use okl::loss::AnyLoss;
 use okl::step::AnyStep;
 use okl::{Batch, Learner};
 
@@ -92,7 +93,7 @@ fn a_bank_is_its_members_weighed() {
         .map(|member| {
             let mut config = bank.config().clone();
             (config.step, config.lambda) = (member.step.clone().into(), member.lambda.into());
-            config.kernel = KernelRule::Gaussian { gamma: Gamma::Value([0.5, 2.0][member.width]) };
+            config.kernel = KernelRule::Gaussian { gamma: Gamma::Value([0.5, 2.0][member.width]) }.into();
             (config.implicit, config.average) = (true, member.average.into());
             learn(&mut Learner::new(config).unwrap(), &s)
         })
@@ -109,45 +110,120 @@ fn a_bank_is_its_members_weighed() {
     assert!(weights.iter().any(|w| *w > 0.25), "nobody leads: {weights:?}");
 }
 
+/// Voices are judged by the first loss, here half of the squared error, whichever loss their head has.
+#[test]
+fn a_bank_of_kernels_and_losses_is_its_members_weighed() {
+    let mut s = stream(250, 120, 6);
+    s.y.iter_mut().zip(s.x.chunks(FEATURES)).for_each(|(y, x)| *y += 2.0 * f64::from(x[0] * x[2]));
+    let mut bank = learner(
+        "loss = ['squared', 'huber:0.4']\nkernel = ['gaussian:0.5', 'exponential:1.5']\nscale = 'none'\nbudget = 'unlimited'",
+    );
+    let scores = learn(&mut bank, &s);
+    let members = bank.config().members();
+    let alone: Vec<Vec<f64>> = members
+        .iter()
+        .map(|member| {
+            let mut config = bank.config().clone();
+            (config.step, config.lambda) = (member.step.clone().into(), member.lambda.into());
+            (config.implicit, config.average) = (true, member.average.into());
+            config.loss = [AnyLoss::Squared {}, AnyLoss::Huber { sigma: 0.4 }][member.loss].clone().into();
+            config.kernel = match member.width {
+                0 => KernelRule::Gaussian { gamma: Gamma::Value(0.5) }.into(),
+                _ => KernelRule::Exponential { gamma: Gamma::Value(1.5) }.into(),
+            };
+            learn(&mut Learner::new(config).unwrap(), &s)
+        })
+        .collect();
+    assert!((0..4).all(|i| members.iter().any(|m| (m.width, m.loss) == (i % 2, i / 2))), "{members:?}");
+    let (mut hedge, mut total, mut lost) = (Hedge::new(members.len()), 0.0, vec![0.0; members.len()]);
+    for (i, y) in s.y.iter().enumerate() {
+        let z: Vec<f64> = alone.iter().map(|scores| scores[i]).collect();
+        let expected = hedge.combine(&z);
+        assert!((scores[i] - expected).abs() <= 1e-11 * expected.abs().max(1.0), "row {i}: {} {expected}", scores[i]);
+        let losses: Vec<f64> = z.iter().map(|z| 0.5 * (y - z) * (y - z)).collect();
+        lost.iter_mut().zip(&losses).for_each(|(lost, l)| *lost += l);
+        total += 0.5 * (y - expected) * (y - expected);
+        hedge.learn(&losses);
+    }
+    let found = bank.engine().bank().unwrap();
+    assert!(found.weights().iter().zip(&hedge.weights).all(|(a, b)| (a - b).abs() < 1e-10));
+    assert!(
+        found.losses().iter().zip(&lost).all(|(a, b)| (a - b).abs() < 1e-9 * b) && (found.loss() - total).abs() < 1e-9 * total
+    );
+}
+
 /// One head of the twin: coefficients over the shared centres, and over every example with nothing dropped.
 struct TwinHead {
-    eta: f64,
     lambda: f64,
-    gamma: f64,
+    kernel: fn(&[f32], &[f32]) -> f64,
+    /// -dl/dz times y, at the margin y z.
+    push: fn(f64) -> f64,
     alpha: Vec<f64>,
     full: Vec<(usize, f64)>,
 }
 
-fn kernel(gamma: f64, a: &[f32], b: &[f32]) -> f64 {
-    (-gamma * a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>()).exp()
+fn square(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).sum()
 }
 
 impl TwinHead {
     fn at(&self, centres: &[&[f32]], x: &[f32]) -> f64 {
-        self.alpha.iter().zip(centres).map(|(a, c)| a * kernel(self.gamma, c, x)).sum()
+        self.alpha.iter().zip(centres).map(|(a, c)| a * (self.kernel)(c, x)).sum()
     }
 }
 
-/// The hinge with constant steps, explicit: a term is appended when the leader asks for one, the oldest of 80 goes, and what
-/// others would append while the leader is content is projected onto the nearest term.
+fn wide(a: &[f32], b: &[f32]) -> f64 {
+    (-0.5 * square(a, b)).exp()
+}
+
+fn narrow(a: &[f32], b: &[f32]) -> f64 {
+    (-2.0 * square(a, b)).exp()
+}
+
+fn pointed(a: &[f32], b: &[f32]) -> f64 {
+    (-1.5 * square(a, b).sqrt()).exp()
+}
+
+fn hinge(margin: f64) -> f64 {
+    if margin < 1.0 { 1.0 } else { 0.0 }
+}
+
+fn logistic(margin: f64) -> f64 {
+    1.0 / (1.0 + margin.exp())
+}
+
 #[test]
 fn a_naive_twin_learns_the_same_bank() {
+    let heads = [(wide as fn(&[f32], &[f32]) -> f64, hinge as fn(f64) -> f64), (narrow, hinge)];
+    twin_learns("loss = 'hinge'\nkernel = { gaussian = { gamma = [0.5, 2.0] } }", &heads);
+}
+
+#[test]
+fn a_naive_twin_learns_the_same_bank_of_kernels_and_losses() {
+    let heads =
+        [(wide as fn(&[f32], &[f32]) -> f64, hinge as fn(f64) -> f64), (wide, logistic), (pointed, hinge), (pointed, logistic)];
+    twin_learns("loss = 'hinge,logistic'\nkernel = 'gaussian:0.5,exponential:1.5'", &heads);
+}
+
+/// Constant steps of size 1, explicit: a term is appended when the leader asks for one, the oldest of 80 goes, and what others
+/// would append while the leader is content is projected onto the nearest term. Each of `kinds` runs with three regularisers.
+fn twin_learns(settings: &str, kinds: &[(fn(&[f32], &[f32]) -> f64, fn(f64) -> f64)]) {
     let s = stream(500, 250, 11);
-    let settings = "loss = 'hinge'\nkernel = { gaussian = { gamma = [0.5, 2.0] } }\nstep = 'constant:1'\nscale = 'none'\nanchor = 'none'\nbudget = 'window:80'";
-    let mut bank = learner(settings);
+    let mut bank = learner(&format!("{settings}\nstep = 'constant:1'\nscale = 'none'\nanchor = 'none'\nbudget = 'window:80'"));
+    let lambdas = [1e-5, 1e-3, 1e-2];
+    let head = |&(kernel, push)| lambdas.map(|lambda| TwinHead { lambda, kernel, push, alpha: vec![], full: vec![] });
+    let mut heads: Vec<TwinHead> = kinds.iter().flat_map(head).collect();
     let members = bank.config().members();
-    assert_eq!(members.iter().map(|m| m.lambda).collect::<Vec<_>>(), [1e-5, 1e-3, 1e-2, 1e-5, 1e-3, 1e-2]);
-    let head = |lambda: f64, gamma: f64| TwinHead { eta: 1.0, lambda, gamma, alpha: vec![], full: vec![] };
-    let mut heads: Vec<TwinHead> = members.iter().map(|m| head(m.lambda, [0.5, 2.0][m.width])).collect();
-    let (mut hedge, mut centres, mut oldest) = (Hedge::new(6), Vec::<&[f32]>::new(), 0);
+    assert_eq!(members.iter().map(|m| m.lambda).collect::<Vec<_>>(), lambdas.repeat(kinds.len()));
+    let (mut hedge, mut centres, mut oldest) = (Hedge::new(heads.len()), Vec::<&[f32]>::new(), 0);
     let (mut projected, scores) = (0, learn(&mut bank, &s));
     for (i, (x, &y)) in s.x.chunks(FEATURES).zip(&s.y).enumerate() {
         let z: Vec<f64> = heads.iter().map(|h| h.at(&centres, x)).collect();
         assert!((scores[i] - hedge.combine(&z)).abs() < 1e-4, "row {i}: {} {}", scores[i], hedge.combine(&z));
         hedge.learn(&z.iter().map(|z| f64::from(u8::from(z * y <= 0.0))).collect::<Vec<_>>());
-        let new: Vec<f64> = heads.iter().zip(&z).map(|(h, z)| if y * z < 1.0 { h.eta * y } else { 0.0 }).collect();
+        let new: Vec<f64> = heads.iter().zip(&z).map(|(h, z)| (h.push)(y * z) * y).collect();
         for (h, a) in heads.iter_mut().zip(&new) {
-            let keep = 1.0 - h.eta * h.lambda;
+            let keep = 1.0 - h.lambda;
             h.alpha.iter_mut().for_each(|a| *a *= keep);
             h.full.iter_mut().for_each(|(_, a)| *a *= keep);
             h.full.push((i, *a));
@@ -157,9 +233,9 @@ fn a_naive_twin_learns_the_same_bank() {
         }
         if new[hedge.leader()] == 0.0 && !centres.is_empty() {
             projected += 1;
-            let near = |c: &&[f32]| kernel(0.5, c, x);
-            let nearest = (0..centres.len()).max_by(|a, b| near(&centres[*a]).total_cmp(&near(&centres[*b]))).unwrap();
-            heads.iter_mut().zip(&new).for_each(|(h, a)| h.alpha[nearest] += a * kernel(h.gamma, centres[nearest], x));
+            let near = |c: &&[f32]| square(c, x);
+            let nearest = (0..centres.len()).min_by(|a, b| near(&centres[*a]).total_cmp(&near(&centres[*b]))).unwrap();
+            heads.iter_mut().zip(&new).for_each(|(h, a)| h.alpha[nearest] += a * (h.kernel)(centres[nearest], x));
         } else if centres.len() < 80 {
             centres.push(x);
             heads.iter_mut().zip(&new).for_each(|(h, a)| h.alpha.push(*a));
@@ -173,7 +249,7 @@ fn a_naive_twin_learns_the_same_bank() {
     // Law 5: with nothing dropped or projected, no head would say anything further off than its certificate states.
     for (h, (twin, head)) in heads.iter().zip(bank.engine().heads()).enumerate() {
         for x in s.x.chunks(FEATURES).take(100) {
-            let full: f64 = twin.full.iter().map(|(i, a)| a * kernel(twin.gamma, &s.x[i * FEATURES..][..FEATURES], x)).sum();
+            let full: f64 = twin.full.iter().map(|(i, a)| a * (twin.kernel)(&s.x[i * FEATURES..][..FEATURES], x)).sum();
             let off = (full - twin.at(&centres, x)).abs();
             assert!(off <= head.truncation_error() + 1e-4, "head {h}: {off} {}", head.truncation_error());
         }
@@ -209,7 +285,7 @@ fn the_parts_of_a_bank_add_up() {
     let (coefficients, terms) = (bank.predicting_coefficients(), bank.terms());
     assert_eq!((bank.widths(), coefficients.len()), (2, 2 * terms));
     for (x, score) in s.x.chunks(FEATURES).zip(scores) {
-        let at = |(i, c): (usize, &[f32])| coefficients[i] * kernel(0.5, c, x) + coefficients[terms + i] * kernel(2.0, c, x);
+        let at = |(i, c): (usize, &[f32])| coefficients[i] * wide(c, x) + coefficients[terms + i] * narrow(c, x);
         let sum: f64 = bank.predicting_offset()[0] + centres.chunks(FEATURES).enumerate().map(at).sum::<f64>();
         assert!((sum - score).abs() < 1e-4, "{sum} {score}");
     }

@@ -5,7 +5,9 @@
 #![allow(dead_code)]
 
 use okl::budget::BudgetRule;
-use okl::config::{Anchor, Choice, Gamma, KernelRule, OperatorPart, OperatorRule, Scale, Shrink, TargetScale, Threshold};
+use okl::config::{
+    Anchor, Choice, Gamma, KernelRule, OneOrMore, OperatorPart, OperatorRule, Scale, Shrink, TargetScale, Threshold,
+};
 use okl::engine::head::Average;
 use okl::loss::{AnyLoss, Loss, Reads, SigmaRule};
 use okl::regulariser::AnyRegulariser;
@@ -180,6 +182,26 @@ fn kernel() -> impl Strategy<Value = KernelRule> {
     prop_oneof![leaf(), compound]
 }
 
+/// One kernel, or a list of kernels for the heads of a bank.
+fn kernels() -> impl Strategy<Value = OneOrMore<KernelRule>> {
+    let several = prop::collection::vec(leaf(), 2..4).prop_map(|all| OneOrMore::of(all).expect("not empty"));
+    prop_oneof![4 => kernel().prop_map(OneOrMore::from), 1 => several]
+}
+
+/// One loss, or a list of losses that read the same targets.
+fn losses() -> impl Strategy<Value = OneOrMore<AnyLoss>> {
+    use AnyLoss::*;
+    let several = select(vec![
+        vec![Hinge { margin: 1.0 }, Logistic {}],
+        vec![Logistic {}, Perceptron {}, Hinge { margin: 0.5 }],
+        vec![MaxMargin {}, Softmax {}],
+        vec![Squared {}, Huber { sigma: 0.5 }],
+        vec![Epsilon { epsilon: 0.1 }, Squared {}, Absolute {}],
+        vec![Quantile { q: 0.7 }, Quantile { q: 0.2 }],
+    ]);
+    prop_oneof![4 => loss().prop_map(OneOrMore::from), 1 => several.prop_map(|all| OneOrMore::of(all).expect("not empty"))]
+}
+
 fn loss() -> impl Strategy<Value = AnyLoss> {
     use AnyLoss::*;
     select(vec![
@@ -244,12 +266,12 @@ fn matrix(size: usize, singular: bool) -> Vec<f64> {
     (0..size).flat_map(|i| (0..size).map(move |j| entry(i, j))).collect()
 }
 
-type Parts = (KernelRule, AnyLoss, Choice<AnyStep>, Option<BudgetRule>, KernelRule);
+type Parts = (OneOrMore<KernelRule>, OneOrMore<AnyLoss>, Choice<AnyStep>, Option<BudgetRule>, KernelRule);
 type Settings = (Choice<f64>, bool, bool, bool, AnyRegulariser, Choice<Average>, usize, bool);
 type Frames = (usize, usize, bool, bool, usize);
 
 fn parts() -> impl Strategy<Value = (Parts, Settings, Frames)> {
-    let parts = (kernel(), loss(), step(), budget(), kernel());
+    let parts = (kernels(), losses(), step(), budget(), kernel());
     let regulariser = prop_oneof![
         5 => Just(AnyRegulariser::Square), 1 => Just(AnyRegulariser::Norm), 1 => Just(AnyRegulariser::Power { power: 3.0 }),
     ];
@@ -289,13 +311,13 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
     let reads = loss.reads();
     let size = if matches!(reads, Reads::Vector | Reads::Class) { shape.outputs + usize::from(reads == Reads::Class) } else { 1 };
     let parts = vec![
-        OperatorPart { kernel: kernel.clone(), operator: matrix(size, false) },
+        OperatorPart { kernel: (*kernel).clone(), operator: matrix(size, false) },
         OperatorPart { kernel: other, operator: matrix(size, true) },
     ];
     let given = matches!(reads, Reads::Class | Reads::Sign) && (classes == 0 || (reads == Reads::Class && operator > 2));
     let names = if reads == Reads::Sign { 2 } else { size };
     accepted(Config {
-        kernel,
+        kernel: kernel.into(),
         step,
         budget,
         lambda,
@@ -358,7 +380,7 @@ fn radial(kernel: &KernelRule) -> bool {
 fn accepted(mut config: Config) -> Config {
     match config.budget {
         Some(BudgetRule::Forgetron { .. }) => {
-            (config.loss, config.lambda) = (AnyLoss::Perceptron {}, 0.0.into());
+            (config.loss, config.lambda) = (AnyLoss::Perceptron {}.into(), 0.0.into());
             config.step = AnyStep::Constant { eta: 0.3 }.into();
             (config.operator, config.implicit, config.classes, config.theta0) = (None, false, None, None);
             config.threshold = Threshold::Norma;
@@ -366,7 +388,7 @@ fn accepted(mut config: Config) -> Config {
         Some(BudgetRule::Olok { .. }) => (config.step, config.lambda) = (AnyStep::InverseSqrt { eta: 0.5 }.into(), 0.05.into()),
         Some(BudgetRule::Merge { terms }) if !radial(&config.kernel) => {
             let gamma = if terms > 9 { Gamma::Auto } else { Gamma::Value(0.4) };
-            config.kernel = KernelRule::Scaled { weight: 0.7, of: Box::new(KernelRule::Gaussian { gamma }) };
+            config.kernel = KernelRule::Scaled { weight: 0.7, of: Box::new(KernelRule::Gaussian { gamma }) }.into();
         }
         _ => {}
     }
@@ -385,11 +407,18 @@ fn accepted(mut config: Config) -> Config {
             "threshold" => config.threshold = Threshold::Norma,
             "operator" => config.operator = None,
             "target_scale" => config.target_scale = TargetScale::None,
+            "kernel" => config.kernel = first(&config.kernel),
+            "loss" => config.loss = (*config.loss).clone().into(),
             "budget" => config.budget = Some(BudgetRule::Window { terms: 5 }),
             _ => panic!("{error}: {}", config.to_json()),
         }
     }
     panic!("not repaired: {}", config.to_json())
+}
+
+/// The first kernel of a list.
+fn first(kernels: &Choice<OneOrMore<KernelRule>>) -> Choice<OneOrMore<KernelRule>> {
+    (**kernels.given().expect("kernels are drawn")).clone().into()
 }
 
 fn name(class: usize, text: bool) -> Label {

@@ -195,7 +195,7 @@ fn other_formats_and_configurations_are_refused() {
         p.header.config.scale = okl::config::Scale::Fixed { shift: vec![0.0], factor: vec![1.0], limit: None }
     });
     refused(&window, "`warm.x` is missing", |p| {
-        p.header.config.kernel = okl::config::KernelRule::Gaussian { gamma: okl::config::Gamma::Median }
+        p.header.config.kernel = okl::config::KernelRule::Gaussian { gamma: okl::config::Gamma::Median }.into()
     });
 
     let bytes = window.to_bytes();

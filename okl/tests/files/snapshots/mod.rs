@@ -42,7 +42,7 @@ impl Fixed {
             let y = [if x[0] * x[1] > 0.0 { 1.0 } else { -1.0 }];
             let batch = Batch::new(&x, 3).weights(&weights).ids(&ids);
             let sides = [Label::from(if y[0] > 0.0 { "a" } else { "z" })];
-            let scores = learner.learn(&match learner.config().loss {
+            let scores = learner.learn(&match *learner.config().loss {
                 AnyLoss::Softmax {} => batch.labels(&names),
                 AnyLoss::Logistic {} => batch.labels(&sides),
                 _ => batch.numbers(&y),

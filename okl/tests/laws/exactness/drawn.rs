@@ -226,7 +226,8 @@ fn every_part_is_drawn() {
         let (c, s) = (&case.config, &case.stream);
         let json: serde_json::Value = serde_json::from_str(&c.to_json()).unwrap();
         for family in &FAMILIES {
-            let name = match &json[family.key] {
+            let first = json[family.key].get(0).unwrap_or(&json[family.key]);
+            let name = match first {
                 serde_json::Value::Object(table) => table.keys().next().cloned().unwrap_or_default(),
                 value => value.as_str().unwrap_or("default").to_string(),
             };
@@ -263,7 +264,10 @@ fn every_part_is_drawn() {
             ),
             ("tracker", matches!(c.threshold, Threshold::Tracker { speed: Some(_) })),
             ("tracker that follows", matches!(c.threshold, Threshold::Tracker { speed: None })),
-            ("nested", matches!(c.kernel, KernelRule::Scaled { .. })),
+            ("nested", c.kernel.given().is_some_and(|k| matches!(**k, KernelRule::Scaled { .. }))),
+            ("bank of kernels", c.kernel.given().is_some_and(|k| k.all().len() > 1)),
+            ("bank of losses", c.loss.all().len() > 1),
+            ("bank of kernels and losses", c.loss.all().len() > 1 && c.kernel.given().is_some_and(|k| k.all().len() > 1)),
             ("shrink on update", c.shrink == Shrink::OnUpdate && c.lambda.given().is_some_and(|l| *l > 0.0)),
             ("targets scaled", !c.target_scale.is_none()),
             (

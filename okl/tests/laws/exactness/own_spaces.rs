@@ -94,7 +94,8 @@ fn learned<P: for<'a> Space<Rows<'a> = &'a [Vec<f32>]>>(
         shrink: Shrink::Always,
     };
     let heads = vec![HeadParts { average: Average::Uniform, ..HeadParts::new(AnyStep::Constant { eta: 0.3 }, 0.01) }];
-    let mut engine = Engine::new(Parts { basis: Terms::new(space), loss, budget, heads, output, outputs, theta0: None, rules });
+    let mut engine =
+        Engine::new(Parts { basis: Terms::new(space), losses: vec![loss], budget, heads, output, outputs, theta0: None, rules });
     let mut trace = Trace::default();
     for (rows, y) in rows.chunks(cut).zip(y.chunks(cut * outputs)) {
         let labels = Labels { y, width: outputs, ..Labels::default() };

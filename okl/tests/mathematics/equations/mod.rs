@@ -117,7 +117,7 @@ fn engine_of<P: Space, L: Loss>(
     let heads = heads.into_iter().map(|(step, lambda)| HeadParts::new(step, lambda)).collect();
     Engine::new(Parts {
         basis: Terms::new(space),
-        loss,
+        losses: vec![loss],
         budget: AnyBudget::new(budget, 0.1),
         heads,
         output,
