@@ -2,7 +2,7 @@
 
 use okl::budget::BudgetRule;
 use okl::certificate::AlertRate;
-use okl::config::{Member, Threshold};
+use okl::config::{KernelRule, Member, Threshold};
 use okl::engine::head::Average;
 use okl::kernel::{AnyKernel, DotKernel};
 use okl::loss::{Loss, Reads};
@@ -10,7 +10,6 @@ use okl::{Label, Learner};
 use serde_json::{Value, json};
 
 use crate::args::Inspect;
-use crate::export::kernel_rule;
 use crate::metrics::{count, figure, percent};
 use crate::store::{self, Position};
 use crate::table::{harmless, say, wrapped};
@@ -156,7 +155,7 @@ fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_js
         "config": learner.config(), "examples": learner.examples(), "rows": position.rows, "terms": learner.terms(), "features": learner.features(),
         "feature_names": names, "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "theta": learner.theta(),
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate(),
-        "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "width": m.width, "kernel": kernel_rule(kernel_of(learner, m)), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
+        "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "width": m.width, "kernel": KernelRule::from(kernel_of(learner, m)), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, Measured::default()),
         "health": health(learner, names),
     })
@@ -235,7 +234,7 @@ pub fn member_in_words(learner: &Learner, member: &Member) -> String {
     let kernel = kernel_of(learner, member);
     let several = learner.config().kernel.given().is_some_and(|kernels| kernels.all().len() > 1);
     let width = match kernel.gaussian_gamma() {
-        _ if several => format!(" {}", kernel_in_words(kernel)),
+        _ if several => format!(" {}", typed(&KernelRule::from(kernel))),
         gamma => gamma.map_or(String::new(), |g| format!(" gamma {}", figure(g))),
     };
     let losses = learner.config().loss.all();
@@ -248,11 +247,6 @@ pub fn member_in_words(learner: &Learner, member: &Member) -> String {
 fn kernel_of<'a>(learner: &'a Learner, member: &Member) -> &'a AnyKernel {
     let kernels = learner.engine().terms().space().kernels();
     &kernels[member.width * kernels.len() / learner.widths()]
-}
-
-/// A kernel about as it is typed.
-fn kernel_in_words(kernel: &AnyKernel) -> String {
-    typed(&kernel_rule(kernel))
 }
 
 /// A part of the configuration about as it is typed.

@@ -192,7 +192,7 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
 /// Whether the loss is nu_novelty and theta0 is not given. The threshold theta of this loss may end at 0, where it gives no alert.
 fn follows_a_rate(table: &Map<String, Value>) -> anyhow::Result<bool> {
     let config = Config::from_value(Value::Object(table.clone()))?;
-    Ok(matches!(config.loss, AnyLoss::NuNovelty { .. }) && !table.contains_key("theta0"))
+    Ok(matches!(*config.loss, AnyLoss::NuNovelty { .. }) && !table.contains_key("theta0"))
 }
 
 /// Notes about settings that are found from the data during learning.

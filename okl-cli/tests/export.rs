@@ -215,6 +215,8 @@ fn special_cases() -> Vec<Case> {
         ),
         of("power", format!("{hinge}\nkernel = 'polynomial:degree=7,gamma=0.2,coef0=1'")),
         of("bank", "loss = 'hinge'\noffset = true\nkernel = 'gaussian:auto'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 32\nbudget = 'merge:60'".into()),
+        of("bank-of-kernels", "loss = ['hinge', 'logistic']\noffset = true\nkernel = ['gaussian:auto', 'exponential:auto']\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 32\nbudget = 'transfer:60'".into()),
+        of("bank-of-kernels-for-classes", "loss = ['max_margin', 'softmax']\nkernel = ['exponential:0.9', 'matern32:0.5', 'linear']\nstep = 'auto'\nbudget = 'window:60'".into()),
         of("bank-of-classes", "loss = 'max_margin'\nkernel = { gaussian = { gamma = [0.3, 1.2] } }\nstep = 'auto'\nbudget = 'merge:60'".into()),
         far("far-from-zero"),
         labelled("numbered-classes", "loss = 'max_margin'\nkernel = 'gaussian:0.7'", &[9, -4, 1_000_000_007, 2].map(Label::Int)),
@@ -391,6 +393,7 @@ fn what_libsvm_cannot_say_is_refused_with_a_reason() {
     let reason = |learner: &Learner| export(learner, To::Libsvm).unwrap_err().to_string();
     let find = |name: &str| cases().into_iter().find(|c| c.name == name).unwrap().learner;
     assert!(reason(&find("gaussian-standard")).contains("own scale"));
+    assert!(reason(&find("bank-of-kernels")).contains("it is a sum over several kernels"));
     let bank = reason(&find("bank"));
     for obstacle in ["several widths", "own scale", "--gamma NUMBER --scale none"] {
         assert!(bank.contains(obstacle), "one message says everything: {bank}");

@@ -15,8 +15,7 @@
 //! | `offset` | one number per output, in the unit of the targets |
 //! | `threshold` | for novelty: a row is novel iff its score is below; else null |
 
-use okl::config::{Gamma, KernelRule};
-use okl::kernel::AnyKernel;
+use okl::config::KernelRule;
 use okl::loss::Reads;
 use serde_json::{Value, json};
 
@@ -75,22 +74,5 @@ fn decision(reads: Reads) -> &'static str {
 
 fn describe(part: &Part<'_>, outputs: usize) -> Value {
     let operator: Option<Vec<&[f64]>> = part.operator.as_ref().map(|j| j.chunks_exact(outputs).collect());
-    json!({ "kernel": rule(part.kernel), "operator": operator })
-}
-
-/// The kernel by the names of the configuration.
-pub fn rule(kernel: &AnyKernel) -> KernelRule {
-    let rules = |of: &[AnyKernel]| of.iter().map(rule).collect();
-    match *kernel {
-        AnyKernel::Linear => KernelRule::Linear {},
-        AnyKernel::Polynomial { degree, gamma, coef0 } => KernelRule::Polynomial { degree, gamma, coef0 },
-        AnyKernel::Gaussian { gamma } => KernelRule::Gaussian { gamma: Gamma::Value(gamma) },
-        AnyKernel::Exponential { gamma } => KernelRule::Exponential { gamma: Gamma::Value(gamma) },
-        AnyKernel::Matern32 { gamma } => KernelRule::Matern32 { gamma: Gamma::Value(gamma) },
-        AnyKernel::Matern52 { gamma } => KernelRule::Matern52 { gamma: Gamma::Value(gamma) },
-        AnyKernel::RationalQuadratic { gamma, alpha } => KernelRule::RationalQuadratic { gamma: Gamma::Value(gamma), alpha },
-        AnyKernel::Scaled { weight, ref of } => KernelRule::Scaled { weight, of: Box::new(rule(of)) },
-        AnyKernel::Sum(ref of) => KernelRule::Sum(rules(of)),
-        AnyKernel::Product(ref of) => KernelRule::Product(rules(of)),
-    }
+    json!({ "kernel": KernelRule::from(part.kernel), "operator": operator })
 }

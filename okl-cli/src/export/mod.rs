@@ -19,8 +19,6 @@ mod libsvm;
 mod onnx;
 mod protobuf;
 
-pub use json::rule as kernel_rule;
-
 use std::str::FromStr;
 
 use anyhow::{Result, bail};

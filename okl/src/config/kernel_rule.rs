@@ -374,3 +374,22 @@ impl KernelRule {
         }
     }
 }
+
+/// The description of a kernel that runs.
+impl From<&AnyKernel> for KernelRule {
+    fn from(kernel: &AnyKernel) -> Self {
+        let rules = |of: &[AnyKernel]| of.iter().map(KernelRule::from).collect();
+        match *kernel {
+            AnyKernel::Linear => KernelRule::Linear {},
+            AnyKernel::Polynomial { degree, gamma, coef0 } => KernelRule::Polynomial { degree, gamma, coef0 },
+            AnyKernel::Gaussian { gamma } => KernelRule::Gaussian { gamma: Gamma::Value(gamma) },
+            AnyKernel::Exponential { gamma } => KernelRule::Exponential { gamma: Gamma::Value(gamma) },
+            AnyKernel::Matern32 { gamma } => KernelRule::Matern32 { gamma: Gamma::Value(gamma) },
+            AnyKernel::Matern52 { gamma } => KernelRule::Matern52 { gamma: Gamma::Value(gamma) },
+            AnyKernel::RationalQuadratic { gamma, alpha } => KernelRule::RationalQuadratic { gamma: Gamma::Value(gamma), alpha },
+            AnyKernel::Scaled { weight, ref of } => KernelRule::Scaled { weight, of: Box::new(KernelRule::from(&**of)) },
+            AnyKernel::Sum(ref of) => KernelRule::Sum(rules(of)),
+            AnyKernel::Product(ref of) => KernelRule::Product(rules(of)),
+        }
+    }
+}
