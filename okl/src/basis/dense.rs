@@ -32,6 +32,14 @@ impl<K: DotKernel> Dense<K> {
         Dense { kernels, panels: Panels::new(features), squares: Vec::new(), backend, diagonal, threads: 1, scratch }
     }
 
+    /// Puts another kernel in the place of that of a plane.
+    pub(crate) fn replace_kernel(&mut self, plane: usize, kernel: K) {
+        if let Some(diagonal) = &mut self.diagonal {
+            diagonal[plane] = kernel.eval(0.0, 0.0, 0.0).into();
+        }
+        self.kernels[plane] = kernel;
+    }
+
     /// A copy with the same centres and only some of the kernels.
     pub(crate) fn under(&self, planes: Range<usize>) -> Self
     where

@@ -1,7 +1,7 @@
 //! Checks a configuration. A configuration that passes can be built and run; otherwise the error has the setting and the reason.
 
 use crate::config::kernel_rule::MOST_WIDTHS;
-use crate::config::{Choice, Config, KernelRule, Member, OperatorRule, Scale, Threshold, families};
+use crate::config::{Choice, Config, KernelRule, Member, OperatorRule, Scale, Threshold, Widths, families};
 use crate::engine::head::Average;
 use crate::error::{Error, Result};
 use crate::learner::batch::LARGEST;
@@ -36,6 +36,7 @@ impl Config {
         within("budget", self.budget().check())?;
         self.rules().try_for_each(KernelRule::check)?;
         self.check_lists()?;
+        self.check_widths()?;
         self.check_scalars()?;
         self.check_output()?;
         self.check_target_scale()?;
@@ -68,6 +69,17 @@ impl Config {
         let reason = "the members of a list learn in parallel, which this loss or budget does not allow (novelty losses, losses \
                       with nu, the olok and forgetron budgets): name one";
         refuse(field, reason.into())
+    }
+
+    fn check_widths(&self) -> Result<()> {
+        match self.widths == Choice::Given(Widths::Follow) && !self.follows() {
+            true => Err(Error::config(
+                "widths",
+                "widths can follow the stream only in a bank: not with novelty losses, losses with nu, the olok and forgetron \
+                 budgets, or a sum of operator kernels",
+            )),
+            false => Ok(()),
+        }
     }
 
     fn check_kernel_list(&self) -> Result<()> {

@@ -223,6 +223,27 @@ impl KernelRule {
         found
     }
 
+    /// The widths of a bank that belong to this kernel itself, and not to a part of it.
+    pub(crate) fn own_widths(&self) -> &[f64] {
+        match self.gamma() {
+            Some(Gamma::Several(all)) => all,
+            _ => &[],
+        }
+    }
+
+    /// Puts another width in the place of one of [`KernelRule::own_widths`].
+    pub(crate) fn replace_width(&mut self, which: usize, width: f64) {
+        if let Some(Gamma::Several(all)) = self.gamma_mut() {
+            all[which] = width;
+        }
+    }
+
+    /// The width `factor` times beyond a width, in units of the median heuristic; none if single precision cannot hold it.
+    pub(crate) fn beyond(&self, width: f64, factor: f64) -> Option<f64> {
+        let beyond = width * if self.reads_squares() { factor } else { factor.sqrt() };
+        fits("gamma", beyond, self.constant_per_gamma()).is_none().then_some(beyond)
+    }
+
     /// The number of widths that learn in parallel.
     pub(crate) fn widths(&self) -> usize {
         let mut most = 1;

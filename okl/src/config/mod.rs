@@ -35,7 +35,9 @@ use crate::certificate::Scores;
 pub use crate::config::kernel_rule::{Gamma, KernelRule};
 pub(crate) use crate::config::portfolio::HeadRule;
 pub use crate::config::portfolio::Member;
-pub use crate::config::types::{Anchor, Choice, Label, OneOrMore, OperatorPart, OperatorRule, Scale, TargetScale, Threshold};
+pub use crate::config::types::{
+    Anchor, Choice, Label, OneOrMore, OperatorPart, OperatorRule, Scale, TargetScale, Threshold, Widths,
+};
 use crate::engine::head::Average;
 pub use crate::engine::head::Shrink;
 use crate::error::{Error, Result};
@@ -94,6 +96,9 @@ pub struct Config {
     pub anchor: Anchor,
     /// Whether eta lambda >= 1 is allowed.
     pub allow_overshoot: bool,
+    /// Whether the widths of a bank follow the stream; with `auto`, those of `kernel = auto` do.
+    #[serde(skip_serializing_if = "Choice::is_auto")]
+    pub widths: Choice<Widths>,
     /// A setting that no version of okl has. It exists in the crate's own tests, which read model files without it (`learner/newer.rs`).
     #[cfg(test)]
     pub(crate) not_yet: u32,
@@ -121,6 +126,7 @@ impl Default for Config {
             warmup: 256,
             anchor: Anchor::First,
             allow_overshoot: false,
+            widths: Choice::Auto,
             #[cfg(test)]
             not_yet: 0,
         }
@@ -275,8 +281,17 @@ impl Config {
         parts.iter_mut().map(|part| &mut part.kernel).chain(alone)
     }
 
+    /// Whether the widths of the bank follow the stream.
+    pub(crate) fn follows(&self) -> bool {
+        let wanted = self.widths.given().map_or(self.kernel == Choice::Auto, |widths| *widths == Widths::Follow);
+        wanted && self.banks() && self.single_kernel()
+    }
+
     /// Replaces `kernel = auto` by the kernels that it stands for.
     pub(crate) fn settle_kernel(&mut self) {
+        if self.follows() {
+            self.widths = Widths::Follow.into();
+        }
         if let Some(kernels) = OneOrMore::of(self.kernel_rules().to_vec()) {
             self.kernel = Choice::Given(kernels);
         }

@@ -15,6 +15,10 @@ pub enum Choice<T> {
 }
 
 impl<T> Choice<T> {
+    pub(crate) fn is_auto(&self) -> bool {
+        self.given().is_none()
+    }
+
     /// The value, if it is given.
     pub fn given(&self) -> Option<&T> {
         match self {
@@ -317,4 +321,16 @@ pub enum Anchor {
     First,
     /// Nothing is subtracted.
     None,
+}
+
+/// Whether the widths of a bank change with the stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Widths {
+    /// The widths that were found in the warm-up, or given, stay.
+    #[default]
+    Fixed,
+    /// If the narrowest or the widest kernel of a family leads, a width beyond it takes the place of one that has no weight.
+    Follow,
 }

@@ -37,6 +37,9 @@ const LARGEST_LOSS: f64 = 8.0;
 /// At the start of the running mean `scale`, the newest loss counts as this many losses; see [`follow`].
 const YOUNG: f64 = 10.0;
 
+/// The weight of the newest example in the recent mean of the weights.
+const RECENT: f64 = 1.0 / 256.0;
+
 /// Losses with an adaptive theta cannot be used in a bank, so theta is a constant here.
 const NO_THETA: f64 = 0.0;
 
@@ -52,6 +55,8 @@ pub struct Bank {
     /// The cumulative first loss of each voice, and of the bank.
     pub(crate) losses: Vec<f64>,
     pub(crate) loss: f64,
+    /// The recent mean of each weight, where widths follow the stream; otherwise empty.
+    pub(crate) recent: Vec<f64>,
     judged: Vec<f64>,
     pub(crate) scores: Vec<f64>,
     gradient: Vec<f64>,
@@ -70,6 +75,7 @@ impl Bank {
             examples: 0.0,
             losses: vec![0.0; voices],
             loss: 0.0,
+            recent: Vec::new(),
             judged: Vec::new(),
             scores: Vec::new(),
             gradient: Vec::new(),
@@ -175,6 +181,12 @@ impl Bank {
         self.loss = (self.loss + own).min(f64::MAX);
         self.examples += 1.0;
         self.weigh(awake);
+        self.recent.iter_mut().zip(&self.weights).for_each(|(recent, weight)| *recent += RECENT * (weight - *recent));
+    }
+
+    /// From now on, the recent mean of each weight is kept.
+    pub(crate) fn keep_recent(&mut self) {
+        self.recent.clone_from(&self.weights);
     }
 
     /// Multiplies the weights by exp(-rate ...), normalises them, and shares a fixed part among the `awake` voices.

@@ -22,6 +22,9 @@ pub struct Head<S> {
     pub(crate) plane: usize,
     /// The number of its loss.
     pub(crate) loss: usize,
+    /// The number of examples before the head began, or began anew with another kernel. Its step sizes and its average count
+    /// examples from there.
+    pub(crate) born: u64,
     average: Average,
     both: bool,
     pub(crate) f: Coordinates,
@@ -64,6 +67,7 @@ impl<S: StepSize> Head<S> {
             lambda,
             plane,
             loss,
+            born: 0,
             average,
             both,
             eta,
@@ -269,7 +273,7 @@ impl<S: StepSize> Head<S> {
     ) {
         let Objective { loss, output, rules } = *objective;
         self.certify(output, rules, own);
-        let omega = self.average.weight(example.t);
+        let omega = self.average.weight(example.t - self.born);
         if self.plan.forget_trace {
             self.forget_trace();
         }
@@ -412,6 +416,14 @@ impl<S: StepSize> Head<S> {
         plan.fit(self.offset.len());
         (plan.finite, plan.rests, plan.keep, plan.reach, plan.before) = (false, true, 0.0, 0.0, Norms::default());
         [&mut plan.alpha, &mut plan.beta, &mut plan.xi].into_iter().for_each(|v| v.fill(0.0));
+    }
+
+    /// Begins anew with f = 0 after `t` examples. The offset is that of another head, so that scores do not begin at 0.
+    pub(crate) fn begin_anew(&mut self, t: u64, offset: &[f64]) {
+        self.rest();
+        self.restart();
+        self.born = t;
+        self.offset.copy_from_slice(offset);
     }
 
     fn restart(&mut self) {

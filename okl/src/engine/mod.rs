@@ -56,13 +56,14 @@ pub(crate) use reader::Reader;
 
 use crate::basis::block::{Block, ROWS};
 use crate::basis::terms::{NO_ID, Terms};
-use crate::basis::{Basis, Form, RowsOf, Space};
+use crate::basis::{Basis, Dense, Form, RowsOf, Space};
 use crate::engine::bank::Bank;
 use crate::engine::evict::{Scratch, Writer};
 use crate::engine::head::{Head, HeadParts, Rules};
 use crate::engine::reader::Row;
 use crate::engine::rules::Objective;
 use crate::parts::budget::Budget;
+use crate::parts::kernel::DotKernel;
 use crate::parts::loss::{Loss, Reads};
 use crate::parts::output::Output;
 use crate::parts::regulariser::{AnyRegulariser, Regulariser};
@@ -428,6 +429,16 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         let coefficients: usize = self.heads.iter().map(|head| head.f.bytes()).sum();
         let workspace = self.block.bytes() + self.reader.bytes() + self.scratch.bytes();
         self.basis.bytes() + coefficients + workspace + self.budget.bytes()
+    }
+}
+
+impl<K: DotKernel, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<Terms<Dense<K>>, L, S, B, R> {
+    /// Puts another kernel in the place of that of a plane. The heads that read the plane begin anew with f = 0 and the offset of
+    /// the leading head; the terms stay.
+    pub(crate) fn replace_kernel(&mut self, plane: usize, kernel: K) {
+        self.basis.space.replace_kernel(plane, kernel);
+        let offset = self.heads[self.leader()].offset.clone();
+        self.heads.iter_mut().filter(|head| head.plane == plane).for_each(|head| head.begin_anew(self.t, &offset));
     }
 }
 

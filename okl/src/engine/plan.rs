@@ -118,7 +118,7 @@ impl<S: StepSize> Head<S> {
         plan.decay = self.step.trace().unwrap_or(0.0);
         let product = self.gradient_trace_product(at);
         let size = example.weight * (output.largest(&own[self.plane..]) + f64::from(u8::from(rules.offset)));
-        self.choose_step(rules, example.t, product, size);
+        self.choose_step(rules, example.t - self.born, product, size);
         match rules.implicit && !self.plan.quiet {
             true => self.implicit_gradient(objective, at, own[self.plane], example),
             false => self.explicit_gradient(loss, at, example),

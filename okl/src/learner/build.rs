@@ -125,6 +125,9 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
             shrink: config.shrink,
         },
     });
+    if let Some(bank) = engine.bank.as_mut().filter(|_| config.follows()) {
+        bank.keep_recent();
+    }
     if let Threshold::Tracker { speed } = config.threshold {
         let scores = config.novelty_scores();
         engine.heads.iter_mut().for_each(|h| h.tracker = Some(Tracker::new(speed, config.warmup, scores)));

@@ -23,6 +23,7 @@ pub(crate) mod scalars;
 pub(crate) mod scaling;
 pub mod snapshot;
 mod warmup;
+mod widths;
 
 use std::ops::Range;
 
@@ -299,14 +300,17 @@ impl Learner {
                 self.negate();
             }
             let negated = block.targets.negated_at.filter(|&row| row > first).unwrap_or(usize::MAX);
-            let last = self.next_stop(first, &block.targets.known[..block.rows.end]).min(negated);
+            let known = &block.targets.known[..block.rows.end];
+            let last = self.next_stop(first, known).min(self.next_look(first, known)).min(negated);
             let x = block.x.range(first - block.rows.start..last - block.rows.start);
             let part = Part { rows: first..last, x, ..*block };
+            let before = self.engine.t + self.engine.skipped;
             self.anchor(&part);
             self.learn_part(&part, each);
             if self.warm.is_some() {
                 self.remember(&part);
             }
+            self.follow_widths(before);
             first = last;
         }
     }

@@ -194,6 +194,8 @@ pub(crate) const HEAD: &[Scalar<Head<AnyStep>>] = &[
     // Older versions counted the rows of a warm-up as they were learned last, which is a difference of 0.
     scalar!("rate.more_examples", any, Absent::Is(0.0), |h| h.rate.more_examples),
     scalar!("rate.more_outside", any, Absent::Is(0.0), |h| h.rate.more_outside),
+    // Before widths could follow the stream, every head began with the learner.
+    scalar!("born", counted, Absent::Is(0.0), |h| h.born as f64, |h, value| h.born = value as u64),
     // A number that no version of okl has, in the crate's own tests only (`newer.rs`).
     #[cfg(test)]
     Scalar { name: "not_yet", get: |_| 2.0, set: |_, _| {}, check: any, absent: Absent::Is(2.0) },

@@ -25,13 +25,17 @@ pub(crate) struct WarmUp {
     pub ids: Vec<u64>,
 }
 
+/// The end of the rows from `first` on that contain `count` examples; all rows, if there are fewer.
+pub(super) fn after_examples(count: usize, first: usize, known: &[bool]) -> usize {
+    let mut examples = (first..known.len()).filter(|&i| known[i]);
+    examples.nth(count - 1).map_or(known.len(), |i| i + 1)
+}
+
 impl Learner {
     pub(super) fn next_stop(&self, first: usize, known: &[bool]) -> usize {
         let Some(warm) = &self.warm else { return known.len() };
         let (count, limit) = (warm.weights.len(), self.config.warmup);
-        let stop = (count + 1).next_power_of_two().min(limit) - count;
-        let mut examples = (first..known.len()).filter(|&i| known[i]);
-        examples.nth(stop - 1).map_or(known.len(), |i| i + 1)
+        after_examples((count + 1).next_power_of_two().min(limit) - count, first, known)
     }
 
     pub(super) fn remember(&mut self, part: &Part<'_>) {

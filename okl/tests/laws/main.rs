@@ -10,3 +10,4 @@ mod serving;
 #[path = "../support/mod.rs"]
 mod support;
 mod target_scale;
+mod widths;

@@ -6,7 +6,7 @@
 
 use okl::budget::BudgetRule;
 use okl::config::{
-    Anchor, Choice, Gamma, KernelRule, OneOrMore, OperatorPart, OperatorRule, Scale, Shrink, TargetScale, Threshold,
+    Anchor, Choice, Gamma, KernelRule, OneOrMore, OperatorPart, OperatorRule, Scale, Shrink, TargetScale, Threshold, Widths,
 };
 use okl::engine::head::Average;
 use okl::loss::{AnyLoss, Loss, Reads, SigmaRule};
@@ -183,9 +183,9 @@ fn kernel() -> impl Strategy<Value = KernelRule> {
 }
 
 /// One kernel, or a list of kernels for the heads of a bank.
-fn kernels() -> impl Strategy<Value = OneOrMore<KernelRule>> {
-    let several = prop::collection::vec(leaf(), 2..4).prop_map(|all| OneOrMore::of(all).expect("not empty"));
-    prop_oneof![4 => kernel().prop_map(OneOrMore::from), 1 => several]
+fn kernels() -> impl Strategy<Value = Choice<OneOrMore<KernelRule>>> {
+    let several = prop::collection::vec(leaf(), 2..4).prop_map(|all| OneOrMore::of(all).expect("not empty").into());
+    prop_oneof![8 => kernel().prop_map(Choice::from), 2 => several, 1 => Just(Choice::Auto)]
 }
 
 /// One loss, or a list of losses that read the same targets.
@@ -266,7 +266,7 @@ fn matrix(size: usize, singular: bool) -> Vec<f64> {
     (0..size).flat_map(|i| (0..size).map(move |j| entry(i, j))).collect()
 }
 
-type Parts = (OneOrMore<KernelRule>, OneOrMore<AnyLoss>, Choice<AnyStep>, Option<BudgetRule>, KernelRule);
+type Parts = (Choice<OneOrMore<KernelRule>>, OneOrMore<AnyLoss>, Choice<AnyStep>, Option<BudgetRule>, KernelRule);
 type Settings = (Choice<f64>, bool, bool, bool, AnyRegulariser, Choice<Average>, usize, bool);
 type Frames = (usize, usize, bool, bool, usize);
 
@@ -311,13 +311,13 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
     let reads = loss.reads();
     let size = if matches!(reads, Reads::Vector | Reads::Class) { shape.outputs + usize::from(reads == Reads::Class) } else { 1 };
     let parts = vec![
-        OperatorPart { kernel: (*kernel).clone(), operator: matrix(size, false) },
+        OperatorPart { kernel: first(&kernel), operator: matrix(size, false) },
         OperatorPart { kernel: other, operator: matrix(size, true) },
     ];
     let given = matches!(reads, Reads::Class | Reads::Sign) && (classes == 0 || (reads == Reads::Class && operator > 2));
     let names = if reads == Reads::Sign { 2 } else { size };
     accepted(Config {
-        kernel: kernel.into(),
+        kernel,
         step,
         budget,
         lambda,
@@ -325,6 +325,7 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
         offset,
         allow_overshoot,
         regulariser,
+        widths: if tracked { Widths::Follow.into() } else { Choice::Auto },
         shrink: if on_update { Shrink::OnUpdate } else { Shrink::Always },
         average,
         warmup,
@@ -407,7 +408,8 @@ fn accepted(mut config: Config) -> Config {
             "threshold" => config.threshold = Threshold::Norma,
             "operator" => config.operator = None,
             "target_scale" => config.target_scale = TargetScale::None,
-            "kernel" => config.kernel = first(&config.kernel),
+            "widths" => config.widths = Choice::Auto,
+            "kernel" => config.kernel = first(&config.kernel).into(),
             "loss" => config.loss = (*config.loss).clone().into(),
             "budget" => config.budget = Some(BudgetRule::Window { terms: 5 }),
             _ => panic!("{error}: {}", config.to_json()),
@@ -417,8 +419,8 @@ fn accepted(mut config: Config) -> Config {
 }
 
 /// The first kernel of a list.
-fn first(kernels: &Choice<OneOrMore<KernelRule>>) -> Choice<OneOrMore<KernelRule>> {
-    (**kernels.given().expect("kernels are drawn")).clone().into()
+fn first(kernels: &Choice<OneOrMore<KernelRule>>) -> KernelRule {
+    kernels.given().map_or(KernelRule::Gaussian { gamma: Gamma::Auto }, |kernels| (**kernels).clone())
 }
 
 fn name(class: usize, text: bool) -> Label {

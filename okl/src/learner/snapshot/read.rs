@@ -308,6 +308,7 @@ impl<'a> File<'a> {
         demand(holes.iter().all(silent), "an empty slot has a coefficient")?;
         scalars::restore(HEAD, &head_tensor(number, "scalars"), self.names("head.scalars"), &numbers, head)?;
         demand(head.cut_steps <= learner.engine.t, "there are more cut steps than examples")?;
+        demand(head.born <= learner.engine.t, "a head begins after the last example")?;
         head.f.restore(slots, &columns);
         restore_mass(head, &learner.engine.basis, &learner.engine.output);
         for (to, from) in [&mut head.offset, &mut head.offset_trace, &mut head.offset_mean]
@@ -355,6 +356,12 @@ impl<'a> File<'a> {
         let (weights, losses) = (self.of_voices(0)?, self.of_voices(1)?);
         demand(bank.can_have(&weights) && losses.len() == weights.len(), "the bank's state is not possible")?;
         (bank.weights, bank.losses) = (weights, losses);
+        if !bank.recent.is_empty() {
+            let recent = self.f64s("bank.recent")?;
+            let possible = recent.len() == bank.weights.len() && recent.iter().all(|w| (0.0..=1.0).contains(w));
+            demand(possible, "the bank's recent weights are not possible")?;
+            bank.recent = recent;
+        }
         scalars::restore(BANK, "bank", self.names("bank"), &self.of_voices(2)?, bank)
     }
 

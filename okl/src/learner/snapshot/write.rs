@@ -222,6 +222,9 @@ impl Learner {
             tensors.push(Tensor::doubles("bank", scalars::values(BANK, bank)));
             tensors.push(Tensor::doubles("bank.weights", &bank.weights));
             tensors.push(Tensor::doubles("bank.losses", &bank.losses));
+            if !bank.recent.is_empty() {
+                tensors.push(Tensor::doubles("bank.recent", &bank.recent));
+            }
         }
         if self.clipped.examples > 0 {
             tensors.push(Tensor::wholes("clipped", self.clipped.state()));
