@@ -45,7 +45,7 @@ fn bank(good: usize) -> DenseEngine {
     };
     Engine::new(Parts {
         basis: Terms::new(Dense::new(KERNELS.to_vec(), 2, Backend::best())),
-        loss: AnyLoss::Hinge { margin: 1.0 },
+        losses: vec![AnyLoss::Hinge { margin: 1.0 }],
         budget: AnyBudget::new(BudgetRule::Merge { terms: 20 }, 0.0),
         heads: (0..KERNELS.len()).map(head).collect(),
         output: Output::Identity,

@@ -92,7 +92,7 @@ const REFUSALS: &[Refusal] = &[
     ("loss = 'nu_hinge'\nkernel = 'gaussian,linear'", "kernel", &["learn in parallel", "name one"]),
     ("loss = ['hinge', 'logistic']\nbudget = 'olok:0.2'", "loss", &["learn in parallel", "olok"]),
     ("loss = ['hinge', 'perceptron']\nimplicit = true", "implicit", &["perceptron"]),
-    ("kernel = ['gaussian:1', 'linear']\nbudget = 'merge:10'", "budget", &["merge", "Gaussian"]),
+    ("kernel = ['gaussian:1', 'linear']\nbudget = 'merge:10'", "budget", &["merge", "function of distance"]),
     (
         "loss = 'squared'\nkernel = ['linear', 'gaussian']\noperator = [{ kernel = 'linear', operator = [1.0] }]",
         "kernel",

@@ -387,7 +387,7 @@ fn accepted(mut config: Config) -> Config {
             config.threshold = Threshold::Norma;
         }
         Some(BudgetRule::Olok { .. }) => (config.step, config.lambda) = (AnyStep::InverseSqrt { eta: 0.5 }.into(), 0.05.into()),
-        Some(BudgetRule::Merge { terms }) if !radial(&config.kernel) => {
+        Some(BudgetRule::Merge { terms }) if !config.kernel.given().is_none_or(|kernels| kernels.all().iter().all(radial)) => {
             let gamma = if terms > 9 { Gamma::Auto } else { Gamma::Value(0.4) };
             config.kernel = KernelRule::Scaled { weight: 0.7, of: Box::new(KernelRule::Gaussian { gamma }) }.into();
         }

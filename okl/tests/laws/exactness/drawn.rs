@@ -250,7 +250,11 @@ fn every_part_is_drawn() {
             ("bank with averages", c.members().len() > 1 && c.members().iter().any(|m| m.average != c.members()[0].average)),
             ("bank of widths", c.members().iter().any(|m| m.width > 0)),
             ("merge without a Gaussian kernel", merges(c) && !c.to_json().contains("gaussian")),
-            ("merge under an exponential kernel alone", merges(c) && matches!(c.kernel, KernelRule::Exponential { .. })),
+            (
+                "merge under an exponential kernel alone",
+                merges(c)
+                    && c.kernel.given().is_some_and(|k| k.all().len() == 1 && matches!(**k, KernelRule::Exponential { .. })),
+            ),
             ("theta0", c.theta0.is_some()),
             ("known", s.known.is_some()),
             ("alerts of rows that are only predicted", s.known.is_some() && c.loss.reads() == Reads::Nothing),
