@@ -38,7 +38,7 @@ const LARGEST_LOSS: f64 = 8.0;
 const YOUNG: f64 = 10.0;
 
 /// The weight of the newest example in the recent mean of the weights.
-const RECENT: f64 = 1.0 / 256.0;
+const RECENT: f64 = 1.0 / 128.0;
 
 /// Losses with an adaptive theta cannot be used in a bank, so theta is a constant here.
 const NO_THETA: f64 = 0.0;

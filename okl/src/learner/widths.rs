@@ -2,7 +2,7 @@
 //! takes the place of one that has no weight.
 //!
 //! The learner looks after 512, 1,024, 2,048 and 4,096 examples and then after every 4,096, learned or skipped. So what it decides
-//! is a function of the stream alone (law 1). At a look, the share of a width is the recent mean (256 examples) of the weights of
+//! is a function of the stream alone (law 1). At a look, the share of a width is the recent mean (128 examples) of the weights of
 //! all voices that have it. The rule, for each kernel of the configuration that has several widths:
 //!
 //! ```text

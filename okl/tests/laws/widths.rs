@@ -5,14 +5,14 @@ use okl::config::{Gamma, KernelRule};
 use okl::engine::head::Average;
 use okl::{Batch, Learner};
 
-/// Three widths for squares of side 1/2. Two are far too wide for them: the narrowest leads.
+/// Three widths for squares of side 1. Two are far too wide for them: the narrowest leads.
 const SETTINGS: &str = "loss = 'logistic'\nkernel = { gaussian = { gamma = [0.04, 4.0, 0.01] } }\nwidths = 'follow'\nscale = 'none'\nanchor = 'none'\nbudget = 'unlimited'";
 
 /// A chessboard: rows in [-1, 1]², and the colour of the square they lie in.
 fn board(rows: usize) -> (Vec<f32>, Vec<f64>) {
     let mut random = Random(71);
     let x: Vec<f32> = (0..2 * rows).map(|_| (2.0 * random.unit() - 1.0) as f32).collect();
-    let colour = |row: &[f32]| if row.iter().map(|v| (2.0 * v).floor() as i32).sum::<i32>() % 2 == 0 { 1.0 } else { -1.0 };
+    let colour = |row: &[f32]| if row.iter().map(|v| v.floor() as i32).sum::<i32>() % 2 == 0 { 1.0 } else { -1.0 };
     let y = x.chunks(2).map(colour).collect();
     (x, y)
 }
