@@ -135,13 +135,26 @@ pub trait Budget: Send + Sync {
 
 /// The index of the least value; the first one in case of a tie, 0 if there is none.
 fn first_least(values: &[f64]) -> usize {
-    const LANES: usize = 16;
-    let less = |a: f64, b: f64| if b < a { b } else { a };
-    let (whole, rest) = values.as_chunks::<LANES>();
-    let mut lanes = [f64::INFINITY; LANES];
-    whole.iter().for_each(|chunk| lanes.iter_mut().zip(chunk).for_each(|(least, v)| *least = less(*least, *v)));
-    let least = lanes.iter().chain(rest).fold(f64::INFINITY, |least, v| less(least, *v));
-    values.iter().position(|v| *v == least).unwrap_or(0)
+    first_of(values, f64::INFINITY, |a, b| a < b)
+}
+
+/// The index of the first value that no other precedes, 0 if there is none; `last` is preceded by all others. Only the chunk that
+/// has this value is searched for it, so that the rest vectorises.
+fn first_of<T: Copy + PartialEq>(values: &[T], last: T, precedes: impl Fn(T, T) -> bool) -> usize {
+    const LANES: usize = 8;
+    const CHUNK: usize = 16 * LANES;
+    let first = |a: T, b: T| if precedes(b, a) { b } else { a };
+    let (mut best, mut start) = (last, 0);
+    for (number, chunk) in values.chunks(CHUNK).enumerate() {
+        let (whole, rest) = chunk.as_chunks::<LANES>();
+        let mut lanes = [last; LANES];
+        whole.iter().for_each(|values| lanes.iter_mut().zip(values).for_each(|(lane, v)| *lane = first(*lane, *v)));
+        let found = lanes.iter().chain(rest).fold(last, |found, v| first(found, *v));
+        if precedes(found, best) {
+            (best, start) = (found, number * CHUNK);
+        }
+    }
+    start + values[start..].iter().position(|v| *v == best).unwrap_or(0)
 }
 
 /// Sets the values of all holes to infinity, so that [`first_least`] does not find them.

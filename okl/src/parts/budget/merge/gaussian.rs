@@ -41,18 +41,19 @@ impl Gaussian {
     fn screen(&mut self, terms: &Terms, sight: &dyn Sight, from: usize, diagonal: f64) -> usize {
         let Terms { norms2: Work(norms2), products: Work(products), row: Work(row) } = terms;
         let Gaussian { logs: Work(logs), positions: Work(positions), lost: Work(lost) } = self;
-        let (slots, backend) = (norms2.len(), sight.backend());
-        let pair = Screened { a: norms2[from] / diagonal, diagonal };
+        let (slots, backend, a) = (norms2.len(), sight.backend(), norms2[from] / diagonal);
         logs.clear();
         logs.extend_from_slice(&row[..slots]);
         positions.resize(slots, 0.0);
-        lost.resize(slots, 0.0);
+        lost.clone_from(norms2);
         backend.combine_values([], [], logs, LogKappa { diagonal: diagonal as f32 });
-        backend.combine_values([norms2, products], [], positions, First(pair));
+        // `lost` holds B until the last pass.
+        backend.combine_values([], [], lost, Over { diagonal });
+        backend.combine_values([lost, products], [], positions, First {});
         for _ in 0..CLIMB {
-            backend.combine_values([norms2, products], [logs], positions, Next(pair));
+            backend.combine_values([lost, products], [logs], positions, Next { a });
         }
-        backend.combine_values([norms2, products], [row, logs, positions], lost, Lost(pair));
+        backend.combine_values([products], [row, logs, positions], lost, Lost { a, diagonal: diagonal as f32 });
         lost[from] = f64::INFINITY;
         hide_holes(lost, sight);
         // If no loss is finite, the first other slot.
@@ -83,49 +84,57 @@ impl Combine<f32, 0, 0> for LogKappa {
     }
 }
 
-/// What all pairs have in common: A and k(0). B is |a_j k_j|² / k(0).
+/// B = |a_j k_j|² / k(0).
 #[derive(Clone, Copy)]
-struct Screened {
-    a: f64,
+struct Over {
     diagonal: f64,
 }
 
-/// The position for kappa near 1.
+impl Combine<f64, 0, 0> for Over {
+    #[inline(always)]
+    fn at(self, norm2: f64, _: [f64; 0], _: [f32; 0]) -> f64 {
+        norm2 / self.diagonal
+    }
+}
+
+/// The position for kappa near 1, from B and C.
 #[derive(Clone, Copy)]
-struct First(Screened);
+struct First {}
 
 impl Combine<f32, 2, 0> for First {
     #[inline(always)]
-    fn at(self, _: f32, [norm2, c]: [f64; 2], _: [f32; 0]) -> f32 {
-        let b = norm2 / self.0.diagonal;
+    fn at(self, _: f32, [b, c]: [f64; 2], _: [f32; 0]) -> f32 {
         if c > 0.0 { (c / (b + c)) as f32 } else { 0.0 }
     }
 }
 
 /// The next iterate of a position above 0; u / v = kappa^((1-h)² - h²).
 #[derive(Clone, Copy)]
-struct Next(Screened);
+struct Next {
+    a: f64,
+}
 
 impl Combine<f32, 2, 1> for Next {
     #[inline(always)]
-    fn at(self, h: f32, [norm2, c]: [f64; 2], [log_kappa]: [f32; 1]) -> f32 {
-        let (a, b) = (self.0.a, norm2 / self.0.diagonal);
+    fn at(self, h: f32, [b, c]: [f64; 2], [log_kappa]: [f32; 1]) -> f32 {
         let ratio = f64::from(exp2(((1.0 - h) * (1.0 - h) - h * h) * log_kappa));
-        let (wi, wj) = ((a * ratio + c) * ratio, c * ratio + b);
+        let (wi, wj) = ((self.a * ratio + c) * ratio, c * ratio + b);
         let next = (wi / (wi + wj)) as f32;
         if h > 0.0 { next } else { h }
     }
 }
 
-/// The loss at a position or at h = 0, whichever is smaller.
+/// The loss at a position or at h = 0, whichever is smaller, from B, C and k(x_i, x_j).
 #[derive(Clone, Copy)]
-struct Lost(Screened);
+struct Lost {
+    a: f64,
+    diagonal: f32,
+}
 
-impl Combine<f64, 2, 3> for Lost {
+impl Combine<f64, 1, 3> for Lost {
     #[inline(always)]
-    fn at(self, _: f64, [norm2, c]: [f64; 2], [k, log_kappa, h]: [f32; 3]) -> f64 {
-        let (a, b) = (self.0.a, norm2 / self.0.diagonal);
-        let kappa = f64::from(kappa_of(k, self.0.diagonal as f32));
+    fn at(self, b: f64, [c]: [f64; 1], [k, log_kappa, h]: [f32; 3]) -> f64 {
+        let (a, kappa) = (self.a, f64::from(kappa_of(k, self.diagonal)));
         let (u, v) = (exp2((1.0 - h) * (1.0 - h) * log_kappa), exp2(h * h * log_kappa));
         let (u, v) = (f64::from(u), f64::from(v));
         let moved = a * (1.0 - u * u) + b * (1.0 - v * v) + 2.0 * c * (kappa - u * v);

@@ -20,7 +20,7 @@
 mod gaussian;
 mod radial;
 
-use crate::parts::budget::{Room, Sight, Work, first_least, hide_holes};
+use crate::parts::budget::{Room, Sight, Work, first_least, first_of, hide_holes};
 
 use gaussian::Gaussian;
 use radial::Radial;
@@ -81,16 +81,5 @@ fn nearest(row: &mut [f32], sight: &dyn Sight, from: usize) -> usize {
     if sight.terms() < row.len() {
         row.iter_mut().zip(sight.births()).filter(|(_, birth)| **birth == 0).for_each(|(k, _)| *k = f32::NEG_INFINITY);
     }
-    first_most(row)
-}
-
-/// The index of the largest value; the first one in case of a tie.
-fn first_most(values: &[f32]) -> usize {
-    const LANES: usize = 16;
-    let more = |a: f32, b: f32| if b > a { b } else { a };
-    let (whole, rest) = values.as_chunks::<LANES>();
-    let mut lanes = [f32::NEG_INFINITY; LANES];
-    whole.iter().for_each(|chunk| lanes.iter_mut().zip(chunk).for_each(|(most, v)| *most = more(*most, *v)));
-    let most = lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |most, v| more(most, *v));
-    values.iter().position(|v| *v == most).unwrap_or(0)
+    first_of(row, f32::NEG_INFINITY, |a, b| a > b)
 }
