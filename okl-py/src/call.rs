@@ -41,13 +41,14 @@ pub fn learn<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, held) = (x.py(), Rows::new(x)?);
     let x = held.view();
+    let known = given.known.map(arrays::known).transpose()?;
+    let known = known.as_ref().map(|k| k.as_slice()).transpose()?;
     let Found { targets: y, present, bools, flat } = match given.y {
-        Some(y) => reader.read(y, x.rows())?,
+        Some(y) => reader.read(y, x.rows(), known)?,
         None if reader.reads == Reads::Nothing => Found::nothing(),
         None => return Err(PyValueError::new_err("this loss reads a target: give y, or use predict(X)")),
     };
-    let known = given.known.map(arrays::known).transpose()?;
-    let known = both(known.as_ref().map(|k| k.as_slice()).transpose()?, present);
+    let known = both(known, present);
     let weights = given.weights.map(arrays::weights).transpose()?;
     let ids = given.ids.map(arrays::ids).transpose()?;
     let mut batch = x.batch().targets(y.targets());

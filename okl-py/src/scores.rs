@@ -65,11 +65,19 @@ pub struct Signs {
     last: Option<usize>,
     /// Whether a row has had a score other than 0. A score of 0 has no sign.
     scored: bool,
+    /// Whether rows have been learned before this call.
+    pub begun: bool,
     /// The first row at which the class of positive scores changes, the class before and the class after.
     pub turned: Option<(usize, usize, usize)>,
 }
 
 impl Signs {
+    /// For the next call of a learner. The score of the first example is 0, so there have been other scores from the second one on.
+    pub fn after(learner: &okl::Learner) -> Self {
+        let (begun, scored) = (learner.examples() > 0, learner.examples() > 1);
+        Signs { last: learner.positive(), scored, begun, ..Signs::default() }
+    }
+
     pub fn push(&mut self, step: &Outcome<'_>) {
         if let (Some(before), Some(now), None) = (self.last, step.positive, self.turned)
             && before != now

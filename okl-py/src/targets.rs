@@ -88,8 +88,8 @@ impl Named {
 }
 
 impl Reader {
-    /// Reads the targets of this many rows.
-    pub fn read<'py>(self, y: &Bound<'py, PyAny>, rows: usize) -> PyResult<Found<'py>> {
+    /// Reads the targets of this many rows. `known`: which rows have a target; the targets of the other rows are not read.
+    pub fn read<'py>(self, y: &Bound<'py, PyAny>, rows: usize, known: Option<&[bool]>) -> PyResult<Found<'py>> {
         if self.reads == Reads::Nothing {
             return Err(PyValueError::new_err("this loss reads no target: leave y out"));
         }
@@ -104,11 +104,14 @@ impl Reader {
         }
         let kind = y.dtype().kind();
         if kind == b'O' {
-            return self.objects(&y, rows);
+            return self.objects(&y, rows, known);
         }
         let found = match (self.names_classes(b"bUT".contains(&kind)), kind) {
             (false, b'f' | b'i' | b'u' | b'b') => Read::Array(contiguous(&y, "float64")?),
-            (true, b'f') => labels(contiguous::<f64>(&y, "float64")?.as_slice()?, whole)?,
+            (true, b'f') => labels(contiguous::<f64>(&y, "float64")?.as_slice()?, |row, v| match is_known(known, row) {
+                true => whole(row, v),
+                false => Ok(UNREAD),
+            })?,
             (true, b'i') => labels(contiguous::<i64>(&y, "int64")?.as_slice()?, |_, v| Ok(Label::Int(v)))?,
             (true, b'u') => labels(contiguous::<u64>(&y, "uint64")?.as_slice()?, unsigned)?,
             (true, b'b') => labels(contiguous::<bool>(&y, "bool")?.as_slice()?, |_, v| Ok(Label::Int(v.into())))?,
@@ -140,10 +143,13 @@ impl Reader {
         }
     }
 
-    /// Reads an array of objects; None is a missing target.
-    fn objects<'py>(self, y: &Bound<'py, PyUntypedArray>, rows: usize) -> PyResult<Found<'py>> {
-        let items: Vec<Bound<'py, PyAny>> = y.call_method0("ravel")?.call_method0("tolist")?.extract()?;
+    /// Reads an array of objects; None is a missing target, and so is every target of a row that is not `known`.
+    fn objects<'py>(self, y: &Bound<'py, PyUntypedArray>, rows: usize, given: Option<&[bool]>) -> PyResult<Found<'py>> {
+        let mut items: Vec<Bound<'py, PyAny>> = y.call_method0("ravel")?.call_method0("tolist")?.extract()?;
         let width = items.len().checked_div(rows).unwrap_or(1).max(1);
+        for (_, targets) in items.chunks_mut(width).enumerate().filter(|(row, _)| !is_known(given, *row)) {
+            targets.fill(y.py().None().into_bound(y.py()));
+        }
         let known = items.chunks(width).enumerate().map(known).collect::<PyResult<Vec<bool>>>()?;
         // NaN is never a valid target. The type of the other targets decides the error message.
         let first = items.iter().find(|v| !v.is_none() && !v.extract().is_ok_and(f64::is_nan));
@@ -169,7 +175,7 @@ impl Reader {
 
     fn label(self, row: usize, value: &Bound<'_, PyAny>) -> PyResult<Label> {
         if value.is_none() {
-            return Ok(Label::Int(0));
+            return Ok(UNREAD);
         }
         // For a loss of two classes without given classes, text and bools are class names and numbers are not, so they cannot be mixed.
         if self.reads == Reads::Sign && !self.classes_given && !apart(value) {
@@ -203,6 +209,14 @@ fn known((row, targets): (usize, &[Bound<'_, PyAny>])) -> PyResult<bool> {
         missing if missing == targets.len() => Ok(false),
         _ => Err(PyValueError::new_err(format!("row {row}: some of its targets are None; give all of them or none"))),
     }
+}
+
+/// The label of a row without a target, which the engine does not read.
+const UNREAD: Label = Label::Int(0);
+
+/// Whether the caller says that the row has a target. The engine refuses a mask of the wrong length.
+fn is_known(known: Option<&[bool]>, row: usize) -> bool {
+    known.and_then(|known| known.get(row)).is_none_or(|known| *known)
 }
 
 /// Whether the value is text or a bool, which are never numbers.
@@ -241,6 +255,9 @@ fn whole(row: usize, value: f64) -> PyResult<Label> {
     const EXACT: f64 = (1u64 << 53) as f64;
     match value.fract() == 0.0 && value.abs() <= EXACT {
         true => Ok(Label::Int(value as i64)),
-        false => Err(PyValueError::new_err(format!("row {row}: target {value:?}, expected a class: a whole number or text"))),
+        false => {
+            let missing = if value.is_nan() { "; for a row without a target give None, or known=False for the row" } else { "" };
+            Err(PyValueError::new_err(format!("row {row}: target {value:?}, expected a class: a whole number or text{missing}")))
+        }
     }
 }

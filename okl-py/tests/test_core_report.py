@@ -95,10 +95,32 @@ def test_signs_are_warned_of_where_a_score_has_one(rng: np.random.Generator) -> 
         report = okl.Learner(loss="hinge", kernel="gaussian:1").learn_report(X, list("ababab"))
         assert report["scores"][0] == 0 and report["positive"].tolist() == list("abbbbb")
         one_by_one = okl.Learner(loss="hinge", kernel="gaussian:1")
-        for x, y in zip(X, "aabab"):
+        for x, y in zip(X, "ababab"):
             one_by_one.learn(x[None], [y])
     with pytest.warns(okl.HealthWarning, match=r"give classes=\[False, True\]"):
         okl.Learner(loss="hinge", kernel="gaussian:1").learn(X, [False, False, True, True, False, True])
+
+
+@pytest.mark.parametrize(
+    "cut, earlier",
+    [(3, "earlier calls"), (2, "earlier calls and of the first 1 rows of this call")],
+)
+def test_signs_that_change_in_a_later_call_are_warned_of(
+    rng: np.random.Generator, cut: int, earlier: str
+) -> None:
+    """Positive scores of the first call mean a. From row 3 on they mean b."""
+    X, y = rng.normal(size=(6, 2)), list("aaabab")
+    m = okl.Learner(loss="hinge", kernel="gaussian:1")
+    m.learn(X[:cut], y[:cut])
+    assert m.positive_class == "a"
+    with pytest.warns(
+        okl.HealthWarning, match=f"^scores of {earlier} are positive for class a, later ones for"
+    ):
+        m.learn(X[cut:], y[cut:])
+    assert m.positive_class == "b"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        m.learn(X, y)
 
 
 def test_a_classifier_that_discovers_classes_does_not_warn_of_signs(rng: np.random.Generator) -> None:

@@ -335,3 +335,43 @@ def test_regions_of_a_river_model_are_refused_in_words(pyplot):
     pytest.importorskip("river")
     with pytest.raises(TypeError, match=r"found okl.river.KernelClassifier; give the learner behind it"):
         plot.decision_regions(okl.river.KernelClassifier(), X)
+
+
+def test_the_last_record_says_how_many_rows_it_has(pyplot):
+    """Of 250 rows, records of 100 rows leave 50."""
+    X = np.random.default_rng(0).normal(size=(250, 2))
+    history = plot.History(okl.Learner(loss="squared", gamma=1.0), every=100).learn(X, X[:, 0])
+    assert "last 100 rows (at the end 50)" in {
+        line.get_label() for line in plot.progressive_error(history).lines
+    }
+    assert history.records[-1].recent_error == pytest.approx(
+        np.abs(okl.Learner(loss="squared", gamma=1.0).learn(X, X[:, 0]) - X[:, 0])[200:].mean()
+    )
+    history.learn(X[:50], X[:50, 0])
+    assert "last 100 rows" in {line.get_label() for line in plot.progressive_error(history).lines}
+
+
+@pytest.mark.parametrize("rehearsal", [True, False])
+def test_an_interrupted_history_says_how_many_rows_the_model_has_learned(monkeypatch, rehearsal):
+    X = np.random.default_rng(0).normal(size=(2000, 2))
+    model = okl.Learner(loss="squared", gamma=1.0)
+    history = plot.History(model, every=500)
+
+    def stops(learning):
+        def learn(X, y):
+            if (learning is not model) != rehearsal or (learning is model and model.examples < 500):
+                return learning.learn_report(X, y)
+            learning.learn(X[:256], y[:256])
+            stop = KeyboardInterrupt()
+            stop.rows_learned = 256
+            raise stop
+
+        return learn
+
+    monkeypatch.setattr("okl._plot.history.learns", stops)
+    with pytest.raises(KeyboardInterrupt) as stop:
+        history.learn(X, X[:, 0])
+    assert stop.value.rows_learned == model.examples == (0 if rehearsal else 756)
+    monkeypatch.undo()
+    history.learn(X[model.examples :], X[model.examples :, 0])
+    assert [record.rows for record in history.records] == [500, 1000, 1500, 2000]

@@ -1,6 +1,7 @@
 """Features that come and go, as dictionaries and as frames."""
 
 import copy
+import math
 import pickle
 import random
 import warnings
@@ -155,12 +156,6 @@ def test_a_bad_frame_changes_nothing_and_is_named():
     assert state(model) == before
 
 
-def test_a_row_without_features_scores_zero_before_there_are_any():
-    assert okl.river.KernelRegressor().predict_one({}) == 0.0
-    with pytest.raises(ValueError, match="features: expected at least 1, found 0"):
-        okl.river.KernelRegressor().learn_one({}, 1.0)
-
-
 def test_mappings_that_invent_values_are_not_changed():
     from collections import Counter, defaultdict
 
@@ -280,3 +275,47 @@ def test_weights_of_another_number_are_refused():
     for model, y in ((okl.river.KernelClassifier(), ["a", "b"]), (okl.river.KernelRegressor(), [1.0, 2.0])):
         with pytest.raises(ValueError, match="w has 1 values, X has 2 rows"):
             model.learn_many(frame, pd.Series(y), w=pd.Series([1.0]))
+
+
+def test_an_interrupted_rehearsal_has_learned_nothing(monkeypatch):
+    """A copy learns a frame with new columns first. If that is interrupted, the model has learned no row."""
+    X = pd.DataFrame({"a": np.arange(600.0)})
+    model = okl.river.KernelRegressor()
+
+    class Copy:
+        def learn(self, *_, **__):
+            stop = KeyboardInterrupt()
+            stop.rows_learned = 256
+            stop.add_note("okl: the first 256 of 600 rows have been learned")
+            raise stop
+
+    features = model._features.with_new(["a"])
+    monkeypatch.setattr(model, "_reader", lambda new: (Copy(), features))
+    with pytest.raises(KeyboardInterrupt) as stop:
+        model.learn_many(X, X["a"])
+    assert stop.value.rows_learned == model.learner.examples == 0
+    assert stop.value.__notes__ == ["okl: the first 0 of 600 rows have been learned"]
+
+
+def test_rows_before_the_first_feature_are_rows_of_zeros():
+    early, zeros = okl.river.KernelRegressor(), okl.river.KernelRegressor()
+    assert early.predict_one({}) == 0.0
+    for target in (1.0, 2.0):
+        early.learn_one({}, target)
+        zeros.learn_one({"a": 0.0, "b": 0.0}, target)
+    assert early.predict_one({}) == zeros.predict_one({}) != 0.0
+    for i in range(300):
+        for model in (early, zeros):
+            model.learn_one({"a": i % 7, "b": i % 3}, float(i % 5))
+    assert early.feature_names == zeros.feature_names == ["a", "b"]
+    assert early.learner.to_bytes() == zeros.learner.to_bytes()
+
+
+def test_a_time_series_begins_without_features():
+    """SNARIMAX passes an empty row first. x[t] = 2 cos(1) x[t-1] - x[t-2] for x[t] = sin(t)."""
+    from river import time_series
+
+    model = time_series.SNARIMAX(p=2, d=0, q=0, regressor=okl.river.KernelRegressor())
+    for t in range(1500):
+        model.learn_one(math.sin(t))
+    assert abs(model.forecast(1)[0] - math.sin(1500)) < 0.05

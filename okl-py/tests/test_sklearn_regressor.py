@@ -3,6 +3,7 @@
 import subprocess
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import okl
@@ -13,6 +14,7 @@ from sklearn.datasets import make_friedman1
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+from sklearn.multioutput import MultiOutputRegressor
 
 from okl.sklearn import KernelRegressor
 
@@ -207,3 +209,40 @@ def test_times_since_1970_keep_their_digits():
     for unit in (1.0, 1e3):
         rows, y = ((1.7e9 + t) * unit)[:, None], np.sin(t / 30)
         assert KernelRegressor(random_state=0).fit(rows, y).score(rows, y) > 0.999
+
+
+@pytest.mark.parametrize(
+    "y, words",
+    [
+        (np.array(["1"] * 6), r"row 0 of y: found '1' \(text\), expected a number"),
+        (pd.date_range("2024-01-01", periods=6), "y has dtype datetime64.*seconds since a first date"),
+        (list(pd.date_range("2024-01-01", periods=6)), r"row 0 of y: found 2024.*\(a date\).*seconds since"),
+        (pd.timedelta_range("1h", periods=6), "y has dtype timedelta64.*seconds since a first date"),
+    ],
+)
+def test_targets_that_are_not_numbers_are_refused(y, words):
+    X = np.arange(12.0).reshape(6, 2)
+    for learn in (KernelRegressor().fit, KernelRegressor().partial_fit):
+        with pytest.raises((TypeError, ValueError), match=words):
+            learn(X, y)
+
+
+def test_quantiles_have_one_output():
+    X = np.arange(12.0).reshape(6, 2)
+    for loss in ("quantile", "quantile:0.3", {"quantile": {"q": 0.3}}):
+        with pytest.raises(
+            ValueError, match="'quantile' has one output, y has 2; learn one model per output"
+        ):
+            KernelRegressor(loss).partial_fit(X, X)
+    advice = MultiOutputRegressor(KernelRegressor("quantile", random_state=0)).fit(X, X)
+    assert advice.predict(X).shape == (6, 2)
+
+
+def test_a_stream_keeps_a_quantile_with_the_learning_rate_that_is_advised():
+    """The documentation advises "invscaling": 90 % of new rows are below the 0.9-quantile, to four standard errors and 1 %."""
+    random = np.random.default_rng(1)
+    X = random.uniform(-2, 2, size=(8000, 1))
+    y = np.sin(X[:, 0]) + random.normal(size=8000) / 2
+    model = KernelRegressor("quantile", quantile=0.9, learning_rate="invscaling", eta0=1.0)
+    below = y[4000:] < model.partial_fit(X[:4000], y[:4000]).predict(X[4000:])
+    assert abs(below.mean() - 0.9) < 0.03

@@ -153,3 +153,57 @@ def test_clipped_columns_are_warned_of_once():
         model.partial_fit(X[:2000], np.sin(x[:2000] / 5))
         model.partial_fit(X[2000:], np.sin(x[2000:] / 5))
     assert [w.category for w in caught] == [okl.HealthWarning]
+
+
+def interrupted(rows_learned: int, rows: int) -> KeyboardInterrupt:
+    """What the engine raises on Ctrl-C."""
+    stop = KeyboardInterrupt()
+    stop.rows_learned = rows_learned
+    stop.add_note(f"okl: the first {rows_learned} of {rows} rows have been learned")
+    return stop
+
+
+@pytest.mark.parametrize("before", [0, 100])
+def test_an_interrupted_regressor_says_how_many_rows_it_has_learned(monkeypatch, before):
+    """Learning that goes on at `rows_learned` is learning that was never interrupted. Rows of weight 0 count as rows."""
+    X = np.random.default_rng(3).normal(size=(1500, 2))
+    y, weights = 100 + X[:, 0], (np.arange(1500) % 5 > 0).astype(float)
+    uninterrupted = KernelRegressor().partial_fit(X, y, weights)
+    model = KernelRegressor()
+    if before:
+        model.partial_fit(X[:before], y[:before], weights[:before])
+    learn_part = model._learn_part
+
+    def stops_in_a_long_part(rows, y, weights):
+        if len(rows) <= 512:
+            return learn_part(rows, y, weights)
+        learn_part(rows[:512], y[:512], weights[:512])
+        raise interrupted(512, len(rows))
+
+    monkeypatch.setattr(model, "_learn_part", stops_in_a_long_part)
+    with pytest.raises(KeyboardInterrupt) as stop:
+        model.partial_fit(X[before:], y[before:], weights[before:])
+    learned = stop.value.rows_learned
+    assert np.count_nonzero(weights[: before + learned]) == model.learner_.examples
+    assert stop.value.__notes__ == [f"okl: the first {learned} of {1500 - before} rows have been learned"]
+    monkeypatch.undo()
+    goes_on = before + learned
+    model.partial_fit(X[goes_on:], y[goes_on:], weights[goes_on:])
+    assert model.learner_.to_bytes() == uninterrupted.learner_.to_bytes()
+
+
+@pytest.mark.parametrize("estimator", [KernelClassifier, KernelRegressor])
+def test_an_interrupted_fit_has_learned_nothing(monkeypatch, estimator):
+    X = np.random.default_rng(3).normal(size=(300, 2))
+    y = (X[:, 0] > 0).astype(int)
+    model = estimator(random_state=0).fit(X, y)
+    before = model.learner_
+
+    def stops(*_):
+        raise interrupted(256, 300)
+
+    monkeypatch.setattr(model, "_pass_until_still", stops)
+    with pytest.raises(KeyboardInterrupt) as stop:
+        model.fit(X, 1 - y)
+    assert stop.value.rows_learned == 0 and model.learner_ is before
+    assert stop.value.__notes__ == ["okl: fit was interrupted, and the estimator is as it was before"]

@@ -1,5 +1,8 @@
 """The estimators' words, in the engine's; parameters are looked at in fit, not before."""
 
+import ast
+import re
+
 import numpy as np
 import pytest
 
@@ -413,3 +416,36 @@ def test_a_budget_in_bytes_needs_the_classes():
         model.partial_fit([[0.0], [1.0]], ["a", "b"])
     assert not hasattr(model, "learner_")
     model.partial_fit([[0.0], [1.0]], ["a", "b"], classes=["a", "b"])
+
+
+@pytest.mark.parametrize("estimator", [KernelClassifier, KernelRegressor, NoveltyDetector])
+def test_examples_of_learner_params_are_accepted(estimator):
+    """The settings that the docstring gives as examples work with all other parameters at their defaults."""
+    text = estimator.__doc__.partition("learner_params :")[2].partition("Attributes")[0]
+    examples = re.findall(r"``(\{.*?\})``", text)
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    for example in examples:
+        for method in ("fit", "partial_fit"):
+            getattr(estimator(learner_params=ast.literal_eval(example)), method)(X, np.arange(40) % 2)
+    assert examples
+
+
+def test_the_rows_that_a_scale_comes_from():
+    """As documented: "standard" has the mean of all rows in fit, "auto" that of the first `warmup` rows of the first pass."""
+    X = np.random.default_rng(0).normal(size=(600, 3)) * [1, 10, 100]
+    auto = KernelRegressor(shuffle=False, max_iter=2).fit(X, X[:, 0])
+    np.testing.assert_allclose(auto.learner_.frame[0], X[:256].mean(axis=0), rtol=1e-9)
+    standard = KernelRegressor(scale="standard", shuffle=False, max_iter=2).fit(X, X[:, 0])
+    np.testing.assert_allclose(standard.learner_.frame[0], X.mean(axis=0), rtol=1e-9)
+
+
+def test_scores_are_recomputed_from_the_frame_and_its_limit():
+    """As documented: the input of the kernel is (x - shift) * factor, clipped to the limit of the scale."""
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    X[7] = [30.0, -40.0]
+    model = KernelRegressor(kernel="rbf", gamma=0.5, scale="standard", max_iter=3, random_state=0)
+    learner = model.fit(X, X[:, 0]).learner_
+    (shift, factor), limit = learner.frame, learner.config["scale"]["fixed"].get("limit", np.inf)
+    units = [np.clip((rows - shift) * factor, -limit, limit) for rows in (X, model.support_vectors_)]
+    kernel = np.exp(-0.5 * ((units[0][:, None] - units[1]) ** 2).sum(axis=2))
+    np.testing.assert_allclose(kernel @ model.dual_coef_[0] + model.intercept_, model.predict(X), atol=1e-4)

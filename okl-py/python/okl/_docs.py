@@ -51,7 +51,9 @@ SHARED = {
         budget of `okl.Learner`, as "window:500".
     scale : "auto", "standard" or None, default="auto"
         "standard": columns are scaled to mean 0 and standard deviation 1 over the first `warmup` rows (all rows in
-        `fit`). "auto": the same, unless `gamma` is a number or many columns share one range. None: not scaled.
+        `fit`). "auto": over the first `warmup` rows, in `fit` those of the first pass, unless `gamma` is a number or more
+        than eight columns share one range. None: not scaled. With a kernel of distance, scaled values are clipped at a
+        limit, see `learner_.health()`.
 """,
     "passes": """
     max_iter : int or "auto", default="auto"
@@ -155,7 +157,7 @@ SHARED = {
     "learner params": """
     learner_params : dict or None, default=None
         More settings of `okl.Learner`, which override all other parameters: ``{"implicit": False}`` for the explicit
-        step, ``{"tau": 300}``, ``{"warmup": 500}``, ...
+        step, ``{"step": "decay:eta=0.5,tau=300"}``, ``{"warmup": 500}``, ...
 """,
     "centres": """
     support_vectors_ : ndarray of shape (n_terms, n_features)

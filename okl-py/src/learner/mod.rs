@@ -125,7 +125,7 @@ impl Learner {
         ids: Object<'_, 'py>,
         known: Object<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut signs = Signs::default();
+        let mut signs = self.look(X.py(), Signs::after)?;
         let names = self.feature_names.checked(columns::names_of(X))?;
         let given = Given { y, weights, ids, known, named: &self.named, names: &names };
         let scores = call::learn(&self.shared, self.reader, X, &given, |step| signs.push(step))?;
@@ -145,7 +145,7 @@ impl Learner {
         ids: Object<'_, 'py>,
         known: Object<'_, 'py>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (mut report, mut signs) = (Report::default(), Signs::default());
+        let (mut report, mut signs) = (Report::default(), self.look(X.py(), Signs::after)?);
         let names = self.feature_names.checked(columns::names_of(X))?;
         let given = Given { y, weights, ids, known, named: &self.named, names: &names };
         let scores = call::learn(&self.shared, self.reader, X, &given, |step| {
@@ -498,7 +498,8 @@ impl Learner {
         Ok(self.like(self.look(py, okl::Learner::freeze)?.map_err(|e| refused(&e))?))
     }
 
-    /// Shift and factor per feature: the input of the kernels is (x - shift) * factor. Empty if it is x itself.
+    /// Shift and factor per feature: the input of the kernels is (x - shift) * factor, clipped to [-limit, limit] if the setting `scale`
+    /// of `config` has a `limit`. Empty if it is x itself.
     #[getter]
     fn frame<'py>(&self, py: Python<'py>) -> PyResult<(Vector<'py>, Vector<'py>)> {
         let (shift, factor) = self.look(py, |m| (m.frame().0.to_vec(), m.frame().1.to_vec()))?;

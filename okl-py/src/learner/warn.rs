@@ -23,17 +23,22 @@ impl Learner {
         Ok(())
     }
 
-    /// Warns if positive scores of a call mean one class in its first rows and another class in its later rows. This can happen only
-    /// once in a learner: when its second class appears.
+    /// Warns if positive scores mean another class from some row of a call on, in earlier calls or earlier rows of this call. This can
+    /// happen only once in a learner: when its second class appears.
     pub(super) fn warn_of_signs(&self, py: Python<'_>, signs: &Signs) -> PyResult<()> {
         let Some((rows, before, after)) = signs.turned.filter(|_| self.reader.reads == Reads::Sign) else { return Ok(()) };
         let names = self.classes(py)?.into_iter().map(|class| class.into_bound_py_any(py)).collect::<PyResult<Vec<_>>>()?;
         let (before, after) = (&names[before], &names[after]);
         let (before_name, after_name) = (before.repr()?, after.repr()?);
+        let earlier = match (signs.begun, rows) {
+            (true, 0) => "earlier calls".into(),
+            (true, _) => format!("earlier calls and of the first {rows} rows of this call"),
+            (false, _) => format!("the first {rows} rows of this call"),
+        };
         health::warn_with(
             py,
             &format!(
-                "scores of the first {rows} rows of this call are positive for class {before}, later ones for class {after}; \
+                "scores of {earlier} are positive for class {before}, later ones for class {after}; \
                  give classes=[{before_name}, {after_name}] when the learner is created, or read the column positive of learn_report"
             ),
         )

@@ -21,7 +21,7 @@ def progressive_error(history: History, ax: Axes | None = None) -> Axes:
     ax = axes(ax)
     shares = loss_of(history.model) in SIGNS + CLASSES
     rows = history.column("rows")
-    ax.plot(rows, history.column("recent_error"), color=FAINT, lw=1, label=f"last {history.every} rows")
+    ax.plot(rows, history.column("recent_error"), color=FAINT, lw=1, label=rows_of_a_record(history))
     ax.plot(rows, values, color=LINE, lw=2, label="so far")
     ax.set_title("Progressive error")
     ax.set_ylabel("wrong" if shares else "mean absolute error")
@@ -59,7 +59,7 @@ def alert_rate(history: History, ax: Axes | None = None) -> Axes:
     ax = axes(ax)
     rows, bound, recent = (history.column(name) for name in ("rows", "bound", "recent_alert_rate"))
     nu = nu_of(history.model)
-    ax.plot(rows, recent, color=FAINT, lw=1, label=f"last {history.every} rows")
+    ax.plot(rows, recent, color=FAINT, lw=1, label=rows_of_a_record(history))
     ax.fill_between(rows, nu - bound, nu + bound, color=MARK, alpha=0.2, lw=0, label="certificate")
     ax.axhline(nu, color=MARK, lw=1, ls="--", label=f"nu = {nu:g}")
     ax.plot(rows, values, color=LINE, lw=2, label="so far")
@@ -103,6 +103,12 @@ def checked(history: History, name: str, otherwise: str) -> np.ndarray:
     if np.isnan(values).all():
         raise ValueError(f"there is no {name.replace('_', ' ')} to draw: {otherwise}")
     return values
+
+
+def rows_of_a_record(history: History) -> str:
+    """The rows of a record. The last record can have fewer."""
+    fewer = history.column("rows")[-1] % history.every
+    return f"last {history.every} rows" + (f" (at the end {fewer})" if fewer else "")
 
 
 def finished(history: History, ax: Axes, percent: bool = False) -> Axes:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from okl._interrupts import nothing_learned, rows_counted
 from okl._okl import Learner
 from okl._plot.models import errors, learner_of
 
@@ -76,19 +77,24 @@ class History:
         """
         first, count = 0, len(X)  # type: ignore[arg-type]
         if count > self.every - self._rows % self.every:
-            with warnings.catch_warnings():  # the model itself warns
+            with warnings.catch_warnings(), nothing_learned(count):  # the model itself warns
                 warnings.simplefilter("ignore")
                 learns(deepcopy(self.model))(X, y, **more)
         while first < count:
             last = min(count, first + self.every - self._rows % self.every)
             rest = {key: value if key == "classes" else value[first:last] for key, value in more.items()}
-            self._learn_part(X[first:last], None if y is None else y[first:last], rest)  # type: ignore[index]
+            with rows_counted(first.__add__, count):
+                self._learn_part(X[first:last], None if y is None else y[first:last], rest)  # type: ignore[index]
             first = last
         return self
 
     def _learn_part(self, X: Any, y: Any, more: dict[str, Any]) -> None:
         known = self.model.classes if isinstance(self.model, Learner) else ()
-        report = learns(self.model)(X, y, **more)
+        try:
+            report = learns(self.model)(X, y, **more)
+        except KeyboardInterrupt as stop:
+            self._rows += getattr(stop, "rows_learned", 0)  # no errors are known of these rows
+            raise
         self._rows += len(X)
         self._errors.append(errors(self.model, report, y, known))
         self._alerts.append(report["outside"])

@@ -16,7 +16,7 @@ from sklearn.utils import check_array, check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
-from okl._columns import is_missing, refusals
+from okl._columns import SECONDS, is_missing, refusals, said_of
 from okl._okl import Learner, terms_within
 from okl._sklearn import words
 from okl._sklearn.refusal import rows_named
@@ -335,6 +335,10 @@ def check_targets(y: Any, numeric: bool) -> None:
     for row, value in enumerate(values if values.ndim == 1 else ()):
         if is_missing(value):
             raise ValueError(f"row {row} of y: found {value}, expected a target; leave the row out") from None
+        if numeric and (words := said_of(value)) is not None and words[1] == SECONDS:
+            raise ValueError(
+                f"row {row} of y: found {value} ({words[0]}), expected a number; {SECONDS}"
+            ) from None
         if numeric and isinstance(value, str):
             raise ValueError(
                 f"row {row} of y: found {value!r} (text), expected a number; KernelClassifier learns classes"
@@ -351,9 +355,10 @@ def check_unmasked(name: str, values: Any) -> None:
     if np.ma.is_masked(values):
         place = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
         where = f"row {place[0]}" + (f", column {place[1]}" if len(place) > 1 else "")
+        imputer = "sklearn.impute.SimpleImputer or " if name == "X" else ""
         raise ValueError(
             f"{name} has masked values, the first in {where}: fill them in first, for instance with "
-            "sklearn.impute.SimpleImputer or numpy.ma.filled, or leave these rows out"
+            f"{imputer}numpy.ma.filled, or leave these rows out"
         )
 
 

@@ -10,6 +10,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from okl._interrupts import forget
+
 Self = TypeVar("Self")
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -25,9 +27,14 @@ def restoring(*errors: type[BaseException]) -> Callable[[Method[Self, Arguments,
             before = dict(vars(self))
             try:
                 return method(self, *args, **more)
-            except errors:
+            except errors as error:
                 vars(self).clear()
                 vars(self).update(before)
+                if isinstance(error, KeyboardInterrupt):
+                    forget(
+                        error,
+                        f"okl: {method.__name__} was interrupted, and the estimator is as it was before",
+                    )
                 raise
 
         return call

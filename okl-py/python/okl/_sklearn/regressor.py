@@ -13,8 +13,10 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from okl import _docs
+from okl._columns import SECONDS
+from okl._interrupts import rows_counted
 from okl._sklearn import words
-from okl._sklearn.base import KernelEstimator, check_weights, validate_data, without_zeros
+from okl._sklearn.base import KernelEstimator, check_targets, check_weights, validate_data, without_zeros
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
 from okl._sklearn.targets import TargetScale, TargetWarmUp
 
@@ -48,7 +50,9 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
     nu : float, default=0.1
         The fraction outside the tube of "nu_epsilon" or the scale of "nu_huber".
     quantile : float, default=0.5
-        The quantile of "quantile".
+        The quantile of "quantile". With the default learning rate, `partial_fit` follows the last rows so closely that the
+        share of new rows below the prediction can differ from this by 0.2. With ``learning_rate="invscaling", eta0=1.0``
+        it is close to it, if the stream does not change.
     <fit intercept>
     <learning rate>
     eta0 : float, default=0.5
@@ -206,7 +210,8 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         weights = np.ones(len(rows)) if weights is None else weights
         if first:
             self._begin(rows)
-        with rows_named(kept_rows(weights, len(rows))):
+        places = kept_rows(weights, len(rows))
+        with rows_named(places), rows_counted(lambda learned: int(places[learned]), len(rows)):
             return self._learn(*without_zeros(weights, rows, targets))
 
     def _begin(self, rows: np.ndarray) -> None:
@@ -226,7 +231,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         while first < len(rows):
             stop = len(rows) if self._warm_up is None else first + self._warm_up.until_next()
             part = slice(first, stop)
-            with rows_named(range(first, len(rows))):
+            with rows_named(range(first, len(rows))), rows_counted(first.__add__, len(rows)):
                 reports.append(self._learn_part(rows[part], y[part], weights[part]))
             first = stop
         return {key: np.concatenate([report[key] for report in reports]) for key in reports[0]}
@@ -261,6 +266,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
             multi_output=True,
             y_numeric=True,
         )
+        check_numbers(y)
         if not np.isfinite(y).all():  # None in an array of objects has become nan
             row = int(np.argwhere(~np.isfinite(y))[0, 0])
             raise ValueError(f"row {row} of y: found no finite number, expected a target; leave the row out")
@@ -286,7 +292,13 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
             "nu_huber": nu,
             "quantile": {"q": float(check_scalar(self.quantile, "quantile", Real, **within))},
         }
-        return words.loss(self.loss, LOSS_NAMES, LOSSES, parameters)
+        loss = words.loss(self.loss, LOSS_NAMES, LOSSES, parameters)
+        if self._n_outputs > 1 and "quantile" in (loss.partition(":") if isinstance(loss, str) else loss):
+            raise ValueError(
+                f"the loss 'quantile' has one output, y has {self._n_outputs}; learn one model per output, for "
+                "instance with sklearn.multioutput.MultiOutputRegressor"
+            )
+        return loss
 
     def _task(self) -> dict[str, Any]:
         scale = {} if self._target_scale is None else {"target_scale": self._target_scale.setting()}
@@ -312,3 +324,11 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         """The offset of the predictions, in the units of the targets: (outputs,)."""
         check_is_fitted(self)
         return np.atleast_1d(self.learner_.predicting_offset)
+
+
+def check_numbers(y: np.ndarray) -> None:
+    """Refuses targets that are not numbers. A date would become a count in a unit that depends on its type."""
+    if y.dtype.kind in "mM":
+        raise ValueError(f"y has dtype {y.dtype}, expected numbers; {SECONDS}")
+    if y.dtype.kind not in "fiub":
+        check_targets(y, numeric=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from river import base
 
 from okl import HealthWarning, Learner
+from okl._interrupts import nothing_learned
 from okl._okl import learn_row, predict_row
 from okl._warnings import warn
 from okl.river._features import Features, check_frame, check_row
@@ -86,7 +87,7 @@ class KernelEstimator(base.Estimator):
         try:
             if new := self._features.unseen(set(frame.columns)):
                 trial, features = self._reader(new)
-                with _without_health_warnings():
+                with _without_health_warnings(), nothing_learned(len(frame)):
                     trial.learn(features.matrix(frame), *target, **more)
                 self._widen(features)
             report = self.learner.learn_report(self._features.matrix(frame), *target, **more)

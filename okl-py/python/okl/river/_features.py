@@ -23,7 +23,8 @@ LARGEST = 1e15
 class Features:
     """The features so far, one column each, in order of appearance; new features of one row are sorted by name.
 
-    There are at most `limit` features; further names are ignored.
+    There are at most `limit` features; further names are ignored. Rows from before the first feature have one column of
+    zeros, which the first feature takes over.
     """
 
     def __init__(self, limit: int) -> None:
@@ -63,14 +64,14 @@ class Features:
     def row(self, x: Mapping[Hashable, Any]) -> list[Any]:
         """The values of `x` by column; an absent feature is 0."""
         get = x.get
-        return [get(name, 0.0) for name in self._columns]
+        return [get(name, 0.0) for name in self._columns] or [0.0]
 
     def matrix(self, frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
         """The values of a frame by column; an absent feature is 0."""
         names, values = frame.columns, numbers(frame)
-        if names == list(self._columns):
+        if names and names == list(self._columns):
             return values
-        matrix = np.zeros((len(values), len(self)))
+        matrix = np.zeros((len(values), max(len(self), 1)))
         known = [i for i, name in enumerate(names) if name in self._columns]
         matrix[:, [self._columns[names[i]] for i in known]] = values[:, known]
         return matrix
