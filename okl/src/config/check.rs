@@ -1,7 +1,7 @@
 //! Checks a configuration. A configuration that passes can be built and run; otherwise the error has the setting and the reason.
 
 use crate::config::kernel_rule::MOST_WIDTHS;
-use crate::config::{Choice, Config, KernelRule, Member, OperatorRule, Scale, Threshold, Widths, families};
+use crate::config::{Choice, Config, Heads, KernelRule, Member, OperatorRule, Scale, Threshold, Widths, families};
 use crate::engine::head::Average;
 use crate::error::{Error, Result};
 use crate::learner::batch::LARGEST;
@@ -72,6 +72,11 @@ impl Config {
     }
 
     fn check_widths(&self) -> Result<()> {
+        if self.heads == Choice::Given(Heads::Selected) && !self.selects() {
+            let reason = "the selected heads are those of kernel = auto (gaussian with three widths and matern32 with one) under \
+                          losses with a proximal step: use grid";
+            return Err(Error::config("heads", reason));
+        }
         match self.widths == Choice::Given(Widths::Follow) && !self.follows() {
             true => Err(Error::config(
                 "widths",

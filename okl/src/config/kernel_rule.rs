@@ -18,10 +18,15 @@ pub enum Gamma {
     Value(f64),
     /// A bank with these widths. After the warm-up, `auto` is replaced by this.
     Several(Vec<f64>),
+    /// One width, this many times the middle one of [`Gamma::Auto`]. It is written as `"auto*16"`.
+    Times(f64),
 }
 
 /// The widths of a bank, as multiples of the width of the median heuristic.
 pub(crate) const WIDTHS: [f64; 3] = [1.0, 4.0, 0.25];
+
+/// How a multiple of the automatic width is written.
+const TIMES: &str = "auto*";
 
 impl Serialize for Gamma {
     fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
@@ -30,6 +35,7 @@ impl Serialize for Gamma {
             Gamma::Median => to.serialize_str("median"),
             Gamma::Value(v) => to.serialize_f64(*v),
             Gamma::Several(all) => all.serialize(to),
+            Gamma::Times(factor) => to.serialize_str(&format!("{TIMES}{factor:?}")),
         }
     }
 }
@@ -49,6 +55,9 @@ impl<'de> Deserialize<'de> for Gamma {
             Raw::Numbers(all) => Ok(Gamma::Several(all)),
             Raw::Text(t) if t == "auto" => Ok(Gamma::Auto),
             Raw::Text(t) if t == "median" => Ok(Gamma::Median),
+            Raw::Text(t) if t.strip_prefix(TIMES).is_some_and(|factor| factor.parse::<f64>().is_ok()) => {
+                Ok(Gamma::Times(t[TIMES.len()..].parse().unwrap_or(1.0)))
+            }
             Raw::Text(t) => Err(serde::de::Error::custom(format!("{EXPECTED}, found {t:?}"))),
         }
     }
@@ -76,7 +85,7 @@ pub(super) const MOST_WIDTHS: usize = 64;
 impl Gamma {
     /// Whether the width is found from the data.
     fn is_open(&self) -> bool {
-        matches!(self, Gamma::Auto | Gamma::Median)
+        matches!(self, Gamma::Auto | Gamma::Median | Gamma::Times(_))
     }
 
     /// One of the widths. For an automatic width that is not known yet: the width for distances of 1.
@@ -84,6 +93,7 @@ impl Gamma {
         match self {
             Gamma::Auto => WIDTHS[which % WIDTHS.len()],
             Gamma::Median => 1.0,
+            Gamma::Times(factor) => *factor,
             Gamma::Value(v) => *v,
             Gamma::Several(all) => all[which % all.len()],
         }
@@ -193,6 +203,11 @@ impl KernelRule {
         }
     }
 
+    /// Whether this is a Gaussian kernel, and not one that a Gaussian is a part of.
+    pub(crate) fn is_gaussian(&self) -> bool {
+        matches!(self, KernelRule::Gaussian { .. })
+    }
+
     /// Whether gamma multiplies r²; false if it multiplies r.
     fn reads_squares(&self) -> bool {
         matches!(self, KernelRule::Gaussian { .. } | KernelRule::RationalQuadratic { .. })
@@ -268,6 +283,7 @@ impl KernelRule {
             };
             *gamma = match (&*gamma, factors) {
                 (Gamma::Median, _) => Gamma::Value(width(&1.0)),
+                (Gamma::Times(times), [first, ..]) => Gamma::Value(width(&(times * first))),
                 (Gamma::Auto, [one]) => Gamma::Value(width(one)),
                 (Gamma::Auto, several) => Gamma::Several(several.iter().map(width).collect()),
                 _ => return,
@@ -341,6 +357,7 @@ impl KernelRule {
                 Some(format!("gamma: a bank has 1 to {MOST_WIDTHS} widths, found {}", all.len()))
             }
             Gamma::Several(all) => all.iter().find_map(|v| fits("gamma", *v, factor)),
+            Gamma::Times(times) => fits("gamma: the multiple of auto", *times, factor),
             _ => None,
         }
     }

@@ -36,7 +36,7 @@ pub use crate::config::kernel_rule::{Gamma, KernelRule};
 pub(crate) use crate::config::portfolio::HeadRule;
 pub use crate::config::portfolio::Member;
 pub use crate::config::types::{
-    Anchor, Choice, Label, OneOrMore, OperatorPart, OperatorRule, Scale, TargetScale, Threshold, Widths,
+    Anchor, Choice, Heads, Label, OneOrMore, OperatorPart, OperatorRule, Scale, TargetScale, Threshold, Widths,
 };
 use crate::engine::head::Average;
 pub use crate::engine::head::Shrink;
@@ -99,6 +99,9 @@ pub struct Config {
     /// Whether the widths of a bank follow the stream; with `auto`, those of `kernel = auto` do.
     #[serde(skip_serializing_if = "Choice::is_auto")]
     pub widths: Choice<Widths>,
+    /// Which heads a bank has; with `auto`, a bank of `kernel = auto` has the selected ones.
+    #[serde(skip_serializing_if = "Choice::is_auto")]
+    pub heads: Choice<Heads>,
     /// A setting that no version of okl has. It exists in the crate's own tests, which read model files without it (`learner/newer.rs`).
     #[cfg(test)]
     pub(crate) not_yet: u32,
@@ -127,6 +130,7 @@ impl Default for Config {
             anchor: Anchor::First,
             allow_overshoot: false,
             widths: Choice::Auto,
+            heads: Choice::Auto,
             #[cfg(test)]
             not_yet: 0,
         }
@@ -291,6 +295,9 @@ impl Config {
     pub(crate) fn settle_kernel(&mut self) {
         if self.follows() {
             self.widths = Widths::Follow.into();
+        }
+        if self.selects() {
+            self.heads = Heads::Selected.into();
         }
         if let Some(kernels) = OneOrMore::of(self.kernel_rules().to_vec()) {
             self.kernel = Choice::Given(kernels);

@@ -334,3 +334,15 @@ pub enum Widths {
     /// If the narrowest or the widest kernel of a family leads, a width beyond it takes the place of one that has no weight.
     Follow,
 }
+
+/// Which heads a bank has, where the step size is not given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Heads {
+    /// Every kernel and width under every loss, with each of three step sizes.
+    #[default]
+    Grid,
+    /// Those of the table for `kernel = auto`.
+    Selected,
+}

@@ -26,12 +26,22 @@ use crate::engine::Example;
 use crate::engine::head::Voice;
 use crate::parts::loss::{Loss, Reads};
 
-/// The learning rate of Hedge in the long run; it multiplies losses that are divided by `scale`.
-const RATE: f64 = 0.05;
-/// The learning rate at the first example; it decreases with the square root of the number of examples.
-const EAGER: f64 = 2.0;
-/// The part of the total weight that is shared equally among the voices after every example.
-const SHARE: f64 = 5e-4;
+/// How fast weights move.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Pace {
+    /// The learning rate of Hedge in the long run; it multiplies losses that are divided by `scale`.
+    rate: f64,
+    /// The learning rate at the first example; it decreases with the square root of the number of examples.
+    eager: f64,
+    /// The part of the total weight that is shared equally among the voices after every example.
+    share: f64,
+}
+
+/// The pace of a bank, unless it is the selected one of `kernel = auto`.
+pub(crate) const USUAL: Pace = Pace { rate: 0.05, eager: 2.0, share: 5e-4 };
+/// The pace of the bank of `kernel = auto`.
+pub(crate) const QUICK: Pace = Pace { eager: 4.0, ..USUAL };
+
 /// A single loss counts as at most this multiple of `scale`.
 const LARGEST_LOSS: f64 = 8.0;
 /// At the start of the running mean `scale`, the newest loss counts as this many losses; see [`follow`].
@@ -48,6 +58,9 @@ const NO_THETA: f64 = 0.0;
 pub struct Bank {
     /// The head of each voice.
     heads: Vec<usize>,
+    pub(crate) pace: Pace,
+    /// The relative share of each voice: its first weight, and its part of the shared weight.
+    shares: Vec<f64>,
     pub(crate) weights: Vec<f64>,
     /// The recent mean of sum_h w_h l_h.
     pub(crate) scale: f64,
@@ -70,6 +83,8 @@ impl Bank {
         let voices = heads.len();
         Bank {
             heads,
+            pace: USUAL,
+            shares: vec![1.0; voices],
             weights: vec![1.0 / voices as f64; voices],
             scale: 0.0,
             examples: 0.0,
@@ -162,8 +177,8 @@ impl Bank {
     ) {
         let Example { y, weight, new_class, .. } = *example;
         self.judged.clear();
-        let mut awake = 0;
-        for ((voice, total), weight_of) in voices.zip(&mut self.losses).zip(&mut self.weights) {
+        let mut awake = 0.0;
+        for (((voice, total), weight_of), share) in voices.zip(&mut self.losses).zip(&mut self.weights).zip(&self.shares) {
             let evaluate = || weight * loss.eval(voice.scores, y, NO_THETA, &mut self.gradient).loss;
             // A head that rests has no planned step and so no loss of its own, and another head may have another loss: their
             // scores are evaluated here.
@@ -174,7 +189,7 @@ impl Bank {
                 self.judged.push(f64::INFINITY);
                 continue;
             }
-            awake += 1;
+            awake += share;
             let wrong = judge(loss.reads(), voice.scores, y).map(|wrong| wrong || new_class);
             self.judged.push(wrong.map_or(lost, |wrong| weight * f64::from(u8::from(wrong))).min(f64::MAX));
         }
@@ -184,18 +199,27 @@ impl Bank {
         self.recent.iter_mut().zip(&self.weights).for_each(|(recent, weight)| *recent += RECENT * (weight - *recent));
     }
 
+    /// Gives the voices of a new bank these relative shares, and another pace.
+    pub(crate) fn begin_with(&mut self, shares: Vec<f64>, pace: Pace) {
+        let total: f64 = shares.iter().sum();
+        self.weights = shares.iter().map(|share| share / total).collect();
+        (self.shares, self.pace) = (shares, pace);
+    }
+
     /// From now on, the recent mean of each weight is kept.
     pub(crate) fn keep_recent(&mut self) {
         self.recent.clone_from(&self.weights);
     }
 
-    /// Multiplies the weights by exp(-rate ...), normalises them, and shares a fixed part among the `awake` voices.
-    fn weigh(&mut self, awake: usize) {
+    /// Multiplies the weights by exp(-rate ...), normalises them, and shares a fixed part among the voices whose heads do not rest;
+    /// `awake` is the sum of the relative shares of these voices.
+    fn weigh(&mut self, awake: f64) {
+        let Pace { rate, eager, share } = self.pace;
         let least = self.judged.iter().copied().fold(f64::INFINITY, f64::min);
         let rests = |judged: f64| judged == f64::INFINITY;
         let usual = self.weights.iter().zip(&self.judged).filter(|(_, l)| !rests(**l)).map(|(w, l)| w * l).sum();
         follow(&mut self.scale, usual, self.examples, YOUNG);
-        let rate = RATE.max(EAGER / self.examples.sqrt());
+        let rate = rate.max(eager / self.examples.sqrt());
         let mut total = 0.0;
         for (w, judged) in self.weights.iter_mut().zip(&self.judged) {
             if *judged > least && !rests(*judged) {
@@ -204,9 +228,9 @@ impl Bank {
             total += *w;
         }
         // If every voice with a positive weight rests now, the voices that start again get equal weights.
-        let (total, handed_out) = if total > 0.0 { (total, SHARE / awake as f64) } else { (1.0, 1.0 / awake as f64) };
-        for (w, judged) in self.weights.iter_mut().zip(&self.judged) {
-            *w = if rests(*judged) { 0.0 } else { (1.0 - SHARE) * *w / total + handed_out };
+        let (total, handed_out) = if total > 0.0 { (total, share) } else { (1.0, 1.0) };
+        for ((w, judged), own) in self.weights.iter_mut().zip(&self.judged).zip(&self.shares) {
+            *w = if rests(*judged) { 0.0 } else { (1.0 - share) * *w / total + handed_out * own / awake };
         }
     }
 }
@@ -248,7 +272,7 @@ mod tests {
     fn the_best_head_leads_and_the_others_keep_their_share() {
         let bank = after(2000, [2.0, 1.0, 3.0]);
         assert_eq!(bank.leader(), 1);
-        assert!(bank.weights[1] > 0.95 && bank.weights.iter().all(|w| *w >= SHARE / 3.0));
+        assert!(bank.weights[1] > 0.95 && bank.weights.iter().all(|w| *w >= USUAL.share / 3.0));
         assert!((bank.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     }
 
@@ -281,7 +305,7 @@ mod tests {
         assert_eq!((bank.weights[1], bank.losses[1]), (0.0, lost));
         assert!(bank.can_have(&bank.weights));
         hear(&mut bank, [2.0, 2.0, 3.0]);
-        assert_eq!((bank.weights[1], bank.resting()), (SHARE / 3.0, 0));
+        assert_eq!((bank.weights[1], bank.resting()), (USUAL.share / 3.0, 0));
     }
 
     #[test]

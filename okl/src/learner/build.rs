@@ -4,6 +4,7 @@ use crate::basis::Dense;
 use crate::basis::terms::Terms;
 use crate::certificate::Tracker;
 use crate::config::{Choice, Config, HeadRule, Scale, Threshold};
+use crate::engine::bank::QUICK;
 use crate::engine::head::{Average, HeadParts, Rules};
 use crate::engine::{Engine, Parts};
 use crate::error::{Error, Result};
@@ -125,6 +126,9 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
             shrink: config.shrink,
         },
     });
+    if let Some(bank) = engine.bank.as_mut().filter(|_| config.selects()) {
+        bank.begin_with(config.selected_shares(), QUICK);
+    }
     if let Some(bank) = engine.bank.as_mut().filter(|_| config.follows()) {
         bank.keep_recent();
     }

@@ -99,6 +99,8 @@ const REFUSALS: &[Refusal] = &[
         &["their own kernels"],
     ),
     ("widths = 'follow'\nloss = 'nu_novelty'", "widths", &["only in a bank"]),
+    ("heads = 'selected'\nkernel = 'gaussian'", "heads", &["kernel = auto", "use grid"]),
+    ("kernel = 'gaussian:auto*-1'", "kernel", &["multiple of auto", "-1"]),
     ("lambda = -1", "lambda", &[">= 0", "-1"]),
     ("regulariser = 'power:0.5'", "regulariser", &["power", "at least 1"]),
     ("average = 'exponential:0'", "average", &["rate", "(0, 1)"]),
@@ -362,7 +364,7 @@ fn canonical_json_round_trips() {
         {"linear": {}}, {"polynomial": {"degree": 2, "gamma": gamma, "coef0": 0.0}}, {"gaussian": {"gamma": gamma}}, {"gaussian": {"gamma": "auto"}},
         {"exponential": {"gamma": gamma}}, {"matern32": {"gamma": gamma}}, {"matern52": {"gamma": gamma}}, {"rational_quadratic": {"gamma": gamma, "alpha": gamma}},
         {"scaled": {"weight": gamma, "of": {"linear": {}}}}, {"sum": [{"linear": {}}, {"gaussian": {"gamma": gamma}}]}, {"product": [{"linear": {}}]},
-        [{"gaussian": {"gamma": gamma}}, {"exponential": {"gamma": "auto"}}], "auto",
+        [{"gaussian": {"gamma": gamma}}, {"exponential": {"gamma": "auto"}}], "auto", {"matern32": {"gamma": "auto*16.0"}},
     ]);
     let losses = json!([
         {"hinge": {"margin": gamma}}, {"nu_hinge": {"nu": gamma}}, {"perceptron": {}}, {"logistic": {}}, {"max_margin": {}}, {"softmax": {}},
@@ -389,6 +391,7 @@ fn canonical_json_round_trips() {
         ("anchor", json!(["first", "none"])),
         ("shrink", json!(["on_update"])),
         ("widths", json!(["fixed", "follow"])),
+        ("heads", json!(["grid", "selected"])),
         ("operator", json!([[1.0, gamma, gamma, 1.0], [{"kernel": {"linear": {}}, "operator": [gamma]}]])),
         ("classes", json!([[1, "a", -5]])),
         ("theta0", json!([gamma])),

@@ -270,6 +270,7 @@ fn every_part_is_drawn() {
             ("tracker that follows", matches!(c.threshold, Threshold::Tracker { speed: None })),
             ("nested", c.kernel.given().is_some_and(|k| matches!(**k, KernelRule::Scaled { .. }))),
             ("widths that follow", c.widths.given().is_some() && c.members().iter().any(|m| m.width > 0)),
+            ("selected heads", c.kernel == Choice::Auto && c.members().iter().any(|m| m.step == AnyStep::Constant { eta: 20.0 })),
             ("bank of kernels", c.kernel.given().is_some_and(|k| k.all().len() > 1)),
             ("bank of losses", c.loss.all().len() > 1),
             ("bank of kernels and losses", c.loss.all().len() > 1 && c.kernel.given().is_some_and(|k| k.all().len() > 1)),
