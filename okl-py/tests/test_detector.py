@@ -26,6 +26,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 
+from okl._sklearn.detector import away_from_scores
 from okl.sklearn import NoveltyDetector
 
 ROWS = 20_000
@@ -190,3 +191,24 @@ def test_nothing_is_known_before_fit():
             getattr(detector, method)([[0.0, 0.0]])
     for attribute in ("offset_", "alert_rate_", "support_vectors_", "dual_coef_"):
         assert not hasattr(detector, attribute)
+
+
+def test_an_exported_detector_of_a_set_raises_the_same_alerts():
+    """No row's score is so near to the threshold that the rounding of another runtime decides."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    for seed in range(6):
+        X = np.random.default_rng(seed).normal(size=(300, 3))
+        detector = NoveltyDetector(0.05, random_state=seed, max_iter=5).fit(X)
+        session = onnxruntime.InferenceSession(detector.to_onnx())
+        (novel,) = session.run(["novel"], {"x": X})
+        assert np.array_equal(novel.ravel() == 1, detector.predict(X) == -1)
+        assert (detector.predict(X) == -1).sum() == 15
+        assert np.abs(detector.decision_function(X)).min() > 1e-7
+
+
+def test_a_threshold_stays_between_the_same_scores():
+    scores = np.array([3.0, 1.0, 2.0, 2.0])
+    assert away_from_scores(2.0, scores) == 1.5
+    assert away_from_scores(1.0, scores) == 1.0, "nothing is below"
+    near = np.array([1.0, np.nextafter(1.0, 2.0)])
+    assert away_from_scores(near[1], near) == near[1], "there is no number between them"

@@ -375,3 +375,10 @@ def test_an_interrupted_history_says_how_many_rows_the_model_has_learned(monkeyp
     monkeypatch.undo()
     history.learn(X[model.examples :], X[model.examples :, 0])
     assert [record.rows for record in history.records] == [500, 1000, 1500, 2000]
+
+
+def test_a_history_is_of_models_that_learn_streams():
+    pipeline = pytest.importorskip("sklearn.pipeline").make_pipeline(okl.KernelClassifier())
+    with pytest.raises(TypeError, match="found Pipeline; transform the rows first and give the last step"):
+        plot.History(pipeline)
+    assert plot.History(pipeline[-1]).model is pipeline[-1]

@@ -20,7 +20,8 @@ class Record(NamedTuple):
 
     rows: int
     error: float
-    """Mean error so far, of predictions made before each row was learned; nan where there are no targets."""
+    """Mean error so far, of predictions made before each row was learned; nan where there are no targets. A row counts once,
+    whatever its weight."""
     recent_error: float
     """The same since the record before."""
     eta: float
@@ -49,6 +50,11 @@ class History:
     def __init__(self, model: Any, every: int = 100) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1 row, found {every}")
+        if not isinstance(model, Learner) and not hasattr(model, "_learn_report"):
+            raise TypeError(
+                f"expected an okl.Learner or an estimator of okl.sklearn or okl.river, found {type(model).__name__}; "
+                "transform the rows first and give the last step of a pipeline"
+            )
         self.model = model
         self.every = every
         self._records: list[Record] = []

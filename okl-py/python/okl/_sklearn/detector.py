@@ -71,7 +71,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         `learner_.threshold`, the one that follows the stream: after `fit` the command line therefore raises other
         alerts than `predict`, which uses `offset_`. `to_onnx` writes `offset_`.
     offset_ : float
-        The threshold on the scores. After `fit` the `nu`-quantile of its rows; after `partial_fit` the
+        The threshold on the scores. After `fit` the `nu`-quantile of its rows, halfway to the next lower score; after `partial_fit` the
         threshold that follows the stream, `learner_.threshold`, and 0 until there have been `warmup` rows:
         nothing is novel before.
     alert_rate_ : object with `rate`, `bound` and `nu`, or None
@@ -169,7 +169,8 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
             learner = copy(self.learner_) if going_on else self._new_learner(self._set_config(rows))
             for _ in self._passes(learner, rows, None, weights):
                 pass
-            self._fitted_offset = lower_quantile(learner.predict(rows), self.nu, weights)
+            scores = learner.predict(rows)
+            self._fitted_offset = away_from_scores(lower_quantile(scores, self.nu, weights), scores)
         self.learner_ = learner
         return self
 
@@ -295,3 +296,13 @@ def lower_quantile(scores: np.ndarray, share: float, weights: np.ndarray | None)
     below = np.cumsum(weight) - weight
     # Sums of weights are rounded, so the comparison has a tolerance: an exactly equal share counts as reached.
     return float(scores[order][np.searchsorted(below, share * weight.sum() * (1 + 1e-12), side="right") - 1])
+
+
+def away_from_scores(threshold: float, scores: np.ndarray) -> float:
+    """A threshold with the same scores below it, halfway to the next lower score, if there is one.
+
+    A score that equals the threshold would be on either side of it in an exported model, whose rounding differs.
+    """
+    lower = scores[scores < threshold].max(initial=-np.inf)
+    halfway = float((lower + threshold) / 2)
+    return halfway if lower < halfway else threshold
