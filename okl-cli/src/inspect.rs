@@ -157,7 +157,7 @@ fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_js
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate(),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "width": m.width, "kernel": KernelRule::from(kernel_of(learner, m)), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, Measured::default()),
-        "health": health(learner, names),
+        "health": health(learner, names), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": verdict.words() })),
     })
 }
 
@@ -172,6 +172,7 @@ fn in_words(learner: &Learner, names: &[String]) -> String {
     let mut lines = vec![
         ("examples", count(learner.examples() as f64)),
         ("terms", format!("{} of {features}, {} bytes", count(learner.terms() as f64), count(learner.bytes() as f64))),
+        ("number of terms", growth(learner)),
         ("features", list(names, 8)),
         ("classes", list(&classes, 20)),
         (
@@ -196,6 +197,13 @@ fn in_words(learner: &Learner, names: &[String]) -> String {
 /// Input that the learner did not use exactly as given, one sentence each.
 pub fn health(learner: &Learner, names: &[String]) -> Vec<String> {
     learner.health().findings(|column| names.get(column).cloned().unwrap_or_else(|| (column + 1).to_string()))
+}
+
+/// Why `budget = auto` has its number of terms; empty for other budgets.
+fn growth(learner: &Learner) -> String {
+    let Some((start, verdict)) = learner.growth() else { return String::new() };
+    let most = learner.config().budget().capacity().unwrap_or(start);
+    format!("at most {}, {} at first: {}", count(most as f64), count(start as f64), verdict.words())
 }
 
 /// The threshold of a detector as text; empty if there is none.

@@ -181,10 +181,14 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
     config.check()?;
     said.extend(left_open(&config, look));
     if let Some(bytes) = memory {
-        config = config.within(bytes, look.features, look.outputs(&config))?;
+        let fixed = config.within(bytes, look.features, look.outputs(&config))?;
+        let growing = Config { memory: Some(bytes), ..config.clone() };
+        let grows = !had_budget && growing.check().is_ok() && fixed.budget().capacity() >= config.budget().capacity();
+        config = if grows { growing } else { fixed };
     }
     if let Some(terms) = config.budget().capacity().filter(|_| memory.is_some() || !had_budget) {
-        said.push(format!("budget = {}: {}", budget_name(&config), held(&config, look, terms)));
+        let name = if config.grows() { "auto".into() } else { budget_name(&config) };
+        said.push(format!("budget = {name}: {}", held(&config, look, terms)));
     }
     Ok((config, said))
 }
@@ -234,6 +238,13 @@ fn held(config: &Config, look: &Look, terms: usize) -> String {
     let each = config.bytes_per_term(look.features, look.outputs(config));
     let bytes = terms * (each + each.div_ceil(32));
     let beside = figure_of_bytes(config.bytes_beside_terms(look.features, look.outputs(config)));
+    if config.grows() {
+        return format!(
+            "{terms} terms, {} of memory; doubled up to {} terms while that lowers the error; up to {beside} beside them for rows in work and the warm-up",
+            figure_of_bytes(bytes),
+            okl::growth::MOST_DOUBLED * terms
+        );
+    }
     format!(
         "at most {terms} terms, {} of memory; and up to {beside} for the current rows and the warm-up",
         figure_of_bytes(bytes)

@@ -553,6 +553,15 @@ impl Coordinates {
 
     /// Restores the stored columns from the numbers of `columns_of`, one column after the other. The caller restores the scales
     /// separately.
+    /// A copy with some of the slots, in this order.
+    pub(crate) fn subset(&self, slots: &[usize]) -> Self {
+        let mut copy = Coordinates { scales: self.scales, ..Coordinates::new(self.outputs, self.riders) };
+        let columns = (0..self.columns()).map(|column| &self.data[column * self.stride..]);
+        let values: Vec<f64> = columns.flat_map(|column| slots.iter().map(|&slot| column[slot])).collect();
+        copy.restore(slots.len(), &values);
+        copy
+    }
+
     pub(crate) fn restore(&mut self, slots: usize, columns: &[f64]) {
         self.reserve(slots);
         self.all_changed = true;

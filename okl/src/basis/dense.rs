@@ -49,6 +49,14 @@ impl<K: DotKernel> Dense<K> {
         Dense { kernels: self.kernels[planes].to_vec(), diagonal, ..self.clone() }
     }
 
+    /// A space with the same kernels and no centres.
+    pub(crate) fn emptied(&self) -> Self
+    where
+        K: Clone,
+    {
+        Dense { threads: self.threads, ..Dense::new(self.kernels.clone(), self.features(), self.backend) }
+    }
+
     fn diagonal_at(&self, xx: f32, out: &mut [f64]) {
         match &self.diagonal {
             Some(values) => out.copy_from_slice(values),

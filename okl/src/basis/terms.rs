@@ -122,6 +122,12 @@ impl<P: Space> Terms<P> {
         self.holes.push(slot as u32);
     }
 
+    /// Removes the ids of all terms.
+    pub(crate) fn forget_ids(&mut self) {
+        self.ids.fill(NO_ID);
+        self.slot_of.clear();
+    }
+
     pub(crate) fn restore_ids(&mut self) {
         let named = self.ids.iter().enumerate().filter(|(_, id)| **id != NO_ID);
         self.slot_of = named.map(|(slot, id)| (*id, slot as u32)).collect();

@@ -42,6 +42,7 @@ impl Config {
         self.check_target_scale()?;
         self.members().iter().try_for_each(|member| self.check_step(member))?;
         self.check_budget()?;
+        self.check_memory()?;
         self.check_novelty()
     }
 
@@ -125,6 +126,16 @@ impl Config {
         }
         if self.warmup == 0 || self.warmup > 1 << 16 {
             return refuse("warmup", format!("must be between 1 and 65536 examples, found {}", self.warmup));
+        }
+        match self.warmup_passes {
+            Some(passes) if !(1..=100).contains(&passes) => {
+                return refuse("warmup_passes", format!("must be between 1 and 100, found {passes}"));
+            }
+            Some(2..) if !(self.projects() && self.banks()) => {
+                let needs = "more than one pass needs a merge or transfer budget, and a loss without an adaptive margin, tube or threshold";
+                return refuse("warmup_passes", needs.into());
+            }
+            _ => {}
         }
         if let Scale::Fixed { shift, factor, limit } = &self.scale {
             if limit.is_some_and(|l| !(l > 0.0 && l <= LARGEST)) {
@@ -264,6 +275,17 @@ impl Config {
             {
                 refuse("the olok budget needs step = inverse_sqrt and lambda > 0")
             }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_memory(&self) -> Result<()> {
+        match self.memory {
+            Some(_) if !self.can_grow() => Err(Error::config(
+                "memory",
+                "the number of terms can only grow under a merge or transfer budget, with the square regulariser, without smd and \
+                 without an adaptive margin, tube or threshold: remove memory",
+            )),
             _ => Ok(()),
         }
     }

@@ -210,6 +210,7 @@ pub const FAMILIES: [Family; 8] = [
         about: "how many terms are kept and what happens to the others",
         lists: false,
         variants: &[
+            name("auto", &[], "1000 terms, doubled while that lowers the error and fits into `memory`; the default").bare(),
             name("unlimited", &[], "every term is kept"),
             name("window", &["terms"], "the oldest term is dropped"),
             name("age", &["steps"], "a term is dropped after a number of examples"),
@@ -345,7 +346,7 @@ mod tests {
     fn the_names_are_those_that_serde_reads() {
         for family in &FAMILIES {
             // `auto` of a choice is read before serde sees the names.
-            let choice = ["kernel", "step", "average"].contains(&family.key);
+            let choice = ["kernel", "step", "average", "budget"].contains(&family.key);
             let found = expected_by_serde(json!({ family.key: { "?": {} } }));
             assert_eq!(found, sorted(family.names().filter(|name| !(choice && *name == "auto"))), "{}", family.key);
         }

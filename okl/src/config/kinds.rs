@@ -22,12 +22,14 @@ enum Kind {
 
 /// Every setting and every parameter whose value is not described elsewhere: [families](crate::config::families) are names with parameters, `gamma` and
 /// `target_scale` say themselves what they expect.
-const KINDS: [(&str, Kind); 44] = [
+const KINDS: [(&str, Kind); 46] = [
     ("terms", Kind::Whole),
     ("steps", Kind::Whole),
     ("degree", Kind::Whole),
     ("horizon", Kind::Whole),
     ("warmup", Kind::Whole),
+    ("memory", Kind::Whole),
+    ("warmup_passes", Kind::Whole),
     ("coef0", Kind::Number),
     ("alpha", Kind::Number),
     ("weight", Kind::Number),

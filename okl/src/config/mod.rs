@@ -60,9 +60,14 @@ pub struct Config {
     pub step: Choice<AnyStep>,
     /// Whether steps are proximal (algorithms.md 3.3). With `step = auto` they are proximal if the loss allows it, too.
     pub implicit: bool,
-    /// The budget. Default: merge:1000 for a kernel of distance, else transfer:1000; window:1000 for a sum of operator kernels.
+    /// How many terms. When not given: merge:1000 for a kernel of distance, else transfer:1000; window:1000 for a sum of operator
+    /// kernels; and `memory`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetRule>,
+    /// Bytes. If given, a merge or transfer budget may double its number of terms as long as that lowers the error and fits into
+    /// so many bytes ([`growth`](crate::growth)). When neither `budget` nor `memory` is given, it is 64 MB where a bank is possible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<usize>,
     /// The weight of the regulariser. `auto`: several learn in parallel.
     pub lambda: Choice<f64>,
     /// The function omega(|f|) of the regulariser.
@@ -92,6 +97,10 @@ pub struct Config {
     pub target_scale: TargetScale,
     /// The number of examples from which `gamma = auto`, `scale = standard` and the initial threshold of the tracker are estimated.
     pub warmup: usize,
+    /// How often the examples of the warm-up are learned, each time that its statistics are recomputed. When not given: 5 where a bank
+    /// chooses the steps, else once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup_passes: Option<usize>,
     /// The point that is subtracted from every row with translation-invariant kernels.
     pub anchor: Anchor,
     /// Whether eta lambda >= 1 is allowed.
@@ -115,6 +124,7 @@ impl Default for Config {
             step: Choice::Auto,
             implicit: false,
             budget: None,
+            memory: None,
             lambda: Choice::Auto,
             regulariser: AnyRegulariser::Square,
             shrink: Shrink::Always,
@@ -127,6 +137,7 @@ impl Default for Config {
             scale: Scale::Auto,
             target_scale: TargetScale::None,
             warmup: 256,
+            warmup_passes: None,
             anchor: Anchor::First,
             allow_overshoot: false,
             widths: Choice::Auto,
@@ -159,6 +170,9 @@ pub fn toml_table(text: &str) -> Result<serde_json::Value> {
     }
     serde_json::to_value(value).map_err(|e| Error::config("configuration", e.to_string()))
 }
+
+/// The bytes up to which the number of terms may be doubled when neither budget nor memory is given.
+pub(crate) const AUTO_MEMORY: usize = 64_000_000;
 
 /// The default number of terms.
 pub(crate) const DEFAULT_TERMS: usize = 1000;
@@ -250,6 +264,30 @@ impl Config {
             true => BudgetRule::Transfer { terms: DEFAULT_TERMS },
             false => BudgetRule::Window { terms: DEFAULT_TERMS },
         })
+    }
+
+    /// Whether the number of terms may be doubled: `budget = auto`, or `memory` is given.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// assert!(Config::default().grows());
+    /// assert!(!Config::from_toml("budget = 'merge:2000'")?.grows());
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn grows(&self) -> bool {
+        self.memory.is_some() || (self.budget.is_none() && self.can_grow())
+    }
+
+    /// Whether the budget merges or projects terms. Such a budget does not look at their age.
+    pub(crate) fn projects(&self) -> bool {
+        matches!(self.budget(), BudgetRule::Merge { .. } | BudgetRule::Transfer { .. })
+    }
+
+    /// Whether doubling the number of terms is possible: a budget that merges or projects, and losses and steps of which a copy with
+    /// fewer terms can be compared.
+    pub(crate) fn can_grow(&self) -> bool {
+        let smd = self.members().iter().any(|member| matches!(member.step, AnyStep::Smd { .. }));
+        self.projects() && self.banks() && self.regulariser == AnyRegulariser::Square && !smd
     }
 
     fn single_kernel(&self) -> bool {

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use crate::config::families::{FAMILIES, Family, PARAMETERS, family, parameter};
-use crate::config::{DEFAULT_TERMS, kinds};
+use crate::config::{DEFAULT_TERMS, kinds, sizing};
 use crate::error::{Error, Result};
 
 /// The name of the default budget in the canonical form, until [`take_terms`] replaces it.
@@ -16,6 +16,13 @@ pub(crate) fn expand(value: Value) -> Result<Value> {
     let Value::Object(mut settings) = value else {
         return Err(Error::config("configuration", "expected a table of settings"));
     };
+    if settings.get("budget").is_some_and(|budget| budget == "auto") {
+        settings.remove("budget");
+    }
+    if let Some(Value::String(size)) = settings.get("memory") {
+        let bytes = sizing::bytes(size)?;
+        settings.insert("memory".into(), bytes.into());
+    }
     for group in &FAMILIES {
         let flat = take_flat(&mut settings, group);
         let given = settings.remove(group.key).or_else(|| group.implied(&flat));

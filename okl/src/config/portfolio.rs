@@ -155,7 +155,7 @@ impl Config {
     }
 
     /// Whether several step sizes are learned in parallel.
-    fn chooses_steps(&self) -> bool {
+    pub(crate) fn chooses_steps(&self) -> bool {
         self.step == Choice::Auto && self.banks()
     }
 
@@ -328,6 +328,8 @@ impl Config {
             lambda: member.lambda.into(),
             implicit: self.proximal(),
             budget: Some(self.budget()),
+            memory: None,
+            warmup_passes: None,
             average: member.average.into(),
             loss: self.loss.all()[member.loss].clone().into(),
             widths: Choice::Auto,

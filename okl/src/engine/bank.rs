@@ -211,6 +211,11 @@ impl Bank {
         self.recent.clone_from(&self.weights);
     }
 
+    /// What a voice lost on the last example: 1 or 0 for decisions, otherwise the loss; infinite while its head rests.
+    pub(crate) fn judged(&self, voice: usize) -> f64 {
+        self.judged[voice]
+    }
+
     /// Multiplies the weights by exp(-rate ...), normalises them, and shares a fixed part among the voices whose heads do not rest;
     /// `awake` is the sum of the relative shares of these voices.
     fn weigh(&mut self, awake: f64) {
@@ -238,6 +243,13 @@ impl Bank {
 /// The index of the largest score; the first one in case of a tie.
 pub(crate) fn decision(scores: &[f64]) -> usize {
     (0..scores.len()).fold(0, |best, c| if scores[c] > scores[best] { c } else { best })
+}
+
+/// The loss of one voice as a bank judges it: 1 or 0 for decisions, otherwise the loss, times the weight of the example.
+pub(crate) fn judged_loss<L: Loss>(loss: &L, scores: &[f64], example: &Example<'_>, gradient: &mut [f64]) -> f64 {
+    let Example { y, weight, new_class, .. } = *example;
+    let wrong = judge(loss.reads(), scores, y).map(|wrong| f64::from(u8::from(wrong || new_class)));
+    weight * wrong.unwrap_or_else(|| loss.eval(scores, y, NO_THETA, gradient).loss)
 }
 
 /// Whether the decision is wrong; none for losses without a decision. While only one class is known, it competes with a class not

@@ -20,6 +20,8 @@ impl<F: Clone, L: Clone, S: Clone, B: Clone, R: Clone> Engine<F, L, S, B, R> {
             reader: Default::default(),
             own: vec![0.0; self.own.len()],
             scratch: Default::default(),
+            watch: self.watch,
+            watched: Vec::new(),
         }
     }
 }

@@ -54,6 +54,8 @@ mod sight;
 pub(crate) use plan::Example;
 pub(crate) use reader::Reader;
 
+use std::ops::Range;
+
 use crate::basis::block::{Block, ROWS};
 use crate::basis::terms::{NO_ID, Terms};
 use crate::basis::{Basis, Dense, Form, RowsOf, Space};
@@ -87,6 +89,17 @@ pub struct Labels<'a> {
 }
 
 impl<'a> Labels<'a> {
+    /// The labels of some of the rows.
+    pub(crate) fn range(&self, rows: Range<usize>) -> Labels<'a> {
+        Labels {
+            y: &self.y[rows.start * self.width..rows.end * self.width],
+            width: self.width,
+            known: self.known.map(|known| &known[rows.clone()]),
+            weights: self.weights.map(|weights| &weights[rows.clone()]),
+            ids: self.ids.map(|ids| &ids[rows]),
+        }
+    }
+
     fn target(&self, i: usize) -> Option<(&'a [f64], f64)> {
         let weight = self.weights.map_or(1.0, |w| w[i]);
         let known = self.known.is_none_or(|k| k[i]) && weight > 0.0;
@@ -141,6 +154,9 @@ pub struct Engine<F, L, S, B, R = AnyRegulariser> {
     /// k(x, x) of the current row, one value per plane.
     pub(crate) own: Vec<f64>,
     scratch: Scratch,
+    /// A voice whose loss on each example is written to `watched`; not finite where the example was not learned.
+    pub(crate) watch: Option<usize>,
+    pub(crate) watched: Vec<f64>,
 }
 
 /// Workspace for predictions. Each reader has its own, so that several readers can share one engine immutably.
@@ -203,6 +219,8 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             block: Block::default(),
             reader: Reader::default(),
             scratch: Scratch::default(),
+            watch: None,
+            watched: Vec::new(),
         }
     }
 
@@ -241,6 +259,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         self.basis.self_values(rows, r, &mut self.own);
         if !readable || self.own.iter().any(|k| !k.is_finite()) {
             self.skipped += 1;
+            self.watched.extend(self.watch.map(|_| f64::NAN));
             return Outcome::default();
         }
         let example = Example { t: self.t + 1, y, weight, new_class };
@@ -250,6 +269,10 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             self.take(&example);
         }
         let (loss, outside) = self.weigh(&example, taken, threshold);
+        if let Some(voice) = self.watch {
+            let judged = if taken { self.judged(voice, &example) } else { f64::NAN };
+            self.watched.push(judged);
+        }
         let slot = if taken { self.write(rows, r, id) } else { None };
         self.skipped += u64::from(!taken);
         Outcome { scores: &[], loss: Some(loss), slot, outside, threshold, positive: None }
@@ -336,6 +359,15 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             bank.learn(loss, example, lost, heads.iter().zip(&reader.readings).flat_map(|(head, at)| head.voices(at)));
         }
         (lost, judged.then_some(outside))
+    }
+
+    /// The loss of a voice on the example that was just learned: 1 or 0 for decisions, as a bank judges its voices.
+    fn judged(&mut self, voice: usize, example: &Example<'_>) -> f64 {
+        if let Some(bank) = &self.bank {
+            return bank.judged(voice);
+        }
+        let mut gradient = vec![0.0; self.scores().len()];
+        bank::judged_loss(self.loss(), self.scores(), example, &mut gradient)
     }
 
     /// Adds k(x, .) with the planned coefficients to every head, evicting a term if the budget asks for it. Then drops terms that

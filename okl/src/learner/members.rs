@@ -132,7 +132,7 @@ impl Learner {
         (engine.t, engine.skipped, engine.budget) = (self.engine.t, self.engine.skipped, self.engine.budget.clone());
         engine.basis = self.engine.basis.with_space(space);
         engine.heads = vec![head.alone(averaged)];
-        let mut plain = Learner { config, engine, ..self.clone() };
+        let mut plain = Learner { config, engine, growth: None, ..self.clone() };
         plain.blur.forget_kernels();
         Ok(plain)
     }

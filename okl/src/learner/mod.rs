@@ -11,6 +11,7 @@ mod classes;
 mod decide;
 mod figures;
 pub mod file;
+pub mod growth;
 pub mod health;
 mod members;
 #[cfg(test)]
@@ -39,6 +40,7 @@ use crate::learner::build::DenseEngine;
 pub use crate::learner::check::Checked;
 use crate::learner::check::{CheckBuffers, CheckedRows, Identity, TargetNumbers};
 use crate::learner::classes::Classes;
+use crate::learner::growth::Growth;
 use crate::learner::health::Clipped;
 pub use crate::learner::predict::Scores;
 use crate::learner::rounding::Rounding;
@@ -74,6 +76,7 @@ pub struct Learner {
     pub(crate) clipped: Clipped,
     pub(crate) rounding: Rounding,
     pub(crate) blur: Blur,
+    pub(crate) growth: Option<Growth>,
     threads: usize,
     pool: Option<Pool>,
     identity: Identity,
@@ -289,11 +292,12 @@ impl Learner {
         }
     }
 
-    /// Learns a block in parts. A part ends where the warm-up recomputes its statistics (after a given number of examples), and before
-    /// the row whose new class becomes the positive one.
+    /// Learns a block in parts. A part ends where the warm-up recomputes its statistics or the number of terms is judged (after given
+    /// numbers of examples), and before the row whose new class becomes the positive one.
     fn run_block(&mut self, block: &Part<'_>, each: &mut dyn FnMut(usize, &Outcome<'_>)) {
         let named_here = |(row, _): &&(usize, Label)| block.rows.contains(row);
         self.classes.extend(block.targets.new_classes.iter().filter(named_here).map(|(_, name)| name));
+        self.tell_shadow(|shadow, learner| shadow.classes = learner.classes.clone());
         let mut first = block.rows.start;
         while first < block.rows.end {
             if block.targets.negated_at == Some(first) {
@@ -311,6 +315,9 @@ impl Learner {
                 self.remember(&part);
             }
             self.follow_widths(before);
+            if part.known().contains(&true) {
+                self.grow();
+            }
             first = last;
         }
     }
@@ -324,6 +331,7 @@ impl Learner {
             }
             None => self.engine.heads.iter_mut().for_each(Head::negate),
         }
+        self.tell_shadow(|shadow, _| shadow.negate());
     }
 
     /// Makes the first example the anchor of translation-invariant kernels.
@@ -340,6 +348,8 @@ impl Learner {
     }
 
     fn learn_part(&mut self, part: &Part<'_>, each: &mut dyn FnMut(usize, &Outcome<'_>)) {
+        let count = self.count();
+        self.engine.watched.clear();
         let points = self.rows.fill(&self.frame, part.x, self.engine.basis.space.backend());
         let width = part.targets.width;
         let labels = Labels { y: part.y(), width, known: Some(part.known()), weights: part.weights(), ids: part.ids() };
@@ -353,6 +363,7 @@ impl Learner {
             target_scale.put_back(scores);
             each(row, &Outcome { scores, positive: part.targets.positive_at(row, classes).or(alone), ..*step });
         });
+        self.learn_shadow(&labels, count);
         self.count_clipped(part);
         self.count_rounding(part);
         self.count_blurred(part);
@@ -426,6 +437,7 @@ impl Learner {
         }
         self.rounding.widen(features);
         self.features = features;
+        self.tell_shadow(|shadow, _| shadow.widen_to(features));
     }
 
     /// Sets the number of threads for large matrix products. Results do not depend on it.
@@ -446,6 +458,7 @@ impl Learner {
         };
         self.threads = threads.max(1);
         self.engine.basis.space.threads = self.threads;
+        self.tell_shadow(|shadow, learner| shadow.engine.basis.space.threads = learner.threads);
         Ok(())
     }
 
@@ -461,5 +474,6 @@ impl Learner {
     /// ```
     pub fn reset_trace(&mut self) {
         self.engine.heads.iter_mut().for_each(Head::forget_trace);
+        self.tell_shadow(|shadow, _| shadow.reset_trace());
     }
 }

@@ -48,6 +48,7 @@ impl Learner {
             clipped: self.clipped.clone(),
             rounding: self.rounding.clone(),
             blur: self.blur.clone(),
+            growth: self.growth.clone(),
             threads: 1,
             pool: None,
             identity: Default::default(),

@@ -153,6 +153,11 @@ impl FramedRows {
         Points { rows, squares: &self.squares }
     }
 
+    /// The rows that were put into the frame last, of so many features.
+    pub fn points(&self, features: usize) -> Points<'_> {
+        Points { rows: gram::Matrix::new(features, &self.x), squares: &self.squares }
+    }
+
     /// The squared norms of the scaled rows.
     pub fn squares(&self) -> &[f32] {
         &self.squares

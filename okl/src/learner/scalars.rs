@@ -9,6 +9,7 @@ use crate::engine::bank::Bank;
 use crate::engine::head::Head;
 use crate::error::{Error, Result};
 use crate::learner::Learner;
+use crate::learner::growth::{Growth, Verdict};
 use crate::parts::budget::AnyBudget;
 use crate::parts::step::AnyStep;
 
@@ -216,6 +217,22 @@ pub(crate) const BANK: &[Scalar<Bank>] = &[
     scalar!("loss", any, Absent::Refused, |b| b.loss),
     scalar!("scale", not_negative, Absent::Refused, |b| b.scale),
     scalar!("examples", not_negative, Absent::Refused, |b| b.examples),
+];
+
+/// `growth`: the state of `budget = auto` beside the shadow.
+pub(crate) const GROWTH: &[Scalar<Growth>] = &[
+    scalar!("start", counted, Absent::Refused, |g| g.start as f64, |g, value| g.start = value as usize),
+    scalar!(
+        "verdict",
+        |_, value| Verdict::from_number(value).is_some(),
+        Absent::Refused,
+        |g| g.verdict.number(),
+        |g, value| g.verdict = Verdict::from_number(value).unwrap_or_default()
+    ),
+    scalar!("examples", counted, Absent::Refused, |g| g.examples),
+    scalar!("sum", any, Absent::Refused, |g| g.sum),
+    scalar!("squares", not_negative, Absent::Refused, |g| g.squares),
+    scalar!("voice", counted, Absent::Refused, |g| g.voice as f64, |g, value| g.voice = value as usize),
 ];
 
 /// Counts of examples stay below this, so that no sum of them overflows.

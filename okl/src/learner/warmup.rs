@@ -3,13 +3,15 @@
 //! At example 1, 2, 4, ... `warmup` the statistics (kernel widths, scale, median of the targets) are computed again from all examples
 //! so far, and these examples are learned again, in order. After the warm-up the statistics are fixed and part of the configuration.
 
-use crate::basis::Space;
+use crate::basis::{Points, Space};
 use crate::basis::terms::NO_ID;
 use crate::certificate::Rate;
 use crate::config::{Anchor, Config, KernelRule, Scale};
 use crate::engine::Labels;
+use crate::engine::bank::Bank;
 use crate::learner::batch::LARGEST;
 use crate::learner::build::build_engine;
+use crate::learner::growth::Growth;
 use crate::learner::rows::{FramedRows, KeptRows, Numbers, RowBlock};
 use crate::learner::scaling::{self, CLIP, FAR_CLIP, FEW_COLUMNS, Frame, median_distance2};
 use crate::learner::{Learner, Part};
@@ -33,9 +35,15 @@ pub(super) fn after_examples(count: usize, first: usize, known: &[bool]) -> usiz
 
 impl Learner {
     pub(super) fn next_stop(&self, first: usize, known: &[bool]) -> usize {
-        let Some(warm) = &self.warm else { return known.len() };
-        let (count, limit) = (warm.weights.len(), self.config.warmup);
-        after_examples((count + 1).next_power_of_two().min(limit) - count, first, known)
+        let examples = match (&self.warm, &self.growth) {
+            (Some(warm), _) => {
+                let count = warm.weights.len();
+                (count + 1).next_power_of_two().min(self.config.warmup) - count
+            }
+            (None, Some(_)) => (Growth::next_event(self.count()) - self.count()) as usize,
+            (None, None) => return known.len(),
+        };
+        after_examples(examples, first, known)
     }
 
     pub(super) fn remember(&mut self, part: &Part<'_>) {
@@ -102,8 +110,39 @@ impl Learner {
         let points = framed.fill(&self.frame, warm.x.all(self.features), self.engine.basis.space.backend());
         let ids = warm.ids.iter().any(|&id| id != NO_ID).then_some(warm.ids.as_slice());
         let labels = Labels { y: &warm.y, width: warm.width, known: None, weights: Some(&warm.weights), ids };
-        self.engine.learn_block(points, &labels, |_, _| {});
+        self.learn_repeatedly(points, &labels, count);
         config
+    }
+
+    /// Learns the first `count` rows `warmup_passes` times and the others once. The weights of a bank are those after the first pass:
+    /// in later passes its voices predict rows that they have learned. A row that is learned again is added to its own term.
+    fn learn_repeatedly(&mut self, points: Points<'_>, labels: &Labels<'_>, count: usize) {
+        let rows = labels.weights.map_or(0, <[f64]>::len);
+        let numbers: Vec<u64> = (0..rows as u64).collect();
+        let passes = self.config.warmup_passes.unwrap_or(1);
+        let repeated = passes > 1;
+        let named = Labels { ids: labels.ids.or(repeated.then_some(&numbers)), ..*labels };
+        let (first, engine) = (points.range(0..count), &mut self.engine);
+        engine.learn_block(first, &named.range(0..count), |_, _| {});
+        let (mut t, bank) = (engine.t, engine.bank.clone());
+        for _ in 1..passes {
+            (engine.t, engine.skipped) = (0, 0);
+            engine.learn_block(first, &named.range(0..count), |_, _| {});
+            t = t.max(engine.t);
+        }
+        if repeated {
+            (engine.t, engine.skipped) = (t, count as u64 - t);
+            // A head has weight 0 exactly while it rests, so the weights are kept only if no head rests.
+            let awake = |bank: &Option<Bank>| bank.as_ref().is_some_and(|bank| bank.resting() == 0);
+            if awake(&bank) && awake(&engine.bank) {
+                engine.bank = bank;
+            }
+            engine.heads.iter_mut().for_each(|head| head.regret.holds = false);
+        }
+        if repeated && labels.ids.is_none() {
+            engine.basis.forget_ids();
+        }
+        engine.learn_block(points.range(count..rows), &labels.range(count..rows), |_, _| {});
     }
 
     /// The median squared distance of rows. If all kernel widths are found from the data, very small or large rows get another unit,

@@ -70,6 +70,7 @@ impl Learner {
             let kernel = rule.kernel(which);
             self.engine.replace_kernel(plane, kernel);
             self.blur.forget_kernels();
+            self.drop_comparison_of(plane);
         }
     }
 

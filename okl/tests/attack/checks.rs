@@ -100,7 +100,8 @@ fn scores(run: &Run, seen: &Seen, weights: &[f64], t: usize) -> Result<(), Failu
 
 /// What holds after every row: budgets keep their word.
 fn standing(run: &Run, t: usize) -> Result<(), Failure> {
-    let budget = run.config.budget();
+    // `budget = auto` has doubled its number of terms by now, or not.
+    let budget = run.learner.config().budget();
     if let Some(capacity) = budget.capacity().filter(|&c| run.learner.terms() > c) {
         return fail("capacity", t, format!("{} terms, {capacity} at most", run.learner.terms()));
     }

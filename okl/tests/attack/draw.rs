@@ -147,7 +147,8 @@ fn kernel(rng: &mut Rng, family: &str, settings: &mut Settings) {
         0 => format!("{{\"sum\": [{}, {}]}}", simple_kernel(rng), simple_kernel(rng)),
         1 => format!("{{\"product\": [{}, {}]}}", simple_kernel(rng), simple_kernel(rng)),
         2 => format!("{{\"scaled\": {{\"weight\": {}, \"of\": {}}}}}", rng.log_between(1e-3, 1e3), simple_kernel(rng)),
-        3 if family != "bank" => "{\"scaled\": {\"weight\": 25.0, \"of\": {\"gaussian\": {\"gamma\": 0.5}}}}".to_string(),
+        3 if family == "bank" => quoted(rng.pick::<&str>(&["auto", "gaussian,matern32", "exponential,gaussian"])),
+        3 => "{\"scaled\": {\"weight\": 25.0, \"of\": {\"gaussian\": {\"gamma\": 0.5}}}}".to_string(),
         _ => simple_kernel(rng),
     };
     settings.insert("kernel", text);
@@ -175,7 +176,8 @@ fn step(rng: &mut Rng, lambda: f64) -> String {
 
 fn budget(rng: &mut Rng, settings: &mut Settings) {
     let terms = *rng.pick(&[1, 2, 3, 5, 8, 16, 33, 40]);
-    let text = match rng.below(13) {
+    let which = rng.below(13);
+    let text = match which {
         0 => "unlimited".to_string(),
         1 | 2 => format!("window:{terms}"),
         3 => format!("age:{}", *rng.pick(&[1, 2, 5, 20, 70])),
@@ -186,6 +188,9 @@ fn budget(rng: &mut Rng, settings: &mut Settings) {
         9..=11 => format!("merge:{terms}"),
         _ => format!("forgetron:{terms}"),
     };
+    if terms > 3 && (7..=11).contains(&which) && rng.chance(0.3) {
+        settings.insert("memory", "1000000".to_string());
+    }
     settings.insert("budget", quoted(&text));
 }
 

@@ -124,7 +124,15 @@ fn every_kernel_loss_step_and_budget_is_drawn() {
     let draw = |seed| draw::draw(seed).0.config().expect("accepted").to_json();
     let drawn: Vec<serde_json::Value> = (0..600).map(|seed| serde_json::from_str(&draw(seed)).expect("JSON")).collect();
     for family in ["kernel", "loss", "step", "budget"].map(|key| family(key).expect("a family")) {
-        let has = |config: &serde_json::Value, name| config[family.key] == name || config[family.key].get(name).is_some();
+        // `budget = auto` is a budget with `memory`; `kernel = auto` is a list of kernels.
+        let is_auto = |config: &serde_json::Value, name: &str| match (family.key, name) {
+            ("budget", "auto") => !config["memory"].is_null(),
+            ("kernel", "auto") => config["kernel"] == "auto" || config["kernel"].is_array(),
+            _ => false,
+        };
+        let has = |config: &serde_json::Value, name| {
+            config[family.key] == name || config[family.key].get(name).is_some() || is_auto(config, name)
+        };
         let missing: Vec<_> = family.names().filter(|name| !drawn.iter().any(|config| has(config, *name))).collect();
         assert!(missing.is_empty(), "{}: {missing:?} not drawn", family.key);
     }

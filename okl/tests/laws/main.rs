@@ -3,6 +3,7 @@
 mod blocks;
 mod classes;
 mod exactness;
+mod growth;
 mod heads;
 mod many_terms;
 mod rows;

@@ -316,9 +316,12 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
     ];
     let given = matches!(reads, Reads::Class | Reads::Sign) && (classes == 0 || (reads == Reads::Class && operator > 2));
     let names = if reads == Reads::Sign { 2 } else { size };
+    let may_grow = matches!(budget, None | Some(BudgetRule::Merge { .. } | BudgetRule::Transfer { .. }));
     accepted(Config {
         kernel,
         step,
+        warmup_passes: [None, Some(1), Some(3)][(shape.seed % 3) as usize].filter(|_| may_grow),
+        memory: (may_grow && !shape.seed.is_multiple_of(3)).then_some(50_000),
         budget,
         lambda,
         implicit,
@@ -404,6 +407,8 @@ fn accepted(mut config: Config) -> Config {
             }
             "step" if config.lambda == Choice::Given(0.0) => config.lambda = 1e-3.into(),
             "step" => config.step = AnyStep::Constant { eta: 0.3 }.into(),
+            "memory" => config.memory = None,
+            "warmup_passes" => config.warmup_passes = None,
             "implicit" => config.implicit = false,
             "offset" => config.offset = false,
             "threshold" => config.threshold = Threshold::Norma,

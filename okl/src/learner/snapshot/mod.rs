@@ -18,6 +18,8 @@
 //! | `warm.x`, `warm.y`, `warm.weights`, `warm.ids` | f64 (f32 in older files), f64, f64, u64 | the examples of a warm-up under way |
 //! | `clipped` | u64 | if there is a limit: examples looked at, those with a clipped value, and per column: overall, last window, present window |
 //! | `rounding` | f64 | if there is no limit: examples looked at, and per column: examples that lost digits, the last window's largest rounding error over range, and of the present window the smallest value, the largest, the largest rounding error |
+//! | `growth` | f64 | with `budget = auto`: why there are so many terms, and the comparison under way; by name |
+//! | `growth.shadow` | u8 | during a comparison: the voice with half of the terms, as a model file of its own |
 //! | `position` | u8 | bytes of the caller, see [`Learner::set_position`](crate::Learner::set_position) |
 //!
 //! Later versions read every file of earlier ones. If a file lacks a setting, okl must behave as before the setting existed: either
@@ -47,7 +49,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, Label};
-use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, HEAD};
+use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, GROWTH, HEAD};
 
 /// The version of the format that this crate writes. It reads this version and all earlier ones, except for banks of version 2.
 /// Version 2 added banks and the truncation error of averages; version 3 added trackers that follow the level of the scores;
@@ -83,6 +85,7 @@ fn scalar_names() -> BTreeMap<String, Vec<String>> {
         ("bank", scalars::names(BANK)),
         ("budget", scalars::names(BUDGET)),
         ("counts", scalars::names(COUNTS)),
+        ("growth", scalars::names(GROWTH)),
         ("head.scalars", scalars::names(HEAD)),
     ];
     names.into_iter().map(|(tensor, names)| (tensor.to_string(), names)).collect()

@@ -20,7 +20,7 @@ use crate::learner::batch::LARGEST;
 use crate::learner::health::Clipped;
 use crate::learner::rounding::Rounding;
 use crate::learner::rows::KeptRows;
-use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, HEAD, HEAD_OF_FORMAT, NO_MASS};
+use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, GROWTH, HEAD, HEAD_OF_FORMAT, NO_MASS};
 use crate::learner::scaling::Frame;
 use crate::learner::snapshot::{FORMAT, Header, head_tensor, scalar_names};
 use crate::learner::warmup::WarmUp;
@@ -101,7 +101,10 @@ impl Learner {
     /// # Errors
     /// If the bytes are not a model file of a known version, are damaged, or have an impossible state.
     pub fn from_bytes(bytes: &[u8]) -> Result<Learner> {
-        let file = File::open(bytes)?;
+        Learner::from_file(&File::open(bytes)?)
+    }
+
+    fn from_file(file: &File<'_>) -> Result<Learner> {
         let mut config = file.header.config.clone().into_owned();
         if file.header.format == 1 {
             config.rules_mut().for_each(KernelRule::without_bank);
@@ -118,6 +121,7 @@ impl Learner {
         learner.position = file.bytes("position", Dtype::U8)?.to_vec();
         file.restore_clipped(&mut learner)?;
         file.restore_rounding(&mut learner)?;
+        file.restore_growth(&mut learner)?;
         file.check_all_read()?;
         Ok(learner)
     }
@@ -382,6 +386,31 @@ impl<'a> File<'a> {
         }
         let rounding = Rounding::restored(&self.f64s("rounding")?, learner.features);
         learner.rounding = rounding.ok_or_else(|| Error::snapshot("the counts of lost digits are not possible"))?;
+        Ok(())
+    }
+
+    /// The state of `budget = auto`, and the shadow of a comparison under way.
+    fn restore_growth(&self, learner: &mut Learner) -> Result<()> {
+        let Some(mut growth) = learner.growth.take() else { return Ok(()) };
+        scalars::restore(GROWTH, "growth", self.names("growth"), &self.f64s("growth")?, &mut growth)?;
+        demand((1..MOST).contains(&growth.start), "the initial number of terms is not possible")?;
+        if self.tensors.tensor("growth.shadow").is_ok() {
+            let file = File::open(self.bytes("growth.shadow", Dtype::U8)?)?;
+            // A shadow has a fixed number of terms, so it has no shadow itself.
+            demand(file.header.config.memory.is_none(), "the shadow has a shadow")?;
+            let mut shadow = Learner::from_file(&file)?;
+            let [own, whole] = [&shadow, learner].map(|learner| (learner.features, learner.engine.heads[0].offset.len(), learner.count()));
+            let reads = shadow.engine.loss().reads() == learner.engine.loss().reads();
+            let alike = own == whole && reads && shadow.classes.names == learner.classes.names;
+            demand(
+                alike && shadow.growth.is_none() && shadow.warm.is_none() && shadow.engine.bank.is_none(),
+                "the shadow does not fit the model",
+            )?;
+            demand(growth.voice < learner.config.members().len(), "the shadow's voice is not there")?;
+            learner.watch(&mut shadow, growth.voice);
+            growth.shadow = Some(std::sync::Arc::new(shadow));
+        }
+        learner.growth = Some(growth);
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use crate::basis::Dense;
 use crate::coordinates::Coordinates;
 use crate::engine::head::Head;
 use crate::learner::Learner;
-use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, HEAD};
+use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, GROWTH, HEAD};
 use crate::learner::snapshot::{FORMAT, Header, head_tensor, scalar_names};
 use crate::parts::kernel::AnyKernel;
 use crate::parts::step::AnyStep;
@@ -35,6 +35,8 @@ enum Data<'a> {
     Slots(&'a [u32]),
     Centres(&'a Dense<AnyKernel>),
     Columns(&'a Coordinates),
+    /// A model file inside the model file, with its checksum.
+    File(Plan<'a>, u64),
     /// The place of the checksum.
     Checksum,
 }
@@ -58,7 +60,7 @@ impl<'a> Tensor<'a> {
         match self.data {
             Data::Doubles(_) | Data::Columns(_) => Dtype::F64,
             Data::Wholes(_) | Data::Slots(_) | Data::Checksum => Dtype::U64,
-            Data::Bytes(_) => Dtype::U8,
+            Data::Bytes(_) | Data::File(..) => Dtype::U8,
             Data::Centres(_) => Dtype::F32,
         }
     }
@@ -84,6 +86,7 @@ impl<'a> Tensor<'a> {
                 let mut values = expansion.columns_of(self.shape[1]).flatten();
                 values.try_for_each(|v| to.write_all(&v.to_le_bytes()))
             }
+            Data::File(plan, own) => plan.write(*own, &mut *to as &mut dyn Write),
             Data::Checksum => to.write_all(&checksum.to_le_bytes()),
         }
     }
@@ -224,6 +227,14 @@ impl Learner {
             tensors.push(Tensor::doubles("bank.losses", &bank.losses));
             if !bank.recent.is_empty() {
                 tensors.push(Tensor::doubles("bank.recent", &bank.recent));
+            }
+        }
+        if let Some(growth) = &self.growth {
+            tensors.push(Tensor::doubles("growth", scalars::values(GROWTH, growth)));
+            if let Some(shadow) = &growth.shadow {
+                let plan = shadow.plan();
+                let checksum = plan.checksum();
+                tensors.push(Tensor::new("growth.shadow", &[plan.bytes()], Data::File(plan, checksum)));
             }
         }
         if self.clipped.examples > 0 {

@@ -57,6 +57,13 @@ impl AnyBudget {
         }
     }
 
+    /// Changes the number of terms of a transfer or merge budget. Other budgets stay as they are.
+    pub(crate) fn set_terms(&mut self, count: usize) {
+        if let State::Transfer { terms, .. } | State::Merge { terms, .. } = &mut self.state {
+            *terms = count;
+        }
+    }
+
     /// The sum Q of a Forgetron (its "damage"); 0 for other budgets.
     pub(crate) fn damage(&self) -> f64 {
         if let State::Forgetron { forgetron, .. } = &self.state { forgetron.damage } else { 0.0 }

@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_budget_with_a_number_of_terms_is_bounded_by_it_and_can_be_given_another() {
-        for budget in family("budget").unwrap().variants {
+        for budget in family("budget").unwrap().variants.iter().filter(|budget| budget.name != "auto") {
             let counts = budget.parameters == ["terms"];
             let example = budget.parameters.iter().map(|name| (*name, 3));
             let rule: BudgetRule =

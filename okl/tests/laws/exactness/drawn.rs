@@ -233,10 +233,14 @@ fn every_part_is_drawn() {
             };
             seen.insert(format!("{} {name}", family.key));
         }
+        if c.memory.is_some() {
+            seen.insert("budget auto".into());
+        }
         let preset = matches!(c.step, Choice::Given(AnyStep::Smd { preset: Some(_), .. }));
         let cut = matches!(c.loss.reads(), Reads::Class | Reads::Sign) && matches!(s.answers, Answers::Labels(_));
         let flags = [
             ("implicit", c.implicit),
+            ("terms doubled", doubled(&case)),
             ("offset", c.offset),
             ("preset", preset),
             ("overshoot", c.allow_overshoot && c.lambda.given().is_some_and(|l| *l > 0.0)),
@@ -294,6 +298,16 @@ fn every_part_is_drawn() {
 
 fn merges(config: &okl::Config) -> bool {
     matches!(config.budget(), BudgetRule::Merge { terms } if terms < 100)
+}
+
+/// Whether the budget doubles its number of terms.
+fn doubled(case: &Case) -> bool {
+    let terms = |config: &okl::Config| config.budget().capacity();
+    case.config.memory.is_some() && {
+        let mut learner = Learner::new(case.config.clone()).unwrap();
+        learner.learn(&case.stream.batch_as(0..case.stream.rows(), false)).unwrap();
+        terms(learner.config()) != terms(&case.config)
+    }
 }
 
 /// How many rows come before a second class is named, if classes are discovered.
