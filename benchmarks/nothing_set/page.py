@@ -44,6 +44,7 @@ def ratio(ours: Errors, theirs: Errors) -> float | None:
 
 
 def best(record: list[Line], stream: Stream, peers: list[Peer], ours: Errors, tuned: bool) -> Best | None:
+    """Among defaults, or among all tries once there are others than defaults."""
     found = []
     for peer in peers:
         for attempt in range(len(peer.tries()) if tuned else 1):
@@ -51,6 +52,8 @@ def best(record: list[Line], stream: Stream, peers: list[Peer], ours: Errors, tu
             against = ratio(ours, theirs)
             if against is not None:
                 found.append(Best(peer.name, attempt, fmean(theirs.values()), against, len(theirs)))
+    if tuned and not any(each.attempt for each in found):
+        return None  # nobody was tuned on this stream yet
     return max(found, key=lambda each: each.ratio, default=None)
 
 
@@ -99,7 +102,8 @@ def summary(definition: Definition, record: list[Line]) -> str:
             for among, seen in (("all streams", SEEN), ("not looked at before", ("family", "new"))):
                 found = [(getattr(row, which), row.stream.seen in seen) for row in rows]
                 ratios = [each.ratio for each, counts in found if each and counts]
-                lines.append(verdict(f"{label}, {PEERS[which]}, {among}", ratios))
+                if ratios:
+                    lines.append(verdict(f"{label}, {PEERS[which]}, {among}", ratios))
     return table(
         ["", "at or below the best peer", "worst ratio", "above 1.1", "geometric mean of ratios"], lines
     )
@@ -107,9 +111,9 @@ def summary(definition: Definition, record: list[Line]) -> str:
 
 def verdict(name: str, ratios: list[float]) -> list[str]:
     below = sum(each <= 1 for each in ratios)
-    worst = max(ratios, default=math.nan)
+    worst = max(ratios)
     above = sum(each > 1.1 for each in ratios)
-    mean = math.exp(fmean(map(math.log, ratios))) if ratios and min(ratios) > 0 else math.nan
+    mean = math.exp(fmean(map(math.log, ratios))) if min(ratios) > 0 else 0.0
     return [name, f"{below} of {len(ratios)}", f"{worst:.2f}", str(above), f"{mean:.3f}"]
 
 
@@ -243,7 +247,7 @@ committed before the first run. {commits}.
 - **okl** has nothing set. It predicts and learns one row at a time with seed 1, and is checked to make the same error when the rows are
   given in one call; with the other seeds they are given in one call.
 - **Defaults**: the peer with the least error among all with their packages' defaults, chosen in hindsight on the stream. **Tuned**: the
-  same among all tries of all peers. "What was run" says how many of them the record has.
+  same among all tries of all peers, where some were run. "What was run" says how much of the definition the record has.
 - Ratio: okl's error over the peer's, means over the seeds that both have. The figures beside it are means over the seeds that each has.
 - Seen before: "in sample", okl's defaults were chosen on it; "looked at", its figures were known while okl was built; "family", the
   generator was looked at with other parameters; "new", neither.

@@ -155,7 +155,8 @@ def test_the_best_peer_is_the_one_okl_compares_worst_with_and_failures_have_no_f
     stream = plan.stream_of(SMALL)
     assert page.best(record, stream, peers, {1: 0.2}, tuned=False) == ("a", 0, 0.25, pytest.approx(0.8), 1)
     assert page.best(record, stream, peers, {1: 0.2}, tuned=True) == ("b", 1, 0.1, pytest.approx(2.0), 1)
-    assert page.best([], stream, peers, {1: 0.2}, tuned=True) is None
+    assert page.best([], stream, peers, {1: 0.2}, tuned=False) is None
+    assert page.best(record[:1], stream, peers, {1: 0.2}, tuned=True) is None  # only defaults were run
 
 
 def test_the_summary_counts_what_was_asked_for() -> None:
