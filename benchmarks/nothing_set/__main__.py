@@ -60,22 +60,21 @@ def one(spec: dict[str, Any]) -> dict[str, Any]:
     if spec["program"] == "okl":
         outcome["terms"] = learner.model.learner.terms
         if not spec["in_one_call"]:
-            again = learners.in_one_call(learners.named(spec["learner"])(), X, y, numbers)
+            again = learners.in_one_call(learners.named(spec["learner"])(**spec["settings"]), X, y, numbers)
             if not math.isclose(again["error"], outcome["error"], rel_tol=1e-9):
                 raise ArithmeticError(f"{outcome['error']} row by row, {again['error']} in one call")
-            outcome |= cost(spec["learner"], learner.model, X, y)
+            outcome |= cost(learner.model, X, y)
     return outcome | {"rows": len(X), "columns": X.shape[1]}
 
 
-def cost(name: str, learned: Any, X: Any, y: Any) -> dict[str, Any]:
+def cost(learned: Any, X: Any, y: Any) -> dict[str, Any]:
     """The time of a bank over that of a plain learner with the settings it settled on: the fastest of three."""
     import okl
-    from nothing_set.learners import named
 
     plain = learned.learner.freeze().config
     seconds: dict[bool, list[float]] = {True: [], False: []}
     for nothing_set in [True, False] * 3:
-        learner = named(name)().learner if nothing_set else okl.Learner(plain)
+        learner = learned.clone().learner if nothing_set else okl.Learner(plain)
         learner.threads = 1
         began = time.process_time()
         learner.learn(X, y)
@@ -158,7 +157,8 @@ def peers(definition: plan.Definition, data: Path, file: Path) -> None:
         run_and_record(workers, spec_of(definition, run, data), run, {}, file)
 
 
-def okl(definition: plan.Definition, data: Path, file: Path, label: str) -> None:
+def okl(definition: plan.Definition, data: Path, file: Path, label: str, given: dict[str, Any]) -> None:
+    """`given` has settings by task: none, but for a look at what a setting would do, in a column of its own."""
     asked = [
         Run(stream.name, seed, f"okl {label}", 0)
         for stream in definition.streams
@@ -173,7 +173,7 @@ def okl(definition: plan.Definition, data: Path, file: Path, label: str) -> None
         spec = common(definition, run, data) | {
             "program": "okl",
             "learner": definition.okl[tasks[run.stream]],
-            "settings": {},
+            "settings": given.get(tasks[run.stream], {}),
             "in_one_call": run.seed != definition.seeds[0],
         }
         run_and_record(workers, spec, run, {"commit": commit.stdout.strip()}, file)
@@ -189,13 +189,14 @@ def main() -> None:
     )
     parser.add_argument("--record", type=Path, default=HERE / "record.jsonl")
     parser.add_argument("--label", default="today", help="of `okl`: the name of its column")
+    parser.add_argument("--settings", type=json.loads, default={}, help="of `okl`: JSON, settings by task")
     given = parser.parse_args()
     if given.what == "serve":
         serve()
     elif given.what == "peers":
         peers(plan.read(), given.data, given.record)
     elif given.what == "okl":
-        okl(plan.read(), given.data, given.record, given.label)
+        okl(plan.read(), given.data, given.record, given.label, given.settings)
     else:
         from nothing_set import page
 

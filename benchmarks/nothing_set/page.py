@@ -191,10 +191,9 @@ def speeds(definition: Definition, record: list[Line], rows: list[Compared]) -> 
         for line in record
         if line["seed"] == definition.seeds[0] and "error" in line
     }
-    today = labels(record)[-1:]
     lines = []
     for row in rows:
-        own = first.get((row.stream.name, *today, 0)) if today else None
+        own = first.get((row.stream.name, judged(record), 0))
         other = first.get((row.stream.name, row.default.name, 0)) if row.default else None
         taken = {key: str((own or {}).get(key, "-")) for key in ("terms", "cost", "plain_terms")}
         name = row.default.name if row.default else "-"
@@ -220,13 +219,35 @@ def failures(definition: Definition, record: list[Line]) -> str:
     return "\n".join(lines) + "\n" if lines else "None.\n"
 
 
+def judged(record: list[Line]) -> str:
+    """The last of okl's columns with nothing set: the one whose ratios are shown stream by stream."""
+    given = {line["peer"] for line in record if line.get("settings")}
+    return next((label for label in reversed(labels(record)) if label not in given), "")
+
+
+def columns(record: list[Line]) -> str:
+    """Where okl's columns come from, in words."""
+    words = {}
+    for line in record:
+        if "commit" in line:
+            given = line.get("settings")
+            setting = (
+                f" with {given} where a stream has the task of {line['stream']}"
+                if given
+                else " with nothing set"
+            )
+            words.setdefault(
+                (line["peer"], str(given)), f"`{line['peer']}` is commit {line['commit']}{setting}"
+            )
+    return "; ".join(words.values())
+
+
 def page(definition: Definition, record: list[Line]) -> str:
-    """The last of okl's columns is the one whose ratios are shown stream by stream."""
-    rows = compared(definition, record, (labels(record) or [""])[-1])
-    commits = {line["peer"]: line["commit"] for line in record if "commit" in line}
+    rows = compared(definition, record, judged(record))
     return TEXT.format(
         title=definition.title,
-        commits=", ".join(f"`{label}` is commit {commit}" for label, commit in commits.items()),
+        columns=columns(record),
+        judged=judged(record),
         summary=summary(definition, record),
         main=main_table(rows, record),
         coverage=coverage(definition, record),
@@ -238,7 +259,7 @@ def page(definition: Definition, record: list[Line]) -> str:
 TEXT = """# {title}
 
 Written by `python -m nothing_set page` from `nothing_set/record.jsonl`; `nothing_set/definition.toml` says what was run, and was
-committed before the first run. {commits}.
+committed before the first run. {columns}.
 
     make nothing-set-peers DATA=DIR             # the peers' runs that the record does not have yet; many hours of one core
     make nothing-set DATA=DIR LABEL=today       # okl on all streams and seeds, then this page
@@ -248,7 +269,7 @@ committed before the first run. {commits}.
   given in one call; with the other seeds they are given in one call.
 - **Defaults**: the peer with the least error among all with their packages' defaults, chosen in hindsight on the stream. **Tuned**: the
   same among all tries of all peers, where some were run. "What was run" says how much of the definition the record has.
-- Ratio: okl's error over the peer's, means over the seeds that both have. The figures beside it are means over the seeds that each has.
+- Ratio: the error of `{judged}` over the peer's, means over the seeds that both have. The figures beside it are means over the seeds that each has.
 - Seen before: "in sample", okl's defaults were chosen on it; "looked at", its figures were known while okl was built; "family", the
   generator was looked at with other parameters; "new", neither.
 - Asked for: at or below the best peer on at least 17 of 20 streams, never above 1.1 of it.

@@ -163,6 +163,12 @@ def test_the_summary_counts_what_was_asked_for() -> None:
     assert page.verdict("x", [0.5, 1.0, 1.2, 0.8]) == ["x", "3 of 4", "1.20", "1", "0.832"]  # 0.48 ** (1 / 4)
 
 
+def test_a_column_with_settings_is_shown_but_not_judged() -> None:
+    tried = line("okl tried", 1, 0.1) | {"settings": {"kernel": "auto"}}
+    assert page.judged([line("okl before", 1, 0.3), line("okl today", 1, 0.2), tried]) == "okl today"
+    assert page.labels([line("okl today", 1, 0.2), tried]) == ["okl today", "okl tried"]
+
+
 def test_the_page_shows_both_columns_of_okl_and_compares_the_last() -> None:
     record = [
         line(label, 1, error, stream="Phishing") for label, error in (("okl before", 0.3), ("okl today", 0.1))
