@@ -45,8 +45,7 @@ pub enum Verdict {
     Speed,
 }
 
-const VERDICTS: [Verdict; 5] =
-    [Verdict::Open, Verdict::Doubled, Verdict::HalfIsEnough, Verdict::Memory, Verdict::Speed];
+const VERDICTS: [Verdict; 5] = [Verdict::Open, Verdict::Doubled, Verdict::HalfIsEnough, Verdict::Memory, Verdict::Speed];
 
 impl Verdict {
     /// The verdict in words.

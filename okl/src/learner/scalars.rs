@@ -222,13 +222,9 @@ pub(crate) const BANK: &[Scalar<Bank>] = &[
 /// `growth`: the state of `budget = auto` beside the shadow.
 pub(crate) const GROWTH: &[Scalar<Growth>] = &[
     scalar!("start", counted, Absent::Refused, |g| g.start as f64, |g, value| g.start = value as usize),
-    scalar!(
-        "verdict",
-        |_, value| Verdict::from_number(value).is_some(),
-        Absent::Refused,
-        |g| g.verdict.number(),
-        |g, value| g.verdict = Verdict::from_number(value).unwrap_or_default()
-    ),
+    scalar!("verdict", |_, value| Verdict::from_number(value).is_some(), Absent::Refused, |g| g.verdict.number(), |g, value| g
+        .verdict =
+        Verdict::from_number(value).unwrap_or_default()),
     scalar!("examples", counted, Absent::Refused, |g| g.examples),
     scalar!("sum", any, Absent::Refused, |g| g.sum),
     scalar!("squares", not_negative, Absent::Refused, |g| g.squares),

@@ -3,8 +3,8 @@
 //! At example 1, 2, 4, ... `warmup` the statistics (kernel widths, scale, median of the targets) are computed again from all examples
 //! so far, and these examples are learned again, in order. After the warm-up the statistics are fixed and part of the configuration.
 
-use crate::basis::{Points, Space};
 use crate::basis::terms::NO_ID;
+use crate::basis::{Points, Space};
 use crate::certificate::Rate;
 use crate::config::{Anchor, Config, KernelRule, Scale};
 use crate::engine::Labels;

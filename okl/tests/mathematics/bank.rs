@@ -205,10 +205,13 @@ fn a_naive_twin_learns_the_same_bank_of_kernels_and_losses() {
     twin_learns("loss = 'hinge,logistic'\nkernel = 'gaussian:0.5,exponential:1.5'", 10, &heads);
 }
 
+/// A kernel and the derivative of a loss, as formulas.
+type Formulas = (fn(&[f32], &[f32]) -> f64, fn(f64) -> f64);
+
 /// Constant steps of size 1, explicit: a term is appended when the leader asks for one, the oldest of 80 goes, and what others
 /// would append while the leader is content is projected onto the nearest term. Each of `kinds` runs with three regularisers; more
 /// than `least` rows are projected.
-fn twin_learns(settings: &str, least: usize, kinds: &[(fn(&[f32], &[f32]) -> f64, fn(f64) -> f64)]) {
+fn twin_learns(settings: &str, least: usize, kinds: &[Formulas]) {
     let s = stream(500, 250, 11);
     let mut bank = learner(&format!("{settings}\nstep = 'constant:1'\nscale = 'none'\nanchor = 'none'\nbudget = 'window:80'"));
     let lambdas = [1e-5, 1e-3, 1e-2];

@@ -399,7 +399,8 @@ impl<'a> File<'a> {
             // A shadow has a fixed number of terms, so it has no shadow itself.
             demand(file.header.config.memory.is_none(), "the shadow has a shadow")?;
             let mut shadow = Learner::from_file(&file)?;
-            let [own, whole] = [&shadow, learner].map(|learner| (learner.features, learner.engine.heads[0].offset.len(), learner.count()));
+            let [own, whole] =
+                [&shadow, learner].map(|learner| (learner.features, learner.engine.heads[0].offset.len(), learner.count()));
             let reads = shadow.engine.loss().reads() == learner.engine.loss().reads();
             let alike = own == whole && reads && shadow.classes.names == learner.classes.names;
             demand(
