@@ -95,8 +95,8 @@ SHARED = {
 """,
     "river kernel": """
     kernel
-        `gaussian`, `linear`, `polynomial`, `exponential`, `matern32`, `matern52`, `rational_quadratic`, or a
-        description as `okl.Learner` takes it.
+        `gaussian`, `linear`, `polynomial`, `exponential`, `matern32`, `matern52`, `rational_quadratic`, `auto`
+        (Gaussian and Matérn kernels learn in parallel), or a description as `okl.Learner` takes it.
 """,
     "river gamma and lam": """
     gamma
@@ -116,7 +116,8 @@ SHARED = {
         The first step size. None: the one in `step`.
     budget
         The rule that bounds the number of terms: `merge`, `transfer`, `window`, `age`, `forgetron`, `weight`,
-        `certified`, `olok` or `unlimited`. None: `merge` with a kernel of distance, otherwise `transfer`.
+        `certified`, `olok` or `unlimited`. None or `auto`: `merge` with a kernel of distance, otherwise `transfer`,
+        with 1000 terms, doubled up to 4000 while that lowers the error.
     terms
         The number of terms of the budget. None: 1000.
 """,

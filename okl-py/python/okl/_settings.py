@@ -12,7 +12,7 @@ import numpy.typing as npt
 Described = str | Mapping[str, Any]
 
 Kernel = Literal[
-    "gaussian", "linear", "polynomial", "exponential", "matern32", "matern52", "rational_quadratic"
+    "auto", "gaussian", "linear", "polynomial", "exponential", "matern32", "matern52", "rational_quadratic"
 ]  # fmt: skip
 Loss = Literal[
     "hinge", "nu_hinge", "perceptron", "logistic", "max_margin", "softmax", "novelty", "nu_novelty",
@@ -22,15 +22,15 @@ Step = Literal[
     "auto", "constant", "inverse_sqrt", "decay", "theorem1", "theorem2", "pegasos", "linear", "normalised", "smd"
 ]  # fmt: skip
 Budget = Literal[
-    "unlimited", "window", "transfer", "merge", "forgetron", "age", "olok", "weight", "certified"
+    "auto", "unlimited", "window", "transfer", "merge", "forgetron", "age", "olok", "weight", "certified"
 ]  # fmt: skip
 
 
 class Settings(TypedDict, total=False):
     """Keyword arguments of `okl.Learner`. A setting of None counts as not given."""
 
-    kernel: Kernel | Described | None
-    loss: Loss | Described | None
+    kernel: Kernel | Described | Sequence[Kernel | Described] | None
+    loss: Loss | Described | Sequence[Loss | Described] | None
     step: Step | Described | None
     budget: Budget | int | Described | None
     lam: float | Literal["auto"] | None
@@ -47,6 +47,10 @@ class Settings(TypedDict, total=False):
     implicit: bool | None
     theta0: float | None
     warmup: int | None
+    warmup_passes: int | None
+    memory: int | str | None
+    widths: Literal["fixed", "follow"] | None
+    heads: Literal["grid", "selected"] | None
     allow_overshoot: bool | None
 
     # parameters of the kernel
