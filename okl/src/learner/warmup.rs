@@ -124,14 +124,14 @@ impl Learner {
         let named = Labels { ids: labels.ids.or(repeated.then_some(&numbers)), ..*labels };
         let (first, engine) = (points.range(0..count), &mut self.engine);
         engine.learn_block(first, &named.range(0..count), |_, _| {});
-        let (mut t, bank) = (engine.t, engine.bank.clone());
+        let (mut t, bank, taken_over) = (engine.t, engine.bank.clone(), engine.basis.taken_over);
         for _ in 1..passes {
             (engine.t, engine.skipped) = (0, 0);
             engine.learn_block(first, &named.range(0..count), |_, _| {});
             t = t.max(engine.t);
         }
         if repeated {
-            (engine.t, engine.skipped) = (t, count as u64 - t);
+            (engine.t, engine.skipped, engine.basis.taken_over) = (t, count as u64 - t, taken_over);
             // A head has weight 0 exactly while it rests, so the weights are kept only if no head rests.
             let awake = |bank: &Option<Bank>| bank.as_ref().is_some_and(|bank| bank.resting() == 0);
             if awake(&bank) && awake(&engine.bank) {
