@@ -47,6 +47,10 @@ impl Jsonl {
         match (self.fault.take(), read) {
             (Some(fault), _) => Err(fault),
             (None, Err(_)) if std::str::from_utf8(line).is_err() => Err(error::row(not_utf8(line))),
+            (None, Err(e)) if self.row == 1 && (line.ends_with(b",") || (e.is_eof() && line[0] == b'[')) => {
+                let text = "a JSON array over several lines; write one object per line: jq -c '.[]' FILE";
+                Err(Box::new(Fault { fatal: true, ..*error::row(text) }))
+            }
             (None, Err(e)) => Err(error::row(format!("not JSON: {}", short(&e)))),
             (None, Ok(())) => self.complete(columns).map(|()| true),
         }

@@ -93,6 +93,10 @@ fn numbers_with_commas_and_columns_with_spaces_get_advice_that_works() {
     let folder = Folder::new("odd-advice");
     let thousands = folder.write("t.csv", "a,y\n\"1,220\",yes\n");
     fail(&["learn", &thousands, "--target", "y"], 2, &["found '1,220'", "decimal points, and nothing between thousands"]);
+    for array in ["[\n{\"a\":1,\"y\":2},\n{\"a\":1,\"y\":2}\n]\n", "{\"a\":1,\"y\":2},\n{\"a\":1,\"y\":2}\n"] {
+        let array = folder.write("a.json", array);
+        fail(&["learn", &array, "--target", "y", "--format", "jsonl"], 2, &["row 1", "one object per line: jq -c '.[]' FILE"]);
+    }
     let spaces = folder.write("s.txt", "a b y\n1 2 yes\n");
     fail(&["learn", &spaces, "--target", "y"], 2, &["no column 'y'", "separate columns by a comma, semicolon, tab or |"]);
     let (good, model) = (folder.write("g.csv", ring(40)), folder.path("m.okl"));
