@@ -134,7 +134,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
             let step = Outcome { scores: z, outside: threshold.map(|th| z[0] < th), threshold, ..Outcome::default() };
             let class = said(&learner, z).filter(|_| task == Task::Classes);
             let positive = learner.positive().and_then(|class| learner.classes().get(class));
-            out.write(&Seen { line, step: &step, class, positive })?;
+            out.write(&Seen { line, step: &step, class, classes: learner.classes(), positive })?;
         }
         chunk.bad_before(chunk.rows).try_for_each(|line| out.write_skipped(line))?;
         if left_out.is_judged() {

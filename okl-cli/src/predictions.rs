@@ -2,7 +2,7 @@
 //!
 //! CSV has the same columns in every line: `line`, then `class` or `alert,threshold`, then `score` (with several classes, that of
 //! the predicted one), then `positive`, then one column for each output whose name is known at the beginning. JSON lines
-//! have all scores.
+//! have all scores and their names: `classes` or `targets`, if there are several.
 //!
 //! If two classes share one score, it is positive for the class that sorts last (or is the second of a given list).
 //! `positive` names that class on every row. While only one class is known, positive scores belong to it.
@@ -230,6 +230,13 @@ impl Predictions {
         let mut row = json!({ "line": seen.line, "scores": seen.step.scores });
         if let Some((_, class)) = seen.class {
             row["class"] = json!(class);
+        }
+        // The names of several scores: classes in the order in which they appeared, or targets.
+        let several = seen.step.scores.len();
+        if let Some(names) = seen.classes.get(..several).filter(|_| several > 1) {
+            row["classes"] = json!(names);
+        } else if self.layout.task == Task::Numbers && !self.layout.outputs.is_empty() {
+            row["targets"] = json!(self.layout.outputs);
         }
         if self.layout.positive {
             row["positive"] = json!(seen.positive);

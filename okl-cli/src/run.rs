@@ -289,7 +289,7 @@ impl Run {
             step.positive.into_iter().for_each(|class| metrics.positive_is(class));
             let class = metrics.said(step.scores).and_then(|c| Some((c, classes.get(c)?)));
             let positive = step.positive.and_then(|c| classes.get(c));
-            watch.seen(&Seen { line: chunk.lines[row], step: &step, class, positive })?;
+            watch.seen(&Seen { line: chunk.lines[row], step: &step, class, classes, positive })?;
             let target = match task {
                 Task::Classes if chunk.known[row] => labels.get(row).map_or(Target::None, |label| Target::Class(index[label])),
                 Task::Numbers if chunk.known[row] => chunk.targets.row(row).map_or(Target::None, Target::Numbers),

@@ -15,6 +15,8 @@ pub struct Seen<'a> {
     pub step: &'a Outcome<'a>,
     /// The predicted class, if the task is classification.
     pub class: Option<(usize, &'a Label)>,
+    /// The classes in the order of the scores, if each has one; others that are not known yet may follow.
+    pub classes: &'a [Label],
     /// The class of positive scores, if two classes share one score or only one class is known.
     pub positive: Option<&'a Label>,
 }
@@ -54,6 +56,8 @@ pub trait Watch {
 pub struct Refused {
     /// The row's input line.
     pub line: u64,
+    /// Which target, if the target is wrong.
+    pub target: usize,
     /// The reason.
     pub kind: ErrorKind,
 }
@@ -68,12 +72,12 @@ impl Refused {
             | ErrorKind::Id { row, .. } => *row,
             _ => 0,
         };
-        Refused { line: chunk.lines.get(first + row).copied().unwrap_or(0), kind: kind.clone() }
+        Refused { line: chunk.lines.get(first + row).copied().unwrap_or(0), target: 0, kind: kind.clone() }
     }
 
     /// As an input error with the names of the file and its columns.
     pub fn of(&self, file: &str, schema: &Schema) -> InputError {
-        let target = schema.targets.first().map(String::as_str);
+        let target = schema.targets.get(self.target).map(String::as_str);
         match &self.kind {
             ErrorKind::Target { found, expected, .. } => {
                 InputError::of_row(file, self.line, target, format!("found {found}, expected {expected}"))
@@ -92,13 +96,14 @@ impl Refused {
 /// # Errors
 /// If there is one.
 pub fn numbers_only(chunk: &Chunk) -> Result<(), Refused> {
-    let Some((row, _, text)) = chunk.targets.first_text() else { return Ok(()) };
+    let Some((row, target, text)) = chunk.targets.first_text() else { return Ok(()) };
     let comma = has_decimal_comma(text.as_bytes());
     let expected = match comma {
         true => format!("a number; this is {DECIMAL_COMMA}"),
         false => "a number; for classes use a loss such as max_margin".into(),
     };
-    Err(Refused::new(&ErrorKind::Target { row, found: format!("'{text}'"), expected }, chunk, 0))
+    let kind = ErrorKind::Target { row, found: format!("'{text}'"), expected };
+    Err(Refused { target, ..Refused::new(&kind, chunk, 0) })
 }
 
 impl Display for Refused {

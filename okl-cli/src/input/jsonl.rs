@@ -38,6 +38,13 @@ impl Jsonl {
         if !matches!(line[0], b'{' | b'[') {
             return Err(error::row(format!("found {}, expected a JSON object like {{\"name\": 1.5}}", shown(line))));
         }
+        // While reading on with a model, the first row here is not the first row of the file.
+        if self.row == 0
+            && columns.features() == 0
+            && let Some(text) = not_lines(line)
+        {
+            return Err(Box::new(Fault { fatal: true, ..*error::row(text) }));
+        }
         out.begin(columns.features());
         self.row += 1;
         self.path.clear();
@@ -47,10 +54,6 @@ impl Jsonl {
         match (self.fault.take(), read) {
             (Some(fault), _) => Err(fault),
             (None, Err(_)) if std::str::from_utf8(line).is_err() => Err(error::row(not_utf8(line))),
-            (None, Err(e)) if self.row == 1 && (line.ends_with(b",") || (e.is_eof() && line[0] == b'[')) => {
-                let text = "a JSON array over several lines; write one object per line: jq -c '.[]' FILE";
-                Err(Box::new(Fault { fatal: true, ..*error::row(text) }))
-            }
             (None, Err(e)) => Err(error::row(format!("not JSON: {}", short(&e)))),
             (None, Ok(())) => self.complete(columns).map(|()| true),
         }
@@ -70,6 +73,18 @@ impl Jsonl {
             Some((i, _)) => Err(columns.missing(i as u32)),
             None => Ok(()),
         }
+    }
+}
+
+/// Advice if the first line shows that the file is one JSON array, or objects with commas between them.
+fn not_lines(line: &[u8]) -> Option<&'static str> {
+    let inside = line.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
+    match inside {
+        Some([] | [b'{', ..]) => Some("a JSON array of rows; write one object per line: jq -c '.[]' FILE"),
+        None if line.ends_with(b"},") => {
+            Some("a comma after the object; write one object per line and nothing else: sed 's/,$//' FILE")
+        }
+        _ => None,
     }
 }
 

@@ -59,6 +59,16 @@ pub(super) fn assign(names: &[String], options: &Options, columns: &mut Columns)
     columns.seal();
     let is_feature = |c: &&u32| matches!(columns.list[**c as usize].role, Role::Undecided | Role::Number(_) | Role::Category(_));
     if !plan.iter().any(|c| is_feature(&c)) {
+        if let Some(schema) = &options.schema {
+            // A header of numbers alone is read as a row.
+            let numbered = schema.names().iter().all(|name| name.parse::<u64>().is_ok());
+            let advice = if numbered { "delete the header: columns without names are 1, 2, ..." } else { "rename the columns" };
+            return Err(format!(
+                "none of the columns is a feature of the model, whose features are {}; the columns are {}; {advice}",
+                schema.listed(),
+                listed(names.to_vec())
+            ));
+        }
         return Err(format!(
             "no feature column is left (see --target, --ignore, --features, --id and --weight); the columns are {}",
             listed(names.to_vec())

@@ -1,6 +1,7 @@
 //! Before the first row is learned: opens the data, chooses the settings and makes the learner.
 
 use std::collections::{HashSet, VecDeque};
+use std::path::{Path, PathBuf};
 
 use okl::config::Config;
 use okl::loss::{Loss, Reads};
@@ -59,8 +60,29 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Passes)>> {
         Some(TaskName::Classes) if args.settings.memory.is_none() => Some(Task::Classes),
         _ => None,
     };
+    agree(args.settings.task, known)?;
     let mut passes = Passes::open(&args.data, &columns, &args.stream, None, known == Some(Task::Novelty))?;
     Ok(build(args, table, known, &mut passes)?.map(|learner| (learner, passes)))
+}
+
+/// Refuses a loss of another task than that of --task.
+fn agree(named: Option<TaskName>, known: Option<Task>) -> anyhow::Result<()> {
+    let named = named.map(|task| match task {
+        TaskName::Classes => (Task::Classes, "classes"),
+        TaskName::Numbers => (Task::Numbers, "numbers"),
+        TaskName::Novelty => (Task::Novelty, "novelty"),
+    });
+    let of_loss = |known: Task| match known {
+        Task::Classes => "classes",
+        Task::Numbers => "numbers",
+        Task::Novelty => "novelty",
+    };
+    match (named, known) {
+        (Some((task, name)), Some(known)) if task != known => {
+            Err(usage(format!("--task {name}: the given loss is one for {}; remove --task or give another loss", of_loss(known))))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Continues with a model: on the same data where it stopped, or on new data.
@@ -97,6 +119,11 @@ fn check_flags(args: &Learn) -> anyhow::Result<()> {
         return Err(usage("--json and --predictions - both write to standard output; give the predictions a file"));
     }
     check_files(args)?;
+    let dash = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
+    let flags = [("--output", &args.output, "a model"), ("--report", &args.show.report, "a report")];
+    if let Some((flag, _, what)) = flags.into_iter().find(|(_, path, _)| dash(path)) {
+        return Err(usage(format!("{flag} -: {what} cannot be written to standard output; name a file")));
+    }
     args.output.iter().chain(&args.show.report).try_for_each(|path| store::check_writable(path))
 }
 

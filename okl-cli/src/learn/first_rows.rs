@@ -29,8 +29,17 @@ pub fn estimated(asked: &Config, learner: &Learner) -> Option<String> {
     Some(format!("From the first {} examples: gamma = {list}{}.{}", count(asked.warmup as f64), alike(now), units(asked, now)))
 }
 
-/// The units of gamma, if the scale was estimated from the first rows.
+/// The units of the columns, if the scale was estimated from the first rows, and those of gamma, if the kernel has one.
 fn units(asked: &Config, now: &Config) -> String {
+    let text = units_of_gamma(asked, now);
+    match (value(now)["kernel"].to_string().contains("gamma"), text.rsplit_once("; gamma")) {
+        (false, Some((columns, _))) => format!("{columns}."),
+        _ => text,
+    }
+}
+
+/// The units of the columns and of gamma.
+fn units_of_gamma(asked: &Config, now: &Config) -> String {
     let (Scale::Auto | Scale::Standard, Scale::Fixed { shift, factor, .. }) = (&asked.scale, &now.scale) else {
         return String::new();
     };

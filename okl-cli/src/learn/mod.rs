@@ -104,7 +104,7 @@ fn is_same_number(found: &str, class: &str) -> bool {
 /// Adds advice to the error of a third class under a loss for two classes.
 fn with_advice(refused: Refused, learner: &Learner, args: &Learn) -> Refused {
     let two = learner.config().loss.reads() == Reads::Sign && learner.config().classes.is_none();
-    match (refused.kind, learner.classes()) {
+    match (refused.kind.clone(), learner.classes()) {
         (ErrorKind::Target { row, found, .. }, [a, b]) if two => {
             let same = [a, b].into_iter().find(|class| is_same_number(&found, &class.to_string()));
             let expected = match same {
@@ -113,9 +113,9 @@ fn with_advice(refused: Refused, learner: &Learner, args: &Learn) -> Refused {
                 ),
                 None => format!("{a} or {b}: {}", begin::more_classes(args)),
             };
-            Refused { line: refused.line, kind: ErrorKind::Target { row, found, expected } }
+            Refused { kind: ErrorKind::Target { row, found, expected }, ..refused }
         }
-        (kind, _) => Refused { line: refused.line, kind },
+        (kind, _) => Refused { kind, ..refused },
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use okl::Config;
 use okl::config::Choice;
-use okl::loss::Loss;
+use okl::loss::AnyLoss;
 use serde_json::json;
 
 use super::first_rows::estimated;
@@ -246,10 +246,16 @@ fn print_figures(outcome: &Outcome, test: Option<&str>) {
 /// The smallest number of rows for advice about the unit of the targets.
 const ENOUGH: u64 = 100;
 
-/// One sentence where targets are poorly predicted because their unit is not that of the step sizes that are chosen for a loss with an
-/// adaptive tube or scale. These losses learn with one setting, not with several in parallel.
+/// One sentence where targets are poorly predicted because their unit is not that of the step sizes that are chosen for the loss. A loss
+/// with an adaptive tube or scale learns with one setting; the gradient of every loss but the squared one is at most 1, so that its
+/// steps are too short for targets with a large deviation.
 fn unit_of_targets(asked: &Config, summary: &Summary) -> Option<String> {
-    let chosen = asked.step == Choice::Auto && asked.loss.theta().is_some() && asked.target_scale.is_none();
+    let chosen = asked.step == Choice::Auto && asked.loss != AnyLoss::Squared {} && asked.target_scale.is_none();
+    let in_units = match *asked.loss {
+        AnyLoss::Epsilon { .. } => " With the line below, epsilon is in standard deviations of the target.",
+        AnyLoss::Huber { .. } => " With the line below, sigma is in standard deviations of the target.",
+        _ => "",
+    };
     let poor = |o: &OutputSummary| o.r2.is_some_and(|r2| r2 < 0.5);
     let far = |o: &OutputSummary| {
         let (mean, deviation) = (o.target_mean.unwrap_or(0.0), o.target_deviation.unwrap_or(1.0));
@@ -260,7 +266,7 @@ fn unit_of_targets(asked: &Config, summary: &Summary) -> Option<String> {
     let (mean, deviation) = (named.target_mean?, named.target_deviation?);
     Some(format!(
         "The step sizes that are chosen for this loss suit targets with a mean near 0 and a standard deviation near 1. {} has mean {} and \
-         standard deviation {}. Learn with --config FILE, where FILE has the line \
+         standard deviation {}.{in_units} Learn with --config FILE, where FILE has the line \
          target_scale = {{ fixed = {{ shift = [{}], factor = [{}] }} }}",
         named.name,
         figure(mean),

@@ -61,6 +61,7 @@ impl Passes {
     ) -> anyhow::Result<Self> {
         let position = position(columns, stream, model)?;
         let (way, same) = (&position.way, stream.r#continue);
+        one_use(&all_names(&columns.target), way)?;
         one_stream(data)?;
         if let Some(stream) = data.iter().find(|file| is_stream(file)).filter(|_| way.passes > 1 || way.shuffle.is_some()) {
             let flag = if way.shuffle.is_some() { "--shuffle" } else { "--passes" };
@@ -214,7 +215,9 @@ impl Passes {
             consumed.chunks(DRAWN).map(|part| whole.gather(part)).for_each(|chunk| each(&chunk, chunk.rows));
             return Ok(true);
         }
-        if !self.data.iter().all(|file| std::fs::metadata(file).is_ok_and(|file| file.is_file())) {
+        // `-` is standard input, even where a file has this name.
+        let is_file = |file: &String| !is_stream(file) && std::fs::metadata(file).is_ok_and(|found| found.is_file());
+        if !self.data.iter().all(is_file) {
             return Ok(false);
         }
         let options = Options { after_line: 0, consumed: None, ..self.options.clone() };
@@ -330,6 +333,22 @@ impl Passes {
         self.rows = Rows::Streamed(read_ahead(Files::open(&self.data, options)?, AHEAD)?);
         Ok(())
     }
+}
+
+/// Refuses a column that is named for two purposes: as a target, the id or the weight.
+fn one_use(targets: &[String], way: &Way) -> anyhow::Result<()> {
+    let others = way.id.iter().map(|name| ("--id", name)).chain(way.weight.iter().map(|name| ("--weight", name)));
+    let named: Vec<(&str, &String)> = targets.iter().map(|name| ("--target", name)).chain(others).collect();
+    for (i, (flag, name)) in named.iter().enumerate() {
+        if let Some((first, _)) = named[..i].iter().find(|(_, earlier)| earlier == name) {
+            return Err(usage(if first == flag {
+                format!("{flag} names the column '{name}' twice; name it once")
+            } else {
+                format!("{first} and {flag} both name the column '{name}'; a column has one use")
+            }));
+        }
+    }
+    Ok(())
 }
 
 /// The position to begin at: the start of new data, or the position of the model in the same data.

@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 pub use classes::MOST_CLASSES;
 pub use summary::{
-    ClassFigures, ClassSummary, Confusion, Coverage, NotLearned, OutputSummary, Residuals, Summary, bound, count, figure, percent,
+    Auc, ClassFigures, ClassSummary, Confusion, Coverage, NotLearned, OutputSummary, Residuals, Summary, bound, count, figure,
+    percent,
 };
 pub use window::WINDOW;
 

@@ -133,6 +133,14 @@ pub struct Auc {
     pub error: f64,
 }
 
+impl Auc {
+    /// How far the exact area can be from `figure(value)`: the error of `value` and that of rounding it.
+    pub fn within(&self) -> String {
+        let rounding = figure(self.value).parse::<f64>().map_or(0.0, |shown| (shown - self.value).abs());
+        bound(self.error + rounding)
+    }
+}
+
 /// Figures over classes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassSummary {
@@ -356,7 +364,7 @@ impl Summary {
         line(f, "accuracy", &or_dash(classes.accuracy, percent), "")?;
         line(f, "macro F1", &or_dash(classes.macro_f1, figure), "")?;
         if let Some(auc) = classes.auc {
-            let exact = format!("the exact one is within {}", bound(auc.error));
+            let exact = format!("the exact one is within {}", auc.within());
             line(f, "AUC", &figure(auc.value), if auc.error > 0.0 { &exact } else { "" })?;
         }
         let (weighted, names) = (classes.is_weighted(), if classes.is_weighted() { 20 } else { 32 });

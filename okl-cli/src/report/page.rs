@@ -199,11 +199,7 @@ fn class_tiles(report: &Report<'_>) -> Vec<Markup> {
         ),
         tile(text::or_none(classes.macro_f1, text::figure), "macro F1", &format!("over {} classes", classes.macro_classes)),
     ];
-    tiles.extend(
-        classes
-            .auc
-            .map(|auc| tile(text::figure(auc.value), "AUC", &format!("exact within {}", crate::metrics::bound(auc.error)))),
-    );
+    tiles.extend(classes.auc.map(|auc| tile(text::figure(auc.value), "AUC", &format!("exact within {}", auc.within()))));
     tiles
 }
 

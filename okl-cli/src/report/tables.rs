@@ -160,12 +160,14 @@ fn residual_chart(name: &str, r: &Residuals) -> Markup {
     let path: String = r.counts.iter().enumerate().filter(|(_, n)| **n > 0.0).map(bar).collect();
     let drawing = format!("<path class=\"bars\" d=\"{path}\"/><path class=\"line c\" d=\"M500 0V1000\"/>");
     let plot = frame(&drawing, &x.ticks(6), &y.ticks(5), "target minus score", None, &format!("residuals of {name}"));
-    let middle: f64 =
-        r.counts.iter().enumerate().filter(|(i, _)| (*i as f64 + 0.5 - bars / 2.0).abs() <= bars / 8.0).map(|(_, n)| n).sum();
+    // Whole bars, about a quarter of the axis.
+    let is_near = |i: usize| (i as f64 + 0.5 - bars / 2.0).abs() <= bars / 8.0;
+    let near: Vec<f64> = r.counts.iter().enumerate().filter(|(i, _)| is_near(*i)).map(|(_, n)| *n).collect();
     let caption = format!(
-        "Half of the residuals lie on each side of {}. {} lie within the middle quarter of the axis, {} beyond its ends.",
+        "Half of the residuals lie on each side of {}. {} lie within {} of 0, {} beyond the ends of the axis.",
         text::figure(r.median),
-        text::percent(middle / total),
+        text::percent(near.iter().sum::<f64>() / total),
+        text::figure(r.reach * near.len() as f64 / bars),
         text::percent(r.outside / total)
     );
     html! {

@@ -158,3 +158,13 @@ fn a_continued_run_says_which_rows_its_figures_are_about() {
     let page = folder.read("r.html");
     assert!(page.contains("No new rows") && !page.contains("predicted wrongly"));
 }
+
+/// The unit of gamma is said only where the kernel has a gamma.
+#[test]
+fn a_kernel_without_a_width_has_no_unit_of_gamma() {
+    let folder = Folder::new("advice-no-gamma");
+    let data = folder.write("d.csv", ring(300));
+    let said = |kernel: &str| succeed(&["learn", &data, "--target", "where", "--kernel", kernel]).1.replace("\n  ", " ");
+    assert!(said("gaussian").contains("Columns are divided") && said("gaussian").contains("gamma is in"));
+    assert!(said("linear").contains("Columns are divided") && !said("linear").contains("gamma is in"), "{}", said("linear"));
+}

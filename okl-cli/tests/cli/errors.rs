@@ -215,3 +215,56 @@ fn a_held_out_file_is_checked_before_learning() {
     assert!(!std::path::Path::new(&predictions).exists(), "nothing has been learned");
     fail(&["learn", "-", "--target", "where", "--test", "-"], 2, &["--test -", "already"]);
 }
+
+/// A column has one use, a loss belongs to the named task, and a model and a report are files: else nothing would be learned, or
+/// something else than what was asked for.
+#[test]
+fn flags_that_contradict_each_other_are_refused() {
+    let folder = Folder::new("errors-contradict");
+    let data = folder.write("d.csv", "a,b,y,city\n1,2,0,Rome\n3,4,1,Bonn\n");
+    let learn = |more: &[&'static str]| [vec!["learn", &data, "--ignore", "city"], more.to_vec()].concat();
+    fail(&learn(&["--target", "y,y"]), 2, &["--target names the column 'y' twice"]);
+    fail(&learn(&["--target", "y", "--id", "y"]), 2, &["--target and --id both name the column 'y'"]);
+    fail(&learn(&["--target", "y", "--weight", "y"]), 2, &["--target and --weight both name the column 'y'"]);
+    for (task, loss, of) in [("classes", "squared", "numbers"), ("numbers", "hinge", "classes"), ("novelty", "hinge", "classes")]
+    {
+        let words = [format!("--task {task}"), format!("one for {of}")];
+        fail(&learn(&["--target", "y", "--task", task, "--loss", loss]), 2, &[&words[0], &words[1]]);
+    }
+    fail(&learn(&["--target", "y", "-o", "-"]), 2, &["--output -: a model cannot be written to standard output"]);
+    fail(&learn(&["--target", "y", "--report", "-"]), 2, &["--report -: a report cannot be written to standard output"]);
+    // The second target is the wrong one.
+    fail(&["learn", &data, "--target", "y,city", "--quiet"], 1, &["row 2, column 'city': found 'Rome'"]);
+}
+
+/// The example in the message for a missing parameter is a setting that is accepted.
+#[test]
+fn examples_of_missing_parameters_work() {
+    let folder = Folder::new("errors-examples");
+    let data = folder.write("d.csv", "a,y\n1,0\n3,1\n");
+    let learn = |flag: &str, value: &str| okl(&["learn", &data, "--target", "y", "--quiet", flag, value]).output().unwrap();
+    let needed = [
+        ("--average", "exponential"),
+        ("--step", "linear"),
+        ("--step", "theorem1"),
+        ("--regulariser", "power"),
+        ("--budget", "certified"),
+    ];
+    for (flag, name) in needed {
+        let refused = String::from_utf8(learn(flag, name).stderr).unwrap();
+        let example = refused.trim_end().rsplit(' ').next().unwrap();
+        assert!(refused.contains(" needs ") && example.starts_with(name), "{refused}");
+        assert!(learn(flag, example).status.success(), "{flag} {example}");
+    }
+}
+
+/// A table of other columns than the model's: the message names both, and no flag that does not help.
+#[test]
+fn a_table_without_the_numbered_features_of_a_model_is_refused_with_both_lists() {
+    let folder = Folder::new("errors-numbered");
+    let (data, model) = (folder.write("d.svm", "1 1:2 2:1\n-1 1:1 2:3\n"), folder.path("m.okl"));
+    succeed(&["learn", &data, "-o", &model, "--quiet"]);
+    let table = folder.write("t.csv", "a,b\n1,2\n");
+    fail(&["predict", &model, &table], 2, &["whose features are 1, 2; the columns are a, b; delete the header"]);
+    assert_eq!(succeed(&["predict", &model, &folder.write("u.csv", "5,6\n")]).0.lines().count(), 2);
+}

@@ -220,3 +220,24 @@ fn clipped_columns_are_named() {
     std::fs::remove_dir_all(&folder).unwrap();
     texts.iter().for_each(|text| assert!(text.contains("column load: 9") && text.contains("were clipped at 8"), "{text}"));
 }
+
+/// The share of small residuals in the report is the one that the predictions have, up to the bins of the histogram, whose edges
+/// are at most 1/128 apart.
+#[test]
+fn the_share_of_small_residuals_is_that_of_the_predictions() {
+    let folder = Folder::new("output-residuals");
+    let (data, report, scores) = (folder.write("d.csv", numbers(800)), folder.path("r.html"), folder.path("p.csv"));
+    succeed(&["learn", &data, "--target", "u", "--ignore", "v", "--report", &report, "--predictions", &scores, "--quiet"]);
+    let column = |text: &str, at: usize| -> Vec<f64> {
+        text.lines().skip(1).map(|line| line.split(',').nth(at).unwrap().parse().unwrap()).collect()
+    };
+    let residuals: Vec<f64> =
+        column(&folder.read("d.csv"), 3).iter().zip(column(&folder.read("p.csv"), 1)).map(|(y, z)| y - z).collect();
+    let share = |within: f64| 100.0 * residuals.iter().filter(|r| r.abs() <= within).count() as f64 / residuals.len() as f64;
+    let page = folder.read("r.html").replace('\u{a0}', " ");
+    let (before, after) = page.split_once(" % lie within ").expect("a caption of the residuals");
+    let said: f64 = before.rsplit(' ').next().unwrap().parse().unwrap();
+    let limit: f64 = after.split(' ').next().unwrap().parse().unwrap();
+    let (least, most) = (share(limit * (1.0 - 1.0 / 64.0)), share(limit * (1.0 + 1.0 / 64.0)));
+    assert!((least - 0.01..=most + 0.01).contains(&said), "{said} % within {limit}: not between {least} and {most}");
+}

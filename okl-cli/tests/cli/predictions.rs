@@ -70,6 +70,24 @@ fn a_table_stays_a_table_while_classes_are_discovered() {
         let best = row[3..].iter().map(|z| z.parse::<f64>().unwrap()).fold(f64::MIN, f64::max);
         assert_eq!((row[2], row[2].parse::<f64>().unwrap()), (row[said], best));
     }
+    // A line of JSON names its scores, too, also while classes are discovered.
+    let (learned, _) =
+        succeed(&["learn", &data, "--target", "class", "--quiet", "--predictions", "-", "--predictions-format", "jsonl"]);
+    let (scored, _) = succeed(&["predict", &model, &data, "--predictions-format", "jsonl"]);
+    assert_eq!(
+        rows(&scored)[0]["classes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|c| format!("score_{}", c.as_str().unwrap()))
+            .collect::<Vec<_>>(),
+        names[3..]
+    );
+    for row in rows(&learned).iter().chain(&rows(&scored)).filter(|row| row["scores"].as_array().unwrap().len() > 1) {
+        let scores: Vec<f64> = row["scores"].as_array().unwrap().iter().map(|z| z.as_f64().unwrap()).collect();
+        let best = scores.iter().position(|z| *z == scores.iter().copied().fold(f64::MIN, f64::max)).unwrap();
+        assert_eq!((row["classes"].as_array().unwrap().len(), &row["classes"][best]), (scores.len(), &row["class"]), "{row}");
+    }
 }
 
 /// Whichever class comes first, the one that sorts last has the positive scores, and every row says whose score it is.

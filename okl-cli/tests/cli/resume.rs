@@ -1,11 +1,12 @@
 //! Stopping and going on: more data, the same data, checkpoints, kill -9, Ctrl-C.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{Folder, fail, gzip, late_classes, numbers, okl, ring, skipped, succeed};
+use crate::support::{Folder, fail, gzip, json, late_classes, numbers, okl, ring, skipped, succeed};
 
 fn bytes(path: &str) -> Vec<u8> {
     fs::read(path).unwrap()
@@ -437,4 +438,19 @@ fn ctrl_c_is_heard_while_nothing_comes() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(Path::new(&model).exists());
     drop(stdin);
+}
+
+/// `-` is standard input, also in a folder that has a file of this name: the stream is read once, from its beginning.
+#[test]
+fn a_stream_is_continued_beside_a_file_named_dash() {
+    let folder = Folder::new("resume-dash");
+    folder.write("-", "x");
+    let (all, model, data) = (ring(300), folder.path("m.okl"), folder.write("d.csv", ring(200)));
+    succeed(&["learn", &data, "--target", "where", "-o", &model, "--quiet"]);
+    let args = ["learn", "-", "--resume", &model, "--continue", "-o", &model, "--quiet"];
+    let mut command = okl(&args);
+    let mut child = command.current_dir(folder.path(".")).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(all.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(json(&["inspect", &model])["examples"], 300);
 }

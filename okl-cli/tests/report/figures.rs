@@ -202,6 +202,14 @@ fn the_area_is_within_its_stated_error() {
     }
 }
 
+/// 0.98825 is shown as 0.9882: the bound holds for the figure that is shown.
+#[test]
+fn the_bound_of_the_area_covers_its_rounding() {
+    let auc = metrics::Auc { value: 0.988_248, error: 0.000_027 };
+    let (shown, within): (f64, f64) = (metrics::figure(auc.value).parse().unwrap(), auc.within().parse().unwrap());
+    assert!((shown - (auc.value + auc.error)).abs() <= within, "{shown} and {within}");
+}
+
 #[test]
 fn figures_of_numbers_are_the_naive_ones() {
     let mut random = Random(5);

@@ -301,7 +301,7 @@ pub const PARAMETERS: [Parameter; 34] = [
     of("tau", "number of examples after which a decaying step is 0.71 of eta"),
     of("bound", "norm of the function that theorem1 compares with"),
     of("radius", "largest √k(x, x) that theorem1 assumes"),
-    of("horizon", "number of examples that theorem1 and linear steps are planned for"),
+    of("horizon", "number of examples that theorem1 and linear steps are planned for").for_instance("10000"),
     of("t0", "number of examples, at least 1, by which pegasos delays its schedule"),
     of("mu", "meta step size of smd, with which it adapts its step"),
     of("decay", "decay of smd's trace, between 0 and 1"),
@@ -313,12 +313,12 @@ pub const PARAMETERS: [Parameter; 34] = [
     of("exponent", "exponent of the olok budget, between 0 and 1/2").for_instance("0.1"),
     of("tolerance", "norm below which a weight budget drops a term").for_instance("0.001"),
     of("error", "truncation error that a certified budget never exceeds"),
-    of("rate", "rate at which an exponential average forgets, between 0 and 1"),
+    of("rate", "rate at which an exponential average forgets, between 0 and 1").for_instance("0.001"),
     of("speed", "speed at which the tracker of the threshold moves; found from the first scores when not given"),
     of("shift", "numbers that a fixed scale subtracts, one per column"),
     of("factor", "numbers that a fixed scale multiplies by, one per column"),
     of("limit", "largest size of a scaled value; larger values are clipped"),
-    of("power", "exponent of the regulariser |f|^power / power, at least 1"),
+    of("power", "exponent of the regulariser |f|^power / power, at least 1").for_instance("1.5"),
 ];
 
 #[cfg(test)]
