@@ -36,5 +36,5 @@ fn every_stream_is_on_the_page() {
     for stream in all(&Context::smoke(1)).unwrap() {
         assert!(html.contains(&format!("<td>{}</td>", stream.name)) || html.contains(stream.name), "{}", stream.name);
     }
-    assert!(html.contains("settings side by side"));
+    assert!(html.contains("settings in parallel"));
 }
