@@ -385,7 +385,7 @@ def test_more_rows_than_memory() -> None:
 
 
 NUMBERS: dict[str, dict[str, Any]] = {
-    "lam": {}, "theta0": {"loss": "nu_hinge"}, "warmup": {}, "gamma": {},
+    "lam": {}, "theta0": {"loss": "nu_hinge"}, "warmup": {}, "warmup_passes": {}, "memory": {}, "gamma": {},
     "degree": {"kernel": "polynomial"}, "coef0": {"kernel": "polynomial"}, "alpha": {"kernel": "rational_quadratic"},
     "margin": {"loss": "hinge"}, "nu": {"loss": "nu_hinge"}, "epsilon": {"loss": "epsilon"},
     "sigma": {"loss": "huber"}, "q": {"loss": "quantile"}, "eta": {"step": "constant"}, "tau": {"step": "decay"},
@@ -396,7 +396,7 @@ NUMBERS: dict[str, dict[str, Any]] = {
     "rate": {"average": "exponential"}, "speed": {"loss": "nu_novelty", "threshold": "tracker"},
     "power": {"regulariser": "power"},
 }  # fmt: skip
-WHOLE = ("warmup", "degree", "horizon", "terms", "steps")
+WHOLE = ("warmup", "warmup_passes", "memory", "degree", "horizon", "terms", "steps")
 
 
 def test_the_settings_that_are_numbers_are_known() -> None:
