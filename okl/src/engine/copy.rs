@@ -22,6 +22,7 @@ impl<F: Clone, L: Clone, S: Clone, B: Clone, R: Clone> Engine<F, L, S, B, R> {
             scratch: Default::default(),
             watch: self.watch,
             watched: Vec::new(),
+            gradient: Vec::new(),
         }
     }
 }

@@ -157,6 +157,7 @@ pub struct Engine<F, L, S, B, R = AnyRegulariser> {
     /// A voice whose loss on each example is written to `watched`; not finite where the example was not learned.
     pub(crate) watch: Option<usize>,
     pub(crate) watched: Vec<f64>,
+    gradient: Vec<f64>,
 }
 
 /// Workspace for predictions. Each reader has its own, so that several readers can share one engine immutably.
@@ -221,6 +222,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             scratch: Scratch::default(),
             watch: None,
             watched: Vec::new(),
+            gradient: Vec::new(),
         }
     }
 
@@ -366,8 +368,11 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         if let Some(bank) = &self.bank {
             return bank.judged(voice);
         }
-        let mut gradient = vec![0.0; self.scores().len()];
-        bank::judged_loss(self.loss(), self.scores(), example, &mut gradient)
+        let mut gradient = std::mem::take(&mut self.gradient);
+        gradient.resize(self.scores().len(), 0.0);
+        let judged = bank::judged_loss(self.loss(), self.scores(), example, &mut gradient);
+        self.gradient = gradient;
+        judged
     }
 
     /// Adds k(x, .) with the planned coefficients to every head, evicting a term if the budget asks for it. Then drops terms that

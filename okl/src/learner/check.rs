@@ -327,7 +327,7 @@ impl Learner {
     }
 
     /// The number of steps so far, skipped ones included.
-    fn steps(&self) -> u64 {
+    pub(super) fn steps(&self) -> u64 {
         self.engine.t + self.engine.skipped
     }
 

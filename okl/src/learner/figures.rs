@@ -297,7 +297,8 @@ impl Learner {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn bytes(&self) -> usize {
-        self.engine.bytes()
+        let shadow = self.growth.as_ref().and_then(|growth| growth.shadow.as_ref());
+        self.engine.bytes() + shadow.map_or(0, |shadow| shadow.bytes())
     }
 
     /// The bytes set by [`Learner::set_position`]; saved with the model.

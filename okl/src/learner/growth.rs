@@ -137,11 +137,6 @@ impl Learner {
         self.growth.as_ref().map(|growth| (growth.start, growth.verdict))
     }
 
-    /// The number of examples so far: those learned and those skipped.
-    pub(super) fn count(&self) -> u64 {
-        self.engine.t + self.engine.skipped
-    }
-
     /// Lets the shadow learn what was just learned, of which `count` is the number of examples before.
     pub(super) fn learn_shadow(&mut self, labels: &Labels<'_>, count: u64) {
         if let Some(growth) = &mut self.growth {
@@ -159,7 +154,7 @@ impl Learner {
 
     /// Called after each part that has examples. Parts end at the counts of the table at the head of this file.
     pub(super) fn grow(&mut self) {
-        let count = self.count();
+        let count = self.steps();
         if self.growth.is_none() || self.warm.is_some() || count == 0 {
             return;
         }

@@ -308,7 +308,7 @@ impl Learner {
             let last = self.next_stop(first, known).min(self.next_look(first, known)).min(negated);
             let x = block.x.range(first - block.rows.start..last - block.rows.start);
             let part = Part { rows: first..last, x, ..*block };
-            let before = self.engine.t + self.engine.skipped;
+            let before = self.steps();
             self.anchor(&part);
             self.learn_part(&part, each);
             if self.warm.is_some() {
@@ -348,7 +348,7 @@ impl Learner {
     }
 
     fn learn_part(&mut self, part: &Part<'_>, each: &mut dyn FnMut(usize, &Outcome<'_>)) {
-        let count = self.count();
+        let count = self.steps();
         self.engine.watched.clear();
         let points = self.rows.fill(&self.frame, part.x, self.engine.basis.space.backend());
         let width = part.targets.width;

@@ -1,7 +1,7 @@
 //! The warm-up: the statistics of the first examples are provisional until there are `warmup` examples.
 //!
 //! At example 1, 2, 4, ... `warmup` the statistics (kernel widths, scale, median of the targets) are computed again from all examples
-//! so far, and these examples are learned again, in order. After the warm-up the statistics are fixed and part of the configuration.
+//! so far, and these examples are learned again, in order, `warmup_passes` times. After the warm-up the statistics are fixed and part of the configuration.
 
 use crate::basis::terms::NO_ID;
 use crate::basis::{Points, Space};
@@ -40,7 +40,7 @@ impl Learner {
                 let count = warm.weights.len();
                 (count + 1).next_power_of_two().min(self.config.warmup) - count
             }
-            (None, Some(_)) => (Growth::next_event(self.count()) - self.count()) as usize,
+            (None, Some(_)) => (Growth::next_event(self.steps()) - self.steps()) as usize,
             (None, None) => return known.len(),
         };
         after_examples(examples, first, known)

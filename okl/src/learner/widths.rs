@@ -42,14 +42,14 @@ impl Learner {
         if self.warm.is_some() || !self.config.follows() {
             return known.len();
         }
-        let count = self.engine.t + self.engine.skipped;
+        let count = self.steps();
         usize::try_from(look_after(count) - count).map_or(known.len(), |left| after_examples(left, first, known))
     }
 
     /// Looks at the shares of the widths, if it is time to, and replaces widths by the rule at the head of this file. `before` is the
     /// number of examples before the rows that were learned last.
     pub(super) fn follow_widths(&mut self, before: u64) {
-        let due = look_after(before) == self.engine.t + self.engine.skipped;
+        let due = look_after(before) == self.steps();
         if !due || self.warm.is_some() || !self.config.follows() {
             return;
         }

@@ -81,3 +81,19 @@ fn a_comparison_under_way_is_saved() {
     }
     assert_eq!(pieces.to_bytes(), whole.to_bytes());
 }
+
+/// The copy that is compared counts in the stated bytes.
+#[test]
+fn the_stated_bytes_contain_the_copy_with_half_of_the_terms() {
+    let (x, y) = board(48, 4.0, 0.0);
+    let mut learner = learner("budget = 'merge:16'\nmemory = '1MB'");
+    let bytes: Vec<usize> = x
+        .chunks(2)
+        .zip(&y)
+        .map(|(x, y)| {
+            learner.learn(&Batch::new(x, 2).numbers(&[*y])).unwrap();
+            learner.bytes()
+        })
+        .collect();
+    assert!(bytes[30] < bytes[31] && bytes[46] > bytes[47], "{bytes:?}");
+}

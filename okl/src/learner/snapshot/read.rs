@@ -400,7 +400,7 @@ impl<'a> File<'a> {
             demand(file.header.config.memory.is_none(), "the shadow has a shadow")?;
             let mut shadow = Learner::from_file(&file)?;
             let [own, whole] =
-                [&shadow, learner].map(|learner| (learner.features, learner.engine.heads[0].offset.len(), learner.count()));
+                [&shadow, learner].map(|learner| (learner.features, learner.engine.heads[0].offset.len(), learner.steps()));
             let reads = shadow.engine.loss().reads() == learner.engine.loss().reads();
             let alike = own == whole && reads && shadow.classes.names == learner.classes.names;
             demand(
