@@ -8,6 +8,8 @@ help: ## this list
 
 # Dependencies are built twice: as metadata (clippy, rustdoc) and optimised (tests, examples, the wheel under test). What keeps it at two: the profiles
 # dev and test are the same, and every command selects the whole workspace with its tests' dependencies, because cargo unites features over what is selected.
+# The property tests draw the same cases in every run of `make test`; `make soak` draws new ones.
+test: export PROPTEST_RNG_SEED = 20261116
 test: .venv/packages lint ## all that CI runs: lint, every test on every backend, the examples, the documentation
 	OKL_PYTHON=$(CURDIR)/.venv/bin/python cargo test --workspace
 	$(MAKE) backends examples python

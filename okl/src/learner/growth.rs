@@ -11,7 +11,8 @@
 //!
 //! The loss is 1 for a wrong decision and 0 for a right one where there are classes or signs, otherwise the loss of the
 //! configuration. At most [`MOST_DOUBLED`] times the initial number of terms is allowed, because the cost of a row is at most
-//! proportional to the number of terms; and never more than fit into `memory`.
+//! proportional to the number of terms; and never more than fit into `memory`. Columns behind the last one in which a term is
+//! not 0 do not count there: a learner that is told its number of columns early and one that is widened later decide alike.
 
 use std::sync::Arc;
 
@@ -175,7 +176,7 @@ impl Learner {
         let outputs = self.engine.heads[0].offset.len();
         let stopped = match 2 * capacity {
             terms if terms > MOST_DOUBLED * start => Some(Verdict::Speed),
-            terms if !fits(&self.config, terms, self.features, outputs) => Some(Verdict::Memory),
+            terms if !fits(&self.config, terms, columns_in_use(&self.engine.basis), outputs) => Some(Verdict::Memory),
             _ => None,
         };
         let mut growth = Growth { verdict: stopped.unwrap_or(verdict), ..Growth::new(start) };
@@ -271,6 +272,16 @@ fn subset(terms: &Terms<Dense<AnyKernel>>, slots: &[usize]) -> Terms<Dense<AnyKe
         copy.put(to, Points { rows: Matrix::one(&row), squares: &squares }, 0, terms.births[slot], terms.ids[slot]);
     }
     copy
+}
+
+/// The number of columns up to the last one in which a term is not 0.
+fn columns_in_use(terms: &Terms<Dense<AnyKernel>>) -> usize {
+    let mut row = vec![0.0; terms.space.features()];
+    let mut last = |slot: usize| {
+        terms.space.centre(slot, &mut row);
+        row.iter().rposition(|value| *value != 0.0).map_or(0, |column| column + 1)
+    };
+    terms.live().map(&mut last).max().unwrap_or(0)
 }
 
 /// Whether so many terms, and a shadow of half as many, fit into the memory of the configuration.

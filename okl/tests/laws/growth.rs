@@ -97,3 +97,18 @@ fn the_stated_bytes_contain_the_copy_with_half_of_the_terms() {
         .collect();
     assert!(bytes[30] < bytes[31] && bytes[46] > bytes[47], "{bytes:?}");
 }
+
+/// Columns that are 0 in every row so far do not count in `memory`: a learner that knows 98 more columns decides as one that does not.
+#[test]
+fn columns_without_values_do_not_change_the_number_of_terms() {
+    let (x, y) = board(4096, 4.0, 0.0);
+    let wide: Vec<f32> = x.chunks(2).flat_map(|row| row.iter().copied().chain([0.0; 98])).collect();
+    let settings = "budget = 'merge:16'\nmemory = '24kB'";
+    let mut known = learner(settings);
+    known.learn(&Batch::new(&wide, 100).numbers(&y)).unwrap();
+    let mut widened = learned(settings, &(x, y));
+    widened.widen(100).unwrap();
+    assert!(64 * widened.config().bytes_per_term(100, 1) > 24_000, "100 columns would not fit");
+    assert_eq!((terms(&widened), widened.growth()), (64, Some((16, Verdict::Speed))));
+    assert_eq!(known.to_bytes(), widened.to_bytes());
+}
