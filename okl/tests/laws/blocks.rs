@@ -56,16 +56,25 @@ fn read_from<'a>(case: &'a Case, source: &'a Columns) -> Batch<'a> {
     batch
 }
 
-/// Learns as long as there is a next block among the first `blocks`; the state left behind, and how many rows that took.
-fn stopped(case: &Case, batch: &Batch<'_>, blocks: usize) -> (Vec<u8>, usize) {
+/// Learns as long as there is a next block among the first `blocks`; the state left behind, and how many rows that took. A call
+/// that is refused (drawn values may be beyond single precision) changes nothing.
+fn stopped(case: &Case, batch: &Batch<'_>, blocks: usize) -> Result<(Vec<u8>, usize), String> {
     let (mut learner, mut asked, mut seen) = (Learner::new(case.config.clone()).unwrap(), 0, 0);
+    let before = learner.to_bytes();
     let go_on = || {
         asked += 1;
         asked < blocks
     };
-    let learned = learner.learn_while(batch, |_, _| seen += 1, go_on).unwrap();
-    assert_eq!(seen, learned);
-    (learner.to_bytes(), learned)
+    match learner.learn_while(batch, |_, _| seen += 1, go_on) {
+        Ok(learned) => {
+            assert_eq!(seen, learned);
+            Ok((learner.to_bytes(), learned))
+        }
+        Err(error) => {
+            assert!(seen == 0 && learner.to_bytes() == before, "{error}");
+            Err(error.to_string())
+        }
+    }
 }
 
 proptest! {
@@ -75,12 +84,19 @@ proptest! {
         let rows = case.stream.rows();
         let source = Columns::of(&case.stream.doubles, case.stream.features);
         for blocks in 1..=rows.div_ceil(BLOCK) {
-            let (state, learned) = stopped(&case, &case.stream.batch(0..rows), blocks);
+            let found = stopped(&case, &case.stream.batch(0..rows), blocks);
+            prop_assert!(found == stopped(&case, &read_from(&case, &source), blocks), "read from elsewhere, {} blocks", blocks);
+            let (state, learned) = match found {
+                Ok(found) => found,
+                Err(words) => {
+                    prop_assert!(words.contains("beyond single precision"), "{}", words);
+                    return Ok(());
+                }
+            };
             prop_assert_eq!(learned, rows.min(blocks * BLOCK));
             let mut alone = Learner::new(case.config.clone()).unwrap();
             alone.learn(&case.stream.batch(0..learned)).unwrap();
             prop_assert!(state == alone.to_bytes(), "stopped after {} rows", learned);
-            prop_assert!((state, learned) == stopped(&case, &read_from(&case, &source), blocks), "read from elsewhere, {} rows", learned);
         }
     }
 }
