@@ -1,6 +1,7 @@
 """Weights of columns from the gradient of f: runs what the record does not have yet, then writes the tables of relevance.md.
 
-python -m relevance run --data DIR
+python -m relevance run --data DIR      # the sets of data.py
+python -m relevance streams --data DIR  # the streams of nothing_set
 python -m relevance page
 """
 
@@ -27,7 +28,6 @@ def run(data: Path, only: list[str]) -> None:
     from relevance.data import SETS, rows_of
     from relevance.protocol import BANKS, Trial
 
-    had = {(line["bank"], line["set"], line["seed"]) for line in record()}
     asked = [
         (bank, of, seed)
         for bank in BANKS
@@ -36,27 +36,54 @@ def run(data: Path, only: list[str]) -> None:
         if (seed or of.ordered) and (not only or of.name in only)
     ]
     for bank, of, seed in asked:
-        if (bank, of.name, seed) in had:
-            continue
-        X, y = rows_of(of, seed, data)
-        outcome = Trial(X, y, of.task == "numbers", bank).run(held_out=seed != 0)
-        line = {"bank": bank, "set": of.name, "seed": seed} | outcome | {"date": time.strftime("%F")}
-        with RECORD.open("a") as file:
-            file.write(json.dumps(line) + "\n")
-        print(bank, of.name, seed, outcome["second_half"], outcome["held_out"], outcome["whole"], flush=True)
+        if not had(bank, of.name, seed):
+            X, y = rows_of(of, seed, data)
+            outcome = Trial(X, y, of.task == "numbers", bank).run(held_out=seed != 0)
+            append({"bank": bank, "set": of.name, "seed": seed} | outcome)
+
+
+def streams(data: Path, only: list[str]) -> None:
+    from nothing_set import plan
+    from nothing_set.streams import rows_of
+
+    from relevance.protocol import BANKS, Trial
+
+    definition = plan.read()
+    asked = [
+        (bank, stream, seed)
+        for bank in BANKS
+        for seed in definition.seeds
+        for stream in sorted(definition.streams, key=lambda each: each.rows)
+        if seed in definition.seeds_of(stream) and (not only or stream.name in only)
+    ]
+    for bank, stream, seed in asked:
+        if not had(bank, f"stream {stream.name}", seed):
+            X, y = rows_of(stream, seed, data)
+            outcome = Trial(X, y, stream.task == "numbers", bank).on_stream()
+            append({"bank": bank, "set": f"stream {stream.name}", "seed": seed} | outcome)
+
+
+def had(*key: Any) -> bool:
+    return any((line["bank"], line["set"], line["seed"]) == key for line in record())
+
+
+def append(line: dict[str, Any]) -> None:
+    with RECORD.open("a") as file:
+        file.write(json.dumps(line | {"date": time.strftime("%F")}) + "\n")
+    print(*line.values(), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["run", "page"])
+    parser.add_argument("what", choices=["run", "streams", "page"])
     parser.add_argument("--data", type=Path, default=Path("."), help="the folder with the data sets")
     parser.add_argument("--only", action="append", default=[], help="the name of a set; may be repeated")
     given = parser.parse_args()
-    if given.what == "run":
+    if given.what in ("run", "streams"):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        run(given.data, given.only)
+        (run if given.what == "run" else streams)(given.data, given.only)
     else:
         from relevance.page import with_tables
 

@@ -65,14 +65,13 @@ def test_the_guard_follows_the_arm_with_less_error_in_the_interval_before() -> N
     none, events = np.zeros(9000), np.zeros(9000)
     none[:2048] = 1.0  # more errors than `events` before 2,048: rows 2,048 to 4,095 come from `events`
     events[2048:] = 2.0  # worse from then on: `none` again from 4,096 on
-    errors = protocol.guarded(none, events)
+    errors = protocol.guarded(none, events, 2048)
     assert errors[:2048].min() == 1.0 and errors[2048:4096].min() == 2.0 and errors[4096:].max() == 0.0
 
 
 def test_without_weights_an_event_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "EVENTS", (300, 350))
     monkeypatch.setattr(protocol, "weights", lambda m, power, floor: np.ones_like(m))
     rng = np.random.default_rng(1)
     X = rng.normal(size=(600, 2))
     trial = protocol.Trial(X, X[:, 0] ** 2, numbers=True, bank="nothing set")
-    assert np.array_equal(trial.events(), trial.weighted(1.0).to(600).errors)
+    assert np.array_equal(trial.events((300, 350)), trial.weighted(1.0).to(600).errors)
