@@ -21,6 +21,12 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="*", default=[], help="names of experiments; the others keep their record"
     )
+    parser.add_argument(
+        "--entry",
+        nargs="*",
+        default=[],
+        help="names of entries; all others, and date and machine of the record, stay as they are",
+    )
     parser.add_argument("--size", choices=drive.SIZES, default="full", help="quick is for trying the harness")
     parser.add_argument("--page", action="store_true", help="only write the pages again, from the record")
     parser.add_argument("--note", nargs="*", default=[], help="remarks that go with the record")
@@ -29,10 +35,17 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     if not args.page:
         scope = drive.Scope(size=args.size, source=args.data, work=args.work, **drive.SIZES[args.size])
-        kept = json.loads(file.read_text())["experiments"] if args.only and file.exists() else {}
+        old = json.loads(file.read_text()) if (args.only or args.entry) and file.exists() else {}
+        kept = old.get("experiments", {})
         for experiment in definitions.all_of(args.only):
-            kept[experiment.name] = drive.drive(experiment, scope)
-            file.write_text(record.text(record.made(kept, args.note)))
+            if args.entry:
+                again = drive.drive(drive.part(experiment, args.entry), scope)
+                kept[experiment.name] = record.merged(kept[experiment.name], again)
+                made = old | {"experiments": kept, "notes": old["notes"] + args.note}
+            else:
+                kept[experiment.name] = drive.drive(experiment, scope)
+                made = record.made(kept, args.note)
+            file.write_text(record.text(made))
     made = json.loads(file.read_text())
     (args.out / "peers.md").write_text(pages.markdown(made))
     (args.out / "peers.html").write_text(pages.html(made))

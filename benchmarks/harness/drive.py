@@ -157,6 +157,11 @@ class Driver:
         say(f"  {job.entry.name} {job.size or ''} x{job.threads}: {brief(job.outcomes[-1])}")
 
 
+def part(experiment: Experiment, names: list[str]) -> Experiment:
+    """The experiment with these entries only."""
+    return experiment._replace(entries=[entry for entry in experiment.entries if entry.name in names])
+
+
 def drive(experiment: Experiment, scope: Scope) -> dict[str, Any]:
     """Everything of one experiment, as it goes into the record."""
     say(experiment.name)

@@ -61,6 +61,17 @@ def made(experiments: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     }
 
 
+def merged(old: dict[str, Any], again: dict[str, Any]) -> dict[str, Any]:
+    """The record of an experiment, in which some entries were run again: their results, with the date, take the place of the old ones."""
+
+    def key(row: dict[str, Any]) -> tuple[Any, ...]:
+        return row["entry"], row["size"], row.get("threads")
+
+    today = {"date": datetime.date.today().isoformat()}
+    results = {key(row): row | today for row in again["results"]}
+    return old | {"results": [results.get(key(row), row) for row in old["results"]]}
+
+
 def text(record: dict[str, Any]) -> str:
     """JSON with a line for each result, so that a new record can be compared with the old one."""
     whole = json.dumps(record, indent=1)

@@ -103,3 +103,21 @@ def test_a_failure_is_on_the_page(tmp_path: Path) -> None:
     ran = drive.drive(experiment("one_pass", {"name": "broken", "method": "no_change"}), scope(tmp_path))
     made = record.made({"some": ran}, ["A remark."])
     assert "cannot learn" in pages.markdown(made) and "cannot learn" in pages.html(made)
+
+
+def test_entries_that_are_run_again_replace_only_themselves(tmp_path: Path) -> None:
+    whole = experiment("one_pass", {"name": "most", "method": "majority"}, {"name": "last", "method": "no_change"})
+    old = {
+        "about": "as it was",
+        "results": [
+            {"entry": name, "size": None, "threads": threads, "error": 2.0}
+            for name in ("most", "last")
+            for threads in (1, 2)
+        ],
+    }
+    again = drive.drive(drive.part(whole, ["most"]), scope(tmp_path))
+    assert {row["entry"] for row in again["results"]} == {"most"}
+    merged = record.merged(old, again)
+    new, *others = merged["results"]
+    assert new["error"] == again["results"][0]["error"] < 1 and len(new["date"]) == 10
+    assert merged["about"] == "as it was" and others == old["results"][1:]

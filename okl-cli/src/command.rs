@@ -8,6 +8,8 @@ use clap::{CommandFactory, Parser};
 
 use crate::args::{Cli, Command, Export, ExportTo};
 use crate::clash::{self, Named};
+use crate::export::Choices;
+use crate::input::Schema;
 use crate::table::{self, is_closed_pipe, note};
 use crate::usage::{Usage, usage};
 use crate::{demo, export, freeze, input, inspect, learn, predict, signals, store};
@@ -95,13 +97,17 @@ fn manual(command: Option<&str>) -> anyhow::Result<Vec<u8>> {
 
 fn export_model(args: &Export) -> anyhow::Result<()> {
     clash::refuse(&[Named::new("the model", &args.model)], &[Named::new("--output", &args.output)])?;
-    let (learner, _) = store::load(&args.model)?;
+    let (learner, position) = store::load(&args.model)?;
     let to = match args.to {
         ExportTo::Libsvm => export::To::Libsvm,
         ExportTo::Onnx => export::To::Onnx,
         ExportTo::Json => export::To::Json,
     };
-    let bytes = export::export(&learner, to)?;
+    let schema = position.and_then(|position| position.schema);
+    let features = schema.as_ref().map_or(Vec::new(), Schema::names);
+    let targets = schema.map_or(Vec::new(), |schema| schema.targets);
+    let choices = Choices { features: &features, targets: &targets, ..Choices::of(&learner) };
+    let bytes = export::export_with(&learner, to, &choices)?;
     match args.output.as_str() {
         "-" => Ok(io::stdout().write_all(&bytes)?),
         path => store::write(path.as_ref(), &bytes),

@@ -143,9 +143,10 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
     let (learner, position) = store::load(&args.model)?;
     let position = position.unwrap_or_default();
     let names = position.schema.as_ref().map(|s| s.names()).unwrap_or_default();
+    let targets = position.schema.as_ref().map(|s| s.targets.clone()).unwrap_or_default();
     let text = match args.json {
         true => serde_json::to_string_pretty(&as_json(&learner, &position, &names))? + "\n",
-        false => harmless(&format!("{}\n{}", args.model.display(), in_words(&learner, &names))),
+        false => harmless(&format!("{}\n{}", args.model.display(), in_words(&learner, &names, &targets))),
     };
     Ok(say(&text)?)
 }
@@ -153,7 +154,7 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
 fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_json::Value {
     json!({
         "config": learner.config(), "examples": learner.examples(), "rows": position.rows, "terms": learner.terms(), "features": learner.features(),
-        "feature_names": names, "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "theta": learner.theta(),
+        "feature_names": names, "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "theta": learner.theta(),
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate(),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "width": m.width, "kernel": KernelRule::from(kernel_of(learner, m)), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, Measured::default()),
@@ -161,7 +162,7 @@ fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_js
     })
 }
 
-fn in_words(learner: &Learner, names: &[String]) -> String {
+fn in_words(learner: &Learner, names: &[String], targets: &[String]) -> String {
     let list = |names: &[String], most: usize| {
         let more = if names.len() > most { ", ..." } else { "" };
         // A line break in a name would look like the next line.
@@ -174,6 +175,7 @@ fn in_words(learner: &Learner, names: &[String]) -> String {
         ("terms", format!("{} of {features}, {} bytes", count(learner.terms() as f64), count(learner.bytes() as f64))),
         ("number of terms", growth(learner)),
         ("features", list(names, 8)),
+        (if targets.len() == 1 { "target" } else { "targets" }, list(targets, 8)),
         ("classes", list(&classes, 20)),
         (
             "positive class",

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use okl::{Batch, Label, Learner, Outcome, Targets};
 
-use crate::input::Chunk;
+use crate::input::{Chunk, known_as};
 use crate::inspect::loss_in_words;
 use crate::metrics::{Metrics, Observed, Summary, Target, Task};
 use crate::past_rows::{Past, Reservoir};
@@ -254,7 +254,8 @@ impl Run {
             Task::Numbers => return numbers_only(chunk).map(|()| Vec::new()),
             _ => return Ok(Vec::new()),
         }
-        let labels = chunk.targets.labels();
+        let known = |label| known_as(label, |label| self.index.contains_key(label));
+        let labels: Vec<Label> = chunk.targets.labels().into_iter().map(known).collect();
         for (label, _) in labels.iter().zip(&chunk.known).filter(|(_, known)| **known) {
             if !self.index.contains_key(label) {
                 self.index.insert(label.clone(), self.classes.len());

@@ -3,7 +3,7 @@
 use okl::loss::AnyLoss;
 use okl::{Batch, Config, Label, Learner, Workspace};
 
-use crate::input::Chunk;
+use crate::input::{Chunk, known_as};
 use crate::left_out::listed;
 use crate::metrics::{Metrics, NotLearned, Observed, Summary, Target, Task, count};
 use crate::predict::fitted;
@@ -99,8 +99,9 @@ impl<'a> Scoring<'a> {
 
 /// The number of a class; a new class is added at the end.
 fn place(label: &Label, classes: &mut Vec<Label>) -> usize {
-    classes.iter().position(|c| c == label).unwrap_or_else(|| {
-        classes.push(label.clone());
+    let label = known_as(label.clone(), |label| classes.contains(label));
+    classes.iter().position(|c| *c == label).unwrap_or_else(|| {
+        classes.push(label);
         classes.len() - 1
     })
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use okl::Config;
-use okl::config::{Choice, Scale};
+use okl::config::{Choice, Scale, number_or_text};
 use okl::loss::{AnyLoss, Loss, Reads};
 use serde_json::{Map, Value, json};
 
@@ -118,10 +118,6 @@ fn word<T: ValueEnum>(table: &mut Map<String, Value>, key: &str, place: &mut Opt
     Ok(())
 }
 
-fn number_or_text(text: &str) -> Value {
-    serde_json::from_str::<serde_json::Number>(text).map_or_else(|_| json!(text), Value::Number)
-}
-
 /// Properties of the data on which automatic choices depend.
 #[derive(Clone, Debug)]
 pub struct Look {
@@ -181,7 +177,7 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
     config.check()?;
     said.extend(left_open(&config, look));
     if let Some(bytes) = memory {
-        let fixed = config.within(bytes, look.features, look.outputs(&config))?;
+        let fixed = fitted(&config, look, bytes)?;
         let growing = Config { memory: Some(bytes), ..config.clone() };
         let grows = !had_budget && growing.check().is_ok() && fixed.budget().capacity() >= config.budget().capacity();
         config = if grows { growing } else { fixed };
@@ -191,6 +187,21 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
         said.push(format!("budget = {name}: {}", held(&config, look, terms)));
     }
     Ok((config, said))
+}
+
+/// The configuration with as many terms as fit into --memory.
+///
+/// # Errors
+/// If the budget has no number of terms, or too few terms fit.
+fn fitted(config: &Config, look: &Look, bytes: usize) -> anyhow::Result<Config> {
+    let outputs = look.outputs(config);
+    let each = config.bytes_per_term(look.features, outputs);
+    let terms = bytes / (each + each.div_ceil(32));
+    let fixed = if terms > 0 { Some(config.within(bytes, look.features, outputs)?) } else { None };
+    fixed.filter(|fixed| fixed.check().is_ok()).ok_or_else(|| {
+        let terms = if terms == 1 { "1 term".into() } else { format!("{terms} terms") };
+        usage(format!("--memory: {bytes} bytes hold {terms} of {each} bytes, which is too few; give more, as in --memory 1MB"))
+    })
 }
 
 /// Whether the loss is nu_novelty and theta0 is not given. The threshold theta of this loss may end at 0, where it gives no alert.

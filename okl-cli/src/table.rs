@@ -132,5 +132,19 @@ fn row(run: &Run) -> String {
 }
 
 fn aligned<T: Display>([a, b, c, d, p, e, f, g]: [T; 8]) -> String {
-    format!("{a:>10} {b:>10} {c:>10} {d:>9} {p:>8} {e:>7} {f:>9} {g:>10}")
+    format!("{a:>10} {b:>10} {c:>9} {d:>9} {p:>9} {e:>7} {f:>9} {g:>10}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every figure has room: the longest have nine characters.
+    #[test]
+    fn a_line_of_long_figures_fits_a_terminal() {
+        let long = figure(-1.776e-15).trim_start_matches('-').to_owned();
+        assert_eq!(long.len(), 9);
+        let [a, b, c, d, p, f, g] = [(); 7].map(|()| long.clone());
+        assert_eq!(aligned([a, b, c, d, p, "1000000".into(), f, g]).chars().count(), 80);
+    }
 }

@@ -8,6 +8,8 @@ mod auto;
 mod commands;
 #[path = "cli/errors.rs"]
 mod errors;
+#[path = "cli/exports.rs"]
+mod exports;
 #[path = "cli/flags.rs"]
 mod flags;
 #[path = "cli/full_disk.rs"]

@@ -497,8 +497,8 @@ fn json_scores(model: &Value, x: &[f64]) -> Vec<f64> {
 fn json_computes_the_scores() {
     for case in cases() {
         let model: Value = serde_json::from_slice(&export(&case.learner, To::Json).unwrap()).unwrap();
-        assert_eq!((&model["format"], &model["version"]), (&json!("okl model"), &json!(3)));
-        assert_eq!(model["features"], json!(case.learner.features()));
+        assert_eq!((&model["format"], &model["version"]), (&json!("okl model"), &json!(4)));
+        assert_eq!((&model["features"], &model["target"]), (&json!(["1", "2", "3", "4"]), &Value::Null));
         assert_eq!(model["outputs"], json!(case.learner.outputs()));
         assert_eq!(model["classes"], json!(case.learner.classes()));
         let signs = answers(&case).filter(|_| case.reads() == Reads::Sign && !case.learner.classes().is_empty());

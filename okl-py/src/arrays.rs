@@ -11,10 +11,23 @@ pub fn array<'py>(name: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
     match object.cast_exact::<PyUntypedArray>() {
         Ok(array) => Ok(array.clone()),
         Err(_) => {
+            refuse_lazy(name, object)?;
             refuse_masked(name, object)?;
             Ok(object.py().import("numpy")?.call_method1("asarray", (object,))?.cast_into()?)
         }
     }
+}
+
+/// Whether the object is polars' LazyFrame, which has no rows until it is collected.
+pub fn is_lazy(object: &Bound<'_, PyAny>) -> bool {
+    object.get_type().name().is_ok_and(|name| name == "LazyFrame")
+}
+
+fn refuse_lazy(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
+    if !is_lazy(object) {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err(format!("{name} is a LazyFrame, which has no rows yet: use {name}.collect()")))
 }
 
 /// Refuses masked arrays: a plain array would lose the mask and use the arbitrary numbers under it.

@@ -7,6 +7,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use crate::arrays::is_lazy;
+
 /// The names of a learner's features; empty while none are known.
 #[derive(Default)]
 pub struct FeatureNames(Mutex<Names>);
@@ -15,7 +17,7 @@ pub type Names = Arc<Vec<String>>;
 
 /// The names of the columns of a frame. Empty for anything else, and where a name is not text.
 pub fn names_of(x: &Bound<'_, PyAny>) -> Vec<String> {
-    if x.is_exact_instance_of::<PyList>() || x.cast_exact::<PyUntypedArray>().is_ok() {
+    if x.is_exact_instance_of::<PyList>() || x.cast_exact::<PyUntypedArray>().is_ok() || is_lazy(x) {
         return Vec::new();
     }
     let columns = x.getattr("columns").and_then(|columns| columns.try_iter());

@@ -15,8 +15,9 @@ pub fn command_line(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| okl_cli::command::run(std::iter::once(program).chain(arguments)))
 }
 
-/// The model as an ONNX file; `threshold` replaces the learner's threshold, `classes` the order of the scores.
-pub fn onnx(learner: &okl::Learner, threshold: Option<f64>, classes: Option<&[Label]>) -> PyResult<Vec<u8>> {
-    let choices = Choices { threshold: threshold.or(learner.threshold()), classes };
+/// The model as an ONNX file; `threshold` replaces the learner's threshold, `classes` the order of the scores. `features`: the names of
+/// the features, if they are known.
+pub fn onnx(learner: &okl::Learner, threshold: Option<f64>, classes: Option<&[Label]>, features: &[String]) -> PyResult<Vec<u8>> {
+    let choices = Choices { threshold: threshold.or(learner.threshold()), classes, features, targets: &[] };
     export_with(learner, To::Onnx, &choices).map_err(|e| PyValueError::new_err(format!("{e:#}")))
 }

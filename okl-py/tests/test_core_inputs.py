@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -227,3 +228,36 @@ def test_a_sparse_matrix_is_refused_with_the_remedy() -> None:
     sparse = pytest.importorskip("scipy.sparse")
     with pytest.raises(TypeError, match=r"X is a sparse matrix: use X\.toarray\(\)"):
         okl.Learner(loss="squared").learn(sparse.csr_matrix([[1.0]]), [1.0])
+
+
+def test_a_lazy_frame_is_refused_with_what_to_do() -> None:
+    """A LazyFrame has no rows until it is collected; every entry says so, and none of polars' own warnings appears."""
+    import okl.river
+
+    X, y = np.random.default_rng(3).normal(size=(40, 2)), np.arange(40) % 2
+    lazy, late = pl.DataFrame(X, schema=["a", "b"]).lazy(), pl.DataFrame({"y": y}).lazy()
+    learner = okl.Learner(loss="hinge")
+    calls = {
+        "X": [
+            lambda: learner.learn(lazy, y),
+            lambda: learner.predict(lazy),
+            lambda: okl.KernelClassifier().fit(lazy, y),
+            lambda: okl.KernelRegressor().partial_fit(lazy, y),
+            lambda: okl.NoveltyDetector().fit(lazy),
+            lambda: okl.KernelClassifier().fit(X, y).predict(lazy),
+            lambda: okl.river.KernelClassifier().learn_many(lazy, pl.Series(y)),
+        ],
+        "y": [
+            lambda: learner.learn(X, late),
+            lambda: okl.KernelClassifier().fit(X, late),
+            lambda: okl.KernelRegressor().fit(X, late),
+            lambda: okl.river.KernelRegressor().learn_many(lazy.collect(), late),
+        ],
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name, refused in calls.items():
+            for call in refused:
+                with pytest.raises(TypeError, match=rf"^{name} is a LazyFrame, .*: use {name}\.collect\(\)$"):
+                    call()
+    assert learner.examples == 0

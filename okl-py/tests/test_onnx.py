@@ -1,5 +1,6 @@
 """Models as ONNX graphs: what onnxruntime computes is what the model predicts."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -120,3 +121,26 @@ def test_rivers_estimators() -> None:
     session = onnxruntime.InferenceSession(model.to_onnx(), providers=["CPUExecutionProvider"])
     [scores] = session.run(["scores"], {"x": frame[model.feature_names].to_numpy()})
     assert np.allclose(scores[:, 0], model.predict_many(frame), rtol=1e-5)
+
+
+def test_features_have_their_names() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=["c", "b", "a"])
+
+    def names(model: bytes) -> list[str]:
+        session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        return json.loads(session.get_modelmeta().custom_metadata_map["okl.features"])
+
+    learner = okl.Learner(loss="squared", kernel="gaussian", gamma=0.5)
+    learner.learn(X, NUMBERS)
+    assert names(learner.to_onnx()) == ["1", "2", "3"]
+    learner.learn(frame, NUMBERS)
+    assert names(learner.to_onnx()) == ["c", "b", "a"]
+    pytest.importorskip("sklearn")
+    assert names(okl.KernelRegressor(max_iter=1).fit(frame, NUMBERS).to_onnx()) == ["c", "b", "a"]
+    pytest.importorskip("river")
+    import okl.river
+
+    model = okl.river.KernelRegressor()
+    model.learn_many(frame, pd.Series(NUMBERS))
+    assert names(model.to_onnx()) == ["a", "b", "c"]

@@ -4,8 +4,8 @@ macro_rules! after_help {
     ($($line:literal)*) => {
         concat!("Examples:\n", $("  ", $line, "\n",)* "\n\
 Exit codes: 0 done; 1 the data or a file is wrong; 2 the command or a setting is wrong; \
-130, 143, 129 stopped by SIGINT (Ctrl-C), SIGTERM or SIGHUP, after the block was finished and the model saved. \
-If the reader of standard output closes it early (head), that is not an error: 0.")
+130, 143, 129 stopped by SIGINT (Ctrl-C), SIGTERM or SIGHUP (`okl learn` saves its model first). \
+If the reader of standard output closes it early (as `head` does), that is not an error: 0.")
     };
 }
 

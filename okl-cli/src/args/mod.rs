@@ -33,6 +33,18 @@ pub fn all_names(given: &[Names]) -> Vec<String> {
     given.iter().flat_map(|names| names.0.iter().cloned()).collect()
 }
 
+/// The largest number of threads.
+const MOST_THREADS: usize = 1024;
+
+/// A number of threads; 0 stands for the number of cores.
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+        Ok(number) if number <= MOST_THREADS => Ok(number),
+        _ => Err(format!("expected a whole number up to {MOST_THREADS}, or 0 for one per core")),
+    }
+}
+
 mod examples;
 
 use examples::{DEMO, EXPORT, FREEZE, INSPECT, LEARN, OKL, PREDICT};
@@ -126,7 +138,8 @@ pub struct Columns {
     pub encoding: Option<Encoding>,
     /// The column to predict, or several separated by commas
     ///
-    /// Put a name that contains a comma in double quotes, here and in the other lists: --ignore '"a,b",c'.
+    /// Put a name that contains a comma in double quotes, here and in the other lists: --ignore '"a,b",c'. As class labels, 1, +1, 1.0 and,
+    /// in JSON, "1" are one class; 007 and 1e3 are classes of their own.
     #[arg(long, value_name = "COLUMN")]
     pub target: Vec<Names>,
     /// Columns that are neither features nor targets, separated by commas
@@ -191,8 +204,8 @@ pub struct Stream {
     /// Held-out file, scored at the end
     #[arg(long, value_name = "FILE")]
     pub test: Option<String>,
-    /// Number of threads. Results do not depend on it
-    #[arg(long, default_value_t = 1, hide_short_help = true)]
+    /// Number of threads; 0: one per core. Results do not depend on it
+    #[arg(long, default_value = "1", value_parser = threads, hide_short_help = true)]
     pub threads: usize,
 }
 
@@ -284,8 +297,8 @@ pub struct Predict {
     /// Format of the scores. Default: JSON lines if the file name ends in .jsonl, otherwise CSV
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub predictions_format: Option<OutputFormat>,
-    /// Number of threads. Results do not depend on it
-    #[arg(long, default_value_t = 1)]
+    /// Number of threads; 0: one per core. Results do not depend on it
+    #[arg(long, default_value = "1", value_parser = threads)]
     pub threads: usize,
 }
 

@@ -2,12 +2,14 @@
 //!
 //! | key | what |
 //! |---|---|
-//! | `format`, `version` | `"okl model"`, 3 |
+//! | `format`, `version` | `"okl model"`, 4 |
 //! | `about` | the formula and the meaning of the scores, as a sentence |
 //! | `config` | the configuration |
 //! | `classes` | in the order of the outputs, or of appearance for a loss that reads a sign |
 //! | `positive` | for a loss that reads a sign: the class of positive scores; null without classes and for other losses |
-//! | `features`, `outputs` | their numbers |
+//! | `features` | their names in the order of the numbers of a row; a feature without a name has its number from 1 |
+//! | `target` | the target's name, a list of names if there are several, or null if it is not known |
+//! | `outputs` | the number of scores |
 //! | `frame` | `shift` and `factor` per feature and the `limit` of the result, or null |
 //! | `parts` | kernel and operator (matrix, its rows divided by the factors of a `target_scale`; or null for the identity), one unless operator kernels are summed or a bank has several widths |
 //! | `centres` | one row per term, in the frame |
@@ -32,12 +34,13 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     let parts: Vec<Value> = model.parts.iter().map(|part| describe(part, model.outputs)).collect();
     let entries = [
         ("format", "\"okl model\"".into()),
-        ("version", "3".into()),
+        ("version", "4".into()),
         ("about", line(&about)),
         ("config", learner.config().to_json()),
         ("classes", line(&json!(learner.classes()))),
         ("positive", line(&json!(model.signs().map(|[_, positive]| positive)))),
-        ("features", model.features.to_string()),
+        ("features", line(&json!(model.names))),
+        ("target", line(&model.target())),
         ("outputs", model.outputs.to_string()),
         ("frame", line(&json!(frame))),
         ("parts", lines(parts.into_iter())),

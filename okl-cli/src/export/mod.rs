@@ -27,6 +27,7 @@ use okl::config::OperatorRule;
 use okl::kernel::AnyKernel;
 use okl::loss::{Loss, Reads};
 use okl::{Label, Learner};
+use serde_json::{Value, json};
 
 /// A format to export to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,16 +58,28 @@ impl FromStr for To {
 /// # Errors
 /// If the format cannot express the model; the message names a format that can.
 pub fn export(learner: &Learner, to: To) -> Result<Vec<u8>> {
-    export_with(learner, to, &Choices { threshold: learner.threshold(), classes: None })
+    export_with(learner, to, &Choices::of(learner))
 }
 
 /// What a caller can choose about an export.
+#[derive(Clone, Copy, Debug)]
 pub struct Choices<'a> {
     /// The threshold for novelty scores, if there is one.
     pub threshold: Option<f64>,
     /// Of an ONNX graph with one score per class: the order of the scores. All classes of the learner, and perhaps others, whose
     /// score is 0. None: the order of the learner's classes.
     pub classes: Option<&'a [Label]>,
+    /// The names of the features in order. A feature without a name gets its number from 1.
+    pub features: &'a [String],
+    /// The names of the targets in order; empty if they are not known.
+    pub targets: &'a [String],
+}
+
+impl Choices<'_> {
+    /// The learner's own threshold and order of classes, without names.
+    pub fn of(learner: &Learner) -> Self {
+        Choices { threshold: learner.threshold(), classes: None, features: &[], targets: &[] }
+    }
 }
 
 /// As [`export`], with these choices.
@@ -77,7 +90,8 @@ pub fn export_with(learner: &Learner, to: To, choices: &Choices<'_>) -> Result<V
     if learner.features() == 0 || learner.outputs() == 0 {
         bail!("the model has not learned any row yet, so there is nothing to export");
     }
-    let mut model = Model { threshold: choices.threshold, ..Model::of(learner) };
+    let mut model = Model { threshold: choices.threshold, targets: choices.targets, ..Model::of(learner) };
+    model.names.iter_mut().zip(choices.features).for_each(|(name, given)| name.clone_from(given));
     if let Some(classes) = choices.classes {
         model.order(classes)?;
     }
@@ -92,6 +106,10 @@ pub fn export_with(learner: &Learner, to: To, choices: &Choices<'_>) -> Result<V
 struct Model<'a> {
     learner: &'a Learner,
     features: usize,
+    /// The features' names.
+    names: Vec<String>,
+    /// The targets' names; empty if they are not known.
+    targets: &'a [String],
     outputs: usize,
     shift: &'a [f64],
     factor: &'a [f64],
@@ -127,6 +145,8 @@ impl<'a> Model<'a> {
             factor,
             limit: learner.limit().unwrap_or(LARGEST),
             features: learner.features(),
+            names: (1..=learner.features()).map(|number| number.to_string()).collect(),
+            targets: &[],
             outputs: learner.outputs(),
             parts: parts(learner),
             centres: framed_centres(learner),
@@ -172,6 +192,15 @@ impl<'a> Model<'a> {
             Reads::Class => self.classes.clone(),
             Reads::Sign => self.signs().map_or(vec![Label::Int(-1), Label::Int(1)], |signs| signs.map(Label::clone).to_vec()),
             _ => Vec::new(),
+        }
+    }
+
+    /// The name of the target, or a list of names if there are several; null if it is not known.
+    fn target(&self) -> Value {
+        match self.targets {
+            [] => Value::Null,
+            [one] => json!(one),
+            several => json!(several),
         }
     }
 

@@ -13,8 +13,9 @@
 //! D = U Cᵀ            R² = max(0, |u|² + |c|² - 2 D)            scores = b + sum_m k_m(D, R²) W_m
 //! ```
 //!
-//! Metadata: `okl.config`, `okl.classes` (in the order of the scores) and `okl.positive` (the label of positive scores) as JSON,
-//! `okl.threshold` for novelty.
+//! The documentation of the input `x` lists the features in order. Metadata: `okl.config`, `okl.features` (the features' names in order; a
+//! feature without a name has its number from 1), `okl.target` (the target's name, or a list of names; absent if it is not known),
+//! `okl.classes` (in the order of the scores) and `okl.positive` (the label of positive scores) as JSON, `okl.threshold` for novelty.
 
 use anyhow::{Result, bail};
 use okl::Label;
@@ -44,7 +45,8 @@ pub(super) fn write(model: &Model<'_>) -> Result<Vec<u8>> {
         bail!("the model has {bytes} bytes of numbers, and an ONNX file holds at most 2 GB: learn with a smaller budget");
     }
     let mut graph = Graph::default();
-    graph.declare_input("x", DOUBLE, &[Dim::Rows, Dim::Count(model.features)]);
+    let columns = format!("The features, one column each, in this order: {}", model.names.join(", "));
+    graph.declare_input("x", DOUBLE, &[Dim::Rows, Dim::Count(model.features)], &columns);
     let rows = framed(&mut graph, model);
     scores(&mut graph, model, &rows);
     decide(&mut graph, model);
@@ -67,7 +69,11 @@ fn finish(graph: &Graph, model: &Model<'_>) -> Message {
 fn metadata(model: &Model<'_>) -> Vec<Message> {
     let entry = |key: &str, value: String| Message::default().text(1, key).text(2, &value);
     let learner = model.learner;
-    let mut entries = vec![entry("okl.config", learner.config().to_json())];
+    let features = serde_json::json!(model.names).to_string();
+    let mut entries = vec![entry("okl.config", learner.config().to_json()), entry("okl.features", features)];
+    if !model.targets.is_empty() {
+        entries.push(entry("okl.target", model.target().to_string()));
+    }
     if !model.classes.is_empty() {
         entries.push(entry("okl.classes", serde_json::json!(model.classes).to_string()));
     }
@@ -360,8 +366,9 @@ impl Graph {
         name.into()
     }
 
-    fn declare_input(&mut self, name: &str, of: u64, shape: &[Dim]) {
-        self.inputs.push(value_info(name, of, shape));
+    fn declare_input(&mut self, name: &str, of: u64, shape: &[Dim], about: &str) {
+        const DOC_STRING: u64 = 3;
+        self.inputs.push(value_info(name, of, shape).text(DOC_STRING, about));
     }
 
     /// Makes a value an output of the graph under this name.

@@ -10,6 +10,11 @@ use super::error::{self, Parsed};
 use super::number::{DECIMAL_COMMA, Value, has_decimal_comma, is_date, letters, shown};
 use super::schema::{Feature, Features};
 
+/// The advice about a column of dates or times.
+pub(super) fn of_time(name: &str) -> String {
+    format!("leave it out with --ignore {name}, or write numbers such as hour and weekday")
+}
+
 impl Columns {
     /// Adds one cell to the current row, according to the role of its column.
     pub fn cell(&mut self, column: u32, value: Value<'_>, raw: &[u8], out: &mut Builder) -> Parsed {
@@ -41,7 +46,11 @@ impl Columns {
 
     /// `raw` is the text of the number, where there is one: a number beyond 1.8e308 is read as infinite.
     pub fn too_large(&self, column: u32, number: f64, raw: &[u8]) -> Box<error::Fault> {
-        let name = &self.list[column as usize].name;
+        let Column { name, moments, .. } = &self.list[column as usize];
+        if let Some(moments) = moments {
+            let text = format!("found {number:e}, expected a number below 1e15; the column has {moments}: {}", of_time(name));
+            return error::stop(name, text);
+        }
         let digits = raw.iter().any(u8::is_ascii_digit);
         let what = if number.is_finite() || digits { "a number below 1e15; rescale this column" } else { "a finite number" };
         let found = if digits && !number.is_finite() { shown(raw.trim_ascii()) } else { format!("{number:e}") };
@@ -69,9 +78,7 @@ impl Columns {
             // The column had numbers in earlier rows or in the model's data, so advice about options for text columns would not help.
             "expected a number, as in earlier rows; correct it".into()
         } else if is_date(text) {
-            format!(
-                "a date or time, expected a number; leave it out with --ignore {name}, or write numbers such as hour and weekday"
-            )
+            format!("a date or time, expected a number; {}", of_time(name))
         } else {
             format!("expected a number; use --one-hot, --ignore {name} or encode it")
         };

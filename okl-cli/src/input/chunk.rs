@@ -3,6 +3,7 @@
 use okl::Label;
 
 use super::error::InputError;
+use super::number::{is_plain, scan};
 use super::schema::Feature;
 
 pub use okl::batch::LARGEST;
@@ -131,19 +132,35 @@ impl Targets {
     }
 
     /// The first target of each row as the name of a class: whole numbers as integers (so 1, +1 and
-    /// 1.0 are one class), everything else as its text (so 7 and 007, 1000 and 1e3 are different classes). The label of a row
-    /// without a target is arbitrary.
+    /// 1.0 are one class, and so are 0 and -0), everything else as its text (so 7 and 007, 1000 and 1e3 are different classes). A text is the
+    /// same class as a number with the same spelling: in JSON, 1 and "1" are one class. The label of a row without a target is arbitrary.
     pub fn labels(&self) -> Vec<Label> {
         let number = |at: usize| self.spelling(at).map_or_else(|| number_label(self.values[at]), label_of);
-        let label = |at: usize| self.text(at).map_or_else(|| number(at), Label::from);
+        let label = |at: usize| self.text(at).map_or_else(|| number(at), label_of);
         (0..self.values.len()).step_by(self.width.max(1)).map(label).collect()
     }
 }
 
-/// The label of a text: an integer if the integer prints to the same text, otherwise the text.
+/// The label of a text: the label of a number if the text is its plain spelling, an integer if the integer prints to the same text,
+/// otherwise the text.
 pub fn label_of(text: &str) -> Label {
+    if let Some((value, used)) = scan(text.as_bytes())
+        && used == text.len()
+        && is_plain(text.as_bytes())
+    {
+        return number_label(value);
+    }
     let whole = text.parse::<i64>().ok().filter(|whole| text.strip_prefix('+').unwrap_or(text) == whole.to_string());
     whole.map_or_else(|| Label::Text(text.into()), Label::Int)
+}
+
+/// The label under which the classes already have this spelling: a model may have been given the text "1" where a file has the number 1.
+pub fn known_as(label: Label, is_known: impl Fn(&Label) -> bool) -> Label {
+    if is_known(&label) {
+        return label;
+    }
+    let text = Label::Text(label.to_string());
+    if is_known(&text) { text } else { label }
 }
 
 fn number_label(value: f64) -> Label {

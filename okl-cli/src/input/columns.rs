@@ -32,6 +32,8 @@ pub(super) struct Column {
     pub role: Role,
     /// A row without it is an error.
     pub required: bool,
+    /// What the numbers of the column are, if the format says that they are points in time.
+    pub moments: Option<&'static str>,
 }
 
 /// All columns seen so far. Columns that a row adds are removed again if the row is discarded.
@@ -188,7 +190,7 @@ impl Columns {
 
     fn add(&mut self, name: &[u8], role: Role, required: bool) -> u32 {
         let at = self.list.len() as u32;
-        self.list.push(Column { name: String::from_utf8_lossy(name).into_owned(), role, required });
+        self.list.push(Column { name: String::from_utf8_lossy(name).into_owned(), role, required, moments: None });
         self.index.insert(name.into(), at);
         self.after.push(at + 1);
         at

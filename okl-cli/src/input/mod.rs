@@ -36,7 +36,7 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
-pub use chunk::{Bad, Chunk, LARGEST, Targets, label_of};
+pub use chunk::{Bad, Chunk, LARGEST, Targets, known_as, label_of};
 pub use columns::{MOST_FEATURES, MOST_LEVELS};
 pub use encoding::Encoding;
 pub use error::{InputError, Trouble};

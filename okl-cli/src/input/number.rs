@@ -148,7 +148,7 @@ pub(super) fn classify(field: &[u8]) -> Value<'_> {
 }
 
 /// Whether a number, written again, gives the same text. This holds for at most 15 digits without an exponent, a zero in front or a zero behind a fraction.
-/// Whole numbers may have a plus sign, or a fraction of zeros.
+/// Whole numbers may have a plus sign, or a fraction of zeros, and zero may have a minus sign: -0 is 0.
 pub(super) fn is_plain(text: &[u8]) -> bool {
     let text = text.trim_ascii();
     let size = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
@@ -156,7 +156,7 @@ pub(super) fn is_plain(text: &[u8]) -> bool {
     let (whole, fraction) = (&size[..point], size.get(point + 1..).unwrap_or(&[]));
     let digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
     let zeros = fraction.iter().all(|b| *b == b'0');
-    let signed = text.starts_with(b"+") && !zeros || text.starts_with(b"-") && zeros && whole == b"0";
+    let signed = text.starts_with(b"+") && !zeros;
     text.is_empty()
         || digits(whole)
             && digits(fraction)

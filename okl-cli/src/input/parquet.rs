@@ -7,7 +7,7 @@ use std::fs::File;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
-use ::parquet::basic::{ConvertedType, LogicalType, Type};
+use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use ::parquet::data_type::{ByteArray, DataType};
 use ::parquet::errors::ParquetError;
@@ -17,6 +17,7 @@ use ::parquet::schema::types::ColumnDescriptor;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::builder::Builder;
+use super::cells::of_time;
 use super::columns::{Columns, Role};
 use super::error::{InputError, Parsed, Trouble};
 use super::number::{Value, decimal};
@@ -60,9 +61,10 @@ impl Table {
         let plan = assign(&names, options, columns).map_err(|text| InputError::new(Trouble::Usage, file, text))?;
         let used = |c: &u32| columns.list[*c as usize].role != Role::Ignored;
         let plan: Vec<(usize, u32)> = plan.into_iter().enumerate().filter(|(_, c)| used(c)).collect();
-        for (at, _) in &plan {
+        for (at, place) in &plan {
             let column = reader.metadata().file_metadata().schema_descr().column(*at);
             readable(&column).map_err(|fault| InputError::at(file, 0, *fault))?;
+            columns.list[*place as usize].moments = moments(&column);
         }
         Ok(Table { reader, plan, group: 0, readers: Vec::new(), batch: Vec::new(), rows: 0, at: 0, row: 0 })
     }
@@ -227,13 +229,23 @@ fn scale(column: &ColumnDescriptor) -> f64 {
     if decimal { 10f64.powi(column.type_scale()) } else { 1.0 }
 }
 
+/// What the whole numbers of the column are, if they are points in time.
+fn moments(column: &ColumnDescriptor) -> Option<&'static str> {
+    match (column.logical_type_ref(), column.converted_type()) {
+        (Some(LogicalType::Timestamp(time)), _) if time.unit == TimeUnit::NANOS => Some("timestamps, in nanoseconds since 1970"),
+        (_, ConvertedType::TIMESTAMP_MICROS) => Some("timestamps, in microseconds since 1970"),
+        _ => None,
+    }
+}
+
 fn readable(column: &ColumnDescriptor) -> Parsed {
     let name = column.path().string();
     if column.max_rep_level() > 0 || column.max_def_level() > 1 {
         return Err(error::stop(&name, format!("nested or repeated values are not read; use --ignore {name} or flatten it")));
     }
     match column.physical_type() {
-        Type::INT96 | Type::FIXED_LEN_BYTE_ARRAY => {
+        Type::INT96 => Err(error::stop(&name, format!("timestamps (INT96) are not read; {}", of_time(&name)))),
+        Type::FIXED_LEN_BYTE_ARRAY => {
             Err(error::stop(&name, format!("{} is not read; use --ignore {name} or write it as DOUBLE", column.physical_type())))
         }
         _ => Ok(()),

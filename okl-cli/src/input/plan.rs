@@ -77,6 +77,11 @@ pub(super) fn assign(names: &[String], options: &Options, columns: &mut Columns)
     Ok(plan)
 }
 
+/// A name without upper case, spaces and punctuation.
+fn letters(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
 fn demand(names: &[String], options: &Options, columns: &Columns) -> Result<(), String> {
     let missing = |name: &&String| !names.contains(name);
     let there = || listed(names.to_vec());
@@ -88,14 +93,16 @@ fn demand(names: &[String], options: &Options, columns: &Columns) -> Result<(), 
     let fresh = if options.schema.is_some() { [].iter() } else { options.features.iter() };
     let asked = targets.iter().chain(chosen).chain(fresh).chain(&options.id).chain(&options.weight);
     if let Some(name) = asked.into_iter().find(missing) {
-        let comma = if names.iter().any(|name| name.contains(',')) {
+        let meant = if let Some(near) = names.iter().find(|near| letters(near) == letters(name)) {
+            &format!("; did you mean {near}?")
+        } else if names.iter().any(|name| name.contains(',')) {
             "; put a name that has a comma into quotes: '\"a,b\",c'"
         } else if matches!(names, [one] if one.split_whitespace().any(|part| part == name.as_str())) {
             "; separate columns by a comma, semicolon, tab or |, not by spaces"
         } else {
             ""
         };
-        return Err(format!("no column '{name}'; the columns are {}{comma}", there()));
+        return Err(format!("no column '{name}'; the columns are {}{meant}", there()));
     }
     match columns.list.iter().find(|c| c.required && missing(&&c.name)) {
         Some(c) => Err(format!("column '{}' is missing, and the model was trained with it; the columns are {}", c.name, there())),

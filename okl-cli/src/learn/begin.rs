@@ -34,12 +34,22 @@ pub fn task_of(config: &Config) -> Task {
     }
 }
 
+/// What learning begins with.
+pub struct Begun {
+    /// The learner, new or of --resume.
+    pub learner: Learner,
+    /// The rows.
+    pub passes: Passes,
+    /// Whether the task was not given and the target, taken as a number, has few whole-number values: it may be a class.
+    pub few_values: bool,
+}
+
 /// Opens the data, and loads the model of --resume or builds a learner. Settings that are not given are chosen from the first
-/// rows and reported. None if Ctrl-C came before the first row.
+/// rows and reported. None if a signal came before the first row.
 ///
 /// # Errors
 /// If data or model cannot be read, or options contradict each other, the data or the model.
-pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Passes)>> {
+pub fn begin(args: &Learn) -> anyhow::Result<Option<Begun>> {
     check_flags(args)?;
     held_out::check(args.stream.test.as_deref(), &args.data)?;
     let mut table = settings::given(&args.settings)?;
@@ -62,7 +72,7 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<(Learner, Passes)>> {
     };
     agree(args.settings.task, known)?;
     let mut passes = Passes::open(&args.data, &columns, &args.stream, None, known == Some(Task::Novelty))?;
-    Ok(build(args, table, known, &mut passes)?.map(|learner| (learner, passes)))
+    Ok(build(args, table, known, &mut passes)?.map(|(learner, few_values)| Begun { learner, passes, few_values }))
 }
 
 /// Refuses a loss of another task than that of --task.
@@ -86,12 +96,7 @@ fn agree(named: Option<TaskName>, known: Option<Task>) -> anyhow::Result<()> {
 }
 
 /// Continues with a model: on the same data where it stopped, or on new data.
-fn resume(
-    args: &Learn,
-    columns: &Columns,
-    learner: Learner,
-    position: Option<Position>,
-) -> anyhow::Result<Option<(Learner, Passes)>> {
+fn resume(args: &Learn, columns: &Columns, learner: Learner, position: Option<Position>) -> anyhow::Result<Option<Begun>> {
     if args.stream.r#continue && position.is_none() {
         return Err(usage(
             "--continue: the model was not trained by `okl learn`, so it has no position in the data; remove this flag",
@@ -111,7 +116,7 @@ fn resume(
     {
         check_width(&learner, &args.data[0], passes.schema(), features)?;
     }
-    Ok(Some((learner, passes)))
+    Ok(Some(Begun { learner, passes, few_values: false }))
 }
 
 fn check_flags(args: &Learn) -> anyhow::Result<()> {
@@ -196,13 +201,18 @@ impl Targets {
         self.values.iter().find(|label| comma(label)).filter(|_| self.text && self.values.iter().all(numbers))
     }
 
+    /// Whether all targets are whole numbers, at most [`FEW`] different ones.
+    fn are_few_whole_numbers(&self) -> bool {
+        !self.several && self.values.len() <= FEW && self.values.iter().all(|value| matches!(value, Label::Int(_)))
+    }
+
     /// The task that the targets suggest, and the reason. Text and two whole numbers are classes, other targets are numbers, and so is one
     /// number that is written with a decimal point. LIBSVM writes classes as whole numbers; in VW a label is a number, unless
     /// all are 1 or -1.
     fn guess(&self, format: Format) -> (TaskName, String) {
-        let (count, whole) = (self.values.len(), self.values.iter().all(|value| matches!(value, Label::Int(_))));
+        let (count, few) = (self.values.len(), self.are_few_whole_numbers());
         let signs = self.values.iter().all(|value| matches!(value, Label::Int(1 | -1)));
-        let (classes, few) = (|why: String| (TaskName::Classes, why), whole && count <= FEW);
+        let classes = |why: String| (TaskName::Classes, why);
         let numbers = |why: &str| (TaskName::Numbers, why.to_owned());
         match format {
             _ if self.several => numbers("the targets are numbers"),
@@ -238,8 +248,14 @@ pub fn more_classes(args: &Learn) -> &'static str {
     }
 }
 
-/// Reads the first rows, chooses the settings that were not given, reports them, and builds the learner.
-fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, passes: &mut Passes) -> anyhow::Result<Option<Learner>> {
+/// Reads the first rows, chooses the settings that were not given, reports them, and builds the learner. Also returns
+/// [`Begun::few_values`].
+fn build(
+    args: &Learn,
+    table: Map<String, Value>,
+    known: Option<Task>,
+    passes: &mut Passes,
+) -> anyhow::Result<Option<(Learner, bool)>> {
     let format = passes.format();
     let enough = |first: &VecDeque<Chunk>| match known {
         Some(_) => first.iter().any(|chunk| chunk.rows > 0),
@@ -274,6 +290,7 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, passes: &
     if task == TaskName::Classes && schema.targets.len() > 1 {
         return Err(usage(format!("--target {}: only one target is possible for classes", schema.targets.join(","))));
     }
+    let few_values = asked.is_none() && task == TaskName::Numbers && targets.are_few_whole_numbers();
     let (classes, targets) = (targets.values.len(), schema.targets.len());
     let look = Look { task, why, classes, features, targets, sparse: schema.sparse };
     let (config, said) = settings::choose(table, &look, args.settings.memory)?;
@@ -281,5 +298,5 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, passes: &
         note("chosen, because not given:");
         said.iter().for_each(|line| note(wrapped(&format!("  {line}"), "    ")));
     }
-    Ok(Some(Learner::new(config)?))
+    Ok(Some((Learner::new(config)?, few_values)))
 }

@@ -12,7 +12,7 @@ use indicatif::ProgressBar;
 use okl::loss::{Loss, Reads};
 use okl::{Config, ErrorKind, Learner};
 
-pub use begin::{begin, task_of};
+pub use begin::{Begun, begin, task_of};
 pub use passes::Passes;
 
 use crate::args::Learn;
@@ -30,7 +30,7 @@ use crate::watch::{Refused, Seen, Watch};
 /// If the data, a file or an option is wrong. The message says where and what to do.
 pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     let started = Instant::now();
-    let Some((mut learner, mut passes)) = begin(args)? else {
+    let Some(Begun { mut learner, mut passes, few_values }) = begin(args)? else {
         note("interrupted before the first row");
         return Ok(true);
     };
@@ -48,6 +48,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     let mut session = Session {
         args,
         asked,
+        few_values,
         passes,
         all_rows,
         learned_before,
@@ -124,6 +125,8 @@ struct Session<'a> {
     args: &'a Learn,
     /// The settings as they were before the first row.
     asked: Config,
+    /// See [`Begun::few_values`].
+    few_values: bool,
     passes: Passes,
     /// Whether the sample of past rows covers all rows that the model has learned.
     all_rows: bool,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use okl::Config;
-use okl::config::Choice;
+use okl::config::{Choice, Scale};
 use okl::loss::AnyLoss;
 use serde_json::json;
 
@@ -90,6 +90,7 @@ impl Session<'_> {
             certificates: inspect::certificates(&run.learner, measured),
             warnings: worse
                 .into_iter()
+                .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change())))
                 .chain(summary.warnings())
                 .chain(unit_of_targets(&self.asked, &summary))
                 .chain(left_out)
@@ -98,6 +99,23 @@ impl Session<'_> {
             summary,
             past,
         })
+    }
+
+    /// What to do where the target of the row before predicts better than the model.
+    fn against_no_change(&self) -> String {
+        let advice = if self.few_values {
+            "If the target is a class, learn with --task classes."
+        } else {
+            "If that target is known when a row is predicted, add it as one more feature."
+        };
+        let set = if self.args.stream.resume.is_none() { tuning_set(&self.asked) } else { Vec::new() };
+        match set.split_last() {
+            None => advice.into(),
+            Some((one, [])) => format!("{advice} This run sets {one}: if it is left out, okl finds it."),
+            Some((last, others)) => {
+                format!("{advice} This run sets {} and {last}: if they are left out, okl finds them.", others.join(", "))
+            }
+        }
     }
 
     /// For a resumed model: which rows the figures are about.
@@ -241,6 +259,19 @@ fn print_figures(outcome: &Outcome, test: Option<&str>) {
     }
     note("");
     outcome.warnings.iter().for_each(|line| note(wrapped(line, "  ")));
+}
+
+/// The settings that the command gives and that okl would otherwise find.
+fn tuning_set(asked: &Config) -> Vec<&'static str> {
+    let kernel = serde_json::to_value(asked).unwrap_or_default()["kernel"].to_string();
+    let width = kernel.contains("gamma") && asked.members().iter().all(|member| member.width == 0);
+    let settings = [
+        ("step", asked.step != Choice::Auto),
+        ("lambda", asked.lambda != Choice::Auto),
+        ("gamma", width),
+        ("scale", asked.scale != Scale::Auto),
+    ];
+    settings.into_iter().filter(|(_, set)| *set).map(|(name, _)| name).collect()
 }
 
 /// The smallest number of rows for advice about the unit of the targets.

@@ -392,15 +392,14 @@ impl Summary {
         self.outputs.iter().take(LISTED).try_for_each(|o| o.coverage_line(f, self.outputs.len() > 1))
     }
 
-    /// A warning if the last rows were predicted much worse than by the no-change predictor. Not for the quantile loss, whose
+    /// One sentence if the last rows were predicted much worse than by the no-change predictor. Not for the quantile loss, whose
     /// predictions are not meant to be close to the target.
-    fn worse_than_no_change(&self) -> Option<String> {
+    pub fn worse_than_no_change(&self) -> Option<String> {
         let (error, no_change) = (self.windowed_error?, self.windowed_no_change_error?);
         let quantile = self.outputs.iter().any(|output| output.coverage.is_some());
         (self.windowed_rows >= ENOUGH && !quantile && error > 2.0 * no_change).then(|| {
             format!(
-                "Over the last {} rows the mean absolute error is {}; repeating the last target gives {}. Try the last target as one \
-                 more feature; leave out --step, --lambda, --gamma and --scale if they are given: okl then finds them.",
+                "Over the last {} rows the mean absolute error is {}; repeating the target of the row before gives {}.",
                 count(self.windowed_rows as f64),
                 figure(error),
                 figure(no_change)
@@ -408,14 +407,10 @@ impl Summary {
         })
     }
 
-    /// Warnings about the figures, one sentence each.
+    /// Warnings about the figures, one sentence each, except for [`Summary::worse_than_no_change`].
     pub fn warnings(&self) -> Vec<String> {
         let coverage = self.outputs.iter().filter_map(|o| o.coverage?.warning(self.examples));
-        self.worse_than_no_change()
-            .into_iter()
-            .chain(coverage)
-            .chain(self.outputs.iter().filter_map(|o| o.first_row_warning(self.examples)))
-            .collect()
+        coverage.chain(self.outputs.iter().filter_map(|o| o.first_row_warning(self.examples))).collect()
     }
 }
 

@@ -78,10 +78,50 @@ fn a_run_much_worse_than_no_change_says_so() {
     assert_eq!(no_change.as_f64().unwrap(), 39.0 / 400.0);
     assert!(error.as_f64().unwrap() > 0.2, "{error}");
     let said = all["warnings"].to_string();
-    assert!(said.contains("repeating the last target gives 0.09750") && said.contains("as one more feature"), "{said}");
+    assert!(said.contains("repeating the target of the row before gives 0.09750"), "{said}");
+    assert!(said.contains("add it as one more feature") && !said.contains("--task"), "{said}");
+    // Settings are named only if the command sets them.
+    assert!(!said.contains("This run sets") && !said.contains("--step"), "{said}");
+    let some = |more: &[&str]| json(&[&learn[..], more].concat())["warnings"].to_string();
+    let said = some(&["--eta", "0.001", "--step", "constant", "--kernel", "gaussian:1"]);
+    assert!(said.contains("This run sets step and gamma: if they are left out, okl finds them."), "{said}");
+    let file = folder.write("c.toml", "lambda = 0.5\nstep = 'constant:0.001'\nscale = 'none'");
+    let said = some(&["--config", &file, "--kernel", "linear"]);
+    assert!(said.contains("This run sets step, lambda and scale: if they are left out"), "{said}");
+    // Whole numbers that may be classes: the first thing to try is the other task.
+    let said = json(&["learn", &data, "--target", "y"])["warnings"].to_string();
+    assert!(said.contains("If the target is a class, learn with --task classes.") && !said.contains("feature"), "{said}");
+    // A resumed model keeps its settings.
+    let model = folder.path("m.okl");
+    succeed(&[&learn[..], &["--step", "constant:0.001", "-o", &model, "--quiet"]].concat());
+    let said = json(&["learn", &data, "--resume", &model])["warnings"].to_string();
+    assert!(said.contains("as one more feature") && !said.contains("This run sets"), "{said}");
     // Not where the features explain the target.
     let fine = json(&["learn", &folder.write("n.csv", numbers(400)), "--target", "u,v"]);
-    assert!(!fine["warnings"].to_string().contains("repeating the last target"), "{fine}");
+    assert!(!fine["warnings"].to_string().contains("repeating the target"), "{fine}");
+}
+
+/// A misspelled column is answered with the column that was probably meant.
+#[test]
+fn a_column_in_another_spelling_is_suggested() {
+    let folder = Folder::new("advice-spelling");
+    let data = folder.write("s.csv", "Elevation,Cover_Type\n1,2\n");
+    for name in ["cover_type", "Cover Type", "CoverType"] {
+        fail(&["learn", &data, "--target", name], 2, &["did you mean Cover_Type?"]);
+    }
+    let other = okl(&["learn", &data, "--target", "cover"]).output().unwrap();
+    assert!(!String::from_utf8(other.stderr).unwrap().contains("did you mean"));
+}
+
+/// A size that holds too few terms is refused with the flag, the size of a term and an example that works.
+#[test]
+fn too_little_memory_is_refused_with_an_example() {
+    let folder = Folder::new("advice-memory");
+    let data = folder.write("s.csv", ring(300));
+    for size in ["1B", "1kb"] {
+        fail(&["learn", &data, "--target", "where", "--memory", size], 2, &["--memory: 1", "too few", "as in --memory 1MB"]);
+    }
+    succeed(&["learn", &data, "--target", "where", "--memory", "1MB", "--quiet"]);
 }
 
 /// Bias is score minus target: above 0 where scores are too large.

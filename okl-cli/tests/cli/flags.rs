@@ -1,8 +1,10 @@
 //! The flags of settings.
 
-use clap::Args as _;
-use okl::config::families::{FAMILIES, parameter};
-use okl_cli::args::Flat;
+use clap::{Args as _, CommandFactory as _, Parser as _};
+use okl::config::families::{FAMILIES, PARAMETERS, parameter};
+use okl_cli::args::{Cli, Command, Flat};
+
+use crate::support::{Folder, fail, json, ring};
 
 /// Every parameter that has a short form is a flag, and every flag is in the library's table.
 #[test]
@@ -16,4 +18,66 @@ fn flags_are_the_parameters_of_the_table() {
     listed.dedup();
     assert_eq!(flags, listed);
     assert!(flags.iter().all(|flag| parameter(flag).is_some()));
+}
+
+/// The help of a parameter is "The " and its description, so the description begins with a noun.
+#[test]
+fn the_help_of_every_parameter_is_a_sentence() {
+    let not_nouns = ["how", "what", "when", "where", "which", "whether", "the", "a", "an", "if"];
+    for parameter in &PARAMETERS {
+        let first = parameter.about.split(' ').next().unwrap();
+        assert!(!not_nouns.contains(&first.to_lowercase().as_str()), "{}: The {}", parameter.name, parameter.about);
+    }
+}
+
+/// Only `okl learn` saves a model when it is stopped, and every other command says nothing else.
+#[test]
+fn the_help_of_exit_codes_is_true_for_every_command() {
+    let mut cli = Cli::command();
+    for command in cli.get_subcommands_mut().filter(|command| command.get_after_help().is_some()) {
+        let help = command.render_long_help().to_string().replace('\n', " ");
+        assert!(help.contains("(`okl learn` saves its model first)"), "{help}");
+        assert!(!help.contains("after the block was finished"), "{help}");
+    }
+}
+
+/// 0 threads stand for one per core.
+#[test]
+fn threads() {
+    let parsed =
+        |number: &str| match Cli::try_parse_from(["okl", "predict", "m", "d", "--threads", number]).map(|cli| cli.command) {
+            Ok(Command::Predict(predict)) => Ok(predict.threads),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error.to_string()),
+        };
+    assert_eq!(parsed("0"), Ok(std::thread::available_parallelism().unwrap().get()));
+    assert_eq!(parsed("3"), Ok(3));
+    for bad in ["1025", "x", "1.5"] {
+        let said = parsed(bad).unwrap_err();
+        assert!(said.contains("--threads") && said.contains("up to 1024, or 0 for one per core"), "{said}");
+    }
+    let mut cli = Cli::command();
+    for name in ["learn", "predict"] {
+        let help = cli.find_subcommand_mut(name).unwrap().render_long_help().to_string();
+        assert!(help.contains("Number of threads; 0: one per core"), "{help}");
+    }
+}
+
+/// A number is read in any usual spelling, as a flag and inside a short form.
+#[test]
+fn numbers_without_a_leading_zero() {
+    let folder = Folder::new("flags-numbers");
+    let data = folder.write("s.csv", ring(20));
+    let config =
+        |flags: &[&str]| json(&[&["learn", &data, "--target", "where", "--loss", "hinge"], flags].concat())["config"].clone();
+    let plain = config(&["--step", "constant:0.5", "--lambda", "0.25", "--gamma", "5"]);
+    assert_eq!(plain["step"]["constant"]["eta"], 0.5);
+    for step in [["--step", "constant:.5"], ["--step", "constant:eta=+0.5"], ["--step", "constant:5e-1"]] {
+        assert_eq!(config(&[&step[..], &["--lambda", ".25", "--gamma", "5."]].concat()), plain, "{step:?}");
+    }
+    assert_eq!(config(&["--step", "constant", "--eta", ".5", "--lambda", "+.25", "--gamma", "+5"]), plain);
+    // Neither words nor other signs are numbers.
+    for eta in ["inf", "nan", ".", "e", "0x1", "1_000"] {
+        fail(&["learn", &data, "--target", "where", "--step", "constant", "--eta", eta], 2, &["eta must be a number", eta]);
+    }
 }

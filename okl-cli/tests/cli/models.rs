@@ -2,7 +2,7 @@
 
 use okl::{Batch, Config, Learner};
 
-use crate::support::{Folder, fail, numbers, ring, succeed};
+use crate::support::{Folder, fail, json, numbers, ring, succeed};
 
 const X: [f32; 8] = [0.0, 0.5, 1.0, -1.0, 0.25, 2.0, -0.5, 0.75];
 
@@ -83,4 +83,20 @@ fn one_message_says_what_libsvm_cannot_express_and_what_it_says_works() {
     succeed(&["learn", &data, "--target", "where", "--quiet", "--gamma", "1", "--scale", "none", "-o", &model]);
     succeed(&["export", &model, "--to", "libsvm", "-o", &out]);
     assert!(folder.read("m.model").contains("\nlabel 7 -3\n") || folder.read("m.model").contains("\nlabel -3 7\n"));
+}
+
+/// A number in a file is the class that a model has as a text with the same spelling.
+#[test]
+fn classes_that_are_texts_are_the_numbers_of_a_file() {
+    let folder = Folder::new("models-spelling");
+    let text = ring(300).replace("outside", "7").replace("inside", "-3");
+    let (data, config) = (folder.write("r.csv", &text), folder.write("c.json", r#"{"classes": ["-3", "7"]}"#));
+    let (named, plain) = (folder.path("n.okl"), folder.path("p.okl"));
+    let learn = ["learn", &data, "--target", "where", "--test", &data];
+    let of_texts = json(&[&learn[..], &["--config", &config, "-o", &named]].concat());
+    let of_numbers = json(&[&learn[..], &["--classes=-3,7", "-o", &plain]].concat());
+    assert_eq!(of_texts["summary"], of_numbers["summary"]);
+    assert_eq!(of_texts["held_out"], of_numbers["held_out"]);
+    assert_eq!(succeed(&["predict", &named, &data]).0, succeed(&["predict", &plain, &data]).0);
+    succeed(&["learn", &data, "--resume", &named, "--quiet"]);
 }

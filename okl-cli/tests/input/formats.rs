@@ -145,6 +145,29 @@ fn labels_that_look_like_numbers_keep_their_text() {
     assert_eq!(read("t.jsonl", json, target("y")).unwrap().labels, expected[..2]);
 }
 
+/// Zero with a minus sign is zero; a text is the class of the number with the same spelling.
+#[test]
+fn one_spelling_is_one_label() {
+    let csv = "a,y\n1,0\n2,-0\n3,0.0\n4,-0.0\n5,1\n";
+    assert_eq!(read("t.csv", csv, target("y")).unwrap().labels, [0, 0, 0, 0, 1].map(Label::Int));
+    let svm = "0 1:1\n-0 1:2\n+0 1:3\n-0.5 1:4\n";
+    let half = Label::Text("-0.5".into());
+    assert_eq!(read("t.svm", svm, Options::default()).unwrap().labels, [Label::Int(0), Label::Int(0), Label::Int(0), half]);
+    let written =
+        ["1", "\"1\"", "1.0", "\"1.0\"", "\"+1\"", "-0", "\"-0\"", "0.5", "\"0.5\"", "\"007\"", "\"1e3\"", "true", "\"true\""];
+    let json: String = written.iter().map(|y| format!("{{\"a\":1,\"y\":{y}}}\n")).collect();
+    let text = |t: &str| Label::Text(t.into());
+    let expected = [
+        [1; 5].map(Label::Int).to_vec(),
+        [0; 2].map(Label::Int).to_vec(),
+        ["0.5", "0.5", "007", "1e3", "true", "true"].map(text).to_vec(),
+    ];
+    for chunk_rows in [1, 3, 100] {
+        let all = read("t.jsonl", &json, Options { chunk_rows, ..target("y") }).unwrap();
+        assert_eq!(all.labels, expected.concat(), "{chunk_rows}");
+    }
+}
+
 #[test]
 fn labels_may_be_text_that_appears_late() {
     let mut text = String::from("a,y\n");

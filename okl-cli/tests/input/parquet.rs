@@ -109,6 +109,33 @@ fn what_is_refused() {
     assert_eq!((all.x, all.bad), (vec![vec![1.0]], vec![(1, 2)]));
 }
 
+/// A column of timestamps is called one; only rows that a number can hold are read.
+#[test]
+fn timestamps_are_named() {
+    // 2024-01-01.
+    let seconds = 1_704_067_200_i64;
+    let table = |kind: &str, per_second: i64| {
+        let schema = format!("required int64 when ({kind}); required double y;");
+        let cells = [seconds * per_second];
+        write(&schema, Compression::UNCOMPRESSED, &[vec![Column::Longs(&cells), Column::Doubles(&[1.0])]])
+    };
+    for (kind, per_second, words) in [
+        ("TIMESTAMP(NANOS,true)", 1_000_000_000, "timestamps, in nanoseconds since 1970"),
+        ("TIMESTAMP(MICROS,false)", 1_000_000, "timestamps, in microseconds since 1970"),
+        ("TIMESTAMP_MICROS", 1_000_000, "timestamps, in microseconds since 1970"),
+    ] {
+        let said = refusal("t.parquet", table(kind, per_second), target("y"));
+        assert!(said.contains("column 'when'") && said.contains(words) && said.contains("--ignore when"), "{said}");
+        assert!(!said.contains("rescale") && !said.contains("--on-bad-row"), "{said}");
+    }
+    let read_as = |kind: &str| read("t.parquet", table(kind, 1000), target("y")).unwrap().x[0][0];
+    assert_eq!(read_as("TIMESTAMP(MILLIS,true)"), 1000.0 * seconds as f64);
+    // A number that is no timestamp is still to be rescaled.
+    let schema = "required int64 when; required double y;";
+    let large = write(schema, Compression::UNCOMPRESSED, &[vec![Column::Longs(&[i64::MAX]), Column::Doubles(&[1.0])]]);
+    assert!(refusal("t.parquet", large, target("y")).contains("rescale this column"));
+}
+
 #[test]
 fn a_schema_reads_csv_and_parquet_alike() {
     let schema = read("t.csv", "f,i,y\n1,2,3\n", target("y")).unwrap().schema;

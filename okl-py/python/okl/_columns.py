@@ -14,6 +14,12 @@ READ = "convert it first, for instance with X.astype(float)"
 FILL = "fill it in first, or leave the row out"
 
 
+def check_collected(name: str, values: Any) -> None:
+    """Refuses polars' LazyFrame, which has no rows until it is collected."""
+    if type(values).__name__ == "LazyFrame":
+        raise TypeError(f"{name} is a LazyFrame, which has no rows yet: use {name}.collect()")
+
+
 def numbers(X: Any) -> np.ndarray:
     """A matrix of objects that are numbers, as float64.
 

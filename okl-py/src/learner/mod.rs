@@ -267,7 +267,8 @@ impl Learner {
             return Err(PyValueError::new_err("threshold is for novelty losses: leave it out"));
         }
         let order = classes.map(|classes| self.order(classes)).transpose()?;
-        let bytes = self.shared.read(py, |learner| command_line::onnx(learner, threshold, order.as_deref()))??;
+        let names = self.feature_names.get();
+        let bytes = self.shared.read(py, |learner| command_line::onnx(learner, threshold, order.as_deref(), &names))??;
         match path {
             None => Ok(Some(PyBytes::new(py, &bytes))),
             Some(path) => files::write(py, &path, &bytes).map(|()| None),

@@ -295,7 +295,7 @@ pub const PARAMETERS: [Parameter; 34] = [
     of("nu", "fraction of rows outside: alerts, margin errors, or residuals beyond the tube or scale"),
     of("epsilon", "half width of the tube of the epsilon loss, within which residuals cost nothing"),
     of("sigma", "residual from which the Huber loss is linear"),
-    of("sigma_rule", "how nu_huber adapts sigma: quantile or concomitant"),
+    of("sigma_rule", "rule by which nu_huber adapts sigma: quantile or concomitant"),
     of("q", "quantile that the quantile loss predicts, between 0 and 1"),
     of("eta", "step size of constant, inverse_sqrt, decay, linear, normalised and smd; the first one where it changes"),
     of("tau", "number of examples after which a decaying step is 0.71 of eta"),

@@ -33,6 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::certificate::Scores;
 pub use crate::config::kernel_rule::{Gamma, KernelRule};
+pub use crate::config::parse::number_or_text;
 pub(crate) use crate::config::portfolio::HeadRule;
 pub use crate::config::portfolio::Member;
 pub use crate::config::types::{

@@ -2,7 +2,7 @@
 //!
 //! Everything is expanded into the one canonical form, `{"budget": {"window": {"terms": 1000}}}`, before it is read.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use crate::config::families::{FAMILIES, Family, PARAMETERS, family, parameter};
 use crate::config::{DEFAULT_TERMS, kinds, sizing};
@@ -296,8 +296,19 @@ fn has(parameters: &[&str]) -> String {
     }
 }
 
-fn number_or_text(text: &str) -> Value {
-    serde_json::from_str::<serde_json::Number>(text).map_or_else(|_| Value::String(text.into()), Value::Number)
+/// The value of a setting that is written as text: a number in any usual spelling (`0.5`, `.5`, `5.`, `+5`, `1e-3`), otherwise the text.
+///
+/// ```
+/// use okl::config::number_or_text;
+/// assert_eq!([".5", "+0.5", "5e-1"].map(number_or_text), [0.5, 0.5, 0.5]);
+/// assert_eq!(number_or_text("inf"), "inf");
+/// ```
+pub fn number_or_text(text: &str) -> Value {
+    let of_json = |text: &str| serde_json::from_str::<Number>(text).ok();
+    let is_decimal = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    let decimal = |text: &str| Some(text).filter(is_decimal)?.parse().ok().and_then(Number::from_f64);
+    let number = of_json(text).or_else(|| of_json(text.strip_prefix('+')?)).or_else(|| decimal(text));
+    number.map_or_else(|| Value::String(text.into()), Value::Number)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ from sklearn.utils import check_array, check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
-from okl._columns import SECONDS, is_missing, refusals, said_of
+from okl._columns import SECONDS, check_collected, is_missing, refusals, said_of
 from okl._okl import Learner, terms_within
 from okl._sklearn import words
 from okl._sklearn.refusal import rows_named
@@ -316,9 +316,10 @@ def standard_scale(rows: np.ndarray) -> dict[str, list[float]]:
 
 
 def validate_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **more: Any) -> Any:
-    """scikit-learn's checks of rows and targets, and a check for masked arrays, which scikit-learn does not have."""
-    check_unmasked("X", X)
-    check_unmasked("y", y)
+    """scikit-learn's checks of rows and targets, and checks for lazy frames and masked arrays, which scikit-learn does not have."""
+    for name, values in (("X", X), ("y", y)):
+        check_collected(name, values)
+        check_unmasked(name, values)
     try:
         return sklearn_validate_data(estimator, X, y, **more)
     except (TypeError, ValueError) as error:
@@ -366,6 +367,7 @@ def check_weights(sample_weight: Any, rows: int, some: bool = False) -> np.ndarr
     """Example weights as an array; None (all weights 1) stays None. `some`: at least one weight must be above 0."""
     if sample_weight is None:
         return None
+    check_collected("sample_weight", sample_weight)
     check_unmasked("sample_weight", sample_weight)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(rows, sample_weight)

@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from river.utils import dataframe
 
-from okl._columns import said_of
+from okl._columns import check_collected, said_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,11 +142,13 @@ ADVICE = {
 
 def as_frame(X: pd.DataFrame) -> nw.DataFrame[Any]:
     """A data frame of pandas or another library, with a common interface."""
+    check_collected("X", X)
     return dataframe.into_frame(X)
 
 
 def as_list(y: pd.Series[Any]) -> list[Any]:
     """A series as Python's own values."""
+    check_collected("y", y)
     return dataframe.into_series(y).to_list()
 
 

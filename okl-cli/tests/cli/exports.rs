@@ -1,0 +1,110 @@
+//! Exported files say which columns they were learned from.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, numbers, ring, succeed};
+
+/// The fields of a protobuf message that have a length: their numbers and bytes.
+fn fields(mut bytes: &[u8]) -> Vec<(u64, &[u8])> {
+    let mut found = Vec::new();
+    while !bytes.is_empty() {
+        let (tag, value) = (varint(&mut bytes), varint(&mut bytes));
+        match tag & 7 {
+            0 => {}
+            2 => {
+                let (field, rest) = bytes.split_at(value as usize);
+                found.push((tag >> 3, field));
+                bytes = rest;
+            }
+            other => panic!("wire type {other}"),
+        }
+    }
+    found
+}
+
+fn varint(bytes: &mut &[u8]) -> u64 {
+    let length = bytes.iter().position(|byte| byte & 0x80 == 0).unwrap() + 1;
+    let (number, rest) = bytes.split_at(length);
+    *bytes = rest;
+    number.iter().rev().fold(0, |all, byte| all << 7 | u64::from(byte & 0x7f))
+}
+
+/// The first field with this number, as text.
+fn text(message: &[u8], number: u64) -> Option<String> {
+    let (_, bytes) = fields(message).into_iter().find(|(field, _)| *field == number)?;
+    Some(String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+/// The metadata of an ONNX file under a key, as JSON; null if it is absent.
+fn metadata(model: &[u8], key: &str) -> Value {
+    let entries = fields(model).into_iter().filter(|(field, _)| *field == 14).map(|(_, entry)| entry);
+    let entry = entries.into_iter().find(|entry| text(entry, 1).as_deref() == Some(key));
+    entry.map_or(Value::Null, |entry| serde_json::from_str(&text(entry, 2).unwrap()).unwrap())
+}
+
+/// The documentation of the input of an ONNX file.
+fn documentation(model: &[u8]) -> String {
+    let (_, graph) = fields(model).into_iter().find(|(field, _)| *field == 7).unwrap();
+    let (_, input) = fields(graph).into_iter().find(|(field, _)| *field == 11).unwrap();
+    assert_eq!(text(input, 1).as_deref(), Some("x"));
+    text(input, 3).unwrap()
+}
+
+#[test]
+fn features_and_targets_have_their_names() {
+    let folder = Folder::new("exports-names");
+    let (ring, numbers) = (folder.write("r.csv", ring(60)), folder.write("n.csv", numbers(60)));
+    let svm = folder.write("s.svm", "1 1:2 3:1\n-1 2:1\n1 1:1\n-1 3:2\n");
+    let words = "x,word,y\n1,red,0\n2,blue,1\n3,red,0\n4,blue,1\n";
+    let words = folder.write("w.csv", words);
+    let cases: [(&[&str], Value, Value); 5] = [
+        (&[&ring, "--target", "where"], json!(["x", "y"]), json!("where")),
+        (&[&numbers, "--target", "u,v"], json!(["a", "b", "c"]), json!(["u", "v"])),
+        (&[&words, "--target", "y", "--one-hot"], json!(["x", "word=red", "word=blue"]), json!("y")),
+        (&[&svm], json!(["1", "2", "3"]), Value::Null),
+        (&[&ring, "--ignore", "where", "--task", "novelty"], json!(["x", "y"]), Value::Null),
+    ];
+    let (model, file) = (folder.path("m.okl"), folder.path("m"));
+    for (data, features, target) in cases {
+        succeed(&[&["learn", "-o", &model, "--quiet"], data].concat());
+        let read = |to: &str| {
+            succeed(&["export", &model, "--to", to, "-o", &file]);
+            fs::read(&file).unwrap()
+        };
+        let json: Value = serde_json::from_slice(&read("json")).unwrap();
+        assert_eq!((&json["features"], &json["target"]), (&features, &target));
+        let onnx = read("onnx");
+        assert_eq!((metadata(&onnx, "okl.features"), metadata(&onnx, "okl.target")), (features.clone(), target));
+        let names: Vec<&str> = features.as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        assert!(documentation(&onnx).ends_with(&format!("in this order: {}", names.join(", "))), "{}", documentation(&onnx));
+    }
+}
+
+/// A frozen model keeps the names of its columns.
+#[test]
+fn a_frozen_model_has_the_same_names() {
+    let folder = Folder::new("exports-frozen");
+    let (data, model, plain) = (folder.write("r.csv", ring(300)), folder.path("m.okl"), folder.path("p.okl"));
+    succeed(&["learn", &data, "--target", "where", "-o", &model, "--quiet"]);
+    succeed(&["freeze", &model, "-o", &plain]);
+    let exported: Value = serde_json::from_str(&succeed(&["export", &plain, "--to", "json", "-o", "-"]).0).unwrap();
+    assert_eq!((&exported["features"], &exported["target"]), (&json!(["x", "y"]), &json!("where")));
+}
+
+/// `okl inspect` names the target, too.
+#[test]
+fn the_description_of_a_model_names_its_targets() {
+    let folder = Folder::new("exports-inspect");
+    let (data, model) = (folder.write("n.csv", numbers(30)), folder.path("m.okl"));
+    for (given, line, names) in
+        [("u", "\n  target            u\n", json!(["u"])), ("u,v", "\n  targets           u, v\n", json!(["u", "v"]))]
+    {
+        succeed(&["learn", &data, "--target", given, "-o", &model, "--quiet"]);
+        let words = succeed(&["inspect", &model]).0;
+        assert!(words.contains(line), "{words}");
+        let described: Value = serde_json::from_str(&succeed(&["inspect", &model, "--json"]).0).unwrap();
+        assert_eq!(described["targets"], names);
+    }
+}
