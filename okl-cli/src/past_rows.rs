@@ -291,15 +291,15 @@ impl Order {
     fn advice(self) -> &'static str {
         match self {
             Order::File => {
-                "The rows come in an order that changes: the model knows the latest rows best. \
-                 Learn with --shuffle 1 if the file is a fixed set; keep the model if the future looks like the last rows."
+                "The data change from the first rows to the last, and the model knows the last rows best. \
+                 If the rows are a fixed set, learn with --shuffle 1; if the future looks like the last rows, keep the model."
             }
             Order::Stream => {
-                "The rows come in an order that changes: the model knows the latest rows best. \
-                 Keep it if the future looks like the last rows; if the rows are a fixed set, write them to a file and learn with --shuffle 1."
+                "The data change from the first rows to the last, and the model knows the last rows best. \
+                 If the rows are a fixed set, write them to a file and learn with --shuffle 1; if the future looks like the last rows, keep the model."
             }
             Order::Shuffled => {
-                "The rows came in a random order, so the model has not settled: allow it more memory (--memory) or learn with --passes 2."
+                "The rows came in a random order, so the model has not settled: allow it more terms (--memory) or more passes (--passes)."
             }
         }
     }

@@ -196,11 +196,14 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
 fn fitted(config: &Config, look: &Look, bytes: usize) -> anyhow::Result<Config> {
     let outputs = look.outputs(config);
     let each = config.bytes_per_term(look.features, outputs);
-    let terms = bytes / (each + each.div_ceil(32));
+    let each = each + each.div_ceil(32);
+    let terms = bytes / each;
     let fixed = if terms > 0 { Some(config.within(bytes, look.features, outputs)?) } else { None };
     fixed.filter(|fixed| fixed.check().is_ok()).ok_or_else(|| {
         let terms = if terms == 1 { "1 term".into() } else { format!("{terms} terms") };
-        usage(format!("--memory: {bytes} bytes hold {terms} of {each} bytes, which is too few; give more, as in --memory 1MB"))
+        usage(format!(
+            "--memory: {bytes} bytes hold {terms}, which is too few; a term takes {each} bytes here; give more, as in --memory 1MB"
+        ))
     })
 }
 

@@ -1,9 +1,9 @@
 //! Progress output: a table like Vowpal Wabbit's, with a line at every power of two; and functions that write to the terminal.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use crate::metrics::{Task, count, figure};
 use crate::run::Run;
@@ -56,8 +56,17 @@ pub fn bar(quiet: bool) -> ProgressBar {
     if quiet || !io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let style = ProgressStyle::with_template("{spinner} {human_pos} rows, {per_sec}, {elapsed}");
-    ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+    let style = ProgressStyle::with_template("{spinner} {human_pos} rows, {speed}, {elapsed}");
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let speed = |state: &ProgressState, out: &mut dyn fmt::Write| {
+        let _ = out.write_str(&speed(state.per_sec()));
+    };
+    ProgressBar::new_spinner().with_style(style.with_key("speed", speed))
+}
+
+/// Rows per second, without a fraction.
+fn speed(rows: f64) -> String {
+    format!("{} rows/s", count(rows.round()))
 }
 
 /// Writes the table to standard error, unless --quiet is given.
@@ -138,6 +147,11 @@ fn aligned<T: Display>([a, b, c, d, p, e, f, g]: [T; 8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_speed_has_no_fraction() {
+        assert_eq!([3246.0831, 0.2, 1e6].map(speed), ["3,246 rows/s", "0 rows/s", "1,000,000 rows/s"]);
+    }
 
     /// Every figure has room: the longest have nine characters.
     #[test]

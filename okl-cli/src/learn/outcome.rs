@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use okl::Config;
 use okl::config::{Choice, Scale};
 use okl::loss::AnyLoss;
+use okl::{Config, Label};
 use serde_json::json;
 
 use super::first_rows::estimated;
@@ -164,7 +164,12 @@ impl Session<'_> {
             }
         }
         if outcome.summary.classes.as_ref().is_some_and(|c| c.known == 1) {
-            note("the target has only one value: there is nothing to tell apart yet (say --task numbers if it is a number)");
+            let (settings, stream) = (&self.args.settings, &self.args.stream);
+            let guessed =
+                settings.task.is_none() && settings.loss.is_none() && settings.config.is_none() && stream.resume.is_none();
+            let is_number = matches!(run.learner.classes(), [Label::Int(_)]);
+            let advice = if guessed && is_number { " (say --task numbers if it is a number)" } else { "" };
+            note(format_args!("the target has only one value: there is nothing to tell apart yet{advice}"));
         }
         let constant = |o: &&OutputSummary| o.r2.is_none() && o.mae.is_some();
         if let Some(output) = outcome.summary.outputs.iter().find(constant).filter(|_| outcome.summary.examples > 1) {

@@ -73,8 +73,12 @@ fn a_target_that_is_constant() {
         let data = folder.write(name, format!("x,y\n{}", (0..50).map(|i| format!("{i},{value}\n")).collect::<String>()));
         assert_eq!(json(&["learn", &data, "--target", "y"])["summary"]["examples"], 50);
         let (_, err) = succeed(&["learn", &data, "--target", "y"]);
-        assert!(err.contains("the target has only one value"), "{err}");
+        assert!(err.contains("the target has only one value") && !err.contains("--task"), "{err}");
     }
+    // A whole number may be a class or a number.
+    let whole = folder.write("whole.csv", "x,y\n1,2\n3,2\n");
+    let said = |more: &[&str]| succeed(&[&["learn", &whole, "--target", "y"], more].concat()).1.contains("--task numbers");
+    assert!(said(&[]) && !said(&["--task", "classes"]) && !said(&["--loss", "hinge"]));
     let data = folder.path("number.csv");
     assert!(json(&["learn", &data, "--target", "y", "--task", "numbers"])["summary"]["outputs"][0]["r2"].is_null());
 }

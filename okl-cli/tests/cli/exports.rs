@@ -63,7 +63,8 @@ fn features_and_targets_have_their_names() {
         (&[&ring, "--target", "where"], json!(["x", "y"]), json!("where")),
         (&[&numbers, "--target", "u,v"], json!(["a", "b", "c"]), json!(["u", "v"])),
         (&[&words, "--target", "y", "--one-hot"], json!(["x", "word=red", "word=blue"]), json!("y")),
-        (&[&svm], json!(["1", "2", "3"]), Value::Null),
+        // LIBSVM text has no name for its labels; okl calls them so.
+        (&[&svm], json!(["1", "2", "3"]), json!("label")),
         (&[&ring, "--ignore", "where", "--task", "novelty"], json!(["x", "y"]), Value::Null),
     ];
     let (model, file) = (folder.path("m.okl"), folder.path("m"));

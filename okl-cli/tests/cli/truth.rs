@@ -66,7 +66,7 @@ fn the_saved_model_is_measured_on_past_rows_and_a_large_difference_is_said() {
         let (_, err) = succeed(&learn);
         let words = err.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(past["much_worse"] == true && out["warnings"][0].as_str().unwrap().contains("--shuffle 1"));
-        assert!(words.contains("The final model gets ") && words.contains("knows the latest rows best"), "{err}");
+        assert!(words.contains("The final model gets ") && words.contains("knows the last rows best"), "{err}");
         assert!(err.lines().all(|line| line.chars().count() <= 80), "{err}");
         let last = err.lines().rfind(|line| line.split_whitespace().nth(2) == Some(&rows.to_string())).unwrap();
         let shown: f64 = last.split_whitespace().nth(4).unwrap().parse().unwrap();
