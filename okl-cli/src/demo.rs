@@ -13,7 +13,7 @@ use crate::args::Demo;
 use crate::input::{Chunk, Options, Reader, Schema};
 use crate::inspect;
 use crate::learn::task_of;
-use crate::metrics::{count, percent};
+use crate::metrics::{count, figure, percent};
 use crate::random::Random;
 use crate::report::{self, Alert, Report};
 use crate::run::{Run, interrupted};
@@ -170,7 +170,8 @@ fn list_alerts(run: &Run, novel: &[u64]) -> anyhow::Result<()> {
     say("The five strongest:\n")?;
     for alert in strongest.iter().take(5) {
         let known = if injected(&alert) { "  (injected)" } else { "" };
-        say(&format!("   line {:>6}  score {:.4} below {:.4}{known}\n", alert.line, alert.score, alert.threshold))?;
+        let (score, threshold) = (figure(alert.score), figure(alert.threshold));
+        say(&format!("   line {:>6}  score {score:>9} below {threshold:>9}{known}\n", alert.line))?;
     }
     Ok(())
 }

@@ -9,6 +9,8 @@ fn demo_needs_nothing_and_leaves_a_model_and_a_report() {
     let folder = Folder::new("demo");
     let (out, err) = succeed(&["demo", "--out", &folder.path("")]);
     assert!(out.contains("Mistakes:") && out.contains("Alerts:") && err.contains("avg loss"), "{out}{err}");
+    // Small scores keep their digits.
+    assert!(out.matches(" below ").count() == 5 && !out.contains("0.0000 ") && !out.contains("0.0001 "), "{out}");
     let own = |line: &&str| !line.contains(&folder.path(""));
     assert!(
         out.lines().chain(err.lines()).filter(own).all(|line| line.chars().count() <= 80),
