@@ -62,7 +62,10 @@ def made(experiments: dict[str, Any], notes: list[str]) -> dict[str, Any]:
 
 
 def merged(old: dict[str, Any], again: dict[str, Any]) -> dict[str, Any]:
-    """The record of an experiment, in which some entries were run again: their results, with the date, take the place of the old ones."""
+    """The record of an experiment, of which some entries were run again.
+
+    Their results, with the date, take the place of the old ones.
+    """
 
     def key(row: dict[str, Any]) -> tuple[Any, ...]:
         return row["entry"], row["size"], row.get("threads")

@@ -106,7 +106,8 @@ def test_a_failure_is_on_the_page(tmp_path: Path) -> None:
 
 
 def test_entries_that_are_run_again_replace_only_themselves(tmp_path: Path) -> None:
-    whole = experiment("one_pass", {"name": "most", "method": "majority"}, {"name": "last", "method": "no_change"})
+    most, last = {"name": "most", "method": "majority"}, {"name": "last", "method": "no_change"}
+    whole = experiment("one_pass", most, last)
     old = {
         "about": "as it was",
         "results": [

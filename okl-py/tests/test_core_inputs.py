@@ -231,7 +231,7 @@ def test_a_sparse_matrix_is_refused_with_the_remedy() -> None:
 
 
 def test_a_lazy_frame_is_refused_with_what_to_do() -> None:
-    """A LazyFrame has no rows until it is collected; every entry says so, and none of polars' own warnings appears."""
+    """A LazyFrame has no rows until it is collected. Every entry says so, without a warning of polars."""
     import okl.river
 
     X, y = np.random.default_rng(3).normal(size=(40, 2)), np.arange(40) % 2

@@ -316,7 +316,7 @@ def standard_scale(rows: np.ndarray) -> dict[str, list[float]]:
 
 
 def validate_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **more: Any) -> Any:
-    """scikit-learn's checks of rows and targets, and checks for lazy frames and masked arrays, which scikit-learn does not have."""
+    """scikit-learn's checks of rows and targets, after checks for lazy frames and masked arrays."""
     for name, values in (("X", X), ("y", y)):
         check_collected(name, values)
         check_unmasked(name, values)
