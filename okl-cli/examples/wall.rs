@@ -14,7 +14,7 @@ use clap::Parser;
 use okl::{Label, Learner};
 use okl_cli::args::{Cli, Command, Learn};
 use okl_cli::input::Chunk;
-use okl_cli::learn::{begin, task_of};
+use okl_cli::learn::{Begun, begin, task_of};
 use okl_cli::metrics::Task;
 use okl_cli::run::batch;
 
@@ -47,7 +47,7 @@ type Labelled = (Chunk, Vec<Label>);
 
 /// A learner as the command would build it, and all chunks with their labels.
 fn rows(args: &Learn) -> Result<(Learner, Vec<Labelled>), Box<dyn Error>> {
-    let (learner, mut course) = begin(args)?.ok_or("interrupted")?;
+    let Begun { learner, passes: mut course, .. } = begin(args)?.ok_or("interrupted")?;
     let mut rows = Vec::new();
     while let Some(chunk) = course.next()? {
         let classes = task_of(learner.config()) == Task::Classes;
