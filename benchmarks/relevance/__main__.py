@@ -43,24 +43,32 @@ def run(data: Path, only: list[str]) -> None:
 
 
 def streams(data: Path, only: list[str]) -> None:
+    """The second part in both banks, then the third part."""
+    from relevance.protocol import BANKS, Trial
+
+    for bank in BANKS:
+        on_streams(bank, "stream", Trial.on_stream, data, only)
+    on_streams(next(iter(BANKS)), "follow", Trial.following, data, only)
+
+
+def on_streams(bank: str, part: str, measure: Any, data: Path, only: list[str]) -> None:
     from nothing_set import plan
     from nothing_set.streams import rows_of
 
-    from relevance.protocol import BANKS, Trial
+    from relevance.protocol import Trial
 
     definition = plan.read()
     asked = [
-        (bank, stream, seed)
-        for bank in BANKS
+        (stream, seed)
         for seed in definition.seeds
         for stream in sorted(definition.streams, key=lambda each: each.rows)
         if seed in definition.seeds_of(stream) and (not only or stream.name in only)
     ]
-    for bank, stream, seed in asked:
-        if not had(bank, f"stream {stream.name}", seed):
+    for stream, seed in asked:
+        if not had(bank, f"{part} {stream.name}", seed):
             X, y = rows_of(stream, seed, data)
-            outcome = Trial(X, y, stream.task == "numbers", bank).on_stream()
-            append({"bank": bank, "set": f"stream {stream.name}", "seed": seed} | outcome)
+            outcome = measure(Trial(X, y, stream.task == "numbers", bank))
+            append({"bank": bank, "set": f"{part} {stream.name}", "seed": seed} | outcome)
 
 
 def had(*key: Any) -> bool:

@@ -72,11 +72,14 @@ def of_measure(record: list[Line], bank: str, measure: str) -> str:
     return table(head, rows)
 
 
-def of_streams(record: list[Line], bank: str) -> str:
-    arms = ["events", "events, full", "guarded"]
+STREAM_ARMS = {"stream": ["events", "events, full", "guarded"], "follow": ["followed", "recent", "recent, followed"]}
+
+
+def of_streams(record: list[Line], bank: str, part: str = "stream") -> str:
+    arms = STREAM_ARMS[part]
     rows, all_ratios = [], {arm: [] for arm in arms}
     for stream in plan.read().streams:
-        mine = [line for line in record if (line["bank"], line["set"]) == (bank, f"stream {stream.name}")]
+        mine = [line for line in record if (line["bank"], line["set"]) == (bank, f"{part} {stream.name}")]
         if mine:
             error = figure(fmean(line["whole"]["none"] for line in mine), stream.task)
             found = {arm: ratios(mine, "whole", arm) for arm in arms}
@@ -119,6 +122,8 @@ def tables(record: list[Line]) -> str:
     counts = ", ".join(f"{count:,}" for count in STREAM_EVENTS)
     for bank in BANKS:
         parts.append(f"## The twenty streams, weights at {counts} rows ({bank})\n\n{of_streams(record, bank)}")
+    bank = next(iter(BANKS))
+    parts.append(f"## The twenty streams, weights that follow ({bank})\n\n{of_streams(record, bank, 'follow')}")
     parts.append(f"## Time ({next(iter(BANKS))})\n\n{costs(record)}")
     return "\n".join(parts)
 

@@ -27,6 +27,14 @@ Streams:     the twenty streams and seeds of nothing_set/definition.toml, define
              and `events`), the progressive error over all rows. The counts begin at 512, since four streams have fewer than
              1,300 rows: 512, 1,024, 2,048 and 4,096; `guarded` chooses from 1,024 on.
 
+Follow:      the same streams, nothing set, defined when all figures above were known and before any run of this part. Can the
+             weights follow a drift, and is a quicker guard better? The progressive error over all rows over that of `none`.
+             followed: between `none` and `events` (damped): each row is predicted by the one with the smaller discounted error
+             (each row's error counts 0.99 of the next one's; `none` when equal).
+             recent: weights also after every further 2,048 rows, from the last 2,048 rows; a new learner learns the last 4,096
+             rows again and goes on.
+             recent, followed: the same choice between `none` and `recent`.
+
 Seeds 1 to 5 shuffle a set, or are the generator's; seed 0 is the file's order (second half and whole only).
 Verdict: the mean over seeds 1 to 5 of error / error of `none`. Helps: at most 0.98 and at least 4 of 5 seeds below 1. Hurts: at
 least 1.02 and at least 4 of 5 above 1. A setting is worth it if it helps on more sets than it hurts and never costs above 5 %.
@@ -51,6 +59,8 @@ FLOOR = 0.1
 SAMPLE = 512
 EVENTS = (1024, 2048, 4096)
 STREAM_EVENTS = (512, *EVENTS)
+EVERY, REPLAY = 2048, 4096
+DISCOUNT = 0.99
 
 
 def sample(rows: int) -> Array:
@@ -58,13 +68,13 @@ def sample(rows: int) -> Array:
     return np.unique(np.linspace(0, rows - 1, min(rows, SAMPLE)).astype(int))
 
 
-def errors_of(scores: Array, y: Array, first: int, numbers: bool) -> Array:
-    """Squared errors, or mistakes. Only classes that occurred before a row can be its prediction."""
+def errors_of(scores: Array, y: Array, first: int, numbers: bool, seen: int = -1) -> Array:
+    """Squared errors, or mistakes. Only classes that occurred before a row can be its prediction; `seen` is the last one before y."""
     part = y[first : first + len(scores)]
     if numbers:
         return (scores.reshape(len(scores)) - part) ** 2
     known = np.maximum.accumulate(y)
-    before = np.concatenate([[-1], known])[first : first + len(scores)]
+    before = np.maximum(seen, np.concatenate([[-1], known]))[first : first + len(scores)]
     allowed = np.arange(scores.shape[1]) <= before[:, None]
     best = np.where(allowed, scores, -np.inf).argmax(1)
     return ((best != part) | (before < 0)).astype(np.float64)
@@ -73,10 +83,12 @@ def errors_of(scores: Array, y: Array, first: int, numbers: bool) -> Array:
 class Course:
     """A learner on its way through the rows, and the error of every row so far."""
 
-    def __init__(self, X: Array, y: Array, settings: dict[str, Any], numbers: bool) -> None:
+    def __init__(
+        self, X: Array, y: Array, settings: dict[str, Any], numbers: bool, seen: int = -1
+    ) -> None:
         import okl
 
-        self.X, self.y, self.numbers = X, y, numbers
+        self.X, self.y, self.numbers, self.seen = X, y, numbers, seen
         self.learner = okl.Learner(**settings)
         self.learner.threads = 1
         self.errors = np.zeros(0)
@@ -86,7 +98,7 @@ class Course:
         first = len(self.errors)
         scores = self.learner.learn(self.X[first:row], self.y[first:row])
         scores = np.asarray(scores).reshape(row - first, -1)
-        self.errors = np.append(self.errors, errors_of(scores, self.y, first, self.numbers))
+        self.errors = np.append(self.errors, errors_of(scores, self.y, first, self.numbers, self.seen))
         return self
 
     def on(self, first: int) -> float:
@@ -96,10 +108,12 @@ class Course:
             return float(np.mean((scores[:, 0] - self.y[first:]) ** 2))
         return float(np.mean(scores.argmax(1) != self.y[first:]))
 
-    def relevance(self, units: Array | float = 1.0) -> Array:
-        """M in units of the columns before they were multiplied by `units`."""
-        function = Function(self.learner.freeze())
-        return relevance(function, function.scaled(self.X[sample(len(self.errors))])) * np.square(units)
+    def relevance(self, units: Array | float = 1.0, last: int | None = None) -> Array:
+        """M over the `last` rows so far, in units of the columns before they were multiplied by `units`."""
+        function, rows = Function(self.learner.freeze()), len(self.errors)
+        count = min(last or rows, rows)
+        places = rows - count + sample(count)
+        return relevance(function, function.scaled(self.X[places])) * np.square(units)
 
 
 class Trial:
@@ -118,8 +132,11 @@ class Trial:
         self.kernel = self.plain.learner.freeze().config["kernel"]
         self.base = Function(self.plain.learner.freeze()).scaled(X)
 
-    def weighted(self, w: Array | float) -> Course:
-        return Course(self.base * w, self.y, self.settings | {"scale": "none"}, self.numbers)
+    def weighted(self, w: Array | float, first: int = 0) -> Course:
+        """A learner that begins at row `first`."""
+        seen = int(self.y[:first].max(initial=-1)) if not self.numbers else -1
+        settings = self.settings | {"scale": "none"}
+        return Course(self.base[first:] * w, self.y[first:], settings, self.numbers, seen)
 
     def run(self, held_out: bool) -> dict[str, Any]:
         began = time.process_time()
@@ -162,6 +179,29 @@ class Trial:
         }
         return {"rows": self.rows, "whole": means(whole), "kernel": self.kernel}
 
+    def following(self) -> dict[str, Any]:
+        none = self.weighted(1.0).to(self.rows).errors
+        events, recent = self.events(STREAM_EVENTS), self.recent()
+        whole = {
+            "none": none,
+            "followed": followed(none, events),
+            "recent": recent,
+            "recent, followed": followed(none, recent),
+        }
+        return {"rows": self.rows, "whole": means(whole), "kernel": self.kernel}
+
+    def recent(self) -> Array:
+        """The errors of every row, with weights that are estimated again as long as there are rows."""
+        w: Array | float = 1.0
+        first, course, errors = 0, self.weighted(w), np.zeros(0)
+        for count in (*STREAM_EVENTS[:2], *range(EVERY, self.rows, EVERY)):
+            if count < self.rows:
+                errors = np.append(errors, course.to(count - first).errors[len(errors) - first :])
+                w = weights(course.relevance(w, EVERY), POWERS["damped"], FLOOR)
+                first = max(0, count - REPLAY)
+                course = self.weighted(w, first).to(count - first)
+        return np.append(errors, course.to(self.rows - first).errors[len(errors) - first :])
+
     def events(self, counts: tuple[int, ...], power: str = "damped") -> Array:
         """The errors of every row; those of a replay do not count."""
         w: Array | float = 1.0
@@ -181,6 +221,16 @@ def guarded(none: Array, events: Array, start: int) -> Array:
         if events[since:start].sum() < none[since:start].sum():
             errors[start:end] = events[start:end]
         start = end
+    return errors
+
+
+def followed(none: Array, other: Array) -> Array:
+    """The error of whichever has the smaller discounted error before each row."""
+    errors, ahead = none.copy(), 0.0
+    for row in range(len(errors)):
+        if ahead > 0:
+            errors[row] = other[row]
+        ahead = DISCOUNT * ahead + none[row] - other[row]
     return errors
 
 

@@ -69,9 +69,22 @@ def test_the_guard_follows_the_arm_with_less_error_in_the_interval_before() -> N
     assert errors[:2048].min() == 1.0 and errors[2048:4096].min() == 2.0 and errors[4096:].max() == 0.0
 
 
+def test_the_quick_guard_follows_the_smaller_discounted_error() -> None:
+    none, other = np.array([1.0, 0.0, 1.0, 0.0, 0.0]), np.array([0.0, 0.0, 2.0, 1.0, 1.0])
+    # Before rows 1 and 2 `other` is ahead by 1 and by 0.99; its error of 2 puts it behind by 0.0199.
+    assert protocol.followed(none, other).tolist() == [1.0, 0.0, 2.0, 0.0, 0.0]
+
+
 def test_without_weights_an_event_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "weights", lambda m, power, floor: np.ones_like(m))
     rng = np.random.default_rng(1)
     X = rng.normal(size=(600, 2))
     trial = protocol.Trial(X, X[:, 0] ** 2, numbers=True, bank="nothing set")
-    assert np.array_equal(trial.events((300, 350)), trial.weighted(1.0).to(600).errors)
+    none = trial.weighted(1.0).to(600).errors
+    assert np.array_equal(trial.events((300, 350)), none)
+    monkeypatch.setattr(protocol, "STREAM_EVENTS", (300, 350, 999))
+    monkeypatch.setattr(protocol, "EVERY", 400)
+    assert np.array_equal(trial.recent(), none)  # the replay holds all rows so far
+    monkeypatch.setattr(protocol, "REPLAY", 350)
+    assert np.array_equal(trial.recent()[:400], none[:400])
+    assert not np.array_equal(trial.recent()[400:], none[400:])
