@@ -97,13 +97,23 @@ class Course:
         """Learns up to this row."""
         first = len(self.errors)
         scores = self.learner.learn(self.X[first:row], self.y[first:row])
-        scores = np.asarray(scores).reshape(row - first, -1)
+        scores = self.by_class(np.asarray(scores).reshape(row - first, -1))
         self.errors = np.append(self.errors, errors_of(scores, self.y, first, self.numbers, self.seen))
         return self
 
+    def by_class(self, scores: Array) -> Array:
+        """The learner has its classes in the order in which it met them; here column c is class c."""
+        if self.numbers:
+            return scores
+        known = self.learner.classes
+        out = np.full((len(scores), max(known) + 1), -np.inf)
+        out[:, known] = scores
+        return out
+
     def on(self, first: int) -> float:
         """The mean error on the rows from `first` on, none of them learned."""
-        scores = np.asarray(self.learner.predict(self.X[first:])).reshape(len(self.y) - first, -1)
+        scores = np.asarray(self.learner.predict(self.X[first:]))
+        scores = self.by_class(scores.reshape(len(self.y) - first, -1))
         if self.numbers:
             return float(np.mean((scores[:, 0] - self.y[first:]) ** 2))
         return float(np.mean(scores.argmax(1) != self.y[first:]))

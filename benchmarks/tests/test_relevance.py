@@ -88,3 +88,13 @@ def test_without_weights_an_event_changes_nothing(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(protocol, "REPLAY", 350)
     assert np.array_equal(trial.recent()[:400], none[:400])
     assert not np.array_equal(trial.recent()[400:], none[400:])
+
+
+def test_a_learner_that_begins_later_meets_its_classes_in_another_order() -> None:
+    rng = np.random.default_rng(2)
+    y = np.concatenate([[0, 1, 2], rng.permutation(np.arange(700) % 3)])
+    X = np.column_stack([y, rng.normal(size=len(y))]).astype(float)
+    trial = protocol.Trial(X, y, numbers=False, bank="nothing set")
+    first = next(row for row in range(3, len(y)) if y[row] == 2)
+    late = trial.weighted(1.0, first).to(len(y) - first)
+    assert late.learner.classes[0] == 2 and late.errors[300:].mean() < 0.05
