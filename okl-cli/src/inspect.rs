@@ -67,7 +67,10 @@ pub fn norm(learner: &Learner) -> f64 {
 fn truncation(learner: &Learner, measured: Measured) -> String {
     let (lost, norm) = (learner.truncation_error(), norm(learner));
     if lost == 0.0 {
-        return "No term has been dropped or merged: the model is exact.".into();
+        return match learner.config().uses_weights() {
+            true => "The model is a weight vector: nothing is truncated.".into(),
+            false => "No term has been dropped or merged: the model is exact.".into(),
+        };
     }
     let what = what_is_lost(learner);
     match largest_diagonal(learner).map(|diagonal| lost * diagonal.sqrt()) {
@@ -170,9 +173,13 @@ fn in_words(learner: &Learner, names: &[String], targets: &[String]) -> String {
     };
     let classes: Vec<String> = learner.classes().iter().map(ToString::to_string).collect();
     let features = if learner.features() == 1 { "1 feature".into() } else { format!("{} features", learner.features()) };
+    let (stored, number) = match learner.config().uses_weights() {
+        true => ("weights", count((learner.features() * learner.outputs()) as f64)),
+        false => ("terms", count(learner.terms() as f64)),
+    };
     let mut lines = vec![
         ("examples", count(learner.examples() as f64)),
-        ("terms", format!("{} of {features}, {} bytes", count(learner.terms() as f64), count(learner.bytes() as f64))),
+        (stored, format!("{number} of {features}, {} bytes", count(learner.bytes() as f64))),
         ("number of terms", growth(learner)),
         ("features", list(names, 8)),
         (if targets.len() == 1 { "target" } else { "targets" }, list(targets, 8)),

@@ -28,6 +28,7 @@ pub fn given(settings: &Settings) -> anyhow::Result<Map<String, Value>> {
         ("kernel", &settings.kernel),
         ("step", &settings.step),
         ("budget", &settings.budget),
+        ("form", &settings.form),
         ("regulariser", &settings.regulariser),
         ("shrink", &settings.shrink),
         ("average", &settings.average),
@@ -133,6 +134,8 @@ pub struct Look {
     pub targets: usize,
     /// Whether an absent feature is 0.
     pub sparse: bool,
+    /// Whether rows have ids.
+    pub ids: bool,
 }
 
 impl Look {
@@ -165,6 +168,9 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
     };
     choose(&mut table, "loss", json!(loss), look.why.as_deref().unwrap_or(why));
     choose(&mut table, "kernel", json!("gaussian"), "a good first choice");
+    if look.ids && Config::from_value(Value::Object(table.clone()))?.uses_weights() {
+        choose(&mut table, "form", json!("terms"), "a row with the id of an earlier one updates its term");
+    }
     if look.sparse {
         choose(&mut table, "anchor", json!("none"), "absent features stay zero");
     }
@@ -181,6 +187,10 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
         let growing = Config { memory: Some(bytes), ..config.clone() };
         let grows = !had_budget && growing.check().is_ok() && fixed.budget().capacity() >= config.budget().capacity();
         config = if grows { growing } else { fixed };
+    }
+    if config.uses_weights() && config.form == Choice::Auto {
+        let bytes = figure_of_bytes(config.bytes_of_weights(look.features, look.outputs(&config)));
+        said.push(format!("form = weights: one weight per column and output, {bytes} of memory; nothing is truncated"));
     }
     if let Some(terms) = config.budget().capacity().filter(|_| memory.is_some() || !had_budget) {
         let name = if config.grows() { "auto".into() } else { budget_name(&config) };

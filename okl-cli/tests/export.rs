@@ -223,6 +223,10 @@ fn special_cases() -> Vec<Case> {
         labelled("mixed-classes", "loss = 'softmax'\nkernel = 'gaussian:0.7'", &["b".into(), Label::Int(7), "é".into()]),
         labelled("two-names", "loss = 'hinge'\nkernel = 'gaussian:0.7'", &["yes".into(), "no".into()]),
         labelled("two-numbers", "loss = 'hinge'\nkernel = 'gaussian:0.7'", &[Label::Int(12), Label::Int(5)]),
+        of("weights", format!("{hinge}\nkernel = 'linear'\naverage = 'uniform'")),
+        of("weights-of-classes", "loss = 'softmax'\noffset = true\nkernel = 'linear'\nscale = 'standard'\nwarmup = 32".into()),
+        of("weights-in-a-bank", "loss = 'squared'\noffset = true\nkernel = 'linear'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 32".into()),
+        of("weights-under-an-operator", "loss = 'squared'\nstep = 'constant:0.1'\nkernel = 'linear'\noperator = [1.0, 0.3, 0.3, 0.5]\ntarget_scale = { fixed = { shift = [0.5, 1.0], factor = [2.0, 0.25] } }".into()),
         untaught("untaught-hinge", "loss = 'hinge'\nkernel = 'gaussian:0.7'"),
         untaught("untaught-classes", "loss = 'softmax'\nkernel = 'linear'\nclasses = ['a', 'b', 'c']"),
     ]
@@ -333,6 +337,8 @@ fn expressible(name: &str) -> bool {
             name,
             "one-output-operator"
                 | "units-of-one"
+                | "weights"
+                | "weights-in-a-bank"
                 | "merged"
                 | "tracker"
                 | "averaged-novelty"

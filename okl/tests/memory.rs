@@ -119,6 +119,27 @@ fn nothing_is_allocated_in_the_loop() {
     }
 }
 
+/// A weight vector allocates nothing while it learns, and takes the bytes that are stated.
+#[test]
+fn weights_take_what_is_stated() {
+    let settings = ["step = 'constant:0.3'\nlambda = 1e-3", "step = 'smd'\nlambda = 1e-3\naverage = 'uniform'", "scale = 'none'"];
+    for settings in settings {
+        let config = Config::from_toml(&format!("loss = 'hinge'\nkernel = 'linear'\n{settings}")).unwrap();
+        let mut learner = Learner::new(config.clone()).unwrap();
+        learner.learn_with(&stream(100, 2_000, 1).batch(), |_, _| {}).unwrap();
+        let data = stream(300, 2_000, 2);
+        let (mut first, mut last) = (0, 0);
+        let count = |row: usize, _: &okl::engine::Outcome<'_>| {
+            last = CALLS.get();
+            first = if row == 0 { last } else { first };
+        };
+        learner.learn_with(&data.batch(), count).unwrap();
+        assert_eq!(last - first, 0, "{settings}: allocations while 299 rows were learned");
+        let (held, stated) = (learner.bytes(), config.bytes_of_weights(2_000, 1));
+        assert!(held <= stated + 4096 && held * 10 >= stated * 9, "{settings}: {held} bytes, {stated} stated");
+    }
+}
+
 /// Learners of several shapes: (settings, features, outputs).
 const SHAPES: [(&str, usize, usize); 8] = [
     ("loss = 'hinge:1000000'\nkernel = 'gaussian:0.5'\nstep = 'constant:0.1'\nlambda = 1e-3\nbudget = 'window:1'", 4, 1),

@@ -54,6 +54,11 @@ pub struct Settings {
     /// a bounded number of bytes that does not depend on the number of terms (a megabyte or two for 20 columns) and is reported when learning begins.
     #[arg(long, value_name = "SIZE", value_parser = okl::config::sizing::bytes, conflicts_with = "terms", help_heading = "Learner")]
     pub memory: Option<usize>,
+    /// What the model is stored as: terms (rows with coefficients) or weights (one per column, for the linear kernel)
+    ///
+    /// Default: weights for the linear kernel if neither --budget, --memory nor --id is given, else terms
+    #[arg(long, hide_short_help = true, help_heading = "Learner")]
+    pub form: Option<String>,
     /// The weight of the regulariser, or auto
     #[arg(long, allow_hyphen_values = true, hide_short_help = true, help_heading = "Learner")]
     pub lambda: Option<String>,

@@ -12,7 +12,7 @@
 //! | `outputs` | the number of scores |
 //! | `frame` | `shift` and `factor` per feature and the `limit` of the result, or null |
 //! | `parts` | kernel and operator (matrix, its rows divided by the factors of a `target_scale`; or null for the identity), one unless operator kernels are summed or a bank has several widths |
-//! | `centres` | one row per term, in the frame |
+//! | `centres` | one row per term, in the frame; of a weight vector, one row per output |
 //! | `coefficients` | part by part, one row per term, one number per output; the average's where there is one; without an operator divided by the factors of a `target_scale` |
 //! | `offset` | one number per output, in the unit of the targets |
 //! | `threshold` | for novelty: a row is novel iff its score is below; else null |

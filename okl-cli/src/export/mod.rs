@@ -7,6 +7,9 @@
 //! scores(x) = b + sum_m J_m sum_i k_m(u, c_i) a_mi       J = I without an operator
 //! ```
 //!
+//! A weight vector (`form = weights`) is written as one term per output: c_o = w_o / s_o with the coefficient s_o in output o, where s_o
+//! is the largest |weight|, and J and the factors of a `target_scale` are in w. For a linear kernel this is the same function.
+//!
 //! Scores are in the unit of the targets: with a `target_scale`, b is what the learner's offset is in that unit, and the
 //! rows of J, or a where there is no operator, are divided by the factors.
 //!
@@ -139,6 +142,10 @@ struct Part<'a> {
 impl<'a> Model<'a> {
     fn of(learner: &'a Learner) -> Self {
         let (shift, factor) = learner.frame();
+        let (centres, parts) = match learner.weights() {
+            Some(weights) => of_weights(learner, &weights),
+            None => (framed_centres(learner), parts(learner)),
+        };
         Model {
             learner,
             shift,
@@ -148,8 +155,8 @@ impl<'a> Model<'a> {
             names: (1..=learner.features()).map(|number| number.to_string()).collect(),
             targets: &[],
             outputs: learner.outputs(),
-            parts: parts(learner),
-            centres: framed_centres(learner),
+            parts,
+            centres,
             offset: learner.predicting_offset(),
             threshold: learner.threshold(),
             classes: learner.classes().to_vec(),
@@ -241,6 +248,19 @@ fn parts(learner: &Learner) -> Vec<Part<'_>> {
         Part { kernel, operator, coefficients: all[width * size..(width + 1) * size].to_vec() }
     };
     kernels.iter().enumerate().map(part).collect()
+}
+
+/// A weight vector as one term per output.
+fn of_weights<'a>(learner: &'a Learner, weights: &[f64]) -> (Vec<f32>, Vec<Part<'a>>) {
+    let (outputs, mut centres, mut coefficients) = (learner.outputs(), Vec::new(), Vec::new());
+    for o in 0..outputs {
+        let of_output = || weights.iter().skip(o).step_by(outputs);
+        let largest = of_output().fold(0.0, |largest: f64, w| largest.max(w.abs()));
+        centres.extend(of_output().map(|w| if largest > 0.0 { (w / largest) as f32 } else { 0.0 }));
+        coefficients.extend((0..outputs).map(|other| if other == o { largest } else { 0.0 }));
+    }
+    let kernel = &learner.engine().terms().space().kernels()[0];
+    (centres, vec![Part { kernel, operator: None, coefficients }])
 }
 
 fn framed_centres(learner: &Learner) -> Vec<f32> {

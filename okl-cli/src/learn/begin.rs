@@ -266,6 +266,7 @@ fn build(
         return Ok(None);
     }
     let features = first.iter().map(|chunk| chunk.features).max().unwrap_or(0);
+    let ids = first.iter().any(|chunk| chunk.ids.is_some());
     let targets = if known.is_none() { Targets::of(first) } else { Targets::default() };
     let named = known.map(|task| match task {
         Task::Classes => TaskName::Classes,
@@ -292,7 +293,7 @@ fn build(
     }
     let few_values = asked.is_none() && task == TaskName::Numbers && targets.are_few_whole_numbers();
     let (classes, targets) = (targets.values.len(), schema.targets.len());
-    let look = Look { task, why, classes, features, targets, sparse: schema.sparse };
+    let look = Look { task, why, classes, features, targets, sparse: schema.sparse, ids };
     let (config, said) = settings::choose(table, &look, args.settings.memory)?;
     if !args.show.quiet && !said.is_empty() {
         note("chosen, because not given:");

@@ -448,6 +448,14 @@ impl Learner {
         centres.into_pyarray(py).reshape(shape)
     }
 
+    /// With `form="weights"`: the weights that `predict` uses, (features, outputs), in the units of the targets; they multiply features
+    /// in their frame. None for terms.
+    #[getter]
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let (weights, shape) = self.shared.read(py, |m| (m.weights(), [m.features(), m.outputs()]))?;
+        weights.map(|weights| weights.into_pyarray(py).reshape(shape)).transpose()
+    }
+
     /// The coefficients of the terms, (terms, outputs); with a `target_scale`, in the units of the scaled targets.
     #[getter]
     fn coefficients<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {

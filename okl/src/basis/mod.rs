@@ -25,6 +25,7 @@
 #[doc(hidden)]
 pub mod block;
 pub mod dense;
+pub mod either;
 pub mod items;
 pub(crate) mod settled;
 pub mod terms;
@@ -66,6 +67,10 @@ pub trait Basis: Send + Sync {
     fn begin(&self, rows: RowsOf<'_, Self>, block: &mut Block, learned: bool);
     /// k(x, x) of row `i`, one value per plane.
     fn self_values(&self, rows: RowsOf<'_, Self>, i: usize, out: &mut [f64]);
+    /// Whether learning a row leaves most coefficients unchanged.
+    fn settles(&self) -> bool {
+        true
+    }
     /// How a new k(x, .) is written.
     fn form(&mut self) -> Form<'_, Self::Space>;
     /// The number of bytes held.

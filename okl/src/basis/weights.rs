@@ -60,12 +60,11 @@ impl Basis for Weights {
     }
 
     fn begin(&self, rows: RowsOf<'_, Self>, block: &mut Block, _learned: bool) {
-        let features = self.space.features();
-        block.begin(rows.squares.len(), 1, features, self.row_len());
-        let Values { data, stride, .. } = block.terms_mut();
-        for (i, to) in data.chunks_exact_mut(stride.max(1)).enumerate() {
-            to[..features].copy_from_slice(rows.rows.row(i));
-        }
+        begin(self.space.features(), rows, block);
+    }
+
+    fn settles(&self) -> bool {
+        false
     }
 
     fn self_values(&self, rows: Points<'_>, i: usize, out: &mut [f64]) {
@@ -78,6 +77,15 @@ impl Basis for Weights {
 
     fn bytes(&self) -> usize {
         0
+    }
+}
+
+/// The values of rows against the basis functions: their features.
+pub(crate) fn begin(features: usize, rows: Points<'_>, block: &mut Block) {
+    block.begin(rows.squares.len(), 1, features, features.next_multiple_of(LANES));
+    let Values { data, stride, .. } = block.terms_mut();
+    for (i, to) in data.chunks_exact_mut(stride.max(1)).enumerate() {
+        to[..features].copy_from_slice(rows.rows.row(i));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Checks a configuration. A configuration that passes can be built and run; otherwise the error has the setting and the reason.
 
 use crate::config::kernel_rule::MOST_WIDTHS;
-use crate::config::{Choice, Config, Heads, KernelRule, Member, OperatorRule, Scale, Threshold, Widths, families};
+use crate::config::{Choice, Config, Form, Heads, KernelRule, Member, OperatorRule, Scale, Threshold, Widths, families};
 use crate::engine::head::Average;
 use crate::error::{Error, Result};
 use crate::learner::batch::LARGEST;
@@ -36,6 +36,7 @@ impl Config {
         within("budget", self.budget().check())?;
         self.rules().try_for_each(KernelRule::check)?;
         self.check_lists()?;
+        self.check_form()?;
         self.check_widths()?;
         self.check_scalars()?;
         self.check_output()?;
@@ -88,6 +89,21 @@ impl Config {
         }
     }
 
+    fn check_form(&self) -> Result<()> {
+        let refuse = |reason: &str| Err(Error::config("form", reason));
+        if self.form != Choice::Given(Form::Weights) {
+            return Ok(());
+        }
+        if !self.is_linear() {
+            return refuse("weights need kernel = linear, and no sum of operator kernels: use terms");
+        }
+        match (self.budget.is_some(), self.memory.is_some()) {
+            (true, _) => refuse("weights have no terms, so there is no budget: remove budget, or use form = terms"),
+            (_, true) => refuse("weights have no terms that could become more: remove memory, or use form = terms"),
+            _ => Ok(()),
+        }
+    }
+
     fn check_kernel_list(&self) -> Result<()> {
         let (kernels, refuse) = (self.kernel_rules(), |reason: String| Err(Error::config("kernel", reason)));
         if kernels.len() > 1 && matches!(self.operator, Some(OperatorRule::Sum(_))) {
@@ -131,8 +147,8 @@ impl Config {
             Some(passes) if !(1..=100).contains(&passes) => {
                 return refuse("warmup_passes", format!("must be between 1 and 100, found {passes}"));
             }
-            Some(2..) if !(self.projects() && self.banks()) => {
-                let needs = "more than one pass needs a merge or transfer budget, and a loss without an adaptive margin, tube or threshold";
+            Some(2..) if !(self.repeats() && self.banks()) => {
+                let needs = "more than one pass needs weights or a merge or transfer budget, and a loss without an adaptive margin, tube or threshold";
                 return refuse("warmup_passes", needs.into());
             }
             _ => {}

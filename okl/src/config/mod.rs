@@ -37,7 +37,7 @@ pub use crate::config::parse::number_or_text;
 pub(crate) use crate::config::portfolio::HeadRule;
 pub use crate::config::portfolio::Member;
 pub use crate::config::types::{
-    Anchor, Choice, Heads, Label, OneOrMore, OperatorPart, OperatorRule, Scale, TargetScale, Threshold, Widths,
+    Anchor, Choice, Form, Heads, Label, OneOrMore, OperatorPart, OperatorRule, Scale, TargetScale, Threshold, Widths,
 };
 use crate::engine::head::Average;
 pub use crate::engine::head::Shrink;
@@ -69,6 +69,9 @@ pub struct Config {
     /// so many bytes ([`growth`](crate::growth)). When neither `budget` nor `memory` is given, it is 64 MB where a bank is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<usize>,
+    /// What f is stored as. `auto`: weights for a linear kernel without a budget, else terms.
+    #[serde(skip_serializing_if = "Choice::is_auto")]
+    pub form: Choice<Form>,
     /// The weight of the regulariser. `auto`: several learn in parallel.
     pub lambda: Choice<f64>,
     /// The function omega(|f|) of the regulariser.
@@ -126,6 +129,7 @@ impl Default for Config {
             implicit: false,
             budget: None,
             memory: None,
+            form: Choice::Auto,
             lambda: Choice::Auto,
             regulariser: AnyRegulariser::Square,
             shrink: Shrink::Always,
@@ -211,7 +215,7 @@ impl Config {
             Error::config(field, message)
         })?;
         Ok(match terms {
-            Some(terms) => Config { budget: config.budget().with_terms(terms), ..config },
+            Some(terms) => Config { budget: config.budget_of_terms().with_terms(terms), ..config },
             None => config,
         })
     }
@@ -251,7 +255,7 @@ impl Config {
         serde_json::to_string(self).expect("a configuration is always representable")
     }
 
-    /// The budget: the given one or the default.
+    /// The budget: the given one or the default; unlimited for weights, which have no terms.
     ///
     /// ```
     /// # use okl::Config;
@@ -260,11 +264,37 @@ impl Config {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn budget(&self) -> BudgetRule {
+        if self.uses_weights() { BudgetRule::Unlimited {} } else { self.budget_of_terms() }
+    }
+
+    /// The budget of terms: the given one or the default.
+    pub(crate) fn budget_of_terms(&self) -> BudgetRule {
         self.budget.clone().unwrap_or_else(|| match self.single_kernel() {
             true if self.can_merge() => BudgetRule::Merge { terms: DEFAULT_TERMS },
             true => BudgetRule::Transfer { terms: DEFAULT_TERMS },
             false => BudgetRule::Window { terms: DEFAULT_TERMS },
         })
+    }
+
+    /// Whether f is a weight vector: `form = weights`, or a linear kernel where neither form nor budget nor memory is given.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// assert!(Config::from_toml("kernel = 'linear'")?.uses_weights());
+    /// assert!(!Config::from_toml("kernel = 'linear'\nbudget = 'window:1000'")?.uses_weights());
+    /// assert!(!Config::from_toml("kernel = 'linear'\nform = 'terms'")?.uses_weights());
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn uses_weights(&self) -> bool {
+        match self.form {
+            Choice::Given(form) => form == Form::Weights,
+            Choice::Auto => self.budget.is_none() && self.memory.is_none() && self.is_linear(),
+        }
+    }
+
+    /// Whether there is one kernel, a linear one.
+    pub(crate) fn is_linear(&self) -> bool {
+        self.single_kernel() && matches!(self.kernel_rules(), [KernelRule::Linear {}])
     }
 
     /// Whether the number of terms may be doubled: `budget = auto`, or `memory` is given.
@@ -282,6 +312,11 @@ impl Config {
     /// Whether the budget merges or projects terms. Such a budget does not look at their age.
     pub(crate) fn projects(&self) -> bool {
         matches!(self.budget(), BudgetRule::Merge { .. } | BudgetRule::Transfer { .. })
+    }
+
+    /// Whether the examples of the warm-up can be learned several times: no budget looks at the age of terms.
+    pub(crate) fn repeats(&self) -> bool {
+        self.projects() || self.uses_weights()
     }
 
     /// Whether doubling the number of terms is possible: a budget that merges or projects, and losses and steps of which a copy with

@@ -327,7 +327,7 @@ impl Config {
             step: member.step.clone().into(),
             lambda: member.lambda.into(),
             implicit: self.proximal(),
-            budget: Some(self.budget()),
+            budget: (!self.uses_weights()).then(|| self.budget()),
             memory: None,
             warmup_passes: None,
             average: member.average.into(),

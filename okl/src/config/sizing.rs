@@ -8,8 +8,8 @@
 //! # Ok::<(), okl::Error>(())
 //! ```
 
-use crate::config::Config;
 use crate::config::portfolio::HeadRule;
+use crate::config::{Choice, Config};
 use crate::engine::head::Average;
 use crate::error::{Error, Result};
 use crate::learner::batch::BLOCK;
@@ -75,6 +75,21 @@ impl Config {
         4 * features + 24 + 8 * columns + 128 * kernels + leaving + totals + compared
     }
 
+    /// The bytes of a weight vector (`form = weights`), including everything that grows with the number of features: per feature,
+    /// rounded up to 32 of them, 8 bytes per output and function, and 128 bytes for the 32 rows of a block. Memory grows by a
+    /// thirty-second at a time, which is included. Beside it there is [`Config::bytes_beside_terms`].
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// let config = Config::from_toml("kernel = 'linear'\nstep = 'constant:0.5'\nlambda = 0.01")?;
+    /// assert_eq!(config.bytes_of_weights(640, 1), 660 * (8 + 128));       // 640 and a thirty-second of it
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn bytes_of_weights(&self, features: usize, outputs: usize) -> usize {
+        let columns = features.next_multiple_of(32);
+        (columns + columns / GROWTH) * (8 * outputs * self.functions() + 128)
+    }
+
     /// The number of functions that have a coefficient per term and output.
     fn functions(&self) -> usize {
         let functions = |head: &HeadRule| {
@@ -112,6 +127,10 @@ impl Config {
     /// # Errors
     /// If the budget has no number of terms, or not even one term fits.
     pub fn within(&self, bytes: usize, features: usize, outputs: usize) -> Result<Config> {
+        if self.form == Choice::Auto && self.uses_weights() {
+            // A number of bytes asks for terms.
+            return Config { budget: Some(self.budget_of_terms()), ..self.clone() }.within(bytes, features, outputs);
+        }
         let each = self.bytes_per_term(features, outputs);
         let each = each + each.div_ceil(GROWTH);
         let refused = |reason| Err(Error::config("memory", reason));

@@ -57,6 +57,7 @@ pub(crate) use reader::Reader;
 use std::ops::Range;
 
 use crate::basis::block::{Block, ROWS};
+use crate::basis::either::TermsOrWeights;
 use crate::basis::terms::{NO_ID, Terms};
 use crate::basis::{Basis, Dense, Form, RowsOf, Space};
 use crate::engine::bank::Bank;
@@ -246,7 +247,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     fn begin(&mut self, rows: RowsOf<'_, F>) {
         self.basis.begin(rows, &mut self.block, true);
         self.heads.iter_mut().for_each(|head| head.f.nothing_changed());
-        let settles = self.heads.len() == 1 || self.budget.settles();
+        let settles = self.basis.settles() && (self.heads.len() == 1 || self.budget.settles());
         let count = F::Space::count(rows);
         self.reader.begin(&self.heads, &self.output, &self.basis, (&self.block, count), [false, settles]);
     }
@@ -469,7 +470,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     }
 }
 
-impl<K: DotKernel, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<Terms<Dense<K>>, L, S, B, R> {
+impl<K: DotKernel, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<TermsOrWeights<Dense<K>>, L, S, B, R> {
     /// Puts another kernel in the place of that of a plane. The heads that read the plane begin anew with f = 0 and the offset of
     /// the leading head; the terms stay.
     pub(crate) fn replace_kernel(&mut self, plane: usize, kernel: K) {
@@ -477,10 +478,26 @@ impl<K: DotKernel, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<Terms
         let offset = self.heads[self.leader()].offset.clone();
         self.heads.iter_mut().filter(|head| head.plane == plane).for_each(|head| head.begin_anew(self.t, &offset));
     }
+
+    /// Increases the number of features. Terms and weights are 0 in the new ones.
+    pub(crate) fn widen(&mut self, features: usize) {
+        self.basis.space.widen(features);
+        if self.basis.has_weights() {
+            let length = self.basis.row_len();
+            self.heads.iter_mut().for_each(|head| head.f.reserve(length));
+        }
+    }
 }
 
 impl<P: Space, L, S, B, R> Engine<Terms<P>, L, S, B, R> {
     /// The terms that every head shares.
+    pub fn terms(&self) -> &Terms<P> {
+        &self.basis
+    }
+}
+
+impl<P: Space, L, S, B, R> Engine<TermsOrWeights<P>, L, S, B, R> {
+    /// The terms that every head shares; none where f is a weight vector.
     pub fn terms(&self) -> &Terms<P> {
         &self.basis
     }

@@ -1,9 +1,9 @@
 //! Builds a learner with f = 0 from a configuration.
 
 use crate::basis::Dense;
-use crate::basis::terms::Terms;
+use crate::basis::either::TermsOrWeights;
 use crate::certificate::Tracker;
-use crate::config::{AUTO_MEMORY, Choice, Config, HeadRule, Scale, Threshold};
+use crate::config::{AUTO_MEMORY, Choice, Config, Form, HeadRule, Scale, Threshold};
 use crate::engine::bank::QUICK;
 use crate::engine::head::{Average, HeadParts, Rules};
 use crate::engine::{Engine, Parts};
@@ -30,7 +30,7 @@ use crate::parts::step::AnyStep;
 const WARMUP_PASSES: usize = 5;
 
 /// The engine with the built-in kernels, losses, step sizes and budgets.
-pub(crate) type DenseEngine = Engine<Terms<Dense<AnyKernel>>, AnyLoss, AnyStep, AnyBudget>;
+pub(crate) type DenseEngine = Engine<TermsOrWeights<Dense<AnyKernel>>, AnyLoss, AnyStep, AnyBudget>;
 
 impl Learner {
     /// Checks the configuration and builds a learner with f = 0.
@@ -46,7 +46,7 @@ impl Learner {
     /// machine lacks.
     pub fn new(mut config: Config) -> Result<Self> {
         config.check()?;
-        if config.chooses_steps() && config.needs_warmup() && config.projects() {
+        if config.chooses_steps() && config.needs_warmup() && config.repeats() {
             config.warmup_passes.get_or_insert(WARMUP_PASSES);
         }
         Self::build(config)
@@ -68,7 +68,10 @@ impl Learner {
         if config.budget.is_none() && config.memory.is_none() && config.can_grow() {
             config.memory = Some(AUTO_MEMORY);
         }
-        config.budget = Some(config.budget());
+        match config.uses_weights() {
+            true => config.form = Form::Weights.into(),
+            false => config.budget = Some(config.budget()),
+        }
         config.settle_kernel();
         let growth = config.memory.and_then(|_| config.budget().capacity()).map(Growth::new);
         let (features, frame) = match &config.scale {
@@ -124,7 +127,7 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
         both: beside.is_some(),
     };
     let mut engine = Engine::new(Parts {
-        basis: Terms::new(Dense::new(config.kernels(), features, backend)),
+        basis: TermsOrWeights::new(Dense::new(config.kernels(), features, backend), config.uses_weights()),
         losses: config.loss.all().to_vec(),
         budget: AnyBudget::new(rule.clone(), eta_lambda),
         heads: heads.into_iter().map(head).collect(),

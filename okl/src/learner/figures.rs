@@ -1,7 +1,7 @@
 //! Properties of a learner: counts, norms, bounds, centres and coefficients.
 
 use crate::basis::Dense;
-use crate::basis::terms::Terms;
+use crate::basis::either::TermsOrWeights;
 use crate::certificate::AlertRate;
 use crate::config::Config;
 use crate::engine::Engine;
@@ -44,7 +44,7 @@ impl Learner {
     /// assert_eq!(learner.engine().heads().len(), 1);
     /// # Ok::<(), okl::Error>(())
     /// ```
-    pub fn engine(&self) -> &Engine<Terms<Dense<AnyKernel>>, AnyLoss, AnyStep, AnyBudget> {
+    pub fn engine(&self) -> &Engine<TermsOrWeights<Dense<AnyKernel>>, AnyLoss, AnyStep, AnyBudget> {
         &self.engine
     }
 
@@ -365,6 +365,41 @@ impl Learner {
     pub fn coefficients(&self) -> Vec<f64> {
         let f = self.head().expansion();
         self.engine.basis.live().flat_map(|slot| (0..self.outputs()).map(move |o| f.alpha(o, slot))).collect()
+    }
+
+    /// With `form = weights`: the weights of the function that [`Learner::predict`] evaluates, feature by feature, one number per output.
+    /// None for terms.
+    ///
+    /// Of a bank they are the weighted sum over its voices. They multiply features in their frame ([`Learner::frame`]). An operator J is
+    /// applied, and with a `target_scale` they give scores in the unit of the targets: scores = offset + sum_j u_j w_j, with the
+    /// offset of [`Learner::predicting_offset`].
+    ///
+    /// ```
+    /// use okl::{Config, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("loss = 'squared'\nkernel = 'linear'\nscale = 'none'\nstep = 'constant:0.1'\nlambda = 0")?)?;
+    /// learner.learn_one(&[1.0, 2.0], 3.0)?;
+    /// let expected = [0.1 * 3.0 * 1.0, 0.1 * 3.0 * 2.0];               // one step: eta y x
+    /// assert!(learner.weights().unwrap().iter().zip(expected).all(|(w, e)| (w - e).abs() < 1e-15));
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn weights(&self) -> Option<Vec<f64>> {
+        let (features, outputs) = (self.features, self.outputs());
+        self.engine.basis.has_weights().then(|| {
+            let mut sums = vec![0.0; features * outputs];
+            for (weight, head, averaged) in self.weighted_voices() {
+                let f = head.expansion();
+                let at = |o, j| f.mean(o, j).filter(|_| averaged).unwrap_or_else(|| f.alpha(o, j));
+                let values = (0..features).flat_map(|j| (0..outputs).map(move |o| at(o, j)));
+                sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += weight * value);
+            }
+            let mut row = vec![0.0; outputs];
+            for weights in sums.chunks_exact_mut(outputs.max(1)) {
+                self.engine.output.apply_one(&[1.0], weights, &mut row);
+                let scaled = row.iter().enumerate().map(|(o, w)| w / self.config.target_scale.factor(o));
+                weights.iter_mut().zip(scaled).for_each(|(to, w)| *to = w);
+            }
+            sums
+        })
     }
 
     /// Shift and factor per feature: the input of the kernels is (x - shift) * factor. Empty if it is x itself.

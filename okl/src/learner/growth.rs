@@ -256,7 +256,7 @@ impl Learner {
             }
         }
         head.f = head.f.subset(&kept);
-        *terms = subset(terms, &kept);
+        **terms = subset(terms, &kept);
     }
 }
 

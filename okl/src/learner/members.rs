@@ -130,7 +130,7 @@ impl Learner {
         let space = self.engine.basis.space.under(first..first + planes);
         let mut engine = build_engine(&config, self.features)?;
         (engine.t, engine.skipped, engine.budget) = (self.engine.t, self.engine.skipped, self.engine.budget.clone());
-        engine.basis = self.engine.basis.with_space(space);
+        *engine.basis = self.engine.basis.with_space(space);
         engine.heads = vec![head.alone(averaged)];
         let mut plain = Learner { config, engine, growth: None, ..self.clone() };
         plain.blur.forget_kernels();

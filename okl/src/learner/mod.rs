@@ -431,7 +431,7 @@ impl Learner {
         if let Scale::Fixed { shift, factor, .. } = &mut self.config.scale {
             (*shift, *factor) = (self.frame.shift.clone(), self.frame.factor.clone());
         }
-        self.engine.basis.space.widen(features);
+        self.engine.widen(features);
         if self.clipped.examples > 0 {
             self.clipped.columns.resize(features, [0; 3]);
         }

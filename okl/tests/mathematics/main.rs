@@ -7,3 +7,4 @@ mod losses;
 mod support;
 mod twin;
 mod twins;
+mod weights;

@@ -6,7 +6,7 @@
 
 use okl::budget::BudgetRule;
 use okl::config::{
-    Anchor, Choice, Gamma, KernelRule, OneOrMore, OperatorPart, OperatorRule, Scale, Shrink, TargetScale, Threshold, Widths,
+    Anchor, Choice, Form, Gamma, KernelRule, OneOrMore, OperatorPart, OperatorRule, Scale, Shrink, TargetScale, Threshold, Widths,
 };
 use okl::engine::head::Average;
 use okl::loss::{AnyLoss, Loss, Reads, SigmaRule};
@@ -316,6 +316,7 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
     ];
     let given = matches!(reads, Reads::Class | Reads::Sign) && (classes == 0 || (reads == Reads::Class && operator > 2));
     let names = if reads == Reads::Sign { 2 } else { size };
+    let form = [Choice::Auto, Form::Terms.into(), Form::Weights.into()][[0, 0, 1, 0, 2, 0, 2][(shape.seed % 7) as usize]].clone();
     let may_grow = matches!(budget, None | Some(BudgetRule::Merge { .. } | BudgetRule::Transfer { .. }));
     accepted(Config {
         kernel,
@@ -329,6 +330,7 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
         allow_overshoot,
         regulariser,
         heads: Choice::Auto,
+        form,
         widths: if tracked { Widths::Follow.into() } else { Choice::Auto },
         shrink: if on_update { Shrink::OnUpdate } else { Shrink::Always },
         average,
@@ -383,6 +385,9 @@ fn radial(kernel: &KernelRule) -> bool {
 }
 
 fn accepted(mut config: Config) -> Config {
+    if config.form == Choice::Given(Form::Weights) {
+        (config.kernel, config.budget, config.memory) = (KernelRule::Linear {}.into(), None, None);
+    }
     match config.budget {
         Some(BudgetRule::Forgetron { .. }) => {
             (config.loss, config.lambda) = (AnyLoss::Perceptron {}.into(), 0.0.into());
@@ -407,6 +412,7 @@ fn accepted(mut config: Config) -> Config {
             }
             "step" if config.lambda == Choice::Given(0.0) => config.lambda = 1e-3.into(),
             "step" => config.step = AnyStep::Constant { eta: 0.3 }.into(),
+            "form" => config.operator = None,
             "memory" => config.memory = None,
             "warmup_passes" => config.warmup_passes = None,
             "implicit" => config.implicit = false,

@@ -10,7 +10,7 @@
 //! | `counts` | u64 | examples, steps not taken, features; single numbers by name (`scalars.rs`) |
 //! | `centres` | f32 (slots, features) | centres in their frame, holes included |
 //! | `births`, `ids`, `holes` | u64 | per slot, per slot, and the holes in the order they will be filled |
-//! | `head.columns` | f64 (columns, slots) | stored coefficients, column by column |
+//! | `head.columns` | f64 (columns, slots) | stored coefficients, column by column; with `form = weights` one per feature instead of one per slot |
 //! | `head.scalars`, `head.offsets`, `head.gathered` | f64 | the head beside its coefficients; scalars by name |
 //! | `head1.columns`, ... | f64 | the further heads of a bank, numbered |
 //! | `bank.weights`, `bank.losses`, `bank` | f64 | the weights of a bank's voices and their losses; the rest by name |

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::basis::terms::{NO_ID, Terms};
 use crate::basis::{Points, Space};
-use crate::config::{KernelRule, Scale};
+use crate::config::{Choice, Form, KernelRule, Scale};
 use crate::coordinates::Term;
 use crate::engine::head::Head;
 use crate::error::{Error, Result};
@@ -108,6 +108,10 @@ impl Learner {
         let mut config = file.header.config.clone().into_owned();
         if file.header.format == 1 {
             config.rules_mut().for_each(KernelRule::without_bank);
+        }
+        // Up to okl 0.1 every function was made of terms, and a file without a form has terms.
+        if config.uses_weights() && config.form == Choice::Auto {
+            config.form = Form::Terms.into();
         }
         let built = config.check_loaded().and_then(|()| Learner::build(config));
         let mut learner = built.map_err(|e| Error::snapshot(e.to_string()))?;
@@ -281,6 +285,7 @@ impl<'a> File<'a> {
         let distinct: HashSet<_> = named.iter().collect();
         let unnamed_holes = holes.iter().all(|&h| ids[h as usize] == NO_ID);
         demand(distinct.len() == named.len() && unnamed_holes, "an id is given twice")?;
+        demand(slots == 0 || !learner.engine.basis.has_weights(), "a weight vector has no terms")?;
         demand(
             learner.config.budget().capacity().is_none_or(|terms| slots <= terms),
             "there are more terms than the budget allows",
@@ -298,7 +303,7 @@ impl<'a> File<'a> {
     }
 
     fn restore_head(&self, learner: &mut Learner, number: usize) -> Result<()> {
-        let slots = learner.engine.basis.slots();
+        let slots = learner.engine.basis.coordinates();
         let holes = learner.engine.basis.holes.clone();
         let head = &mut learner.engine.heads[number];
         let tensor = |what: &str| self.f64s(&head_tensor(number, what));

@@ -220,7 +220,8 @@ impl Learner {
             Tensor::doubles("frame", [self.frame.shift.as_slice(), &self.frame.factor].concat()),
             Tensor::new("position", &[self.position.len()], Data::Bytes(&self.position)),
         ];
-        tensors.extend(self.engine.heads.iter().enumerate().flat_map(|(h, head)| head.tensors(h, slots)));
+        let coordinates = terms.coordinates();
+        tensors.extend(self.engine.heads.iter().enumerate().flat_map(|(h, head)| head.tensors(h, coordinates)));
         if let Some(bank) = &self.engine.bank {
             tensors.push(Tensor::doubles("bank", scalars::values(BANK, bank)));
             tensors.push(Tensor::doubles("bank.weights", &bank.weights));

@@ -76,6 +76,7 @@ pub(super) const LIST: &[Found] = &[
         settings: &[
             ("loss", "\"nu_epsilon:0.05\""),
             ("kernel", "\"linear\""),
+            ("form", "\"terms\""),
             ("step", "\"constant:0.039\""),
             ("lambda", "0.0007"),
             ("theta0", "1.2206782280917372"),

@@ -11,7 +11,7 @@ use crate::support::cases::{Answers, Case, Stream};
 use crate::support::plain::plain;
 use okl::basis::block::Block;
 use okl::basis::terms::Terms;
-use okl::basis::{Items, OperatorKernel, Operators, Space};
+use okl::basis::{Basis, Items, OperatorKernel, Operators, Space};
 use okl::budget::{AnyBudget, Budget, BudgetRule};
 use okl::config::{Choice, KernelRule, OperatorRule, Scale, TargetScale, Threshold};
 use okl::engine::head::{Average, HeadParts, Rules, Shrink};
@@ -66,9 +66,8 @@ struct Trace {
 }
 
 impl Trace {
-    fn engine<P: Space, L: Loss, S: StepSize, B: Budget>(&mut self, engine: &Engine<Terms<P>, L, S, B>) {
+    fn engine<F: Basis, P: Space, L: Loss, S: StepSize, B: Budget>(&mut self, engine: &Engine<F, L, S, B>, terms: &Terms<P>) {
         let head = &engine.heads()[0];
-        let terms = engine.terms();
         let alpha = terms.live().flat_map(|slot| (0..head.offset().len()).map(move |o| bits(head.expansion().alpha(o, slot))));
         let mean = terms.live().flat_map(|slot| (0..head.offset().len()).filter_map(move |o| head.expansion().mean(o, slot)));
         self.state.extend([
@@ -93,13 +92,14 @@ impl Trace {
     }
 
     fn learner(&mut self, learner: &Learner) {
-        self.engine(learner.engine());
+        self.engine(learner.engine(), learner.engine().terms());
         let rate = learner.alert_rate().map_or(vec![], |r| all_bits(&[r.nu, r.rate, r.bound]));
         let centres = all_bits(&learner.centres());
         self.state.extend([
             ("alert rate", rate),
             ("threshold", learner.threshold().map_or(vec![], |t| vec![bits(t)])),
             ("centres", centres),
+            ("weights", all_bits(&learner.weights().unwrap_or_default())),
             ("coefficients", all_bits(&learner.coefficients())),
             ("shape", vec![learner.outputs() as u64, learner.features() as u64, learner.warming_up().into()]),
         ]);

@@ -6,7 +6,7 @@ use crate::support::cases;
 /// A class that comes back has an index below the number of outputs: these stay.
 #[test]
 fn a_class_that_comes_back_keeps_the_others() {
-    let mut learner = learner("loss = 'softmax'\nkernel = 'linear'\nclasses = ['a', 'b', 'c']");
+    let mut learner = learner("loss = 'softmax'\nkernel = 'linear'\nform = 'terms'\nclasses = ['a', 'b', 'c']");
     let scores = learner.learn(&Batch::new(&[1.0, 2.0], 1).labels(&["b".into(), "a".into()])).unwrap();
     assert_eq!((learner.outputs(), scores.outputs, learner.coefficients().len()), (3, 3, 6));
 }

@@ -101,7 +101,7 @@ fn learned<P: for<'a> Space<Rows<'a> = &'a [Vec<f32>]>>(
         let labels = Labels { y, width: outputs, ..Labels::default() };
         engine.learn_block(rows, &labels, |_, step| trace.rows.push(Row::of(step)));
     }
-    trace.engine(&engine);
+    trace.engine(&engine, engine.terms());
     trace
 }
 
