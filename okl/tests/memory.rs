@@ -126,7 +126,7 @@ fn weights_take_what_is_stated() {
     for settings in settings {
         let config = Config::from_toml(&format!("loss = 'hinge'\nkernel = 'linear'\n{settings}")).unwrap();
         let mut learner = Learner::new(config.clone()).unwrap();
-        learner.learn_with(&stream(100, 2_000, 1).batch(), |_, _| {}).unwrap();
+        learner.learn_with(&stream(300, 2_000, 1).batch(), |_, _| {}).unwrap();
         let data = stream(300, 2_000, 2);
         let (mut first, mut last) = (0, 0);
         let count = |row: usize, _: &okl::engine::Outcome<'_>| {
