@@ -147,7 +147,7 @@ fn case(name: String, settings: &str, centre: f64, spread: bool) -> Case {
     let mut random = Random(name.bytes().fold(7, |h: u64, b| h.wrapping_mul(31) + u64::from(b)));
     let x = rows(&mut random, LEARNED, centre, spread);
     let learner = trained(settings, &x);
-    assert!(learner.terms() > 5, "{name} has {} terms", learner.terms());
+    assert!(learner.terms() > 5 || learner.weights().is_some(), "{name} has {} terms", learner.terms());
     // New rows, and some that the learner knows: their distance to a centre is 0.
     let mut asked = rows(&mut random, ASKED, centre, spread);
     asked.extend_from_slice(&x[x.len() - 8 * FEATURES..]);
@@ -223,7 +223,7 @@ fn special_cases() -> Vec<Case> {
         labelled("mixed-classes", "loss = 'softmax'\nkernel = 'gaussian:0.7'", &["b".into(), Label::Int(7), "é".into()]),
         labelled("two-names", "loss = 'hinge'\nkernel = 'gaussian:0.7'", &["yes".into(), "no".into()]),
         labelled("two-numbers", "loss = 'hinge'\nkernel = 'gaussian:0.7'", &[Label::Int(12), Label::Int(5)]),
-        of("weights", format!("{hinge}\nkernel = 'linear'\naverage = 'uniform'")),
+        of("weights", "loss = 'hinge'\noffset = true\nkernel = 'linear'\naverage = 'uniform'".into()),
         of("weights-of-classes", "loss = 'softmax'\noffset = true\nkernel = 'linear'\nscale = 'standard'\nwarmup = 32".into()),
         of("weights-in-a-bank", "loss = 'squared'\noffset = true\nkernel = 'linear'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 32".into()),
         of("weights-under-an-operator", "loss = 'squared'\nstep = 'constant:0.1'\nkernel = 'linear'\noperator = [1.0, 0.3, 0.3, 0.5]\ntarget_scale = { fixed = { shift = [0.5, 1.0], factor = [2.0, 0.25] } }".into()),
