@@ -139,8 +139,8 @@ def test_features_have_their_names() -> None:
     pytest.importorskip("sklearn")
     assert names(okl.KernelRegressor(max_iter=1).fit(frame, NUMBERS).to_onnx()) == ["c", "b", "a"]
     pytest.importorskip("river")
-    import okl.river
+    from okl import river
 
-    model = okl.river.KernelRegressor()
+    model = river.KernelRegressor()
     model.learn_many(frame, pd.Series(NUMBERS))
     assert names(model.to_onnx()) == ["a", "b", "c"]
