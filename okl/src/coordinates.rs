@@ -10,6 +10,7 @@
 //!
 //! so a step changes five scalars and one term, whatever the number of terms. Only this file uses these scales.
 
+use crate::basis::sparse::SparseRow;
 use crate::gram::aligned::Aligned;
 use crate::gram::{Backend, CHUNK, LANES};
 use crate::parts::output::Output;
@@ -247,6 +248,15 @@ impl Coordinates {
         self.finish(output, to);
     }
 
+    /// As [`Coordinates::read`] at a sparse row whose features are the basis functions.
+    pub(crate) fn read_sparse(&self, backend: Backend, output: &Output, row: SparseRow<'_>, to: &mut Reading) {
+        to.fit(self.outputs, output.sums(self.outputs), self.riders);
+        for (i, sum) in to.sums.iter_mut().enumerate() {
+            *sum = backend.sparse_sum(row.columns, row.values, &self.data[i * self.stride..][..self.stride]);
+        }
+        self.finish(output, to);
+    }
+
     /// As [`Coordinates::read`] for one plane, from sums over terms that are already computed.
     pub(crate) fn read_sums(&self, output: &Output, sums: &[f64], to: &mut Reading) {
         to.fit(self.outputs, output.sums(self.outputs), self.riders);
@@ -429,13 +439,24 @@ impl Coordinates {
     /// Adds (alpha, beta) k(x, .), where k(x, .) is the sum of the basis functions with the weights `values`. The average does
     /// not change until the next step.
     pub(crate) fn spread(&mut self, values: &[f32], alpha: &[f64], trace: &[f64]) {
+        self.spread_with(alpha, trace, |column, by| {
+            column.iter_mut().zip(values).for_each(|(to, v)| *to += by * f64::from(*v));
+        });
+    }
+
+    /// The same for the features of a sparse row: adding a product with zero changes nothing.
+    pub(crate) fn spread_sparse(&mut self, row: SparseRow<'_>, alpha: &[f64], trace: &[f64]) {
+        self.spread_with(alpha, trace, |column, by| {
+            row.iter().for_each(|(place, v)| column[place as usize] += by * f64::from(v));
+        });
+    }
+
+    /// Calls `add` with every column and the factor of the row in it.
+    fn spread_with(&mut self, alpha: &[f64], trace: &[f64], add: impl Fn(&mut [f64], f64)) {
         self.all_changed = true;
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
         let (d, stride, riders) = (self.outputs, self.stride, self.riders);
-        let mut add = |column: usize, by: f64| {
-            let column = &mut self.data[column * stride..][..values.len()];
-            column.iter_mut().zip(values).for_each(|(to, v)| *to += by * f64::from(*v));
-        };
+        let mut add = |column: usize, by: f64| add(&mut self.data[column * stride..][..stride], by);
         for o in 0..d {
             let a = alpha[o] / s;
             add(o, a);

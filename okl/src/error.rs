@@ -46,6 +46,16 @@ pub enum ErrorKind {
         /// What to do; may be empty.
         hint: &'static str,
     },
+    /// A column of a sparse row that is out of order, given twice or beyond the number of features.
+    #[error("row {row}: column {found}, expected {expected}")]
+    Column {
+        /// The row of the call.
+        row: usize,
+        /// The column that was found.
+        found: usize,
+        /// The columns that are possible.
+        expected: String,
+    },
     /// A target that the loss cannot read.
     #[error("row {row}: target {found}, expected {expected}")]
     Target {

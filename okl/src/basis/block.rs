@@ -5,6 +5,7 @@
 //! product runs once, against the terms at the start of the block. When example i is written into slot p, later rows take their
 //! value at p from column i of the block's own values. A row is patched just before it is read.
 
+use crate::basis::sparse::{BlockIndex, SparsePoints, SparseRow};
 use crate::gram::aligned::Aligned;
 use crate::gram::{LANES, Packed, Panels};
 
@@ -35,6 +36,20 @@ pub struct Block {
     used_columns: usize,
     /// The rows stored as one panel, so that they can be used in place of terms, and their squared norms.
     packed: Option<(Panels, [f32; LANES])>,
+    /// The same for sparse rows.
+    index: BlockIndex,
+    /// For weights over sparse rows, the rows themselves take the place of values.
+    features: Option<SparseBlock>,
+    /// Room for the next such rows.
+    spare: Option<SparseBlock>,
+}
+
+/// A copy of the sparse rows of a block.
+#[derive(Clone, Debug, Default)]
+struct SparseBlock {
+    starts: Vec<usize>,
+    columns: Vec<u32>,
+    values: Vec<f32>,
 }
 
 /// A buffer for kernel values; planes start `plane` numbers apart, rows `stride` numbers apart.
@@ -62,10 +77,40 @@ impl Block {
         }
         self.patches.clear();
         self.used_columns = 0;
+        self.spare = self.features.take().or(self.spare.take());
+    }
+
+    /// Starts a block of sparse rows whose features are the basis functions.
+    pub(crate) fn begin_features(&mut self, rows: SparsePoints<'_>) {
+        self.begin(rows.count(), 1, 0, 0);
+        let mut block = self.spare.take().unwrap_or_default();
+        (block.starts.clear(), block.columns.clear(), block.values.clear());
+        block.starts.push(0);
+        for row in (0..rows.count()).map(|i| rows.row(i)) {
+            block.columns.extend_from_slice(row.columns);
+            block.values.extend_from_slice(row.values);
+            block.starts.push(block.columns.len());
+        }
+        self.features = Some(block);
+    }
+
+    /// The features of row `r`, if they are the basis functions and rows are sparse.
+    pub(crate) fn features(&self, r: usize) -> Option<SparseRow<'_>> {
+        self.features.as_ref().map(|block| {
+            let range = block.starts[r]..block.starts[r + 1];
+            SparseRow { columns: &block.columns[range.clone()], values: &block.values[range] }
+        })
+    }
+
+    /// Whether the features of sparse rows take the place of values.
+    pub(crate) fn has_features(&self) -> bool {
+        self.features.is_some()
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.terms.bytes() + self.own.bytes()
+        let rows = [&self.features, &self.spare].into_iter().flatten();
+        let rows: usize = rows.map(|b| (b.columns.capacity() + b.values.capacity()) * size_of::<f32>()).sum();
+        self.terms.bytes() + self.own.bytes() + self.index.bytes() + rows
     }
 
     /// The buffer for the values of rows against slots.
@@ -92,6 +137,12 @@ impl Block {
         Some((Packed { panels, squares }, Values { data: &mut self.own, plane, stride }))
     }
 
+    /// The index of sparse rows, to be filled by the caller, and the buffer for the values of all rows against them.
+    pub(crate) fn own_by_columns(&mut self) -> (&mut BlockIndex, Values<'_>) {
+        let (plane, stride) = (self.rows * LANES, LANES);
+        (&mut self.index, Values { data: &mut self.own, plane, stride })
+    }
+
     /// Sets the value of a row against an earlier row of the block.
     pub fn set_own(&mut self, plane: usize, row: usize, before: usize, value: f32) {
         self.own[(plane * self.rows + row) * LANES + before] = value;
@@ -113,6 +164,13 @@ impl Block {
         self.patches.push((slot, Source::Column(column)));
         let packed = self.packed.as_ref().filter(|_| self.rows > 1);
         (packed.map(|(panels, squares)| Packed { panels, squares }), &mut self.columns[column])
+    }
+
+    /// The same for sparse rows.
+    pub(crate) fn replaced_by_columns(&mut self, slot: usize) -> (Option<&BlockIndex>, &mut Vec<f32>) {
+        let several = self.rows > 1;
+        self.replaced(slot);
+        (several.then_some(&self.index), &mut self.columns[self.used_columns - 1])
     }
 
     /// Updates row `r` for the slots that have changed since the block began.

@@ -19,6 +19,8 @@ pub struct Dense<K> {
     /// k(x, x) of each kernel, if it is the same for all x.
     diagonal: Option<Vec<f64>>,
     pub(crate) threads: usize,
+    /// Whether a blend with more than [`MOST_BLENDED`] values that are not zero is one of the two rows, as for sparse rows.
+    pub(crate) narrow_blends: bool,
     /// Copies of one or two centres, and a centre between them.
     scratch: [Vec<f32>; 3],
 }
@@ -29,7 +31,8 @@ impl<K: DotKernel> Dense<K> {
         let scratch = Default::default();
         let invariant = kernels.iter().all(DotKernel::translation_invariant);
         let diagonal = invariant.then(|| kernels.iter().map(|k| k.eval(0.0, 0.0, 0.0).into()).collect());
-        Dense { kernels, panels: Panels::new(features), squares: Vec::new(), backend, diagonal, threads: 1, scratch }
+        let panels = Panels::new(features);
+        Dense { kernels, panels, squares: Vec::new(), backend, diagonal, threads: 1, narrow_blends: false, scratch }
     }
 
     /// Puts another kernel in the place of that of a plane.
@@ -54,10 +57,14 @@ impl<K: DotKernel> Dense<K> {
     where
         K: Clone,
     {
-        Dense { threads: self.threads, ..Dense::new(self.kernels.clone(), self.features(), self.backend) }
+        Dense {
+            threads: self.threads,
+            narrow_blends: self.narrow_blends,
+            ..Dense::new(self.kernels.clone(), self.features(), self.backend)
+        }
     }
 
-    fn diagonal_at(&self, xx: f32, out: &mut [f64]) {
+    pub(crate) fn diagonal_at(&self, xx: f32, out: &mut [f64]) {
         match &self.diagonal {
             Some(values) => out.copy_from_slice(values),
             None => self.kernels.iter().zip(out).for_each(|(k, out)| *out = k.eval(xx, xx, xx).into()),
@@ -216,6 +223,9 @@ impl<K: DotKernel> Space for Dense<K> {
         if z.iter().any(|z| f64::from(z.abs()) > LARGEST) {
             z.copy_from_slice(b);
         }
+        if self.narrow_blends && z.iter().filter(|z| **z != 0.0).count() > MOST_BLENDED {
+            z.copy_from_slice(if h > 0.5 { a } else { b });
+        }
         let zz = gram::square(z);
         let rows = [TwoRows::new(a, b), TwoRows::new(a, z), TwoRows::new(b, z)];
         for (kernel, pairs) in self.kernels.iter().zip(pairs) {
@@ -242,6 +252,9 @@ impl<K: DotKernel> Space for Dense<K> {
         self.panels.bytes() + self.squares.capacity() * size_of::<f32>()
     }
 }
+
+/// The most values of a blend of two sparse rows that are not zero: blended centres would fill up.
+pub(crate) const MOST_BLENDED: usize = 1024;
 
 /// Up to this many planes, the slices of the planes are kept on the stack.
 const FEW_PLANES: usize = 64;

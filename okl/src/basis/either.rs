@@ -4,7 +4,8 @@ use std::ops::{Deref, DerefMut};
 
 use crate::basis::block::Block;
 use crate::basis::terms::Terms;
-use crate::basis::{Basis, Dense, Form, Points, RowsOf, Space, weights};
+use crate::basis::vectors::{VectorRows, Vectors};
+use crate::basis::{Basis, Form, RowsOf, Space, weights};
 use crate::gram::LANES;
 use crate::parts::kernel::DotKernel;
 
@@ -28,7 +29,7 @@ impl<P: Space> TermsOrWeights<P> {
     }
 }
 
-impl<K: DotKernel> TermsOrWeights<Dense<K>> {
+impl<K: DotKernel> TermsOrWeights<Vectors<K>> {
     /// The number of coefficients per function and output: slots of terms, or features.
     pub(crate) fn coordinates(&self) -> usize {
         if self.weights { self.terms.space.features() } else { self.terms.slots() }
@@ -49,11 +50,8 @@ impl<P> DerefMut for TermsOrWeights<P> {
     }
 }
 
-impl<K: DotKernel> Basis for TermsOrWeights<Dense<K>>
-where
-    Dense<K>: for<'a> Space<Rows<'a> = Points<'a>>,
-{
-    type Space = Dense<K>;
+impl<K: DotKernel> Basis for TermsOrWeights<Vectors<K>> {
+    type Space = Vectors<K>;
 
     fn space(&self) -> &Self::Space {
         &self.terms.space
@@ -64,9 +62,10 @@ where
     }
 
     fn begin(&self, rows: RowsOf<'_, Self>, block: &mut Block, learned: bool) {
-        match self.weights {
-            true => weights::begin(self.terms.space.features(), rows, block),
-            false => self.terms.begin(rows, block, learned),
+        match rows {
+            _ if !self.weights => self.terms.begin(rows, block, learned),
+            VectorRows::Dense(rows) => weights::begin(self.terms.space.features(), rows, block),
+            VectorRows::Sparse(rows) => block.begin_features(rows),
         }
     }
 

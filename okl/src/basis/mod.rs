@@ -28,7 +28,9 @@ pub mod dense;
 pub mod either;
 pub mod items;
 pub(crate) mod settled;
+pub mod sparse;
 pub mod terms;
+pub mod vectors;
 pub mod weights;
 
 pub use dense::{Dense, Points};

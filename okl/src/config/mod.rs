@@ -297,6 +297,24 @@ impl Config {
         self.single_kernel() && matches!(self.kernel_rules(), [KernelRule::Linear {}])
     }
 
+    /// Whether a feature that is 0 stays 0 before the kernel: no anchor and no mean is subtracted. Only then sparse rows stay sparse.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// assert!(!Config::default().keeps_zeros());                       // columns are centred
+    /// assert!(Config::from_toml("anchor = 'none'")?.keeps_zeros());
+    /// assert!(Config::from_toml("kernel = 'linear'\nscale = 'none'")?.keeps_zeros());
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn keeps_zeros(&self) -> bool {
+        // This must not depend on what the warm-up finds.
+        match &self.scale {
+            Scale::Fixed { shift, .. } => self.anchor == Anchor::None && shift.iter().all(|shift| *shift == 0.0),
+            _ if self.anchor == Anchor::None => true,
+            _ => !self.needs_scale() && !self.kernels().iter().any(DotKernel::translation_invariant),
+        }
+    }
+
     /// Whether the number of terms may be doubled: `budget = auto`, or `memory` is given.
     ///
     /// ```

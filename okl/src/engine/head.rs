@@ -2,6 +2,7 @@
 //!
 //! A step is planned (`plan.rs`), checked, and only then taken (`Head::take`).
 
+use crate::basis::sparse::SparseRow;
 use crate::certificate::{Rate, Regret, RegretStep, Tracker};
 use crate::coordinates::{Coordinates, Reading, Riders, Term, negate};
 use crate::engine::norms::{Norms, own_form, own_mass};
@@ -344,6 +345,13 @@ impl<S: StepSize> Head<S> {
     pub(crate) fn spread(&mut self, values: &[f32]) {
         if self.plan.appends() {
             self.f.spread(values, &self.plan.alpha, &self.plan.beta);
+        }
+    }
+
+    /// The same for the features of a sparse row.
+    pub(crate) fn spread_sparse(&mut self, row: SparseRow<'_>) {
+        if self.plan.appends() {
+            self.f.spread_sparse(row, &self.plan.alpha, &self.plan.beta);
         }
     }
 

@@ -59,7 +59,8 @@ use std::ops::Range;
 use crate::basis::block::{Block, ROWS};
 use crate::basis::either::TermsOrWeights;
 use crate::basis::terms::{NO_ID, Terms};
-use crate::basis::{Basis, Dense, Form, RowsOf, Space};
+use crate::basis::vectors::Vectors;
+use crate::basis::{Basis, Form, RowsOf, Space};
 use crate::engine::bank::Bank;
 use crate::engine::evict::{Scratch, Writer};
 use crate::engine::head::{Head, HeadParts, Rules};
@@ -296,7 +297,8 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         self.block.patch(r);
         let Engine { basis, heads, bank, output, block, reader, .. } = self;
         let (slots, backend) = (basis.row_len(), basis.space().backend());
-        reader.read(heads, &Row { output, backend, values: |plane| block.row(plane, r, slots), r });
+        let values = |plane| block.row(plane, r, slots);
+        reader.read(heads, &Row { output, backend, values, features: block.features(r), r });
         if let Some(bank) = bank {
             bank.read(heads.iter().zip(&reader.readings).flat_map(|(head, at)| head.scores(at)));
         }
@@ -385,7 +387,10 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         let terms = match basis.form() {
             Form::Terms(terms) => terms,
             Form::Weights => {
-                heads.iter_mut().for_each(|head| head.spread(block.row(head.plane, r, slots)));
+                heads.iter_mut().for_each(|head| match block.features(r) {
+                    Some(row) => head.spread_sparse(row),
+                    None => head.spread(block.row(head.plane, r, slots)),
+                });
                 return None;
             }
         };
@@ -414,7 +419,8 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             reader.begin(&self.heads, &self.output, &self.basis, (block, F::Space::count(part)), [true, true]);
             for r in 0..F::Space::count(part) {
                 let values = |plane| block.row(plane, r, slots);
-                reader.read(&self.heads, &Row { output: &self.output, backend, values, r });
+                let features = block.features(r);
+                reader.read(&self.heads, &Row { output: &self.output, backend, values, features, r });
                 let Some(bank) = &self.bank else {
                     each(first + r, self.heads[0].score(&reader.readings[0]));
                     continue;
@@ -470,7 +476,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     }
 }
 
-impl<K: DotKernel, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<TermsOrWeights<Dense<K>>, L, S, B, R> {
+impl<K: DotKernel, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<TermsOrWeights<Vectors<K>>, L, S, B, R> {
     /// Puts another kernel in the place of that of a plane. The heads that read the plane begin anew with f = 0 and the offset of
     /// the leading head; the terms stay.
     pub(crate) fn replace_kernel(&mut self, plane: usize, kernel: K) {

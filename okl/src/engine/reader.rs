@@ -3,6 +3,7 @@
 
 use crate::basis::block::Block;
 use crate::basis::settled::{Request, SettledChunks, Threads};
+use crate::basis::sparse::SparseRow;
 use crate::basis::{Basis, Space};
 use crate::coordinates::{self, Reading};
 use crate::engine::head::Head;
@@ -28,6 +29,8 @@ pub(crate) struct Row<'a, V> {
     pub backend: Backend,
     /// The kernel values of the row in a plane.
     pub values: V,
+    /// The features of the row, if they are the basis functions and rows are sparse; then there are no values.
+    pub features: Option<SparseRow<'a>>,
     /// The number of the row in its block.
     pub r: usize,
 }
@@ -58,7 +61,7 @@ impl Reader {
     ) {
         self.readings.resize_with(heads.len(), Default::default);
         self.still = still;
-        if !output.projectable() {
+        if !output.projectable() || block.has_features() {
             self.way = Way::Planes;
             return;
         }
@@ -82,6 +85,11 @@ impl Reader {
     /// Evaluates every head at a row and adds the offsets.
     pub fn read<'r, S: StepSize>(&mut self, heads: &[Head<S>], row: &Row<'_, impl Fn(usize) -> &'r [f32]>) {
         match self.way {
+            _ if row.features.is_some() => {
+                for (head, to) in heads.iter().zip(&mut self.readings) {
+                    head.f.read_sparse(row.backend, row.output, row.features.unwrap_or_default(), to);
+                }
+            }
             Way::Planes => {
                 for (head, to) in heads.iter().zip(&mut self.readings) {
                     head.f.read(row.backend, row.output, |plane| (row.values)(head.plane + plane), to);
@@ -109,7 +117,7 @@ impl Reader {
     }
 
     fn read_totals<'r, S: StepSize>(&mut self, heads: &[Head<S>], row: &Row<'_, impl Fn(usize) -> &'r [f32]>) {
-        let Row { output, backend, values, r } = row;
+        let Row { output, backend, values, r, .. } = row;
         let Reader { settled, sums, fresh, readings, still, .. } = self;
         for (h, (head, to)) in heads.iter().zip(readings).enumerate() {
             let columns = head.f.columns();

@@ -177,6 +177,24 @@ impl Backend {
         self.run(portable::Squares { rows, out });
     }
 
+    /// `out[j] = x.mul_add(column[j], out[j])`: one feature of a row against many terms. The features of a row in ascending order, those
+    /// that are zero left out, give the inner products of [`Backend::dots`].
+    pub(crate) fn add_product(self, x: f32, column: &[f32], out: &mut [f32]) {
+        self.run(portable::AddProduct { x, column, out });
+    }
+
+    /// The same for a list of places and values.
+    pub(crate) fn add_products_at(self, x: f32, list: &[(u32, f32)], out: &mut [f32]) {
+        self.run(portable::AddProductsAt { x, list, out });
+    }
+
+    /// [`Backend::weighted_sums`] of one column and a row that is zero outside of some places, which ascend.
+    pub(crate) fn sparse_sum(self, places: &[u32], values: &[f32], column: &[f64]) -> f64 {
+        let mut out = 0.0;
+        self.run(portable::SparseSum { places, values, column, out: &mut out });
+        out
+    }
+
     /// `values[j] = f.at(values[j], others[j])`, compiled for this instruction set.
     ///
     /// # Panics

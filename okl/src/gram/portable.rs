@@ -332,3 +332,77 @@ impl<F: Elementwise> Job for MapValues<'_, F> {
         }
     }
 }
+
+/// One feature of a row against one array of values: continues the chain of rule 1 in every place.
+pub(super) struct AddProduct<'a> {
+    pub(super) x: f32,
+    pub(super) column: &'a [f32],
+    pub(super) out: &'a mut [f32],
+}
+
+impl Job for AddProduct<'_> {
+    #[inline(always)]
+    fn run<T: Tiling>(self) {
+        for (acc, v) in self.out.iter_mut().zip(self.column) {
+            *acc = self.x.mul_add(*v, *acc);
+        }
+    }
+}
+
+/// The same for a list of places and values.
+pub(super) struct AddProductsAt<'a> {
+    pub(super) x: f32,
+    pub(super) list: &'a [(u32, f32)],
+    pub(super) out: &'a mut [f32],
+}
+
+impl Job for AddProductsAt<'_> {
+    #[inline(always)]
+    fn run<T: Tiling>(self) {
+        for (place, v) in self.list {
+            if let Some(acc) = self.out.get_mut(*place as usize) {
+                *acc = self.x.mul_add(*v, *acc);
+            }
+        }
+    }
+}
+
+/// Rule 3 of the module for a row that is zero outside of `places`, which ascend. A chunk without a value adds 0.
+pub(super) struct SparseSum<'a> {
+    pub(super) places: &'a [u32],
+    pub(super) values: &'a [f32],
+    pub(super) column: &'a [f64],
+    pub(super) out: &'a mut f64,
+}
+
+impl Job for SparseSum<'_> {
+    #[inline(always)]
+    fn run<T: Tiling>(self) {
+        let SparseSum { places, values, column, out } = self;
+        let (mut total, mut first) = (0.0, 0);
+        while first < places.len() {
+            let chunk = places[first] as usize / CHUNK;
+            let mut end = first + 1;
+            while end < places.len() && places[end] as usize / CHUNK == chunk {
+                end += 1;
+            }
+            // The tree of one value and zeros is this value.
+            total += match end - first {
+                1 => f64::from(values[first]).mul_add(column[places[first] as usize], 0.0),
+                _ => sparse_lanes(&places[first..end], &values[first..end], column),
+            };
+            first = end;
+        }
+        *out = total;
+    }
+}
+
+#[inline(always)]
+fn sparse_lanes(places: &[u32], values: &[f32], column: &[f64]) -> f64 {
+    let mut acc = [0.0; LANES];
+    for (place, value) in places.iter().zip(values) {
+        let lane = &mut acc[*place as usize % LANES];
+        *lane = f64::from(*value).mul_add(column[*place as usize], *lane);
+    }
+    tree(&acc)
+}

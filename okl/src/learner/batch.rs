@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::basis::terms::NO_ID;
 use crate::config::Label;
 use crate::error::{Error, ErrorKind, Result};
-use crate::learner::rows::{Numbers, RowBlock};
+use crate::learner::rows::{Numbers, RowBlock, SparseNumbers, SparseValues};
 
 /// The largest absolute value of a feature. The sum of many such squares still fits single precision.
 pub const LARGEST: f64 = 1e15;
@@ -136,6 +136,41 @@ impl<'a> Batch<'a> {
         Batch::of(Origin::Memory(RowBlock::new(Numbers::Double(x), features)), features)
     }
 
+    /// Sparse rows: the values of row i are `values[starts[i]..starts[i + 1]]`, in the columns at the same places, which ascend within a
+    /// row. All other features are 0. A learner gives the same bits for the same rows, dense or sparse.
+    ///
+    /// Rows stay sparse if no number is subtracted from the columns ([`Config::keeps_zeros`](crate::Config::keeps_zeros)); otherwise
+    /// they are expanded, or refused if they have more than 65,536 features.
+    ///
+    /// ```
+    /// use okl::{Batch, Config, Learner};
+    /// let settings = "kernel = 'gaussian:0.5'\nstep = 'constant:0.5'\nlambda = 0.01\nanchor = 'none'";
+    /// let mut sparse = Learner::new(Config::from_toml(settings)?)?;
+    /// let mut dense = sparse.clone();
+    /// // (0, 2, 0, 1), (0, 0, 0, 0) and (3, 0, 0, 0)
+    /// let batch = Batch::sparse(&[0, 2, 2, 3], &[1, 3, 0], &[2.0, 1.0, 3.0], 4).numbers(&[1.0, -1.0, 1.0]);
+    /// let x = [0.0, 2.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0];
+    /// assert_eq!(sparse.learn(&batch)?, dense.learn(&Batch::new(&x, 4).numbers(&[1.0, -1.0, 1.0]))?);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn sparse(starts: &'a [usize], columns: &'a [u32], values: &'a [f32], features: usize) -> Self {
+        Batch::of_sparse(SparseNumbers { starts, columns, values: SparseValues::Single(values) }, features)
+    }
+
+    /// As [`Batch::sparse`], in double precision.
+    pub fn sparse_f64(starts: &'a [usize], columns: &'a [u32], values: &'a [f64], features: usize) -> Self {
+        Batch::of_sparse(SparseNumbers { starts, columns, values: SparseValues::Double(values) }, features)
+    }
+
+    fn of_sparse(numbers: SparseNumbers<'a>, features: usize) -> Self {
+        Batch::of(Origin::Memory(RowBlock::new(Numbers::Sparse(numbers), features)), features)
+    }
+
+    /// Whether rows are sparse.
+    pub(crate) fn is_sparse(&self) -> bool {
+        matches!(self.origin, Origin::Memory(rows) if matches!(rows.numbers(), Numbers::Sparse(_)))
+    }
+
     /// Rows that are read block by block.
     pub fn read_from(source: &'a dyn RowSource) -> Self {
         Batch::of(Origin::Source(source), source.features())
@@ -258,10 +293,8 @@ impl<'a> Batch<'a> {
         if self.features == 0 {
             return Err(Error::shape("features", "at least 1", 0));
         }
-        if let Origin::Memory(rows) = self.origin
-            && !rows.numbers().len().is_multiple_of(self.features)
-        {
-            return Err(Error::shape("x", format!("a multiple of {} features", self.features), rows.numbers().len()));
+        if let Origin::Memory(rows) = self.origin {
+            rows.check_shape()?;
         }
         if features != 0 && self.features != features {
             return Err(Error::shape("features", features, self.features));

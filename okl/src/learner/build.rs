@@ -2,6 +2,7 @@
 
 use crate::basis::Dense;
 use crate::basis::either::TermsOrWeights;
+use crate::basis::vectors::Vectors;
 use crate::certificate::Tracker;
 use crate::config::{AUTO_MEMORY, Choice, Config, Form, HeadRule, Scale, Threshold};
 use crate::engine::bank::QUICK;
@@ -30,7 +31,7 @@ use crate::parts::step::AnyStep;
 const WARMUP_PASSES: usize = 5;
 
 /// The engine with the built-in kernels, losses, step sizes and budgets.
-pub(crate) type DenseEngine = Engine<TermsOrWeights<Dense<AnyKernel>>, AnyLoss, AnyStep, AnyBudget>;
+pub(crate) type DenseEngine = Engine<TermsOrWeights<Vectors<AnyKernel>>, AnyLoss, AnyStep, AnyBudget>;
 
 impl Learner {
     /// Checks the configuration and builds a learner with f = 0.
@@ -107,6 +108,12 @@ impl Learner {
     }
 }
 
+fn space(config: &Config, features: usize, backend: Backend) -> Vectors<AnyKernel> {
+    let mut dense = Dense::new(config.kernels(), features, backend);
+    dense.narrow_blends = config.keeps_zeros();
+    Vectors::Dense(dense)
+}
+
 pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngine> {
     let backend = Backend::chosen().map_err(|reason| Error::config("OKL_BACKEND", reason))?;
     let output = config.output()?;
@@ -127,7 +134,7 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
         both: beside.is_some(),
     };
     let mut engine = Engine::new(Parts {
-        basis: TermsOrWeights::new(Dense::new(config.kernels(), features, backend), config.uses_weights()),
+        basis: TermsOrWeights::new(space(config, features, backend), config.uses_weights()),
         losses: config.loss.all().to_vec(),
         budget: AnyBudget::new(rule.clone(), eta_lambda),
         heads: heads.into_iter().map(head).collect(),

@@ -312,7 +312,28 @@ impl Learner {
             started: self.engine.t > 0,
         };
         check(batch, &known, &mut buffers.targets)?;
+        self.check_layout(batch)?;
         self.check_values(batch, buffers)
+    }
+
+    /// Refuses rows with more features than the learner can hold: those of a weight vector, of a frame, or of sparse rows that have to
+    /// be expanded because the learner subtracts a number from every column.
+    pub(super) fn check_layout(&self, batch: &Batch<'_>) -> Result<()> {
+        let found = batch.features;
+        let refuse = |most: usize, why: &str| Err(Error::shape("features", format!("at most {most} {why}"), found));
+        if self.engine.basis.has_weights() && found > MOST_WEIGHTS {
+            return refuse(MOST_WEIGHTS, "for form = weights: use hashed features, or form = terms");
+        }
+        if (self.config.needs_scale() || !self.frame.shift.is_empty()) && found > MOST_FRAMED {
+            return refuse(MOST_FRAMED, "where columns are scaled: set scale = none");
+        }
+        if batch.is_sparse() && !self.config.keeps_zeros() && found > MOST_EXPANDED {
+            return refuse(
+                MOST_EXPANDED,
+                "in sparse rows where columns are centred: set anchor = none, and scale without a shift",
+            );
+        }
+        Ok(())
     }
 
     fn standing(&self) -> Standing {
@@ -358,11 +379,12 @@ impl Learner {
     /// Refuses rows whose k(x, x) exceeds single precision. Other values then fit, too, because |k(x, x')|² <= k(x, x) k(x', x').
     fn check_own_values(&self, batch: &Batch<'_>, from: usize, buffers: &mut CheckBuffers) -> Result<()> {
         let (space, CheckBuffers { read, framed, values, .. }) = (&self.engine.basis.space, buffers);
+        let sparse = space.is_sparse() || (batch.is_sparse() && self.config.keeps_zeros());
         values.resize(space.planes(), 0.0);
         batch.try_each_block(from, read, |first, rows| {
-            let points = framed.fill(&self.frame, rows, space.backend());
+            framed.fill(&self.frame, rows, space.backend(), sparse);
             for row in 0..rows.count() {
-                space.self_values(points, row, values);
+                space.diagonal_at(framed.squares()[row], values);
                 if let Some(&found) = values.iter().find(|k| k.is_nan() || k.abs() > LARGEST_VALUE) {
                     return Err(too_large_for_its_kernel(first + row, found));
                 }
@@ -371,6 +393,11 @@ impl Learner {
         })
     }
 }
+
+/// The most features of a weight vector, of a frame, and of sparse rows that are expanded.
+const MOST_WEIGHTS: usize = 1 << 28;
+const MOST_FRAMED: usize = 1 << 24;
+const MOST_EXPANDED: usize = 1 << 16;
 
 /// The largest k(x, x) of a row that is learned. Single precision ends at 3.4e38; the difference is a margin for rounding.
 const LARGEST_VALUE: f64 = 1e37;

@@ -1,7 +1,7 @@
 //! Properties of a learner: counts, norms, bounds, centres and coefficients.
 
-use crate::basis::Dense;
 use crate::basis::either::TermsOrWeights;
+use crate::basis::vectors::Vectors;
 use crate::certificate::AlertRate;
 use crate::config::Config;
 use crate::engine::Engine;
@@ -44,7 +44,7 @@ impl Learner {
     /// assert_eq!(learner.engine().heads().len(), 1);
     /// # Ok::<(), okl::Error>(())
     /// ```
-    pub fn engine(&self) -> &Engine<TermsOrWeights<Dense<AnyKernel>>, AnyLoss, AnyStep, AnyBudget> {
+    pub fn engine(&self) -> &Engine<TermsOrWeights<Vectors<AnyKernel>>, AnyLoss, AnyStep, AnyBudget> {
         &self.engine
     }
 

@@ -17,12 +17,12 @@
 use std::sync::Arc;
 
 use crate::basis::terms::Terms;
-use crate::basis::{Basis, Dense, Points, Space};
+use crate::basis::vectors::{VectorRows, Vectors};
+use crate::basis::{Basis, Space};
 use crate::config::Config;
 use crate::coordinates::{Coordinates, Term};
 use crate::engine::Labels;
 use crate::engine::bank::Bank;
-use crate::gram::{self, Matrix};
 use crate::learner::Learner;
 use crate::parts::kernel::AnyKernel;
 
@@ -98,7 +98,7 @@ impl Growth {
 
     /// Lets the shadow learn the rows of a part. `watched` are the voice's losses on its examples, not finite where an example
     /// was not learned; `count` is the number of examples before the part.
-    fn learn(&mut self, points: Points<'_>, labels: &Labels<'_>, watched: &[f64], count: u64) {
+    fn learn(&mut self, points: VectorRows<'_>, labels: &Labels<'_>, watched: &[f64], count: u64) {
         let Some(shadow) = &mut self.shadow else { return };
         let engine = &mut Arc::make_mut(shadow).engine;
         engine.watched.clear();
@@ -141,7 +141,7 @@ impl Learner {
     /// Lets the shadow learn what was just learned, of which `count` is the number of examples before.
     pub(super) fn learn_shadow(&mut self, labels: &Labels<'_>, count: u64) {
         if let Some(growth) = &mut self.growth {
-            growth.learn(self.rows.points(self.features), labels, &self.engine.watched, count);
+            growth.learn(self.rows.points(), labels, &self.engine.watched, count);
         }
     }
 
@@ -229,7 +229,7 @@ impl Learner {
         self.engine.budget.set_terms(count);
         let (head, terms, output) = (&mut self.engine.heads[0], &mut self.engine.basis, &self.engine.output);
         let (mut values, mut term) = (vec![0.0; terms.space.planes()], Term::default());
-        let mut norm = |terms: &Terms<Dense<AnyKernel>>, f: &Coordinates, slot: usize| {
+        let mut norm = |terms: &Terms<Vectors<AnyKernel>>, f: &Coordinates, slot: usize| {
             terms.space.term_self_values(slot, &mut values);
             f.get(slot, &mut term);
             [&term.alpha, &term.mean].map(|a| output.form(&values, a, a).max(0.0).sqrt())
@@ -261,23 +261,25 @@ impl Learner {
 }
 
 /// A copy of some of the terms, in the given order of slots.
-fn subset(terms: &Terms<Dense<AnyKernel>>, slots: &[usize]) -> Terms<Dense<AnyKernel>> {
+fn subset(terms: &Terms<Vectors<AnyKernel>>, slots: &[usize]) -> Terms<Vectors<AnyKernel>> {
     let mut copy = Terms::new(terms.space.emptied());
     copy.taken_over = terms.taken_over;
-    let mut row = vec![0.0; terms.space.features()];
     for &slot in slots {
-        terms.space.centre(slot, &mut row);
-        let squares = [gram::square(&row)];
         let to = copy.fresh();
-        copy.put(to, Points { rows: Matrix::one(&row), squares: &squares }, 0, terms.births[slot], terms.ids[slot]);
+        copy.space.copy_from(to, &terms.space, slot);
+        copy.births[to] = terms.births[slot];
+        copy.name(to, terms.ids[slot]);
     }
     copy
 }
 
 /// The number of columns up to the last one in which a term is not 0.
-fn columns_in_use(terms: &Terms<Dense<AnyKernel>>) -> usize {
-    let mut row = vec![0.0; terms.space.features()];
+fn columns_in_use(terms: &Terms<Vectors<AnyKernel>>) -> usize {
+    let mut row = vec![0.0; if terms.space.is_sparse() { 0 } else { terms.space.features() }];
     let mut last = |slot: usize| {
+        if let Some(row) = terms.space.sparse_centre(slot) {
+            return row.columns.last().map_or(0, |column| *column as usize + 1);
+        }
         terms.space.centre(slot, &mut row);
         row.iter().rposition(|value| *value != 0.0).map_or(0, |column| column + 1)
     };

@@ -7,6 +7,7 @@
 
 use super::rounding::LARGE;
 use super::scaling::{CLIP, FAR_CLIP};
+use crate::basis::sparse::SparseRow;
 use crate::learner::Learner;
 
 /// Examples per window.
@@ -39,11 +40,7 @@ pub(crate) struct Clipped {
 impl Clipped {
     /// Counts the clipped values of a scaled row.
     pub fn count(&mut self, row: &[f32], limit: f32) {
-        self.columns.resize(row.len(), [0; 3]);
-        if self.examples > 0 && self.examples.is_multiple_of(WINDOW) {
-            self.columns.iter_mut().for_each(|[_, last, now]| *last = std::mem::take(now));
-        }
-        self.examples += 1;
+        self.begin_example(row.len());
         // Most rows have no clipped value. This check reads them without a branch per value.
         if row.iter().fold(false, |any, u| any | (u.abs() >= limit)) {
             self.rows += 1;
@@ -52,6 +49,24 @@ impl Clipped {
                 (*all, *now) = (*all + one, *now + one);
             }
         }
+    }
+
+    /// The same for a sparse row. A value of 0 is not clipped.
+    pub fn count_sparse(&mut self, row: SparseRow<'_>, features: usize, limit: f32) {
+        self.begin_example(features);
+        let before = self.rows;
+        for (column, _) in row.iter().filter(|(_, u)| u.abs() >= limit) {
+            let [all, _, now] = &mut self.columns[column as usize];
+            (*all, *now, self.rows) = (*all + 1, *now + 1, before + 1);
+        }
+    }
+
+    fn begin_example(&mut self, features: usize) {
+        self.columns.resize(features, [0; 3]);
+        if self.examples > 0 && self.examples.is_multiple_of(WINDOW) {
+            self.columns.iter_mut().for_each(|[_, last, now]| *last = std::mem::take(now));
+        }
+        self.examples += 1;
     }
 
     /// The number of examples in the last complete window and the current window.

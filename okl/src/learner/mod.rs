@@ -29,6 +29,7 @@ mod widths;
 use std::ops::Range;
 
 use crate::basis::Space;
+use crate::basis::vectors::VectorRows;
 use crate::config::{Anchor, Config, Label, Scale};
 use crate::engine::head::Head;
 use crate::engine::{Labels, Outcome};
@@ -277,10 +278,23 @@ impl Learner {
         if self.features == 0 {
             self.widen_to(batch.features);
         }
+        if batch.is_sparse() && self.config.keeps_zeros() && !self.engine.basis.space.is_sparse() {
+            self.make_sparse();
+        }
         if !self.outputs_known && targets.width > 0 {
             self.engine.heads.iter_mut().for_each(|h| h.add_outputs(targets.width));
             self.outputs_known = true;
         }
+    }
+
+    /// Stores rows sparsely from now on. No result changes.
+    fn make_sparse(&mut self) {
+        let slots = self.engine.basis.slots();
+        self.engine.basis.space.make_sparse(slots);
+        self.rounding = Rounding::default();
+        let features = self.features;
+        self.warm.iter_mut().for_each(|warm| warm.x.make_sparse(features));
+        self.tell_shadow(|shadow, _| shadow.make_sparse());
     }
 
     /// The number of scores per row after the checked batch is learned.
@@ -350,7 +364,8 @@ impl Learner {
     fn learn_part(&mut self, part: &Part<'_>, each: &mut dyn FnMut(usize, &Outcome<'_>)) {
         let count = self.steps();
         self.engine.watched.clear();
-        let points = self.rows.fill(&self.frame, part.x, self.engine.basis.space.backend());
+        let space = &self.engine.basis.space;
+        let points = self.rows.fill(&self.frame, part.x, space.backend(), space.is_sparse());
         let width = part.targets.width;
         let labels = Labels { y: part.y(), width, known: Some(part.known()), weights: part.weights(), ids: part.ids() };
         let (classes, single) = (&self.classes, self.config.loss.reads() == Reads::Class);
@@ -382,13 +397,21 @@ impl Learner {
     /// Counts the clipped values in the examples of a learned part; only after the warm-up.
     fn count_clipped(&mut self, part: &Part<'_>) {
         let Some(limit) = self.frame.limit.filter(|_| self.warm.is_none()) else { return };
-        let rows = self.rows.numbers().chunks_exact(self.features).zip(part.known()).filter(|(_, known)| **known);
-        rows.for_each(|(row, _)| self.clipped.count(row, limit as f32));
+        let known = |i: &usize| part.known()[*i];
+        match self.rows.points() {
+            VectorRows::Dense(points) => {
+                (0..part.rows.len()).filter(known).for_each(|i| self.clipped.count(points.rows.row(i), limit as f32));
+            }
+            VectorRows::Sparse(points) => {
+                let mut count = |i| self.clipped.count_sparse(points.row(i), self.features, limit as f32);
+                (0..part.rows.len()).filter(known).for_each(&mut count);
+            }
+        }
     }
 
     /// Measures the rounding errors in the rows of a part; only after the warm-up.
     fn count_rounding(&mut self, part: &Part<'_>) {
-        if self.frame.limit.is_some() || self.warm.is_some() {
+        if self.frame.limit.is_some() || self.warm.is_some() || self.engine.basis.space.is_sparse() {
             return;
         }
         let row = &mut self.rows.unrounded;
@@ -457,8 +480,8 @@ impl Learner {
             n => Some(Pool::new(n)?),
         };
         self.threads = threads.max(1);
-        self.engine.basis.space.threads = self.threads;
-        self.tell_shadow(|shadow, learner| shadow.engine.basis.space.threads = learner.threads);
+        self.engine.basis.space.set_threads(self.threads);
+        self.tell_shadow(|shadow, learner| shadow.engine.basis.space.set_threads(learner.threads));
         Ok(())
     }
 

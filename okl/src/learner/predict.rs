@@ -120,6 +120,7 @@ impl Learner {
     /// As [`Learner::predict`].
     pub fn predict_with(&self, workspace: &mut Workspace, batch: &Batch<'_>) -> Result<Scores> {
         batch.check_rows(self.features)?;
+        self.check_layout(batch)?;
         let outputs = self.outputs();
         let mut scores = Scores { outputs, values: vec![0.0; batch.rows() * outputs] };
         if self.features > 0 {
@@ -137,10 +138,10 @@ impl Learner {
     }
 
     fn predict_blocks(&self, workspace: &mut Workspace, batch: &Batch<'_>, scores: &mut Scores) {
-        let (outputs, backend) = (scores.outputs, self.engine.basis.space.backend());
+        let (outputs, space) = (scores.outputs, &self.engine.basis.space);
         let mut framed = FramedRows::default();
         let each_block = batch.try_each_block(0, &mut Vec::new(), |first, rows| {
-            let points = framed.fill(&self.frame, rows, backend);
+            let points = framed.fill(&self.frame, rows, space.backend(), space.is_sparse());
             let to = &mut scores.values[first * outputs..];
             self.engine.predict(workspace, points, |i, z| to[i * outputs..(i + 1) * outputs].copy_from_slice(z));
             Ok::<_, Infallible>(())

@@ -10,7 +10,7 @@ impl Learner {
     /// A server publishes after every learned batch, and each reader uses the newest copy. No thread waits for another. The copy has
     /// every method that takes `&self`, including [`Learner::to_bytes`] and [`Learner::save`].
     ///
-    /// Cost: the centres are shared, and everything else that grows with the number of terms is copied: 20 bytes per term for
+    /// Cost: dense centres are shared (sparse ones are copied), and everything else that grows with the number of terms is copied: 20 bytes per term for
     /// its squared norm, birth time and id, 8 per output and function (see [`Config::bytes_per_term`](crate::Config::bytes_per_term)),
     /// up to 40 if rows have ids, and during the warm-up its rows. When the learner then writes a centre into a shared panel of 32
     /// centres, it copies this panel first; the published copy keeps the old panel. The workspace (128 bytes per term and kernel) is
@@ -35,7 +35,7 @@ impl Learner {
     /// ```
     pub fn publish(&self) -> Arc<Learner> {
         let mut engine = self.engine.without_workspace();
-        engine.basis.space.threads = 1;
+        engine.basis.space.set_threads(1);
         Arc::new(Learner {
             config: self.config.clone(),
             engine,

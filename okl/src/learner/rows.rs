@@ -7,13 +7,14 @@
 //! | [`FramedRows`] | rows in the frame, in single precision, with their squared norms: the input of the kernel |
 //!
 //! The learner, the checks, the warm-up and the frame use rows through these three types and count them in rows, never in
-//! numbers. Another kind of rows (sparse) is one more variant of [`Numbers`] and its arms in this file and in
-//! [`Frame::apply`]; the loop does not see which kind it is.
+//! numbers. Rows come in dense or sparse, and are framed into the layout of the storage ([`crate::basis::vectors`]).
 
 use std::ops::Range;
 
 use crate::basis::Points;
-use crate::error::{ErrorKind, Result};
+use crate::basis::sparse::SparsePoints;
+use crate::basis::vectors::VectorRows;
+use crate::error::{Error, ErrorKind, Result};
 use crate::gram::{self, Backend};
 use crate::learner::batch::LARGEST;
 use crate::learner::scaling::Frame;
@@ -31,14 +32,86 @@ pub(crate) struct RowBlock<'a> {
 pub(crate) enum Numbers<'a> {
     Single(&'a [f32]),
     Double(&'a [f64]),
+    Sparse(SparseNumbers<'a>),
 }
 
-impl Numbers<'_> {
-    pub fn len(self) -> usize {
-        match self {
-            Numbers::Single(x) => x.len(),
-            Numbers::Double(x) => x.len(),
+/// The numbers of sparse rows: those of row i are at `starts[i]..starts[i + 1]`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SparseNumbers<'a> {
+    pub starts: &'a [usize],
+    pub columns: &'a [u32],
+    pub values: SparseValues<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SparseValues<'a> {
+    Single(&'a [f32]),
+    Double(&'a [f64]),
+}
+
+impl<'a> SparseNumbers<'a> {
+    fn count(self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    fn len(self) -> usize {
+        match self.values {
+            SparseValues::Single(values) => values.len(),
+            SparseValues::Double(values) => values.len(),
         }
+    }
+
+    /// The columns of a row and their values, zeros included.
+    fn row(self, i: usize) -> impl Iterator<Item = (u32, f64)> + 'a {
+        let places = self.starts[i]..self.starts[i + 1];
+        places.map(move |place| {
+            let value = match self.values {
+                SparseValues::Single(values) => f64::from(values[place]),
+                SparseValues::Double(values) => values[place],
+            };
+            (self.columns[place], value)
+        })
+    }
+
+    /// Refuses starts that do not fit the arrays.
+    fn check_shape(self) -> Result<()> {
+        if self.columns.len() != self.len() {
+            return Err(Error::shape("columns", format!("{}, one per value", self.len()), self.columns.len()));
+        }
+        let Some(&last) = self.starts.last() else { return Err(Error::shape("starts", "one per row, and the end", 0)) };
+        if last > self.len() {
+            return Err(Error::shape("starts", format!("at most {}, the number of values", self.len()), last));
+        }
+        match self.starts.windows(2).position(|pair| pair[0] > pair[1]) {
+            Some(row) => Err(Error::shape(
+                "starts",
+                format!("at least {}, where row {row} begins", self.starts[row]),
+                self.starts[row + 1],
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses columns that do not ascend and values that are not finite or too large.
+    fn check(self, first: usize, features: usize) -> Result<()> {
+        for i in 0..self.count() {
+            let (row, mut least) = (first + i, 0);
+            for (column, found) in self.row(i) {
+                let (column, refuse) =
+                    (column as usize, |found, expected: String| Err(ErrorKind::Column { row, found, expected }.into()));
+                if column < least {
+                    return refuse(column, format!("at least {least}: the columns of a row ascend, and none is given twice"));
+                }
+                if column >= features {
+                    return refuse(column, format!("below {features}, the number of features"));
+                }
+                if found.is_nan() || found.abs() > LARGEST {
+                    return Err(not_finite(row, column, found));
+                }
+                least = column + 1;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -57,7 +130,25 @@ impl<'a> RowBlock<'a> {
 
     /// The number of rows; 0 if there are no features.
     pub fn count(self) -> usize {
-        self.numbers.len().checked_div(self.features).unwrap_or(0)
+        let of_numbers = |length: usize| length.checked_div(self.features).unwrap_or(0);
+        match self.numbers {
+            Numbers::Single(x) => of_numbers(x.len()),
+            Numbers::Double(x) => of_numbers(x.len()),
+            Numbers::Sparse(x) => x.count(),
+        }
+    }
+
+    /// Refuses arrays whose lengths do not fit together.
+    pub fn check_shape(self) -> Result<()> {
+        let length = match self.numbers {
+            Numbers::Single(x) => x.len(),
+            Numbers::Double(x) => x.len(),
+            Numbers::Sparse(x) => return x.check_shape(),
+        };
+        match length.is_multiple_of(self.features) {
+            true => Ok(()),
+            false => Err(Error::shape("x", format!("a multiple of {} features", self.features), length)),
+        }
     }
 
     /// Some of the rows.
@@ -66,6 +157,7 @@ impl<'a> RowBlock<'a> {
         let numbers = match self.numbers {
             Numbers::Single(x) => Numbers::Single(&x[range]),
             Numbers::Double(x) => Numbers::Double(&x[range]),
+            Numbers::Sparse(x) => Numbers::Sparse(SparseNumbers { starts: &x.starts[rows.start..=rows.end], ..x }),
         };
         RowBlock { numbers, ..self }
     }
@@ -74,9 +166,26 @@ impl<'a> RowBlock<'a> {
         self.range(i..i + 1)
     }
 
-    /// Appends the rows in double precision.
+    /// Calls a function with the number of the row, the column and the value of every number that is not 0, in order.
+    pub fn each_value(self, mut each: impl FnMut(usize, u32, f64)) {
+        match self.numbers {
+            Numbers::Single(x) => each_dense(x, self.features, each),
+            Numbers::Double(x) => each_dense(x, self.features, each),
+            Numbers::Sparse(x) => {
+                let of_row = |i| x.row(i).filter(|(_, value)| *value != 0.0).map(move |(column, value)| (i, column, value));
+                (0..x.count()).flat_map(of_row).for_each(|(i, column, value)| each(i, column, value));
+            }
+        }
+    }
+
+    /// Appends the rows in double precision, zeros included.
     pub fn append_to(self, to: &mut Vec<f64>) {
         match self.numbers {
+            Numbers::Sparse(x) => {
+                let first = to.len();
+                to.resize(first + x.count() * self.features, 0.0);
+                self.each_value(|i, column, value| to[first + i * self.features + column as usize] = value);
+            }
             Numbers::Single(x) => to.extend(x.iter().map(|&v| f64::from(v))),
             Numbers::Double(x) => to.extend_from_slice(x),
         }
@@ -87,6 +196,7 @@ impl<'a> RowBlock<'a> {
         match self.numbers {
             Numbers::Single(x) => check_finite(x, first, self.features),
             Numbers::Double(x) => check_finite(x, first, self.features),
+            Numbers::Sparse(x) => x.check(first, self.features),
         }
     }
 }
@@ -96,66 +206,183 @@ fn check_finite<T: Copy + Into<f64>>(x: &[T], first: usize, features: usize) -> 
     let good = |part: &[T]| part.iter().fold(true, |good, &v| good & (v.into().abs() <= LARGEST));
     let Some(part) = x.chunks(256).position(|part| !good(part)) else { return Ok(()) };
     let at = 256 * part + x[256 * part..].iter().position(|v| !good(&[*v])).unwrap_or(0);
-    let found = x[at].into();
-    let hint = if found.is_finite() { " below 1e15; rescale this feature" } else { "" };
-    let (row, column) = (first + at / features, (at % features).to_string());
-    Err(ErrorKind::NotFinite { row, column, found, hint }.into())
+    Err(not_finite(first + at / features, at % features, x[at].into()))
 }
 
-/// Stored rows, in double precision.
+fn not_finite(row: usize, column: usize, found: f64) -> Error {
+    let hint = if found.is_finite() { " below 1e15; rescale this feature" } else { "" };
+    ErrorKind::NotFinite { row, column: column.to_string(), found, hint }.into()
+}
+
+fn each_dense<T: Copy + Into<f64>>(x: &[T], features: usize, mut each: impl FnMut(usize, u32, f64)) {
+    for (i, row) in x.chunks_exact(features.max(1)).enumerate() {
+        let values = row.iter().enumerate().map(|(column, value)| (column as u32, (*value).into()));
+        values.filter(|(_, value)| *value != 0.0).for_each(|(column, value)| each(i, column, value));
+    }
+}
+
+/// Stored rows, in double precision; sparse ones where the learner stores its terms sparsely.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct KeptRows {
     /// The numbers, row by row.
     pub numbers: Vec<f64>,
+    /// Of sparse rows: where each row begins and the last one ends, and the columns of the numbers.
+    pub sparse: Option<(Vec<usize>, Vec<u32>)>,
+}
+
+/// The columns of stored rows that are not 0 in all of them, as a dense matrix.
+pub(crate) struct Sample {
+    /// The numbers, row by row, `width` each.
+    pub numbers: Vec<f64>,
+    pub width: usize,
+    /// The columns; none if they are all columns.
+    columns: Option<Vec<u32>>,
+}
+
+impl Sample {
+    /// The frame of these columns from that of all columns.
+    pub fn frame_of(&self, frame: &Frame) -> Frame {
+        match &self.columns {
+            Some(columns) if !frame.shift.is_empty() => {
+                let some = |of: &[f64]| columns.iter().map(|&column| of[column as usize]).collect();
+                Frame { shift: some(&frame.shift), factor: some(&frame.factor), limit: frame.limit }
+            }
+            _ => frame.clone(),
+        }
+    }
+
+    /// The frame of all columns from that of these columns. A column without values has factor 1.
+    pub fn whole(&self, frame: Frame, features: usize) -> Frame {
+        let Some(columns) = &self.columns else { return frame };
+        let mut whole = Frame { shift: vec![0.0; features], factor: vec![1.0; features], limit: frame.limit };
+        columns.iter().zip(&frame.factor).for_each(|(&column, factor)| whole.factor[column as usize] = *factor);
+        whole
+    }
+
+    /// The rows of the sample.
+    pub fn rows(&self) -> RowBlock<'_> {
+        RowBlock::new(Numbers::Double(&self.numbers), self.width)
+    }
 }
 
 impl KeptRows {
     /// Adds a block of rows.
     pub fn push(&mut self, rows: RowBlock<'_>) {
-        rows.append_to(&mut self.numbers);
+        let Some((starts, columns)) = &mut self.sparse else { return rows.append_to(&mut self.numbers) };
+        for i in 0..rows.count() {
+            rows.row(i).each_value(|_, column, value| {
+                columns.push(column);
+                self.numbers.push(value);
+            });
+            starts.push(columns.len());
+        }
     }
 
     /// All rows; each has `features` features.
     pub fn all(&self, features: usize) -> RowBlock<'_> {
-        RowBlock::new(Numbers::Double(&self.numbers), features)
+        let numbers = match &self.sparse {
+            None => Numbers::Double(&self.numbers),
+            Some((starts, columns)) => {
+                Numbers::Sparse(SparseNumbers { starts, columns, values: SparseValues::Double(&self.numbers) })
+            }
+        };
+        RowBlock::new(numbers, features)
     }
 
-    /// The numbers of the first rows.
-    pub fn first(&self, rows: usize, features: usize) -> &[f64] {
-        &self.numbers[..rows * features]
+    /// The first rows.
+    pub fn sample(&self, rows: usize, features: usize) -> Sample {
+        let first = self.all(features).range(0..rows);
+        let mut numbers = Vec::new();
+        if self.sparse.is_none() {
+            first.append_to(&mut numbers);
+            return Sample { numbers, width: features, columns: None };
+        }
+        let mut columns = Vec::new();
+        first.each_value(|_, column, _| columns.push(column));
+        columns.sort_unstable();
+        columns.dedup();
+        let width = columns.len().max(1);
+        numbers.resize(rows * width, 0.0);
+        first.each_value(|i, column, value| {
+            let place = columns.binary_search(&column).unwrap_or(0);
+            numbers[i * width + place] = value;
+        });
+        Sample { numbers, width, columns: Some(columns) }
+    }
+
+    /// Stores the rows sparsely from now on.
+    pub fn make_sparse(&mut self, features: usize) {
+        let mut sparse = KeptRows { numbers: Vec::new(), sparse: Some((vec![0], Vec::new())) };
+        sparse.push(self.all(features));
+        *self = sparse;
     }
 
     /// Increases the number of features; the rows are 0 in the new ones.
     pub fn widen(&mut self, from: usize, to: usize) {
-        if from > 0 {
+        if from > 0 && self.sparse.is_none() {
             let wide = |row: &[f64]| row.iter().copied().chain(std::iter::repeat_n(0.0, to - from)).collect::<Vec<_>>();
             self.numbers = self.numbers.chunks_exact(from).flat_map(wide).collect();
         }
     }
 }
 
-/// Scaled rows with their squared norms.
+/// Scaled rows with their squared norms, in the layout of the storage.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FramedRows {
     /// One scaled row before rounding; see [`super::rounding`].
     pub unrounded: Vec<f64>,
     x: Vec<f32>,
     squares: Vec<f32>,
+    features: usize,
+    /// Of sparse rows: where each row begins and the last one ends, and the columns of the numbers in `x`.
+    sparse: bool,
+    starts: Vec<usize>,
+    columns: Vec<u32>,
 }
 
 impl FramedRows {
-    /// Scales rows; they replace the earlier contents.
-    pub fn fill(&mut self, frame: &Frame, rows: RowBlock<'_>, backend: Backend) -> Points<'_> {
-        frame.apply(rows, &mut self.x);
+    /// Scales rows; they replace the earlier contents. With `sparse`, the frame must keep zeros.
+    pub fn fill(&mut self, frame: &Frame, rows: RowBlock<'_>, backend: Backend, sparse: bool) -> VectorRows<'_> {
+        (self.sparse, self.features) = (sparse, rows.features());
         self.squares.resize(rows.count(), 0.0);
-        let rows = gram::Matrix::new(rows.features(), &self.x);
-        backend.squares(rows, &mut self.squares);
-        Points { rows, squares: &self.squares }
+        match sparse {
+            true => self.fill_sparse(frame, rows, backend),
+            false => {
+                frame.apply(rows, &mut self.x);
+                backend.squares(gram::Matrix::new(self.features, &self.x), &mut self.squares);
+            }
+        }
+        self.points()
     }
 
-    /// The rows that were put into the frame last, of so many features.
-    pub fn points(&self, features: usize) -> Points<'_> {
-        Points { rows: gram::Matrix::new(features, &self.x), squares: &self.squares }
+    fn fill_sparse(&mut self, frame: &Frame, rows: RowBlock<'_>, backend: Backend) {
+        let FramedRows { x, squares, starts, columns, .. } = self;
+        (x.clear(), starts.clear(), columns.clear());
+        starts.push(0);
+        for i in 0..rows.count() {
+            rows.row(i).each_value(|_, column, value| {
+                let scaled = frame.value(column as usize, value);
+                if scaled != 0.0 {
+                    columns.push(column);
+                    x.push(scaled);
+                }
+            });
+            backend.squares(gram::Matrix::one(&x[starts[i]..]), &mut squares[i..i + 1]);
+            starts.push(columns.len());
+        }
+    }
+
+    /// The rows that were put into the frame last.
+    pub fn points(&self) -> VectorRows<'_> {
+        match self.sparse {
+            true => VectorRows::Sparse(SparsePoints {
+                starts: &self.starts,
+                columns: &self.columns,
+                values: &self.x,
+                squares: &self.squares,
+            }),
+            false => VectorRows::Dense(Points { rows: gram::Matrix::new(self.features, &self.x), squares: &self.squares }),
+        }
     }
 
     /// The squared norms of the scaled rows.
@@ -163,7 +390,7 @@ impl FramedRows {
         &self.squares
     }
 
-    /// The scaled numbers, row by row.
+    /// The scaled numbers of dense rows, row by row.
     pub fn numbers(&self) -> &[f32] {
         &self.x
     }

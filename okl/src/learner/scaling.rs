@@ -102,7 +102,24 @@ impl Frame {
         match rows.numbers() {
             Numbers::Single(rows) => self.append(rows, out),
             Numbers::Double(rows) => self.append(rows, out),
+            Numbers::Sparse(_) => {
+                let mut row = Vec::new();
+                for i in 0..rows.count() {
+                    row.clear();
+                    rows.row(i).append_to(&mut row);
+                    self.append(&row, out);
+                }
+            }
         }
+    }
+
+    /// One scaled value.
+    pub fn value(&self, column: usize, x: f64) -> f32 {
+        if self.shift.is_empty() {
+            return x as f32;
+        }
+        let limit = self.limit.unwrap_or(LARGEST) as f32;
+        (((x - self.shift[column]) * self.factor[column]) as f32).clamp(-limit, limit)
     }
 
     fn append<T: Copy + Into<f64>>(&self, rows: &[T], out: &mut Vec<f32>) {

@@ -3,8 +3,9 @@
 //! At example 1, 2, 4, ... `warmup` the statistics (kernel widths, scale, median of the targets) are computed again from all examples
 //! so far, and these examples are learned again, in order, `warmup_passes` times. After the warm-up the statistics are fixed and part of the configuration.
 
+use crate::basis::Space;
 use crate::basis::terms::NO_ID;
-use crate::basis::{Points, Space};
+use crate::basis::vectors::VectorRows;
 use crate::certificate::Rate;
 use crate::config::{Anchor, Config, KernelRule, Scale};
 use crate::engine::Labels;
@@ -12,7 +13,7 @@ use crate::engine::bank::Bank;
 use crate::learner::batch::LARGEST;
 use crate::learner::build::build_engine;
 use crate::learner::growth::Growth;
-use crate::learner::rows::{FramedRows, KeptRows, Numbers, RowBlock};
+use crate::learner::rows::{FramedRows, KeptRows, Sample};
 use crate::learner::scaling::{self, CLIP, FAR_CLIP, FEW_COLUMNS, Frame, median_distance2};
 use crate::learner::{Learner, Part};
 use crate::parts::loss::{Loss, Reads};
@@ -92,22 +93,26 @@ impl Learner {
     /// Learns the examples of a warm-up again, with the statistics of the first `count` examples. Returns the configuration with these
     /// statistics.
     fn replay(&mut self, warm: &WarmUp, count: usize) -> Config {
-        let (mut config, first) = (self.config.clone(), warm.x.first(count, self.features));
+        let (mut config, first) = (self.config.clone(), warm.x.sample(count, self.features));
         if config.needs_scale() {
-            self.frame = self.found_frame(first);
+            self.frame = first.whole(self.found_frame(&first), self.features);
             let Frame { shift, factor, limit } = self.frame.clone();
             config.scale = Scale::Fixed { shift, factor, limit };
         }
         let mut framed = FramedRows::default();
-        let median = self.found_median(&mut config, first, &mut framed);
-        let factors = config.width_factors(scaling::ranges(first, self.features).len());
+        let median = self.found_median(&mut config, &first, &mut framed);
+        let factors = config.width_factors(scaling::ranges(&first.numbers, first.width).len());
         config.rules_mut().for_each(|k| k.set_auto(median, &factors));
+        let sparse = self.engine.basis.space.is_sparse();
         self.rebuild(&config);
+        if sparse {
+            self.engine.basis.space.make_sparse(0);
+        }
         if config.starts_in_the_middle() {
             let middles = scaling::middles(&warm.y[..count * warm.width], warm.width);
             self.engine.heads.iter_mut().for_each(|head| head.offset.copy_from_slice(&middles));
         }
-        let points = framed.fill(&self.frame, warm.x.all(self.features), self.engine.basis.space.backend());
+        let points = framed.fill(&self.frame, warm.x.all(self.features), self.engine.basis.space.backend(), sparse);
         let ids = warm.ids.iter().any(|&id| id != NO_ID).then_some(warm.ids.as_slice());
         let labels = Labels { y: &warm.y, width: warm.width, known: None, weights: Some(&warm.weights), ids };
         self.learn_repeatedly(points, &labels, count);
@@ -116,7 +121,7 @@ impl Learner {
 
     /// Learns the first `count` rows `warmup_passes` times and the others once. The weights of a bank are those after the first pass:
     /// in later passes its voices predict rows that they have learned. A row that is learned again is added to its own term.
-    fn learn_repeatedly(&mut self, points: Points<'_>, labels: &Labels<'_>, count: usize) {
+    fn learn_repeatedly(&mut self, points: VectorRows<'_>, labels: &Labels<'_>, count: usize) {
         let rows = labels.weights.map_or(0, <[f64]>::len);
         let numbers: Vec<u64> = (0..rows as u64).collect();
         let passes = self.config.warmup_passes.unwrap_or(1);
@@ -147,15 +152,14 @@ impl Learner {
 
     /// The median squared distance of rows. If all kernel widths are found from the data, very small or large rows get another unit,
     /// because their squares would exceed single precision. This unit is then part of the configuration.
-    fn found_median(&mut self, config: &mut Config, rows: &[f64], framed: &mut FramedRows) -> f64 {
+    fn found_median(&mut self, config: &mut Config, rows: &Sample, framed: &mut FramedRows) -> f64 {
         let backend = self.engine.basis.space.backend();
         let in_units_of_the_data = self.config.scale == Scale::None;
         if in_units_of_the_data {
             self.frame.factor.fill(1.0);
         }
-        let block = RowBlock::new(Numbers::Double(rows), self.features);
-        framed.fill(&self.frame, block, backend);
-        let median = median_distance2(framed.numbers(), self.features);
+        framed.fill(&rows.frame_of(&self.frame), rows.rows(), backend, false);
+        let median = median_distance2(framed.numbers(), rows.width);
         let unit = scaling::common_unit(median);
         if unit == 1.0 || !in_units_of_the_data || !config.rules().all(KernelRule::has_no_unit) {
             return median;
@@ -163,18 +167,18 @@ impl Learner {
         self.frame = self.frame.in_unit(unit, self.features);
         let Frame { shift, factor, limit } = self.frame.clone();
         config.scale = Scale::Fixed { shift, factor, limit };
-        framed.fill(&self.frame, block, backend);
-        median_distance2(framed.numbers(), self.features)
+        framed.fill(&rows.frame_of(&self.frame), rows.rows(), backend, false);
+        median_distance2(framed.numbers(), rows.width)
     }
 
     /// The frame of `scale = standard` for these rows. With `auto`, columns that share one range have a larger limit, and more than
     /// [`FEW_COLUMNS`] such columns are not standardised.
-    fn found_frame(&self, rows: &[f64]) -> Frame {
+    fn found_frame(&self, rows: &Sample) -> Frame {
         let frame = match self.config.anchor {
-            Anchor::First => Frame::standard(rows, self.features),
-            Anchor::None => Frame::sparse(rows, self.features),
+            Anchor::First => Frame::standard(&rows.numbers, rows.width),
+            Anchor::None => Frame::sparse(&rows.numbers, rows.width),
         };
-        let ranges = scaling::ranges(rows, self.features);
+        let ranges = scaling::ranges(&rows.numbers, rows.width);
         if self.config.scale == Scale::Auto && self.translation_invariant() && scaling::share_a_range(&ranges) {
             let widest = ranges.last().copied().unwrap_or(0.0);
             return match ranges.len() > FEW_COLUMNS {
@@ -190,7 +194,7 @@ impl Learner {
         let outputs = if self.config.loss.reads() == Reads::Class { 0 } else { self.outputs() };
         self.engine =
             build_engine(config, self.features).expect("a checked configuration stays valid once its statistics are known");
-        self.engine.basis.space.threads = self.threads;
+        self.engine.basis.space.set_threads(self.threads);
         self.blur.forget_kernels();
         self.engine.heads.iter_mut().for_each(|h| h.add_outputs(outputs));
     }

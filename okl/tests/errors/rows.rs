@@ -171,3 +171,47 @@ fn a_step_that_would_overflow() {
         assert_eq!(Learner::from_bytes(&learner.to_bytes()).unwrap().to_bytes(), learner.to_bytes());
     }
 }
+
+/// Sparse rows that are refused, with what the error says; the learner is unchanged.
+#[test]
+fn sparse_rows_are_checked() {
+    let settings = "loss = 'hinge'\nkernel = 'gaussian:1'\nstep = 'constant:0.1'\nlambda = 0.01\nanchor = 'none'";
+    let mut learner = Learner::new(okl::Config::from_toml(settings).unwrap()).unwrap();
+    learner.learn(&Batch::sparse(&[0, 1], &[2], &[1.0], 5).numbers(&[1.0])).unwrap();
+    let before = learner.to_bytes();
+    let cases: [(&[usize], &[u32], &[f32], usize, &[&str]); 9] = [
+        (&[0, 1, 3], &[0, 3, 1], &[1.0; 3], 5, &["row 1", "column 1", "at least 4", "ascend"]),
+        (&[0, 2, 2], &[3, 3], &[1.0; 2], 5, &["row 0", "column 3", "given twice"]),
+        (&[0, 1, 2], &[0, 5], &[1.0; 2], 5, &["row 1", "column 5", "below 5"]),
+        (&[0, 1, 2], &[0, 4], &[1.0, f32::NAN], 5, &["row 1", "column 4", "NaN"]),
+        (&[0, 1, 2], &[0, 4], &[1.0, 1e16], 5, &["row 1", "column 4", "rescale"]),
+        (&[0, 2, 1], &[0, 4], &[1.0; 2], 5, &["starts", "row 1"]),
+        (&[0, 1, 3], &[0, 4], &[1.0; 2], 5, &["starts", "at most 2"]),
+        (&[0, 1, 2], &[0, 1, 4], &[1.0; 2], 5, &["columns", "one per value"]),
+        (&[0, 1, 2], &[0, 4], &[1.0; 2], 6, &["features", "expected 5, found 6"]),
+    ];
+    for (starts, columns, values, features, words) in cases {
+        let batch = Batch::sparse(starts, columns, values, features).numbers(&[1.0, -1.0]);
+        let said = learner.learn(&batch).unwrap_err().to_string();
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        assert_eq!(learner.predict(&batch).unwrap_err().to_string(), said);
+    }
+    assert!(Batch::sparse(&[], &[], &[], 5).rows() == 0 && learner.learn(&Batch::sparse(&[], &[], &[], 5).numbers(&[])).is_err());
+    assert_eq!(learner.to_bytes(), before);
+}
+
+/// Rows with more features than a form can hold are refused in words that say what to set.
+#[test]
+fn too_many_features_are_refused() {
+    for (settings, features, word) in [
+        ("kernel = 'gaussian:1'\nstep = 'constant:0.1'\nlambda = 0.01", 1 << 17, "anchor = none"),
+        ("kernel = 'gaussian'\nanchor = 'none'", 1 << 25, "scale = none"),
+        ("kernel = 'linear'\nscale = 'none'", 1 << 29, "form = weights"),
+    ] {
+        let mut learner = Learner::new(okl::Config::from_toml(&format!("loss = 'hinge'\n{settings}")).unwrap()).unwrap();
+        let batch = Batch::sparse(&[0, 1], &[7], &[1.0], features).numbers(&[1.0]);
+        let said = learner.learn(&batch).unwrap_err().to_string();
+        assert!(said.contains(word) && said.contains(&format!("found {features}")), "{said}");
+        assert_eq!((learner.examples(), learner.features()), (0, 0));
+    }
+}

@@ -56,10 +56,39 @@ pub enum Answers {
     Labels(Vec<Label>),
 }
 
+/// The values of rows that are not zero, and their columns; those of row i are at `starts[i]..starts[i + 1]`.
+#[derive(Clone, Debug, Default)]
+pub struct Sparse {
+    starts: Vec<usize>,
+    columns: Vec<u32>,
+    singles: Vec<f32>,
+    doubles: Vec<f64>,
+}
+
+impl Sparse {
+    /// Every seventh zero is given, as some programs do.
+    fn of(x: &[f32], doubles: &[f64], features: usize) -> Sparse {
+        let mut sparse = Sparse { starts: vec![0], ..Sparse::default() };
+        for (i, (&single, &double)) in x.iter().zip(doubles).enumerate() {
+            if double != 0.0 || i % 7 == 3 {
+                sparse.columns.push((i % features) as u32);
+                sparse.singles.push(single);
+                sparse.doubles.push(double);
+            }
+            if i % features == features - 1 {
+                sparse.starts.push(sparse.columns.len());
+            }
+        }
+        sparse
+    }
+}
+
 /// Rows to learn, with what is known of them.
 #[derive(Clone, Debug)]
 pub struct Stream {
     pub features: usize,
+    /// The same rows again, sparse.
+    pub sparse: Sparse,
     pub x: Vec<f32>,
     /// The same rows in double precision; in half of the streams with digits that single precision does not have.
     pub doubles: Vec<f64>,
@@ -76,7 +105,22 @@ impl Stream {
 
     /// Some rows with all that is known of them; in single precision if that is all there is, unless `double`.
     pub fn batch_as(&self, part: std::ops::Range<usize>, double: bool) -> Batch<'_> {
-        let mut batch = self.unlabelled(part.clone(), double).targets(match &self.answers {
+        self.labelled(self.unlabelled(part.clone(), double), part)
+    }
+
+    /// The same rows, sparse.
+    pub fn sparse_batch(&self, part: std::ops::Range<usize>, double: bool) -> Batch<'_> {
+        let (Sparse { starts, columns, singles, doubles }, features) = (&self.sparse, self.features);
+        let starts = &starts[part.start..=part.end];
+        let rows = match self.is_single() && !double {
+            true => Batch::sparse(starts, columns, singles, features),
+            false => Batch::sparse_f64(starts, columns, doubles, features),
+        };
+        self.labelled(rows, part)
+    }
+
+    fn labelled<'a>(&'a self, rows: Batch<'a>, part: std::ops::Range<usize>) -> Batch<'a> {
+        let mut batch = rows.targets(match &self.answers {
             Answers::None => Targets::None,
             Answers::Numbers(width, y) => Targets::Numbers(&y[part.start * width..part.end * width]),
             Answers::Labels(labels) => Targets::Labels(&labels[part.clone()]),
@@ -100,11 +144,14 @@ impl Stream {
     /// The rows alone.
     pub fn unlabelled(&self, part: std::ops::Range<usize>, double: bool) -> Batch<'_> {
         let cells = part.start * self.features..part.end * self.features;
-        let single = self.x.iter().zip(&self.doubles).all(|(&x, &double)| f64::from(x) == double);
-        match single && !double {
+        match self.is_single() && !double {
             true => Batch::new(&self.x[cells], self.features),
             false => Batch::of_f64(&self.doubles[cells], self.features),
         }
+    }
+
+    fn is_single(&self) -> bool {
+        self.x.iter().zip(&self.doubles).all(|(&x, &double)| f64::from(x) == double)
     }
 
     /// Whether this row has no target or weight 0, so that it is only predicted.
@@ -118,7 +165,7 @@ impl Stream {
             x.chunks_exact(of).take(rows).flat_map(|row| row[..features].iter().copied()).collect()
         }
         let (x, doubles) = (first(&self.x, self.features, features, rows), first(&self.doubles, self.features, features, rows));
-        Stream { features, x, doubles, ..self.clone() }
+        Stream { features, sparse: Sparse::of(&x, &doubles, features), x, doubles, ..self.clone() }
     }
 }
 
@@ -446,13 +493,22 @@ fn stream(config: &Config, shape: &Shape, widened: Option<(usize, usize)>) -> St
     let (d, rows) = (shape.features, shape.rows);
     let mut drawn: Vec<Vec<f32>> = Vec::new();
     let mut ids: Vec<u64> = Vec::new();
+    let empty = shape.seed % 5 == 1;
     for i in 0..rows {
         let back = (i > 0 && random.often(0.2)).then(|| random.below(i));
         let fresh =
             |random: &mut Random| (0..d).map(|k| (random.unit() * 2.0 - 1.0 + if k == 0 { 3.0 } else { 0.0 }) as f32).collect();
+        let thin = |random: &mut Random, mut row: Vec<f32>| {
+            row.iter_mut().for_each(|v| *v = if random.often(0.6) { 0.0 } else { *v });
+            row
+        };
         let mut row: Vec<f32> = match back {
             Some(j) => drawn[j].clone(),
             None if random.often(0.06) => vec![0.0; d],
+            None if empty => {
+                let row = fresh(&mut random);
+                thin(&mut random, row)
+            }
             None => fresh(&mut random),
         };
         if let Some((early, at)) = widened.filter(|w| i < w.1) {
@@ -467,11 +523,13 @@ fn stream(config: &Config, shape: &Shape, widened: Option<(usize, usize)>) -> St
     // Far from zero, single precision would lose most of what the column varies by; zero stays zero.
     let far = |v: f32| if v == 0.0 { 0.0 } else { 4096.0 + f64::from(v) * (1.0 + 1e-9) };
     let double = |v: &f32| if shape.seed.is_multiple_of(2) { f64::from(*v) } else { far(*v) };
+    let (x, doubles): (Vec<f32>, Vec<f64>) = (drawn.concat(), drawn.iter().flatten().map(double).collect());
     Stream {
         features: d,
         answers,
-        doubles: drawn.iter().flatten().map(double).collect(),
-        x: drawn.concat(),
+        sparse: Sparse::of(&x, &doubles, d),
+        doubles,
+        x,
         known: shape.masked.then_some(known),
         weights: shape.weighted.then(|| (0..rows).map(|_| [0.0, 0.5, 1.0, 1.0, 2.5][random.below(5)]).collect()),
         ids: shape.named.then_some(ids),

@@ -9,6 +9,7 @@
 //! | `checksum` | u64 | XXH3 of all bytes of the file, with the eight bytes of this number set to zero |
 //! | `counts` | u64 | examples, steps not taken, features; single numbers by name (`scalars.rs`) |
 //! | `centres` | f32 (slots, features) | centres in their frame, holes included |
+//! | `centres.starts`, `centres.columns`, `centres.values` | u64, u32, f32 | in place of `centres`, if rows are stored sparsely: where the values of each slot begin (and the last one ends), their columns, and the values |
 //! | `births`, `ids`, `holes` | u64 | per slot, per slot, and the holes in the order they will be filled |
 //! | `head.columns` | f64 (columns, slots) | stored coefficients, column by column; with `form = weights` one per feature instead of one per slot |
 //! | `head.scalars`, `head.offsets`, `head.gathered` | f64 | the head beside its coefficients; scalars by name |
@@ -16,6 +17,7 @@
 //! | `bank.weights`, `bank.losses`, `bank` | f64 | the weights of a bank's voices and their losses; the rest by name |
 //! | `budget`, `frame` | f64 | the budget's state, by name; shift and factor |
 //! | `warm.x`, `warm.y`, `warm.weights`, `warm.ids` | f64 (f32 in older files), f64, f64, u64 | the examples of a warm-up under way |
+//! | `warm.starts`, `warm.columns` | u64, u32 | if rows are stored sparsely: where the numbers of each row begin in `warm.x`, and their columns |
 //! | `clipped` | u64 | if there is a limit: examples looked at, those with a clipped value, and per column: overall, last window, present window |
 //! | `rounding` | f64 | if there is no limit: examples looked at, and per column: examples that lost digits, the last window's largest rounding error over range, and of the present window the smallest value, the largest, the largest rounding error |
 //! | `growth` | f64 | with `budget = auto`: why there are so many terms, and the comparison under way; by name |

@@ -8,7 +8,9 @@ use safetensors::tensor::{Dtype, Metadata, SafeTensors};
 use serde::Deserialize;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::basis::sparse::SparseRow;
 use crate::basis::terms::{NO_ID, Terms};
+use crate::basis::vectors::VectorRows;
 use crate::basis::{Points, Space};
 use crate::config::{Choice, Form, KernelRule, Scale};
 use crate::coordinates::Term;
@@ -268,12 +270,9 @@ impl<'a> File<'a> {
     }
 
     fn restore_terms(&self, learner: &mut Learner) -> Result<()> {
-        let (births, ids, holes, centres) = (self.u64s("births")?, self.u64s("ids")?, self.u64s("holes")?, self.f32s("centres")?);
+        let (births, ids, holes) = (self.u64s("births")?, self.u64s("ids")?, self.u64s("holes")?);
         let (slots, d, t) = (births.len(), learner.features, learner.engine.t);
-        demand(
-            ids.len() == slots && centres.len() == slots * d && slots < MOST && (d > 0 || slots == 0),
-            "the terms do not fit together",
-        )?;
+        demand(ids.len() == slots && slots < MOST && (d > 0 || slots == 0), "the terms do not fit together")?;
         demand(births.iter().all(|&b| b <= t), "a term is younger than the last example")?;
         let mut empty: Vec<u64> = holes.clone();
         empty.sort_unstable();
@@ -290,16 +289,57 @@ impl<'a> File<'a> {
             learner.config.budget().capacity().is_none_or(|terms| slots <= terms),
             "there are more terms than the budget allows",
         )?;
+        self.restore_centres(learner, slots)?;
         let terms = &mut learner.engine.basis;
-        terms.space.reserve(slots);
-        for (slot, row) in centres.chunks_exact(d.max(1)).enumerate() {
-            let squares = [gram::square(row)];
-            terms.space.put(slot, Points { rows: Matrix::one(row), squares: &squares }, 0);
-        }
         (terms.births, terms.ids) = (births, ids);
         terms.holes = holes.iter().map(|&h| h as u32).collect();
         terms.restore_ids();
         Ok(())
+    }
+
+    fn restore_centres(&self, learner: &mut Learner, slots: usize) -> Result<()> {
+        let (space, d) = (&mut learner.engine.basis.space, learner.features);
+        if let Some((starts, columns)) = self.sparse_rows("centres", learner.config.keeps_zeros(), slots, d)? {
+            let values = self.f32s("centres.values")?;
+            demand(values.len() == columns.len() && !values.contains(&0.0), "the values of the centres do not fit")?;
+            space.make_sparse(0);
+            space.reserve(slots);
+            for (slot, at) in starts.windows(2).map(|pair| pair[0]..pair[1]).enumerate() {
+                space.put_sparse(slot, SparseRow { columns: &columns[at.clone()], values: &values[at] });
+            }
+            return Ok(());
+        }
+        let centres = self.f32s("centres")?;
+        demand(centres.len() == slots * d, "the terms do not fit together")?;
+        space.reserve(slots);
+        for (slot, row) in centres.chunks_exact(d.max(1)).enumerate() {
+            let squares = [gram::square(row)];
+            space.put(slot, VectorRows::Dense(Points { rows: Matrix::one(row), squares: &squares }), 0);
+        }
+        Ok(())
+    }
+
+    /// Where sparse rows begin, and their columns; none if the rows are dense.
+    fn sparse_rows(&self, what: &str, possible: bool, rows: usize, features: usize) -> Result<Option<(Vec<usize>, Vec<u32>)>> {
+        let starts = format!("{what}.starts");
+        if self.tensors.tensor(&starts).is_err() {
+            return Ok(None);
+        }
+        let starts: Vec<usize> = self.u64s(&starts)?.iter().map(|at| *at as usize).collect();
+        let (chunks, _) = self.bytes(&format!("{what}.columns"), Dtype::U32)?.as_chunks::<4>();
+        let columns: Vec<u32> = chunks.iter().map(|b| u32::from_le_bytes(*b)).collect();
+        let fits = possible
+            && starts.len() == rows + 1
+            && starts[0] == 0
+            && starts[rows] == columns.len()
+            && starts.windows(2).all(|pair| pair[0] <= pair[1]);
+        demand(fits, "the sparse rows do not fit together")?;
+        let ascends = |at: &[usize]| columns[at[0]..at[1]].windows(2).all(|pair| pair[0] < pair[1]);
+        demand(
+            starts.windows(2).all(ascends) && columns.iter().all(|column| (*column as usize) < features),
+            "the columns of sparse rows are not possible",
+        )?;
+        Ok(Some((starts, columns)))
     }
 
     fn restore_head(&self, learner: &mut Learner, number: usize) -> Result<()> {
@@ -438,18 +478,24 @@ impl<'a> File<'a> {
 
     fn restore_warmup(&self, learner: &mut Learner) -> Result<()> {
         let Some(warm) = &mut learner.warm else { return Ok(()) };
+        let weights = self.f64s("warm.weights")?;
+        let (zeros, features) = (learner.config.keeps_zeros(), learner.features);
+        let sparse = self.sparse_rows("warm", zeros, weights.len(), features)?;
         *warm = WarmUp {
-            x: KeptRows { numbers: self.rows_of_warmup()? },
+            x: KeptRows { numbers: self.rows_of_warmup()?, sparse },
             y: self.f64s("warm.y")?,
             width: self.header.warm_width,
-            weights: self.f64s("warm.weights")?,
+            weights,
             ids: self.u64s("warm.ids")?,
         };
         let count = warm.weights.len();
         if learner.features == 0 {
             return demand(count == 0, "there are examples of the warm-up before there are features");
         }
-        let fits = warm.x.numbers.len() == count * learner.features
+        let numbers = warm.x.sparse.as_ref().map_or(count * learner.features, |(_, columns)| columns.len());
+        let stored = learner.engine.basis.space.is_sparse() == warm.x.sparse.is_some();
+        let fits = stored
+            && warm.x.numbers.len() == numbers
             && warm.y.len() == count.saturating_mul(warm.width)
             && warm.ids.len() == count
             && count < learner.config.warmup;

@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, Write};
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::basis::Dense;
+use crate::basis::vectors::Vectors;
 use crate::coordinates::Coordinates;
 use crate::engine::head::Head;
 use crate::learner::Learner;
@@ -33,7 +33,10 @@ enum Data<'a> {
     Bytes(&'a [u8]),
     /// Slots, which are written as 64-bit numbers.
     Slots(&'a [u32]),
-    Centres(&'a Dense<AnyKernel>),
+    Centres(&'a Vectors<AnyKernel>),
+    /// Numbers of 32 bits.
+    Singles(Vec<f32>),
+    Columns32(Cow<'a, [u32]>),
     Columns(&'a Coordinates),
     /// A model file inside the model file, with its checksum.
     File(Plan<'a>, u64),
@@ -56,12 +59,18 @@ impl<'a> Tensor<'a> {
         Tensor::new(name, &[values.len()], Data::Wholes(values))
     }
 
+    fn columns(name: &str, columns: impl Into<Cow<'a, [u32]>>) -> Self {
+        let columns = columns.into();
+        Tensor::new(name, &[columns.len()], Data::Columns32(columns))
+    }
+
     fn dtype(&self) -> Dtype {
         match self.data {
             Data::Doubles(_) | Data::Columns(_) => Dtype::F64,
             Data::Wholes(_) | Data::Slots(_) | Data::Checksum => Dtype::U64,
             Data::Bytes(_) | Data::File(..) => Dtype::U8,
-            Data::Centres(_) => Dtype::F32,
+            Data::Centres(_) | Data::Singles(_) => Dtype::F32,
+            Data::Columns32(_) => Dtype::U32,
         }
     }
 
@@ -75,6 +84,8 @@ impl<'a> Tensor<'a> {
             Data::Wholes(values) => values.iter().try_for_each(|v| to.write_all(&v.to_le_bytes())),
             Data::Slots(slots) => slots.iter().try_for_each(|v| to.write_all(&u64::from(*v).to_le_bytes())),
             Data::Bytes(bytes) => to.write_all(bytes),
+            Data::Singles(values) => values.iter().try_for_each(|v| to.write_all(&v.to_le_bytes())),
+            Data::Columns32(columns) => columns.iter().try_for_each(|v| to.write_all(&v.to_le_bytes())),
             Data::Centres(space) => {
                 let mut centre = vec![0.0; self.shape[1]];
                 (0..self.shape[0]).try_for_each(|slot| {
@@ -212,7 +223,6 @@ impl Learner {
         let mut tensors = vec![
             Tensor::new("checksum", &[1], Data::Checksum),
             Tensor::wholes("counts", scalars::values(COUNTS, self)),
-            Tensor::new("centres", &[slots, self.features], Data::Centres(&terms.space)),
             Tensor::wholes("births", &terms.births),
             Tensor::wholes("ids", &terms.ids),
             Tensor::new("holes", &[terms.holes.len()], Data::Slots(&terms.holes)),
@@ -220,6 +230,7 @@ impl Learner {
             Tensor::doubles("frame", [self.frame.shift.as_slice(), &self.frame.factor].concat()),
             Tensor::new("position", &[self.position.len()], Data::Bytes(&self.position)),
         ];
+        tensors.extend(centres(&terms.space, slots));
         let coordinates = terms.coordinates();
         tensors.extend(self.engine.heads.iter().enumerate().flat_map(|(h, head)| head.tensors(h, coordinates)));
         if let Some(bank) = &self.engine.bank {
@@ -246,12 +257,34 @@ impl Learner {
         }
         if let Some(warm) = &self.warm {
             tensors.push(Tensor::doubles("warm.x", &warm.x.numbers));
+            if let Some((starts, columns)) = &warm.x.sparse {
+                tensors.push(Tensor::wholes("warm.starts", starts.iter().map(|at| *at as u64).collect::<Vec<_>>()));
+                tensors.push(Tensor::columns("warm.columns", columns));
+            }
             tensors.push(Tensor::doubles("warm.y", &warm.y));
             tensors.push(Tensor::doubles("warm.weights", &warm.weights));
             tensors.push(Tensor::wholes("warm.ids", &warm.ids));
         }
         tensors
     }
+}
+
+/// The centres as a matrix, or as the values of sparse rows.
+fn centres(space: &Vectors<AnyKernel>, slots: usize) -> Vec<Tensor<'_>> {
+    if !space.is_sparse() {
+        return vec![Tensor::new("centres", &[slots, space.features()], Data::Centres(space))];
+    }
+    let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    for row in (0..slots).filter_map(|slot| space.sparse_centre(slot)) {
+        columns.extend_from_slice(row.columns);
+        values.extend_from_slice(row.values);
+        starts.push(columns.len() as u64);
+    }
+    vec![
+        Tensor::wholes("centres.starts", starts),
+        Tensor::columns("centres.columns", columns),
+        Tensor::new("centres.values", &[values.len()], Data::Singles(values)),
+    ]
 }
 
 impl Head<AnyStep> {

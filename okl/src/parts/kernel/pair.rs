@@ -18,9 +18,15 @@ pub struct TwoRows {
 impl TwoRows {
     /// Computes these numbers for two rows of equal length.
     pub fn new(x: &[f32], y: &[f32]) -> Self {
+        TwoRows::of_values(x.iter().copied().zip(y.iter().copied()))
+    }
+
+    /// Computes these numbers from the values of two rows in order. Features that are zero in both can be left out.
+    #[inline]
+    pub fn of_values(values: impl Iterator<Item = (f32, f32)>) -> Self {
         let mut rows = TwoRows { dot: 0.0, xx: 0.0, yy: 0.0, apart2: 0.0, tilt: 0.0 };
-        for (x, y) in x.iter().zip(y) {
-            let (x, y) = (f64::from(*x), f64::from(*y));
+        for (x, y) in values {
+            let (x, y) = (f64::from(x), f64::from(y));
             rows.dot += x * y;
             rows.xx += x * x;
             rows.yy += y * y;

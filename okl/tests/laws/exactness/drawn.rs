@@ -32,6 +32,23 @@ struct Departure {
     ahead: bool,
     /// Whether the learner is published before every call, so that all its centres are shared.
     published: bool,
+    /// Which calls have sparse rows.
+    sparse: Which,
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Which {
+    #[default]
+    None,
+    /// Two of three, by the number of the first row.
+    Some,
+    All,
+}
+
+impl Which {
+    fn has(self, from: usize) -> bool {
+        self == Which::All || (self == Which::Some && from % 3 != 1)
+    }
 }
 
 fn run(case: &Case, cuts: &[usize], how: &Departure) -> Trace {
@@ -50,7 +67,11 @@ fn run(case: &Case, cuts: &[usize], how: &Departure) -> Trace {
     let (mut from, mut waiting, mut models) = (0, None, Vec::new());
     for to in ends(rows, cuts, &stops) {
         let early = narrow.as_ref().filter(|_| widened.is_some_and(|w| to <= w.1));
-        let batch = early.unwrap_or(&case.stream).batch_as(from..to, how.mixed && from % 2 == 0);
+        let (stream, double) = (early.unwrap_or(&case.stream), how.mixed && from % 2 == 0);
+        let batch = match how.sparse.has(from) {
+            true => stream.sparse_batch(from..to, double),
+            false => stream.batch_as(from..to, double),
+        };
         let checked = how.ahead.then(|| learner.check(&batch).ok()).flatten();
         learn_waiting(&mut learner, waiting.take(), &mut trace.rows);
         if widened.is_some_and(|(_, at)| at == from) {
@@ -177,7 +198,7 @@ fn check(case: &Case) {
     let (saved, widened) =
         (Departure { saved: true, ..Departure::default() }, Departure { widened: true, ..Departure::default() });
     let mixed = Departure { mixed: true, ahead: true, ..Departure::default() };
-    let all_of_it = Departure { threads: 2, saved: true, widened: true, mixed: true, ahead: true, published: true };
+    let all_of_it = Departure { threads: 2, saved: true, widened: true, mixed: true, ahead: true, published: true, ..two };
     let runs: [(&str, &[usize], &Departure); 7] = [
         ("cut at random", &case.cuts, &Departure::default()),
         ("in one block", &all, &Departure::default()),
@@ -197,6 +218,30 @@ fn check(case: &Case) {
         );
     }
     check_learn(case, &expected);
+    check_sparse(case, &expected);
+}
+
+/// Sparse rows, in all calls or in some of them, give the scores and the state of dense ones. The file differs in how it holds the
+/// centres, and is the same for every cut.
+fn check_sparse(case: &Case, expected: &Trace) {
+    let (all, rows) = (Which::All, [case.stream.rows()]);
+    let sparse = |saved, sparse| Departure { saved, sparse, ..Departure::default() };
+    let mixture =
+        Departure { threads: 2, saved: true, widened: true, mixed: true, ahead: true, published: true, sparse: Which::Some };
+    let runs: [(&str, &[usize], Departure); 4] = [
+        ("sparse rows", &rows, sparse(false, all)),
+        ("sparse rows, cut and saved", &case.cuts, sparse(true, all)),
+        ("dense and sparse rows", &case.cuts, sparse(false, Which::Some)),
+        ("dense and sparse rows, all of it", &case.cuts, mixture),
+    ];
+    let mut files = Vec::new();
+    for (what, cuts, how) in runs {
+        let mut found = run(case, cuts, &how);
+        files.push(std::mem::replace(&mut found.bytes, expected.bytes.clone()));
+        let difference = expected.difference(&found);
+        assert!(difference.is_none(), "{what} differ: {}\n{}", difference.unwrap_or_default(), case.config.to_json());
+    }
+    assert!(files[0] == files[1], "the cut changes the file of sparse rows: {}", case.config.to_json());
 }
 
 proptest! {
@@ -267,6 +312,10 @@ fn every_part_is_drawn() {
             ("weights with an operator", c.uses_weights() && c.operator.is_some()),
             ("weights widened", c.uses_weights() && case.widened.is_some()),
             ("weights of classes", c.uses_weights() && c.loss.reads() == Reads::Class),
+            ("sparse rows that stay sparse", c.keeps_zeros() && s.x.iter().filter(|x| **x == 0.0).count() > s.x.len() / 2),
+            ("sparse rows that are scaled", c.keeps_zeros() && c.needs_scale()),
+            ("sparse rows that are merged", c.keeps_zeros() && merges(c)),
+            ("weights over sparse rows", c.keeps_zeros() && c.uses_weights()),
             ("theta0", c.theta0.is_some()),
             ("known", s.known.is_some()),
             ("alerts of rows that are only predicted", s.known.is_some() && c.loss.reads() == Reads::Nothing),

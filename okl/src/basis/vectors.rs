@@ -1,0 +1,268 @@
+//! The space of a configured learner: rows of numbers, stored densely or sparsely.
+//!
+//! Rows come in the layout of the storage; the learner converts them ([`FramedRows`](crate::learner::rows::FramedRows)). No bit of a
+//! result depends on the layout, so the storage may change at any time.
+
+use std::ops::Range;
+
+use crate::basis::block::Block;
+use crate::basis::sparse::{Sparse, SparsePoints, SparseRow};
+use crate::basis::{Dense, Points, Space};
+use crate::gram::{Backend, Matrix};
+use crate::parts::kernel::{DotKernel, Pair};
+
+/// Rows of numbers with one or more kernels.
+#[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // there is one per learner
+pub enum Vectors<K> {
+    /// Dense rows in panels.
+    Dense(Dense<K>),
+    /// Sparse rows in an inverted index.
+    Sparse(Sparse<K>),
+}
+
+/// Rows in the layout of the storage.
+#[derive(Clone, Copy, Debug)]
+pub enum VectorRows<'a> {
+    /// Dense rows.
+    Dense(Points<'a>),
+    /// Sparse rows.
+    Sparse(SparsePoints<'a>),
+}
+
+impl<'a> VectorRows<'a> {
+    /// The squared norms.
+    pub fn squares(self) -> &'a [f32] {
+        match self {
+            VectorRows::Dense(rows) => rows.squares,
+            VectorRows::Sparse(rows) => rows.squares,
+        }
+    }
+
+    /// Some of the rows.
+    pub fn range(self, rows: Range<usize>) -> Self {
+        match self {
+            VectorRows::Dense(all) => VectorRows::Dense(all.range(rows)),
+            VectorRows::Sparse(all) => VectorRows::Sparse(all.range(rows)),
+        }
+    }
+
+    fn dense(self) -> Points<'a> {
+        match self {
+            VectorRows::Dense(rows) => rows,
+            VectorRows::Sparse(_) => unreachable!("rows have the layout of the storage"),
+        }
+    }
+
+    fn sparse(self) -> SparsePoints<'a> {
+        match self {
+            VectorRows::Sparse(rows) => rows,
+            VectorRows::Dense(_) => unreachable!("rows have the layout of the storage"),
+        }
+    }
+}
+
+/// Calls a method of the storage, with the rows in its layout.
+macro_rules! of_storage {
+    ($self:expr, $space:ident => $call:expr) => {
+        match $self {
+            Vectors::Dense($space) => $call,
+            Vectors::Sparse($space) => $call,
+        }
+    };
+    ($self:expr, $rows:ident, $space:ident => $call:expr) => {
+        match $self {
+            Vectors::Dense($space) => {
+                let $rows = $rows.dense();
+                $call
+            }
+            Vectors::Sparse($space) => {
+                let $rows = $rows.sparse();
+                $call
+            }
+        }
+    };
+}
+
+impl<K: DotKernel + Clone> Vectors<K> {
+    /// A copy with the same centres and only some of the kernels.
+    pub(crate) fn under(&self, planes: Range<usize>) -> Self {
+        match self {
+            Vectors::Dense(space) => Vectors::Dense(space.under(planes)),
+            Vectors::Sparse(space) => Vectors::Sparse(space.under(planes)),
+        }
+    }
+
+    /// A space with the same kernels and no centres.
+    pub(crate) fn emptied(&self) -> Self {
+        match self {
+            Vectors::Dense(space) => Vectors::Dense(space.emptied()),
+            Vectors::Sparse(space) => Vectors::Sparse(space.emptied()),
+        }
+    }
+
+    /// Stores the rows of the first slots, and all later ones, sparsely.
+    pub(crate) fn make_sparse(&mut self, slots: usize) {
+        if let Vectors::Dense(dense) = self {
+            *self = Vectors::Sparse(Sparse::of(dense, slots));
+        }
+    }
+
+    /// Stores a sparse row as the centre of a slot, if rows are stored sparsely.
+    pub(crate) fn put_sparse(&mut self, slot: usize, row: SparseRow<'_>) {
+        if let Vectors::Sparse(space) = self {
+            space.put_row(slot, row);
+        }
+    }
+
+    /// Copies the centre of a slot of another space with the same storage into a slot.
+    pub(crate) fn copy_from(&mut self, slot: usize, other: &Self, of: usize) {
+        match (self, other) {
+            (Vectors::Sparse(to), Vectors::Sparse(from)) => to.put_row(slot, from.row(of)),
+            (Vectors::Dense(to), Vectors::Dense(from)) => {
+                let mut row = vec![0.0; from.features()];
+                from.centre(of, &mut row);
+                let squares = [crate::gram::square(&row)];
+                to.put(slot, Points { rows: Matrix::one(&row), squares: &squares }, 0);
+            }
+            _ => unreachable!("both have one storage"),
+        }
+    }
+}
+
+impl<K: DotKernel> Vectors<K> {
+    /// Whether rows are stored sparsely.
+    pub fn is_sparse(&self) -> bool {
+        matches!(self, Vectors::Sparse(_))
+    }
+
+    /// Puts another kernel in the place of that of a plane.
+    pub(crate) fn replace_kernel(&mut self, plane: usize, kernel: K) {
+        of_storage!(self, space => space.replace_kernel(plane, kernel))
+    }
+
+    /// The kernels, one per plane.
+    pub fn kernels(&self) -> &[K] {
+        of_storage!(self, space => space.kernels())
+    }
+
+    /// The number of features.
+    pub fn features(&self) -> usize {
+        of_storage!(self, space => space.features())
+    }
+
+    /// Increases the number of features. Existing centres are zero in the new ones.
+    pub fn widen(&mut self, features: usize) {
+        of_storage!(self, space => space.widen(features))
+    }
+
+    /// Copies the centre of a slot as a dense row.
+    pub fn centre(&self, slot: usize, out: &mut [f32]) {
+        of_storage!(self, space => space.centre(slot, out))
+    }
+
+    /// The centre of a slot, if rows are stored sparsely.
+    pub fn sparse_centre(&self, slot: usize) -> Option<SparseRow<'_>> {
+        match self {
+            Vectors::Dense(_) => None,
+            Vectors::Sparse(space) => Some(space.row(slot)),
+        }
+    }
+
+    /// k(x, x) of a row with this squared norm, one value per plane.
+    pub(crate) fn diagonal_at(&self, xx: f32, out: &mut [f64]) {
+        of_storage!(self, space => space.diagonal_at(xx, out))
+    }
+
+    pub(crate) fn set_threads(&mut self, threads: usize) {
+        of_storage!(self, space => space.threads = threads)
+    }
+}
+
+impl<K: DotKernel> Space for Vectors<K> {
+    type Rows<'a> = VectorRows<'a>;
+
+    fn count(rows: VectorRows<'_>) -> usize {
+        rows.squares().len()
+    }
+
+    fn range<'a>(rows: Self::Rows<'a>, from: usize, to: usize) -> Self::Rows<'a> {
+        rows.range(from..to)
+    }
+
+    fn planes(&self) -> usize {
+        of_storage!(self, space => space.planes())
+    }
+
+    fn reserve(&mut self, slots: usize) {
+        of_storage!(self, space => space.reserve(slots))
+    }
+
+    fn put(&mut self, slot: usize, rows: VectorRows<'_>, i: usize) {
+        of_storage!(self, rows, space => space.put(slot, rows, i))
+    }
+
+    fn is(&mut self, slot: usize, rows: VectorRows<'_>, i: usize) -> bool {
+        of_storage!(self, rows, space => space.is(slot, rows, i))
+    }
+
+    fn against_terms(&self, rows: VectorRows<'_>, slots: usize, block: &mut Block) {
+        of_storage!(self, rows, space => space.against_terms(rows, slots, block))
+    }
+
+    fn among_rows(&self, rows: VectorRows<'_>, block: &mut Block) {
+        of_storage!(self, rows, space => space.among_rows(rows, block))
+    }
+
+    fn self_values(&self, rows: VectorRows<'_>, i: usize, out: &mut [f64]) {
+        of_storage!(self, rows, space => space.self_values(rows, i, out))
+    }
+
+    fn term_self_values(&self, slot: usize, out: &mut [f64]) {
+        of_storage!(self, space => space.term_self_values(slot, out))
+    }
+
+    fn diagonal(&self) -> Option<&[f64]> {
+        of_storage!(self, space => space.diagonal())
+    }
+
+    fn term_row(&mut self, slot: usize, slots: usize, planes: Range<usize>, out: &mut [f32]) {
+        of_storage!(self, space => space.term_row(slot, slots, planes, out))
+    }
+
+    fn pairs(&mut self, slot: usize, rows: VectorRows<'_>, i: usize, out: &mut [Pair]) {
+        of_storage!(self, rows, space => space.pairs(slot, rows, i, out))
+    }
+
+    fn backend(&self) -> Backend {
+        of_storage!(self, space => space.backend())
+    }
+
+    fn threads(&self) -> usize {
+        of_storage!(self, space => space.threads())
+    }
+
+    fn radial(&self, plane: usize) -> Option<&dyn DotKernel> {
+        of_storage!(self, space => space.radial(plane))
+    }
+
+    fn distances2(&mut self, slot: usize, slots: usize, out: &mut [f32]) {
+        of_storage!(self, space => space.distances2(slot, slots, out))
+    }
+
+    fn apart2(&mut self, a: usize, b: usize) -> f64 {
+        of_storage!(self, space => space.apart2(a, b))
+    }
+
+    fn blend(&mut self, into: usize, from: usize, h: f64, pairs: &mut [[Pair; 3]]) {
+        of_storage!(self, space => space.blend(into, from, h, pairs))
+    }
+
+    fn refresh(&mut self, slot: usize, block: &mut Block) {
+        of_storage!(self, space => space.refresh(slot, block))
+    }
+
+    fn bytes(&self) -> usize {
+        of_storage!(self, space => space.bytes())
+    }
+}
