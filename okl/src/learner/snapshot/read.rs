@@ -478,11 +478,11 @@ impl<'a> File<'a> {
 
     fn restore_warmup(&self, learner: &mut Learner) -> Result<()> {
         let Some(warm) = &mut learner.warm else { return Ok(()) };
-        let weights = self.f64s("warm.weights")?;
+        let (numbers, weights) = (self.rows_of_warmup()?, self.f64s("warm.weights")?);
         let (zeros, features) = (learner.config.keeps_zeros(), learner.features);
         let sparse = self.sparse_rows("warm", zeros, weights.len(), features)?;
         *warm = WarmUp {
-            x: KeptRows { numbers: self.rows_of_warmup()?, sparse },
+            x: KeptRows { numbers, sparse },
             y: self.f64s("warm.y")?,
             width: self.header.warm_width,
             weights,
