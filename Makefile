@@ -38,7 +38,7 @@ python: .venv/packages ## the Python package, installed from a wheel in the test
 lint: ## formatting and clippy, where the toolchain has them
 	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; else echo "rustfmt is not installed: skipped"; fi
 	@if cargo clippy --version >/dev/null 2>&1; then cargo clippy --workspace --all-targets -- -D warnings; else echo "clippy is not installed: skipped"; fi
-	@! grep -rl 'cfg(test)' okl-cli/src okl-papers/src || { echo "the tests of these files would not run: move them to tests/"; exit 1; }
+	@! grep -rl 'cfg(test)' okl-cli/src okl-papers/src okl-server/src || { echo "the tests of these files would not run: move them to tests/"; exit 1; }
 	@if [ -x .venv/bin/ruff ]; then .venv/bin/ruff check --quiet okl-py && .venv/bin/ruff format --quiet --check okl-py; else echo "ruff is not installed yet (make .venv/packages): skipped"; fi
 
 backends: ## the engine's tests once more on each slower instruction set of this machine
@@ -106,9 +106,10 @@ speed: ## the table of ratios of benchmarks/speed.md, then the parts one by one
 endurance: ## ten million steps of small models; the record is benchmarks/endurance.md
 	OKL_ENDURANCE=10000000 cargo test --workspace --test endurance -- --nocapture
 
-soak: ## the property tests with CASES times the usual cases, then the attack on all certificates for TIME seconds in PROCESSES processes; appends to benchmarks/cases.md, attack.md
+soak: ## the property tests with CASES times the usual cases, then 1,000 kills of the server under load, then the attack on all certificates for TIME seconds in PROCESSES processes; appends to benchmarks/cases.md, attack.md
 	@start=$$(date +%s); OKL_CASES=$(CASES) OKL_FUZZ_ROUNDS=$$((2000 * $(CASES))) cargo test -q --workspace --test laws --test files --test input && \
 		echo "| $$(date +%F) | $(CASES) | $$(($$(date +%s) - start)) | none |" >> benchmarks/cases.md
+	OKL_KILLS=1000 cargo test -q --workspace --test serve nothing_is_lost
 	cargo test --workspace --test attack --no-run
 	@start=$$(date +%s); pids=; for i in $$(seq $(PROCESSES)); do \
 		OKL_ATTACK_DATE=$$(date +%F) OKL_ATTACK_SECONDS=$(TIME) OKL_ATTACK_SEED=$$((start * 10000000 + i * 1000000)) \

@@ -66,6 +66,10 @@ fn execute(cli: &Cli) -> anyhow::Result<u8> {
         Command::Inspect(args) => inspect::inspect(args).map(|()| false)?,
         Command::Freeze(args) => freeze::freeze(args).map(|()| false)?,
         Command::Export(args) => export_model(args).map(|()| false)?,
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => crate::serve::serve(args)?,
+        #[cfg(feature = "serve")]
+        Command::Token(args) => crate::serve::token(args).map(|()| false)?,
         Command::Completions { shell } => print(completions(*shell)).map(|()| false)?,
         Command::Man { command } => print(manual(command.as_deref())?).map(|()| false)?,
     };

@@ -154,7 +154,8 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
     Ok(say(&text)?)
 }
 
-fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_json::Value {
+/// The description as JSON.
+pub fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_json::Value {
     json!({
         "config": learner.config(), "examples": learner.examples(), "rows": position.rows, "terms": learner.terms(), "features": learner.features(),
         "feature_names": names, "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "theta": learner.theta(),

@@ -24,6 +24,8 @@ pub mod random;
 pub mod report;
 pub mod run;
 pub mod scoring;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod settings;
 pub mod signals;
 pub mod store;

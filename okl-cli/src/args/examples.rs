@@ -44,3 +44,14 @@ pub(super) const EXPORT: &str = after_help! {
     "okl export m.okl --to onnx -o m.onnx"
     "okl export m.okl --to json -o -"
 };
+
+#[cfg(feature = "serve")]
+pub(super) const SERVE: &str = after_help! {
+    "okl serve models --listen 127.0.0.1:7878"
+    "okl serve models --listen 0.0.0.0:7878 --token-file tokens"
+};
+
+#[cfg(feature = "serve")]
+pub(super) const TOKEN: &str = after_help! {
+    "okl token new --name sensor --rights predict,learn --models boiler"
+};

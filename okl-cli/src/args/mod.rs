@@ -48,6 +48,12 @@ fn threads(text: &str) -> Result<usize, String> {
 mod examples;
 
 use examples::{DEMO, EXPORT, FREEZE, INSPECT, LEARN, OKL, PREDICT};
+#[cfg(feature = "serve")]
+use examples::{SERVE, TOKEN};
+#[cfg(feature = "serve")]
+mod serve;
+#[cfg(feature = "serve")]
+pub use serve::{NewToken, Serve, Token, TokenCommand};
 
 /// Online kernel learning: one example at a time, in bounded memory, with results that do not depend on the batch size
 #[derive(Parser, Debug)]
@@ -79,6 +85,14 @@ pub enum Command {
     /// Convert a model to LIBSVM, ONNX or JSON
     #[command(after_help = EXPORT)]
     Export(Export),
+    /// Serve models over HTTP: they learn, predict and survive a crash to the last bit
+    #[cfg(feature = "serve")]
+    #[command(after_help = SERVE)]
+    Serve(Serve),
+    /// Make tokens for `okl serve`
+    #[cfg(feature = "serve")]
+    #[command(after_help = TOKEN)]
+    Token(Token),
     /// Print shell completions
     Completions {
         /// The shell

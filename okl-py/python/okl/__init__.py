@@ -3,8 +3,8 @@
 Results do not depend on the batch size, to the last bit.
 
 `Learner` is the engine, on numpy arrays. `KernelClassifier`, `KernelRegressor` and `NoveltyDetector` are
-scikit-learn estimators, `okl.river` has the same three for River, and `okl.plot` draws the progress of a learner and
-its predictions. These are imported on first use: `import okl` needs numpy only.
+scikit-learn estimators, `okl.river` has the same three for River, `okl.plot` draws the progress of a learner and
+its predictions, and `Client` talks to a server (`okl serve`). These are imported on first use: `import okl` needs numpy only.
 
 >>> import numpy as np, okl
 >>> m = okl.Learner(loss="squared", kernel="gaussian", gamma=1.0, step="constant", eta=0.5, lam=1e-3)
@@ -22,6 +22,7 @@ from okl._okl import AlertRate, Learner, __version__, load, terms_within
 
 if TYPE_CHECKING:
     from okl import plot, river
+    from okl._client import Client, Prediction, ServerError
     from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
 
 
@@ -34,11 +35,14 @@ class HealthWarning(UserWarning):
 
 __all__ = [
     "AlertRate",
+    "Client",
     "HealthWarning",
     "KernelClassifier",
     "KernelRegressor",
     "Learner",
     "NoveltyDetector",
+    "Prediction",
+    "ServerError",
     "__version__",
     "load",
     "plot",
@@ -53,6 +57,9 @@ _NEEDS = {
     "sklearn": "sklearn",
     "river": "river",
     "plot": "",
+    "Client": "",
+    "Prediction": "",
+    "ServerError": "",
 }
 """The names that are imported on first use, and the package that each needs besides numpy."""
 
@@ -68,8 +75,9 @@ def __getattr__(name: str) -> Any:
     if name not in _NEEDS:
         raise AttributeError(f"module 'okl' has no attribute {name!r}")
     is_module = name in ("plot", "river", "sklearn")
+    place = "okl._client" if name in ("Client", "Prediction", "ServerError") else "okl.sklearn"
     try:
-        return import_module(f"okl.{name}") if is_module else getattr(import_module("okl.sklearn"), name)
+        return import_module(f"okl.{name}") if is_module else getattr(import_module(place), name)
     except ModuleNotFoundError as error:
         package = _NEEDS[name]
         if not package or find_spec(package) is not None:

@@ -1,0 +1,171 @@
+"""Load on `okl serve` from a second process: ratios and counts for benchmarks/serve.md. Standard library only.
+
+    python3 benchmarks/serve.py target/release/okl [ROWS]
+
+1. Durable learning in batches of 100 rows with 32 requests in flight, against `okl learn` on the same rows.
+2. The time of predicting one row while the model learns, against the time while it does not (99th percentile).
+3. The memory of the server after a tenth of the rows and after all of them.
+"""
+
+import http.client
+import json
+import multiprocessing
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+FEATURES = 20
+BATCH = 100
+IN_FLIGHT = 32
+CONFIG = {
+    "loss": "hinge",
+    "kernel": "gaussian:0.05",
+    "step": "constant:0.3",
+    "lambda": 1e-4,
+    "budget": "window:1000",
+}
+SETTINGS = (
+    "loss = 'hinge'\nkernel = 'gaussian:0.05'\nstep = 'constant:0.3'\nlambda = 1e-4\nbudget = 'window:1000'\n"
+)
+
+
+def data(count):
+    generator = random.Random(1)
+    rows = [[round(generator.gauss(0, 1), 3) for _ in range(FEATURES)] for _ in range(count)]
+    return rows, [1 if row[0] * row[1] > 0 else -1 for row in rows]
+
+
+class Served:
+    def __init__(self, okl, folder):
+        command = [okl, "serve", folder, "--listen", "127.0.0.1:0"]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        for line in self.process.stderr:
+            event = json.loads(line)
+            if event["event"] == "listening":
+                self.address = event["url"].split("//")[1]
+                return
+        raise SystemExit("the server does not start")
+
+    def memory(self):
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+def post(connection, path, body, method="POST"):
+    connection.request(method, path, body=body)
+    answer = connection.getresponse()
+    text = answer.read()
+    if answer.status >= 300:
+        raise SystemExit(text)
+    return text
+
+
+def send_all(address, bodies, after=None):
+    """Sends all bodies with IN_FLIGHT connections; returns the seconds."""
+    waiting, lock, done = iter(bodies), threading.Lock(), [0]
+
+    def work():
+        connection = http.client.HTTPConnection(address)
+        while True:
+            with lock:
+                body = next(waiting, None)
+            if body is None:
+                return
+            post(connection, "/v1/models/m/learn", body)
+            with lock:
+                done[0] += 1
+                if after and done[0] == after[0]:
+                    after[1]()
+
+    start = time.perf_counter()
+    threads = [threading.Thread(target=work) for _ in range(IN_FLIGHT)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return time.perf_counter() - start
+
+
+def percentile(times, share):
+    return sorted(times)[int(share * (len(times) - 1))]
+
+
+def predict_times(address, body, count):
+    connection, times = http.client.HTTPConnection(address), []
+    for _ in range(count):
+        start = time.perf_counter()
+        post(connection, "/v1/models/m/predict", body)
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def sync_time(folder):
+    """The median time of writing and syncing 4 kB."""
+    times = []
+    with open(os.path.join(folder, "sync"), "wb") as file:
+        for _ in range(50):
+            file.write(b"x" * 4096)
+            file.flush()
+            start = time.perf_counter()
+            os.fdatasync(file.fileno())
+            times.append(time.perf_counter() - start)
+    return percentile(times, 0.5)
+
+
+def main():
+    okl, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 100_000
+    rows, targets = data(count)
+    with tempfile.TemporaryDirectory() as folder:
+        table, config = os.path.join(folder, "rows.csv"), os.path.join(folder, "okl.toml")
+        with open(table, "w") as file:
+            file.write(",".join([*(f"x{i}" for i in range(FEATURES)), "y"]) + "\n")
+            file.writelines(",".join(map(str, [*row, y])) + "\n" for row, y in zip(rows, targets))
+        with open(config, "w") as file:
+            file.write(SETTINGS)
+        start = time.perf_counter()
+        command = [okl, "learn", table, "--target", "y", "--task", "classes", "--config", config, "--quiet"]
+        subprocess.run(
+            [*command, "-o", os.path.join(folder, "m.okl")],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        plain = time.perf_counter() - start
+        cut = range(0, count, BATCH)
+        bodies = [
+            json.dumps({"rows": rows[i : i + BATCH], "targets": targets[i : i + BATCH]}).encode() for i in cut
+        ]
+        served = Served(okl, os.path.join(folder, "models"))
+        try:
+            connection = http.client.HTTPConnection(served.address)
+            post(connection, "/v1/models/m", json.dumps({"config": CONFIG}), "PUT")
+            memory = []
+            over_http = send_all(
+                served.address, bodies, (len(bodies) // 10, lambda: memory.append(served.memory()))
+            )
+            memory.append(served.memory())
+            one = json.dumps({"rows": rows[:1]})
+            predict_times(served.address, one, 200)
+            idle = predict_times(served.address, one, 2000)
+            learner = multiprocessing.Process(
+                target=send_all, args=(served.address, bodies[: len(bodies) // 2])
+            )
+            learner.start()
+            busy = []
+            while learner.is_alive():
+                busy += predict_times(served.address, one, 50)
+            learner.join()
+        finally:
+            served.process.terminate()
+            served.process.wait()
+        print(
+            f"| {time.strftime('%F')} | {count} | {plain / over_http:.2f} | {1000 * sync_time(folder):.2f} | "
+            f"{percentile(busy, 0.99) / percentile(idle, 0.99):.1f} | {memory[1] / memory[0]:.2f} |"
+        )
+
+
+main()

@@ -1,0 +1,227 @@
+//! `okl serve` and `okl token`: the server of the crate `okl-server`, with the settings, descriptions and readers of this crate.
+
+use std::fs::OpenOptions;
+use std::io::{Cursor, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use okl::{Config, Label, Learner};
+use okl_server::http::{Listening, Server, Tls};
+use okl_server::log;
+use okl_server::options::Options;
+use okl_server::registry::Registry;
+use okl_server::rows::{Rows, Target};
+use okl_server::surface::{self, Surface, TableColumns, TableFormat};
+use okl_server::tokens::{self, Tokens};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::args::{Serve, Task, Token, TokenCommand, all_names};
+use crate::input::{self, Chunk, Features, Format, Reader};
+use crate::settings::{self, Look};
+use crate::store::Position;
+use crate::table::{note, say};
+use crate::usage::usage;
+use crate::{inspect, signals};
+
+/// How often the server looks whether a signal has come.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The parts of the command line that the server uses.
+struct CommandLine;
+
+impl Surface for CommandLine {
+    fn choose(&self, given: &Map<String, Value>, look: &surface::Look) -> Result<Config, String> {
+        let task = match look.task {
+            surface::Task::Classes => Task::Classes,
+            surface::Task::Numbers => Task::Numbers,
+            surface::Task::Novelty => Task::Novelty,
+        };
+        // More classes may come later: the loss is one for any number of classes.
+        let look = Look {
+            task,
+            why: None,
+            classes: look.classes,
+            features: look.features,
+            targets: look.targets,
+            sparse: look.sparse,
+            ids: look.ids,
+        };
+        settings::choose(given.clone(), &look, None).map(|(config, _)| config).map_err(|e| format!("{e:#}"))
+    }
+
+    fn describe(&self, learner: &Learner, names: &[String]) -> Value {
+        inspect::as_json(learner, &Position { rows: learner.examples(), ..Position::default() }, names)
+    }
+
+    fn names(&self, learner: &Learner) -> Vec<String> {
+        let position: Option<Position> = serde_json::from_slice(learner.position()).ok();
+        let schema = position.and_then(|position| position.schema);
+        schema.filter(|schema| matches!(schema.features, Features::Named(_))).map(|schema| schema.names()).unwrap_or_default()
+    }
+
+    fn table(&self, body: Vec<u8>, format: TableFormat, columns: &TableColumns, cells: usize) -> Result<Rows, String> {
+        let options = input::Options {
+            format: Some(if format == TableFormat::Csv { Format::Csv } else { Format::Jsonl }),
+            targets: columns.targets.clone(),
+            ignore: columns.ignore.clone(),
+            id: columns.id.clone(),
+            weight: columns.weight.clone(),
+            sparse: columns.sparse,
+            want_target: !columns.targets.is_empty(),
+            ..input::Options::default()
+        };
+        let mut reader = Reader::of("body", Cursor::new(plain(body)?), options).map_err(|e| e.to_string())?;
+        let mut rows = Rows::default();
+        while let Some(chunk) = reader.next().map_err(|e| e.to_string())? {
+            if (rows.count + chunk.rows).saturating_mul(chunk.features) > cells {
+                return Err(format!("more than {cells} numbers; send fewer rows at a time"));
+            }
+            add(&mut rows, &chunk);
+        }
+        if matches!(reader.schema().features, Features::Named(_)) {
+            rows.names = Some(reader.schema().names());
+        }
+        Ok(rows)
+    }
+}
+
+/// Refuses compressed bytes, whose length is not limited.
+fn plain(body: Vec<u8>) -> Result<Vec<u8>, String> {
+    match body.as_slice() {
+        [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => Err("the body is compressed; send it as text".into()),
+        _ => Ok(body),
+    }
+}
+
+/// Adds the rows of a chunk. It may have more features than the rows before, which are 0 there.
+fn add(rows: &mut Rows, chunk: &Chunk) {
+    if chunk.features > rows.features {
+        let old = std::mem::take(&mut rows.x);
+        for row in old.chunks_exact(rows.features.max(1)).take(rows.count) {
+            rows.x.extend_from_slice(row);
+            rows.x.resize(rows.x.len() + chunk.features - rows.features, 0.0);
+        }
+        rows.features = chunk.features;
+    }
+    rows.x.extend_from_slice(&chunk.x);
+    rows.count += chunk.rows;
+    let width = chunk.targets.width;
+    rows.targets.width = width;
+    let values: Vec<Target> = match chunk.targets.numbers() {
+        Some(numbers) => numbers.iter().map(|y| Target::Number(*y)).collect(),
+        None => chunk.targets.labels().into_iter().map(target_of).collect(),
+    };
+    let known = |at: usize| chunk.known[at / width.max(1)];
+    rows.targets.values.extend(values.into_iter().enumerate().map(|(at, y)| if known(at) { y } else { Target::Missing }));
+    if let Some(weights) = &chunk.weights {
+        rows.weights.get_or_insert_default().extend_from_slice(weights);
+    }
+    if let Some(ids) = &chunk.ids {
+        rows.ids.get_or_insert_default().extend_from_slice(ids);
+    }
+}
+
+fn target_of(label: Label) -> Target {
+    match label {
+        Label::Int(number) => Target::Number(number as f64),
+        Label::Text(text) => Target::Text(text),
+    }
+}
+
+/// The settings of a server in a file; the same names as the flags.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "snake_case")]
+struct File {
+    listen: Option<SocketAddr>,
+    token_file: Option<std::path::PathBuf>,
+    certificate: Option<std::path::PathBuf>,
+    key: Option<std::path::PathBuf>,
+    most_body: Option<usize>,
+    most_models: Option<usize>,
+    most_rate: Option<u32>,
+    most_connections: Option<usize>,
+    snapshot_rows: Option<u64>,
+    log: Option<bool>,
+}
+
+fn read_file(path: Option<&Path>) -> anyhow::Result<File> {
+    let Some(path) = path else { return Ok(File::default()) };
+    let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+    let table = okl::config::toml_table(&text).with_context(|| path.display().to_string())?;
+    serde_json::from_value(table).map_err(|e| usage(format!("{}: {e}", path.display())))
+}
+
+/// Serves the models of a folder until a signal comes. Returns true.
+///
+/// # Errors
+/// If the folder, the address or a file cannot be used.
+pub fn serve(args: &Serve) -> anyhow::Result<bool> {
+    let file = read_file(args.config.as_deref())?;
+    let mut options = Options::default();
+    let put = |to: &mut usize, flag: Option<usize>, file: Option<usize>| *to = flag.or(file).unwrap_or(*to);
+    put(&mut options.most_body, args.most_body, file.most_body);
+    put(&mut options.most_models, args.most_models, file.most_models);
+    put(&mut options.most_connections, None, file.most_connections);
+    options.most_rate = args.most_rate.or(file.most_rate);
+    options.snapshot_rows = args.snapshot_rows.or(file.snapshot_rows).unwrap_or(options.snapshot_rows);
+    let tls = match (args.certificate.as_ref().or(file.certificate.as_ref()), args.key.as_ref().or(file.key.as_ref())) {
+        (Some(certificate), Some(key)) => Some(Tls::load(certificate, key).map_err(anyhow::Error::msg)?),
+        (None, None) => None,
+        _ => return Err(usage("--certificate and --key belong together: give both or none")),
+    };
+    let tokens = args.token_file.as_ref().or(file.token_file.as_ref()).map(|path| read_tokens(path)).transpose()?;
+    let (registry, notes) = Registry::open(&args.folder, Arc::new(CommandLine), options)
+        .with_context(|| format!("{}: cannot be used", args.folder.display()))?;
+    notes.iter().for_each(|text| log::line("recovery", &json!({ "message": text })));
+    let guarded = tokens.is_some();
+    let mut server = Server::new(Arc::new(registry), tokens);
+    server.log = args.log || file.log == Some(true);
+    let address = args.listen.or(file.listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7878)));
+    let encrypted = tls.is_some();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listening = Listening::on(address, server, tls).await.with_context(|| format!("--listen {address}"))?;
+        let scheme = if encrypted { "https" } else { "http" };
+        let url = format!("{scheme}://{}", listening.address()?);
+        let who = if guarded { "with a valid token" } else { "from this machine only, because there is no token file" };
+        log::line("listening", &json!({ "url": url, "folder": args.folder, "message": format!("serving requests {who}") }));
+        listening.run(signal()).await;
+        log::line("stopped", &json!({ "message": "all requests are finished, every model has a snapshot" }));
+        anyhow::Ok(())
+    })?;
+    Ok(true)
+}
+
+/// Ends when a signal has come.
+async fn signal() {
+    while !signals::received() {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+fn read_tokens(path: &Path) -> anyhow::Result<Tokens> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+    Tokens::parse(&text).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))
+}
+
+/// `okl token new`: adds a token to the file and prints its secret once.
+///
+/// # Errors
+/// If a right is unknown, or the file cannot be written.
+pub fn token(args: &Token) -> anyhow::Result<()> {
+    let TokenCommand::New(new) = &args.command;
+    let (rights, models) = (all_names(&new.rights), all_names(&new.models));
+    let (secret, line) = tokens::new_token(&new.name, &rights, &models).map_err(usage)?;
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&new.file).and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+    written.with_context(|| format!("{}: cannot be written", new.file.display()))?;
+    note(format!("The token '{}' is in {} as a hash. This is the only time that it is shown:", new.name, new.file.display()));
+    Ok(say(&format!("{secret}\n"))?)
+}

@@ -1,0 +1,287 @@
+"""A client of `okl serve`, with the standard library only."""
+
+import http.client
+import json
+import ssl
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+import numpy as np
+
+
+class ServerError(Exception):
+    """A request that the server refused. The server has changed nothing.
+
+    `status` is the HTTP status, `code` a word that does not change between versions, `details` the rest of the answer
+    (for example `row`, the row that is wrong).
+    """
+
+    def __init__(self, status: int, code: str, message: str, details: Mapping[str, Any]):
+        super().__init__(f"{status} {code}: {message}")
+        self.status = status
+        self.code = code
+        self.message = message
+        self.details = dict(details)
+
+
+@dataclass
+class Prediction:
+    """The answer to `Client.predict`."""
+
+    scores: np.ndarray
+    """One row of scores per row."""
+    labels: list[Any] | None
+    """The predicted classes, for models with classes."""
+    alerts: list[int] | None
+    """The rows that are unlike the rows before, for novelty detectors."""
+    ids: list[int] | None
+    """An id per row, with `remember`."""
+
+
+# Answers after which a request is sent again: the server is starting, stopping or busy, or its disk has a problem.
+_AGAIN = frozenset((408, 429, 502, 503, 504, 507))
+
+
+class Client:
+    """Models that learn and predict on a server (`okl serve`).
+
+    Every request that learns has a key, so a request that is sent again after a lost connection is learned once.
+
+    >>> client = okl.Client("http://127.0.0.1:7878")  # doctest: +SKIP
+    >>> client.create("clicks", {"loss": "hinge"})  # doctest: +SKIP
+    >>> scores = client.learn("clicks", X, y)  # doctest: +SKIP
+
+    `retries` is the number of times that a request is sent again; the pause doubles from 0.1 seconds on.
+    `ca_file` is a PEM file with the certificate that signs that of the server; by default those of the system hold.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        timeout: float = 60.0,
+        retries: int = 6,
+        ca_file: str | None = None,
+    ):
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"url: expected http://HOST:PORT or https://HOST:PORT, found {url!r}")
+        self._parts = parts
+        self._token = token
+        self._timeout = timeout
+        self._retries = retries
+        self._ca_file = ca_file
+
+    def __repr__(self) -> str:
+        return f"Client({self._parts.geturl()!r})"
+
+    def _connection(self, timeout: float | None) -> http.client.HTTPConnection:
+        host, port = self._parts.hostname or "", self._parts.port
+        if self._parts.scheme == "https":
+            context = ssl.create_default_context(cafile=self._ca_file)
+            return http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
+        return http.client.HTTPConnection(host, port, timeout=timeout)
+
+    def _headers(self, kind: str, more: Mapping[str, str]) -> dict[str, str]:
+        headers = {"Content-Type": kind, **more}
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
+        return headers
+
+    def _once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        connection = self._connection(self._timeout)
+        try:
+            connection.request(method, self._parts.path.rstrip("/") + path, body=body, headers=dict(headers))
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        kind: str = "application/json",
+        key: str | None = None,
+    ) -> bytes:
+        headers = self._headers(kind, {} if key is None else {"Idempotency-Key": key})
+        pause = 0.1
+        for left in range(self._retries, -1, -1):
+            try:
+                status, answer = self._once(method, path, body, headers)
+            except (OSError, http.client.HTTPException):
+                if left == 0:
+                    raise
+            else:
+                if status < 300:
+                    return answer
+                if status not in _AGAIN or left == 0:
+                    raise _refusal(status, answer)
+            time.sleep(pause)
+            pause = min(2 * pause, 5.0)
+        raise AssertionError("the loop ends with an answer or an error")
+
+    def _json(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> dict[str, Any]:
+        content = b"" if body is None else json.dumps(body, allow_nan=False).encode()
+        return _object(self._send(method, path, content, key=key))
+
+    def models(self) -> list[dict[str, Any]]:
+        """The figures of all models that the token may see."""
+        listed: list[dict[str, Any]] = self._json("GET", "/v1/models")["models"]
+        return listed
+
+    def model(self, name: str) -> dict[str, Any]:
+        """The figures of one model."""
+        return self._json("GET", _path(name))
+
+    def inspect(self, name: str) -> dict[str, Any]:
+        """Settings, figures and certificates of a model."""
+        return self._json("GET", _path(name, "inspect"))
+
+    def create(
+        self,
+        name: str,
+        config: Mapping[str, Any] | None = None,
+        *,
+        task: str | None = None,
+        sparse: bool = False,
+    ) -> dict[str, Any]:
+        """Creates a model. Without a loss and a task, the first rows decide.
+
+        With `sparse`, a number that is absent from a row is 0, and a new name is a new column.
+        """
+        body: dict[str, Any] = {"config": dict(config or {}), "sparse": sparse}
+        if task is not None:
+            body["task"] = task
+        return self._json("PUT", _path(name), body)
+
+    def upload(self, name: str, model: bytes) -> dict[str, Any]:
+        """Creates a model from a model file."""
+        return _object(self._send("PUT", _path(name), model, kind="application/octet-stream"))
+
+    def download(self, name: str) -> bytes:
+        """The model file of a model."""
+        return self._send("GET", _path(name, "snapshot"))
+
+    def delete(self, name: str) -> None:
+        """Deletes a model and its files."""
+        self._send("DELETE", _path(name))
+
+    def learn(
+        self,
+        name: str,
+        X: Any,
+        y: Any = None,
+        *,
+        weights: Any = None,
+        ids: Any = None,
+        stream: str | None = None,
+        offset: int | None = None,
+    ) -> np.ndarray:
+        """Learns rows and returns their scores from before each update, once the rows are on disk.
+
+        X is an array of numbers or a list of dictionaries with numbers by name. With `stream` and `offset` (the number
+        of the first row in the stream), rows that were learned before are recognised even by another process.
+        """
+        body: dict[str, Any] = {"rows": _rows(X)}
+        for what, value in (("targets", y), ("weights", weights), ("ids", ids)):
+            if value is not None:
+                body[what] = _list(value)
+        if stream is not None:
+            body |= {"stream": stream, "offset": 0 if offset is None else offset}
+        key = uuid.uuid4().hex if stream is None else None
+        return _scores(self._json("POST", _path(name, "learn"), body, key=key))
+
+    def predict(
+        self, name: str, X: Any, *, fresh: bool = False, remember: str | int | None = None
+    ) -> Prediction:
+        """The scores of rows, without learning.
+
+        `fresh` waits until all rows sent before are learned. With `remember` (a time such as "1d"), the rows wait so
+        long for their targets; `Prediction.ids` has their ids for `label`.
+        """
+        query = {
+            key: value
+            for key, value in (("fresh", "true" if fresh else None), ("remember", remember))
+            if value
+        }
+        path = _path(name, "predict") + (f"?{urlencode(query)}" if query else "")
+        answer = self._json("POST", path, {"rows": _rows(X)})
+        return Prediction(_scores(answer), answer.get("labels"), answer.get("alerts"), answer.get("ids"))
+
+    def label(self, name: str, ids: Sequence[int], targets: Any) -> np.ndarray:
+        """Learns remembered rows whose targets have arrived, in this order; returns their scores from before each update."""
+        body = {"ids": [int(i) for i in ids], "targets": _list(targets)}
+        return _scores(self._json("POST", _path(name, "label"), body, key=uuid.uuid4().hex))
+
+    def events(self, name: str) -> Iterator[dict[str, Any]]:
+        """The events of a model as they happen: alerts, and when its figures have changed. Ends if the server stops."""
+        connection = self._connection(None)
+        try:
+            connection.request(
+                "GET", self._parts.path.rstrip("/") + _path(name, "events"), headers=self._headers("", {})
+            )
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise _refusal(answer.status, answer.read())
+            for line in answer:
+                if line.startswith(b"data: {"):
+                    yield json.loads(line[6:])
+        finally:
+            connection.close()
+
+
+def _path(name: str, what: str = "") -> str:
+    return f"/v1/models/{quote(name, safe='')}" + (f"/{what}" if what else "")
+
+
+def _object(answer: bytes) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(answer)
+    return parsed
+
+
+def _refusal(status: int, answer: bytes) -> ServerError:
+    try:
+        error = json.loads(answer)["error"]
+        details = {key: value for key, value in error.items() if key not in ("code", "message")}
+        return ServerError(status, error["code"], error["message"], details)
+    except (ValueError, KeyError, TypeError):
+        return ServerError(status, "unknown", answer[:200].decode(errors="replace"), {})
+
+
+def _list(values: Any) -> list[Any]:
+    """A list for JSON; numpy numbers become numbers, NaN (a missing target) becomes null."""
+    values = values.tolist() if hasattr(values, "tolist") else list(values)
+    return [
+        None if isinstance(v, float) and v != v else v.item() if hasattr(v, "item") else v for v in values
+    ]
+
+
+def _rows(X: Any) -> list[Any]:
+    if isinstance(X, Sequence) and X and isinstance(X[0], Mapping):
+        return [{str(key): float(value) for key, value in row.items()} for row in X]
+    rows = np.asarray(X, dtype=float)
+    if rows.ndim != 2:
+        raise ValueError(f"X: expected rows and columns, found an array of shape {rows.shape}")
+    if not np.isfinite(rows).all():
+        row, column = np.argwhere(~np.isfinite(rows))[0]
+        raise ValueError(
+            f"X: row {row}, column {column}: found {rows[row, column]}, expected a finite number"
+        )
+    return list(rows.tolist())
+
+
+def _scores(answer: Mapping[str, Any]) -> np.ndarray:
+    """The scores as an array; NaN for repeated rows whose scores the server no longer has."""
+    rows = answer["scores"]
+    width = max((len(row) for row in rows if row is not None), default=0)
+    return np.array([[np.nan] * width if row is None else row for row in rows], dtype=float).reshape(
+        len(rows), width
+    )

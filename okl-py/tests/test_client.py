@@ -1,0 +1,141 @@
+"""`okl.Client` against a server in another process."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import okl
+
+CONFIG = {
+    "loss": "hinge",
+    "kernel": "gaussian:0.7",
+    "step": "constant:0.3",
+    "lambda": 0.001,
+    "budget": "merge:40",
+}
+
+
+class Server:
+    def __init__(self, folder, port=0):
+        command = [sys.executable, "-m", "okl", "serve", str(folder), "--listen", f"127.0.0.1:{port}"]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        for line in self.process.stderr:
+            event = json.loads(line) if line.startswith("{") else {}
+            if event.get("event") == "listening":
+                self.url = event["url"]
+                return
+        pytest.skip("this build of okl has no server")
+
+    def end(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        return self.process.wait()
+
+
+@pytest.fixture
+def server(tmp_path):
+    server = Server(tmp_path)
+    yield server
+    server.end(signal.SIGKILL)
+
+
+def rows(count, seed=0):
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(count, 2))
+    return X, np.where(X[:, 0] * X[:, 1] > 0, "in", "out")
+
+
+def test_the_scores_are_those_of_a_learner(server):
+    client = okl.Client(server.url)
+    client.create("m", CONFIG)
+    X, y = rows(200)
+    settings = {("lam" if key == "lambda" else key): value for key, value in CONFIG.items()}
+    plain = okl.Learner(**settings)
+    expected = plain.learn(X, y)
+    assert client.learn("m", X[:50], y[:50])[:, 0].tolist() == expected[:50].tolist()
+    named = [{"b": b, "a": a} for a, b in X[50:]]
+    with pytest.raises(okl.ServerError, match="have no names") as refused:
+        client.learn("m", named, y[50:])
+    assert refused.value.status == 422
+    assert client.learn("m", X[50:], y[50:], stream="s", offset=0)[:, 0].tolist() == expected[50:].tolist()
+    assert client.learn("m", X[50:], y[50:], stream="s", offset=0)[:, 0].tolist() == expected[50:].tolist()
+    assert client.model("m")["examples"] == 200
+    assert client.predict("m", X, fresh=True).scores[:, 0].tolist() == plain.predict(X).tolist()
+    client.upload("copy", client.download("m"))
+    assert [model["name"] for model in client.models()] == ["copy", "m"]
+    client.delete("copy")
+    assert client.inspect("m")["examples"] == 200
+
+
+def test_labels_arrive_later(server):
+    client = okl.Client(server.url)
+    client.create("m", CONFIG)
+    X, y = rows(30)
+    client.learn("m", X[:10], y[:10])
+    ids = client.predict("m", X[10:], remember="1h").ids
+    client.label("m", ids, y[10:])
+    assert client.model("m")["labelled"] == 20
+    with pytest.raises(okl.ServerError) as refused:
+        client.label("m", ids, y[10:])
+    assert (refused.value.code, refused.value.details) == ("not_waiting", {"id": ids[0]})
+
+
+def test_a_request_is_sent_again_and_learned_once(tmp_path):
+    first = Server(tmp_path)
+    port = int(first.url.rsplit(":", 1)[1])
+    client = okl.Client(first.url)
+    client.create("m", CONFIG)
+    X, y = rows(300)
+    sent = []
+
+    def send():
+        for at in range(0, 300, 3):
+            client.learn("m", X[at : at + 3], y[at : at + 3])
+            sent.append(at)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    while len(sent) < 20:
+        sender.join(0.001)
+    first.end(signal.SIGKILL)
+    second = Server(tmp_path, port)
+    sender.join()
+    assert client.model("m")["examples"] == 300
+    settings = {("lam" if key == "lambda" else key): value for key, value in CONFIG.items()}
+    plain = okl.Learner(**settings)
+    plain.learn(X, y)
+    assert client.predict("m", X, fresh=True).scores[:, 0].tolist() == plain.predict(X).tolist()
+    assert second.end() == 143
+
+
+def test_alerts_are_events(server):
+    client = okl.Client(server.url)
+    client.create(
+        "m",
+        {
+            "loss": "nu_novelty:0.1",
+            "kernel": "gaussian:1",
+            "step": "constant:0.1",
+            "lambda": 0.1,
+            "theta0": 0.5,
+        },
+    )
+    events = client.events("m")
+    assert next(events)["name"] == "m"
+    client.learn("m", [[0.0], [0.0], [0.0], [50.0]])
+    alert = next(event for event in events if event.get("type") == "alert" and event["alert"]["row"] == 3)
+    assert alert["alert"]["score"] < alert["alert"]["threshold"]
+
+
+def test_wrong_arguments_are_named():
+    with pytest.raises(ValueError, match="url: expected"):
+        okl.Client("127.0.0.1:7878")
+    client = okl.Client("http://127.0.0.1:9", retries=0)
+    with pytest.raises(ValueError, match="row 1, column 0: found nan"):
+        client.learn("m", [[0.0], [np.nan]])
+    with pytest.raises(OSError, match="refused"):
+        client.models()

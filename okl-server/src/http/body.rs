@@ -1,0 +1,284 @@
+//! JSON bodies. Every length is limited before memory is taken for it.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use crate::options::Options;
+use crate::refusal::{Answered, Refusal};
+use crate::rows::{Rows, Target, Targets, shortened};
+
+/// The longest name of a column, a class, a stream or a key.
+const LONGEST_NAME: usize = 256;
+
+/// A body of `learn` and `predict`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    rows: Table,
+    #[serde(default)]
+    targets: Option<Vec<OneTarget>>,
+    #[serde(default)]
+    weights: Option<Vec<f64>>,
+    #[serde(default)]
+    ids: Option<Vec<u64>>,
+    #[serde(default)]
+    stream: Option<String>,
+    #[serde(default)]
+    offset: Option<u64>,
+    #[serde(default)]
+    key: Option<String>,
+}
+
+/// The rows of a body with their stream and key.
+#[derive(Debug)]
+pub struct Parsed {
+    /// The rows.
+    pub rows: Rows,
+    /// The stream and the offset of the first row.
+    pub stream: Option<(String, u64)>,
+    /// The idempotency key.
+    pub key: Option<String>,
+}
+
+/// The body of `label`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LabelBody {
+    ids: Vec<u64>,
+    targets: Vec<OneTarget>,
+    #[serde(default)]
+    key: Option<String>,
+}
+
+/// The targets of one row.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(untagged)]
+enum OneTarget {
+    Flag(bool),
+    One(Target),
+    Several(Vec<Option<f64>>),
+}
+
+fn number_or_missing(value: &Option<f64>) -> Target {
+    value.map_or(Target::Missing, Target::Number)
+}
+
+/// Puts targets into one list; all rows have as many.
+fn targets(given: Option<Vec<OneTarget>>, rows: usize) -> Answered<Targets> {
+    let Some(given) = given else { return Ok(Targets::default()) };
+    if given.len() != rows {
+        return Err(Refusal::body(format!("targets: {} for {rows} rows, expected one entry per row", given.len())));
+    }
+    let width = given.iter().map(|t| if let OneTarget::Several(list) = t { list.len() } else { 1 }).max().unwrap_or(0);
+    let mut values = Vec::with_capacity(rows * width);
+    for (row, target) in given.into_iter().enumerate() {
+        let before = values.len();
+        match target {
+            OneTarget::Flag(flag) => values.push(Target::Text(flag.to_string())),
+            OneTarget::One(Target::Missing) => values.extend((0..width).map(|_| Target::Missing)),
+            OneTarget::One(target) => values.push(target),
+            OneTarget::Several(list) => values.extend(list.iter().map(number_or_missing)),
+        }
+        if values.len() - before != width {
+            return Err(Refusal::body(format!(
+                "row {row}: {} targets, expected {width} as in the other rows",
+                values.len() - before
+            )));
+        }
+        if matches!(values.last(), Some(Target::Text(text)) if text.len() > LONGEST_NAME) {
+            return Err(Refusal::body(format!("row {row}: the name of a class has at most {LONGEST_NAME} bytes")));
+        }
+    }
+    Ok(Targets { width, values })
+}
+
+fn short(what: &str, text: Option<&String>) -> Answered<()> {
+    match text {
+        Some(text) if text.is_empty() || text.len() > LONGEST_NAME => {
+            Err(Refusal::body(format!("{what}: expected 1 to {LONGEST_NAME} bytes")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Answered<T> {
+    serde_json::from_slice(bytes).map_err(|e| Refusal::new(400, "bad_json", format!("the body cannot be read: {e}")))
+}
+
+/// Reads a body of `learn` or `predict`.
+///
+/// # Errors
+/// If it is not JSON, does not have this form, or exceeds a limit. The row is named.
+pub fn rows(bytes: &[u8], options: &Options) -> Answered<Parsed> {
+    let body: Body = read(bytes)?;
+    let mut rows = body.rows.rows(options)?;
+    rows.targets = targets(body.targets, rows.count)?;
+    for (what, length) in [("weights", body.weights.as_ref().map(Vec::len)), ("ids", body.ids.as_ref().map(Vec::len))] {
+        if let Some(length) = length.filter(|n| *n != rows.count) {
+            return Err(Refusal::body(format!("{what}: {length} for {} rows, expected one per row", rows.count)));
+        }
+    }
+    (rows.weights, rows.ids) = (body.weights, body.ids);
+    short("stream", body.stream.as_ref())?;
+    short("key", body.key.as_ref())?;
+    let stream = match (body.stream, body.offset) {
+        (Some(name), Some(offset)) if offset < 1 << 62 => Some((name, offset)),
+        (None, None) => None,
+        (Some(_), Some(_)) => return Err(Refusal::body("offset: too large")),
+        _ => return Err(Refusal::body("stream and offset belong together: send both or none")),
+    };
+    Ok(Parsed { rows, stream, key: body.key })
+}
+
+/// Reads a body of `label`.
+///
+/// # Errors
+/// As [`rows`].
+pub fn labels(bytes: &[u8]) -> Answered<(Vec<u64>, Targets, Option<String>)> {
+    let body: LabelBody = read(bytes)?;
+    short("key", body.key.as_ref())?;
+    let targets = targets(Some(body.targets), body.ids.len())?;
+    Ok((body.ids, targets, body.key))
+}
+
+/// The rows of a body as they are read: lists of numbers, or numbers by name.
+#[derive(Debug, Default)]
+struct Table {
+    count: usize,
+    width: usize,
+    x: Vec<f64>,
+    /// For rows with names: the columns in order of appearance, and the column and value of each number of each row.
+    columns: HashMap<String, u32>,
+    cells: Vec<(u32, f64)>,
+    /// The end of each named row in `cells`.
+    ends: Vec<usize>,
+}
+
+impl Table {
+    fn rows(self, options: &Options) -> Answered<Rows> {
+        let features = if self.ends.is_empty() { self.width } else { self.columns.len() };
+        if features > options.most_features {
+            return Err(Refusal::new(
+                413,
+                "too_many_features",
+                format!("{features} columns, at most {} are allowed", options.most_features),
+            ));
+        }
+        if self.count.saturating_mul(features) > options.most_cells {
+            let text = format!(
+                "{} rows of {features} columns, at most {} numbers are allowed in one body; send fewer rows",
+                self.count, options.most_cells
+            );
+            return Err(Refusal::new(413, "too_many_numbers", text));
+        }
+        if self.ends.is_empty() {
+            return Ok(Rows { count: self.count, features, x: self.x, ..Rows::default() });
+        }
+        let mut names = vec![String::new(); features];
+        self.columns.into_iter().for_each(|(name, at)| names[at as usize] = name);
+        let mut x = vec![f64::NAN; self.count * features];
+        let mut from = 0;
+        for (row, end) in x.chunks_exact_mut(features.max(1)).zip(&self.ends) {
+            self.cells[from..*end].iter().for_each(|(at, value)| row[*at as usize] = *value);
+            from = *end;
+        }
+        // JSON has no NaN: what is NaN here was not in the row.
+        let absent: Vec<usize> = x.iter().enumerate().filter(|(_, v)| v.is_nan()).map(|(at, _)| at).collect();
+        absent.iter().for_each(|at| x[*at] = 0.0);
+        Ok(Rows { count: self.count, features, x, names: Some(names), absent, ..Rows::default() })
+    }
+}
+
+impl<'de> Deserialize<'de> for Table {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_seq(TableVisitor)
+    }
+}
+
+struct TableVisitor;
+
+impl<'de> Visitor<'de> for TableVisitor {
+    type Value = Table;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of rows")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<Table, A::Error> {
+        let mut table = Table::default();
+        while rows.next_element_seed(OneRow(&mut table))?.is_some() {
+            table.count += 1;
+        }
+        Ok(table)
+    }
+}
+
+/// Receives one row.
+struct OneRow<'a>(&'a mut Table);
+
+impl<'de> DeserializeSeed<'de> for OneRow<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for OneRow<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a row: a list of numbers, or an object with numbers by name")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut row: A) -> Result<(), A::Error> {
+        let number = self.0.count;
+        let table = self.0;
+        if !table.ends.is_empty() {
+            return Err(de::Error::custom(format!("row {number} is a list, but the rows before have names; use one form")));
+        }
+        let before = table.x.len();
+        while let Some(value) = row.next_element::<f64>()? {
+            table.x.push(value);
+        }
+        let width = table.x.len() - before;
+        if number == 0 {
+            table.width = width;
+        }
+        match width == table.width && width > 0 {
+            true => Ok(()),
+            false => Err(de::Error::custom(format!("row {number} has {width} numbers, expected {}", table.width.max(1)))),
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut row: A) -> Result<(), A::Error> {
+        let number = self.0.count;
+        let table = self.0;
+        if table.ends.len() != number {
+            return Err(de::Error::custom(format!("row {number} has names, but the rows before are lists; use one form")));
+        }
+        let before = table.cells.len();
+        while let Some((name, value)) = row.next_entry::<String, f64>()? {
+            if name.is_empty() || name.len() > LONGEST_NAME {
+                return Err(de::Error::custom(format!("row {number}: the name of a column has 1 to {LONGEST_NAME} bytes")));
+            }
+            let next = table.columns.len() as u32;
+            let column = *table.columns.entry(name).or_insert(next);
+            table.cells.push((column, value));
+        }
+        let mut seen: Vec<u32> = table.cells[before..].iter().map(|(column, _)| *column).collect();
+        seen.sort_unstable();
+        if let Some(pair) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
+            let name = table.columns.iter().find(|(_, at)| **at == pair[0]).map_or("", |(name, _)| name);
+            return Err(de::Error::custom(format!("row {number}: '{}' comes twice", shortened(name))));
+        }
+        if seen.is_empty() {
+            return Err(de::Error::custom(format!("row {number} is empty")));
+        }
+        table.ends.push(table.cells.len());
+        Ok(())
+    }
+}

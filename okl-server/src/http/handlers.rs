@@ -1,0 +1,300 @@
+//! What each route does.
+
+use std::sync::atomic::Ordering;
+
+use hyper::header::{CONTENT_DISPOSITION, HeaderValue, SET_COOKIE};
+use okl::{Batch, Label, Learner};
+use serde_json::{Value, json};
+
+use super::answer::{self, Answer};
+use super::body::{self, Parsed};
+use super::route::{Action, Right};
+use super::{Call, guard, openapi, page};
+use crate::model::columns;
+use crate::model::folder::Settings;
+use crate::model::{LabelRequest, LearnRequest, Model, Published};
+use crate::refusal::{Answered, Refusal};
+use crate::registry::Slot;
+use crate::rows::Rows;
+use crate::surface::{TableColumns, TableFormat};
+
+/// Bodies beyond this length are parsed, and rows beyond this number predicted, without holding up other requests of the same thread.
+const LONG: usize = 64 << 10;
+
+pub(super) async fn handle(call: Call<'_>) -> Answered<Answer> {
+    match call.route.action {
+        Action::Page => Ok(answer::bytes(200, "text/html; charset=utf-8", page::html(call.server.tokens.is_some()))),
+        Action::Script => Ok(answer::bytes(200, "text/javascript; charset=utf-8", page::SCRIPT)),
+        Action::Style => Ok(answer::bytes(200, "text/css; charset=utf-8", page::STYLE)),
+        Action::SignIn => sign_in(&call),
+        Action::Health => Ok(answer::json(200, &json!({ "status": "ok" }))),
+        Action::Ready => Ok(ready(&call)),
+        Action::OpenApi => Ok(answer::json(200, &openapi::document())),
+        Action::Metrics => Ok(answer::bytes(200, "text/plain; version=0.0.4", call.server.metrics.text(&call.server.registry))),
+        Action::List => Ok(list(&call)),
+        Action::Create => create(&call).await,
+        Action::Describe => call.server.registry.model(call.name).map(|model| answer::json(200, &figures(&model))),
+        Action::Delete => {
+            call.server.registry.delete(call.name).await.map(|()| answer::json(200, &json!({ "deleted": call.name })))
+        }
+        Action::Learn => learn(call).await,
+        Action::Predict => predict(call).await,
+        Action::Label => label(&call).await,
+        Action::Snapshot => snapshot(&call),
+        Action::Inspect => inspect(&call),
+        Action::Freeze => freeze(&call).await,
+        Action::Explain => {
+            Err(Refusal::new(501, "not_available", "explanations of single scores are not available in this version of okl"))
+        }
+        Action::Events => Err(Refusal::new(500, "internal", "events are streamed elsewhere")),
+    }
+}
+
+fn sign_in(call: &Call<'_>) -> Answered<Answer> {
+    let Some(tokens) = &call.server.tokens else { return Ok(answer::json(200, &json!({ "signed_in": true }))) };
+    let form: Vec<(String, String)> = form_urlencoded::parse(&call.body).into_owned().collect();
+    let secret = form.iter().find(|(key, _)| key == "token").map(|(_, value)| value.trim());
+    let cookie = secret.and_then(|secret| tokens.sign_in(secret));
+    let cookie = cookie.ok_or_else(|| Refusal::new(401, "no_token", "this token is not valid"))?;
+    let secure = if call.server.encrypted { "; Secure" } else { "" };
+    let cookie = format!("{}={cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age=43200{secure}", guard::COOKIE_NAME);
+    let mut answer = answer::json(200, &json!({ "signed_in": true }));
+    answer
+        .headers_mut()
+        .insert(SET_COOKIE, HeaderValue::from_str(&cookie).map_err(|e| Refusal::new(500, "internal", e.to_string()))?);
+    Ok(answer)
+}
+
+/// 200 if every model runs and learns.
+fn ready(call: &Call<'_>) -> Answer {
+    let well = |slot: &Slot| matches!(slot, Slot::Running(model) if model.published().stopped.is_none());
+    let models = call.server.registry.all();
+    let stopped = models.iter().filter(|(_, slot)| !well(slot)).count();
+    answer::json(if stopped == 0 { 200 } else { 503 }, &json!({ "models": models.len(), "stopped": stopped }))
+}
+
+fn list(call: &Call<'_>) -> Answer {
+    let visible = |name: &str| call.token.is_none_or(|token| token.sees(name));
+    let models = call.server.registry.all().into_iter().filter(|(name, _)| visible(name));
+    let one = |(name, slot): (String, Slot)| match slot {
+        // Last alerts show rows, which need the right to read.
+        Slot::Running(model) => {
+            let mut figures = figures(&model);
+            if call.token.is_some_and(|token| !token.allows(Right::Read, Some(&name))) {
+                figures["last_alerts"] = json!([]);
+            }
+            figures
+        }
+        Slot::Stopped(why) => json!({ "name": name, "stopped": &*why }),
+    };
+    answer::json(200, &json!({ "models": models.map(one).collect::<Vec<_>>() }))
+}
+
+/// The figures of a model.
+pub(super) fn figures(model: &Model) -> Value {
+    let now = model.published();
+    let Published { learner, names, figures, entry, waiting, journal_bytes, stopped } = &*now;
+    let of = |f: fn(&Learner) -> Value| learner.as_deref().map_or(Value::Null, f);
+    json!({
+        "name": model.name, "entry": entry, "rows": figures.rows, "examples": figures.examples, "error": figures.mean_error(),
+        "recent_error": figures.recent_error(), "loss": figures.mean_loss(), "alerts": figures.alerts, "last_alerts": figures.last_alerts,
+        "waiting": waiting, "expired": figures.expired, "labelled": figures.labelled, "journal_bytes": journal_bytes, "stopped": stopped.as_deref(),
+        "feature_names": &names[..names.len().min(100)], "settings": model.settings,
+        "predicted": model.counts.predicted.load(Ordering::Relaxed),
+        "features": of(|l| json!(l.features())), "outputs": of(|l| json!(l.outputs())), "terms": of(|l| json!(l.terms())), "bytes": of(|l| json!(l.bytes())),
+        "eta": of(|l| json!(l.eta())), "classes": of(|l| json!(&l.classes()[..l.classes().len().min(100)])), "warming_up": of(|l| json!(l.warming_up())),
+        "alert_rate": of(|l| json!(l.alert_rate().map(|r| json!({ "rate": r.rate, "requested": r.nu, "bound": r.bound })))),
+        "truncation_error": of(|l| json!(l.truncation_error())), "threshold": of(|l| json!(l.threshold())),
+    })
+}
+
+async fn create(call: &Call<'_>) -> Answered<Answer> {
+    let (settings, learner) = match call.kind.as_str() {
+        "application/octet-stream" => {
+            let learner = Learner::from_bytes(&call.body)?;
+            (Settings { uploaded: true, sparse: call.query("sparse") == Some("true"), ..Settings::default() }, Some(learner))
+        }
+        "application/json" | "" if call.body.is_empty() => (Settings::default(), None),
+        "application/json" | "" => {
+            let settings: Settings = serde_json::from_slice(&call.body).map_err(|e| {
+                Refusal::new(400, "bad_json", format!("the body cannot be read: {e}; expected {{\"config\": {{...}}}}"))
+            })?;
+            (Settings { uploaded: false, ..settings }, None)
+        }
+        _ => return Err(unknown_kind("application/json or application/octet-stream (a model file)")),
+    };
+    let created = call.server.registry.create(call.name, settings, learner).await?;
+    let model = call.server.registry.model(call.name)?;
+    Ok(answer::json(if created { 201 } else { 200 }, &figures(&model)))
+}
+
+fn unknown_kind(expected: &str) -> Refusal {
+    Refusal::new(415, "unknown_type", format!("Content-Type: expected {expected}"))
+}
+
+/// Runs work that may take long.
+fn long<T>(size: usize, work: impl FnOnce() -> T) -> T {
+    if size > LONG { tokio::task::block_in_place(work) } else { work() }
+}
+
+/// Reads the rows of a body in any of its formats.
+fn parse(call: &Call<'_>, model: &Model) -> Answered<Parsed> {
+    let registry = &call.server.registry;
+    let mut parsed = match call.kind.as_str() {
+        "application/json" | "" => body::rows(&call.body, &registry.options)?,
+        "text/csv" => table(call, model, TableFormat::Csv)?,
+        "application/x-ndjson" | "application/jsonl" => table(call, model, TableFormat::Ndjson)?,
+        _ => return Err(unknown_kind("application/json, application/x-ndjson or text/csv")),
+    };
+    if parsed.key.is_none() {
+        parsed.key = call.key.clone().filter(|key| !key.is_empty() && key.len() <= 256);
+    }
+    Ok(parsed)
+}
+
+fn table(call: &Call<'_>, model: &Model, format: TableFormat) -> Answered<Parsed> {
+    let list = |name: &str| call.query(name).map(|text| text.split(',').map(str::to_owned).collect()).unwrap_or_default();
+    let columns = TableColumns {
+        targets: list("target"),
+        weight: call.query("weight").map(str::to_owned),
+        id: call.query("id").map(str::to_owned),
+        ignore: list("ignore"),
+        sparse: model.settings.sparse,
+    };
+    let registry = &call.server.registry;
+    let rows =
+        registry.surface.table(call.body.to_vec(), format, &columns, registry.options.most_cells).map_err(Refusal::body)?;
+    if rows.features > registry.options.most_features {
+        return Err(Refusal::new(
+            413,
+            "too_many_features",
+            format!("{} columns, at most {} are allowed", rows.features, registry.options.most_features),
+        ));
+    }
+    let offset =
+        call.query("offset").map(|text| text.parse().map_err(|_| Refusal::body("offset: expected a number"))).transpose()?;
+    let stream = match (call.query("stream"), offset) {
+        (Some(name), Some(offset)) => Some((name.to_owned(), offset)),
+        (None, None) => None,
+        _ => return Err(Refusal::body("stream and offset belong together: send both or none")),
+    };
+    Ok(Parsed { rows, stream, key: None })
+}
+
+async fn learn(call: Call<'_>) -> Answered<Answer> {
+    let model = call.server.registry.model(call.name)?;
+    let Parsed { rows, stream, key } = long(call.body.len(), || parse(&call, &model))?;
+    let answer = model.learn(LearnRequest { rows, stream, key }).await?;
+    Ok(answer::json(200, &answer.json()))
+}
+
+async fn label(call: &Call<'_>) -> Answered<Answer> {
+    let model = call.server.registry.model(call.name)?;
+    let (ids, targets, key) = body::labels(&call.body)?;
+    let answer = model.label(LabelRequest { ids, targets, key: key.or_else(|| call.key.clone()) }).await?;
+    Ok(answer::json(200, &answer.json()))
+}
+
+async fn predict(call: Call<'_>) -> Answered<Answer> {
+    let model = call.server.registry.model(call.name)?;
+    let Parsed { rows, .. } = long(call.body.len(), || parse(&call, &model))?;
+    if call.query("fresh") == Some("true") {
+        model.fresh().await?;
+    }
+    let now = model.published();
+    let learner = now.learner.as_deref();
+    let learner = learner.ok_or_else(|| Refusal::new(409, "no_configuration", "the model has learned nothing yet"))?;
+    let placed = placed_like(&now, learner, &rows, model.settings.sparse)?;
+    let batch = Batch::of_f64(&placed.x, placed.features);
+    let scores = long(rows.count * learner.terms().max(1), || learner.predict(&batch))?;
+    model.counts.predicted.fetch_add(rows.count as u64, Ordering::Relaxed);
+    let lists: Vec<&[f64]> = (0..rows.count).map(|i| scores.row(i)).collect();
+    let labels: Option<Vec<&Label>> =
+        lists.iter().map(|z| learner.decide(z).and_then(|class| learner.classes().get(class))).collect();
+    let threshold = learner.threshold();
+    let alerts = threshold.map(|threshold| (0..lists.len()).filter(|i| lists[*i][0] < threshold).collect::<Vec<_>>());
+    let mut answer = json!({ "scores": lists, "entry": now.entry });
+    for (name, value) in [("labels", json!(labels)), ("threshold", json!(threshold)), ("alerts", json!(alerts))] {
+        if !value.is_null() {
+            answer[name] = value;
+        }
+    }
+    if let Some(time) = call.query("remember") {
+        if !call.token.is_none_or(|token| token.allows(Right::Learn, Some(call.name))) {
+            return Err(Refusal::new(403, "no_right", "remember: this needs the right 'learn' as well"));
+        }
+        let until = (call.server.registry.options.clock)() + seconds(time)?;
+        let x = placed.x.to_vec();
+        let first = model.remember(Rows { count: rows.count, features: placed.features, x, ..Rows::default() }, until).await?;
+        answer["ids"] = json!((first..first + rows.count as u64).collect::<Vec<_>>());
+    }
+    Ok(answer::json(200, &answer))
+}
+
+/// Rows in the columns of the published learner. New columns of a sparse model are left out: they are 0 in all terms.
+fn placed_like<'a>(now: &'a Published, learner: &Learner, rows: &'a Rows, sparse: bool) -> Answered<columns::Placed<'a>> {
+    if learner.features() == 0 {
+        return Err(Refusal::new(409, "nothing_learned", "the model has learned nothing yet"));
+    }
+    if rows.count == 0 {
+        return Err(Refusal::body("no rows"));
+    }
+    let mut placed = columns::place(rows, &now.names, learner.features(), sparse)?;
+    let features = learner.features();
+    if sparse && placed.features > features {
+        let kept = placed.x.chunks_exact(placed.features).flat_map(|row| row[..features].iter().copied());
+        placed.x = kept.collect::<Vec<f64>>().into();
+        placed.features = features;
+    }
+    Ok(placed)
+}
+
+/// A time such as 3600, 30m, 12h or 1d, in seconds; at most 90 days.
+fn seconds(text: &str) -> Answered<u64> {
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let unit = match unit {
+        "" | "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(3600),
+        "d" => Some(86_400),
+        _ => None,
+    };
+    let time = digits
+        .parse::<u64>()
+        .ok()
+        .zip(unit)
+        .and_then(|(n, unit)| n.checked_mul(unit))
+        .filter(|time| (1..=90 * 86_400).contains(time));
+    time.ok_or_else(|| Refusal::body("remember: expected a time up to 90 days, such as 3600, 30m, 12h or 1d"))
+}
+
+fn snapshot(call: &Call<'_>) -> Answered<Answer> {
+    let now = call.server.registry.model(call.name)?.published();
+    let learner =
+        now.learner.as_deref().ok_or_else(|| Refusal::new(409, "no_configuration", "the model has learned nothing yet"))?;
+    let mut answer = answer::bytes(200, "application/octet-stream", long(usize::MAX, || learner.to_bytes()));
+    let name = HeaderValue::from_str(&format!("attachment; filename=\"{}.okl\"", call.name));
+    answer.headers_mut().insert(CONTENT_DISPOSITION, name.map_err(|e| Refusal::new(500, "internal", e.to_string()))?);
+    answer.headers_mut().insert("okl-entry", HeaderValue::from(now.entry));
+    Ok(answer)
+}
+
+fn inspect(call: &Call<'_>) -> Answered<Answer> {
+    let now = call.server.registry.model(call.name)?.published();
+    let learner =
+        now.learner.as_deref().ok_or_else(|| Refusal::new(409, "no_configuration", "the model has learned nothing yet"))?;
+    Ok(answer::json(200, &call.server.registry.surface.describe(learner, &now.names)))
+}
+
+async fn freeze(call: &Call<'_>) -> Answered<Answer> {
+    let to = call.query("to").ok_or_else(|| Refusal::body("to: the name of the new model is missing, as in ?to=NAME"))?;
+    if !call.token.is_none_or(|token| token.allows(Right::Admin, Some(to))) {
+        return Err(Refusal::new(403, "no_right", format!("the right 'admin' is needed for '{to}' as well")));
+    }
+    let now = call.server.registry.model(call.name)?.published();
+    let learner =
+        now.learner.as_deref().ok_or_else(|| Refusal::new(409, "no_configuration", "the model has learned nothing yet"))?;
+    let plain = learner.freeze()?;
+    call.server.registry.create(to, Settings { uploaded: true, ..Settings::default() }, Some(plain)).await?;
+    Ok(answer::json(201, &json!({ "created": to })))
+}

@@ -1,0 +1,113 @@
+//! The OpenAPI document, made from the table of routes.
+
+use serde_json::{Map, Value, json};
+
+use super::route::{Action, Needs, ROUTES, Route};
+
+fn rows_body() -> Value {
+    let number = json!({ "type": "number" });
+    let row = json!({ "oneOf": [
+        { "type": "array", "items": number, "minItems": 1 },
+        { "type": "object", "additionalProperties": number, "minProperties": 1 },
+    ] });
+    let target = json!({ "oneOf": [
+        { "type": "number" }, { "type": "string", "maxLength": 256 }, { "type": "boolean" }, { "type": "null" },
+        { "type": "array", "items": { "type": ["number", "null"] } },
+    ] });
+    json!({
+        "type": "object", "required": ["rows"], "additionalProperties": false,
+        "properties": {
+            "rows": { "type": "array", "items": row }, "targets": { "type": "array", "items": target },
+            "weights": { "type": "array", "items": { "type": "number", "minimum": 0 } },
+            "ids": { "type": "array", "items": { "type": "integer", "minimum": 0 } },
+            "stream": { "type": "string", "minLength": 1, "maxLength": 256 }, "offset": { "type": "integer", "minimum": 0 },
+            "key": { "type": "string", "minLength": 1, "maxLength": 256 },
+        },
+    })
+}
+
+fn request_body(action: Action) -> Option<Value> {
+    let json_of = |schema: Value| json!({ "application/json": { "schema": schema } });
+    let any = json!({ "schema": { "type": "string", "format": "binary" } });
+    let content = match action {
+        Action::Learn | Action::Predict => {
+            let mut content = json_of(rows_body());
+            content["text/csv"] = any.clone();
+            content["application/x-ndjson"] = any;
+            content
+        }
+        Action::Label => json_of(json!({
+            "type": "object", "required": ["ids", "targets"], "additionalProperties": false,
+            "properties": { "ids": { "type": "array", "items": { "type": "integer", "minimum": 0 } }, "targets": { "type": "array" }, "key": { "type": "string" } },
+        })),
+        Action::Create => {
+            let mut content = json_of(json!({
+                "type": "object", "additionalProperties": false,
+                "properties": { "config": { "type": "object" }, "task": { "enum": ["classes", "numbers", "novelty"] }, "sparse": { "type": "boolean" } },
+            }));
+            content["application/octet-stream"] = any;
+            content
+        }
+        _ => return None,
+    };
+    Some(json!({ "required": action != Action::Create, "content": content }))
+}
+
+fn query(action: Action) -> Vec<Value> {
+    let names: &[(&str, &str)] = match action {
+        Action::Predict => &[
+            ("fresh", "true: waits until all rows sent before are learned"),
+            ("remember", "a time such as 3600, 30m, 12h or 1d: the rows wait so long for their targets"),
+        ],
+        Action::Learn => &[
+            ("target", "CSV and NDJSON: the target columns, separated by commas"),
+            ("weight", "CSV and NDJSON: the column of weights"),
+            ("id", "CSV and NDJSON: the column of ids"),
+            ("ignore", "CSV and NDJSON: columns that are not used"),
+            ("stream", "CSV and NDJSON: the stream of the rows"),
+            ("offset", "CSV and NDJSON: the offset of the first row in the stream"),
+        ],
+        Action::Freeze => &[("to", "the name of the new model")],
+        _ => &[],
+    };
+    let parameter =
+        |(name, text): &(&str, &str)| json!({ "name": name, "in": "query", "description": text, "schema": { "type": "string" } });
+    names.iter().map(parameter).collect()
+}
+
+fn operation(route: &Route) -> Value {
+    let mut parameters = query(route.action);
+    if route.path.contains("{name}") {
+        let schema = json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" });
+        parameters.push(json!({ "name": "name", "in": "path", "required": true, "schema": schema }));
+    }
+    let error = json!({ "description": "Refused: nothing has changed. The body has error.code and error.message." });
+    let mut operation = json!({
+        "summary": route.summary, "operationId": format!("{:?}", route.action).to_lowercase(), "parameters": parameters,
+        "responses": { "2XX": { "description": "Done" }, "4XX": error, "5XX": error },
+    });
+    if let Some(body) = request_body(route.action) {
+        operation["requestBody"] = body;
+    }
+    match route.needs {
+        Needs::Nothing => operation["security"] = json!([]),
+        Needs::Token => {}
+        Needs::Right(right) => operation["description"] = json!(format!("Needs the right '{}'.", right.word())),
+    }
+    operation
+}
+
+/// The document.
+pub fn document() -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for route in ROUTES {
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[route.method.to_lowercase()] = operation(route);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": { "title": "okl", "version": env!("CARGO_PKG_VERSION"), "description": "Models that learn and predict over HTTP." },
+        "paths": paths, "security": [{ "token": [] }],
+        "components": { "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } } },
+    })
+}

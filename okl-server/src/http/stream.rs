@@ -1,0 +1,60 @@
+//! Server-sent events.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::Response;
+use hyper::body::{Body, Frame};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use tokio::sync::{broadcast, mpsc};
+
+use super::answer::Answer;
+use super::handlers;
+use crate::model::Model;
+use crate::refusal::Answered;
+
+/// A comment is sent after this time without events, so that a closed connection is noticed.
+const QUIET: Duration = Duration::from_secs(15);
+
+/// A body whose parts come from a channel.
+struct Parts(mpsc::Receiver<Bytes>);
+
+impl Body for Parts {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0.poll_recv(context).map(|part| part.map(|part| Ok(Frame::data(part))))
+    }
+}
+
+/// The figures now, then events as they happen.
+pub(super) fn events(model: &Model) -> Answered<Answer> {
+    let (send, receive) = mpsc::channel(64);
+    let first = format!("event: figures\ndata: {}\n\n", handlers::figures(model));
+    let _ = send.try_send(first.into());
+    tokio::spawn(forward(model.events(), send));
+    let mut answer = Response::new(Parts(receive).boxed_unsync());
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    Ok(answer)
+}
+
+/// Passes events on until the client or the model is gone. A slow client misses events and is told how many.
+async fn forward(mut events: broadcast::Receiver<Arc<str>>, send: mpsc::Sender<Bytes>) {
+    loop {
+        let part = match tokio::time::timeout(QUIET, events.recv()).await {
+            Err(_) => ": still here\n\n".to_owned(),
+            Ok(Ok(event)) => format!("data: {event}\n\n"),
+            Ok(Err(broadcast::error::RecvError::Lagged(missed))) => format!("event: missed\ndata: {missed}\n\n"),
+            Ok(Err(broadcast::error::RecvError::Closed)) => return,
+        };
+        if send.send(part.into()).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Running figures of a model: every row is scored before it is learned (progressive validation).
+
+use std::collections::VecDeque;
+
+use okl::{Label, Learner};
+use serde::{Deserialize, Serialize};
+
+use crate::rows::Learnable;
+
+/// The number of rows of the recent error.
+const RECENT: usize = 1000;
+/// The number of alerts that are kept.
+const ALERTS: usize = 20;
+
+/// A row that was unlike the rows before it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Alert {
+    /// The number of the row in the model, from 0.
+    pub row: u64,
+    /// Its score before the update.
+    pub score: f64,
+    /// The threshold: a score below it is an alert.
+    pub threshold: Option<f64>,
+    /// The columns with the largest values after scaling: a first hint at the reason.
+    pub columns: Vec<(String, f64)>,
+}
+
+/// The outcome of one row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowOutcome {
+    /// The scores before the update.
+    pub scores: Vec<f64>,
+    /// The loss, if the row was learned.
+    pub loss: Option<f64>,
+    /// Whether the row was outside the margin, tube or threshold.
+    pub outside: Option<bool>,
+    /// The threshold of the novelty score.
+    pub threshold: Option<f64>,
+    /// The class of positive scores.
+    pub positive: Option<usize>,
+}
+
+/// The running figures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// All rows, also those without a target.
+    pub rows: u64,
+    /// The rows with a target.
+    pub examples: u64,
+    /// The sum of their losses.
+    pub loss: f64,
+    /// The sum of their errors: 1 for a wrong class, |score - target| for numbers.
+    pub error: f64,
+    /// The errors of the last 1,000 examples.
+    pub recent: VecDeque<f32>,
+    /// The number of alerts of a novelty detector.
+    pub alerts: u64,
+    /// The last alerts.
+    pub last_alerts: VecDeque<Alert>,
+    /// Waiting rows that expired without a target.
+    pub expired: u64,
+    /// Waiting rows whose target arrived.
+    pub labelled: u64,
+}
+
+impl Figures {
+    /// The mean error of all examples.
+    pub fn mean_error(&self) -> Option<f64> {
+        (self.examples > 0).then(|| self.error / self.examples as f64)
+    }
+
+    /// The mean error of the last examples.
+    pub fn recent_error(&self) -> Option<f64> {
+        let sum: f64 = self.recent.iter().map(|e| f64::from(*e)).sum();
+        (!self.recent.is_empty()).then(|| sum / self.recent.len() as f64)
+    }
+
+    /// The mean loss of all examples.
+    pub fn mean_loss(&self) -> Option<f64> {
+        (self.examples > 0).then(|| self.loss / self.examples as f64)
+    }
+
+    /// Counts a row. `target` is its index among the targets; returns the number of the row.
+    pub fn add(&mut self, outcome: &RowOutcome, error: Option<f64>) -> u64 {
+        self.rows += 1;
+        if let Some(loss) = outcome.loss {
+            self.examples += 1;
+            self.loss += loss;
+            self.error += error.unwrap_or(0.0);
+            if let Some(error) = error {
+                self.recent.push_back(error as f32);
+                self.recent.drain(..self.recent.len().saturating_sub(RECENT));
+            }
+        }
+        self.rows - 1
+    }
+
+    /// Keeps an alert.
+    pub fn alert(&mut self, alert: Alert) {
+        self.alerts += 1;
+        self.last_alerts.push_back(alert);
+        self.last_alerts.drain(..self.last_alerts.len().saturating_sub(ALERTS));
+    }
+}
+
+/// The error of one row against its target: 0 or 1 for a class, |score - target| averaged over the outputs for numbers.
+pub fn error_of(learner: &Learner, outcome: &RowOutcome, targets: &Learnable, row: usize) -> Option<f64> {
+    match targets {
+        Learnable::None => None,
+        Learnable::Labels(labels) => Some(f64::from(u8::from(!is_right(learner.classes(), outcome, &labels[row])))),
+        Learnable::Numbers(y) => {
+            let width = outcome.scores.len().max(1);
+            let of_row = y.get(row * width..(row + 1) * width)?;
+            Some(outcome.scores.iter().zip(of_row).map(|(z, y)| (z - y).abs()).sum::<f64>() / width as f64)
+        }
+    }
+}
+
+/// Whether the class of a row was predicted. A class that was named by this row was not.
+fn is_right(classes: &[Label], outcome: &RowOutcome, label: &Label) -> bool {
+    let scores = &outcome.scores;
+    match outcome.positive {
+        Some(positive) if scores.len() == 1 => (scores[0] > 0.0) == (classes.get(positive) == Some(label)) && scores[0] != 0.0,
+        None if scores.len() == 1 => (scores[0] > 0.0) == (*label == Label::Int(1)),
+        _ => {
+            let mut best = 0;
+            (1..scores.len())
+                .filter(|i| scores[*i] > scores[0])
+                .for_each(|i| best = if scores[i] > scores[best] { i } else { best });
+            classes.get(best) == Some(label) && scores.iter().any(|z| *z != 0.0)
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The folder of one model: `model.json` (how it was created), `snapshot` and `journal/`. A copy of the folder is a copy of the model.
+//!
+//! A snapshot is one file, so that it is replaced atomically: magic, the length of the JSON, the JSON ([`Beside`]), the model file (none
+//! before the configuration is decided), and the CRC-32 of everything before. All numbers are little-endian.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use okl::Learner;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::state::{Beside, State};
+use crate::codec::Record;
+use crate::disk::{self, Disk};
+use crate::journal::{Cut, Journal};
+use crate::surface::Task;
+
+const MAGIC: &[u8; 8] = b"OKLSNAP1";
+
+/// How a model was created; the file `model.json`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// The configuration as it was given. Without a loss the rest is decided by the first rows.
+    pub config: Map<String, Value>,
+    /// The type of prediction, if it was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<Task>,
+    /// Whether an absent number is 0 and a new name a new column.
+    pub sparse: bool,
+    /// Whether the model was created from a model file.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub uploaded: bool,
+}
+
+/// The folder of a model.
+#[derive(Clone)]
+pub struct Folder {
+    /// The disk.
+    pub disk: Arc<dyn Disk>,
+    /// The path of the folder.
+    pub path: PathBuf,
+}
+
+/// A model read from its folder.
+pub struct Loaded {
+    /// How it was created.
+    pub settings: Settings,
+    /// Its state after the last entry.
+    pub state: State,
+    /// Its journal.
+    pub journal: Journal,
+    /// The number of entries that were replayed.
+    pub replayed: u64,
+    /// The unfinished end of the journal that was cut off.
+    pub cut: Option<Cut>,
+}
+
+impl Folder {
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Writes a new model. The settings are written last: a folder without them is not a model.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn create(&self, settings: &Settings, state: &State) -> io::Result<()> {
+        self.disk.make_folder(&self.path)?;
+        self.write_snapshot(state)?;
+        disk::replace(&*self.disk, &self.file("model.json"), &serde_json::to_vec_pretty(settings)?)?;
+        self.disk.sync_folder(self.path.parent().unwrap_or(Path::new(".")))
+    }
+
+    /// Writes a snapshot.
+    ///
+    /// # Errors
+    /// Those of the disk. The old snapshot is then unchanged.
+    pub fn write_snapshot(&self, state: &State) -> io::Result<()> {
+        let beside = serde_json::to_vec(&state.beside)?;
+        let model = state.learner.as_ref().map(Learner::to_bytes).unwrap_or_default();
+        let mut bytes = Vec::with_capacity(24 + beside.len() + model.len());
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend((beside.len() as u64).to_le_bytes());
+        bytes.extend(beside);
+        bytes.extend(model);
+        bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+        disk::replace(&*self.disk, &self.file("snapshot"), &bytes)
+    }
+
+    /// Reads the model: the snapshot, then all later entries of the journal.
+    ///
+    /// # Errors
+    /// If a file is damaged, or the disk has an error. The text says what to do.
+    pub fn load(&self, segment_bytes: u64) -> Result<Loaded, String> {
+        let (settings_file, snapshot_file) = (self.file("model.json"), self.file("snapshot"));
+        let settings = self.disk.read(&settings_file).map_err(|e| at(&settings_file, e))?;
+        let settings: Settings = serde_json::from_slice(&settings).map_err(|e| at(&settings_file, e))?;
+        let snapshot = self.disk.read(&snapshot_file).map_err(|e| at(&snapshot_file, e))?;
+        let (beside, learner) = read_snapshot(&snapshot).map_err(|e| at(&snapshot_file, e))?;
+        let mut state = State { learner, beside, sparse: settings.sparse };
+        let (after, mut replayed) = (state.beside.entry, 0);
+        let opened = Journal::open(Arc::clone(&self.disk), &self.file("journal"), segment_bytes, after, |entry, payload| {
+            let record = Record::from_bytes(payload).ok_or("written by an incompatible version of okl")?;
+            replayed += 1;
+            state.apply(entry, &record, &mut |_, _| {}).map(drop).map_err(|refusal| refusal.to_string())
+        });
+        let (journal, cut) = opened.map_err(|e| e.to_string())?;
+        Ok(Loaded { settings, state, journal, replayed, cut })
+    }
+}
+
+fn at(path: &Path, error: impl std::fmt::Display) -> String {
+    format!("{}: {error}", path.display())
+}
+
+/// Reads a snapshot.
+///
+/// # Errors
+/// If it is damaged.
+pub fn read_snapshot(bytes: &[u8]) -> Result<(Beside, Option<Learner>), String> {
+    let damaged = || "the snapshot is damaged; restore the model's folder from a copy".to_owned();
+    let (contents, crc) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
+    let rest = contents.strip_prefix(MAGIC).filter(|_| crc32fast::hash(contents).to_le_bytes() == *crc).ok_or_else(damaged)?;
+    let (length, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| damaged())?;
+    let (beside, model) = rest.split_at_checked(length).ok_or_else(damaged)?;
+    let beside =
+        serde_json::from_slice(beside).map_err(|e| format!("the snapshot was written by an incompatible version of okl: {e}"))?;
+    let learner = (!model.is_empty()).then(|| Learner::from_bytes(model)).transpose().map_err(|e| e.to_string())?;
+    Ok((beside, learner))
+}

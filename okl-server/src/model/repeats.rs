@@ -1,0 +1,89 @@
+//! Requests that are sent again: what they were answered, so that nothing is learned twice.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::state::Answer;
+use crate::codec::Key;
+use crate::refusal::{Answered, Refusal};
+
+/// The number of rows of a stream whose scores are kept for repeats.
+pub const KEPT_ROWS: usize = 4096;
+/// The number of keys whose answers are kept.
+pub const KEPT_KEYS: usize = 1000;
+
+/// A numbered stream of rows of one client.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stream {
+    /// The offset of the next row.
+    pub next: u64,
+    /// The entry and the scores of each of the last rows.
+    kept: VecDeque<(u64, Vec<f64>)>,
+}
+
+impl Stream {
+    /// The rows that a request repeats: how many of its rows have been learned before.
+    ///
+    /// # Errors
+    /// If rows are missing between the stream and the request.
+    pub fn repeated(&self, name: &str, offset: u64, rows: usize) -> Answered<usize> {
+        if offset > self.next {
+            let text =
+                format!("stream '{name}': the next offset is {}, found {offset}; send the rows in between first", self.next);
+            return Err(Refusal::new(409, "gap", text).with(json!({ "expected_offset": self.next })));
+        }
+        Ok(usize::try_from(self.next - offset).unwrap_or(usize::MAX).min(rows))
+    }
+
+    /// The entry and the scores of a row, if they are kept.
+    pub fn row(&self, offset: u64) -> Option<&(u64, Vec<f64>)> {
+        let back = usize::try_from(self.next.checked_sub(offset)?).ok()?;
+        self.kept.len().checked_sub(back).and_then(|at| self.kept.get(at))
+    }
+
+    /// Adds rows that were learned with an entry.
+    pub fn advance(&mut self, offset: u64, answer: &Answer) {
+        self.next = offset + answer.scores.len() as u64;
+        self.kept.extend(answer.scores.iter().map(|row| (answer.entry, row.clone().unwrap_or_default())));
+        self.kept.drain(..self.kept.len().saturating_sub(KEPT_ROWS));
+    }
+}
+
+/// All streams of a model.
+pub type Streams = BTreeMap<String, Stream>;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Kept {
+    name: String,
+    body: u64,
+    answer: Answer,
+}
+
+/// The answers to the last requests with a key.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Keys(VecDeque<Kept>);
+
+impl Keys {
+    /// The answer to an earlier request with this key.
+    ///
+    /// # Errors
+    /// If the earlier request had another body.
+    pub fn find(&self, key: &Key) -> Answered<Option<&Answer>> {
+        match self.0.iter().rev().find(|kept| kept.name == key.name) {
+            Some(kept) if kept.body != key.body => Err(Refusal::new(
+                409,
+                "key_reused",
+                "this idempotency key was used for another body; use a new key for every body",
+            )),
+            found => Ok(found.map(|kept| &kept.answer)),
+        }
+    }
+
+    /// Keeps an answer.
+    pub fn keep(&mut self, key: Key, answer: Answer) {
+        self.0.push_back(Kept { name: key.name, body: key.body, answer });
+        self.0.drain(..self.0.len().saturating_sub(KEPT_KEYS));
+    }
+}

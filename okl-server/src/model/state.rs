@@ -1,0 +1,295 @@
+//! The state of a model: a function of the entries of its journal alone. Replaying the journal uses the same code as serving.
+
+use std::borrow::Cow;
+
+use okl::loss::{Loss, Reads};
+use okl::{Batch, Config, Learner, Outcome};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::columns::{self, Placed};
+use super::figures::{self, Alert, Figures, RowOutcome};
+use super::repeats::{Keys, Streams};
+use super::waiting::{Waiting, WaitingRow};
+use crate::codec::Record;
+use crate::refusal::{Answered, Refusal};
+use crate::rows::{Learnable, Rows, Targets};
+
+/// The answer to rows that were learned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The number of the journal entry. Entries are learned in the order of their numbers.
+    pub entry: u64,
+    /// The scores of each row from before its update; none for a repeated row whose scores are no longer kept.
+    pub scores: Vec<Option<Vec<f64>>>,
+    /// The rows of this request that were learned by an earlier one.
+    pub repeated: usize,
+    /// The rows that are alerts, as indices into this request.
+    pub alerts: Vec<usize>,
+}
+
+impl Answer {
+    /// The body of the answer. Every row has as many scores as the widest.
+    pub fn json(&self) -> Value {
+        let width = self.scores.iter().flatten().map(Vec::len).max().unwrap_or(0);
+        let padded = |row: &Option<Vec<f64>>| {
+            let mut row = row.clone()?;
+            row.resize(width, 0.0);
+            Some(row)
+        };
+        let scores: Vec<Option<Vec<f64>>> = self.scores.iter().map(padded).collect();
+        json!({
+            "rows": scores.len(), "learned": scores.len() - self.repeated, "repeated": self.repeated,
+            "entry": self.entry, "scores": scores, "alerts": self.alerts,
+        })
+    }
+}
+
+/// Everything but the learner; a snapshot has it as JSON.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    /// The number of the last entry.
+    pub entry: u64,
+    /// The names of the columns; empty if they have none.
+    pub names: Vec<String>,
+    /// The streams.
+    pub streams: Streams,
+    /// The answers to requests with keys.
+    pub keys: Keys,
+    /// Rows that wait for their targets.
+    pub waiting: Waiting,
+    /// The running figures.
+    pub figures: Figures,
+}
+
+/// The state of a model.
+#[derive(Debug, Default)]
+pub struct State {
+    /// The learner; none before its configuration is decided.
+    pub learner: Option<Learner>,
+    /// Everything else.
+    pub beside: Beside,
+    /// Whether an absent number is 0 and a new name a new column.
+    pub sparse: bool,
+}
+
+/// Called between blocks of rows, to publish the model while a long body is learned.
+pub type Between<'a> = &'a mut dyn FnMut(&Learner, &Beside);
+
+/// Rows that are ready to be learned.
+struct Ready<'a> {
+    placed: Placed<'a>,
+    targets: Learnable,
+    known: Vec<bool>,
+    weights: Option<&'a [f64]>,
+    ids: Option<&'a [u64]>,
+}
+
+impl Ready<'_> {
+    fn batch(&self) -> Batch<'_> {
+        let mut batch = Batch::of_f64(&self.placed.x, self.placed.features).targets(self.targets.targets()).known(&self.known);
+        if let Some(weights) = self.weights {
+            batch = batch.weights(weights);
+        }
+        match self.ids {
+            Some(ids) => batch.ids(ids),
+            None => batch,
+        }
+    }
+}
+
+fn nothing_learned() -> Refusal {
+    Refusal::new(409, "no_configuration", "the model has no configuration yet: it is decided by the first rows that are learned")
+}
+
+impl State {
+    fn learner(&self) -> Answered<&Learner> {
+        self.learner.as_ref().ok_or_else(nothing_learned)
+    }
+
+    /// What the loss reads.
+    pub fn reads(&self) -> Answered<Reads> {
+        Ok(self.learner()?.config().loss.reads())
+    }
+
+    /// The rows in the columns of the model.
+    ///
+    /// # Errors
+    /// If the columns do not fit.
+    pub fn place<'a>(&'a self, rows: &'a Rows) -> Answered<Placed<'a>> {
+        let features = self.learner.as_ref().map_or(0, Learner::features);
+        columns::place(rows, &self.beside.names, features, self.sparse)
+    }
+
+    fn ready<'a>(&'a self, rows: &'a Rows) -> Answered<Ready<'a>> {
+        let reads = self.reads()?;
+        let targets = rows.targets.learnable(reads)?;
+        let known = if reads == Reads::Nothing { vec![true; rows.count] } else { rows.targets.known(rows.count) };
+        Ok(Ready { placed: self.place(rows)?, targets, known, weights: rows.weights.as_deref(), ids: rows.ids.as_deref() })
+    }
+
+    /// Checks rows completely. Returns whether the result of the check cannot change by rows that other requests learn before: then the
+    /// rows can be stored together with those of other requests.
+    ///
+    /// # Errors
+    /// If the rows cannot be learned; the row is named.
+    pub fn check(&self, rows: &Rows) -> Answered<bool> {
+        let (learner, ready) = (self.learner()?, self.ready(rows)?);
+        let wider = learner.features() > 0 && ready.placed.features > learner.features() && self.sparse && rows.names.is_some();
+        let widened = wider.then(|| widened(learner, ready.placed.features)).transpose()?;
+        widened.as_ref().unwrap_or(learner).check(&ready.batch())?;
+        let classes_known = match &ready.targets {
+            Learnable::Labels(labels) => labels.iter().all(|label| learner.classes().contains(label)),
+            _ => true,
+        };
+        Ok(!wider && learner.examples() > 0 && !learner.warming_up() && classes_known)
+    }
+
+    /// Applies an entry of the journal. The rows of an entry have been checked before it was written.
+    ///
+    /// # Errors
+    /// If the entry does not fit the state, which can happen only if the journal belongs to another state.
+    pub fn apply(&mut self, entry: u64, record: &Record, between: Between<'_>) -> Answered<Answer> {
+        let answer = match record {
+            Record::Begin(config) => self.begin(config).map(|()| Answer::default()),
+            Record::Learn { rows, stream, key } => {
+                let answer = Answer { entry, ..self.learn(rows, between)? };
+                if let Some((name, offset)) = stream {
+                    self.beside.streams.entry(name.clone()).or_default().advance(*offset, &answer);
+                }
+                if let Some(key) = key {
+                    self.beside.keys.keep(key.clone(), answer.clone());
+                }
+                Ok(answer)
+            }
+            Record::Remember { first, until, rows } => {
+                for (id, x) in (*first..).zip(rows.x.chunks_exact(rows.features.max(1))) {
+                    self.beside.waiting.add(id, WaitingRow { x: x.to_vec(), until: *until });
+                }
+                Ok(Answer::default())
+            }
+            Record::Label { ids, targets, key } => {
+                let rows = self.waiting_rows(ids, targets)?;
+                let answer = Answer { entry, ..self.learn(&rows, between)? };
+                ids.iter().for_each(|id| drop(self.beside.waiting.remove(*id)));
+                self.beside.figures.labelled += ids.len() as u64;
+                if let Some(key) = key {
+                    self.beside.keys.keep(key.clone(), answer.clone());
+                }
+                Ok(answer)
+            }
+            Record::Expire(ids) => {
+                let gone = ids.iter().filter(|id| self.beside.waiting.remove(**id).is_some()).count();
+                self.beside.figures.expired += gone as u64;
+                Ok(Answer::default())
+            }
+        }?;
+        self.beside.entry = entry;
+        Ok(answer)
+    }
+
+    fn begin(&mut self, config: &str) -> Answered<()> {
+        self.learner = Some(Learner::new(Config::from_json(config)?)?);
+        Ok(())
+    }
+
+    /// Waiting rows with their targets, as rows to learn.
+    ///
+    /// # Errors
+    /// If an id is not waiting.
+    pub fn waiting_rows(&self, ids: &[u64], targets: &Targets) -> Answered<Rows> {
+        let features = self.learner()?.features();
+        let mut x = Vec::with_capacity(ids.len() * features);
+        for (i, id) in ids.iter().enumerate() {
+            let unknown = || {
+                let text = format!("id {id} is not waiting: it is unknown, was labelled before, or has expired");
+                Refusal::new(404, "not_waiting", text).with(json!({ "id": id }))
+            };
+            if ids[..i].contains(id) {
+                return Err(Refusal::body(format!("id {id} comes twice")));
+            }
+            x.extend_from_slice(&self.beside.waiting.get(*id).ok_or_else(unknown)?.x);
+            x.resize((i + 1) * features, 0.0);
+        }
+        Ok(Rows { count: ids.len(), features, x, targets: targets.clone(), ..Rows::default() })
+    }
+
+    fn learn(&mut self, rows: &Rows, between: Between<'_>) -> Answered<Answer> {
+        let ready = self.ready(rows)?;
+        let names = ready.placed.names.clone().into_owned();
+        let Ready { placed, targets, known, .. } = ready;
+        // Detached from `self`, which changes below.
+        let placed = Placed { x: Cow::Owned(placed.x.into_owned()), features: placed.features, names: Cow::Owned(names) };
+        let ready = Ready { placed, targets, known, weights: rows.weights.as_deref(), ids: rows.ids.as_deref() };
+        let State { learner, beside, .. } = self;
+        let learner = learner.as_mut().ok_or_else(nothing_learned)?;
+        if learner.features() > 0 && ready.placed.features > learner.features() && rows.names.is_some() {
+            learner.widen(ready.placed.features)?;
+        }
+        let batch = ready.batch();
+        let mut checked = learner.check(&batch)?;
+        beside.names = ready.placed.names.to_vec();
+        let mut answer = Answer { scores: Vec::with_capacity(rows.count), ..Answer::default() };
+        let mut outcomes = Vec::new();
+        loop {
+            let more = learner.learn_next(&mut checked, |_, outcome| outcomes.push(row_outcome(outcome)))?;
+            for outcome in outcomes.drain(..) {
+                count_row(learner, beside, &ready, outcome, &mut answer);
+            }
+            if !more {
+                return Ok(answer);
+            }
+            between(learner, beside);
+        }
+    }
+}
+
+/// A copy of the learner with more features, to check rows against.
+fn widened(learner: &Learner, features: usize) -> Answered<Learner> {
+    let mut copy = (*learner.publish()).clone();
+    copy.widen(features)?;
+    Ok(copy)
+}
+
+fn row_outcome(outcome: &Outcome<'_>) -> RowOutcome {
+    RowOutcome {
+        scores: outcome.scores.to_vec(),
+        loss: outcome.loss,
+        outside: outcome.outside,
+        threshold: outcome.threshold,
+        positive: outcome.positive,
+    }
+}
+
+/// Adds a learned row to the answer and the figures.
+fn count_row(learner: &Learner, beside: &mut Beside, ready: &Ready<'_>, outcome: RowOutcome, answer: &mut Answer) {
+    let row = answer.scores.len();
+    let error = figures::error_of(learner, &outcome, &ready.targets, row);
+    let number = beside.figures.add(&outcome, error);
+    if outcome.outside == Some(true) && learner.config().loss.reads() == Reads::Nothing {
+        let features = ready.placed.features;
+        let x = &ready.placed.x[row * features..(row + 1) * features];
+        let score = outcome.scores.first().copied().unwrap_or(0.0);
+        beside.figures.alert(Alert {
+            row: number,
+            score,
+            threshold: outcome.threshold,
+            columns: unusual(learner, x, &beside.names),
+        });
+        answer.alerts.push(row);
+    }
+    answer.scores.push(Some(outcome.scores));
+}
+
+/// The three columns of a row with the largest values after shift and scale of the learner's frame.
+fn unusual(learner: &Learner, x: &[f64], names: &[String]) -> Vec<(String, f64)> {
+    let (shift, factor) = learner.frame();
+    let away = |(i, v): (usize, &f64)| {
+        let distance = (v - shift.get(i).copied().unwrap_or(0.0)) * factor.get(i).copied().unwrap_or(1.0);
+        (names.get(i).cloned().unwrap_or_else(|| (i + 1).to_string()), distance)
+    };
+    let mut columns: Vec<(String, f64)> = x.iter().enumerate().map(away).collect();
+    columns.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+    columns.truncate(3);
+    columns
+}

@@ -1,0 +1,60 @@
+//! Rows that wait for their targets.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A waiting row, in the columns of the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WaitingRow {
+    /// Its numbers.
+    pub x: Vec<f64>,
+    /// When it expires, in seconds since 1970.
+    pub until: u64,
+}
+
+/// All waiting rows by id.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Waiting {
+    rows: BTreeMap<u64, WaitingRow>,
+    /// The id of the next row.
+    pub next: u64,
+}
+
+impl Waiting {
+    /// The number of waiting rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether no row waits.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// A waiting row.
+    pub fn get(&self, id: u64) -> Option<&WaitingRow> {
+        self.rows.get(&id)
+    }
+
+    /// Adds a row under the next id.
+    pub fn add(&mut self, id: u64, row: WaitingRow) {
+        self.rows.insert(id, row);
+        self.next = self.next.max(id + 1);
+    }
+
+    /// Removes a row.
+    pub fn remove(&mut self, id: u64) -> Option<WaitingRow> {
+        self.rows.remove(&id)
+    }
+
+    /// The ids of the rows that expire before `now`.
+    pub fn expired(&self, now: u64) -> Vec<u64> {
+        self.rows.iter().filter(|(_, row)| row.until < now).map(|(id, _)| *id).collect()
+    }
+
+    /// The bytes that the rows take, approximately.
+    pub fn bytes(&self) -> usize {
+        self.rows.values().map(|row| 8 * row.x.len() + 64).sum()
+    }
+}

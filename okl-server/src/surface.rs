@@ -1,0 +1,135 @@
+//! What the command line lends to the server: automatic settings, descriptions of models, and readers of tables.
+//!
+//! The command line depends on this crate, so this crate cannot use its code directly.
+
+use okl::{Config, Learner};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::rows::{Rows, Target, Targets};
+
+/// The type of prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// A class per row.
+    Classes,
+    /// One or more numbers per row.
+    Numbers,
+    /// No target: finds rows that are unlike the others.
+    Novelty,
+}
+
+/// Properties of the first rows on which automatic settings depend.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Look {
+    /// The type of prediction.
+    pub task: Task,
+    /// Distinct classes among the first rows.
+    pub classes: usize,
+    /// The number of features.
+    pub features: usize,
+    /// Targets per row.
+    pub targets: usize,
+    /// Whether an absent number is 0.
+    pub sparse: bool,
+    /// Whether rows have ids.
+    pub ids: bool,
+}
+
+/// Formats of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableFormat {
+    /// Delimited text with a header.
+    Csv,
+    /// One JSON object per line.
+    Ndjson,
+}
+
+/// Which columns of a table are not features.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TableColumns {
+    /// The targets.
+    pub targets: Vec<String>,
+    /// The weight.
+    pub weight: Option<String>,
+    /// The id.
+    pub id: Option<String>,
+    /// Columns that are not used.
+    pub ignore: Vec<String>,
+    /// Whether an absent number is 0.
+    pub sparse: bool,
+}
+
+/// The parts of the command line that the server uses.
+pub trait Surface: Send + Sync + 'static {
+    /// Completes a configuration without a loss.
+    ///
+    /// # Errors
+    /// If a setting is wrong.
+    fn choose(&self, settings: &Map<String, Value>, look: &Look) -> Result<Config, String>;
+
+    /// Describes a model: settings, figures, certificates in words.
+    fn describe(&self, learner: &Learner, names: &[String]) -> Value;
+
+    /// The names of the columns that a model file has from the program that wrote it.
+    fn names(&self, _: &Learner) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Reads a table. Its rows have at most `cells` numbers.
+    ///
+    /// # Errors
+    /// If it cannot be read; the row is named.
+    fn table(&self, body: Vec<u8>, format: TableFormat, columns: &TableColumns, cells: usize) -> Result<Rows, String>;
+}
+
+/// A surface without the command line: the simplest settings, and no tables.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Plain;
+
+impl Surface for Plain {
+    fn choose(&self, settings: &Map<String, Value>, look: &Look) -> Result<Config, String> {
+        let mut settings = settings.clone();
+        let loss = match look.task {
+            Task::Classes => "max_margin",
+            Task::Numbers => "squared",
+            Task::Novelty => "nu_novelty:0.01",
+        };
+        settings.insert("loss".into(), json!(loss));
+        let config = Config::from_value(Value::Object(settings)).map_err(|e| e.to_string())?;
+        config.check().map_err(|e| e.to_string()).map(|()| config)
+    }
+
+    fn describe(&self, learner: &Learner, names: &[String]) -> Value {
+        json!({ "config": learner.config(), "examples": learner.examples(), "terms": learner.terms(), "feature_names": names })
+    }
+
+    fn table(&self, _: Vec<u8>, _: TableFormat, _: &TableColumns, _: usize) -> Result<Rows, String> {
+        Err("this server reads JSON only".into())
+    }
+}
+
+/// Looks at the first rows. Text and truth values are classes, and so are whole numbers with at most two values.
+pub fn look(rows: &Rows, task: Option<Task>, sparse: bool) -> Look {
+    let Targets { width, values } = &rows.targets;
+    let mut labels: Vec<okl::Label> = values.iter().filter(|t| **t != Target::Missing).map(Target::label).collect();
+    labels.sort();
+    labels.dedup();
+    let text = values.iter().any(|target| matches!(target, Target::Text(_)));
+    let whole = values.iter().all(|target| !matches!(target, Target::Number(v) if v.fract() != 0.0));
+    let small = || labels.len() == 2 || matches!(&labels[..], [okl::Label::Int(-1..=1)]);
+    let found = match () {
+        () if *width == 0 => Task::Novelty,
+        () if *width == 1 && (text || (whole && small())) => Task::Classes,
+        () => Task::Numbers,
+    };
+    Look {
+        task: task.unwrap_or(found),
+        classes: labels.len(),
+        features: rows.features,
+        targets: *width,
+        sparse,
+        ids: rows.ids.is_some(),
+    }
+}

@@ -1,0 +1,262 @@
+//! Learning and predicting: the answers are those of a plain learner, and repeats learn nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use okl::{Batch, Learner};
+use okl_server::options::Options;
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Running, Setup, body, config, learned, rows, scores};
+
+const LEARN: &str = "/v1/models/m/learn";
+const PREDICT: &str = "/v1/models/m/predict";
+
+fn server() -> (Folder, Running) {
+    let folder = Folder::new();
+    let server = Running::start(&folder);
+    assert_eq!(server.put("/v1/models/m", &json!({ "config": config() })).status, 201);
+    (folder, server)
+}
+
+fn examples(server: &Running) -> u64 {
+    server.get("/v1/models/m").good()["examples"].as_u64().unwrap()
+}
+
+#[test]
+fn the_server_learns_what_a_plain_learner_learns() {
+    let (_folder, server) = server();
+    let batches = [rows(1, 50), rows(2, 1), rows(3, 700)];
+    let mut found = Vec::new();
+    for (x, y) in &batches {
+        found.extend(scores(&server.post(LEARN, &body(x, y)).good()));
+    }
+    let (learner, expected) = learned(&batches);
+    assert_eq!(found, expected);
+    assert_eq!(server.model_file("m"), learner.to_bytes());
+    let (x, _) = rows(9, 20);
+    let answer = server.post(&format!("{PREDICT}?fresh=true"), &json!({ "rows": x })).good();
+    let plain = learner.predict(&Batch::of_f64(x.as_flattened(), 2)).unwrap();
+    assert_eq!(scores(&answer), plain.values);
+    let labels: Vec<Value> = plain.iter().map(|z| json!(learner.classes()[learner.decide(z).unwrap()])).collect();
+    assert_eq!(answer["labels"], json!(labels));
+    // The mean error of the figures: a wrong sign, or no score yet.
+    let truth = batches.iter().flat_map(|(_, y)| y);
+    let wrong = expected.iter().zip(truth).filter(|(z, y)| **z * **y as f64 <= 0.0).count();
+    assert_eq!(server.get("/v1/models/m").good()["error"], json!(wrong as f64 / 751.0));
+}
+
+#[test]
+fn a_bad_row_changes_nothing_and_is_named() {
+    let (_folder, server) = server();
+    let (x, y) = rows(1, 30);
+    server.post(LEARN, &body(&x, &y)).good();
+    let before = server.model_file("m");
+    let mut bad = x.clone();
+    bad[17][1] = 1e300;
+    let reply = server.post(LEARN, &body(&bad, &y));
+    assert_eq!((reply.status, &reply.json()["error"]["row"]), (422, &json!(17)), "{reply:?}");
+    for wrong in [
+        json!({ "rows": [[1.0]], "targets": [1] }),
+        json!({ "rows": [[1.0, 2.0]], "targets": [1, 1] }),
+        json!({ "rows": [[1.0, 2.0]], "targets": ["third"] }),
+        json!({ "rows": [[1.0, 2.0]] }),
+        json!({ "rows": [] }),
+        json!({ "rows": [[1.0, 2.0]], "targets": [1], "weights": [-1.0] }),
+        json!({ "rows": [{ "a": 1.0, "b": 2.0 }], "targets": [1] }),
+        json!({ "rows": [[1.0, 2.0]], "targets": [1], "stream": "s" }),
+    ] {
+        let reply = server.post(LEARN, &wrong);
+        assert_eq!(reply.status, 422, "{wrong}: {reply:?}");
+    }
+    assert_eq!(server.model_file("m"), before);
+}
+
+#[test]
+fn names_place_numbers_whatever_their_order() {
+    let folder = Folder::new();
+    let server = Running::start(&folder);
+    for name in ["m", "listed", "wide"] {
+        server.put(&format!("/v1/models/{name}"), &json!({ "config": config(), "sparse": name == "wide" })).good();
+    }
+    let (x, y) = rows(4, 60);
+    for (i, (x, y)) in x.iter().zip(&y).enumerate() {
+        let row = if i % 2 == 0 { json!({ "a": x[0], "b": x[1] }) } else { json!({ "b": x[1], "a": x[0] }) };
+        server.post(LEARN, &json!({ "rows": [row], "targets": [y] })).good();
+    }
+    server.post("/v1/models/listed/learn", &body(&x, &y)).good();
+    assert_eq!(server.model_file("m"), server.model_file("listed"));
+    let missing = server.post(LEARN, &json!({ "rows": [{ "a": 1.0 }], "targets": [1] }));
+    assert!(missing.status == 422 && missing.message().contains("no value for column 'b'"), "{missing:?}");
+    let unknown = server.post(LEARN, &json!({ "rows": [{ "a": 1.0, "b": 1.0, "c": 1.0 }], "targets": [1] }));
+    assert!(unknown.status == 422 && unknown.message().contains("unknown column 'c'"), "{unknown:?}");
+    // In a sparse model an absent number is 0 and a new name is a new column.
+    for row in [json!({ "a": 1.0, "b": 2.0 }), json!({ "b": 3.0 }), json!({ "c": 4.0, "a": 5.0 })] {
+        server.post("/v1/models/wide/learn", &json!({ "rows": [row], "targets": [1] })).good();
+    }
+    let (mut wide, _) = learned(&[(vec![[1.0, 2.0], [0.0, 3.0]], vec![1, 1])]);
+    wide.widen(3).unwrap();
+    wide.learn(&Batch::of_f64(&[5.0, 0.0, 4.0], 3).labels(&[okl::Label::Int(1)])).unwrap();
+    assert_eq!(server.get("/v1/models/wide/snapshot").body, wide.to_bytes());
+}
+
+#[test]
+fn with_nothing_set_the_first_rows_decide_the_task() {
+    let folder = Folder::new();
+    let server = Running::start(&folder);
+    let cases = [
+        ("text", json!({ "rows": [[1.0], [2.0]], "targets": ["cat", "dog"] }), "max_margin"),
+        ("numbers", json!({ "rows": [[1.0], [2.0]], "targets": [1.5, 2.0] }), "squared"),
+        ("flags", json!({ "rows": [[1.0], [2.0]], "targets": [true, false] }), "max_margin"),
+        ("none", json!({ "rows": [[1.0], [2.0]] }), "nu_novelty"),
+    ];
+    for (name, first, loss) in cases {
+        server.call("PUT", &format!("/v1/models/{name}"), &[], b"").good();
+        assert_eq!(server.post(&format!("/v1/models/{name}/predict"), &first).status, 409);
+        server.post(&format!("/v1/models/{name}/learn"), &first).good();
+        let told = server.get(&format!("/v1/models/{name}/inspect")).good()["config"]["loss"].to_string();
+        assert!(told.contains(loss), "{name}: {told}");
+    }
+    let by_curl = server.call(
+        "PUT",
+        "/v1/models/curl",
+        &[("content-type", "application/x-www-form-urlencoded")],
+        b"{\"task\": \"numbers\"}",
+    );
+    assert_eq!(by_curl.status, 201, "{by_curl:?}");
+    let wrong = server.put("/v1/models/wrong", &json!({ "config": { "gamma": -1 } }));
+    assert_eq!(wrong.status, 422, "{wrong:?}");
+}
+
+#[test]
+fn a_number_and_its_text_are_one_class() {
+    let (_folder, server) = server();
+    server.post(LEARN, &json!({ "rows": [[1, 2], [3, 4], [5, 6], [7, 8]], "targets": [1, "1", 1.0, -1] })).good();
+    assert_eq!(server.get("/v1/models/m").good()["classes"], json!([1, -1]));
+}
+
+#[test]
+fn a_stream_is_learned_exactly_once() {
+    let (_folder, server) = server();
+    let (x, y) = rows(5, 90);
+    let part = |from: usize, to: usize| {
+        let mut body = body(&x[from..to], &y[from..to]);
+        (body["stream"], body["offset"]) = (json!("s"), json!(from));
+        server.post(LEARN, &body)
+    };
+    let first = part(0, 40).good();
+    let again = part(0, 40).good();
+    assert_eq!((&again["scores"], &again["learned"], &again["repeated"]), (&first["scores"], &json!(0), &json!(40)));
+    let overlap = part(20, 90).good();
+    assert_eq!((&overlap["learned"], &overlap["repeated"], examples(&server)), (&json!(50), &json!(20), 90));
+    assert_eq!(scores(&overlap)[..20], scores(&first)[20..]);
+    let gap = part(89, 90).good();
+    assert_eq!(gap["learned"], 0);
+    let mut body = body(&x[..1], &y[..1]);
+    (body["stream"], body["offset"]) = (json!("s"), json!(95));
+    let gap = server.post(LEARN, &body);
+    assert_eq!((gap.status, &gap.json()["error"]["expected_offset"]), (409, &json!(90)));
+    assert_eq!(server.model_file("m"), learned(&[(x, y)]).0.to_bytes());
+}
+
+#[test]
+fn a_key_makes_a_request_safe_to_repeat() {
+    let (_folder, server) = server();
+    let (x, y) = rows(6, 10);
+    let send = |count: usize| {
+        server.call("POST", LEARN, &[("idempotency-key", "k1")], body(&x[..count], &y[..count]).to_string().as_bytes())
+    };
+    let (first, again) = (send(10).good(), send(10).good());
+    assert_eq!((&again["scores"], &again["entry"], &again["repeated"]), (&first["scores"], &first["entry"], &json!(10)));
+    assert_eq!(send(9).status, 409);
+    assert_eq!(examples(&server), 10);
+}
+
+#[test]
+fn labels_that_arrive_later_are_learned_in_their_order() {
+    let now = Arc::new(AtomicU64::new(1_000_000));
+    let clock = Arc::clone(&now);
+    let options = Options { clock: Arc::new(move || clock.load(Ordering::Relaxed)), most_waiting: 50, ..Options::default() };
+    let folder = Folder::new();
+    let server = Running::with(&folder, Setup { options, ..Setup::default() });
+    server.put("/v1/models/m", &json!({ "config": config() })).good();
+    let (x, y) = rows(7, 40);
+    server.post(LEARN, &body(&x[..10], &y[..10])).good();
+    let answer = server.post(&format!("{PREDICT}?remember=1h"), &json!({ "rows": x[10..] })).good();
+    let ids: Vec<u64> = answer["ids"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap()).collect();
+    let full = server.post(&format!("{PREDICT}?remember=1h"), &json!({ "rows": x }));
+    assert_eq!(full.status, 429, "at most 50 rows wait: {full:?}");
+    // The labels arrive in the opposite order; the last five never do.
+    let order: Vec<usize> = (10..35).rev().collect();
+    let label = |rows: &[usize]| {
+        let (ids, targets): (Vec<u64>, Vec<i64>) = rows.iter().map(|i| (ids[i - 10], y[*i])).unzip();
+        server.post("/v1/models/m/label", &json!({ "ids": ids, "targets": targets, "key": format!("labels {rows:?}") }))
+    };
+    let first = label(&order).good();
+    assert_eq!(label(&order).good()["scores"], first["scores"]);
+    assert_eq!(label(&order[..1]).status, 404);
+    let later = (order.iter().map(|i| x[*i]).collect::<Vec<_>>(), order.iter().map(|i| y[*i]).collect::<Vec<_>>());
+    let expected = learned(&[(x[..10].to_vec(), y[..10].to_vec()), later]).0.to_bytes();
+    assert_eq!(server.model_file("m"), expected);
+    // Waiting rows and answers survive a restart.
+    let copy = folder.copy();
+    let mut copied = Running::start(&copy);
+    let told = copied.get("/v1/models/m").good();
+    assert_eq!((&told["waiting"], &told["labelled"]), (&json!(5), &json!(25)));
+    assert_eq!(copied.model_file("m"), expected);
+    copied.stop();
+    now.fetch_add(3601, Ordering::Relaxed);
+    let told = (0..200).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let told = server.get("/v1/models/m").good();
+        (told["expired"] == 5).then_some(told)
+    });
+    assert_eq!(told.expect("expired")["waiting"], 0);
+    assert_eq!(label(&[39]).status, 404);
+}
+
+#[test]
+fn models_are_listed_copied_frozen_and_deleted() {
+    let (folder, server) = server();
+    let (x, y) = rows(8, 300);
+    server.post(LEARN, &body(&x, &y)).good();
+    assert_eq!(server.put("/v1/models/m", &json!({ "config": config() })).status, 200, "the same settings again");
+    assert_eq!(server.put("/v1/models/m", &json!({ "config": {} })).status, 409);
+    let file = server.model_file("m");
+    let upload = server.call("PUT", "/v1/models/copy", &[("content-type", "application/octet-stream")], &file);
+    assert_eq!(upload.status, 201);
+    assert_eq!(server.get("/v1/models/copy/snapshot").body, file);
+    let damaged = server.call("PUT", "/v1/models/bad", &[("content-type", "application/octet-stream")], &file[..file.len() / 2]);
+    assert_eq!(damaged.status, 422);
+    assert_eq!(server.post("/v1/models/m/freeze?to=plain", &json!({})).status, 201);
+    let plain = Learner::from_bytes(&server.get("/v1/models/plain/snapshot").body).unwrap();
+    assert_eq!(plain.members().len(), 1);
+    let listed = server.get("/v1/models").good();
+    let names: Vec<&str> = listed["models"].as_array().unwrap().iter().map(|m| m["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["copy", "m", "plain"]);
+    assert_eq!(server.call("DELETE", "/v1/models/copy", &[], b"").status, 200);
+    assert_eq!((server.get("/v1/models/copy").status, folder.0.join("copy").exists()), (404, false));
+    assert_eq!(server.post("/v1/models/m/explain", &json!({})).status, 501);
+    let metrics = String::from_utf8(server.get("/metrics").body).unwrap();
+    assert!(metrics.contains("okl_examples_total{model=\"m\"} 300\n"), "{metrics}");
+    let document = server.get("/v1/openapi.json").good();
+    assert!(document["paths"]["/v1/models/{name}/learn"]["post"].is_object());
+}
+
+#[test]
+fn alerts_are_events() {
+    use std::io::{BufRead, BufReader, Write};
+    let folder = Folder::new();
+    let server = Running::start(&folder);
+    let detector =
+        json!({ "loss": "nu_novelty:0.1", "kernel": "gaussian:1", "step": "constant:0.1", "lambda": 0.1, "theta0": 0.5 });
+    server.put("/v1/models/m", &json!({ "config": detector })).good();
+    let mut events = std::net::TcpStream::connect(server.address).unwrap();
+    write!(events, "GET /v1/models/m/events HTTP/1.1\r\nhost: {}\r\n\r\n", server.address).unwrap();
+    let mut lines = BufReader::new(events).lines();
+    assert!(lines.any(|line| line.unwrap().starts_with("event: figures")));
+    let answer = server.post(LEARN, &json!({ "rows": [[0.0], [0.0], [0.0], [50.0]] })).good();
+    assert!(answer["alerts"].as_array().unwrap().contains(&json!(3)), "{answer}");
+    let last = lines.map(Result::unwrap).filter(|line| line.contains("\"alert\"")).find(|line| line.contains("\"row\":3"));
+    assert!(last.is_some());
+}
