@@ -84,7 +84,9 @@ impl Block {
     pub(crate) fn begin_features(&mut self, rows: SparsePoints<'_>) {
         self.begin(rows.count(), 1, 0, 0);
         let mut block = self.spare.take().unwrap_or_default();
-        (block.starts.clear(), block.columns.clear(), block.values.clear());
+        block.starts.clear();
+        block.columns.clear();
+        block.values.clear();
         block.starts.push(0);
         for row in (0..rows.count()).map(|i| rows.row(i)) {
             block.columns.extend_from_slice(row.columns);

@@ -592,7 +592,8 @@ mod tests {
         let kernels = vec![AnyKernel::Gaussian { gamma: 1e-4 }, AnyKernel::Exponential { gamma: 1e-3 }];
         let mut dense = Dense::new(kernels, FEATURES, Backend::best());
         let mut sparse = Sparse::of(&dense, 0);
-        (dense.reserve(64), sparse.reserve(64));
+        dense.reserve(64);
+        sparse.reserve(64);
         // Each slot is written several times, so that columns become arrays and lists again.
         for (i, slot) in (0..192).map(|i| (i, i * 7 % 64)) {
             dense.put(slot, dense_rows, i);
@@ -638,7 +639,8 @@ mod tests {
             dense.refresh(11, &mut of_dense);
             sparse.refresh(11, &mut of_sparse);
             for r in 1..32 {
-                (of_dense.patch(r), of_sparse.patch(r));
+                of_dense.patch(r);
+                of_sparse.patch(r);
                 (0..2).for_each(|p| assert_eq!(bits(of_dense.row(p, r, 64)), bits(of_sparse.row(p, r, 64)), "row {r}"));
             }
         }

@@ -357,7 +357,9 @@ impl FramedRows {
 
     fn fill_sparse(&mut self, frame: &Frame, rows: RowBlock<'_>, backend: Backend) {
         let FramedRows { x, squares, starts, columns, .. } = self;
-        (x.clear(), starts.clear(), columns.clear());
+        x.clear();
+        starts.clear();
+        columns.clear();
         starts.push(0);
         for i in 0..rows.count() {
             rows.row(i).each_value(|_, column, value| {

@@ -172,6 +172,9 @@ fn a_step_that_would_overflow() {
     }
 }
 
+/// Starts of rows, columns, values, the number of features, and words of the error.
+type Wrong<'a> = (&'a [usize], &'a [u32], &'a [f32], usize, &'a [&'a str]);
+
 /// Sparse rows that are refused, with what the error says; the learner is unchanged.
 #[test]
 fn sparse_rows_are_checked() {
@@ -179,7 +182,7 @@ fn sparse_rows_are_checked() {
     let mut learner = Learner::new(okl::Config::from_toml(settings).unwrap()).unwrap();
     learner.learn(&Batch::sparse(&[0, 1], &[2], &[1.0], 5).numbers(&[1.0])).unwrap();
     let before = learner.to_bytes();
-    let cases: [(&[usize], &[u32], &[f32], usize, &[&str]); 9] = [
+    let cases: [Wrong<'_>; 9] = [
         (&[0, 1, 3], &[0, 3, 1], &[1.0; 3], 5, &["row 1", "column 1", "at least 4", "ascend"]),
         (&[0, 2, 2], &[3, 3], &[1.0; 2], 5, &["row 0", "column 3", "given twice"]),
         (&[0, 1, 2], &[0, 5], &[1.0; 2], 5, &["row 1", "column 5", "below 5"]),

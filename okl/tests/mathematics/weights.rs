@@ -122,11 +122,14 @@ fn close(what: &str, found: &[f64], expected: &[f64]) {
     }
 }
 
+/// The step size at an example.
+type Schedule = fn(f64) -> f64;
+
 /// Weights are kept in double precision, so nothing but the order of sums differs.
 #[test]
 fn weights_are_those_of_the_formula() {
     let x = rows();
-    let steps: [(&str, fn(f64) -> f64, f64); 3] = [
+    let steps: [(&str, Schedule, f64); 3] = [
         ("constant:0.05", |_| 0.05, 0.1),
         ("inverse_sqrt:0.1", |t| 0.1 / t.sqrt(), 0.01),
         ("decay:eta=0.1,tau=50", |t| 0.1 * (50.0 / (50.0 + t)).sqrt(), 0.0),
