@@ -43,19 +43,18 @@ impl LeftOut {
         self.bad += chunk.bad.len() as u64;
         self.first_bad = self.first_bad.take().or_else(|| chunk.first_bad.clone());
         self.seen += chunk.rows as u64;
-        let rows = || chunk.x.chunks_exact(chunk.features.max(1));
-        self.known = self.known || rows().any(|row| row[..features.min(row.len())].iter().any(|value| *value != 0.0));
+        self.known = self.known || (0..chunk.rows).any(|row| chunk.values(row).any(|(column, _)| column < features));
         if chunk.features <= features || features == 0 {
             return;
         }
-        for row in chunk.x.chunks_exact(chunk.features) {
-            self.count_row(&row[features..]);
+        for row in 0..chunk.rows {
+            self.count_row(chunk.values(row).filter_map(|(column, _)| column.checked_sub(features)));
         }
     }
 
-    fn count_row(&mut self, beyond: &[f64]) {
+    fn count_row(&mut self, beyond: impl Iterator<Item = usize>) {
         let mut counted = Vec::new();
-        for (at, _) in beyond.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+        for at in beyond {
             let feature = self.features.get(at);
             let column = feature.map_or(String::new(), |feature| feature.column.clone());
             let (levels, rows) = self.rows.entry(column.clone()).or_default();

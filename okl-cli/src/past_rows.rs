@@ -110,14 +110,17 @@ impl Reservoir {
 /// A chunk of one row. Zeros at its end are removed, so that the row does not depend on features that appear later in the chunk.
 fn one(chunk: &Chunk, row: usize) -> Chunk {
     let mut one = gather(std::iter::once((chunk, row)), chunk.features);
-    let width = one.x.iter().rposition(|v| *v != 0.0).map_or(0, |last| last + 1);
-    one.x.truncate(width);
+    let width = one.values(0).last().map_or(0, |(last, _)| last + 1);
+    if one.entries.is_none() {
+        one.x.truncate(width);
+    }
     one.x.shrink_to_fit();
     Chunk { features: width, ids: None, ..one }
 }
 
 fn bytes(row: &Chunk) -> usize {
-    if row.rows == 0 { 0 } else { ROW_BYTES + size_of_val(&row.x[..]) + row.targets.bytes() }
+    let columns = row.entries.as_ref().map_or(0, |entries| size_of_val(&entries.columns[..]));
+    if row.rows == 0 { 0 } else { ROW_BYTES + size_of_val(&row.x[..]) + columns + row.targets.bytes() }
 }
 
 /// The figures of the current model on a random sample of the rows that it has learned.

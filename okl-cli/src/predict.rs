@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use okl::{Batch, Label, Learner, Outcome, Workspace};
+use okl::{Label, Learner, Outcome, Workspace};
 
 use crate::args::{BadRow, InputFormat, Predict, all_names};
 use crate::clash::{self, Named};
@@ -34,17 +34,21 @@ impl From<InputFormat> for Format {
 }
 
 /// The rows of a chunk with exactly the model's number of features: further features are removed, missing ones are 0.
-pub fn fitted(chunk: &Chunk, features: usize) -> Cow<'_, [f64]> {
-    match chunk.features == features || features == 0 {
-        true => Cow::Borrowed(&chunk.x),
-        false => Cow::Owned(
-            chunk
-                .x
-                .chunks_exact(chunk.features.max(1))
-                .flat_map(|row| (0..features).map(|i| row.get(i).copied().unwrap_or(0.0)))
-                .collect(),
-        ),
+pub fn fitted(chunk: &Chunk, features: usize) -> Cow<'_, Chunk> {
+    if chunk.features == features || features == 0 {
+        return Cow::Borrowed(chunk);
     }
+    let mut fitted = Chunk { rows: chunk.rows, features, ..Chunk::default() };
+    for row in 0..chunk.rows {
+        match chunk.entries.is_some() {
+            true => fitted.push_sparse(chunk.values(row).filter(|(column, _)| *column < features)),
+            false => {
+                let row = &chunk.x[row * chunk.features..(row + 1) * chunk.features];
+                fitted.x.extend((0..features).map(|i| row.get(i).copied().unwrap_or(0.0)));
+            }
+        }
+    }
+    Cow::Owned(fitted)
 }
 
 /// A model without feature names uses columns in their order. So the number of columns must equal the number of features,
@@ -126,7 +130,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
         left_out.count(&chunk, learner.features());
         refuse(left_out.nothing_known(&args.data[chunk.file], chunks.schema(), learner.features(), false))?;
         let features = if learner.features() == 0 { chunk.features } else { learner.features() };
-        let scores = learner.predict_with(&mut workspace, &Batch::of_f64(&fitted(&chunk, features), features))?;
+        let scores = learner.predict_with(&mut workspace, &fitted(&chunk, features).batch(0..chunk.rows))?;
         for (row, &line) in chunk.lines.iter().enumerate() {
             chunk.bad_before(row).try_for_each(|line| out.write_skipped(line))?;
             let z = scores.row(row);

@@ -304,7 +304,7 @@ impl Run {
                 let (line, examples) = (chunk.lines[row], metrics.examples());
                 alerts.push(Alert { line, examples, score: step.scores[0], threshold: step.threshold.unwrap_or(0.0) });
             }
-            if let &[a, b] = &chunk.x[row * d..(row + 1) * d] {
+            if let (2, Some(&[a, b])) = (d, chunk.x.get(2 * row..2 * row + 2)) {
                 samples.push([a, b], sample_value(target, alert));
             }
         }
@@ -365,13 +365,13 @@ fn is_example(chunk: &Chunk, row: usize, task: Task) -> bool {
 
 /// Some rows of a chunk as a learner takes them; `labels` are those of the whole chunk, where the task is about classes.
 pub fn batch<'a>(chunk: &'a Chunk, labels: &'a [Label], rows: Range<usize>, task: Task) -> Batch<'a> {
-    let (d, width) = (chunk.features, chunk.targets.width);
+    let width = chunk.targets.width;
     let targets = match chunk.targets.numbers() {
         Some(numbers) if task == Task::Numbers && width > 0 => Targets::Numbers(&numbers[rows.start * width..rows.end * width]),
         _ if !labels.is_empty() => Targets::Labels(&labels[rows.clone()]),
         _ => Targets::None,
     };
-    let mut batch = Batch::of_f64(&chunk.x[rows.start * d..rows.end * d], d).targets(targets);
+    let mut batch = chunk.batch(rows.clone()).targets(targets);
     if task != Task::Novelty {
         batch = batch.known(&chunk.known[rows.clone()]);
     }

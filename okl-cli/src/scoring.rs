@@ -1,7 +1,7 @@
 //! Measures the current model on rows with targets: a held-out file, or a sample of the rows that it has learned.
 
 use okl::loss::AnyLoss;
-use okl::{Batch, Config, Label, Learner, Workspace};
+use okl::{Config, Label, Learner, Workspace};
 
 use crate::input::{Chunk, known_as};
 use crate::left_out::listed;
@@ -44,7 +44,7 @@ impl<'a> Scoring<'a> {
     pub fn add(&mut self, chunk: &Chunk) -> okl::Result<()> {
         let (task, features) = (self.metrics.task(), self.learner.features());
         let rows = fitted(chunk, features);
-        let scores = self.learner.predict_with(&mut self.workspace, &Batch::of_f64(&rows, features))?;
+        let scores = self.learner.predict_with(&mut self.workspace, &rows.batch(0..chunk.rows))?;
         let labels = if task == Task::Classes { chunk.targets.labels() } else { Vec::new() };
         let threshold = self.learner.threshold().filter(|_| task == Task::Novelty);
         for row in 0..chunk.rows {

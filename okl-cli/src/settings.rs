@@ -10,6 +10,7 @@ use okl::loss::{AnyLoss, Loss, Reads};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Columns, Names, Settings, Task};
+use crate::input::MOST_EXPANDED;
 use crate::input::label_of;
 use crate::inspect::shorthand;
 use crate::usage::usage;
@@ -259,6 +260,10 @@ fn budget_name(config: &Config) -> String {
 }
 
 fn held(config: &Config, look: &Look, terms: usize) -> String {
+    if look.sparse && look.features > MOST_EXPANDED {
+        let most = if config.grows() { okl::growth::MOST_DOUBLED * terms } else { terms };
+        return format!("at most {most} terms; each takes about 16 bytes per value of its row that is not zero, and 200 more");
+    }
     let each = config.bytes_per_term(look.features, look.outputs(config));
     let bytes = terms * (each + each.div_ceil(32));
     let beside = figure_of_bytes(config.bytes_beside_terms(look.features, look.outputs(config)));

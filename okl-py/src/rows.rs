@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use numpy::ndarray::{ArrayView2, Axis, s};
-use numpy::{PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods};
 use okl::Batch;
 use okl::batch::RowSource;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -15,12 +15,24 @@ use crate::arrays::{array, converted};
 pub enum Rows<'py> {
     Single(PyReadonlyArray2<'py, f32>),
     Double(PyReadonlyArray2<'py, f64>),
+    Sparse(SparseRows),
+}
+
+/// A copy of a sparse matrix: the values of row i are at `starts[i]..starts[i + 1]`.
+#[derive(Debug)]
+pub struct SparseRows {
+    starts: Vec<usize>,
+    columns: Vec<u32>,
+    values: Vec<f64>,
+    features: usize,
 }
 
 impl<'py> Rows<'py> {
     /// Converts an object to rows: float32 and float64 without a copy, other real numbers by conversion.
     pub fn new(x: &Bound<'py, PyAny>) -> PyResult<Self> {
-        refuse_sparse(x)?;
+        if let Some(rows) = sparse(x)? {
+            return Ok(Rows::Sparse(rows));
+        }
         let array = match array("X", x)? {
             objects if objects.dtype().kind() == b'O' => numeric_frame(x)?.unwrap_or(objects),
             array => array,
@@ -49,16 +61,39 @@ impl<'py> Rows<'py> {
         match self {
             Rows::Single(x) => Matrix::Single(x.as_array()),
             Rows::Double(x) => Matrix::Double(x.as_array()),
+            Rows::Sparse(rows) => Matrix::Sparse(rows),
         }
     }
 }
 
-/// Refuses sparse matrices, which numpy would convert to a single object.
-fn refuse_sparse(x: &Bound<'_, PyAny>) -> PyResult<()> {
-    if x.cast_exact::<PyUntypedArray>().is_ok() || !x.hasattr("nnz")? || !x.hasattr("toarray")? {
-        return Ok(());
+/// The rows of a sparse matrix of scipy, of any layout; values of one place are added up. None for other objects.
+fn sparse(x: &Bound<'_, PyAny>) -> PyResult<Option<SparseRows>> {
+    if x.cast_exact::<PyUntypedArray>().is_ok() || !x.hasattr("nnz")? || !x.hasattr("tocsr")? {
+        return Ok(None);
     }
-    Err(PyTypeError::new_err("X is a sparse matrix: use X.toarray()"))
+    let shape: Vec<usize> = x.getattr("shape")?.extract()?;
+    let &[_, features] = &shape[..] else {
+        return Err(PyValueError::new_err(format!("X has {} dimension(s), expected 2: rows and features", shape.len())));
+    };
+    let mut rows = x.call_method0("tocsr")?;
+    let kind: String = rows.getattr("dtype")?.getattr("kind")?.extract()?;
+    if !["b", "i", "u", "f"].contains(&kind.as_str()) {
+        let dtype = rows.getattr("dtype")?;
+        return Err(PyTypeError::new_err(format!("X is a sparse matrix of {dtype}, expected real numbers")));
+    }
+    if !rows.getattr("has_canonical_format")?.is_truthy()? {
+        rows = rows.call_method0("copy")?;
+        rows.call_method0("sum_duplicates")?;
+    }
+    let whole = |name: &str| -> PyResult<Vec<i64>> {
+        let numbers = rows.getattr(name)?.call_method1("astype", ("int64",))?;
+        Ok(numbers.cast_into::<PyArray1<i64>>()?.to_vec()?)
+    };
+    let columns = whole("indices")?.into_iter().map(u32::try_from).collect::<Result<_, _>>();
+    let columns = columns.map_err(|_| PyValueError::new_err("X has a column beyond 4294967295, the last one that okl takes"))?;
+    let starts = whole("indptr")?.into_iter().map(|at| at as usize).collect();
+    let values = rows.getattr("data")?.call_method1("astype", ("float64",))?.cast_into::<PyArray1<f64>>()?.to_vec()?;
+    Ok(Some(SparseRows { starts, columns, values, features }))
 }
 
 /// Converts objects that are numbers to float64. Others are refused; the message has the row and the column.
@@ -99,6 +134,7 @@ fn viewable(array: &Bound<'_, PyUntypedArray>) -> bool {
 pub enum Matrix<'a> {
     Single(ArrayView2<'a, f32>),
     Double(ArrayView2<'a, f64>),
+    Sparse(&'a SparseRows),
 }
 
 impl Matrix<'_> {
@@ -119,10 +155,11 @@ impl Matrix<'_> {
     /// The rows of a range, if they are contiguous in memory.
     fn in_place(&self, rows: Range<usize>) -> Option<Batch<'_>> {
         let features = self.features();
-        let cells = rows.start * features..rows.end * features;
+        let cells = rows.start.saturating_mul(features)..rows.end.saturating_mul(features);
         match self {
             Matrix::Single(x) => Some(Batch::new(&x.to_slice()?[cells], features)),
             Matrix::Double(x) => Some(Batch::of_f64(&x.to_slice()?[cells], features)),
+            Matrix::Sparse(x) => Some(Batch::sparse_f64(&x.starts[rows.start..=rows.end], &x.columns, &x.values, features)),
         }
     }
 }
@@ -132,6 +169,7 @@ impl RowSource for Matrix<'_> {
         match self {
             Matrix::Single(x) => x.nrows(),
             Matrix::Double(x) => x.nrows(),
+            Matrix::Sparse(x) => x.starts.len().saturating_sub(1),
         }
     }
 
@@ -139,6 +177,7 @@ impl RowSource for Matrix<'_> {
         match self {
             Matrix::Single(x) => x.ncols(),
             Matrix::Double(x) => x.ncols(),
+            Matrix::Sparse(x) => x.features,
         }
     }
 
@@ -146,6 +185,13 @@ impl RowSource for Matrix<'_> {
         match self {
             Matrix::Single(x) => gather(x.slice(s![rows, ..]), to),
             Matrix::Double(x) => gather(x.slice(s![rows, ..]), to),
+            Matrix::Sparse(x) => {
+                for row in rows {
+                    let first = to.len();
+                    to.resize(first + x.features, 0.0);
+                    (x.starts[row]..x.starts[row + 1]).for_each(|at| to[first + x.columns[at] as usize] = x.values[at]);
+                }
+            }
         }
     }
 }

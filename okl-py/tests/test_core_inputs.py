@@ -224,10 +224,25 @@ def test_the_state_of_an_older_pickle_is_read() -> None:
     assert older.classes == [False, True] and older.feature_names is None
 
 
-def test_a_sparse_matrix_is_refused_with_the_remedy() -> None:
+def test_sparse_rows_are_dense_rows() -> None:
+    """Any layout of scipy gives the scores of the same dense rows, also in a mixture of calls; doubles of a place are added up."""
     sparse = pytest.importorskip("scipy.sparse")
-    with pytest.raises(TypeError, match=r"X is a sparse matrix: use X\.toarray\(\)"):
-        okl.Learner(loss="squared").learn(sparse.csr_matrix([[1.0]]), [1.0])
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 30)) * (rng.random((60, 30)) < 0.2)
+    y = np.where(X[:, 0] + X[:, 1] > 0, 1.0, -1.0)
+    for kernel in ({"kernel": "gaussian", "gamma": 0.5, "anchor": "none"}, {"kernel": "linear", "scale": "none"}):
+        settings = {"loss": "hinge", "step": "constant:0.3", "lam": 0.01, **kernel}
+        dense, mixed = okl.Learner(**settings), okl.Learner(**settings)
+        for layout in (sparse.csr_matrix, sparse.coo_array, np.asarray, sparse.csc_matrix):
+            np.testing.assert_array_equal(mixed.learn(layout(X), y), dense.learn(X, y))
+        np.testing.assert_array_equal(mixed.predict(sparse.csr_array(X)), dense.predict(X))
+        assert np.abs(dense.predict(X)).max() > 0.1
+        twice = sparse.coo_matrix(([1.0, 2.0, 0.5], ([0, 0, 0], [7, 3, 7])), shape=(1, 30))
+        np.testing.assert_array_equal(mixed.predict(twice), dense.predict(twice.toarray()))
+    with pytest.raises(ValueError, match="at most 65536 in sparse rows where columns are centred: set anchor = none"):
+        okl.Learner(loss="squared").learn(sparse.csr_matrix((1, 100_000)), [1.0])
+    with pytest.raises(TypeError, match="sparse matrix of complex128"):
+        okl.Learner(loss="squared").learn(sparse.csr_matrix([[1j]]), [1.0])
 
 
 def test_a_lazy_frame_is_refused_with_what_to_do() -> None:

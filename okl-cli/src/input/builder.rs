@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::chunk::{Bad, Chunk};
+use super::chunk::{Bad, Chunk, MOST_EXPANDED};
 use super::error::{self, InputError, Parsed};
 use super::number::{self, Value, shown};
 use super::schema::Feature;
@@ -16,6 +16,8 @@ pub(super) struct Builder {
     chunk: Chunk,
     /// Whether the number of features may grow. Then cells are kept as entries until the chunk is done.
     growing: bool,
+    /// Whether rows with many features stay sparse.
+    sparse: bool,
     entries: Vec<(u32, f64)>,
     /// Where each row's entries end.
     ends: Vec<usize>,
@@ -29,8 +31,8 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    pub fn new(width: usize, growing: bool, wants_id: bool) -> Self {
-        let mut builder = Builder { growing, wants_id, ..Builder::default() };
+    pub fn new(width: usize, [growing, sparse]: [bool; 2], wants_id: bool) -> Self {
+        let mut builder = Builder { growing, sparse, wants_id, ..Builder::default() };
         builder.chunk.targets.width = width;
         builder
     }
@@ -194,13 +196,14 @@ impl Builder {
 
     /// Whether one more row of this many features would exceed the size of a chunk.
     pub fn is_full(&self, features: usize) -> bool {
-        let cells = (self.chunk.rows + 1).saturating_mul(features);
+        let stored = if self.growing && self.sparse { features.min(MOST_EXPANDED) } else { features };
+        let cells = (self.chunk.rows + 1).saturating_mul(stored);
         self.chunk.rows > 0 && (cells > MOST_CELLS || self.entries.len() > MOST_CELLS || self.word_bytes > 8 * MOST_CELLS)
     }
 
     /// Returns the chunk, with this many features, and starts an empty one.
     pub fn finish(&mut self, features: usize, added: Vec<Feature>) -> Chunk {
-        let fresh = Builder::new(self.chunk.targets.width, self.growing, self.wants_id);
+        let fresh = Builder::new(self.chunk.targets.width, [self.growing, self.sparse], self.wants_id);
         let mut done = std::mem::replace(self, fresh);
         let chunk = &mut done.chunk;
         (chunk.features, chunk.added) = (features, added);
@@ -210,11 +213,23 @@ impl Builder {
         if let Some(weights) = &mut chunk.weights {
             weights.resize(chunk.rows, 1.0);
         }
-        if done.growing {
+        if done.growing && done.sparse && features > MOST_EXPANDED {
+            let mut from = 0;
+            for &end in &done.ends {
+                chunk.push_sparse(sorted(&mut done.entries[from..end]));
+                from = end;
+            }
+        } else if done.growing {
             chunk.x = expand(&done.entries, &done.ends, features);
         }
         done.chunk
     }
+}
+
+/// The entries of a row by column; several values of one column are summed in the order in which they were given.
+fn sorted(entries: &mut [(u32, f64)]) -> impl Iterator<Item = (usize, f64)> {
+    entries.sort_by_key(|(column, _)| *column);
+    entries.chunk_by(|a, b| a.0 == b.0).map(|same| (same[0].0 as usize, same.iter().fold(0.0, |sum, (_, value)| sum + value)))
 }
 
 fn expand(entries: &[(u32, f64)], ends: &[usize], features: usize) -> Vec<f64> {

@@ -1,6 +1,8 @@
 //! Parsed rows, in the form that the learner needs.
 
-use okl::Label;
+use std::ops::Range;
+
+use okl::{Batch, Label};
 
 use super::error::InputError;
 use super::number::{is_plain, scan};
@@ -15,8 +17,10 @@ pub struct Chunk {
     pub rows: usize,
     /// The number of features; in formats that grow it may be larger than the last chunk's, never smaller.
     pub features: usize,
-    /// The features, row by row; sparse formats are expanded.
+    /// The features, row by row; of sparse rows, the values that are given.
     pub x: Vec<f64>,
+    /// Where the values of sparse rows are; none if rows are dense. Rows of sparse formats are dense up to [`MOST_EXPANDED`] features.
+    pub entries: Option<Entries>,
     /// The targets; of width 0 if there are none.
     pub targets: Targets,
     /// Whether the row has all its targets; otherwise it is only predicted.
@@ -43,6 +47,18 @@ pub struct Chunk {
     pub added: Vec<Feature>,
 }
 
+/// The places of the values of sparse rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Entries {
+    /// Where the values of each row begin, and where those of the last one end.
+    pub starts: Vec<usize>,
+    /// The column of each value; ascending within a row.
+    pub columns: Vec<u32>,
+}
+
+/// Rows with more features than this stay sparse in sparse formats. For fewer, dense rows are as fast.
+pub const MOST_EXPANDED: usize = 256;
+
 /// A row that could not be read and was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bad {
@@ -53,6 +69,35 @@ pub struct Bad {
 }
 
 impl Chunk {
+    /// The columns and values of a row that are not 0.
+    pub fn values(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let range = match &self.entries {
+            Some(entries) => entries.starts[row]..entries.starts[row + 1],
+            None => row * self.features..(row + 1) * self.features,
+        };
+        let columns = self.entries.as_ref().map(|entries| &entries.columns[range.clone()]);
+        let column = move |at: usize| columns.map_or(at, |columns| columns[at] as usize);
+        self.x[range].iter().enumerate().map(move |(at, value)| (column(at), *value)).filter(|(_, value)| *value != 0.0)
+    }
+
+    /// Some rows as a learner takes them, without targets.
+    pub fn batch(&self, rows: Range<usize>) -> Batch<'_> {
+        match &self.entries {
+            Some(entries) => Batch::sparse_f64(&entries.starts[rows.start..=rows.end], &entries.columns, &self.x, self.features),
+            None => Batch::of_f64(&self.x[rows.start * self.features..rows.end * self.features], self.features),
+        }
+    }
+
+    /// Adds the features of a row of another chunk, as a sparse row.
+    pub fn push_sparse(&mut self, values: impl Iterator<Item = (usize, f64)>) {
+        let entries = self.entries.get_or_insert_with(|| Entries { starts: vec![0], columns: Vec::new() });
+        for (column, value) in values {
+            entries.columns.push(column as u32);
+            self.x.push(value);
+        }
+        entries.starts.push(self.x.len());
+    }
+
     /// The lines of the bad rows directly before the good row `row`; for `row == rows`, those after the last good row.
     pub fn bad_before(&self, row: usize) -> impl Iterator<Item = u64> + '_ {
         let from = self.bad.partition_point(|bad| bad.before < row);

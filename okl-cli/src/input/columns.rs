@@ -9,6 +9,9 @@ use super::schema::{Feature, Features, Schema};
 /// The largest number of features.
 pub const MOST_FEATURES: usize = 1 << 20;
 
+/// The largest index of a numbered feature.
+pub const MOST_INDEX: usize = 1 << 32;
+
 /// A text column with more levels is refused, because it is probably a column of ids.
 pub const MOST_LEVELS: usize = 10_000;
 
@@ -213,9 +216,9 @@ impl Columns {
     /// Raises the number of numbered features to at least `features`.
     pub fn reach(&mut self, features: usize) -> Parsed {
         match &mut self.schema.features {
-            Features::Indexed(_) if features > MOST_FEATURES => Err(error::cell(
+            Features::Indexed(_) if features > MOST_INDEX => Err(error::cell(
                 &features.to_string(),
-                format!("indices beyond {MOST_FEATURES} are not taken; renumber or hash the features"),
+                format!("indices beyond {MOST_INDEX} are not taken; renumber or hash the features"),
             )),
             Features::Indexed(n) => {
                 *n = features.max(*n);

@@ -36,7 +36,7 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
-pub use chunk::{Bad, Chunk, LARGEST, Targets, known_as, label_of};
+pub use chunk::{Bad, Chunk, Entries, LARGEST, MOST_EXPANDED, Targets, known_as, label_of};
 pub use columns::{MOST_FEATURES, MOST_LEVELS};
 pub use encoding::Encoding;
 pub use error::{InputError, Trouble};
@@ -228,7 +228,7 @@ impl Reader {
             file: file.into(),
             format,
             body,
-            builder: Builder::new(columns.schema().targets.len(), growing, options.id.is_some()),
+            builder: Builder::new(columns.schema().targets.len(), [growing, columns.schema().sparse], options.id.is_some()),
             columns,
             chunk_rows: options.chunk_rows.max(1),
             skip_bad_rows: options.skip_bad_rows,

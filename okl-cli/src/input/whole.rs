@@ -60,10 +60,16 @@ impl Whole {
 /// Some rows of several chunks as one chunk of `features` features; narrower rows are filled up with zeros.
 pub fn gather<'a>(rows: impl Iterator<Item = (&'a Chunk, usize)> + Clone, features: usize) -> Chunk {
     let mut out = Chunk { features, ..Chunk::default() };
+    let sparse = rows.clone().any(|(chunk, _)| chunk.entries.is_some());
     for (chunk, at) in rows.clone() {
         out.rows += 1;
-        out.x.extend_from_slice(&chunk.x[at * chunk.features..(at + 1) * chunk.features]);
-        out.x.resize(out.rows * features, 0.0);
+        match sparse {
+            true => out.push_sparse(chunk.values(at)),
+            false => {
+                out.x.extend_from_slice(&chunk.x[at * chunk.features..(at + 1) * chunk.features]);
+                out.x.resize(out.rows * features, 0.0);
+            }
+        }
         out.known.push(chunk.known[at]);
         out.lines.push(chunk.lines[at]);
     }

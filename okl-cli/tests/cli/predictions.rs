@@ -259,3 +259,35 @@ fn a_file_of_something_else_is_not_added_to() {
     assert!(succeed(&on).1.replace("\n  ", " ").contains("it will have only the rows of this run"));
     assert_eq!(folder.read("p.csv").lines().count(), 251);
 }
+
+/// A file of sparse rows gives the scores of the same rows in a table: while learning, in a second run and in `predict`.
+#[test]
+fn sparse_files_give_the_scores_of_tables() {
+    let folder = Folder::new("sparse");
+    let value = |i: usize, j: usize| if (i * 7 + j * 13) % 11 == 0 { (i % 5 + 1) as f64 / 4.0 } else { 0.0 };
+    let sign = |i: usize| if i % 3 == 0 { 1 } else { -1 };
+    let columns = || 1..=300usize;
+    let names: Vec<String> = columns().map(|j| format!("c{j}")).collect();
+    let (mut table, mut sparse) = (format!("{},y\n", names.join(",")), String::new());
+    for i in 0..90 {
+        let row: Vec<String> = columns().map(|j| value(i, j).to_string()).collect();
+        table += &format!("{},{}\n", row.join(","), sign(i));
+        let pairs = columns().filter(|j| value(i, *j) != 0.0).map(|j| format!(" {j}:{}", value(i, j)));
+        sparse += &format!("{}{}\n", sign(i), pairs.collect::<String>());
+    }
+    let files = [folder.write("d.csv", table), folder.write("d.svm", sparse)];
+    for kernel in ["gaussian:0.01", "linear"] {
+        let settings = ["--kernel", kernel, "--step", "constant:0.1", "--lambda", "0.01", "--anchor", "none", "--scale", "none"];
+        let scores = files.each_ref().map(|data| {
+            let model = folder.path("m.okl");
+            let target: &[&str] = if data.ends_with("csv") { &["--target", "y"] } else { &[] };
+            let learn = ["learn", data, "--task", "classes", "--loss", "hinge", "--quiet", "-o", &model, "--predictions", "-"];
+            let (learned, _) = succeed(&[&learn[..], &settings, target].concat());
+            let (predicted, _) = succeed(&["predict", &model, data]);
+            let score = |line: &str| line.split(',').nth(2).unwrap_or("").to_string();
+            learned.lines().chain(predicted.lines()).map(score).collect::<Vec<_>>()
+        });
+        assert!(scores[0].len() == 182 && scores[0].iter().any(|score| score.starts_with("0.")), "{:?}", scores[0]);
+        assert_eq!(scores[0], scores[1], "{kernel}");
+    }
+}

@@ -158,7 +158,7 @@ fn libsvm_indices() {
     assert!(of("1 0:1\n").contains("column '0': found index 0, but LIBSVM counts from 1"));
     assert!(of("1 2:1 2:1\n").contains("index 2 comes twice"));
     assert!(of("1 2:1 1:1\n").contains("index 1 comes after 2; sort each row"));
-    assert!(of("1 1:1\n1 99999999999999999999999:1\n").contains("indices beyond 1048576 are not taken"));
+    assert!(of("1 1:1\n1 99999999999999999999999:1\n").contains("indices beyond 4294967296 are not taken"));
     assert!(of("1 1:1\n1,2 1:1\n").contains("row 2, column 'label': found 2 labels '1,2', expected 1"));
     assert!(of("1 1:1\n1 x\n").contains("row 2: found 'x', expected index:value"));
 }

@@ -220,18 +220,20 @@ fn features_grow() {
     assert_eq!(reader.next().unwrap().unwrap().features, 5);
 }
 
+/// Rows with many features stay sparse: a chunk has the values that are given, by column, and those of one column are added up.
 #[test]
-fn wide_rows_end_a_chunk_early() {
-    let text: String = (0..50).map(|i| format!("1 {}:1\n", if i < 40 { 10 } else { 1_000_000 })).collect();
-    let file = Temp::new("t.svm", text);
-    let mut reader = Reader::open(file.path(), Options::default()).unwrap();
-    let (mut rows, mut widths) = (0, vec![]);
-    while let Some(chunk) = reader.next().unwrap() {
-        assert!(chunk.x.len() <= 4 << 20);
-        rows += chunk.rows;
-        widths.push(chunk.features);
-    }
-    assert_eq!((rows, widths[0], *widths.last().unwrap()), (50, 10, 1_000_000));
+fn wide_rows_stay_sparse() {
+    let file = Temp::new("t.svm", "1 3:2 4000000000:1\n-1\n1 1:0.5\n");
+    let chunk = Reader::open(file.path(), Options::default()).unwrap().next().unwrap().unwrap();
+    let values = |row| chunk.values(row).collect::<Vec<_>>();
+    assert_eq!((chunk.rows, chunk.features, chunk.x.len()), (3, 4_000_000_000, 3));
+    assert_eq!([values(0), values(1), values(2)], [vec![(2, 2.0), (3_999_999_999, 1.0)], vec![], vec![(0, 0.5)]]);
+    let names: String = (0..300).map(|i| format!(" f{i}")).collect();
+    let file = Temp::new("t.vw", format!("1 |{names}\n1 | f9:2 f1 f9:0.5\n"));
+    let chunk = Reader::open(file.path(), Options::default()).unwrap().next().unwrap().unwrap();
+    let second: Vec<(usize, f64)> = chunk.values(1).collect();
+    assert!(chunk.entries.is_some() && chunk.features >= 300);
+    assert!(second.windows(2).all(|pair| pair[0].0 < pair[1].0) && second.iter().any(|(_, value)| *value == 2.5));
 }
 
 #[test]
