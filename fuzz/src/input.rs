@@ -204,11 +204,16 @@ impl All {
     }
 
     fn add(&mut self, chunk: &Chunk) {
-        assert_eq!((chunk.x.len(), chunk.known.len(), chunk.lines.len()), (chunk.rows * chunk.features, chunk.rows, chunk.rows));
-        assert!(chunk.features >= self.x.last().map_or(0, Vec::len), "features never go away");
+        let stored = chunk.entries.as_ref().map_or(chunk.rows * chunk.features, |entries| entries.columns.len());
+        assert_eq!((chunk.x.len(), chunk.known.len(), chunk.lines.len()), (stored, chunk.rows, chunk.rows));
+        assert!(chunk.entries.is_some() || chunk.features >= self.x.last().map_or(0, Vec::len), "features never go away");
         assert!(chunk.x.iter().all(|v| v.abs() <= LARGEST), "features are finite and not too large");
         self.bad.extend(chunk.bad.iter().map(|bad| (self.x.len() + bad.before, bad.line)));
-        self.x.extend(chunk.x.chunks_exact(chunk.features.max(1)).map(<[f64]>::to_vec));
+        // Rows with many features would be too long: their columns and values.
+        self.x.extend((0..chunk.rows).map(|row| match chunk.entries.is_some() {
+            true => chunk.values(row).flat_map(|(column, value)| [column as f64, value]).collect(),
+            false => chunk.x[row * chunk.features..(row + 1) * chunk.features].to_vec(),
+        }));
         self.labels.extend(chunk.targets.labels());
         self.numbers = self.numbers.take().zip(chunk.targets.numbers()).map(|(mut all, more)| {
             all.extend_from_slice(more);

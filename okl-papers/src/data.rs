@@ -239,7 +239,7 @@ impl DataSet {
             if rows.features < chunk.features {
                 rows.widen(chunk.features);
             }
-            let x = chunk.x.iter().map(|v| *v as f32).collect();
+            let x = chunk.dense().iter().map(|v| *v as f32).collect();
             let mut more = Rows { features: chunk.features, x, width: chunk.targets.width, y: Vec::new() };
             more.widen(rows.features);
             let numbers = chunk.targets.numbers();

@@ -1,5 +1,6 @@
 //! Parsed rows, in the form that the learner needs.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use okl::{Batch, Label};
@@ -78,6 +79,18 @@ impl Chunk {
         let columns = self.entries.as_ref().map(|entries| &entries.columns[range.clone()]);
         let column = move |at: usize| columns.map_or(at, |columns| columns[at] as usize);
         self.x[range].iter().enumerate().map(move |(at, value)| (column(at), *value)).filter(|(_, value)| *value != 0.0)
+    }
+
+    /// The features, row by row, zeros included.
+    pub fn dense(&self) -> Cow<'_, [f64]> {
+        if self.entries.is_none() {
+            return Cow::Borrowed(&self.x);
+        }
+        let mut x = vec![0.0; self.rows * self.features];
+        for (row, to) in x.chunks_exact_mut(self.features.max(1)).enumerate() {
+            self.values(row).for_each(|(column, value)| to[column] = value);
+        }
+        Cow::Owned(x)
     }
 
     /// Some rows as a learner takes them, without targets.
