@@ -102,7 +102,8 @@ def test_times_since_1970_keep_their_digits(unit: float, dtype: Any, rng: np.ran
 def test_double_precision_is_rounded_once() -> None:
     """0.1 as a double is nearest to 0.1 as a single, which the engine computes with."""
     X = np.full((1, 3), 0.1)
-    m = okl.Learner(loss="squared", kernel="linear", step="constant:1", lam=0.0, anchor="none", scale="none")
+    settings = {"step": "constant:1", "lam": 0.0, "anchor": "none", "scale": "none"}
+    m = okl.Learner(loss="squared", kernel="linear", form="terms", **settings)
     m.learn(X, [1.0])
     assert (m.centres == np.float32(0.1)).all()
     assert m.coefficients.tolist() == [[1.0]]
@@ -225,7 +226,7 @@ def test_the_state_of_an_older_pickle_is_read() -> None:
 
 
 def test_sparse_rows_are_dense_rows() -> None:
-    """Any layout of scipy gives the scores of the same dense rows, also in a mixture of calls; doubles of a place are added up."""
+    """Any layout of scipy gives the scores of dense rows, also in a mixture of calls; values of one place are added."""
     sparse = pytest.importorskip("scipy.sparse")
     rng = np.random.default_rng(3)
     X = rng.normal(size=(60, 30)) * (rng.random((60, 30)) < 0.2)
