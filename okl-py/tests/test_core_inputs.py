@@ -231,7 +231,8 @@ def test_sparse_rows_are_dense_rows() -> None:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(60, 30)) * (rng.random((60, 30)) < 0.2)
     y = np.where(X[:, 0] + X[:, 1] > 0, 1.0, -1.0)
-    gaussian, linear = {"kernel": "gaussian", "gamma": 0.5, "anchor": "none"}, {"kernel": "linear", "scale": "none"}
+    gaussian = {"kernel": "gaussian", "gamma": 0.5, "anchor": "none"}
+    linear = {"kernel": "linear", "scale": "none"}
     for kernel in (gaussian, linear):
         settings = {"loss": "hinge", "step": "constant:0.3", "lam": 0.01, **kernel}
         dense, mixed = okl.Learner(**settings), okl.Learner(**settings)
