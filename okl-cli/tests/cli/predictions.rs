@@ -264,8 +264,8 @@ fn a_file_of_something_else_is_not_added_to() {
 #[test]
 fn sparse_files_give_the_scores_of_tables() {
     let folder = Folder::new("sparse");
-    let value = |i: usize, j: usize| if (i * 7 + j * 13) % 11 == 0 { (i % 5 + 1) as f64 / 4.0 } else { 0.0 };
-    let sign = |i: usize| if i % 3 == 0 { 1 } else { -1 };
+    let value = |i: usize, j: usize| if (i * 7 + j * 13).is_multiple_of(11) { (i % 5 + 1) as f64 / 4.0 } else { 0.0 };
+    let sign = |i: usize| if i.is_multiple_of(3) { 1 } else { -1 };
     let columns = || 1..=300usize;
     let names: Vec<String> = columns().map(|j| format!("c{j}")).collect();
     let (mut table, mut sparse) = (format!("{},y\n", names.join(",")), String::new());
