@@ -68,11 +68,16 @@ def of_measure(record: list[Line], bank: str, measure: str) -> str:
         for line in (each for each in mine if not each["seed"] and each[measure]):
             found = [ratios([line], measure, arm) for arm in arms]
             error = figure(line[measure]["none"], of.task)
-            rows.append([f"{of.name}, in file order", error] + [each for some in found for each in (cell(some), "")])
+            rows.append(
+                [f"{of.name}, in file order", error] + [each for some in found for each in (cell(some), "")]
+            )
     return table(head, rows)
 
 
-STREAM_ARMS = {"stream": ["events", "events, full", "guarded"], "follow": ["followed", "recent", "recent, followed"]}
+STREAM_ARMS = {
+    "stream": ["events", "events, full", "guarded"],
+    "follow": ["followed", "recent", "recent, followed"],
+}
 
 
 def of_streams(record: list[Line], bank: str, part: str = "stream") -> str:
@@ -103,13 +108,19 @@ def geometric_mean(of: list[float]) -> float:
 def costs(record: list[Line]) -> str:
     rows = []
     for of in SETS:
-        mine = [line for line in record if line["set"] == of.name and line["seed"] and line["bank"] == next(iter(BANKS))]
+        mine = [
+            line
+            for line in record
+            if line["set"] == of.name and line["seed"] and line["bank"] == next(iter(BANKS))
+        ]
         if mine:
             seconds = {name: fmean(line["seconds"][name] for line in mine) for name in mine[0]["seconds"]}
             columns = len(mine[0]["m"])
             share = f"{100 * seconds['relevance'] / seconds['none']:.1f} %"
             times = f"{seconds['events'] / seconds['none']:.2f}"
-            rows.append([of.name, f"{mine[0]['rows']:,}", str(columns), f"{seconds['none']:.2f}", share, times])
+            rows.append(
+                [of.name, f"{mine[0]['rows']:,}", str(columns), f"{seconds['none']:.2f}", share, times]
+            )
     head = ["set", "rows", "columns", "seconds of `none`", "one estimate of M", "`events` / `none`"]
     return table(head, rows)
 
@@ -121,9 +132,13 @@ def tables(record: list[Line]) -> str:
             parts.append(f"## {title} ({bank})\n\n{of_measure(record, bank, measure)}")
     counts = ", ".join(f"{count:,}" for count in STREAM_EVENTS)
     for bank in BANKS:
-        parts.append(f"## The twenty streams, weights at {counts} rows ({bank})\n\n{of_streams(record, bank)}")
+        parts.append(
+            f"## The twenty streams, weights at {counts} rows ({bank})\n\n{of_streams(record, bank)}"
+        )
     bank = next(iter(BANKS))
-    parts.append(f"## The twenty streams, weights that follow ({bank})\n\n{of_streams(record, bank, 'follow')}")
+    parts.append(
+        f"## The twenty streams, weights that follow ({bank})\n\n{of_streams(record, bank, 'follow')}"
+    )
     parts.append(f"## Time ({next(iter(BANKS))})\n\n{costs(record)}")
     return "\n".join(parts)
 

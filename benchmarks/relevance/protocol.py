@@ -83,9 +83,7 @@ def errors_of(scores: Array, y: Array, first: int, numbers: bool, seen: int = -1
 class Course:
     """A learner on its way through the rows, and the error of every row so far."""
 
-    def __init__(
-        self, X: Array, y: Array, settings: dict[str, Any], numbers: bool, seen: int = -1
-    ) -> None:
+    def __init__(self, X: Array, y: Array, settings: dict[str, Any], numbers: bool, seen: int = -1) -> None:
         import okl
 
         self.X, self.y, self.numbers, self.seen = X, y, numbers, seen
@@ -166,7 +164,11 @@ class Trial:
         began = time.process_time()
         events = self.events(EVENTS)
         self.seconds["events"] = time.process_time() - began
-        whole = {"none": none.errors, "events": events, "guarded": guarded(none.errors, events, 2 * EVENTS[0])}
+        whole = {
+            "none": none.errors,
+            "events": events,
+            "guarded": guarded(none.errors, events, 2 * EVENTS[0]),
+        }
         return {
             "rows": self.rows,
             "second_half": means(second),
