@@ -110,11 +110,58 @@ pub struct Coordinates {
     stride: usize,
     /// Column by column: a for each output, then b, then g. Each column has `stride` slots and starts on a cache line.
     data: Aligned<f64>,
-    /// Which chunks of slots were written since [`Coordinates::nothing_changed`]. If `all_changed`, every chunk counts as
-    /// changed, including those beyond the list.
-    changed: Vec<bool>,
-    all_changed: bool,
+    changes: Changes,
     pub(crate) scales: Scales,
+}
+
+/// When the chunks of slots were written. Time is the number of changes so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Changes {
+    now: u64,
+    /// The time at which the block began, and the first chunk that has changed since.
+    began: u64,
+    lowest: usize,
+    /// The time of the last change of each chunk, and of the last change of all chunks, including those beyond the list.
+    of_chunks: Vec<u64>,
+    of_all: u64,
+}
+
+impl Default for Changes {
+    /// Everything has changed.
+    fn default() -> Self {
+        Changes { now: 1, began: 0, lowest: 0, of_chunks: Vec::new(), of_all: 1 }
+    }
+}
+
+impl Changes {
+    fn note(&mut self, chunk: usize) {
+        if chunk >= self.of_chunks.len() {
+            self.of_chunks.resize(chunk + 1, 0);
+        }
+        self.now += 1;
+        self.of_chunks[chunk] = self.now;
+        self.lowest = self.lowest.min(chunk);
+    }
+
+    fn note_all(&mut self) {
+        self.now += 1;
+        (self.of_all, self.lowest) = (self.now, 0);
+    }
+
+    /// The time of the last change.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// No chunk before this one has changed since the block began.
+    pub fn lowest(&self) -> usize {
+        self.lowest
+    }
+
+    /// The time at which a chunk was written last.
+    pub fn last(&self, chunk: usize) -> u64 {
+        self.of_chunks.get(chunk).copied().unwrap_or(0).max(self.of_all)
+    }
 }
 
 /// The scales are multiplied into the coefficients when one of them has fallen to this fraction of the scale it is combined with.
@@ -162,15 +209,7 @@ pub(crate) fn negate(values: &mut [f64]) {
 
 impl Coordinates {
     pub(crate) fn new(outputs: usize, riders: Riders) -> Self {
-        Coordinates {
-            outputs,
-            riders,
-            stride: 0,
-            data: Aligned::default(),
-            changed: Vec::new(),
-            all_changed: true,
-            scales: Scales::FRESH,
-        }
+        Coordinates { outputs, riders, stride: 0, data: Aligned::default(), changes: Changes::default(), scales: Scales::FRESH }
     }
 
     /// The number of outputs.
@@ -217,27 +256,25 @@ impl Coordinates {
             self.data.copy_within(from..from + kept, to);
             self.data[to + kept..to + stride].fill(0.0);
         }
-        self.all_changed |= outputs != self.outputs;
+        if outputs != self.outputs {
+            self.changes.note_all();
+        }
         (self.outputs, self.stride) = (outputs, stride);
     }
 
-    /// Clears the record of changes; later changes are recorded.
+    /// Begins a block: [`Coordinates::has_changed`] is about later changes.
     pub(crate) fn nothing_changed(&mut self) {
-        self.changed.clear();
-        self.all_changed = false;
-    }
-
-    fn note_change(&mut self, slot: usize) {
-        let chunk = slot / CHUNK;
-        if chunk >= self.changed.len() {
-            self.changed.resize(chunk + 1, false);
-        }
-        self.changed[chunk] = true;
+        (self.changes.began, self.changes.lowest) = (self.changes.now, usize::MAX);
     }
 
     /// Whether a slot of this chunk was written since [`Coordinates::nothing_changed`].
     pub(crate) fn has_changed(&self, chunk: usize) -> bool {
-        self.all_changed || self.changed.get(chunk).is_some_and(|changed| *changed)
+        self.changes.last(chunk) > self.changes.began
+    }
+
+    /// When which chunk was written.
+    pub(crate) fn changes(&self) -> &Changes {
+        &self.changes
     }
 
     /// Computes the values of f and its riders at the point whose kernel values against the first slots are `row(plane)`.
@@ -311,6 +348,15 @@ impl Coordinates {
         self.sum_columns(backend, row, chunk * CHUNK, 0, totals);
     }
 
+    /// Appends the stored coefficients of one chunk, column by column. Slots that do not exist are 0.
+    pub(crate) fn append_chunk(&self, chunk: usize, to: &mut Vec<f64>) {
+        for column in self.data.chunks_exact(self.stride.max(1)).take(self.columns()) {
+            let end = to.len() + CHUNK;
+            to.extend(column.iter().skip(chunk * CHUNK).take(CHUNK));
+            to.resize(end, 0.0);
+        }
+    }
+
     /// Sums `sums.len()` columns, starting with column `first`, over the `row.len()` slots that start at `slot`; `TOGETHER`
     /// columns at a time.
     fn sum_columns(&self, backend: Backend, row: &[f32], slot: usize, first: usize, sums: &mut [f64]) {
@@ -360,7 +406,7 @@ impl Coordinates {
 
     /// Sets f and its riders to 0.
     pub(crate) fn zero(&mut self) {
-        self.all_changed = true;
+        self.changes.note_all();
         self.data.iter_mut().for_each(|a| *a = 0.0);
         self.scales = Scales::FRESH;
     }
@@ -385,7 +431,7 @@ impl Coordinates {
 
     /// Moves the scale of f into the coefficients by a power of two: the coefficients alpha keep their exact values.
     fn renormalise(&mut self) {
-        self.all_changed = true;
+        self.changes.note_all();
         let power = libm::scalbn(1.0, libm::ilogb(self.scales.f));
         self.scales.f /= power;
         self.data.iter_mut().for_each(|a| *a *= power);
@@ -393,7 +439,7 @@ impl Coordinates {
 
     /// Multiplies the scales into the stored coefficients and resets the scales.
     fn bake(&mut self) {
-        self.all_changed = true;
+        self.changes.note_all();
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
         let (riders, block) = (self.riders, self.outputs * self.stride);
         let (a, rest) = self.data.split_at_mut(block);
@@ -407,13 +453,13 @@ impl Coordinates {
     /// Negates f and its riders. The stored coefficients change, not the scales, so the result is bit-identical to learning with
     /// the opposite sign.
     pub(crate) fn negate(&mut self) {
-        self.all_changed = true;
+        self.changes.note_all();
         negate(&mut self.data);
     }
 
     pub(crate) fn forget_trace(&mut self) {
         if self.riders.trace {
-            self.all_changed = true;
+            self.changes.note_all();
             let block = self.outputs * self.stride;
             self.data[block..2 * block].fill(0.0);
             self.scales.trace = (1.0, 0.0);
@@ -422,7 +468,7 @@ impl Coordinates {
 
     /// Adds (alpha, beta) to a slot. The average does not change until the next step.
     pub(crate) fn add(&mut self, slot: usize, alpha: &[f64], trace: &[f64]) {
-        self.note_change(slot);
+        self.changes.note(slot / CHUNK);
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
         for o in 0..self.outputs {
             let a = alpha[o] / s;
@@ -453,7 +499,7 @@ impl Coordinates {
 
     /// Calls `add` with every column and the factor of the row in it.
     fn spread_with(&mut self, alpha: &[f64], trace: &[f64], add: impl Fn(&mut [f64], f64)) {
-        self.all_changed = true;
+        self.changes.note_all();
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
         let (d, stride, riders) = (self.outputs, self.stride, self.riders);
         let mut add = |column: usize, by: f64| add(&mut self.data[column * stride..][..stride], by);
@@ -471,7 +517,7 @@ impl Coordinates {
 
     /// Sets the coefficients of a slot.
     pub(crate) fn set(&mut self, slot: usize, term: &Term) {
-        self.note_change(slot);
+        self.changes.note(slot / CHUNK);
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
         for o in 0..self.outputs {
             let a = term.alpha[o] / s;
@@ -549,11 +595,11 @@ impl Coordinates {
         let kept = data.len();
         data.copy_from_slice(&self.data[..kept]);
         let scales = Scales { mean: Scales::FRESH.mean, ..self.scales };
-        Coordinates { riders, data, scales, changed: Vec::new(), all_changed: true, ..*self }
+        Coordinates { riders, data, scales, changes: Changes::default(), ..*self }
     }
 
     pub(crate) fn clear(&mut self, slot: usize) {
-        self.note_change(slot);
+        self.changes.note(slot / CHUNK);
         for column in self.data.chunks_exact_mut(self.stride) {
             column[slot] = 0.0;
         }
@@ -585,7 +631,7 @@ impl Coordinates {
 
     pub(crate) fn restore(&mut self, slots: usize, columns: &[f64]) {
         self.reserve(slots);
-        self.all_changed = true;
+        self.changes.note_all();
         if slots > 0 {
             for (to, from) in self.data.chunks_exact_mut(self.stride).zip(columns.chunks_exact(slots)) {
                 to[..slots].copy_from_slice(from);

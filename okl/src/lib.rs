@@ -80,6 +80,7 @@ mod learner;
 #[allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags, rustdoc::bare_urls)]
 pub mod mathematics {}
 mod parts;
+pub mod place;
 pub mod rls;
 
 pub use config::{Config, Label};

@@ -7,7 +7,7 @@ use crate::basis::block::{Block, Values};
 pub use crate::gram::Points;
 use crate::gram::{self, Backend, LANES, Matrix, Packed, Panels};
 use crate::learner::batch::LARGEST;
-use crate::parts::kernel::{DotKernel, Pair, SquaredDistance, TwoRows};
+use crate::parts::kernel::{AnyKernel, DotKernel, Pair, SquaredDistance, TwoRows};
 
 /// Dense f32 rows in panels, with one or more kernels (planes) that share the inner products.
 #[derive(Clone, Debug)]
@@ -150,6 +150,25 @@ impl<K: DotKernel> Space for Dense<K> {
 
     fn against_terms(&self, rows: Points<'_>, _slots: usize, block: &mut Block) {
         self.values(&self.kernels, self.threads, rows, self.packed(), block.terms_mut());
+    }
+
+    fn against_some(&self, rows: Points<'_>, slots: Range<usize>, block: &mut Block) {
+        let panels = self.panels.part(slots.start / LANES..slots.end / LANES);
+        let terms = Packed { panels: &panels, squares: &self.squares[slots.clone()] };
+        let Values { data, plane, stride } = block.terms_mut();
+        self.values(&self.kernels, self.threads, rows, terms, Values { data: &mut data[slots.start..], plane, stride });
+    }
+
+    fn points<'a>(rows: Self::Rows<'a>) -> Option<Points<'a>> {
+        Some(rows)
+    }
+
+    fn packed_terms(&self) -> Option<Packed<'_>> {
+        Some(self.packed())
+    }
+
+    fn built_in_kernels(&self) -> Option<Vec<AnyKernel>> {
+        self.kernels.iter().map(|kernel| kernel.built_in().cloned()).collect()
     }
 
     fn among_rows(&self, rows: Points<'_>, block: &mut Block) {

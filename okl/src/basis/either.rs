@@ -1,6 +1,6 @@
 //! The basis of a configured learner: stored terms, or weights (`form = weights`).
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
 use crate::basis::block::Block;
 use crate::basis::terms::Terms;
@@ -67,6 +67,14 @@ impl<K: DotKernel> Basis for TermsOrWeights<Vectors<K>> {
             VectorRows::Dense(rows) => weights::begin(self.terms.space.features(), rows, block),
             VectorRows::Sparse(rows) => block.begin_features(rows),
         }
+    }
+
+    fn begin_partly(&self, rows: RowsOf<'_, Self>, block: &mut Block, slots: &[Range<usize>]) {
+        self.terms.begin_partly(rows, block, slots);
+    }
+
+    fn slots(&self) -> usize {
+        self.coordinates()
     }
 
     fn self_values(&self, rows: RowsOf<'_, Self>, i: usize, out: &mut [f64]) {

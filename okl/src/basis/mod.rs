@@ -40,8 +40,8 @@ use std::ops::Range;
 
 use crate::basis::block::Block;
 use crate::basis::terms::Terms;
-use crate::gram::Backend;
-use crate::parts::kernel::{DotKernel, Pair};
+use crate::gram::{Backend, Packed};
+use crate::parts::kernel::{AnyKernel, DotKernel, Pair};
 
 /// The type of the rows of a basis.
 pub type RowsOf<'a, B> = <<B as Basis>::Space as Space>::Rows<'a>;
@@ -67,6 +67,15 @@ pub trait Basis: Send + Sync {
     /// Computes the values of up to 32 rows against the basis functions. If the block is `learned`, also computes the values of
     /// the rows against each other, which later rows need when earlier rows become terms.
     fn begin(&self, rows: RowsOf<'_, Self>, block: &mut Block, learned: bool);
+    /// As [`Basis::begin`] for a block that is learned, for some of the basis functions only; the values of the others are not
+    /// read.
+    fn begin_partly(&self, rows: RowsOf<'_, Self>, block: &mut Block, _slots: &[Range<usize>]) {
+        self.begin(rows, block, true);
+    }
+    /// The number of basis functions.
+    fn slots(&self) -> usize {
+        self.row_len()
+    }
     /// k(x, x) of row `i`, one value per plane.
     fn self_values(&self, rows: RowsOf<'_, Self>, i: usize, out: &mut [f64]);
     /// Whether learning a row leaves most coefficients unchanged.
@@ -109,6 +118,22 @@ pub trait Space: Send + Sync {
     fn is(&mut self, slot: usize, rows: Self::Rows<'_>, i: usize) -> bool;
     /// Writes the values of every row against every slot below `slots` (a multiple of 32) into the block.
     fn against_terms(&self, rows: Self::Rows<'_>, slots: usize, block: &mut Block);
+    /// As [`Space::against_terms`] for some of the slots (multiples of 32).
+    fn against_some(&self, rows: Self::Rows<'_>, slots: Range<usize>, block: &mut Block) {
+        self.against_terms(rows, slots.end, block);
+    }
+    /// The rows, if they are dense.
+    fn points<'a>(_rows: Self::Rows<'a>) -> Option<Points<'a>> {
+        None
+    }
+    /// The centres, if they are dense rows in panels.
+    fn packed_terms(&self) -> Option<Packed<'_>> {
+        None
+    }
+    /// The kernels of the planes, if all of them are built in.
+    fn built_in_kernels(&self) -> Option<Vec<AnyKernel>> {
+        None
+    }
     /// Writes the values of every row against the rows before it into the block.
     fn among_rows(&self, rows: Self::Rows<'_>, block: &mut Block);
     /// k(x, x) of input `i`, one value per plane.

@@ -1,6 +1,7 @@
 //! The set of terms that all heads share: centres in numbered slots, with their birth times and ids, and the empty slots (holes).
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::basis::block::Block;
 use crate::basis::{Basis, Form, RowsOf, Space};
@@ -153,6 +154,19 @@ impl<P: Space> Basis for Terms<P> {
         if learned && count > 1 {
             self.space.among_rows(rows, block);
         }
+    }
+
+    fn begin_partly(&self, rows: RowsOf<'_, Self>, block: &mut Block, slots: &[Range<usize>]) {
+        let (count, filled) = (P::count(rows), self.row_len());
+        block.begin(count, self.space.planes(), filled, (self.slots() + count).next_multiple_of(LANES));
+        slots.iter().for_each(|slots| self.space.against_some(rows, slots.clone(), block));
+        if count > 1 {
+            self.space.among_rows(rows, block);
+        }
+    }
+
+    fn slots(&self) -> usize {
+        self.births.len()
     }
 
     fn self_values(&self, rows: RowsOf<'_, Self>, i: usize, out: &mut [f64]) {

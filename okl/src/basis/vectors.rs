@@ -8,8 +8,8 @@ use std::ops::Range;
 use crate::basis::block::Block;
 use crate::basis::sparse::{Sparse, SparsePoints, SparseRow};
 use crate::basis::{Dense, Points, Space};
-use crate::gram::{Backend, Matrix};
-use crate::parts::kernel::{DotKernel, Pair};
+use crate::gram::{Backend, Matrix, Packed};
+use crate::parts::kernel::{AnyKernel, DotKernel, Pair};
 
 /// Rows of numbers with one or more kernels.
 #[derive(Clone, Debug)]
@@ -208,6 +208,22 @@ impl<K: DotKernel> Space for Vectors<K> {
 
     fn against_terms(&self, rows: VectorRows<'_>, slots: usize, block: &mut Block) {
         of_storage!(self, rows, space => space.against_terms(rows, slots, block))
+    }
+
+    fn against_some(&self, rows: VectorRows<'_>, slots: Range<usize>, block: &mut Block) {
+        of_storage!(self, rows, space => space.against_some(rows, slots, block))
+    }
+
+    fn points<'a>(rows: Self::Rows<'a>) -> Option<Points<'a>> {
+        if let VectorRows::Dense(rows) = rows { Some(rows) } else { None }
+    }
+
+    fn packed_terms(&self) -> Option<Packed<'_>> {
+        if let Vectors::Dense(space) = self { space.packed_terms() } else { None }
+    }
+
+    fn built_in_kernels(&self) -> Option<Vec<AnyKernel>> {
+        if let Vectors::Dense(space) = self { space.built_in_kernels() } else { None }
     }
 
     fn among_rows(&self, rows: VectorRows<'_>, block: &mut Block) {

@@ -16,6 +16,8 @@ impl<F: Clone, L: Clone, S: Clone, B: Clone, R: Clone> Engine<F, L, S, B, R> {
             rules: self.rules.clone(),
             t: self.t,
             skipped: self.skipped,
+            away: Default::default(),
+            first: 0,
             block: Default::default(),
             reader: Default::default(),
             own: vec![0.0; self.own.len()],

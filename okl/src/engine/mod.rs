@@ -43,6 +43,7 @@
 
 pub mod bank;
 mod copy;
+pub(crate) mod elsewhere;
 mod evict;
 pub mod head;
 mod norms;
@@ -55,6 +56,7 @@ pub(crate) use plan::Example;
 pub(crate) use reader::Reader;
 
 use std::ops::Range;
+use std::sync::MutexGuard;
 
 use crate::basis::block::{Block, ROWS};
 use crate::basis::either::TermsOrWeights;
@@ -62,6 +64,7 @@ use crate::basis::terms::{NO_ID, Terms};
 use crate::basis::vectors::Vectors;
 use crate::basis::{Basis, Form, RowsOf, Space};
 use crate::engine::bank::Bank;
+use crate::engine::elsewhere::{Away, Elsewhere, Source};
 use crate::engine::evict::{Scratch, Writer};
 use crate::engine::head::{Head, HeadParts, Rules};
 use crate::engine::reader::Row;
@@ -151,6 +154,10 @@ pub struct Engine<F, L, S, B, R = AnyRegulariser> {
     /// The number of examples learned, and (`skipped`) the number whose step was not taken.
     pub(crate) t: u64,
     pub(crate) skipped: u64,
+    /// The place where settled chunks are summed, if there is one.
+    pub(crate) away: Away,
+    /// The number of the block's first row in its call.
+    first: usize,
     block: Block,
     reader: Reader,
     /// k(x, x) of the current row, one value per plane.
@@ -219,6 +226,8 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             rules,
             t: 0,
             skipped: 0,
+            away: Away::default(),
+            first: 0,
             block: Block::default(),
             reader: Reader::default(),
             scratch: Scratch::default(),
@@ -233,21 +242,68 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     /// Inputs are not checked here: the caller must have checked lengths, finiteness and targets.
     pub fn learn_block(&mut self, rows: RowsOf<'_, F>, labels: &Labels<'_>, mut each: impl FnMut(usize, &Outcome<'_>)) {
         let count = F::Space::count(rows);
-        for first in (0..count).step_by(ROWS) {
-            let last = count.min(first + ROWS);
+        self.away.begin_call();
+        self.first = 0;
+        while self.first < count {
+            let first = self.first;
+            let last = count.min(first + ROWS).min(self.look_ahead(rows));
             let part = F::Space::range(rows, first, last);
             self.begin(part);
             for r in 0..last - first {
                 let left = self.step(part, r, labels.target(first + r), labels.id(first + r));
                 each(first + r, &Outcome { scores: self.scores(), ..left });
+                if self.away.is_set() && self.away.has_changed(&self.heads[0].f) {
+                    // The totals in use are those of other coefficients: a new block begins.
+                    self.first = first + r + 1;
+                    break;
+                }
+            }
+            if self.first == first {
+                self.first = last;
             }
         }
     }
 
+    /// Makes the totals of the next rows available, if they come from elsewhere. Returns the end of these rows.
+    fn look_ahead(&mut self, rows: RowsOf<'_, F>) -> usize {
+        if !self.away.is_set() || self.stays_here().is_some() {
+            return usize::MAX;
+        }
+        let Some(points) = F::Space::points(rows) else { return usize::MAX };
+        let Engine { basis, heads, away, first, .. } = self;
+        let source = Source { space: basis.space(), heads, slots: basis.slots() };
+        away.look_ahead(source, points, *first).unwrap_or(usize::MAX)
+    }
+
+    /// Why learning does not use the place elsewhere, if it does not.
+    pub(crate) fn stays_here(&self) -> Option<&'static str> {
+        if self.heads.len() > 1 {
+            return Some("several members over one set of terms need the nearest term of every row, which the processor finds");
+        }
+        if !self.basis.settles() {
+            return Some("f is a weight vector: there are no terms to sum over");
+        }
+        if self.basis.space().packed_terms().is_none() {
+            return Some("only the terms of dense rows are summed elsewhere");
+        }
+        if !self.budget.settles() {
+            return Some("this budget changes terms everywhere; unlimited, window, age and olok do not");
+        }
+        if !self.output.projectable() {
+            return Some("a sum of separable kernels has several kernel values per term");
+        }
+        self.heads[0].f.riders().trace.then_some("smd multiplies all coefficients every few rows")
+    }
+
     /// Computes the kernel values of a block and chooses how the reader sums over terms for its rows.
     fn begin(&mut self, rows: RowsOf<'_, F>) {
-        self.basis.begin(rows, &mut self.block, true);
         self.heads.iter_mut().for_each(|head| head.f.nothing_changed());
+        if let Some(left) = self.away.left(self.basis.row_len()) {
+            self.basis.begin_partly(rows, &mut self.block, &left);
+            self.reader.begin_elsewhere(self.heads.len());
+            return;
+        }
+        self.basis.begin(rows, &mut self.block, true);
         let settles = self.basis.settles() && (self.heads.len() == 1 || self.budget.settles());
         let count = F::Space::count(rows);
         self.reader.begin(&self.heads, &self.output, &self.basis, (&self.block, count), [false, settles]);
@@ -295,10 +351,11 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     /// returned.
     fn read(&mut self, r: usize) -> bool {
         self.block.patch(r);
-        let Engine { basis, heads, bank, output, block, reader, .. } = self;
+        let Engine { basis, heads, bank, output, block, reader, away, first, .. } = self;
         let (slots, backend) = (basis.row_len(), basis.space().backend());
         let values = |plane| block.row(plane, r, slots);
-        reader.read(heads, &Row { output, backend, values, features: block.features(r), r });
+        let held = away.held().map(|held| (held, *first + r));
+        reader.read(heads, &Row { output, backend, values, features: block.features(r), r, held });
         if let Some(bank) = bank {
             bank.read(heads.iter().zip(&reader.readings).flat_map(|(head, at)| head.scores(at)));
         }
@@ -420,14 +477,36 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             for r in 0..F::Space::count(part) {
                 let values = |plane| block.row(plane, r, slots);
                 let features = block.features(r);
-                reader.read(&self.heads, &Row { output: &self.output, backend, values, features, r });
-                let Some(bank) = &self.bank else {
-                    each(first + r, self.heads[0].score(&reader.readings[0]));
-                    continue;
-                };
-                bank.combine(self.heads.iter().zip(&reader.readings).flat_map(|(head, at)| head.scores(at)), combined);
-                each(first + r, combined);
+                reader.read(&self.heads, &Row { output: &self.output, backend, values, features, r, held: None });
+                each(first + r, self.scores_of(reader, combined));
             }
+        }
+    }
+
+    /// The scores at the row that was read last, with the weights of the heads as they are now.
+    fn scores_of<'a>(&self, reader: &'a Reader, combined: &'a mut Vec<f64>) -> &'a [f64] {
+        let Some(bank) = &self.bank else { return self.heads[0].score(&reader.readings[0]) };
+        bank.combine(self.heads.iter().zip(&reader.readings).flat_map(|(head, at)| head.scores(at)), combined);
+        combined
+    }
+
+    /// The place elsewhere, if predictions may use it.
+    pub(crate) fn elsewhere(&self) -> Option<MutexGuard<'_, Elsewhere>> {
+        if self.output.projectable() && self.basis.settles() { self.away.lock() } else { None }
+    }
+
+    /// Asks for the sums of rows over all terms. Returns false if they have to be computed here.
+    pub(crate) fn ask_elsewhere(&self, place: &mut Elsewhere, rows: RowsOf<'_, F>) -> bool {
+        let source = Source { space: self.basis.space(), heads: &self.heads, slots: self.basis.slots() };
+        F::Space::points(rows).is_some_and(|points| place.ask_all(source, points))
+    }
+
+    /// Computes the scores of rows from their sums.
+    pub(crate) fn predict_sums(&self, place: &Elsewhere, workspace: &mut Workspace, mut each: impl FnMut(usize, &[f64])) {
+        let Workspace { reader, combined, .. } = workspace;
+        for (row, sums) in place.received().enumerate() {
+            reader.read_sums(&self.heads, &self.output, sums);
+            each(row, self.scores_of(reader, combined));
         }
     }
 

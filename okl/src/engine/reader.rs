@@ -6,6 +6,7 @@ use crate::basis::settled::{Request, SettledChunks, Threads};
 use crate::basis::sparse::SparseRow;
 use crate::basis::{Basis, Space};
 use crate::coordinates::{self, Reading};
+use crate::engine::elsewhere::Held;
 use crate::engine::head::Head;
 use crate::gram::{Backend, CHUNK};
 use crate::parts::output::Output;
@@ -21,6 +22,8 @@ enum Way {
     Columns,
     /// Chunk by chunk, using the precomputed totals of chunks that have not changed since the block began.
     Totals,
+    /// From the totals of a place elsewhere; only the other chunks are summed here.
+    Elsewhere,
 }
 
 /// One row of a block, as the reader sees it.
@@ -33,6 +36,8 @@ pub(crate) struct Row<'a, V> {
     pub features: Option<SparseRow<'a>>,
     /// The number of the row in its block.
     pub r: usize,
+    /// The totals from elsewhere, and the number of the row there.
+    pub held: Option<(&'a Held, usize)>,
 }
 
 /// Evaluates every head at the rows of a block.
@@ -82,6 +87,12 @@ impl Reader {
         };
     }
 
+    /// The rows of the block have totals from elsewhere.
+    pub fn begin_elsewhere(&mut self, heads: usize) {
+        self.readings.resize_with(heads, Default::default);
+        self.way = Way::Elsewhere;
+    }
+
     /// Evaluates every head at a row and adds the offsets.
     pub fn read<'r, S: StepSize>(&mut self, heads: &[Head<S>], row: &Row<'_, impl Fn(usize) -> &'r [f32]>) {
         match self.way {
@@ -97,6 +108,7 @@ impl Reader {
             }
             Way::Columns => self.read_columns(heads, row),
             Way::Totals => self.read_totals(heads, row),
+            Way::Elsewhere => self.read_elsewhere(heads, row),
         }
         heads.iter().zip(&mut self.readings).for_each(|(head, reading)| head.add_offsets(reading));
     }
@@ -135,6 +147,38 @@ impl Reader {
                 sums.iter_mut().zip(totals).for_each(|(sum, total)| *sum += total);
             }
             head.f.read_sums(output, sums, to);
+        }
+    }
+
+    fn read_elsewhere<'r, S: StepSize>(&mut self, heads: &[Head<S>], row: &Row<'_, impl Fn(usize) -> &'r [f32]>) {
+        let Row { output, backend, values, held, .. } = row;
+        let Some((held, r)) = *held else { return };
+        let Reader { sums, fresh, readings, .. } = self;
+        for (head, to) in heads.iter().zip(readings) {
+            let columns = head.f.columns();
+            sums.clear();
+            sums.resize(columns, 0.0);
+            fresh.resize(columns, 0.0);
+            Held::add(held.running(r), &head.f, sums);
+            for (chunk, row) in values(head.plane).chunks(CHUNK).enumerate().skip(held.folded) {
+                let totals = held.total(r, chunk).unwrap_or_else(|| {
+                    head.f.sum_chunk(*backend, row, chunk, fresh);
+                    fresh
+                });
+                Held::add(totals, &head.f, sums);
+            }
+            head.f.read_sums(output, sums, to);
+        }
+    }
+
+    /// Evaluates every head from its sums over all terms, and adds the offsets.
+    pub fn read_sums<S: StepSize>(&mut self, heads: &[Head<S>], output: &Output, mut sums: &[f64]) {
+        self.readings.resize_with(heads.len(), Default::default);
+        for (head, to) in heads.iter().zip(&mut self.readings) {
+            let (own, others) = sums.split_at(head.f.columns());
+            head.f.read_sums(output, own, to);
+            head.add_offsets(to);
+            sums = others;
         }
     }
 

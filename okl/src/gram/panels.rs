@@ -165,6 +165,23 @@ impl Panels {
         }
     }
 
+    /// Some of the panels, shared with this set.
+    pub(crate) fn part(&self, panels: Range<usize>) -> Self {
+        Self { dim: self.dim, panels: self.panels[panels].to_vec() }
+    }
+
+    /// Copies a chunk of [`CHUNK`](super::CHUNK) terms, feature by feature. Slots that do not exist are 0.
+    pub(crate) fn copy_chunk(&self, chunk: usize, to: &mut Vec<f32>) {
+        to.clear();
+        to.resize(self.dim * super::CHUNK, 0.0);
+        let panels = super::CHUNK / LANES;
+        for (p, panel) in self.panels.iter().skip(chunk * panels).take(panels).enumerate() {
+            for (line, to) in panel.iter().zip(to.chunks_exact_mut(super::CHUNK)) {
+                to[p * LANES..(p + 1) * LANES].copy_from_slice(&line.0);
+            }
+        }
+    }
+
     /// Grows to `dim` features. Existing terms are zero in the new ones. A smaller `dim` changes nothing.
     pub fn widen(&mut self, dim: usize) {
         self.dim = self.dim.max(dim);

@@ -14,6 +14,9 @@ pub const LARGEST: f64 = 1e15;
 /// The number of rows that are checked, read and learned together. Results do not depend on it.
 pub(crate) const BLOCK: usize = 256;
 
+/// The number of rows learned together with a place elsewhere, which computes ahead of the learner.
+pub(crate) const ELSEWHERE: usize = 8192;
+
 /// Rows that are read block by block while they are learned, for rows of another type or memory layout.
 ///
 /// ```

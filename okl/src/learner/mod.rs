@@ -31,11 +31,12 @@ use std::ops::Range;
 use crate::basis::Space;
 use crate::basis::vectors::VectorRows;
 use crate::config::{Anchor, Config, Label, Scale};
+use crate::engine::elsewhere::Away;
 use crate::engine::head::Head;
 use crate::engine::{Labels, Outcome};
 use crate::error::{Error, Result};
 use crate::gram::pool::Pool;
-use crate::learner::batch::{BLOCK, Batch, Target};
+use crate::learner::batch::{BLOCK, Batch, ELSEWHERE, Target};
 use crate::learner::blur::Blur;
 use crate::learner::build::DenseEngine;
 pub use crate::learner::check::Checked;
@@ -50,6 +51,7 @@ use crate::learner::scaling::Frame;
 use crate::learner::warmup::WarmUp;
 use crate::parts::kernel::{AnyKernel, DotKernel};
 use crate::parts::loss::{Loss, Reads};
+use crate::place::{Place, PlaceReport};
 
 /// An online kernel learner.
 ///
@@ -263,7 +265,8 @@ impl Learner {
     fn learn_some(&mut self, checked: &mut CheckedRows<'_>, each: &mut (impl FnMut(usize, &Outcome<'_>) + Send)) -> bool {
         let (batch, CheckBuffers { targets, read, .. }) = (&checked.batch, &mut *checked.buffers);
         self.settle_widths(batch, targets);
-        let rows = checked.learned..batch.rows().min(checked.learned + BLOCK);
+        let together = if self.engine.away.is_set() { ELSEWHERE } else { BLOCK };
+        let rows = checked.learned..batch.rows().min(checked.learned + together);
         let block = Part { batch, targets, rows: rows.clone(), x: batch.block(rows.clone(), read) };
         match self.pool.clone().filter(|_| !rows.is_empty()) {
             Some(pool) => pool.install(|| self.run_block(&block, each)),
@@ -483,6 +486,19 @@ impl Learner {
         self.engine.basis.space.set_threads(self.threads);
         self.tell_shadow(|shadow, learner| shadow.engine.basis.space.set_threads(learner.threads));
         Ok(())
+    }
+
+    /// Sets the place where settled terms are summed: a graphics card, for example. None: the processor. Results do not depend on
+    /// it; like the number of threads, it is not saved. A copy of the learner computes on the processor.
+    ///
+    /// With a place, up to 8,192 rows are learned between two calls of `go_on` of [`Learner::learn_while`].
+    pub fn set_place(&mut self, place: Option<Box<dyn Place>>) {
+        self.engine.away = Away::at(place);
+    }
+
+    /// What the place of [`Learner::set_place`] has done; none if the learner computes on the processor.
+    pub fn place(&self) -> Option<PlaceReport> {
+        self.engine.away.report(self.engine.stays_here())
     }
 
     /// Resets the trace of SVMD, for example after a change of the stream: earlier gradients then no longer affect the step size.

@@ -140,7 +140,8 @@ impl Learner {
     fn predict_blocks(&self, workspace: &mut Workspace, batch: &Batch<'_>, scores: &mut Scores) {
         let (outputs, space) = (scores.outputs, &self.engine.basis.space);
         let mut framed = FramedRows::default();
-        let each_block = batch.try_each_block(0, &mut Vec::new(), |first, rows| {
+        let done = self.predict_elsewhere(workspace, batch, scores, &mut framed);
+        let each_block = batch.try_each_block(done, &mut Vec::new(), |first, rows| {
             let points = framed.fill(&self.frame, rows, space.backend(), space.is_sparse());
             let to = &mut scores.values[first * outputs..];
             self.engine.predict(workspace, points, |i, z| to[i * outputs..(i + 1) * outputs].copy_from_slice(z));
@@ -150,7 +151,42 @@ impl Learner {
             Ok(()) => {}
         }
     }
+
+    /// Predicts rows at the place elsewhere, if the learner has one and it is faster. While it computes, the next rows are scaled.
+    /// Returns the number of rows that were predicted.
+    fn predict_elsewhere(
+        &self,
+        workspace: &mut Workspace,
+        batch: &Batch<'_>,
+        scores: &mut Scores,
+        framed: &mut FramedRows,
+    ) -> usize {
+        let Some(mut place) = self.engine.elsewhere() else { return 0 };
+        let (outputs, backend, mut buffer) = (scores.outputs, self.engine.basis.space.backend(), Vec::new());
+        let (mut done, mut asked) = (0, 0);
+        while done < batch.rows() {
+            let next = asked..batch.rows().min(asked + PREDICTED);
+            let points = framed.fill(&self.frame, batch.block(next.clone(), &mut buffer), backend);
+            if asked > done && !place.receive_all() {
+                break;
+            }
+            let more = !next.is_empty() && self.engine.ask_elsewhere(&mut place, points);
+            if asked > done {
+                let to = &mut scores.values[done * outputs..];
+                self.engine.predict_sums(&place, workspace, |i, z| to[i * outputs..(i + 1) * outputs].copy_from_slice(z));
+                done = asked;
+            }
+            if !more {
+                break;
+            }
+            asked = next.end;
+        }
+        done
+    }
 }
+
+/// The number of rows that are predicted together at a place elsewhere.
+const PREDICTED: usize = 4096;
 
 /// The error for a score that is not finite. All state stays below 1e150, so the reason is a kernel value that is too large.
 fn beyond_single_precision(row: usize, found: f64) -> Error {

@@ -192,8 +192,10 @@ impl Learner {
     fn rebuild(&mut self, config: &Config) {
         // A class exists from its first row on, also when the rows are learned again.
         let outputs = if self.config.loss.reads() == Reads::Class { 0 } else { self.outputs() };
+        let away = std::mem::take(&mut self.engine.away).emptied();
         self.engine =
             build_engine(config, self.features).expect("a checked configuration stays valid once its statistics are known");
+        self.engine.away = away;
         self.engine.basis.space.set_threads(self.threads);
         self.blur.forget_kernels();
         self.engine.heads.iter_mut().for_each(|h| h.add_outputs(outputs));

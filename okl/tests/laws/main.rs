@@ -2,6 +2,7 @@
 
 mod blocks;
 mod classes;
+mod elsewhere;
 mod exactness;
 mod growth;
 mod heads;

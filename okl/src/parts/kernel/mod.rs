@@ -79,6 +79,11 @@ pub trait DotKernel: Send + Sync {
         false
     }
 
+    /// This kernel, if it is one of the built-in ones.
+    fn built_in(&self) -> Option<&AnyKernel> {
+        None
+    }
+
     /// `gamma` of a Gaussian kernel, also of a scaled one; none for other kernels.
     fn gaussian_gamma(&self) -> Option<f64> {
         None
@@ -226,6 +231,10 @@ impl DotKernel for AnyKernel {
             Self::Sum(of) | Self::Product(of) => of.iter().all(Self::translation_invariant),
             _ => true,
         }
+    }
+
+    fn built_in(&self) -> Option<&AnyKernel> {
+        Some(self)
     }
 
     fn gaussian_gamma(&self) -> Option<f64> {

@@ -1,0 +1,211 @@
+//! A place elsewhere changes no bit: of the scores, of the model, of predictions. Nor does a place that is full or that fails.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::support::cases::Random;
+use crate::support::plain::plain;
+use okl::gram::{Backend, Packed, Panels, kernel_rows};
+use okl::place::{CHUNK, Chunk, Place, Request, Shape};
+use okl::{Batch, Label, Learner};
+
+/// A place on the processor. Requests are computed when they start, with the chunks as they are then.
+struct Here {
+    rows: usize,
+    capacity: usize,
+    /// The number of requests after which it fails.
+    fails_after: usize,
+    requests: Arc<AtomicUsize>,
+    shape: Option<Shape>,
+    chunks: Vec<Option<(Panels, Vec<f32>, Vec<f64>)>>,
+    totals: Vec<f64>,
+}
+
+impl Here {
+    fn new(rows: usize) -> Self {
+        Here {
+            rows,
+            capacity: 1000,
+            fails_after: usize::MAX,
+            requests: Arc::default(),
+            shape: None,
+            chunks: Vec::new(),
+            totals: Vec::new(),
+        }
+    }
+
+    /// The totals of all rows and columns over one chunk; NaN for a chunk that was never sent.
+    fn totals_of(&self, chunk: usize, request: &Request<'_>) -> Vec<f64> {
+        let shape = self.shape.as_ref().unwrap();
+        let (count, columns) = (request.rows.squares.len(), shape.planes.len());
+        let mut totals = vec![f64::NAN; count * columns];
+        let Some((panels, squares, coefficients)) = &self.chunks[chunk] else { return totals };
+        for (plane, kernel) in shape.kernels.iter().enumerate() {
+            let mut values = vec![0.0; count * CHUNK];
+            let terms = Packed { panels, squares };
+            kernel_rows(Backend::best(), 1, std::slice::from_ref(kernel), request.rows, terms, &mut [&mut values], CHUNK);
+            for column in (0..columns).filter(|&column| shape.planes[column] == plane) {
+                for (row, k) in values.chunks_exact(CHUNK).enumerate() {
+                    let a = &coefficients[column * CHUNK..(column + 1) * CHUNK];
+                    Backend::best().weighted_sums(k, &[a], &mut totals[row * columns + column..][..1]);
+                }
+            }
+        }
+        totals
+    }
+}
+
+impl Place for Here {
+    fn name(&self) -> String {
+        "here".into()
+    }
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn pays(&self, multiplications: f64) -> bool {
+        multiplications > 0.0
+    }
+
+    fn begin(&mut self, shape: &Shape) -> Result<usize, String> {
+        self.shape = Some(shape.clone());
+        self.chunks.clear();
+        self.chunks.resize_with(self.capacity, || None);
+        Ok(self.capacity)
+    }
+
+    fn put(&mut self, index: usize, chunk: Chunk<'_>) -> Result<(), String> {
+        let features = self.shape.as_ref().unwrap().features;
+        assert_eq!((chunk.centres.len(), chunk.squares.len()), (CHUNK * features, CHUNK));
+        let mut panels = Panels::new(features);
+        panels.reserve(CHUNK);
+        for slot in 0..CHUNK {
+            let centre: Vec<f32> = (0..features).map(|feature| chunk.centres[feature * CHUNK + slot]).collect();
+            panels.put(slot, &centre);
+        }
+        self.chunks[index] = Some((panels, chunk.squares.to_vec(), chunk.coefficients.to_vec()));
+        Ok(())
+    }
+
+    fn start(&mut self, request: Request<'_>) -> Result<(), String> {
+        if self.requests.fetch_add(1, Ordering::Relaxed) >= self.fails_after {
+            return Err("it has broken down".into());
+        }
+        let numbers = request.rows.squares.len() * self.shape.as_ref().unwrap().planes.len();
+        self.totals = vec![0.0; numbers];
+        for chunk in 0..request.chunks {
+            let totals = self.totals_of(chunk, &request);
+            match chunk < request.folded {
+                true => self.totals[..numbers].iter_mut().zip(totals).for_each(|(sum, total)| *sum += total),
+                false => self.totals.extend(totals),
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, totals: &mut Vec<f64>) -> Result<(), String> {
+        totals.clear();
+        totals.append(&mut self.totals);
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
+const ROWS: usize = 2500;
+
+/// Rows of three features; classes or numbers; a third class that comes late; ids that name an early row again.
+struct Stream {
+    x: Vec<f32>,
+    y: Vec<f64>,
+    labels: Vec<Label>,
+    ids: Vec<u64>,
+}
+
+fn stream() -> Stream {
+    let mut random = Random(7);
+    let x: Vec<f32> = (0..3 * ROWS).map(|_| random.unit() as f32 * 4.0 - 2.0).collect();
+    let y: Vec<f64> = (0..ROWS).map(|i| f64::from((x[3 * i] * 3.0).sin()) + 0.5 * random.unit()).collect();
+    let class = |i: usize, random: &mut Random| if i > 1700 && i % 3 == 0 { "c" } else { ["a", "b"][random.below(2)] };
+    let labels = (0..ROWS).map(|i| Label::from(class(i, &mut random))).collect();
+    // From row 2,000 on, every fortieth row is an early row again, and its term changes.
+    let again = |i: usize| i > 2000 && i % 40 == 0;
+    let ids: Vec<u64> = (0..ROWS).map(|i| if again(i) { (i - 2000) as u64 } else { i as u64 }).collect();
+    let mut x = x;
+    for i in (0..ROWS).filter(|&i| again(i)) {
+        let early = ids[i] as usize;
+        x.copy_within(3 * early..3 * early + 3, 3 * i);
+    }
+    Stream { x, y, labels, ids }
+}
+
+/// The scores of every row and of all rows at the end, and the model.
+fn run(settings: &str, stream: &Stream, place: Option<Here>, cut: usize) -> (Vec<u64>, Vec<u8>, Learner) {
+    let mut learner = Learner::new(plain(settings).unwrap()).unwrap();
+    learner.set_place(place.map(|place| Box::new(place) as Box<dyn Place>));
+    let mut scores = Vec::new();
+    for from in (0..ROWS).step_by(cut) {
+        let to = ROWS.min(from + cut);
+        let batch = Batch::new(&stream.x[3 * from..3 * to], 3);
+        let batch = match settings.contains("softmax") {
+            true => batch.labels(&stream.labels[from..to]),
+            false => batch.numbers(&stream.y[from..to]),
+        };
+        let batch = if settings.contains("huber") { batch.ids(&stream.ids[from..to]) } else { batch };
+        learner.learn_with(&batch, |_, step| scores.extend(step.scores.iter().map(|z| z.to_bits()))).unwrap();
+    }
+    let predicted = learner.predict(&Batch::new(&stream.x[..3 * 300], 3)).unwrap();
+    scores.extend(predicted.values.iter().map(|z| z.to_bits()));
+    (scores, learner.to_bytes(), learner)
+}
+
+const SETTINGS: [&str; 8] = [
+    "loss = 'squared'\nkernel = 'gaussian:0.7'\nstep = 'constant:0.3'\nlambda = 0.001\nbudget = 'unlimited'",
+    "loss = 'softmax'\nkernel = 'matern32:0.7'\nstep = 'constant:0.3'\nlambda = 0.001\nbudget = 'unlimited'\naverage = 'uniform'",
+    "loss = 'squared'\nkernel = 'gaussian:0.7'\nstep = 'constant:0.3'\nlambda = 0.001\nbudget = 'window:2100'",
+    "loss = 'squared'\nkernel = 'exponential:0.7'\nstep = 'constant:0.3'\nlambda = 0.001\nbudget = 'age:2100'",
+    "loss = 'squared'\nkernel = 'gaussian:0.7'\nstep = 'inverse_sqrt:0.3'\nlambda = 0.001\nbudget = 'olok:0.48'",
+    "loss = 'huber:1'\nkernel = 'gaussian:0.7'\nstep = 'constant:0.3'\nlambda = 0.001\nbudget = 'unlimited'",
+    "loss = 'squared'\nkernel = 'gaussian:0.7'\nstep = 'constant:0.3'\nlambda = 0.3\nallow_overshoot = true\nbudget = 'unlimited'\naverage = 'exponential:0.05'",
+    "loss = 'squared'\nkernel = ['gaussian:0.7', 'matern32:0.5']\nstep = 'constant:0.3'\nlambda = 0.001\nbudget = 'unlimited'",
+];
+
+#[test]
+fn a_place_elsewhere_changes_no_bit() {
+    let stream = stream();
+    for settings in SETTINGS {
+        let (scores, model, learner) = run(settings, &stream, None, ROWS);
+        assert!(learner.terms() > 1100, "{} terms under {settings}", learner.terms());
+        for (rows, cut) in [(100, ROWS), (47, 611)] {
+            let (theirs, other, away) = run(settings, &stream, Some(Here::new(rows)), cut);
+            assert!(theirs == scores && other == model, "requests of {rows} rows, calls of {cut}: {settings}");
+            let report = away.place().unwrap();
+            let learned = if settings.contains('[') { 300 } else { 1000 };
+            assert!(report.rows >= learned, "{} rows were summed there: {settings}", report.rows);
+            assert_eq!(report.processor.is_some(), settings.contains('['), "{:?}", report.processor);
+        }
+    }
+}
+
+#[test]
+fn a_place_that_is_full_or_fails_changes_no_bit_and_says_so() {
+    let stream = stream();
+    let (scores, model, _) = run(SETTINGS[0], &stream, None, ROWS);
+    let (theirs, other, away) = run(SETTINGS[0], &stream, Some(Here { capacity: 1, ..Here::new(100) }), 700);
+    assert!(theirs == scores && other == model, "room for one chunk");
+    assert_eq!(away.place().unwrap().processor, None);
+    for fails_after in [0, 1, 5, 13] {
+        let (theirs, other, away) = run(SETTINGS[0], &stream, Some(Here { fails_after, ..Here::new(100) }), ROWS);
+        assert!(theirs == scores && other == model, "fails after {fails_after} requests");
+        assert_eq!(away.place().unwrap().processor.as_deref(), Some("it has broken down"));
+    }
+}
+
+#[test]
+fn a_copy_of_a_learner_computes_on_the_processor() {
+    let (_, _, away) = run(SETTINGS[0], &stream(), Some(Here::new(100)), ROWS);
+    assert!(away.place().is_some() && away.clone().place().is_none() && away.publish().place().is_none());
+}
