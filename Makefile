@@ -1,7 +1,7 @@
 # Everything this project does, one target each. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint backends examples python wheel demo bench nothing-set nothing-set-peers relevance speed endurance soak fuzz doc pictures
+.PHONY: help test lint backends examples python wheel demo bench nothing-set nothing-set-peers relevance speed endurance soak fuzz doc pictures ptx
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -53,6 +53,12 @@ BUILT = $(or $(CARGO_TARGET_DIR),target)/debug
 examples: ## runs every example
 	@cargo build -q --workspace --examples
 	@for example in strings sequences; do $(BUILT)/examples/$$example >/dev/null || exit 1; echo "example $$example runs"; done
+
+# The PTX is of an old version, so that drivers from CUDA 11 on accept it; the stamp says which sources it was made of.
+ptx: ## the kernels of okl-cuda as PTX text, after a change of their sources (needs nvcc)
+	cd okl-cuda/src/kernels && nvcc -O3 --ptx -arch=compute_75 --fmad=false --ftz=false --prec-div=true --prec-sqrt=true -o place.ptx place.cu
+	cd okl-cuda/src/kernels && sed -i -e '/^\/\//d' -e 's/^\.version .*/.version 7.0/' place.ptx && ptxas -arch=sm_75 place.ptx -o /dev/null
+	cd okl-cuda/src/kernels && python3 stamp.py >> place.ptx
 
 pictures: ## the picture of the README, drawn from the report of `okl demo`
 	cargo run --release -- demo --quiet --out target/demo

@@ -10,6 +10,7 @@ pub mod args;
 pub mod clash;
 pub mod command;
 pub mod demo;
+pub mod device;
 pub mod export;
 pub mod freeze;
 pub mod input;

@@ -10,6 +10,7 @@ use okl::{Label, Learner, Outcome, Workspace};
 
 use crate::args::{BadRow, InputFormat, Predict, all_names};
 use crate::clash::{self, Named};
+use crate::device;
 use crate::input::{Chunk, Files, Format, Options, Schema, is_stream, read_ahead};
 use crate::learn::task_of;
 use crate::left_out::LeftOut;
@@ -106,6 +107,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     one_stream(&args.data)?;
     let (mut learner, position) = store::load(&args.model)?;
     learner.set_threads(args.threads)?;
+    device::set(&mut learner, &args.device)?;
     let task = task_of(learner.config());
     let schema = position.and_then(|position| position.schema);
     let layout = Layout::of(&learner, schema.as_ref());
@@ -149,6 +151,6 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     refuse(left_out.nothing_known(&args.data.join(", "), chunks.schema(), learner.features(), !interrupted()))?;
     out.release()?;
     out.flush()?;
-    left_out.sentences().iter().for_each(|line| note(wrapped(line, "  ")));
+    left_out.sentences().iter().chain(&device::warning(&learner)).for_each(|line| note(wrapped(line, "  ")));
     Ok(interrupted())
 }

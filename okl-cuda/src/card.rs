@@ -52,7 +52,7 @@ impl Card {
         let count = result::device::get_count().tried("the NVIDIA driver counts no cards")?;
         let device = i32::try_from(number).ok().filter(|number| *number < count);
         let device =
-            device.ok_or_else(|| format!("there is no card number {number}: this machine has {count}, counted from 0"))?;
+            device.ok_or_else(|| format!("there is no card number {number} on this machine: it has {count}, counted from 0"))?;
         let device = result::device::get(device).tried("the card cannot be opened")?;
         let name = result::device::get_name(device).tried("the card has no name")?;
         // SAFETY: `device` is a card; the context is released when the card is dropped.
@@ -203,6 +203,42 @@ impl<T> Drop for Buffer<T> {
         if self.card.use_here().is_ok() {
             // SAFETY: the memory was allocated by `new` and is freed once; the driver waits for work that uses it.
             let _ = unsafe { result::free_sync(self.at) };
+        }
+    }
+}
+
+/// A mark in the queue of the card, to wait for the work before it.
+#[derive(Debug)]
+pub(crate) struct Mark {
+    card: Arc<Card>,
+    event: sys::CUevent,
+}
+
+// SAFETY: a handle of the driver, used after `Card::use_here`.
+unsafe impl Send for Mark {}
+
+impl Mark {
+    pub fn new(card: &Arc<Card>) -> Result<Self, String> {
+        let event = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING).tried("the card has no marks")?;
+        Ok(Mark { card: card.clone(), event })
+    }
+
+    pub fn set(&self) -> Result<(), String> {
+        // SAFETY: the event and the stream exist.
+        unsafe { result::event::record(self.event, self.card.stream) }.tried("the card failed")
+    }
+
+    pub fn wait(&self) -> Result<(), String> {
+        // SAFETY: the event exists.
+        unsafe { result::event::synchronize(self.event) }.tried("the card failed")
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        if self.card.use_here().is_ok() {
+            // SAFETY: created by `new`, destroyed once.
+            let _ = unsafe { result::event::destroy(self.event) };
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use okl::place::{CHUNK, Chunk, Place, Request, Shape};
 
-use crate::card::{Buffer, Card, Kernel, Pinned};
+use crate::card::{Buffer, Card, Kernel, Mark, Pinned};
 use crate::program::{Step, program};
 
 /// The number of rows whose kernel values are on the card at a time.
@@ -38,19 +38,27 @@ struct Kernels {
     fold: Kernel,
 }
 
-/// The buffers of a request.
+/// What goes to the card and comes back, for one request.
+#[derive(Debug)]
+struct Mail {
+    rows: Buffer<f32>,
+    squares: Buffer<f32>,
+    sent_rows: Pinned<f32>,
+    sent_squares: Pinned<f32>,
+    received: Pinned<f64>,
+    /// The numbers that come back.
+    expected: usize,
+    done: Mark,
+}
+
+/// The buffers on the card. Requests are computed one after the other and share them.
 #[derive(Debug)]
 struct Work {
-    rows: Buffer<f32>,
     packed: Buffer<f32>,
-    squares: Buffer<f32>,
     dots: Buffer<f32>,
     values: Buffer<f32>,
     totals: Buffer<f64>,
     running: Buffer<f64>,
-    sent_rows: Pinned<f32>,
-    sent_squares: Pinned<f32>,
-    received: Pinned<f64>,
 }
 
 /// A kernel of the learner on the card, with the columns that are summed with its values.
@@ -73,8 +81,11 @@ pub struct Cuda {
     features: usize,
     columns: usize,
     planes: Vec<Plane>,
-    /// The numbers that the request under way writes.
-    expected: usize,
+    /// For the requests by turns: at most two are under way.
+    mail: [Mail; 2],
+    /// The number of requests that were started, and that were finished.
+    started: usize,
+    finished: usize,
     rows: usize,
     worthwhile: f64,
     card: Arc<Card>,
@@ -106,20 +117,41 @@ impl Cuda {
             totals: [totals(8)?, totals(4)?, totals(2)?, totals(1)?],
             fold: card.kernel("fold", 0)?,
         };
+        let mail = || {
+            Ok::<_, String>(Mail {
+                rows: Buffer::new(&card, 0)?,
+                squares: Buffer::new(&card, 0)?,
+                sent_rows: Pinned::new(&card, 0)?,
+                sent_squares: Pinned::new(&card, 0)?,
+                received: Pinned::new(&card, 0)?,
+                expected: 0,
+                done: Mark::new(&card)?,
+            })
+        };
+        let mail = [mail()?, mail()?];
         let work = Work {
-            rows: Buffer::new(&card, 0)?,
             packed: Buffer::new(&card, 0)?,
-            squares: Buffer::new(&card, 0)?,
             dots: Buffer::new(&card, 0)?,
             values: Buffer::new(&card, 0)?,
             totals: Buffer::new(&card, 0)?,
             running: Buffer::new(&card, 0)?,
-            sent_rows: Pinned::new(&card, 0)?,
-            sent_squares: Pinned::new(&card, 0)?,
-            received: Pinned::new(&card, 0)?,
         };
         let (slabs, planes, rows, worthwhile) = (Vec::new(), Vec::new(), 256, WORTHWHILE);
-        Ok(Cuda { kernels, work, slabs, per_slab: SLAB, features: 0, columns: 0, planes, expected: 0, rows, worthwhile, card })
+        Ok(Cuda {
+            kernels,
+            work,
+            slabs,
+            per_slab: SLAB,
+            features: 0,
+            columns: 0,
+            planes,
+            mail,
+            started: 0,
+            finished: 0,
+            rows,
+            worthwhile,
+            card,
+        })
     }
 
     /// For tests: requests of at most `rows` rows while the learner learns, however small they are.
@@ -139,50 +171,51 @@ impl Cuda {
     }
 
     /// Makes the buffers large enough for a request of `rows` rows that receives `expected` numbers.
-    fn fit(&mut self, rows: usize, expected: usize) -> Result<(), String> {
+    fn fit(&mut self, which: usize, rows: usize, expected: usize) -> Result<(), String> {
         let (together, features, columns) = (rows.min(ROWS).next_multiple_of(TILE), self.features, self.columns);
         let values = together * self.per_slab * CHUNK;
-        let Work { rows: raw, packed, squares, dots, values: mapped, totals, running, sent_rows, sent_squares, received } =
-            &mut self.work;
-        raw.fit(rows * features)?;
+        let Work { packed, dots, values: mapped, totals, running } = &mut self.work;
         packed.fit(together * features)?;
-        squares.fit(rows.next_multiple_of(TILE))?;
         dots.fit(values)?;
         if self.planes.len() > 1 {
             mapped.fit(values)?;
         }
         totals.fit(together * self.per_slab * columns)?;
         running.fit(together * columns)?;
-        sent_rows.fit(rows * features)?;
-        sent_squares.fit(rows.next_multiple_of(TILE))?;
-        received.fit(expected)
+        let mail = &mut self.mail[which];
+        mail.expected = expected;
+        mail.rows.fit(rows * features)?;
+        mail.squares.fit(rows.next_multiple_of(TILE))?;
+        mail.sent_rows.fit(rows * features)?;
+        mail.sent_squares.fit(rows.next_multiple_of(TILE))?;
+        mail.received.fit(expected)
     }
 
     /// Starts the work for some of the rows, which are on the card.
-    fn sum_rows(&mut self, first: usize, count: usize, request: &Request<'_>) -> Result<(), String> {
+    fn sum_rows(&mut self, which: usize, (first, count): (usize, usize), request: &Request<'_>) -> Result<(), String> {
         let padded = count.next_multiple_of(TILE);
-        self.pack(first, count, padded)?;
+        self.pack(which, first, count, padded)?;
         self.work.running.clear(padded * self.columns)?;
         for slab in 0..request.chunks.div_ceil(self.per_slab) {
             let begin = slab * self.per_slab;
             let chunks = self.per_slab.min(request.chunks - begin);
             for plane in 0..self.planes.len() {
-                self.values(slab, plane, (first, padded), chunks)?;
+                self.values((slab, plane), which, (first, padded), chunks)?;
                 self.totals(slab, plane, padded, chunks)?;
             }
             self.add(padded, request.folded.saturating_sub(begin).min(chunks))?;
             for chunk in request.folded.max(begin)..begin + chunks {
                 let to = ((1 + chunk - request.folded) * request.rows.squares.len() + first) * self.columns;
-                let to = &mut self.work.received[to..to + count * self.columns];
+                let to = &mut self.mail[which].received[to..to + count * self.columns];
                 self.work.totals.read((chunk - begin) * padded * self.columns, to)?;
             }
         }
         let to = first * self.columns;
-        self.work.running.read(0, &mut self.work.received[to..to + count * self.columns])
+        self.work.running.read(0, &mut self.mail[which].received[to..to + count * self.columns])
     }
 
-    fn pack(&self, first: usize, count: usize, padded: usize) -> Result<(), String> {
-        let Work { rows, packed, .. } = &self.work;
+    fn pack(&self, which: usize, first: usize, count: usize, padded: usize) -> Result<(), String> {
+        let (rows, packed) = (&self.mail[which].rows, &self.work.packed);
         let from = rows.at + (first * self.features * size_of::<f32>()) as u64;
         let grid = [padded / 32, self.features.div_ceil(32)];
         let (count, padded, features) = (count as i32, padded as i32, self.features as i32);
@@ -191,8 +224,14 @@ impl Cuda {
     }
 
     /// Kernel values of the packed rows against the first chunks of a slab: in `dots` if there is one plane, otherwise in `values`.
-    fn values(&self, slab: usize, plane: usize, (first, padded): (usize, usize), chunks: usize) -> Result<(), String> {
-        let Work { packed, squares, dots, values, .. } = &self.work;
+    fn values(
+        &self,
+        (slab, plane): (usize, usize),
+        which: usize,
+        (first, padded): (usize, usize),
+        chunks: usize,
+    ) -> Result<(), String> {
+        let (squares, Work { packed, dots, values, .. }) = (&self.mail[which].squares, &self.work);
         let (slab, plane, single) = (&self.slabs[slab], &self.planes[plane], self.planes.len() == 1);
         let xx = squares.at + (first * size_of::<f32>()) as u64;
         let (rows, slots, features) = (padded as i32, (chunks * CHUNK) as i32, self.features as i32);
@@ -225,7 +264,7 @@ impl Cuda {
             if groups == 0 {
                 continue;
             }
-            let parts = if padded > 256 { 4 } else { 2 };
+            let parts = 4;
             let (from, groups_of) = (first as i32, groups as i32);
             let arguments = arguments![values, slab.coefficients.at, totals.at, rows, slots, columns, from, groups_of];
             // SAFETY: the slab has `chunks` chunks of all columns, `totals` has room for `padded` rows of all columns per chunk.
@@ -307,10 +346,9 @@ impl Place for Cuda {
 
     fn start(&mut self, request: Request<'_>) -> Result<(), String> {
         self.card.use_here()?;
-        let rows = request.rows.squares.len();
-        self.expected = (1 + request.chunks - request.folded) * rows * self.columns;
-        self.fit(rows, self.expected)?;
-        let Work { rows: raw, squares, sent_rows, sent_squares, .. } = &mut self.work;
+        let (rows, which) = (request.rows.squares.len(), self.started % 2);
+        self.fit(which, rows, (1 + request.chunks - request.folded) * rows * self.columns)?;
+        let Mail { rows: raw, squares, sent_rows, sent_squares, .. } = &mut self.mail[which];
         for (to, i) in sent_rows.chunks_exact_mut(self.features.max(1)).zip(0..rows) {
             to.copy_from_slice(request.rows.rows.row(i));
         }
@@ -319,24 +357,30 @@ impl Place for Cuda {
         raw.write(0, &sent_rows[..rows * self.features])?;
         squares.write(0, &sent_squares[..rows.next_multiple_of(TILE)])?;
         for first in (0..rows).step_by(ROWS) {
-            self.sum_rows(first, ROWS.min(rows - first), &request)?;
+            self.sum_rows(which, (first, ROWS.min(rows - first)), &request)?;
         }
-        Ok(())
+        self.started += 1;
+        self.mail[which].done.set()
     }
 
     fn finish(&mut self, totals: &mut Vec<f64>) -> Result<(), String> {
         self.card.use_here()?;
-        self.card.wait()?;
+        let mail = &self.mail[self.finished % 2];
+        self.finished += 1;
+        mail.done.wait()?;
         totals.clear();
-        totals.extend_from_slice(&self.work.received[..self.expected]);
+        totals.extend_from_slice(&mail.received[..mail.expected]);
         Ok(())
     }
 
     fn bytes(&self) -> usize {
         let slab = |slab: &Slab| slab.terms.bytes() + slab.squares.bytes() + slab.coefficients.bytes();
-        let Work { rows, packed, squares, dots, values, totals, running, sent_rows, sent_squares, received } = &self.work;
-        let single = [rows, packed, squares, dots, values].iter().map(|b| b.bytes()).sum::<usize>();
-        let shared = sent_rows.bytes() + sent_squares.bytes() + received.bytes();
-        self.slabs.iter().map(slab).sum::<usize>() + single + totals.bytes() + running.bytes() + shared
+        let mail = |mail: &Mail| {
+            let Mail { rows, squares, sent_rows, sent_squares, received, .. } = mail;
+            rows.bytes() + squares.bytes() + sent_rows.bytes() + sent_squares.bytes() + received.bytes()
+        };
+        let Work { packed, dots, values, totals, running } = &self.work;
+        let work = packed.bytes() + dots.bytes() + values.bytes() + totals.bytes() + running.bytes();
+        self.slabs.iter().map(slab).sum::<usize>() + self.mail.iter().map(mail).sum::<usize>() + work
     }
 }

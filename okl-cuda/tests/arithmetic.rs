@@ -84,3 +84,16 @@ fn a_kernel_that_is_nested_too_deeply_is_refused() {
     assert!(program(&nested(DEPTH)).is_ok());
     assert!(program(&nested(DEPTH + 1)).unwrap_err().contains("nested"));
 }
+
+/// `make ptx` writes the checksum of the sources (FNV-1a) into the last line.
+#[test]
+fn the_ptx_was_made_of_these_sources() {
+    let sources = [include_str!("../src/kernels/place.cu"), include_str!("../src/kernels/arithmetic.h")];
+    let bytes = sources.iter().flat_map(|text| text.bytes());
+    let fnv = bytes.fold(0xcbf2_9ce4_8422_2325, |sum: u64, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    let ptx = include_str!("../src/kernels/place.ptx");
+    assert_eq!(ptx.lines().last(), Some(format!("// sources {fnv:016x}").as_str()), "the sources have changed: make ptx");
+    for contracted in ["mul.f32", "add.f32", "sub.f32", "mul.f64", "add.f64", ".ftz", ".approx"] {
+        assert!(!ptx.contains(contracted), "{contracted} in the PTX: its result is not the one of IEEE 754");
+    }
+}

@@ -239,6 +239,13 @@ impl Coordinates {
         }
     }
 
+    /// Makes room for `slots` slots; if there is none, for a quarter more, because every increase copies all coefficients.
+    pub(crate) fn reserve_ample(&mut self, slots: usize) {
+        if slots > self.stride {
+            self.reserve(slots + slots / 4);
+        }
+    }
+
     pub(crate) fn add_outputs(&mut self, outputs: usize) {
         if outputs > self.outputs {
             self.relayout(outputs, self.stride);

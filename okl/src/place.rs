@@ -70,17 +70,17 @@ pub trait Place: Send {
     /// # Errors
     /// If the place cannot be used for chunks of this shape.
     fn begin(&mut self, shape: &Shape) -> Result<usize, String>;
-    /// Stores a chunk. No request is under way.
+    /// Stores a chunk. Requests under way may use the chunk as it was.
     ///
     /// # Errors
     /// If the chunk cannot be stored.
     fn put(&mut self, index: usize, chunk: Chunk<'_>) -> Result<(), String>;
-    /// Starts a request. At most one is under way.
+    /// Starts a request. At most two are under way.
     ///
     /// # Errors
     /// If the request cannot be started.
     fn start(&mut self, request: Request<'_>) -> Result<(), String>;
-    /// Waits for the request and writes its totals: the running totals, row by row with all columns, then the same numbers for each
+    /// Waits for the request that was started first and writes its totals: the running totals, row by row with all columns, then the same numbers for each
     /// of the chunks `folded..chunks`.
     ///
     /// # Errors

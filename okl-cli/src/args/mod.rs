@@ -221,6 +221,11 @@ pub struct Stream {
     /// Number of threads; 0: one per core. Results do not depend on it
     #[arg(long, default_value = "1", value_parser = threads, hide_short_help = true)]
     pub threads: usize,
+    /// Where to compute: cpu, cuda (an NVIDIA card), or cuda:N for card number N. Results do not depend on it
+    ///
+    /// The card sums over stored examples that no longer change; it pays from some tens of thousands of them on.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", hide_short_help = true)]
+    pub device: String,
 }
 
 /// Output of results.
@@ -314,6 +319,9 @@ pub struct Predict {
     /// Number of threads; 0: one per core. Results do not depend on it
     #[arg(long, default_value = "1", value_parser = threads)]
     pub threads: usize,
+    /// Where to compute: cpu, cuda (an NVIDIA card), or cuda:N for card number N. Results do not depend on it
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub device: String,
 }
 
 /// `okl inspect`.

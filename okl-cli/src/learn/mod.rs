@@ -16,6 +16,7 @@ pub use begin::{Begun, begin, task_of};
 pub use passes::Passes;
 
 use crate::args::Learn;
+use crate::device;
 use crate::input::{Chunk, InputError, is_stream};
 use crate::metrics::{Task, count};
 use crate::predictions::{Consumed, Layout, Predictions};
@@ -35,6 +36,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
         return Ok(true);
     };
     learner.set_threads(args.stream.threads)?;
+    device::set(&mut learner, &args.stream.device)?;
     let task = task_of(learner.config());
     if let Some(test) = &args.stream.test {
         held_out::check_columns(test, task, passes.schema(), passes.way())?;

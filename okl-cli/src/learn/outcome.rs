@@ -11,6 +11,7 @@ use super::first_rows::estimated;
 use super::{Session, held_out};
 use crate::clash;
 use crate::command::arguments;
+use crate::device;
 use crate::input::is_stream;
 use crate::inspect;
 use crate::metrics::{OutputSummary, Summary, Task, count, figure, percent};
@@ -94,6 +95,7 @@ impl Session<'_> {
                 .chain(summary.warnings())
                 .chain(unit_of_targets(&self.asked, &summary))
                 .chain(left_out)
+                .chain(device::warning(&run.learner))
                 .collect(),
             health: inspect::health(&run.learner, &schema.names()),
             summary,

@@ -26,6 +26,18 @@ fn settings_and_names() {
     fail(&["predict", &model, &folder.write("other.csv", "x,z\n1,2\n")], 2, &["column 'y' is missing", "x, z"]);
 }
 
+/// Without a card these are all the devices; with one, card number 4711 is still missing.
+#[test]
+fn devices_that_are_not_there() {
+    let folder = Folder::new("devices");
+    let (good, model) = (folder.write("good.csv", ring(20)), folder.path("m.okl"));
+    fail(&["learn", &good, "--target", "where", "--device", "abacus"], 2, &["--device abacus", "cuda:N"]);
+    fail(&["learn", &good, "--target", "where", "--device", "cuda:4711"], 2, &["--device cuda:4711", "on this machine", "4711"]);
+    succeed(&["learn", &good, "--target", "where", "--quiet", "-o", &model, "--device", "cpu"]);
+    fail(&["predict", &model, &good, "--device", "cuda:4711"], 2, &["--device cuda:4711"]);
+    succeed(&["predict", &model, &good, "--device", "cpu"]);
+}
+
 #[test]
 fn files_that_are_no_tables() {
     let folder = Folder::new("tables");

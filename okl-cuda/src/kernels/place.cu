@@ -105,8 +105,8 @@ extern "C" __global__ __launch_bounds__(256) void map_values(const float *dots, 
     out[at] = count == 1 ? okl_leaf(steps[0], dot, x, y) : okl_value(steps, count, dot, x, y);
 }
 
-// The number of rows that a warp sums at a time.
-#define ROWS 8
+// The number of steps whose values are fetched together, before they are needed.
+#define AHEAD 4
 
 // Adds the lanes of N numbers by halves: 16, 8, 4, 2, 1. At each half every lane keeps one half of the numbers and gives the other half away.
 template <int N> static __device__ __forceinline__ void add_lanes(double *a, int lane) {
@@ -128,14 +128,14 @@ template <int N> static __device__ __forceinline__ void add_lanes(double *a, int
     }
 }
 
-// The totals of `groups` times O columns, from column `first` on: totals[chunk][row][column]. A warp is the 32 lanes. Grid: a multiple of
-// `groups`, chunks; 128 threads; O * 8 KiB of shared memory. `rows` is a multiple of 8.
-template <int O>
+// The totals of `groups` times O columns, from column `first` on: totals[chunk][row][column]. A warp is the 32 lanes and sums R rows at a time.
+// Grid: a multiple of `groups`, chunks; 128 threads; O * 8 KiB of shared memory. `rows` is a multiple of R.
+template <int O, int R>
 static __device__ __forceinline__ void totals(const float *__restrict__ values, const double *__restrict__ coefficients,
                                               double *__restrict__ totals, int rows, int slots, int columns, int first,
                                               int groups) {
     extern __shared__ double shared[];
-    const int N = ROWS * O;
+    const int N = R * O;
     int chunk = blockIdx.y, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     int part = blockIdx.x / groups, parts = gridDim.x / groups;
     first += blockIdx.x % groups * O;
@@ -148,60 +148,66 @@ static __device__ __forceinline__ void totals(const float *__restrict__ values, 
     }
     __syncthreads();
     int warps = parts * (blockDim.x / 32);
-    for (int row = (part * (blockDim.x / 32) + warp) * ROWS; row < rows; row += warps * ROWS) {
+    for (int row = (part * (blockDim.x / 32) + warp) * R; row < rows; row += warps * R) {
         const float *k = values + (size_t)row * slots + (size_t)chunk * CHUNK + lane;
         double a[N];
-        float now[ROWS], next[ROWS];
+        float now[AHEAD][R], next[AHEAD][R];
 #pragma unroll
         for (int i = 0; i < N; i++) a[i] = 0.0;
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) now[r] = k[(size_t)r * slots];
-        for (int step = 0; step < 32; step++) {
+        for (int u = 0; u < AHEAD; u++)
 #pragma unroll
-            for (int r = 0; r < ROWS; r++) next[r] = step < 31 ? k[(size_t)r * slots + (step + 1) * 32] : 0.0f;
-            double wide[ROWS];
+            for (int r = 0; r < R; r++) now[u][r] = k[(size_t)r * slots + u * 32];
+        for (int step = 0; step < 32; step += AHEAD) {
+            if (step + AHEAD < 32) {
 #pragma unroll
-            for (int r = 0; r < ROWS; r++) wide[r] = (double)now[r];
-            if (O == 1) {
-                double c = shared[step * 32 + lane];
+                for (int u = 0; u < AHEAD; u++)
 #pragma unroll
-                for (int r = 0; r < ROWS; r++) a[r] = __fma_rn(wide[r], c, a[r]);
-            } else {
+                    for (int r = 0; r < R; r++) next[u][r] = k[(size_t)r * slots + (step + AHEAD + u) * 32];
+            }
 #pragma unroll
-                for (int q = 0; q < O / 2; q++) {
-                    double2 c = ((const double2 *)shared)[(step * (O / 2) + q) * 32 + lane];
+            for (int u = 0; u < AHEAD; u++) {
+                double wide[R];
 #pragma unroll
-                    for (int r = 0; r < ROWS; r++) {
-                        a[r * O + 2 * q] = __fma_rn(wide[r], c.x, a[r * O + 2 * q]);
-                        a[r * O + 2 * q + 1] = __fma_rn(wide[r], c.y, a[r * O + 2 * q + 1]);
+                for (int r = 0; r < R; r++) wide[r] = (double)now[u][r];
+                if (O == 1) {
+                    double c = shared[(step + u) * 32 + lane];
+#pragma unroll
+                    for (int r = 0; r < R; r++) a[r] = __fma_rn(wide[r], c, a[r]);
+                } else {
+#pragma unroll
+                    for (int q = 0; q < O / 2; q++) {
+                        double2 c = ((const double2 *)shared)[((step + u) * (O / 2) + q) * 32 + lane];
+#pragma unroll
+                        for (int r = 0; r < R; r++) {
+                            a[r * O + 2 * q] = __fma_rn(wide[r], c.x, a[r * O + 2 * q]);
+                            a[r * O + 2 * q + 1] = __fma_rn(wide[r], c.y, a[r * O + 2 * q + 1]);
+                        }
                     }
                 }
             }
 #pragma unroll
-            for (int r = 0; r < ROWS; r++) now[r] = next[r];
+            for (int u = 0; u < AHEAD; u++)
+#pragma unroll
+                for (int r = 0; r < R; r++) now[u][r] = next[u][r];
         }
         add_lanes<N>(a, lane);
-        // Lane l has the number l / (32 / N), or the numbers 2 l and 2 l + 1 of 64.
-        const int each = N >= 32 ? N / 32 : 1, share = N >= 32 ? 1 : 32 / N;
-        if (lane % share == 0) {
-#pragma unroll
-            for (int e = 0; e < each; e++) {
-                int i = lane / share * each + e;
-                totals[((size_t)chunk * rows + row + i / O) * columns + first + i % O] = a[e];
-            }
-        }
+        // Lane l has the number l / (32 / N).
+        const int share = 32 / N;
+        int i = lane / share;
+        if (lane % share == 0) totals[((size_t)chunk * rows + row + i / O) * columns + first + i % O] = a[0];
     }
 }
 
-#define TOTALS(O)                                                                                                                  \
+#define TOTALS(O, R)                                                                                                               \
     extern "C" __global__ __launch_bounds__(128) void totals_##O(const float *values, const double *coefficients, double *out,     \
                                                                  int rows, int slots, int columns, int first, int groups) {        \
-        totals<O>(values, coefficients, out, rows, slots, columns, first, groups);                                                 \
+        totals<O, R>(values, coefficients, out, rows, slots, columns, first, groups);                                              \
     }
-TOTALS(1)
-TOTALS(2)
-TOTALS(4)
-TOTALS(8)
+TOTALS(1, 8)
+TOTALS(2, 8)
+TOTALS(4, 8)
+TOTALS(8, 4)
 
 // Adds the totals of chunks in their order to the running totals of `numbers` rows and columns.
 extern "C" __global__ void fold(const double *__restrict__ totals, double *__restrict__ running, int numbers, int chunks) {

@@ -109,6 +109,14 @@ impl Block {
         self.features.is_some()
     }
 
+    /// Makes room for the values of 32 rows against `slots` slots; if there is none, for a quarter more.
+    pub(crate) fn reserve_ample(&mut self, planes: usize, slots: usize) {
+        let wanted = planes * ROWS * slots.next_multiple_of(LANES);
+        if self.terms.len() < wanted {
+            self.terms.at_least(wanted + wanted / 4);
+        }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         let rows = [&self.features, &self.spare].into_iter().flatten();
         let rows: usize = rows.map(|b| (b.columns.capacity() + b.values.capacity()) * size_of::<f32>()).sum();

@@ -4,6 +4,7 @@
 //! that has changed since is summed on the processor; if it is part of the running total, the totals are asked for again. A
 //! chunk that was whole and has changed since the last request (the oldest chunk of a window) is left to the processor.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -77,8 +78,8 @@ pub(crate) struct Elsewhere {
     capacity: usize,
     /// For each chunk that was sent and each function, the time of its coefficients; 0 if it was not sent.
     sent: Vec<u64>,
-    /// The totals that are under way; their numbers are not there yet.
-    asked: Option<Held>,
+    /// The totals that are under way, in the order of their requests; their numbers are not there yet.
+    asked: VecDeque<Held>,
     held: Option<Held>,
     /// The time of the coefficients at the last request of the learner and the number of whole chunks then, and the same at the
     /// request before it that saw another time.
@@ -113,7 +114,7 @@ impl Elsewhere {
             shape: None,
             capacity: 0,
             sent: Vec::new(),
-            asked: None,
+            asked: VecDeque::new(),
             held: None,
             last: [(0, 0); 2],
             summed: 0,
@@ -130,7 +131,7 @@ impl Elsewhere {
             return None;
         }
         let done = step(self);
-        done.map_err(|error| (self.error, self.asked) = (Some(error), None)).ok()
+        done.map_err(|error| (self.error, self.asked) = (Some(error), VecDeque::new())).ok()
     }
 
     /// Makes the totals of row `first` available, and asks for those of the rows behind them. Returns the end of the rows that have
@@ -152,10 +153,10 @@ impl Elsewhere {
         self.held.as_ref().map(|held| held.rows.end)
     }
 
-    /// Waits for the totals that are under way, if there are any.
+    /// Waits for the totals that were asked for first, if any are under way.
     fn receive(&mut self) -> Result<(), String> {
         let totals = self.held.take().map(|held| held.totals).unwrap_or_default();
-        if let Some(asked) = self.asked.take() {
+        if let Some(asked) = self.asked.pop_front() {
             let mut held = Held { totals, ..asked };
             self.place.finish(&mut held.totals)?;
             self.held = Some(held);
@@ -201,7 +202,14 @@ impl Elsewhere {
         let columns = of.heads.iter().map(|head| head.f.columns()).sum();
         self.place.start(Request { rows: rows.range(range.clone()), chunks: usable.len(), folded })?;
         self.summed += range.len() as u64;
-        self.asked = Some(Held { rows: range, folded, usable, columns, totals: Vec::new(), time: of.heads[0].f.changes().now() });
+        self.asked.push_back(Held {
+            rows: range,
+            folded,
+            usable,
+            columns,
+            totals: Vec::new(),
+            time: of.heads[0].f.changes().now(),
+        });
         Ok(())
     }
 
@@ -242,13 +250,13 @@ impl Elsewhere {
 
     /// Asks for the sums of rows over all terms. Returns false if they have to be computed here.
     pub fn ask_all<P: Space, S: StepSize>(&mut self, of: Source<'_, P, S>, rows: Points<'_>) -> bool {
-        let chunks = of.slots.div_ceil(CHUNK);
+        let (chunks, before) = (of.slots.div_ceil(CHUNK), self.asked.len());
         let asked = self.attempt(|here| {
             here.begin(of)?;
             let fits = if chunks <= here.capacity { chunks } else { 0 };
             here.ask(of, rows, 0..rows.squares.len(), vec![true; fits])
         });
-        asked.is_some() && self.asked.is_some()
+        asked.is_some() && self.asked.len() > before
     }
 
     /// Waits for the sums that [`Elsewhere::ask_all`] asked for. Returns false if there are none.
@@ -317,7 +325,9 @@ impl Away {
     }
 
     fn forget(here: &mut Elsewhere) -> Result<(), String> {
-        here.receive()?;
+        while !here.asked.is_empty() {
+            here.receive()?;
+        }
         here.held = None;
         Ok(())
     }

@@ -299,6 +299,9 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     fn begin(&mut self, rows: RowsOf<'_, F>) {
         self.heads.iter_mut().for_each(|head| head.f.nothing_changed());
         if let Some(left) = self.away.left(self.basis.row_len()) {
+            let slots = self.basis.slots() + ROWS;
+            self.heads.iter_mut().for_each(|head| head.f.reserve_ample(slots));
+            self.block.reserve_ample(self.basis.planes(), slots);
             self.basis.begin_partly(rows, &mut self.block, &left);
             self.reader.begin_elsewhere(self.heads.len());
             return;

@@ -15,7 +15,7 @@ pub const LARGEST: f64 = 1e15;
 pub(crate) const BLOCK: usize = 256;
 
 /// The number of rows learned together with a place elsewhere, which computes ahead of the learner.
-pub(crate) const ELSEWHERE: usize = 8192;
+pub(crate) const ELSEWHERE: usize = 1 << 15;
 
 /// Rows that are read block by block while they are learned, for rows of another type or memory layout.
 ///

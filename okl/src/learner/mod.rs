@@ -491,7 +491,7 @@ impl Learner {
     /// Sets the place where settled terms are summed: a graphics card, for example. None: the processor. Results do not depend on
     /// it; like the number of threads, it is not saved. A copy of the learner computes on the processor.
     ///
-    /// With a place, up to 8,192 rows are learned between two calls of `go_on` of [`Learner::learn_while`].
+    /// Memory for coefficients and kernel values then grows by a quarter at a time, and up to 32,768 rows are learned between two calls of `go_on` of [`Learner::learn_while`].
     pub fn set_place(&mut self, place: Option<Box<dyn Place>>) {
         self.engine.away = Away::at(place);
     }

@@ -152,7 +152,7 @@ impl Learner {
         }
     }
 
-    /// Predicts rows at the place elsewhere, if the learner has one and it is faster. While it computes, the next rows are scaled.
+    /// Predicts rows at the place elsewhere, if the learner has one and it is faster. While it computes, the next rows are scaled and sent.
     /// Returns the number of rows that were predicted.
     fn predict_elsewhere(
         &self,
@@ -163,23 +163,22 @@ impl Learner {
     ) -> usize {
         let Some(mut place) = self.engine.elsewhere() else { return 0 };
         let (outputs, backend, mut buffer) = (scores.outputs, self.engine.basis.space.backend(), Vec::new());
-        let (mut done, mut asked) = (0, 0);
+        let (mut done, mut asked, mut waiting) = (0, 0, 0);
         while done < batch.rows() {
-            let next = asked..batch.rows().min(asked + PREDICTED);
-            let points = framed.fill(&self.frame, batch.block(next.clone(), &mut buffer), backend);
-            if asked > done && !place.receive_all() {
+            if asked < batch.rows() && waiting < 2 {
+                let next = asked..batch.rows().min(asked + PREDICTED);
+                let points = framed.fill(&self.frame, batch.block(next.clone(), &mut buffer), backend);
+                if self.engine.ask_elsewhere(&mut place, points) {
+                    (asked, waiting) = (next.end, waiting + 1);
+                    continue;
+                }
+            }
+            if waiting == 0 || !place.receive_all() {
                 break;
             }
-            let more = !next.is_empty() && self.engine.ask_elsewhere(&mut place, points);
-            if asked > done {
-                let to = &mut scores.values[done * outputs..];
-                self.engine.predict_sums(&place, workspace, |i, z| to[i * outputs..(i + 1) * outputs].copy_from_slice(z));
-                done = asked;
-            }
-            if !more {
-                break;
-            }
-            asked = next.end;
+            let to = &mut scores.values[done * outputs..];
+            self.engine.predict_sums(&place, workspace, |i, z| to[i * outputs..(i + 1) * outputs].copy_from_slice(z));
+            (done, waiting) = (asked.min(done + PREDICTED), waiting - 1);
         }
         done
     }

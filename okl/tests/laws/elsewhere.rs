@@ -1,5 +1,6 @@
 //! A place elsewhere changes no bit: of the scores, of the model, of predictions. Nor does a place that is full or that fails.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,7 +19,7 @@ struct Here {
     requests: Arc<AtomicUsize>,
     shape: Option<Shape>,
     chunks: Vec<Option<(Panels, Vec<f32>, Vec<f64>)>>,
-    totals: Vec<f64>,
+    totals: VecDeque<Vec<f64>>,
 }
 
 impl Here {
@@ -30,7 +31,7 @@ impl Here {
             requests: Arc::default(),
             shape: None,
             chunks: Vec::new(),
-            totals: Vec::new(),
+            totals: VecDeque::new(),
         }
     }
 
@@ -93,20 +94,21 @@ impl Place for Here {
             return Err("it has broken down".into());
         }
         let numbers = request.rows.squares.len() * self.shape.as_ref().unwrap().planes.len();
-        self.totals = vec![0.0; numbers];
+        let mut answer = vec![0.0; numbers];
         for chunk in 0..request.chunks {
             let totals = self.totals_of(chunk, &request);
             match chunk < request.folded {
-                true => self.totals[..numbers].iter_mut().zip(totals).for_each(|(sum, total)| *sum += total),
-                false => self.totals.extend(totals),
+                true => answer[..numbers].iter_mut().zip(totals).for_each(|(sum, total)| *sum += total),
+                false => answer.extend(totals),
             }
         }
+        self.totals.push_back(answer);
+        assert!(self.totals.len() <= 2, "at most two requests are under way");
         Ok(())
     }
 
     fn finish(&mut self, totals: &mut Vec<f64>) -> Result<(), String> {
-        totals.clear();
-        totals.append(&mut self.totals);
+        *totals = self.totals.pop_front().ok_or("nothing is under way")?;
         Ok(())
     }
 
