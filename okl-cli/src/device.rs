@@ -5,26 +5,24 @@ use okl::place::Place;
 
 use crate::usage::usage;
 
-/// Lets the learner compute on a device: `cpu`, `cuda`, or `cuda:N` for card number N.
+/// The place of a device, for [`Learner::set_place`]: `cpu`, `cuda`, or `cuda:N` for card number N.
 ///
 /// # Errors
 /// If there is no such device.
-pub fn set(learner: &mut Learner, device: &str) -> anyhow::Result<()> {
-    let place = match device {
-        "cpu" | "" => None,
-        _ => Some(open(device).map_err(|reason| usage(format!("--device {device}: {reason}")))?),
-    };
-    learner.set_place(place);
-    Ok(())
+pub fn open(device: &str) -> anyhow::Result<Option<Box<dyn Place>>> {
+    match device {
+        "cpu" | "" => Ok(None),
+        _ => card(device).map(Some).map_err(|reason| usage(format!("--device {device}: {reason}"))),
+    }
 }
 
 #[cfg(feature = "cuda")]
-fn open(device: &str) -> Result<Box<dyn Place>, String> {
+fn card(device: &str) -> Result<Box<dyn Place>, String> {
     okl_cuda::open(device)
 }
 
 #[cfg(not(feature = "cuda"))]
-fn open(_: &str) -> Result<Box<dyn Place>, String> {
+fn card(_: &str) -> Result<Box<dyn Place>, String> {
     Err("this program was built without the feature cuda; the only device is cpu".into())
 }
 

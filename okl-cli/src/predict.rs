@@ -107,7 +107,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     one_stream(&args.data)?;
     let (mut learner, position) = store::load(&args.model)?;
     learner.set_threads(args.threads)?;
-    device::set(&mut learner, &args.device)?;
+    learner.set_place(device::open(&args.device)?);
     let task = task_of(learner.config());
     let schema = position.and_then(|position| position.schema);
     let layout = Layout::of(&learner, schema.as_ref());

@@ -31,12 +31,13 @@ use crate::watch::{Refused, Seen, Watch};
 /// If the data, a file or an option is wrong. The message says where and what to do.
 pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     let started = Instant::now();
+    let place = device::open(&args.stream.device)?;
     let Some(Begun { mut learner, mut passes, few_values }) = begin(args)? else {
         note("interrupted before the first row");
         return Ok(true);
     };
     learner.set_threads(args.stream.threads)?;
-    device::set(&mut learner, &args.stream.device)?;
+    learner.set_place(place);
     let task = task_of(learner.config());
     if let Some(test) = &args.stream.test {
         held_out::check_columns(test, task, passes.schema(), passes.way())?;
