@@ -305,6 +305,11 @@ impl Away {
         self.0.is_some()
     }
 
+    /// Whether there is a place that has not failed.
+    pub fn works(&mut self) -> bool {
+        self.get().is_some_and(|here| here.error.is_none())
+    }
+
     /// The same place for another engine, with nothing in it.
     pub fn emptied(self) -> Self {
         Away(self.0.map(|place| {

@@ -266,6 +266,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
 
     /// Makes the totals of the next rows available, if they come from elsewhere. Returns the end of these rows.
     fn look_ahead(&mut self, rows: RowsOf<'_, F>) -> usize {
+        // After an error, the totals that are there are still used.
         if !self.away.is_set() || self.stays_here().is_some() {
             return usize::MAX;
         }
@@ -273,6 +274,11 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         let Engine { basis, heads, away, first, .. } = self;
         let source = Source { space: basis.space(), heads, slots: basis.slots() };
         away.look_ahead(source, points, *first).unwrap_or(usize::MAX)
+    }
+
+    /// Whether learning uses a place elsewhere.
+    pub(crate) fn sums_elsewhere(&mut self) -> bool {
+        self.away.works() && self.stays_here().is_none()
     }
 
     /// Why learning does not use the place elsewhere, if it does not.

@@ -265,7 +265,7 @@ impl Learner {
     fn learn_some(&mut self, checked: &mut CheckedRows<'_>, each: &mut (impl FnMut(usize, &Outcome<'_>) + Send)) -> bool {
         let (batch, CheckBuffers { targets, read, .. }) = (&checked.batch, &mut *checked.buffers);
         self.settle_widths(batch, targets);
-        let together = if self.engine.away.is_set() { ELSEWHERE } else { BLOCK };
+        let together = if self.engine.sums_elsewhere() { ELSEWHERE } else { BLOCK };
         let rows = checked.learned..batch.rows().min(checked.learned + together);
         let block = Part { batch, targets, rows: rows.clone(), x: batch.block(rows.clone(), read) };
         match self.pool.clone().filter(|_| !rows.is_empty()) {
@@ -491,7 +491,8 @@ impl Learner {
     /// Sets the place where settled terms are summed: a graphics card, for example. None: the processor. Results do not depend on
     /// it; like the number of threads, it is not saved. A copy of the learner computes on the processor.
     ///
-    /// Memory for coefficients and kernel values then grows by a quarter at a time, and up to 32,768 rows are learned between two calls of `go_on` of [`Learner::learn_while`].
+    /// While learning uses it, memory for coefficients and kernel values grows by a quarter at a time, and up to 32,768 rows are
+    /// learned between two calls of `go_on` of [`Learner::learn_while`].
     pub fn set_place(&mut self, place: Option<Box<dyn Place>>) {
         self.engine.away = Away::at(place);
     }

@@ -162,12 +162,13 @@ impl Learner {
         framed: &mut FramedRows,
     ) -> usize {
         let Some(mut place) = self.engine.elsewhere() else { return 0 };
-        let (outputs, backend, mut buffer) = (scores.outputs, self.engine.basis.space.backend(), Vec::new());
+        let (outputs, space, mut buffer) = (scores.outputs, &self.engine.basis.space, Default::default());
         let (mut done, mut asked, mut waiting) = (0, 0, 0);
         while done < batch.rows() {
             if asked < batch.rows() && waiting < 2 {
                 let next = asked..batch.rows().min(asked + PREDICTED);
-                let points = framed.fill(&self.frame, batch.block(next.clone(), &mut buffer), backend);
+                let rows = batch.block(next.clone(), &mut buffer);
+                let points = framed.fill(&self.frame, rows, space.backend(), space.is_sparse());
                 if self.engine.ask_elsewhere(&mut place, points) {
                     (asked, waiting) = (next.end, waiting + 1);
                     continue;

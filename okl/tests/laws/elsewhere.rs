@@ -211,3 +211,15 @@ fn a_copy_of_a_learner_computes_on_the_processor() {
     let (_, _, away) = run(SETTINGS[0], &stream(), Some(Here::new(100)), ROWS);
     assert!(away.place().is_some() && away.clone().place().is_none() && away.publish().place().is_none());
 }
+
+/// A linear kernel without a budget is a weight vector.
+#[test]
+fn a_weight_vector_stays_on_the_processor_and_says_so() {
+    let stream = stream();
+    let settings = "loss = 'squared'\nkernel = 'linear'\nstep = 'constant:0.01'\nlambda = 0.001";
+    let (scores, model, _) = run(settings, &stream, None, ROWS);
+    let (theirs, other, away) = run(settings, &stream, Some(Here::new(100)), ROWS);
+    assert!(theirs == scores && other == model);
+    let report = away.place().unwrap();
+    assert!(report.rows == 0 && report.processor.unwrap().contains("weight vector"));
+}
