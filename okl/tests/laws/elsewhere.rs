@@ -10,6 +10,9 @@ use okl::gram::{Backend, Packed, Panels, kernel_rows};
 use okl::place::{CHUNK, Chunk, Place, Request, Shape};
 use okl::{Batch, Label, Learner};
 
+/// The centres of a chunk, their squared norms, and the coefficients.
+type Stored = (Panels, Vec<f32>, Vec<f64>);
+
 /// A place on the processor. Requests are computed when they start, with the chunks as they are then.
 struct Here {
     rows: usize,
@@ -18,7 +21,7 @@ struct Here {
     fails_after: usize,
     requests: Arc<AtomicUsize>,
     shape: Option<Shape>,
-    chunks: Vec<Option<(Panels, Vec<f32>, Vec<f64>)>>,
+    chunks: Vec<Option<Stored>>,
     totals: VecDeque<Vec<f64>>,
 }
 
@@ -131,10 +134,10 @@ fn stream() -> Stream {
     let mut random = Random(7);
     let x: Vec<f32> = (0..3 * ROWS).map(|_| random.unit() as f32 * 4.0 - 2.0).collect();
     let y: Vec<f64> = (0..ROWS).map(|i| f64::from((x[3 * i] * 3.0).sin()) + 0.5 * random.unit()).collect();
-    let class = |i: usize, random: &mut Random| if i > 1700 && i % 3 == 0 { "c" } else { ["a", "b"][random.below(2)] };
+    let class = |i: usize, random: &mut Random| if i > 1700 && i.is_multiple_of(3) { "c" } else { ["a", "b"][random.below(2)] };
     let labels = (0..ROWS).map(|i| Label::from(class(i, &mut random))).collect();
     // From row 2,000 on, every fortieth row is an early row again, and its term changes.
-    let again = |i: usize| i > 2000 && i % 40 == 0;
+    let again = |i: usize| i > 2000 && i.is_multiple_of(40);
     let ids: Vec<u64> = (0..ROWS).map(|i| if again(i) { (i - 2000) as u64 } else { i as u64 }).collect();
     let mut x = x;
     for i in (0..ROWS).filter(|&i| again(i)) {
