@@ -1,6 +1,6 @@
 //! The space of a configured learner: rows of numbers, stored densely or sparsely.
 //!
-//! Rows come in the layout of the storage; the learner converts them ([`FramedRows`](crate::learner::rows::FramedRows)). No bit of a
+//! Rows come in the layout of the storage; the learner converts them (`FramedRows` in learner/rows.rs). No bit of a
 //! result depends on the layout, so the storage may change at any time.
 
 use std::ops::Range;
