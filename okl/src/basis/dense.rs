@@ -21,6 +21,8 @@ pub struct Dense<K> {
     pub(crate) threads: usize,
     /// Whether a blend with more than [`MOST_BLENDED`] values that are not zero is one of the two rows, as for sparse rows.
     pub(crate) narrow_blends: bool,
+    /// The planes whose values are computed for the rows of a block, with their kernels; all planes, if none are listed.
+    wanted: Option<(Vec<usize>, Vec<K>)>,
     /// Copies of one or two centres, and a centre between them.
     scratch: [Vec<f32>; 3],
 }
@@ -31,8 +33,8 @@ impl<K: DotKernel> Dense<K> {
         let scratch = Default::default();
         let invariant = kernels.iter().all(DotKernel::translation_invariant);
         let diagonal = invariant.then(|| kernels.iter().map(|k| k.eval(0.0, 0.0, 0.0).into()).collect());
-        let panels = Panels::new(features);
-        Dense { kernels, panels, squares: Vec::new(), backend, diagonal, threads: 1, narrow_blends: false, scratch }
+        let (panels, squares) = (Panels::new(features), Vec::new());
+        Dense { kernels, panels, squares, backend, diagonal, threads: 1, narrow_blends: false, wanted: None, scratch }
     }
 
     /// Puts another kernel in the place of that of a plane.
@@ -43,13 +45,24 @@ impl<K: DotKernel> Dense<K> {
         self.kernels[plane] = kernel;
     }
 
+    /// From now on, values of the rows of a block are computed for these planes only; for all planes, if none are listed.
+    pub(crate) fn compute_only(&mut self, planes: Option<Vec<usize>>)
+    where
+        K: Clone,
+    {
+        self.wanted = planes.map(|planes| {
+            let kernels = planes.iter().map(|&plane| self.kernels[plane].clone()).collect();
+            (planes, kernels)
+        });
+    }
+
     /// A copy with the same centres and only some of the kernels.
     pub(crate) fn under(&self, planes: Range<usize>) -> Self
     where
         K: Clone,
     {
         let diagonal = self.diagonal.as_ref().map(|values| values[planes.clone()].to_vec());
-        Dense { kernels: self.kernels[planes].to_vec(), diagonal, ..self.clone() }
+        Dense { kernels: self.kernels[planes].to_vec(), diagonal, wanted: None, ..self.clone() }
     }
 
     /// A space with the same kernels and no centres.
@@ -91,19 +104,38 @@ impl<K: DotKernel> Dense<K> {
         Packed { panels: &self.panels, squares: &self.squares }
     }
 
-    /// Computes the values of rows against packed terms for some of the kernels.
-    fn values(&self, kernels: &[K], threads: usize, rows: Points<'_>, terms: Packed<'_>, out: Values<'_>) {
+    /// Computes the values of the rows of a block against packed terms for all planes that are wanted.
+    fn block_values(&self, threads: usize, rows: Points<'_>, terms: Packed<'_>, out: Values<'_>) {
+        match &self.wanted {
+            None => self.values((&self.kernels, |_| true), threads, rows, terms, out),
+            Some((planes, kernels)) => self.values((kernels, |plane| planes.contains(&plane)), threads, rows, terms, out),
+        }
+    }
+
+    /// Computes the values of rows against packed terms for some of the kernels; `wanted` says which planes of `out` are theirs.
+    fn values(
+        &self,
+        (kernels, wanted): (&[K], impl Fn(usize) -> bool),
+        threads: usize,
+        rows: Points<'_>,
+        terms: Packed<'_>,
+        out: Values<'_>,
+    ) {
         let Values { data: out, plane, stride } = out;
+        if terms.panels.slots() == 0 {
+            return;
+        }
         let run = |out: &mut [&mut [f32]]| gram::kernel_rows(self.backend, threads, kernels, rows, terms, out, stride);
+        let mut planes =
+            out.chunks_mut(plane).enumerate().filter(|(p, _)| wanted(*p)).map(|(_, values)| values).take(kernels.len());
         match kernels.len() {
-            1 => run(&mut [out]),
-            _ if terms.panels.slots() == 0 => {}
-            planes if planes <= FEW_PLANES => {
+            1 => run(&mut [planes.next().unwrap_or_default()]),
+            count if count <= FEW_PLANES => {
                 let mut of_planes: [&mut [f32]; FEW_PLANES] = std::array::from_fn(|_| &mut [][..]);
-                of_planes.iter_mut().zip(out.chunks_mut(plane)).for_each(|(to, plane)| *to = plane);
-                run(&mut of_planes[..planes])
+                of_planes.iter_mut().zip(planes).for_each(|(to, plane)| *to = plane);
+                run(&mut of_planes[..count])
             }
-            planes => run(&mut out.chunks_mut(plane).take(planes).collect::<Vec<_>>()),
+            _ => run(&mut planes.collect::<Vec<_>>()),
         }
     }
 
@@ -149,7 +181,7 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 
     fn against_terms(&self, rows: Points<'_>, _slots: usize, block: &mut Block) {
-        self.values(&self.kernels, self.threads, rows, self.packed(), block.terms_mut());
+        self.block_values(self.threads, rows, self.packed(), block.terms_mut());
     }
 
     fn against_some(&self, rows: Points<'_>, slots: Range<usize>, block: &mut Block) {
@@ -176,7 +208,7 @@ impl<K: DotKernel> Space for Dense<K> {
         packed.put_rows(rows.rows);
         squares[..rows.squares.len()].copy_from_slice(rows.squares);
         if let Some((packed, out)) = block.own_mut() {
-            self.values(&self.kernels, 1, rows, packed, out);
+            self.block_values(1, rows, packed, out);
         }
     }
 
@@ -197,13 +229,14 @@ impl<K: DotKernel> Space for Dense<K> {
         let (rows, square) = (Matrix::one(&self.scratch[0]), [self.squares[slot]]);
         let out = Values { data: out, plane: slots, stride: slots };
         let point = Points { rows, squares: &square };
-        self.values(&self.kernels[planes], self.threads, point, self.packed(), out);
+        self.values((&self.kernels[planes], |_| true), self.threads, point, self.packed(), out);
     }
 
     fn pairs(&mut self, slot: usize, rows: Points<'_>, i: usize, out: &mut [Pair]) {
         self.panels.get(slot, &mut self.scratch[0]);
         let rows = TwoRows::new(rows.rows.row(i), &self.scratch[0]);
-        self.kernels.iter().zip(out).for_each(|(kernel, pair)| *pair = kernel.pair(&rows));
+        let wanted = |plane: &usize| self.wanted.as_ref().is_none_or(|(planes, _)| planes.contains(plane));
+        (0..self.kernels.len()).filter(wanted).for_each(|plane| out[plane] = self.kernels[plane].pair(&rows));
     }
 
     fn backend(&self) -> Backend {
@@ -247,8 +280,9 @@ impl<K: DotKernel> Space for Dense<K> {
         }
         let zz = gram::square(z);
         let rows = [TwoRows::new(a, b), TwoRows::new(a, z), TwoRows::new(b, z)];
-        for (kernel, pairs) in self.kernels.iter().zip(pairs) {
-            *pairs = rows.map(|rows| kernel.pair(&rows));
+        let wanted = |plane: &usize| self.wanted.as_ref().is_none_or(|(planes, _)| planes.contains(plane));
+        for plane in (0..self.kernels.len()).filter(wanted) {
+            pairs[plane] = rows.each_ref().map(|rows| self.kernels[plane].pair(rows));
         }
         self.panels.put(into, z);
         self.squares[into] = zz;
@@ -263,7 +297,7 @@ impl<K: DotKernel> Space for Dense<K> {
         column.resize(self.kernels.len() * LANES, 0.0);
         if let Some(packed) = packed {
             let out = Values { data: column, plane: LANES, stride: LANES };
-            self.values(&self.kernels, 1, point, packed, out);
+            self.block_values(1, point, packed, out);
         }
     }
 

@@ -16,8 +16,8 @@ use crate::gram::{Backend, CHUNK};
 
 /// The data from which the totals of a block are computed.
 pub(crate) struct Request<'a> {
-    /// The functions to sum, by index; each with the plane of kernel values that it reads.
-    pub functions: &'a (dyn Fn(usize) -> (&'a Coordinates, usize) + Sync),
+    /// The functions to sum, by index; each with the plane of kernel values that it reads. None for a function that is not read.
+    pub functions: &'a (dyn Fn(usize) -> Option<(&'a Coordinates, usize)> + Sync),
     /// The number of functions.
     pub count: usize,
     /// The kernel values of a row in a plane against all slots.
@@ -68,7 +68,7 @@ impl SettledChunks for Threads {
         self.starts.clear();
         self.starts.push(0);
         for i in 0..block.count {
-            self.starts.push(self.starts[i] + (block.functions)(i).0.columns());
+            self.starts.push(self.starts[i] + (block.functions)(i).map_or(0, |(f, _)| f.columns()));
         }
         let columns = self.starts[block.count];
         if columns * block.slots * size_of::<f64>() < WORTHWHILE {
@@ -80,9 +80,10 @@ impl SettledChunks for Threads {
         self.totals.resize(wanted, 0.0);
         let starts = &self.starts;
         let of_chunk = |(chunk, totals): (usize, &mut [f64])| {
-            for (r, totals) in totals.chunks_exact_mut(columns).enumerate() {
-                for i in 0..block.count {
-                    let (f, plane) = (block.functions)(i);
+            // Function by function, so that its coefficients stay in the cache for all rows.
+            for i in 0..block.count {
+                let Some((f, plane)) = (block.functions)(i) else { continue };
+                for (r, totals) in totals.chunks_exact_mut(columns).enumerate() {
                     let row = &(block.row)(plane, r)[chunk * CHUNK..][..CHUNK];
                     f.sum_chunk(block.backend, row, chunk, &mut totals[starts[i]..starts[i + 1]]);
                 }

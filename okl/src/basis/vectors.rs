@@ -101,6 +101,14 @@ impl<K: DotKernel + Clone> Vectors<K> {
         }
     }
 
+    /// Values of the rows of a block are needed for these planes only; for all planes, if none are listed. Sparse storage computes all of
+    /// them in any case: most of its time goes to inner products, which the planes share.
+    pub(crate) fn compute_only(&mut self, planes: Option<Vec<usize>>) {
+        if let Vectors::Dense(space) = self {
+            space.compute_only(planes);
+        }
+    }
+
     /// Stores the rows of the first slots, and all later ones, sparsely.
     pub(crate) fn make_sparse(&mut self, slots: usize) {
         if let Vectors::Dense(dense) = self {

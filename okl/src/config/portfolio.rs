@@ -147,8 +147,15 @@ impl Config {
         if self.banks() && self.operator.is_none() { &AUTOMATIC } else { &AUTOMATIC[..1] }
     }
 
-    /// Whether the bank has the selected heads. Their large step is for proximal steps.
-    pub(crate) fn selects(&self) -> bool {
+    /// Whether the bank has the selected heads of `kernel = auto`. Their large step is for proximal steps.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// assert!(Config::from_toml("kernel = 'auto'")?.selects());
+    /// assert!(!Config::from_toml("kernel = 'auto'\nstep = 'constant:0.5'")?.selects());
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn selects(&self) -> bool {
         let wanted = self.heads.given().map_or(self.kernel == Choice::Auto, |heads| *heads == Heads::Selected);
         let shape = || self.kernel_rules().iter().map(|k| (k.is_gaussian(), k.widths())).eq([(true, 3), (false, 1)]);
         wanted && self.chooses_steps() && self.proximal() && self.operator.is_none() && shape()

@@ -132,7 +132,7 @@ impl Bank {
         (0..self.weights.len()).fold(0, |best, v| if self.weights[v] > self.weights[best] { v } else { best })
     }
 
-    /// Whether this head rests, because its last step would have given a state that is not finite.
+    /// Whether this head rests, because its last step would have given a state that is not finite, or has retired.
     pub fn rests(&self, head: usize) -> bool {
         self.heads.iter().zip(&self.weights).any(|(h, weight)| *h == head && *weight == 0.0)
     }
@@ -146,7 +146,7 @@ impl Bank {
     /// z = sum_h w_h z_h.
     pub(crate) fn combine<'a>(&self, scores: impl Iterator<Item = &'a [f64]>, out: &mut Vec<f64>) {
         out.clear();
-        for (w, z) in self.weights.iter().zip(scores) {
+        for (w, z) in self.weights.iter().zip(scores).filter(|(w, _)| **w > 0.0) {
             out.resize(z.len(), 0.0);
             out.iter_mut().zip(z).for_each(|(out, z)| *out += w * z);
         }
@@ -182,7 +182,7 @@ impl Bank {
             let evaluate = || weight * loss.eval(voice.scores, y, NO_THETA, &mut self.gradient).loss;
             // A head that rests has no planned step and so no loss of its own, and another head may have another loss: their
             // scores are evaluated here.
-            let lost = voice.loss.filter(|_| !voice.rests).unwrap_or_else(evaluate);
+            let lost = if voice.retired { 0.0 } else { voice.loss.filter(|_| !voice.rests).unwrap_or_else(evaluate) };
             *total = (*total + lost).min(f64::MAX);
             if voice.rests {
                 *weight_of = 0.0;
@@ -204,6 +204,31 @@ impl Bank {
         let total: f64 = shares.iter().sum();
         self.weights = shares.iter().map(|share| share / total).collect();
         (self.shares, self.pace) = (shares, pace);
+    }
+
+    /// Takes the weight of the voices of these heads and shares it among the others in proportion to their weights.
+    pub(crate) fn retire(&mut self, retired: impl Fn(usize) -> bool) {
+        let gone = self.heads.iter().map(|head| retired(*head));
+        let kept: f64 = self.weights.iter().zip(gone.clone()).filter(|(_, gone)| !gone).map(|(w, _)| w).sum();
+        for ((w, recent), gone) in self.weights.iter_mut().zip(&mut self.recent).zip(gone) {
+            *w = if gone { 0.0 } else { *w / kept };
+            *recent = if gone { 0.0 } else { *recent };
+        }
+    }
+
+    /// Gives the voices of a head that begins anew a part of the shared weight, if they have no weight.
+    pub(crate) fn admit(&mut self, head: usize) {
+        let all: f64 = self.shares.iter().sum();
+        for v in (0..self.weights.len()).filter(|&v| self.heads[v] == head && self.weights[v] == 0.0).collect::<Vec<_>>() {
+            let part = self.pace.share * self.shares[v] / all;
+            self.weights.iter_mut().for_each(|w| *w *= 1.0 - part);
+            self.weights[v] = part;
+        }
+    }
+
+    /// The recent mean of the weight of a head: that of all its voices.
+    pub(crate) fn recent_share(&self, head: usize) -> f64 {
+        self.heads.iter().zip(&self.recent).filter(|(h, _)| **h == head).map(|(_, recent)| recent).sum()
     }
 
     /// From now on, the recent mean of each weight is kept.
@@ -275,7 +300,7 @@ mod tests {
     }
 
     fn hear(bank: &mut Bank, losses: [f64; 3]) {
-        let voices = losses.iter().map(|l| Voice { scores: &[0.0], loss: Some(*l), rests: l.is_nan() });
+        let voices = losses.iter().map(|l| Voice { scores: &[0.0], loss: Some(*l), rests: l.is_nan(), retired: false });
         let example = Example { t: 1, y: &[0.0], weight: 1.0, new_class: false };
         bank.learn(&AnyLoss::Squared {}, &example, 0.0, voices);
     }
@@ -350,7 +375,7 @@ mod tests {
         let mut bank = Bank::new([1; 2]);
         let example = |new_class| Example { t: 1, y: &[1.0], weight: 1.0, new_class };
         let scores: [&[f64]; 2] = [&[-0.5, 0.0], &[0.5, 0.0]];
-        let voices = || scores.into_iter().map(|scores| Voice { scores, loss: Some(0.0), rests: false });
+        let voices = || scores.into_iter().map(|scores| Voice { scores, loss: Some(0.0), rests: false, retired: false });
         bank.learn(&AnyLoss::Softmax {}, &example(true), 0.0, voices());
         assert_eq!((bank.weights[0], bank.scale), (bank.weights[1], 1.0));
         bank.learn(&AnyLoss::Softmax {}, &example(false), 0.0, voices());

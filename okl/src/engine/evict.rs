@@ -114,7 +114,8 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         let named = self.terms.slot_of(id);
         if let Some(slot) = named.filter(|&slot| self.terms.space.is(slot, rows, self.r)) {
             self.terms.births[slot] = self.t;
-            self.heads.iter_mut().for_each(|head| head.write_onto(slot, self.output, self.own, &mut self.scratch.term));
+            let awake = self.heads.iter_mut().filter(|head| !head.retired);
+            awake.for_each(|head| head.write_onto(slot, self.output, self.own, &mut self.scratch.term));
             return Some(slot);
         }
         let wanted = self.heads[self.leader].plan.appends();
@@ -194,7 +195,7 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
             pairs.iter_mut().for_each(|pair| *pair = pair.swapped());
             carried.resize_with(self.heads.len(), Default::default);
         }
-        for (h, head) in self.heads.iter_mut().enumerate() {
+        for (h, head) in self.heads.iter_mut().enumerate().filter(|(_, head)| !head.retired) {
             head.f.get(slot, gone);
             if exact {
                 centre.change_norms(head, how, gone, -1.0, reading);
@@ -222,6 +223,9 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         }
         for head in &mut *self.heads {
             head.f.reserve(slot + 1);
+            if head.retired {
+                continue;
+            }
             // An unused slot may hold -0 if the scale was negative. Clearing it makes every term start from +0, whatever the slot
             // held before.
             head.f.clear(slot);
@@ -237,7 +241,7 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
     fn receive(&mut self, slot: usize) {
         let how = (self.terms.space.backend(), self.output);
         let Scratch { centre, reading, sum, carried, .. } = &mut *self.scratch;
-        for (head, carried) in self.heads.iter_mut().zip(carried) {
+        for (head, carried) in self.heads.iter_mut().zip(carried).filter(|(head, _)| !head.retired) {
             head.f.get(slot, sum);
             let alone = head.mass_of(self.output, self.own, &sum.alpha);
             sum.add_scaled(carried, 1.0);
@@ -255,13 +259,13 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         let (how, exact) = ((self.terms.space.backend(), self.output), self.exact);
         let Scratch { centre, reading, merging, blend, .. } = &mut *self.scratch;
         merging.resize_with(self.heads.len(), Default::default);
-        for (head, [a, b, _]) in self.heads.iter().zip(&mut *merging) {
+        for (head, [a, b, _]) in self.heads.iter().zip(&mut *merging).filter(|(head, _)| !head.retired) {
             head.f.get(from, a);
             head.f.get(into, b);
         }
         for (which, slot) in [from, into].into_iter().enumerate().filter(|_| exact) {
             centre.find(self.terms, slot, true);
-            for (head, terms) in self.heads.iter_mut().zip(&*merging) {
+            for (head, terms) in self.heads.iter_mut().zip(&*merging).filter(|(head, _)| !head.retired) {
                 centre.change_norms(head, how, &terms[which], -1.0, reading);
                 head.f.clear(slot);
             }
@@ -269,7 +273,7 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         blend.resize(self.terms.space.planes(), Default::default());
         self.terms.space.blend(into, from, h, blend);
         centre.find(self.terms, into, exact);
-        for (head, [a, b, merged]) in self.heads.iter_mut().zip(merging) {
+        for (head, [a, b, merged]) in self.heads.iter_mut().zip(merging).filter(|(head, _)| !head.retired) {
             let pairs = &blend[head.plane];
             merged.set_scaled(a, pairs[1].share());
             merged.add_scaled(b, pairs[2].share());
@@ -324,6 +328,10 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         self.terms.space.pairs(slot, rows, self.r, pairs);
         projections.clear();
         for head in &*self.heads {
+            if head.retired {
+                projections.push((0.0, 0.0));
+                continue;
+            }
             let alpha = &head.plan.alpha;
             let share = project(self.output, &pairs[head.plane..], alpha, left);
             let lost = self.output.form(left, alpha, alpha).max(0.0).sqrt();

@@ -26,6 +26,8 @@ pub struct Head<S> {
     /// The number of examples before the head began, or began anew with another kernel. Its step sizes and its average count
     /// examples from there.
     pub(crate) born: u64,
+    /// Whether the head has retired: f = 0, its voices have weight 0, and it is neither read nor learned.
+    pub(crate) retired: bool,
     average: Average,
     both: bool,
     pub(crate) f: Coordinates,
@@ -55,6 +57,8 @@ pub(crate) struct Voice<'a> {
     pub loss: Option<f64>,
     /// Whether the head rests, that is, takes no step.
     pub rests: bool,
+    /// Whether it has retired. Then it also has no scores.
+    pub retired: bool,
 }
 
 impl<S: StepSize> Head<S> {
@@ -69,6 +73,7 @@ impl<S: StepSize> Head<S> {
             plane,
             loss,
             born: 0,
+            retired: false,
             average,
             both,
             eta,
@@ -217,8 +222,10 @@ impl<S: StepSize> Head<S> {
     /// The same scores with their first losses, where the planned step has computed them: it has if the first loss is that of
     /// the head.
     pub(crate) fn voices<'a>(&self, at: &'a Reading) -> impl Iterator<Item = Voice<'a>> + use<'a, S> {
-        let (rests, loss) = (self.plan.rests, (self.loss == 0).then_some(self.plan.loss()));
-        self.kinds().zip(self.scores(at)).map(move |(averaged, scores)| Voice { scores, loss: loss.filter(|_| !averaged), rests })
+        let (rests, retired, loss) = (self.plan.rests, self.retired, (self.loss == 0).then_some(self.plan.loss()));
+        let voice =
+            move |(averaged, scores): (bool, &'a [f64])| Voice { scores, loss: loss.filter(|_| !averaged), rests, retired };
+        self.kinds().zip(self.scores(at)).map(voice)
     }
 
     /// The kinds of the head's voices, in the order of [`Head::scores`]: false for the last hypothesis, true for the average.
@@ -426,11 +433,17 @@ impl<S: StepSize> Head<S> {
         [&mut plan.alpha, &mut plan.beta, &mut plan.xi].into_iter().for_each(|v| v.fill(0.0));
     }
 
+    /// Retires: f = 0, and no further part in reading and learning until the head begins anew.
+    pub(crate) fn retire(&mut self) {
+        self.rest();
+        self.retired = true;
+    }
+
     /// Begins anew with f = 0 after `t` examples. The offset is that of another head, so that scores do not begin at 0.
     pub(crate) fn begin_anew(&mut self, t: u64, offset: &[f64]) {
         self.rest();
         self.restart();
-        self.born = t;
+        (self.born, self.retired) = (t, false);
         self.offset.copy_from_slice(offset);
     }
 
@@ -448,6 +461,6 @@ impl<S: StepSize> Head<S> {
 
     /// Whether the last step set the old f to zero (keep = 0).
     pub(crate) fn is_cleared(&self) -> bool {
-        self.plan.keep == 0.0
+        !self.retired && self.plan.keep == 0.0
     }
 }

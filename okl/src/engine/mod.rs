@@ -313,7 +313,8 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             return;
         }
         self.basis.begin(rows, &mut self.block, true);
-        let settles = self.basis.settles() && (self.heads.len() == 1 || self.budget.settles());
+        let awake = self.heads.iter().filter(|head| !head.retired).count();
+        let settles = self.basis.settles() && (awake == 1 || self.budget.settles());
         let count = F::Space::count(rows);
         self.reader.begin(&self.heads, &self.output, &self.basis, (&self.block, count), [false, settles]);
     }
@@ -396,6 +397,10 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         let Engine { heads, bank, losses, output, rules, reader, own, .. } = self;
         let mut possible = false;
         for (h, (head, at)) in heads.iter_mut().zip(&reader.readings).enumerate() {
+            if head.retired {
+                head.plan.rests = true;
+                continue;
+            }
             match bank.as_ref().is_some_and(|bank| bank.rests(h)) && !starts_again {
                 true => head.rest(),
                 false => possible |= head.plan(&Objective { loss: &losses[head.loss], output, rules }, at, own, example),
@@ -407,7 +412,8 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     /// Every head takes its planned step. A head whose step would give a state that is not finite rests from now on.
     fn take(&mut self, example: &Example<'_>) {
         let Engine { heads, losses, output, rules, reader, own, .. } = self;
-        heads.iter_mut().zip(&reader.readings).for_each(|(head, at)| match head.plan.finite {
+        let awake = heads.iter_mut().zip(&reader.readings).filter(|(head, _)| !head.retired);
+        awake.for_each(|(head, at)| match head.plan.finite {
             true => head.take(&Objective { loss: &losses[head.loss], output, rules }, at, own, example),
             false => head.rest(),
         });
@@ -473,6 +479,12 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     /// The head whose coefficients the budget sees, and which decides whether a new term is stored.
     pub(crate) fn leader(&self) -> usize {
         self.bank.as_ref().map_or(0, Bank::leader)
+    }
+
+    /// The number of heads that rest because a step would not have been finite. They start again, unlike heads that have retired.
+    pub(crate) fn resting(&self) -> usize {
+        let rests = |(h, head): &(usize, &Head<S>)| !head.retired && self.bank.as_ref().is_some_and(|bank| bank.rests(*h));
+        self.heads.iter().enumerate().filter(rests).count()
     }
 
     /// Computes the scores of rows without learning. Several readers may call this on one engine.
@@ -564,13 +576,34 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     }
 }
 
-impl<K: DotKernel, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<TermsOrWeights<Vectors<K>>, L, S, B, R> {
+impl<K: DotKernel + Clone, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<TermsOrWeights<Vectors<K>>, L, S, B, R> {
     /// Puts another kernel in the place of that of a plane. The heads that read the plane begin anew with f = 0 and the offset of
     /// the leading head; the terms stay.
     pub(crate) fn replace_kernel(&mut self, plane: usize, kernel: K) {
         self.basis.space.replace_kernel(plane, kernel);
         let offset = self.heads[self.leader()].offset.clone();
-        self.heads.iter_mut().filter(|head| head.plane == plane).for_each(|head| head.begin_anew(self.t, &offset));
+        let slots = self.basis.row_len();
+        for (h, head) in self.heads.iter_mut().enumerate().filter(|(_, head)| head.plane == plane) {
+            head.begin_anew(self.t, &offset);
+            head.f.reserve(slots);
+            self.bank.iter_mut().for_each(|bank| bank.admit(h));
+        }
+        self.choose_planes();
+    }
+
+    /// Retires heads of a bank. Other heads must remain.
+    pub(crate) fn retire(&mut self, heads: &[usize]) {
+        heads.iter().for_each(|&h| self.heads[h].retire());
+        self.bank.iter_mut().for_each(|bank| bank.retire(|h| heads.contains(&h)));
+        self.choose_planes();
+    }
+
+    /// Kernel values are computed only for planes that are read: those of heads that have not retired.
+    pub(crate) fn choose_planes(&mut self) {
+        let read = |plane: &usize| self.heads.iter().any(|head| !head.retired && head.plane == *plane);
+        let several = self.heads.iter().any(|head| head.retired);
+        let planes = several.then(|| (0..self.basis.space.kernels().len()).filter(read).collect());
+        self.basis.space.compute_only(planes);
     }
 
     /// Increases the number of features. Terms and weights are 0 in the new ones.

@@ -40,6 +40,11 @@ pub(crate) struct Row<'a, V> {
     pub held: Option<(&'a Held, usize)>,
 }
 
+/// The heads that are read, with their readings.
+fn awake<'a, S>(heads: &'a [Head<S>], readings: &'a mut [Reading]) -> impl Iterator<Item = (&'a Head<S>, &'a mut Reading)> {
+    heads.iter().zip(readings).filter(|(head, _)| !head.retired)
+}
+
 /// Evaluates every head at the rows of a block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reader {
@@ -72,7 +77,7 @@ impl Reader {
         }
         let slots = basis.row_len();
         let request = Request {
-            functions: &|h| (&heads[h].f, heads[h].plane),
+            functions: &|h| (!heads[h].retired).then_some((&heads[h].f, heads[h].plane)),
             count: heads.len(),
             row: &|plane, r| block.row(plane, r, slots),
             rows,
@@ -80,7 +85,7 @@ impl Reader {
             backend: basis.space().backend(),
             threads: basis.space().threads(),
         };
-        self.way = match heads.len() {
+        self.way = match heads.iter().filter(|head| !head.retired).count() {
             _ if settles && self.settled.begin(&request) => Way::Totals,
             1 => Way::Planes,
             _ => Way::Columns,
@@ -102,7 +107,7 @@ impl Reader {
                 }
             }
             Way::Planes => {
-                for (head, to) in heads.iter().zip(&mut self.readings) {
+                for (head, to) in awake(heads, &mut self.readings) {
                     head.f.read(row.backend, row.output, |plane| (row.values)(head.plane + plane), to);
                 }
             }
@@ -110,7 +115,7 @@ impl Reader {
             Way::Totals => self.read_totals(heads, row),
             Way::Elsewhere => self.read_elsewhere(heads, row),
         }
-        heads.iter().zip(&mut self.readings).for_each(|(head, reading)| head.add_offsets(reading));
+        awake(heads, &mut self.readings).for_each(|(head, reading)| head.add_offsets(reading));
     }
 
     fn read_columns<'r, S: StepSize>(&mut self, heads: &[Head<S>], row: &Row<'_, impl Fn(usize) -> &'r [f32]>) {
@@ -118,9 +123,10 @@ impl Reader {
         let Reader { sums, readings, .. } = self;
         let mut readings = readings.iter_mut();
         for group in heads.chunk_by(|a, b| a.plane == b.plane) {
-            coordinates::sum_columns_of(*backend, values(group[0].plane), group.iter().map(|head| &head.f), sums);
+            let functions = group.iter().filter(|head| !head.retired).map(|head| &head.f);
+            coordinates::sum_columns_of(*backend, values(group[0].plane), functions, sums);
             let mut rest = sums.as_slice();
-            for (head, to) in group.iter().zip(&mut readings) {
+            for (head, to) in group.iter().zip(&mut readings).filter(|(head, _)| !head.retired) {
                 let (own, others) = rest.split_at(head.f.columns());
                 head.f.read_sums(output, own, to);
                 rest = others;
@@ -131,7 +137,7 @@ impl Reader {
     fn read_totals<'r, S: StepSize>(&mut self, heads: &[Head<S>], row: &Row<'_, impl Fn(usize) -> &'r [f32]>) {
         let Row { output, backend, values, r, .. } = row;
         let Reader { settled, sums, fresh, readings, still, .. } = self;
-        for (h, (head, to)) in heads.iter().zip(readings).enumerate() {
+        for (h, (head, to)) in heads.iter().zip(readings).enumerate().filter(|(_, (head, _))| !head.retired) {
             let columns = head.f.columns();
             sums.clear();
             sums.resize(columns, 0.0);

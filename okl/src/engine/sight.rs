@@ -59,7 +59,7 @@ impl<'a, P: Space, S: StepSize> Scene<'a, P, S> {
     fn each_loss(&mut self, slot: usize, term: &mut Term, mut each: impl FnMut(usize, f64, f64)) {
         let (heads, output) = (self.heads, self.output);
         let values = self.all_term_values(slot);
-        for (h, head) in heads.iter().enumerate() {
+        for (h, head) in heads.iter().enumerate().filter(|(_, head)| !head.retired) {
             head.f.get(slot, term);
             let lost = |a: &[f64]| output.form(&values[head.plane..], a, a).max(0.0).sqrt();
             each(h, lost(&term.alpha), if head.f.riders().mean { lost(&term.mean) } else { 0.0 });

@@ -152,7 +152,7 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
     if let Some(bank) = engine.bank.as_mut().filter(|_| config.selects()) {
         bank.begin_with(config.selected_shares(), QUICK);
     }
-    if let Some(bank) = engine.bank.as_mut().filter(|_| config.follows()) {
+    if let Some(bank) = engine.bank.as_mut().filter(|_| config.follows() || config.selects()) {
         bank.keep_recent();
     }
     if let Threshold::Tracker { speed } = config.threshold {

@@ -23,8 +23,10 @@ use crate::config::Config;
 use crate::coordinates::{Coordinates, Term};
 use crate::engine::Labels;
 use crate::engine::bank::Bank;
+use crate::engine::head::Head;
 use crate::learner::Learner;
 use crate::parts::kernel::AnyKernel;
+use crate::parts::step::AnyStep;
 
 /// The number of terms is at most this many times the initial number: a row then costs at most this many times as much.
 pub const MOST_DOUBLED: usize = 4;
@@ -190,10 +192,10 @@ impl Learner {
         self.growth = Some(growth);
     }
 
-    /// Ends a comparison whose voice began anew, because its kernel was replaced.
-    pub(super) fn drop_comparison_of(&mut self, plane: usize) {
+    /// Ends a comparison whose voice is one of these heads, because they began anew or retired.
+    pub(super) fn drop_comparison_of(&mut self, heads: impl Fn(&Head<AnyStep>) -> bool) {
         let Some(voice) = self.engine.watch else { return };
-        if self.weighted_voices().nth(voice).is_some_and(|(_, head, _)| head.plane == plane) {
+        if self.weighted_voices().nth(voice).is_some_and(|(_, head, _)| heads(head)) {
             self.engine.watch = None;
             self.growth.iter_mut().for_each(|growth| growth.shadow = None);
         }

@@ -178,7 +178,7 @@ impl Health {
             skipped: learner.skipped(),
             ids_taken_over: learner.engine.basis.taken_over,
             blurred: learner.blur.rows,
-            resting: learner.engine.bank().map_or(0, crate::engine::bank::Bank::resting),
+            resting: learner.engine.resting(),
             watched: clipped.examples,
             clipped_rows: clipped.rows,
             clipped_values: columns.iter().map(|c| c.values).sum(),

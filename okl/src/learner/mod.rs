@@ -18,6 +18,7 @@ mod members;
 mod newer;
 mod predict;
 mod publish;
+mod retire;
 mod rounding;
 mod rows;
 pub(crate) mod scalars;

@@ -197,6 +197,9 @@ pub(crate) const HEAD: &[Scalar<Head<AnyStep>>] = &[
     scalar!("rate.more_outside", any, Absent::Is(0.0), |h| h.rate.more_outside),
     // Before widths could follow the stream, every head began with the learner.
     scalar!("born", counted, Absent::Is(0.0), |h| h.born as f64, |h, value| h.born = value as u64),
+    // Before heads could retire, none had.
+    scalar!("retired", |_, v| v == 0.0 || v == 1.0, Absent::Is(0.0), |h| f64::from(u8::from(h.retired)), |h, value| h.retired =
+        value == 1.0),
     // A number that no version of okl has, in the crate's own tests only (`newer.rs`).
     #[cfg(test)]
     Scalar { name: "not_yet", get: |_| 2.0, set: |_, _| {}, check: any, absent: Absent::Is(2.0) },

@@ -39,7 +39,7 @@ fn look_after(count: u64) -> u64 {
 impl Learner {
     /// The end of the rows that are learned before the next look.
     pub(super) fn next_look(&self, first: usize, known: &[bool]) -> usize {
-        if self.warm.is_some() || !self.config.follows() {
+        if self.warm.is_some() || !(self.config.follows() || self.config.selects()) {
             return known.len();
         }
         let count = self.steps();
@@ -50,7 +50,11 @@ impl Learner {
     /// number of examples before the rows that were learned last.
     pub(super) fn follow_widths(&mut self, before: u64) {
         let due = look_after(before) == self.steps();
-        if !due || self.warm.is_some() || !self.config.follows() {
+        if !due || self.warm.is_some() {
+            return;
+        }
+        self.retire_heads();
+        if !self.config.follows() {
             return;
         }
         let shares = self.shares();
@@ -70,7 +74,7 @@ impl Learner {
             let kernel = rule.kernel(which);
             self.engine.replace_kernel(plane, kernel);
             self.blur.forget_kernels();
-            self.drop_comparison_of(plane);
+            self.drop_comparison_of(|head| head.plane == plane);
         }
     }
 

@@ -7,6 +7,7 @@ mod exactness;
 mod growth;
 mod heads;
 mod many_terms;
+mod retire;
 mod rows;
 mod serving;
 #[path = "../support/mod.rs"]

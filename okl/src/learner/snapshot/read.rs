@@ -406,12 +406,21 @@ impl<'a> File<'a> {
         demand(bank.can_have(&weights) && losses.len() == weights.len(), "the bank's state is not possible")?;
         (bank.weights, bank.losses) = (weights, losses);
         if !bank.recent.is_empty() {
-            let recent = self.f64s("bank.recent")?;
+            // Before heads could retire, a bank whose widths stay did not have them.
+            let older = !learner.config.follows() && self.tensors.tensor("bank.recent").is_err();
+            let recent = if older { bank.weights.clone() } else { self.f64s("bank.recent")? };
             let possible = recent.len() == bank.weights.len() && recent.iter().all(|w| (0.0..=1.0).contains(w));
             demand(possible, "the bank's recent weights are not possible")?;
             bank.recent = recent;
         }
-        scalars::restore(BANK, "bank", self.names("bank"), &self.of_voices(2)?, bank)
+        scalars::restore(BANK, "bank", self.names("bank"), &self.of_voices(2)?, bank)?;
+        let slots = learner.engine.basis.slots();
+        let silent = |(h, head): (usize, &Head<AnyStep>)| !head.retired || (bank.rests(h) && head.f.is_zero(slots));
+        let possible =
+            learner.engine.heads.iter().enumerate().all(silent) && !learner.engine.heads.iter().all(|head| head.retired);
+        demand(possible, "a head that has retired has a weight or coefficients")?;
+        learner.engine.choose_planes();
+        Ok(())
     }
 
     /// Restores the counts of clipped values; zero if an older file has none.
