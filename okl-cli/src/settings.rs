@@ -160,15 +160,22 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
     };
     let had_budget = table.contains_key("budget");
     let declared = table.get("classes").and_then(Value::as_array).map(Vec::len);
-    let (loss, why) = match (look.task, declared) {
-        (Task::Classes, Some(2)) => ("hinge", "two classes are given"),
-        (Task::Classes, None) if look.why.is_some() && look.classes == 2 => ("hinge", "the target has two values"),
-        (Task::Classes, _) => ("max_margin", "for any number of classes"),
-        (Task::Numbers, _) => ("squared", "the target is a number"),
-        (Task::Novelty, _) => ("nu_novelty", "no target: rows unlike those before them are alerts"),
+    let (loss, several, why) = match (look.task, declared) {
+        (Task::Classes, Some(2)) => ("hinge", "hinge,logistic", "two classes are given"),
+        (Task::Classes, None) if look.why.is_some() && look.classes == 2 => {
+            ("hinge", "hinge,logistic", "the target has two values")
+        }
+        (Task::Classes, _) => ("max_margin", "max_margin,softmax", "for any number of classes"),
+        (Task::Numbers, _) => ("squared", "squared", "the target is a number"),
+        (Task::Novelty, _) => ("nu_novelty", "nu_novelty", "no target: rows unlike those before them are alerts"),
     };
+    let mixes = learns_in_parallel(&table, several);
+    let loss = if mixes { several } else { loss };
     choose(&mut table, "loss", json!(loss), look.why.as_deref().unwrap_or(why));
-    choose(&mut table, "kernel", json!("gaussian"), "a good first choice");
+    match mixes {
+        true => choose(&mut table, "kernel", json!("auto"), "gaussian and matern32 learn side by side"),
+        false => choose(&mut table, "kernel", json!("gaussian"), "a good first choice"),
+    }
     if look.ids && Config::from_value(Value::Object(table.clone()))?.uses_weights() {
         choose(&mut table, "form", json!("terms"), "a row with the id of an earlier one updates its term");
     }
@@ -218,6 +225,17 @@ fn fitted(config: &Config, look: &Look, bytes: usize) -> anyhow::Result<Config> 
     })
 }
 
+/// Whether kernels and losses that are not given can be several: kernel and step size are left open, and the bank of `kernel = auto`
+/// with these losses is possible.
+fn learns_in_parallel(table: &Map<String, Value>, losses: &str) -> bool {
+    let described = ["gamma", "degree", "coef0", "alpha", "operator", "form"].iter().any(|key| table.contains_key(*key));
+    let given = table.get("kernel").is_some_and(|kernel| kernel != "auto");
+    let mut table = table.clone();
+    table.insert("kernel".into(), json!("auto"));
+    table.entry("loss").or_insert_with(|| json!(losses));
+    !described && !given && Config::from_value(Value::Object(table)).is_ok_and(|config| config.selects())
+}
+
 /// Whether the loss is nu_novelty and theta0 is not given. The threshold theta of this loss may end at 0, where it gives no alert.
 fn follows_a_rate(table: &Map<String, Value>) -> anyhow::Result<bool> {
     let config = Config::from_value(Value::Object(table.clone()))?;
@@ -235,6 +253,7 @@ fn left_open(config: &Config, look: &Look) -> Vec<String> {
         said.push("scale = none: gamma, step and lambda are given, and gamma is in the units of the data".into());
     }
     let open = [
+        ("kernel", config.kernel == Choice::Auto),
         ("step", config.step == Choice::Auto),
         ("lambda", config.lambda == Choice::Auto),
         ("gamma", members.iter().any(|m| m.width > 0)),

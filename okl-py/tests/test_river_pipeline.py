@@ -155,3 +155,15 @@ def test_the_memory_that_river_reports_is_the_engines():
 def test_examples_in_docstrings(part):
     results = doctest.testmod(importlib.import_module(f"okl.river.{part}"))
     assert results.attempted > 3 and results.failed == 0
+
+
+def test_with_nothing_set_kernels_and_losses_learn_in_parallel():
+    config = okl.river.KernelClassifier().learner.config
+    assert config["heads"] == "selected" and config["loss"] == [{"max_margin": {}}, {"softmax": {}}]
+    assert okl.river.KernelRegressor().learner.config["heads"] == "selected"
+    # Whoever describes a kernel, a step or a tied budget gets one kernel and one loss.
+    for given in ({"gamma": 0.5}, {"kernel": "gaussian"}, {"step": "decay", "eta": 0.2}, {"loss": "nu_hinge"}):
+        config = okl.river.KernelClassifier(**given).learner.config
+        assert "heads" not in config or config["heads"] != "selected", given
+        assert isinstance(config["loss"], dict) and "gaussian" in config["kernel"], given
+    assert okl.river.KernelClassifier(loss="softmax").learner.config["loss"] == {"softmax": {}}

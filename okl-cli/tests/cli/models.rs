@@ -78,7 +78,7 @@ fn one_message_says_what_libsvm_cannot_express_and_what_it_says_works() {
     fail(
         &["export", &model, "--to", "libsvm", "-o", &out],
         1,
-        &["several widths", "own scale", "--gamma NUMBER --scale none", "onnx"],
+        &["several kernels", "own scale", "--gamma NUMBER --scale none", "onnx"],
     );
     succeed(&["learn", &data, "--target", "where", "--quiet", "--gamma", "1", "--scale", "none", "-o", &model]);
     succeed(&["export", &model, "--to", "libsvm", "-o", &out]);

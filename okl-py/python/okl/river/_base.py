@@ -48,9 +48,9 @@ class KernelEstimator(base.Estimator):
             raise ValueError(f"max_features must be a whole number of at least 1, found {limit!r}")
         if "terms" in given and "budget" not in given:
             given["budget"] = _default_budget(
-                {name: value for name, value in given.items() if name != "terms"}
+                _plain({name: value for name, value in given.items() if name != "terms"})
             )
-        self.learner = Learner(**given)
+        self.learner = Learner(**_chosen(given))
         self._features = Features(int(limit))
         self.rows_with_ignored_features = 0
 
@@ -153,6 +153,26 @@ def _without_health_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HealthWarning)
         yield
+
+
+DESCRIBE_A_KERNEL = {"gamma", "degree", "coef0", "alpha", "operator", "form"}
+"""Settings that describe one kernel. Where one of them is given, the kernel is that one and not several."""
+
+
+def _chosen(given: dict[str, Any]) -> dict[str, Any]:
+    """The settings with `auto` for kernel and loss replaced by what the command line chooses where nothing is set."""
+    if given.get("kernel") != "auto" or DESCRIBE_A_KERNEL & given.keys():
+        return _plain(given)
+    one_loss = given | {"loss": _plain(given).get("loss", "squared")}
+    if Learner(**one_loss).config.get("heads") != "selected":
+        return _plain(given)
+    return given | {"loss": "max_margin,softmax"} if given.get("loss") == "auto" else given
+
+
+def _plain(given: dict[str, Any]) -> dict[str, Any]:
+    """The settings with one kernel and one loss in place of `auto`."""
+    one = {"kernel": "gaussian", "loss": "max_margin"}
+    return given | {name: value for name, value in one.items() if given.get(name) == "auto"}
 
 
 def _default_budget(settings: dict[str, Any]) -> str:

@@ -34,7 +34,8 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
     ----------
     loss
         `max_margin` or `softmax` for any number of classes; `hinge`, `logistic`, `nu_hinge` or `perceptron`
-        for two.
+        for two. `auto`: `max_margin` and `softmax` learn side by side where kernel and step are `auto` too, else
+        `max_margin`.
     <river kernel>
     <river gamma and lam>
     <river step>
@@ -61,8 +62,8 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
 
     def __init__(
         self,
-        loss: Setting = "max_margin",
-        kernel: Setting = "gaussian",
+        loss: Setting = "auto",
+        kernel: Setting = "auto",
         gamma: float | str | None = None,
         lam: float | str = "auto",
         step: Setting = "auto",
@@ -241,8 +242,8 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
 
 
 def loss_name(loss: Setting) -> str:
-    """The name of a loss that is given as text or as a dict."""
-    return loss.split(":")[0] if isinstance(loss, str) else next(iter(loss))
+    """The name of a loss that is given as text or as a dict; the first one of several."""
+    return loss.split(",")[0].split(":")[0] if isinstance(loss, str) else next(iter(loss))
 
 
 def as_label(name: Any) -> Label:

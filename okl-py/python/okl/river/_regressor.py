@@ -52,7 +52,7 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
     def __init__(
         self,
         loss: Setting = "squared",
-        kernel: Setting = "gaussian",
+        kernel: Setting = "auto",
         gamma: float | str | None = None,
         lam: float | str = "auto",
         step: Setting = "auto",
