@@ -188,7 +188,7 @@ impl<K: DotKernel> Space for Dense<K> {
         let panels = self.panels.part(slots.start / LANES..slots.end / LANES);
         let terms = Packed { panels: &panels, squares: &self.squares[slots.clone()] };
         let Values { data, plane, stride } = block.terms_mut();
-        self.values(&self.kernels, self.threads, rows, terms, Values { data: &mut data[slots.start..], plane, stride });
+        self.block_values(self.threads, rows, terms, Values { data: &mut data[slots.start..], plane, stride });
     }
 
     fn points<'a>(rows: Self::Rows<'a>) -> Option<Points<'a>> {
