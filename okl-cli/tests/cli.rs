@@ -38,5 +38,7 @@ mod resume;
 mod said;
 #[path = "cli/support.rs"]
 mod support;
+#[path = "cli/table.rs"]
+mod table;
 #[path = "cli/truth.rs"]
 mod truth;
