@@ -25,8 +25,8 @@ use crate::parts::step::AnyStep;
 /// The number of heads that stay after a number of examples.
 fn places(examples: u64) -> usize {
     match examples {
-        ..1024 => 8,
-        ..2048 => 6,
+        0..1024 => 8,
+        1024..2048 => 6,
         _ => 5,
     }
 }
