@@ -162,7 +162,12 @@ def test_with_nothing_set_kernels_and_losses_learn_in_parallel():
     assert config["heads"] == "selected" and config["loss"] == [{"max_margin": {}}, {"softmax": {}}]
     assert okl.river.KernelRegressor().learner.config["heads"] == "selected"
     # Whoever describes a kernel, a step or a tied budget gets one kernel and one loss.
-    for given in ({"gamma": 0.5}, {"kernel": "gaussian"}, {"step": "decay", "eta": 0.2}, {"loss": "nu_hinge"}):
+    for given in (
+        {"gamma": 0.5},
+        {"kernel": "gaussian"},
+        {"step": "decay", "eta": 0.2},
+        {"loss": "nu_hinge"},
+    ):
         config = okl.river.KernelClassifier(**given).learner.config
         assert "heads" not in config or config["heads"] != "selected", given
         assert isinstance(config["loss"], dict) and "gaussian" in config["kernel"], given
