@@ -94,9 +94,10 @@ class KernelEstimator(BaseEstimator):
         }
         if self._prefers_proximal and "implicit" not in config:
             config["implicit"] = accepted({**config, "implicit": True})
-        if "budget" not in config:
+        if "budget" not in config and config.get("form") != "weights":
+            # Several passes go by the ids of terms, so a linear kernel has terms too unless `form` says otherwise.
             deciding = {"kernel", "operator", "loss", "classes"}
-            parts = {key: value for key, value in config.items() if key in deciding}
+            parts = {key: value for key, value in config.items() if key in deciding} | {"form": "terms"}
             terms = self._terms_within(rows, config) if words.is_memory(self.budget) else self.budget
             config["budget"] = words.budget(terms, Learner(parts).config["budget"])
         return config

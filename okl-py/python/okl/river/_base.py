@@ -177,4 +177,4 @@ def _plain(given: dict[str, Any]) -> dict[str, Any]:
 
 def _default_budget(settings: dict[str, Any]) -> str:
     """The name of the engine's default budget."""
-    return str(next(iter(Learner(**settings).config["budget"])))
+    return str(next(iter(Learner(**{**settings, "form": "terms"}).config["budget"])))
