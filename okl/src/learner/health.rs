@@ -203,7 +203,7 @@ impl Health {
             let others = others(columns.len());
             found.push(format!(
                 "column {}: {:.0} % of the last {} values were clipped at {} of the first {} examples{others}; \
-                 those examples fix the column's unit (1 where it did not vary), so that another unit changes nothing: shuffle the rows, \
+                 the column's unit comes from those examples (1 where the column did not vary), so rescaling the column does not help: shuffle the rows, \
                  or set warmup to more examples, or set scale to none and give the kernel a width (gamma)",
                 name(worst.column),
                 100.0 * worst.recent_share,
