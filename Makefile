@@ -1,7 +1,7 @@
 # Everything this project does, one target each. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint backends examples python wheel demo bench nothing-set nothing-set-peers relevance speed endurance soak fuzz doc pictures ptx
+.PHONY: help test lint backends examples documentation python wheel demo bench nothing-set nothing-set-peers relevance speed endurance soak fuzz doc pictures ptx
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -12,8 +12,7 @@ help: ## this list
 test: export PROPTEST_RNG_SEED = 20261116
 test: .venv/packages lint ## all that CI runs: lint, every test on every backend, the examples, the documentation
 	OKL_PYTHON=$(CURDIR)/.venv/bin/python cargo test --workspace
-	$(MAKE) backends examples python
-	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace --lib --examples
+	$(MAKE) --jobs=2 --output-sync=target python backends examples documentation
 
 .venv/ready: # the peers that exported models are checked with; LIBSVM's wheel may need a C++ compiler, onnxruntime's does not
 	python3 -m venv .venv
@@ -47,6 +46,9 @@ backends: ## the engine's tests once more on each slower instruction set of this
 		echo "OKL_BACKEND=$$backend"; \
 		OKL_BACKEND=$$backend OKL_CASES=0.2 cargo test -q --workspace --test laws || exit 1; \
 	done
+
+documentation: ## the documentation of all crates, without warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace --lib --examples
 
 BUILT = $(or $(CARGO_TARGET_DIR),target)/debug
 
