@@ -1,7 +1,7 @@
 # Everything this project does, one target each. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint backends examples documentation python wheel demo bench nothing-set nothing-set-peers relevance speed endurance soak fuzz doc pictures ptx
+.PHONY: help test built lint lint-rust lint-python backends examples documentation python wheel demo bench nothing-set nothing-set-peers relevance speed endurance soak fuzz doc pictures ptx
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -10,9 +10,15 @@ help: ## this list
 # dev and test are the same, and every command selects the whole workspace with its tests' dependencies, because cargo unites features over what is selected.
 # The property tests draw the same cases in every run of `make test`; `make soak` draws new ones.
 test: export PROPTEST_RNG_SEED = 20261116
-test: .venv/packages lint ## all that CI runs: lint, every test on every backend, the examples, the documentation
+test: ## all that CI runs: lint, every test on every backend, the examples, the documentation
+	$(MAKE) --jobs=2 --output-sync=target .venv/packages built
+	$(MAKE) lint-python
 	OKL_PYTHON=$(CURDIR)/.venv/bin/python cargo test --workspace
 	$(MAKE) --jobs=2 --output-sync=target python backends examples documentation
+
+# The Python packages are fetched while Rust is checked and built.
+built: lint-rust
+	cargo test --workspace --no-run
 
 .venv/ready: # the peers that exported models are checked with; LIBSVM's wheel may need a C++ compiler, onnxruntime's does not
 	python3 -m venv .venv
@@ -34,10 +40,14 @@ python: .venv/packages ## the Python package, installed from a wheel in the test
 	.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels/okl-*.whl
 	.venv/bin/python -m pytest --quiet
 
-lint: ## formatting and clippy, where the toolchain has them
+lint: lint-rust lint-python ## formatting, clippy and ruff, where they are installed
+
+lint-rust:
 	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; else echo "rustfmt is not installed: skipped"; fi
 	@if cargo clippy --version >/dev/null 2>&1; then cargo clippy --workspace --all-targets -- -D warnings; else echo "clippy is not installed: skipped"; fi
 	@! grep -rl 'cfg(test)' okl-cli/src okl-papers/src okl-server/src || { echo "the tests of these files would not run: move them to tests/"; exit 1; }
+
+lint-python:
 	@if [ -x .venv/bin/ruff ]; then .venv/bin/ruff check --quiet okl-py && .venv/bin/ruff format --quiet --check okl-py; else echo "ruff is not installed yet (make .venv/packages): skipped"; fi
 
 backends: ## the engine's tests once more on each slower instruction set of this machine
