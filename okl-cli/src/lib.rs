@@ -11,6 +11,8 @@ pub mod clash;
 pub mod command;
 pub mod demo;
 pub mod device;
+#[cfg(feature = "serve")]
+pub mod explain;
 pub mod export;
 pub mod freeze;
 pub mod input;

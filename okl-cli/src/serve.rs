@@ -25,7 +25,7 @@ use crate::settings::{self, Look};
 use crate::store::Position;
 use crate::table::{note, say};
 use crate::usage::usage;
-use crate::{inspect, signals};
+use crate::{explain, inspect, signals};
 
 /// How often the server looks whether a signal has come.
 const LOOK: Duration = Duration::from_millis(50);
@@ -55,6 +55,10 @@ impl Surface for CommandLine {
 
     fn describe(&self, learner: &Learner, names: &[String]) -> Value {
         inspect::as_json(learner, &Position { rows: learner.examples(), ..Position::default() }, names)
+    }
+
+    fn explain(&self, learner: &Learner, x: &[f64], names: &[String], top: usize) -> Result<Vec<Value>, String> {
+        explain::explain(learner, x, names, top).map_err(|e| e.to_string())
     }
 
     fn names(&self, learner: &Learner) -> Vec<String> {

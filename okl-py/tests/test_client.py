@@ -139,3 +139,15 @@ def test_wrong_arguments_are_named():
         client.learn("m", [[0.0], [np.nan]])
     with pytest.raises(OSError, match="refused"):
         client.models()
+
+
+def test_the_parts_of_a_score(server):
+    client = okl.Client(server.url)
+    client.create(
+        "m",
+        {"loss": "squared", "kernel": "gaussian:1", "step": "constant:0.5", "lambda": 0, "scale": "none"},
+    )
+    client.learn("m", [[0.0], [5.0]], [2.0, 4.0])
+    (row,) = client.explain("m", [[4.0]], top=1)
+    assert row["terms"][0]["adds"] == pytest.approx([2 * np.exp(-1)], rel=1e-6)
+    assert row["nearest"]["columns"][0]["stored"] == 5.0

@@ -72,6 +72,12 @@ pub trait Surface: Send + Sync + 'static {
     /// Describes a model: settings, figures, certificates in words.
     fn describe(&self, learner: &Learner, names: &[String]) -> Value;
 
+    /// Explains the scores of rows that have the columns of the model: what the offset, the `top` terms and all others add to each score.
+    ///
+    /// # Errors
+    /// If the rows cannot be predicted.
+    fn explain(&self, learner: &Learner, x: &[f64], names: &[String], top: usize) -> Result<Vec<Value>, String>;
+
     /// The names of the columns that a model file has from the program that wrote it.
     fn names(&self, _: &Learner) -> Vec<String> {
         Vec::new()
@@ -103,6 +109,11 @@ impl Surface for Plain {
 
     fn describe(&self, learner: &Learner, names: &[String]) -> Value {
         json!({ "config": learner.config(), "examples": learner.examples(), "terms": learner.terms(), "feature_names": names })
+    }
+
+    fn explain(&self, learner: &Learner, x: &[f64], _: &[String], _: usize) -> Result<Vec<Value>, String> {
+        let scores = learner.predict(&okl::Batch::of_f64(x, learner.features())).map_err(|e| e.to_string())?;
+        Ok(scores.iter().map(|z| json!({ "score": z, "offset": learner.predicting_offset() })).collect())
     }
 
     fn table(&self, _: Vec<u8>, _: TableFormat, _: &TableColumns, _: usize) -> Result<Rows, String> {

@@ -106,22 +106,22 @@ pub fn export_with(learner: &Learner, to: To, choices: &Choices<'_>) -> Result<V
 }
 
 /// The predicting function in the symbols at the head of this file; all formats are written from it.
-struct Model<'a> {
+pub(crate) struct Model<'a> {
     learner: &'a Learner,
     features: usize,
     /// The features' names.
     names: Vec<String>,
     /// The targets' names; empty if they are not known.
     targets: &'a [String],
-    outputs: usize,
-    shift: &'a [f64],
-    factor: &'a [f64],
+    pub(crate) outputs: usize,
+    pub(crate) shift: &'a [f64],
+    pub(crate) factor: &'a [f64],
     /// The largest size of a feature in the frame.
-    limit: f64,
-    parts: Vec<Part<'a>>,
+    pub(crate) limit: f64,
+    pub(crate) parts: Vec<Part<'a>>,
     /// c_i, in the frame, `features` each.
-    centres: Vec<f32>,
-    offset: Vec<f64>,
+    pub(crate) centres: Vec<f32>,
+    pub(crate) offset: Vec<f64>,
     /// Novelty: a row is novel iff its score is below.
     threshold: Option<f64>,
     /// The classes in the order of the exported scores.
@@ -131,8 +131,8 @@ struct Model<'a> {
 }
 
 /// k_m J_m.
-struct Part<'a> {
-    kernel: &'a AnyKernel,
+pub(crate) struct Part<'a> {
+    pub(crate) kernel: &'a AnyKernel,
     /// J_m row by row; none for the identity.
     operator: Option<Vec<f64>>,
     /// a_mi, `outputs` each.
@@ -140,7 +140,7 @@ struct Part<'a> {
 }
 
 impl<'a> Model<'a> {
-    fn of(learner: &'a Learner) -> Self {
+    pub(crate) fn of(learner: &'a Learner) -> Self {
         let (shift, factor) = learner.frame();
         let (centres, parts) = match learner.weights() {
             Some(weights) => of_weights(learner, &weights),
@@ -223,7 +223,7 @@ impl<'a> Model<'a> {
 
 impl Part<'_> {
     /// J a_i, term by term.
-    fn weights(&self, model: &Model<'_>) -> Vec<f64> {
+    pub(crate) fn weights(&self, model: &Model<'_>) -> Vec<f64> {
         let Some(operator) = &self.operator else { return self.coefficients.clone() };
         let product = |row: &[f64], a: &[f64]| row.iter().zip(a).map(|(j, a)| j * a).sum::<f64>();
         let terms = self.coefficients.chunks_exact(model.outputs);

@@ -216,6 +216,16 @@ class Client:
         answer = self._json("POST", path, {"rows": _rows(X)})
         return Prediction(_scores(answer), answer.get("labels"), answer.get("alerts"), answer.get("ids"))
 
+    def explain(self, name: str, X: Any, *, top: int = 5) -> list[dict[str, Any]]:
+        """What adds to the score of each row: `offset`, the `top` terms that add the most, and all others.
+
+        `nearest` is the stored term with the smallest distance, with the columns in which the row differs from it the
+        most. A model with a linear kernel has `columns` in place of `terms`.
+        """
+        path = _path(name, "explain") + f"?top={top}"
+        rows: list[dict[str, Any]] = self._json("POST", path, {"rows": _rows(X)})["rows"]
+        return rows
+
     def label(self, name: str, ids: Sequence[int], targets: Any) -> np.ndarray:
         """Learns remembered rows whose targets have arrived, in this order; returns their scores from before each update."""
         body = {"ids": [int(i) for i in ids], "targets": _list(targets)}

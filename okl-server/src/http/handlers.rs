@@ -20,6 +20,8 @@ use crate::surface::{TableColumns, TableFormat};
 
 /// Bodies beyond this length are parsed, and rows beyond this number predicted, without holding up other requests of the same thread.
 const LONG: usize = 64 << 10;
+/// The largest product of rows, terms and features of one request to explain: about a second of one core.
+const MOST_EXPLAINED: usize = 1 << 28;
 
 pub(super) async fn handle(call: Call<'_>) -> Answered<Answer> {
     match call.route.action {
@@ -43,9 +45,7 @@ pub(super) async fn handle(call: Call<'_>) -> Answered<Answer> {
         Action::Snapshot => snapshot(&call),
         Action::Inspect => inspect(&call),
         Action::Freeze => freeze(&call).await,
-        Action::Explain => {
-            Err(Refusal::new(501, "not_available", "explanations of single scores are not available in this version of okl"))
-        }
+        Action::Explain => explain(&call),
         Action::Events => Err(Refusal::new(500, "internal", "events are streamed elsewhere")),
     }
 }
@@ -195,6 +195,27 @@ async fn label(call: &Call<'_>) -> Answered<Answer> {
     Ok(answer::json(200, &answer.json()))
 }
 
+/// The learner of a published model.
+fn learner_of(now: &Published) -> Answered<&Learner> {
+    now.learner.as_deref().ok_or_else(|| Refusal::new(409, "no_configuration", "the model has learned nothing yet"))
+}
+
+fn explain(call: &Call<'_>) -> Answered<Answer> {
+    let model = call.server.registry.model(call.name)?;
+    let Parsed { rows, .. } = long(call.body.len(), || parse(call, &model))?;
+    let top = call.query("top").map_or(Ok(5), str::parse).ok().filter(|top| (1..=100).contains(top));
+    let top = top.ok_or_else(|| Refusal::body("top: expected a number of terms from 1 to 100"))?;
+    let now = model.published();
+    let learner = learner_of(&now)?;
+    let placed = placed_like(&now, learner, &rows, model.settings.sparse)?;
+    if rows.count.saturating_mul(learner.terms().max(1)).saturating_mul(placed.features) > MOST_EXPLAINED || rows.count > 1000 {
+        return Err(Refusal::new(413, "too_many_rows", "explain: too many rows for one request; send fewer"));
+    }
+    let explained = long(usize::MAX, || call.server.registry.surface.explain(learner, &placed.x, &now.names, top));
+    let rows = explained.map_err(Refusal::body)?;
+    Ok(answer::json(200, &json!({ "rows": rows, "threshold": learner.threshold(), "entry": now.entry })))
+}
+
 async fn predict(call: Call<'_>) -> Answered<Answer> {
     let model = call.server.registry.model(call.name)?;
     let Parsed { rows, .. } = long(call.body.len(), || parse(&call, &model))?;
@@ -202,8 +223,7 @@ async fn predict(call: Call<'_>) -> Answered<Answer> {
         model.fresh().await?;
     }
     let now = model.published();
-    let learner = now.learner.as_deref();
-    let learner = learner.ok_or_else(|| Refusal::new(409, "no_configuration", "the model has learned nothing yet"))?;
+    let learner = learner_of(&now)?;
     let placed = placed_like(&now, learner, &rows, model.settings.sparse)?;
     let batch = Batch::of_f64(&placed.x, placed.features);
     let scores = long(rows.count * learner.terms().max(1), || learner.predict(&batch))?;
@@ -270,8 +290,7 @@ fn seconds(text: &str) -> Answered<u64> {
 
 fn snapshot(call: &Call<'_>) -> Answered<Answer> {
     let now = call.server.registry.model(call.name)?.published();
-    let learner =
-        now.learner.as_deref().ok_or_else(|| Refusal::new(409, "no_configuration", "the model has learned nothing yet"))?;
+    let learner = learner_of(&now)?;
     let mut answer = answer::bytes(200, "application/octet-stream", long(usize::MAX, || learner.to_bytes()));
     let name = HeaderValue::from_str(&format!("attachment; filename=\"{}.okl\"", call.name));
     answer.headers_mut().insert(CONTENT_DISPOSITION, name.map_err(|e| Refusal::new(500, "internal", e.to_string()))?);
@@ -281,8 +300,7 @@ fn snapshot(call: &Call<'_>) -> Answered<Answer> {
 
 fn inspect(call: &Call<'_>) -> Answered<Answer> {
     let now = call.server.registry.model(call.name)?.published();
-    let learner =
-        now.learner.as_deref().ok_or_else(|| Refusal::new(409, "no_configuration", "the model has learned nothing yet"))?;
+    let learner = learner_of(&now)?;
     Ok(answer::json(200, &call.server.registry.surface.describe(learner, &now.names)))
 }
 
@@ -292,8 +310,7 @@ async fn freeze(call: &Call<'_>) -> Answered<Answer> {
         return Err(Refusal::new(403, "no_right", format!("the right 'admin' is needed for '{to}' as well")));
     }
     let now = call.server.registry.model(call.name)?.published();
-    let learner =
-        now.learner.as_deref().ok_or_else(|| Refusal::new(409, "no_configuration", "the model has learned nothing yet"))?;
+    let learner = learner_of(&now)?;
     let plain = learner.freeze()?;
     call.server.registry.create(to, Settings { uploaded: true, ..Settings::default() }, Some(plain)).await?;
     Ok(answer::json(201, &json!({ "created": to })))

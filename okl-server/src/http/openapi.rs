@@ -30,7 +30,7 @@ fn request_body(action: Action) -> Option<Value> {
     let json_of = |schema: Value| json!({ "application/json": { "schema": schema } });
     let any = json!({ "schema": { "type": "string", "format": "binary" } });
     let content = match action {
-        Action::Learn | Action::Predict => {
+        Action::Learn | Action::Predict | Action::Explain => {
             let mut content = json_of(rows_body());
             content["text/csv"] = any.clone();
             content["application/x-ndjson"] = any;
@@ -67,6 +67,7 @@ fn query(action: Action) -> Vec<Value> {
             ("stream", "CSV and NDJSON: the stream of the rows"),
             ("offset", "CSV and NDJSON: the offset of the first row in the stream"),
         ],
+        Action::Explain => &[("top", "the number of terms that are listed, 1 to 100; without it 5")],
         Action::Freeze => &[("to", "the name of the new model")],
         _ => &[],
     };

@@ -136,7 +136,13 @@ pub const ROUTES: &[Route] = &[
         Action::Freeze,
         "Creates a plain model ?to=NAME from the leading settings of a model",
     ),
-    route("POST", "/v1/models/{name}/explain", READ, Action::Explain, "Explanations of scores (not available yet)"),
+    route(
+        "POST",
+        "/v1/models/{name}/explain",
+        READ,
+        Action::Explain,
+        "What the offset, the ?top=5 stored terms and all others add to each score, and how each row differs from the nearest term",
+    ),
 ];
 
 /// The result of a search.

@@ -126,7 +126,7 @@ fn the_page_signs_in_with_a_cookie() {
         "a form of another site sends cookies"
     );
     let origin = format!("http://{}", server.address);
-    assert_eq!(server.call("POST", "/v1/models/m/explain", &[("cookie", cookie), ("origin", &origin)], b"").status, 501);
+    assert_eq!(server.call("POST", "/v1/models/m/explain", &[("cookie", cookie), ("origin", &origin)], b"").status, 400);
     assert_eq!(server.call("GET", "/v1/models", &[("cookie", "okl_session=0123")], b"").status, 401);
     assert_eq!(server.call("POST", "/signin", &[], b"token=okl_1").status, 401);
 }

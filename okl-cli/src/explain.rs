@@ -1,0 +1,143 @@
+//! Why a row has its score: what each stored term adds to it.
+//!
+//! In the symbols of [`export`](crate::export): score = b + sum_i c_i, where term i adds c_i = sum_m k_m(u, x_i) J_m a_mi. Kernel values have the
+//! bits of `okl predict`. The sum over terms runs in another order, so b + sum_i c_i and the score differ by rounding in double precision only.
+//!
+//! A weight vector (`form = weights`) has no terms; there, column j adds u_j w_j.
+
+use okl::kernel::DotKernel;
+use okl::{Batch, Learner};
+use serde_json::{Value, json};
+
+use crate::export::Model;
+
+/// The columns that are listed for a term: those in which the row and the term differ the most.
+const COLUMNS: usize = 8;
+
+/// Explains the scores of rows, each with the `top` terms that add the most to it.
+///
+/// # Errors
+/// If the rows do not fit the learner.
+pub fn explain(learner: &Learner, x: &[f64], names: &[String], top: usize) -> okl::Result<Vec<Value>> {
+    let features = learner.features();
+    let scores = learner.predict(&Batch::of_f64(x, features))?;
+    let explained = Explained { names, top, weights: learner.weights(), model: Model::of(learner) };
+    Ok(x.chunks_exact(features.max(1)).zip(scores.iter()).map(|(x, score)| explained.row(x, score)).collect())
+}
+
+struct Explained<'a> {
+    names: &'a [String],
+    top: usize,
+    /// Weights per feature and output, for a learner without terms.
+    weights: Option<Vec<f64>>,
+    model: Model<'a>,
+}
+
+impl Explained<'_> {
+    fn name(&self, column: usize) -> String {
+        self.names.get(column).cloned().unwrap_or_else(|| (column + 1).to_string())
+    }
+
+    fn row(&self, x: &[f64], score: &[f64]) -> Value {
+        let u: Vec<f32> = x.iter().enumerate().map(|(j, x)| scaled(&self.model, j, *x)).collect();
+        let mut row = json!({ "score": score, "offset": self.model.offset });
+        match &self.weights {
+            Some(weights) => self.columns(&mut row, x, &u, weights, score),
+            None => self.terms(&mut row, x, &u, score),
+        }
+        row
+    }
+
+    /// Adds what each column adds to the score.
+    fn columns(&self, row: &mut Value, x: &[f64], u: &[f32], weights: &[f64], score: &[f64]) {
+        let outputs = self.model.outputs;
+        let added: Vec<f64> = weights.iter().enumerate().map(|(at, w)| f64::from(u[at / outputs]) * w).collect();
+        let best = largest(&added, outputs, self.top);
+        let column =
+            |j: &usize| json!({ "column": self.name(*j), "value": x[*j], "adds": added[j * outputs..(j + 1) * outputs] });
+        row["columns"] = best.iter().map(column).collect();
+        row["others_add"] = json!(rest(&added, &best, &self.model.offset, score));
+    }
+
+    /// Adds what each term adds to the score, and the nearest term.
+    fn terms(&self, row: &mut Value, x: &[f64], u: &[f32], score: &[f64]) {
+        let outputs = self.model.outputs;
+        let added = self.added(u);
+        let best = largest(&added, outputs, self.top);
+        let centre = |term: usize| &self.model.centres[term * u.len()..(term + 1) * u.len()];
+        let describe = |term: usize| {
+            let (centre, distance) = (centre(term), distance2(u, centre(term)).sqrt());
+            json!({ "term": term, "distance": distance, "columns": self.differences(x, u, centre), "adds": added[term * outputs..(term + 1) * outputs] })
+        };
+        let terms = self.model.centres.len() / u.len().max(1);
+        let nearest = (0..terms).min_by(|a, b| distance2(u, centre(*a)).total_cmp(&distance2(u, centre(*b))));
+        row["terms"] = best.iter().map(|term| describe(*term)).collect();
+        row["others_add"] = json!(rest(&added, &best, &self.model.offset, score));
+        row["nearest"] = nearest.map_or(Value::Null, describe);
+    }
+
+    /// c_i, `outputs` numbers per term.
+    fn added(&self, u: &[f32]) -> Vec<f64> {
+        let outputs = self.model.outputs;
+        let uu = dot(u, u);
+        let pairs: Vec<(f32, f32)> = self.model.centres.chunks_exact(u.len().max(1)).map(|c| (dot(u, c), dot(c, c))).collect();
+        let mut added = vec![0.0; pairs.len() * outputs];
+        for part in &self.model.parts {
+            let weights = part.weights(&self.model);
+            for (at, (added, weight)) in added.iter_mut().zip(&weights).enumerate() {
+                let (uc, cc) = pairs[at / outputs];
+                *added += f64::from(part.kernel.eval(uc, uu, cc)) * weight;
+            }
+        }
+        added
+    }
+
+    /// The columns in which a row and a term differ the most, in the unit of the kernel.
+    fn differences(&self, x: &[f64], u: &[f32], centre: &[f32]) -> Value {
+        let away = |j: usize| f64::from(u[j]) - f64::from(centre[j]);
+        let mut columns: Vec<usize> = (0..u.len()).filter(|j| away(*j) != 0.0).collect();
+        columns.sort_by(|a, b| away(*b).abs().total_cmp(&away(*a).abs()));
+        columns.truncate(COLUMNS);
+        let one = |j: &usize| json!({ "column": self.name(*j), "value": x[*j], "stored": unscaled(&self.model, *j, centre[*j]), "difference": away(*j) });
+        columns.iter().map(one).collect()
+    }
+}
+
+/// A number of a row in the frame.
+fn scaled(model: &Model<'_>, column: usize, x: f64) -> f32 {
+    let Some((shift, factor)) = model.shift.get(column).zip(model.factor.get(column)) else { return x as f32 };
+    (((x - shift) * factor) as f32).clamp(-model.limit as f32, model.limit as f32)
+}
+
+/// A number of a term in the unit of the data.
+fn unscaled(model: &Model<'_>, column: usize, u: f32) -> f64 {
+    let frame = model.shift.get(column).zip(model.factor.get(column));
+    frame.map_or(f64::from(u), |(shift, factor)| f64::from(u) / factor + shift)
+}
+
+/// The inner product as `predict` computes it: one chain of fused multiply-adds in single precision.
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).fold(0.0, |sum, (a, b)| a.mul_add(*b, sum))
+}
+
+fn distance2(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum()
+}
+
+/// The `top` entries that add the most to any output, the largest first; of equal ones the earlier first.
+fn largest(added: &[f64], outputs: usize, top: usize) -> Vec<usize> {
+    let size = |of: &[f64]| of.iter().fold(0.0, |most: f64, c| most.max(c.abs()));
+    let mut sizes: Vec<(usize, f64)> = added.chunks_exact(outputs.max(1)).map(size).enumerate().collect();
+    sizes.sort_by(|a, b| b.1.total_cmp(&a.1));
+    sizes.into_iter().take(top).map(|(at, _)| at).collect()
+}
+
+/// What is missing to the score: the sum over all entries that are not listed.
+fn rest(added: &[f64], listed: &[usize], offset: &[f64], score: &[f64]) -> Vec<f64> {
+    let outputs = score.len();
+    let shown = |o: usize| listed.iter().map(|at| added[at * outputs + o]).sum::<f64>();
+    if listed.len() * outputs == added.len() {
+        return vec![0.0; outputs];
+    }
+    score.iter().enumerate().map(|(o, z)| z - offset[o] - shown(o)).collect()
+}

@@ -1,0 +1,82 @@
+//! Explanations: the parts of a score, against values computed by hand and against `predict`.
+
+use okl::{Batch, Config, Label, Learner};
+use okl_cli::explain::explain;
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Random, Served, json_call};
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+}
+
+/// One step of 0.5 towards each target, far apart: f(x) = exp(-x²) + 2 exp(-(x - 5)²).
+#[test]
+fn a_score_is_the_sum_of_its_terms() {
+    let folder = Folder::new("explain");
+    let served = Served::start(&folder, &[]);
+    let config = json!({ "loss": "squared", "kernel": "gaussian:1", "step": "constant:0.5", "lambda": 0, "scale": "none", "average": "none" });
+    json_call(&served.address, "PUT", "/v1/models/m", &json!({ "config": config })).unwrap();
+    let body = json!({ "rows": [{ "t": 0 }, { "t": 5 }], "targets": [2, 4] });
+    assert_eq!(json_call(&served.address, "POST", "/v1/models/m/learn", &body).unwrap().0, 200);
+    let ask = |top: &str| {
+        json_call(&served.address, "POST", &format!("/v1/models/m/explain?top={top}"), &json!({ "rows": [{ "t": 4 }] })).unwrap()
+    };
+    let (status, told) = ask("1");
+    assert_eq!(status, 200, "{told}");
+    let row = &told["rows"][0];
+    let (near, far) = (2.0 * (-1f64).exp(), (-16f64).exp());
+    let close =
+        |found: &Value, expected: f64| assert!((found.as_f64().unwrap() - expected).abs() < 1e-6, "{found} {expected}: {row}");
+    close(&row["terms"][0]["adds"][0], near);
+    close(&row["others_add"][0], far);
+    close(&row["score"][0], near + far);
+    close(&row["offset"][0], 0.0);
+    close(&row["nearest"]["distance"], 1.0);
+    assert_eq!(row["nearest"]["columns"], json!([{ "column": "t", "value": 4.0, "stored": 5.0, "difference": -1.0 }]));
+    assert_eq!(row["terms"].as_array().unwrap().len(), 1);
+    assert_eq!((ask("0").0, ask("many").0), (422, 422));
+}
+
+/// Models of every form: the listed parts and the offset add up to the score of `predict`.
+#[test]
+fn the_parts_of_any_model_add_up() {
+    let mut random = Random(7);
+    let x: Vec<f64> = (0..120 * 3).map(|_| 10.0 * random.number()).collect();
+    let classes: Vec<Label> = x.chunks(3).map(|x| Label::Int((x[0] > 3.0) as i64 + (x[1] > 0.0) as i64)).collect();
+    let signs: Vec<Label> = x.chunks(3).map(|x| Label::Int((x[0] * x[1] > 0.0) as i64)).collect();
+    let y: Vec<f64> = x.chunks(3).flat_map(|x| [x[0] - x[1] * 0.1, x[2]]).collect();
+    let first: Vec<f64> = y.iter().step_by(2).copied().collect();
+    let batch = || Batch::of_f64(&x, 3);
+    let cases = [
+        ("loss = 'max_margin'", batch().labels(&classes)),
+        (
+            "loss = 'hinge'\nkernel = 'gaussian:0.01'\noffset = true\nstep = 'constant:0.1'\nlambda = 0.01\nbudget = 'merge:20'",
+            batch().labels(&signs),
+        ),
+        ("loss = 'squared'\nkernel = 'linear'", batch().numbers(&first)),
+        (
+            "loss = 'squared'\nkernel = 'polynomial:degree=2,gamma=1,coef0=1'\nscale = 'standard'\naverage = 'uniform'\nstep = 'constant:0.01'\nlambda = 0.001",
+            batch().numbers(&first),
+        ),
+        (
+            "loss = 'squared'\noperator = [1, 0.5, 0.5, 1]\nkernel = 'gaussian:0.01'\nstep = 'constant:0.1'\nlambda = 0.001",
+            batch().numbers(&y),
+        ),
+    ];
+    for (settings, batch) in cases {
+        let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
+        learner.learn(&batch).unwrap();
+        let scores = learner.predict(&batch).unwrap();
+        let explained = explain(&learner, &x, &[], 1000).unwrap();
+        for (row, score) in explained.iter().zip(scores.iter()) {
+            let parts = row.get("terms").or(row.get("columns")).unwrap().as_array().unwrap();
+            let mut sums = numbers(&row["offset"]);
+            let size = parts.iter().flat_map(|part| numbers(&part["adds"])).fold(1.0, |sum: f64, c| sum + c.abs());
+            parts.iter().for_each(|part| sums.iter_mut().zip(numbers(&part["adds"])).for_each(|(sum, c)| *sum += c));
+            assert_eq!(numbers(&row["score"]), score);
+            let apart = sums.iter().zip(score).fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
+            assert!(apart <= 1e-12 * size, "{settings}: {sums:?} {score:?}");
+        }
+    }
+}

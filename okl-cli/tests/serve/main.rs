@@ -1,0 +1,8 @@
+//! `okl serve` as a process: killed at random moments, stopped by signals, fed with tables.
+#![cfg(all(unix, feature = "serve"))]
+
+mod explain;
+mod kills;
+mod page;
+mod support;
+mod surface;

@@ -1,0 +1,75 @@
+//! What the command line lends to the server: readers of tables, tokens.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Served, call, config, json_call};
+
+#[test]
+fn tables_are_read_as_okl_learn_reads_them() {
+    let folder = Folder::new("tables");
+    let served = Served::start(&folder, &[]);
+    let post = |path: &str, kind: &str, body: &str| {
+        let (status, body) = call(&served.address, "POST", path, kind, body.as_bytes()).unwrap();
+        (status, serde_json::from_slice::<Value>(&body).unwrap())
+    };
+    for name in ["csv", "lines", "json"] {
+        json_call(&served.address, "PUT", &format!("/v1/models/{name}"), &json!({ "config": config() })).unwrap();
+    }
+    let csv = "a,b,y,w\n0.5,1.5,cat,1\n-1,2,dog,0.5\n1,1,cat,2\n";
+    let (status, by_csv) = post("/v1/models/csv/learn?target=y&weight=w", "text/csv", csv);
+    assert_eq!(status, 200, "{by_csv}");
+    let lines = "{\"a\":0.5,\"b\":1.5,\"y\":\"cat\",\"w\":1}\n{\"w\":0.5,\"y\":\"dog\",\"b\":2,\"a\":-1}\n{\"a\":1,\"b\":1,\"y\":\"cat\",\"w\":2}\n";
+    let (status, by_lines) = post("/v1/models/lines/learn?target=y&weight=w", "application/x-ndjson", lines);
+    assert_eq!(status, 200, "{by_lines}");
+    let rows = json!({ "rows": [[0.5, 1.5], [-1, 2], [1, 1]], "targets": ["cat", "dog", "cat"], "weights": [1, 0.5, 2] });
+    let by_json = post("/v1/models/json/learn", "application/json", &rows.to_string()).1;
+    assert_eq!((&by_csv["scores"], &by_lines["scores"]), (&by_json["scores"], &by_json["scores"]));
+    let file = |name: &str| call(&served.address, "GET", &format!("/v1/models/{name}/snapshot"), "", b"").unwrap().1;
+    assert!(file("csv") == file("json") && file("lines") == file("json"));
+    let (status, refused) = post("/v1/models/csv/learn?target=y&weight=w", "text/csv", "a,b,y,w\n1,2,cat,1\n1,x,cat,1\n");
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(status == 422 && message.contains("row 3") && message.contains("'b'"), "{message}");
+    let described = call(&served.address, "GET", "/v1/models/csv/inspect", "", b"").unwrap().1;
+    let described: Value = serde_json::from_slice(&described).unwrap();
+    assert_eq!((&described["feature_names"], &described["examples"]), (&json!(["a", "b"]), &json!(3)));
+    assert!(described["certificates"].as_array().is_some_and(|lines| !lines.is_empty()));
+}
+
+#[test]
+fn a_token_is_made_and_used() {
+    let folder = Folder::new("tokens");
+    std::fs::create_dir_all(&folder.0).unwrap();
+    let tokens = folder.0.join("tokens");
+    let file = tokens.to_str().unwrap();
+    let new = |rights: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_okl"));
+        let output =
+            command.args(["token", "new", "--name", "t", "--rights", rights, "--models", "*", "--file", file]).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap().trim().to_owned())
+    };
+    assert_eq!(new("fly").0, Some(2));
+    let (code, secret) = new("admin");
+    assert!(code == Some(0) && !std::fs::read_to_string(&tokens).unwrap().contains(&secret));
+    let models = Folder(folder.0.join("models"));
+    let served = Served::start(&models, &["--token-file", file]);
+    let with = |secret: &str| {
+        let mut stream = TcpStream::connect(&served.address).unwrap();
+        write!(stream, "GET /v1/models HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer {secret}\r\n\r\n")
+            .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text[9..12].to_owned()
+    };
+    assert_eq!((with(&secret), with("okl_wrong")), ("200".into(), "401".into()));
+    let open = Command::new(env!("CARGO_BIN_EXE_okl"))
+        .arg("serve")
+        .arg(folder.0.join("other"))
+        .args(["--listen", "0.0.0.0:0"])
+        .output()
+        .unwrap();
+    assert!(!open.status.success() && String::from_utf8_lossy(&open.stderr).contains("loopback"), "{open:?}");
+}
