@@ -36,6 +36,7 @@ pub fn given(settings: &Settings) -> anyhow::Result<Map<String, Value>> {
         ("threshold", &settings.threshold),
         ("scale", &settings.scale),
         ("anchor", &settings.anchor),
+        ("class_weight", &settings.class_weight),
     ];
     table.extend(words.into_iter().filter_map(|(key, word)| Some((key.into(), Value::String(word.clone()?)))));
     let mut put = |key: &str, value: Option<Value>| value.map(|v| table.insert(key.into(), v));

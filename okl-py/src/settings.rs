@@ -49,7 +49,10 @@ fn object(table: &Bound<'_, PyDict>, depth: usize) -> PyResult<Map<String, Value
         let key: String = key.extract()?;
         // `lambda` is a keyword of Python.
         let key = if key == "lam" { "lambda".into() } else { key };
-        let value = value_of(&key, &value, depth)?;
+        let value = match value.cast::<PyDict>() {
+            Ok(weights) if key == "class_weight" => class_weights(weights)?,
+            _ => value_of(&key, &value, depth)?,
+        };
         let value = match key.as_str() {
             "operator" => flat(value),
             "classes" => each(value, label),
@@ -95,6 +98,19 @@ fn value_of(key: &str, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value
 
 fn each(value: Value, change: impl Fn(Value) -> Value) -> Value {
     if let Value::Array(parts) = value { Value::Array(parts.into_iter().map(change).collect()) } else { value }
+}
+
+/// The weights of classes, by the text of their names.
+fn class_weights(weights: &Bound<'_, PyDict>) -> PyResult<Value> {
+    let mut table = Map::new();
+    for (name, weight) in weights.iter() {
+        let name = match label(value_of("class_weight", &name, 1)?) {
+            Value::String(text) => text,
+            name => name.to_string(),
+        };
+        table.insert(name, value_of("class_weight", &weight, 1)?);
+    }
+    Ok(Value::Object(table))
 }
 
 /// A matrix as one list, row by row.

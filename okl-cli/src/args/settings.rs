@@ -35,6 +35,13 @@ pub struct Settings {
     /// The classes, separated by commas; any other class is an error. Default: the classes that occur in the data
     #[arg(long, value_delimiter = ',', hide_short_help = true)]
     pub classes: Vec<String>,
+    /// Weights of classes: none, balanced, or a weight per class as in spam=10,ham=1
+    ///
+    /// balanced: an example weighs as much as the rarest class so far has rows, divided by the rows of its own class so far.
+    /// The weights of a list are divided by the largest one if that is above 1; a class that is not in the list has the weight 1. They
+    /// multiply the loss and the regulariser of a row. Errors and losses that are shown count every row alike.
+    #[arg(long, value_name = "WEIGHTS", hide_short_help = true)]
+    pub class_weight: Option<String>,
     /// One of the names of [`okl::config::families`], which has the help
     #[arg(long, help = line("threshold"), long_help = text("threshold"), hide_short_help = true, help_heading = "Learner")]
     pub threshold: Option<String>,

@@ -36,6 +36,7 @@ class Settings(TypedDict, total=False):
     lam: float | Literal["auto"] | None
     offset: bool | None
     classes: Sequence[bool] | Sequence[int] | Sequence[str] | npt.NDArray[Any] | None
+    class_weight: Literal["none", "balanced"] | str | Mapping[Any, float] | None
     operator: npt.ArrayLike | Sequence[Mapping[str, Any]] | None
     average: Literal["auto", "none", "uniform", "exponential"] | Described | None
     scale: Literal["auto", "none", "standard"] | Described | None

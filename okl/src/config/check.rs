@@ -40,6 +40,7 @@ impl Config {
         self.check_widths()?;
         self.check_scalars()?;
         self.check_output()?;
+        self.check_class_weight()?;
         self.check_target_scale()?;
         self.members().iter().try_for_each(|member| self.check_step(member))?;
         self.check_budget()?;

@@ -21,6 +21,7 @@
 //! [`Config::check`] validates a configuration; a configuration that passes can be built and run.
 
 mod check;
+mod class_weight;
 pub mod families;
 mod kernel_rule;
 mod kinds;
@@ -32,6 +33,7 @@ mod types;
 use serde::{Deserialize, Serialize};
 
 use crate::certificate::Scores;
+pub use crate::config::class_weight::ClassWeight;
 pub use crate::config::kernel_rule::{Gamma, KernelRule};
 pub use crate::config::parse::number_or_text;
 pub(crate) use crate::config::portfolio::HeadRule;
@@ -87,6 +89,9 @@ pub struct Config {
     /// The classes. Default: the classes that occur in the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<Label>>,
+    /// The weight of an example by its class.
+    #[serde(skip_serializing_if = "ClassWeight::is_none")]
+    pub class_weight: ClassWeight,
     /// The hypothesis that predicts. `auto`: the last one; with `step = auto` also averages.
     pub average: Choice<Average>,
     /// The threshold for novelty.
@@ -136,6 +141,7 @@ impl Default for Config {
             offset: false,
             operator: None,
             classes: None,
+            class_weight: ClassWeight::None,
             average: Choice::Auto,
             threshold: Threshold::Norma,
             theta0: None,

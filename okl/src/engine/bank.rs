@@ -301,7 +301,7 @@ mod tests {
 
     fn hear(bank: &mut Bank, losses: [f64; 3]) {
         let voices = losses.iter().map(|l| Voice { scores: &[0.0], loss: Some(*l), rests: l.is_nan(), retired: false });
-        let example = Example { t: 1, y: &[0.0], weight: 1.0, new_class: false };
+        let example = Example { t: 1, y: &[0.0], weight: 1.0, share: 1.0, new_class: false };
         bank.learn(&AnyLoss::Squared {}, &example, 0.0, voices);
     }
 
@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn the_first_row_of_a_class_is_a_mistake_of_every_voice() {
         let mut bank = Bank::new([1; 2]);
-        let example = |new_class| Example { t: 1, y: &[1.0], weight: 1.0, new_class };
+        let example = |new_class| Example { t: 1, y: &[1.0], weight: 1.0, share: 1.0, new_class };
         let scores: [&[f64]; 2] = [&[-0.5, 0.0], &[0.5, 0.0]];
         let voices = || scores.into_iter().map(|scores| Voice { scores, loss: Some(0.0), rests: false, retired: false });
         bank.learn(&AnyLoss::Softmax {}, &example(true), 0.0, voices());

@@ -332,7 +332,7 @@ impl<S: StepSize> Head<S> {
             let offset2 = rules.offset.then(|| dot(&self.offset, &self.offset));
             let form = own_form(output, &own[self.plane..], &plan.xi);
             let xi2 = dot(&plan.xi, &plan.xi);
-            self.regret.step(&RegretStep { eta: plan.eta, lambda: self.lambda, norm2: self.norms.f2, offset2, form, xi2 });
+            self.regret.step(&RegretStep { eta: plan.eta, lambda: plan.lambda, norm2: self.norms.f2, offset2, form, xi2 });
         }
     }
 

@@ -46,21 +46,23 @@ mod copy;
 pub(crate) mod elsewhere;
 mod evict;
 pub mod head;
+mod labels;
 mod norms;
 mod plan;
 mod reader;
 mod rules;
 mod sight;
 
+use labels::Answer;
+pub use labels::Labels;
 pub(crate) use plan::Example;
 pub(crate) use reader::Reader;
 
-use std::ops::Range;
 use std::sync::MutexGuard;
 
 use crate::basis::block::{Block, ROWS};
 use crate::basis::either::TermsOrWeights;
-use crate::basis::terms::{NO_ID, Terms};
+use crate::basis::terms::Terms;
 use crate::basis::vectors::Vectors;
 use crate::basis::{Basis, Form, RowsOf, Space};
 use crate::engine::bank::Bank;
@@ -75,46 +77,6 @@ use crate::parts::loss::{Loss, Reads};
 use crate::parts::output::Output;
 use crate::parts::regulariser::{AnyRegulariser, Regulariser};
 use crate::parts::step::StepSize;
-
-/// The targets, weights and ids of a block's rows.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Labels<'a> {
-    /// Targets row by row, `width` numbers each (a class is given by its index); empty for losses without a target.
-    pub y: &'a [f64],
-    /// Numbers per target.
-    pub width: usize,
-    /// Which rows have a target; all, when not given. Rows without a target are predicted at their position in the stream and not
-    /// learned.
-    pub known: Option<&'a [bool]>,
-    /// Example weights; 1 when not given. A row of weight 0 is treated as a row without a target.
-    pub weights: Option<&'a [f64]>,
-    /// Ids. If the id names a live term with the same input, the row's coefficients are added to that term. If that term has
-    /// another input, the id is reassigned to the new row.
-    pub ids: Option<&'a [u64]>,
-}
-
-impl<'a> Labels<'a> {
-    /// The labels of some of the rows.
-    pub(crate) fn range(&self, rows: Range<usize>) -> Labels<'a> {
-        Labels {
-            y: &self.y[rows.start * self.width..rows.end * self.width],
-            width: self.width,
-            known: self.known.map(|known| &known[rows.clone()]),
-            weights: self.weights.map(|weights| &weights[rows.clone()]),
-            ids: self.ids.map(|ids| &ids[rows]),
-        }
-    }
-
-    fn target(&self, i: usize) -> Option<(&'a [f64], f64)> {
-        let weight = self.weights.map_or(1.0, |w| w[i]);
-        let known = self.known.is_none_or(|k| k[i]) && weight > 0.0;
-        known.then(|| (&self.y[i * self.width..(i + 1) * self.width], weight))
-    }
-
-    fn id(&self, i: usize) -> u64 {
-        self.ids.map_or(NO_ID, |ids| ids[i])
-    }
-}
 
 /// The result of processing one row.
 #[derive(Clone, Copy, Debug, Default)]
@@ -320,10 +282,10 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     }
 
     /// Processes one row, as listed at the head of this file. Returns everything in [`Outcome`] except the scores.
-    fn step(&mut self, rows: RowsOf<'_, F>, r: usize, target: Option<(&[f64], f64)>, id: u64) -> Outcome<'static> {
+    fn step(&mut self, rows: RowsOf<'_, F>, r: usize, target: Option<Answer<'_>>, id: u64) -> Outcome<'static> {
         let new_class = self.add_class(target);
         let readable = self.read(r);
-        let Some((y, weight)) = target else {
+        let Some(Answer { y, weight, share }) = target else {
             return if readable { self.only_predicted() } else { Outcome::default() };
         };
         self.basis.self_values(rows, r, &mut self.own);
@@ -332,7 +294,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             self.watched.extend(self.watch.map(|_| f64::NAN));
             return Outcome::default();
         }
-        let example = Example { t: self.t + 1, y, weight, new_class };
+        let example = Example { t: self.t + 1, y, weight: weight * share, share, new_class };
         let threshold = self.heads[0].threshold(self.loss());
         let taken = self.plan(&example);
         if taken {
@@ -349,8 +311,8 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     }
 
     /// Adds an output for a class that the target names for the first time. Returns whether the class is new.
-    fn add_class(&mut self, target: Option<(&[f64], f64)>) -> bool {
-        let Some((&[class], _)) = target.filter(|_| self.loss().reads() == Reads::Class) else { return false };
+    fn add_class(&mut self, target: Option<Answer<'_>>) -> bool {
+        let Some(Answer { y: &[class], .. }) = target.filter(|_| self.loss().reads() == Reads::Class) else { return false };
         let new = class as usize >= self.heads[0].offset.len();
         self.heads.iter_mut().for_each(|head| head.add_outputs(class as usize + 1));
         new

@@ -32,6 +32,8 @@ pub(crate) struct Plan {
     pub beta: Vec<f64>,
     pub eval: Eval,
     pub weight: f64,
+    /// lambda times the share of the example in the objective.
+    pub lambda: f64,
     pub eta: f64,
     /// f <- keep f, v <- decay keep v - pull f.
     pub keep: f64,
@@ -92,7 +94,10 @@ impl Plan {
 pub(crate) struct Example<'a> {
     pub t: u64,
     pub y: &'a [f64],
+    /// The weight of the loss: that of the row times `share`.
     pub weight: f64,
+    /// The share of the example in the objective: it multiplies lambda.
+    pub share: f64,
     /// Whether this is the first row of its class. Then every decision counts as wrong.
     pub new_class: bool,
 }
@@ -112,6 +117,7 @@ impl<S: StepSize> Head<S> {
         plan.fit(self.offset.len());
         plan.rests = false;
         plan.weight = example.weight;
+        plan.lambda = self.lambda * example.share;
         plan.eval = loss.eval(&at.z, example.y, self.theta, &mut plan.xi);
         plan.xi.iter_mut().for_each(|xi| *xi *= example.weight);
         plan.quiet = !rules.shrink.is_always() && plan.xi.iter().all(|xi| *xi == 0.0);
@@ -140,7 +146,7 @@ impl<S: StepSize> Head<S> {
             plan.lifted[o] = at.trace[o] + self.offset_trace[o];
         }
         let of_theta = plan.weight * plan.eval.dtheta * self.theta_trace;
-        let lambda = if plan.quiet { 0.0 } else { self.lambda };
+        let lambda = if plan.quiet { 0.0 } else { plan.lambda };
         let product = lambda * self.norms.product + dot(&plan.xi, &plan.lifted) + of_theta;
         if product.is_finite() {
             return product;
@@ -156,10 +162,11 @@ impl<S: StepSize> Head<S> {
         self.plan.cut = false;
         if rules.implicit {
             // 3.3: the proximal step does not need eta lambda < 1.
-            self.plan.keep = 1.0 / (1.0 + eta * self.lambda);
+            self.plan.keep = 1.0 / (1.0 + eta * self.plan.lambda);
         } else {
             let square = rules.regulariser.is_square();
-            let pull = if square { self.lambda } else { self.lambda * rules.regulariser.pull(self.norms.f2.sqrt()) };
+            let lambda = self.plan.lambda;
+            let pull = if square { lambda } else { lambda * rules.regulariser.pull(self.norms.f2.sqrt()) };
             if square && !rules.allow_overshoot && eta * pull >= 1.0 {
                 eta = LARGEST_SHRINK / pull;
                 self.plan.cut = true;

@@ -13,6 +13,7 @@ use crate::gram::Backend;
 use crate::learner::Learner;
 use crate::learner::blur::Blur;
 use crate::learner::check::Identity;
+use crate::learner::class_weight::ClassCounts;
 use crate::learner::classes::Classes;
 use crate::learner::growth::Growth;
 use crate::learner::health::Clipped;
@@ -91,6 +92,7 @@ impl Learner {
             frame,
             warm,
             classes,
+            counts: ClassCounts::default(),
             features,
             outputs_known,
             position: Vec::new(),
@@ -104,6 +106,7 @@ impl Learner {
             buffers: None,
             rows: FramedRows::default(),
             scores: Vec::new(),
+            shares: Vec::new(),
         })
     }
 }

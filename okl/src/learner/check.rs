@@ -372,7 +372,8 @@ impl Learner {
     fn warmed_up_by(&self, batch: &Batch<'_>, targets: &TargetNumbers, end: usize) -> Learner {
         let (mut settled, mut buffer) = (self.clone(), Vec::new());
         settled.settle_widths(batch, targets);
-        settled.remember(&Part { batch, targets, rows: 0..end, x: batch.block(0..end, &mut buffer) });
+        let weights = batch.weights.map(|weights| &weights[..end]);
+        settled.remember(&Part { batch, targets, rows: 0..end, x: batch.block(0..end, &mut buffer), weights, shares: None });
         settled
     }
 

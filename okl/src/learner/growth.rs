@@ -25,6 +25,7 @@ use crate::engine::Labels;
 use crate::engine::bank::Bank;
 use crate::engine::head::Head;
 use crate::learner::Learner;
+use crate::learner::class_weight::ClassCounts;
 use crate::parts::kernel::AnyKernel;
 use crate::parts::step::AnyStep;
 
@@ -184,6 +185,7 @@ impl Learner {
         let mut growth = Growth { verdict: stopped.unwrap_or(verdict), ..Growth::new(start) };
         if stopped.is_none() {
             let mut shadow = self.freeze().expect("the warm-up has ended");
+            shadow.counts = ClassCounts::default();
             shadow.halve(capacity / 2);
             growth.voice = self.engine.bank().map_or(0, Bank::leading_voice);
             self.watch(&mut shadow, growth.voice);

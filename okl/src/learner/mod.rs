@@ -7,6 +7,7 @@ pub mod batch;
 mod blur;
 mod build;
 mod check;
+mod class_weight;
 mod classes;
 mod decide;
 mod figures;
@@ -42,6 +43,7 @@ use crate::learner::blur::Blur;
 use crate::learner::build::DenseEngine;
 pub use crate::learner::check::Checked;
 use crate::learner::check::{CheckBuffers, CheckedRows, Identity, TargetNumbers};
+use crate::learner::class_weight::ClassCounts;
 use crate::learner::classes::Classes;
 use crate::learner::growth::Growth;
 use crate::learner::health::Clipped;
@@ -73,6 +75,7 @@ pub struct Learner {
     pub(crate) frame: Frame,
     pub(crate) warm: Option<WarmUp>,
     pub(crate) classes: Classes,
+    pub(crate) counts: ClassCounts,
     pub(crate) features: usize,
     /// Whether the number of outputs is known: from an operator, a target scale or the first targets.
     pub(crate) outputs_known: bool,
@@ -89,6 +92,8 @@ pub struct Learner {
     rows: FramedRows,
     /// The scores of a row in the unit of the targets.
     scores: Vec<f64>,
+    /// The weights of the rows of a part by their classes.
+    shares: Vec<f64>,
 }
 
 /// Consecutive rows of a checked batch.
@@ -97,6 +102,9 @@ struct Part<'a> {
     targets: &'a TargetNumbers,
     rows: Range<usize>,
     x: RowBlock<'a>,
+    weights: Option<&'a [f64]>,
+    /// The weights of the rows by their classes, if classes have weights.
+    shares: Option<&'a [f64]>,
 }
 
 impl<'a> Part<'a> {
@@ -108,10 +116,6 @@ impl<'a> Part<'a> {
     fn y(&self) -> &'a [f64] {
         let width = self.targets.width;
         if width > 0 { &self.targets.y[self.rows.start * width..self.rows.end * width] } else { &[] }
-    }
-
-    fn weights(&self) -> Option<&'a [f64]> {
-        self.batch.weights.map(|w| &w[self.rows.clone()])
     }
 
     fn ids(&self) -> Option<&'a [u64]> {
@@ -268,7 +272,8 @@ impl Learner {
         self.settle_widths(batch, targets);
         let together = if self.engine.sums_elsewhere() { ELSEWHERE } else { BLOCK };
         let rows = checked.learned..batch.rows().min(checked.learned + together);
-        let block = Part { batch, targets, rows: rows.clone(), x: batch.block(rows.clone(), read) };
+        let weights = batch.weights.map(|weights| &weights[rows.clone()]);
+        let block = Part { batch, targets, rows: rows.clone(), x: batch.block(rows.clone(), read), weights, shares: None };
         match self.pool.clone().filter(|_| !rows.is_empty()) {
             Some(pool) => pool.install(|| self.run_block(&block, each)),
             None => self.run_block(&block, each),
@@ -324,24 +329,38 @@ impl Learner {
             let negated = block.targets.negated_at.filter(|&row| row > first).unwrap_or(usize::MAX);
             let known = &block.targets.known[..block.rows.end];
             let last = self.next_stop(first, known).min(self.next_look(first, known)).min(negated);
-            let x = block.x.range(first - block.rows.start..last - block.rows.start);
-            let part = Part { rows: first..last, x, ..*block };
-            let before = self.steps();
-            self.anchor(&part);
-            self.learn_part(&part, each);
-            if self.warm.is_some() {
-                self.remember(&part);
-            }
-            self.follow_widths(before);
-            if part.known().contains(&true) {
-                self.grow();
-            }
+            self.run_part(block, first..last, each);
             first = last;
         }
     }
 
+    /// Learns some rows of a block and does what comes after them: the warm-up, other widths, more terms.
+    fn run_part(&mut self, block: &Part<'_>, rows: Range<usize>, each: &mut dyn FnMut(usize, &Outcome<'_>)) {
+        let within = rows.start - block.rows.start..rows.end - block.rows.start;
+        let given = block.weights.map(|weights| &weights[within.clone()]);
+        let part = Part { rows, x: block.x.range(within), weights: given, ..*block };
+        let mut shares = std::mem::take(&mut self.shares);
+        self.weigh_classes(&part, &mut shares);
+        let part = Part { shares: (!shares.is_empty()).then_some(&shares), ..part };
+        let before = self.steps();
+        self.anchor(&part);
+        self.learn_part(&part, &mut |row, outcome| match part.shares.map(|shares| shares[row - part.rows.start]) {
+            Some(share) => each(row, &Outcome { loss: outcome.loss.map(|loss| loss / share), ..*outcome }),
+            None => each(row, outcome),
+        });
+        if self.warm.is_some() {
+            self.remember(&part);
+        }
+        self.follow_widths(before);
+        if part.known().contains(&true) {
+            self.grow();
+        }
+        self.shares = shares;
+    }
+
     /// f <- -f. The result is bit-identical to learning all examples so far with the opposite sign.
     fn negate(&mut self) {
+        self.counts.negate();
         match &mut self.warm {
             Some(warm) => {
                 warm.y.iter_mut().for_each(|y| *y = -*y);
@@ -371,7 +390,8 @@ impl Learner {
         let space = &self.engine.basis.space;
         let points = self.rows.fill(&self.frame, part.x, space.backend(), space.is_sparse());
         let width = part.targets.width;
-        let labels = Labels { y: part.y(), width, known: Some(part.known()), weights: part.weights(), ids: part.ids() };
+        let labels =
+            Labels { y: part.y(), width, known: Some(part.known()), weights: part.weights, shares: part.shares, ids: part.ids() };
         let (classes, single) = (&self.classes, self.config.loss.reads() == Reads::Class);
         let (target_scale, scores) = (&self.config.target_scale, &mut self.scores);
         self.engine.learn_block(points, &labels, |i, step| {

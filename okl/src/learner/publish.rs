@@ -42,6 +42,7 @@ impl Learner {
             frame: self.frame.clone(),
             warm: self.warm.clone(),
             classes: self.classes.clone(),
+            counts: self.counts.clone(),
             features: self.features,
             outputs_known: self.outputs_known,
             position: self.position.clone(),
@@ -55,6 +56,7 @@ impl Learner {
             buffers: None,
             rows: Default::default(),
             scores: Vec::new(),
+            shares: Vec::new(),
         })
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct WarmUp {
     pub y: Vec<f64>,
     pub width: usize,
     pub weights: Vec<f64>,
+    /// The weights of the examples by their classes; empty if classes have no weights.
+    pub shares: Vec<f64>,
     pub ids: Vec<u64>,
 }
 
@@ -54,7 +56,8 @@ impl Learner {
         for i in (0..part.rows.len()).filter(|&i| part.known()[i]) {
             warm.x.push(part.x.row(i));
             warm.y.extend_from_slice(&part.y()[i * width..(i + 1) * width]);
-            warm.weights.push(part.weights().map_or(1.0, |w| w[i]));
+            warm.weights.push(part.weights.map_or(1.0, |w| w[i]));
+            warm.shares.extend(part.shares.map(|shares| shares[i]));
             warm.ids.push(part.ids().map_or(NO_ID, |ids| ids[i]));
         }
         let count = warm.weights.len();
@@ -114,7 +117,8 @@ impl Learner {
         }
         let points = framed.fill(&self.frame, warm.x.all(self.features), self.engine.basis.space.backend(), sparse);
         let ids = warm.ids.iter().any(|&id| id != NO_ID).then_some(warm.ids.as_slice());
-        let labels = Labels { y: &warm.y, width: warm.width, known: None, weights: Some(&warm.weights), ids };
+        let shares = (!warm.shares.is_empty()).then_some(warm.shares.as_slice());
+        let labels = Labels { y: &warm.y, width: warm.width, known: None, weights: Some(&warm.weights), shares, ids };
         self.learn_repeatedly(points, &labels, count);
         config
     }

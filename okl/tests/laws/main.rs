@@ -1,6 +1,7 @@
 //! Law 1: what a stream leaves behind does not depend on how it was cut, stored or shared among threads; and what classes, rows and targets mean.
 
 mod blocks;
+mod class_weight;
 mod classes;
 mod elsewhere;
 mod exactness;

@@ -6,7 +6,8 @@
 
 use okl::budget::BudgetRule;
 use okl::config::{
-    Anchor, Choice, Form, Gamma, KernelRule, OneOrMore, OperatorPart, OperatorRule, Scale, Shrink, TargetScale, Threshold, Widths,
+    Anchor, Choice, ClassWeight, Form, Gamma, KernelRule, OneOrMore, OperatorPart, OperatorRule, Scale, Shrink, TargetScale,
+    Threshold, Widths,
 };
 use okl::engine::head::Average;
 use okl::loss::{AnyLoss, Loss, Reads, SigmaRule};
@@ -387,6 +388,7 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
             4 => Some(OperatorRule::Sum(parts)),
             _ => None,
         },
+        class_weight: class_weight(reads, shape),
         classes: given.then(|| (0..names).rev().map(|c| name(c, shape.texts)).collect()),
         threshold: if tracked { Threshold::Tracker { speed: implicit.then_some(0.1) } } else { Threshold::Norma },
         theta0: loss.theta().filter(|_| tracked).map(|t| t.start + 0.25),
@@ -403,6 +405,16 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
         anchor: if anchored { Anchor::First } else { Anchor::None },
         loss,
     })
+}
+
+/// Every fourth configuration balances its classes, and every fourth has a table.
+fn class_weight(reads: Reads, shape: &Shape) -> ClassWeight {
+    let table = [(name(0, shape.texts).to_string(), 0.3), (name(1, shape.texts).to_string(), 1.7), ("-1".to_string(), 2.5)];
+    match (reads, shape.seed / 8 % 4) {
+        (Reads::Sign | Reads::Class, 0) => ClassWeight::Balanced,
+        (Reads::Sign | Reads::Class, 1) => ClassWeight::Table(table.into()),
+        _ => ClassWeight::None,
+    }
 }
 
 /// Another unit for every output; none of the numbers is exact in double precision.
@@ -466,6 +478,7 @@ fn accepted(mut config: Config) -> Config {
             "offset" => config.offset = false,
             "threshold" => config.threshold = Threshold::Norma,
             "operator" => config.operator = None,
+            "class_weight" => config.class_weight = ClassWeight::Balanced,
             "target_scale" => config.target_scale = TargetScale::None,
             "widths" => config.widths = Choice::Auto,
             "heads" => config.heads = Choice::Auto,

@@ -17,7 +17,9 @@
 //! | `bank.weights`, `bank.losses`, `bank` | f64 | the weights of a bank's voices and their losses; the rest by name |
 //! | `budget`, `frame` | f64 | the budget's state, by name; shift and factor |
 //! | `warm.x`, `warm.y`, `warm.weights`, `warm.ids` | f64 (f32 in older files), f64, f64, u64 | the examples of a warm-up under way |
+//! | `warm.shares` | f64 | if classes have weights: the weights of these examples by their classes |
 //! | `warm.starts`, `warm.columns` | u64, u32 | if rows are stored sparsely: where the numbers of each row begin in `warm.x`, and their columns |
+//! | `class.counts` | u64 | with `class_weight = balanced`: examples per class, or of the negative and the positive class |
 //! | `clipped` | u64 | if there is a limit: examples looked at, those with a clipped value, and per column: overall, last window, present window |
 //! | `rounding` | f64 | if there is no limit: examples looked at, and per column: examples that lost digits, the last window's largest rounding error over range, and of the present window the smallest value, the largest, the largest rounding error |
 //! | `growth` | f64 | with `budget = auto`: why there are so many terms, and the comparison under way; by name |

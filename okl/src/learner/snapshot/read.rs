@@ -12,13 +12,14 @@ use crate::basis::sparse::SparseRow;
 use crate::basis::terms::{NO_ID, Terms};
 use crate::basis::vectors::VectorRows;
 use crate::basis::{Points, Space};
-use crate::config::{Choice, Form, KernelRule, Scale};
+use crate::config::{Choice, ClassWeight, Form, KernelRule, Scale};
 use crate::coordinates::Term;
 use crate::engine::head::Head;
 use crate::error::{Error, Result};
 use crate::gram::{self, Matrix};
 use crate::learner::Learner;
 use crate::learner::batch::LARGEST;
+use crate::learner::class_weight::ClassCounts;
 use crate::learner::health::Clipped;
 use crate::learner::rounding::Rounding;
 use crate::learner::rows::KeptRows;
@@ -125,6 +126,7 @@ impl Learner {
         file.restore_bank(&mut learner)?;
         file.restore_warmup(&mut learner)?;
         learner.position = file.bytes("position", Dtype::U8)?.to_vec();
+        file.restore_class_counts(&mut learner)?;
         file.restore_clipped(&mut learner)?;
         file.restore_rounding(&mut learner)?;
         file.restore_growth(&mut learner)?;
@@ -423,6 +425,18 @@ impl<'a> File<'a> {
         Ok(())
     }
 
+    /// Restores the counts of classes; none if classes are not balanced, and in the shadow, whose rows come with their weights.
+    fn restore_class_counts(&self, learner: &mut Learner) -> Result<()> {
+        if self.tensors.tensor("class.counts").is_err() {
+            return Ok(());
+        }
+        let counts = self.u64s("class.counts")?;
+        let restored = ClassCounts::restored(counts, learner.classes.names.len(), learner.steps());
+        let counts = restored.filter(|_| learner.config.class_weight == ClassWeight::Balanced);
+        learner.counts = counts.ok_or_else(|| Error::snapshot("the counts of classes are not possible"))?;
+        Ok(())
+    }
+
     /// Restores the counts of clipped values; zero if an older file has none.
     fn restore_clipped(&self, learner: &mut Learner) -> Result<()> {
         if self.tensors.tensor("clipped").is_err() {
@@ -490,11 +504,13 @@ impl<'a> File<'a> {
         let (numbers, weights) = (self.rows_of_warmup()?, self.f64s("warm.weights")?);
         let (zeros, features) = (learner.config.keeps_zeros(), learner.features);
         let sparse = self.sparse_rows("warm", zeros, weights.len(), features)?;
+        let shares = if self.tensors.tensor("warm.shares").is_ok() { self.f64s("warm.shares")? } else { Vec::new() };
         *warm = WarmUp {
             x: KeptRows { numbers, sparse },
             y: self.f64s("warm.y")?,
             width: self.header.warm_width,
             weights,
+            shares,
             ids: self.u64s("warm.ids")?,
         };
         let count = warm.weights.len();
@@ -510,6 +526,9 @@ impl<'a> File<'a> {
             && count < learner.config.warmup;
         demand(fits, "the examples of the warm-up do not fit together")?;
         demand(warm.weights.iter().all(|w| *w > 0.0), "an example of the warm-up has no weight")?;
+        let shares = if learner.config.class_weight.is_none() { 0 } else { count };
+        let shared = warm.shares.len() == shares && warm.shares.iter().all(|share| *share > 0.0 && *share <= 1.0);
+        demand(shared, "the weights of classes in the warm-up are not possible")?;
         let outputs = learner.engine.heads[0].offset.len();
         let readable = match learner.config.loss.reads() {
             Reads::Class => warm.width == 1 && warm.y.iter().all(|y| y.fract() == 0.0 && *y >= 0.0 && (*y as usize) < outputs),

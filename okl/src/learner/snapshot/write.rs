@@ -249,6 +249,9 @@ impl Learner {
                 tensors.push(Tensor::new("growth.shadow", &[plan.bytes()], Data::File(plan, checksum)));
             }
         }
+        if !self.counts.state().is_empty() {
+            tensors.push(Tensor::wholes("class.counts", self.counts.state()));
+        }
         if self.clipped.examples > 0 {
             tensors.push(Tensor::wholes("clipped", self.clipped.state()));
         }
@@ -264,6 +267,9 @@ impl Learner {
             tensors.push(Tensor::doubles("warm.y", &warm.y));
             tensors.push(Tensor::doubles("warm.weights", &warm.weights));
             tensors.push(Tensor::wholes("warm.ids", &warm.ids));
+            if !warm.shares.is_empty() {
+                tensors.push(Tensor::doubles("warm.shares", &warm.shares));
+            }
         }
         tensors
     }
