@@ -229,8 +229,16 @@ def test_class_weights_multiply_sample_weights():
         X2, Y2, classes=[0, 1], sample_weight=np.where(Y2 == 0, 0.25, 0.375)
     )
     assert weighted.learner_.to_bytes() == by_hand.learner_.to_bytes()
-    with pytest.raises(ValueError, match="needs all labels, which partial_fit does not have"):
-        KernelClassifier(class_weight="balanced").partial_fit(X2, Y2, classes=[0, 1])
+
+
+def test_balanced_classes_of_a_stream_are_those_of_the_learner():
+    settings = {"gamma": 0.5, "scale": None, "average": False, "alpha": 1e-4, "learning_rate": "constant"}
+    stream = KernelClassifier(class_weight="balanced", **settings)
+    stream.partial_fit(X2[:7], Y2[:7], classes=[0, 1]).partial_fit(X2[7:], Y2[7:])
+    plain = KernelClassifier(**settings).partial_fit(X2, Y2, classes=[0, 1]).learner_.config
+    learner = okl.Learner({**plain, "class_weight": "balanced"})
+    learner.learn(X2, Y2)
+    assert learner.to_bytes() == stream.learner_.to_bytes()
 
 
 def test_class_weights_of_a_stream_are_those_of_one_pass():

@@ -51,13 +51,14 @@ impl Learner {
 
     pub(super) fn remember(&mut self, part: &Part<'_>) {
         let Some(warm) = self.warm.as_mut().filter(|_| part.known().contains(&true)) else { return };
+        let shared = !self.config.class_weight.is_none();
         let width = part.targets.width;
         warm.width = width;
         for i in (0..part.rows.len()).filter(|&i| part.known()[i]) {
             warm.x.push(part.x.row(i));
             warm.y.extend_from_slice(&part.y()[i * width..(i + 1) * width]);
             warm.weights.push(part.weights.map_or(1.0, |w| w[i]));
-            warm.shares.extend(part.shares.map(|shares| shares[i]));
+            warm.shares.extend(shared.then(|| part.shares.map_or(1.0, |shares| shares[i])));
             warm.ids.push(part.ids().map_or(NO_ID, |ids| ids[i]));
         }
         let count = warm.weights.len();

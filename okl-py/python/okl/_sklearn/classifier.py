@@ -67,8 +67,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     <passes>
     <orders>
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes. "balanced" needs all labels, so it works in `fit` only. If a weight is above 1, all
-        weights are divided by the largest. Reason: a proximal step stops at the margin, so a weight above 1 hardly
+        Weights of the classes. "balanced": in `fit`, n / (K n_c) from all labels; in `partial_fit`, from the labels so
+        far, as `okl.Learner(class_weight="balanced")` has it. If a weight is above 1, all weights are divided by the largest. Reason: a proximal step stops at the margin, so a weight above 1 hardly
         changes it; only weights below 1 have the intended effect, on the steps of the other classes. `partial_fit`
         learns each row once, so a rare class gets few steps, and the same weights find fewer of its rows than the
         several passes of `fit`. Use a larger weight for it there, or `loss="log_loss"`.
@@ -310,17 +310,18 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     ) -> np.ndarray | None:
         if self.class_weight is None:
             return weights
-        if streaming and isinstance(self.class_weight, str):
-            raise ValueError(
-                f"class_weight={self.class_weight!r} needs all labels, which partial_fit does not have: "
-                "pass a dict, for instance from sklearn.utils.class_weight.compute_class_weight"
-            )
+        if streaming and words.is_word(self.class_weight, "balanced"):
+            return weights  # the learner counts the classes, see _stream_config
         labels = self.classes_ if streaming else self.classes_[codes]
         of_class: np.ndarray = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
         # The largest weight of the whole dict is used, not that of the classes so far, so that the cut does not matter.
         given = self.class_weight.values() if isinstance(self.class_weight, dict) else of_class
         of_example: np.ndarray = of_class[codes] / max(1.0, *given)
         return of_example if weights is None else weights * of_example
+
+    def _stream_config(self, rows: np.ndarray) -> dict[str, Any]:
+        balanced = words.is_word(self.class_weight, "balanced")
+        return {**super()._stream_config(rows), **({"class_weight": "balanced"} if balanced else {})}
 
     def _terms_within(self, rows: np.ndarray, config: dict[str, Any]) -> int | None:
         if self._discovered is not None:
