@@ -12,7 +12,7 @@ use crate::export::Choices;
 use crate::input::Schema;
 use crate::table::{self, is_closed_pipe, note};
 use crate::usage::{Usage, usage};
-use crate::{demo, export, freeze, input, inspect, learn, predict, signals, store};
+use crate::{demo, evaluate, export, freeze, input, inspect, learn, predict, signals, store};
 
 static ARGUMENTS: Mutex<Vec<OsString>> = Mutex::new(Vec::new());
 
@@ -63,6 +63,7 @@ fn execute(cli: &Cli) -> anyhow::Result<u8> {
         Command::Demo(args) => demo::demo(args)?,
         Command::Learn(args) => learn::learn(args)?,
         Command::Predict(args) => predict::predict(args)?,
+        Command::Evaluate(args) => evaluate::evaluate(args)?,
         Command::Inspect(args) => inspect::inspect(args).map(|()| false)?,
         Command::Freeze(args) => freeze::freeze(args).map(|()| false)?,
         Command::Export(args) => export_model(args).map(|()| false)?,

@@ -10,6 +10,7 @@ use okl::{Label, Learner};
 use serde_json::{Value, json};
 
 use crate::args::Inspect;
+use crate::learn::task_of;
 use crate::metrics::{count, figure, percent};
 use crate::store::{self, Position};
 use crate::table::{harmless, say, wrapped};
@@ -149,7 +150,10 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
     let targets = position.schema.as_ref().map(|s| s.targets.clone()).unwrap_or_default();
     let text = match args.json {
         true => serde_json::to_string_pretty(&as_json(&learner, &position, &names))? + "\n",
-        false => harmless(&format!("{}\n{}", args.model.display(), in_words(&learner, &names, &targets))),
+        false => {
+            let did = position.progress.words(task_of(learner.config()));
+            harmless(&format!("{}\n{}", args.model.display(), in_words(&learner, &names, &targets, did)))
+        }
     };
     Ok(say(&text)?)
 }
@@ -157,7 +161,7 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
 /// The description as JSON.
 pub fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_json::Value {
     json!({
-        "config": learner.config(), "examples": learner.examples(), "rows": position.rows, "terms": learner.terms(), "features": learner.features(),
+        "config": learner.config(), "examples": learner.examples(), "rows": position.rows, "progressive": position.progress.to_json(), "terms": learner.terms(), "features": learner.features(),
         "feature_names": names, "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "theta": learner.theta(),
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate(),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "width": m.width, "kernel": KernelRule::from(kernel_of(learner, m)), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
@@ -166,7 +170,7 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serd
     })
 }
 
-fn in_words(learner: &Learner, names: &[String], targets: &[String]) -> String {
+fn in_words(learner: &Learner, names: &[String], targets: &[String], did: String) -> String {
     let list = |names: &[String], most: usize| {
         let more = if names.len() > most { ", ..." } else { "" };
         // A line break in a name would look like the next line.
@@ -180,6 +184,7 @@ fn in_words(learner: &Learner, names: &[String], targets: &[String]) -> String {
     };
     let mut lines = vec![
         ("examples", count(learner.examples() as f64)),
+        ("while learning", did),
         (stored, format!("{number} of {features}, {} bytes", count(learner.bytes() as f64))),
         ("number of terms", growth(learner)),
         ("features", list(names, 8)),

@@ -56,7 +56,10 @@ impl LeftOut {
         let mut counted = Vec::new();
         for at in beyond {
             let feature = self.features.get(at);
-            let column = feature.map_or(String::new(), |feature| feature.column.clone());
+            let column = feature.map_or(String::new(), |feature| match feature.part {
+                Some(_) => feature.name(),
+                None => feature.column.clone(),
+            });
             let (levels, rows) = self.rows.entry(column.clone()).or_default();
             if let Some(level) = feature.and_then(|feature| feature.level.clone()).filter(|level| !levels.contains(level)) {
                 levels.push(level);

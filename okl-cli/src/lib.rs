@@ -11,6 +11,7 @@ pub mod clash;
 pub mod command;
 pub mod demo;
 pub mod device;
+pub mod evaluate;
 #[cfg(feature = "serve")]
 pub mod explain;
 pub mod export;
@@ -23,6 +24,7 @@ pub mod metrics;
 pub mod past_rows;
 pub mod predict;
 pub mod predictions;
+pub mod progress;
 pub mod random;
 pub mod report;
 pub mod run;

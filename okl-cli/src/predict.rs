@@ -15,9 +15,9 @@ use crate::input::{Chunk, Files, Format, Options, Schema, is_stream, read_ahead}
 use crate::learn::task_of;
 use crate::left_out::LeftOut;
 use crate::metrics::Task;
-use crate::predictions::{Layout, Predictions};
+use crate::predictions::{Layout, Predictions, Shown};
 use crate::run::interrupted;
-use crate::store;
+use crate::store::{self, Position};
 use crate::table::{note, wrapped};
 use crate::usage::usage;
 use crate::watch::Seen;
@@ -109,8 +109,10 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     learner.set_threads(args.threads)?;
     learner.set_place(device::open(&args.device)?);
     let task = task_of(learner.config());
-    let schema = position.and_then(|position| position.schema);
-    let layout = Layout::of(&learner, schema.as_ref());
+    let Position { schema, mut filled, .. } = position.unwrap_or_default();
+    let shown = Shown { kept: all_names(&args.keep), alerts_only: args.alerts_only };
+    let keep = shown.kept.clone();
+    let layout = Layout::of(&learner, schema.as_ref(), shown)?;
     let named = schema.is_some();
     let options = Options {
         format: args.format.map(Format::from),
@@ -118,6 +120,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
         ignore: all_names(&args.ignore),
         features: all_names(&args.features),
         schema,
+        keep,
         want_target: false,
         skip_bad_rows: args.on_bad_row == Some(BadRow::Skip),
         ..Options::default()
@@ -125,7 +128,8 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     let mut chunks = read_ahead(Files::open(&args.data, options)?, 4)?;
     let mut out = Predictions::held_back(&args.output, args.predictions_format, layout)?;
     let (mut workspace, mut left_out) = (Workspace::default(), LeftOut::new(chunks.schema(), chunks.format()));
-    while let Some(chunk) = chunks.next_unless(interrupted).transpose()? {
+    while let Some(mut chunk) = chunks.next_unless(interrupted).transpose()? {
+        filled.fill(&mut chunk, chunks.schema());
         if !named {
             check_width(&learner, &args.data[chunk.file], chunks.schema(), chunk.features)?;
         }
@@ -140,7 +144,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
             let step = Outcome { scores: z, outside: threshold.map(|th| z[0] < th), threshold, ..Outcome::default() };
             let class = said(&learner, z).filter(|_| task == Task::Classes);
             let positive = learner.positive().and_then(|class| learner.classes().get(class));
-            out.write(&Seen { line, step: &step, class, classes: learner.classes(), positive })?;
+            out.write(&Seen { line, step: &step, class, classes: learner.classes(), positive, kept: chunk.kept(row) })?;
         }
         chunk.bad_before(chunk.rows).try_for_each(|line| out.write_skipped(line))?;
         if left_out.is_judged() {

@@ -1,8 +1,8 @@
 //! Writes predictions as CSV or JSON lines, one line per row.
 //!
-//! CSV has the same columns in every line: `line`, then `class` or `alert,threshold`, then `score` (with several classes, that of
+//! CSV has the same columns in every line: `line`, then the columns of `--keep`, then `class` or `alert,threshold`, then `score` (with several classes, that of
 //! the predicted one), then `positive`, then one column for each output whose name is known at the beginning. JSON lines
-//! have all scores and their names: `classes` or `targets`, if there are several.
+//! have all scores and their names: `classes` or `targets`, if there are several; `kept` has the columns of `--keep`.
 //!
 //! If two classes share one score, it is positive for the class that sorts last (or is the second of a given list).
 //! `positive` names that class on every row. While only one class is known, positive scores belong to it.
@@ -23,6 +23,7 @@ use crate::args::OutputFormat;
 use crate::input::Schema;
 use crate::learn::task_of;
 use crate::metrics::Task;
+use crate::usage::usage;
 use crate::watch::Seen;
 use earlier::Kept;
 
@@ -30,6 +31,15 @@ use earlier::Kept;
 const STANDARD_OUTPUT: &str = "-";
 /// The size of the write buffer in bytes.
 const BUFFER: usize = 1 << 16;
+
+/// What the user asks to see.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Columns that are copied from the data.
+    pub kept: Vec<String>,
+    /// Whether rows without an alert are left out.
+    pub alerts_only: bool,
+}
 
 /// The columns of a file of predictions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,13 +49,36 @@ pub struct Layout {
     positive: bool,
     /// Outputs with a column of their own.
     outputs: Vec<String>,
+    shown: Shown,
 }
 
 impl Layout {
     /// The layout for the current state of a model.
-    pub fn of(learner: &Learner, schema: Option<&Schema>) -> Self {
+    ///
+    /// # Errors
+    /// If only alerts are to be written and the model raises none, or a column is to be copied twice.
+    pub fn of(learner: &Learner, schema: Option<&Schema>, shown: Shown) -> anyhow::Result<Self> {
         let positive = learner.config().loss.reads() == Reads::Sign;
-        Layout { task: task_of(learner.config()), positive, outputs: columns(learner, schema) }
+        let task = task_of(learner.config());
+        if shown.alerts_only && task != Task::Novelty {
+            return Err(usage("--alerts-only: only models of --task novelty raise alerts; remove this flag"));
+        }
+        if let Some((_, name)) = shown.kept.iter().enumerate().find(|(at, name)| shown.kept[..*at].contains(name)) {
+            return Err(usage(format!("--keep names the column '{name}' twice; name it once")));
+        }
+        Ok(Layout { task, positive, outputs: columns(learner, schema), shown })
+    }
+
+    /// The columns of the data, under names that no other column has.
+    fn kept_names(&self, others: &[String]) -> Vec<String> {
+        let name = |name: &String| {
+            let mut name = name.clone();
+            while others.contains(&name) {
+                name = format!("kept_{name}");
+            }
+            name
+        };
+        self.shown.kept.iter().map(name).collect()
     }
 
     fn header(&self) -> Vec<String> {
@@ -56,13 +89,19 @@ impl Layout {
             Task::Numbers => &["line"],
             Task::Novelty => &["line", "alert", "threshold", "score"],
         };
-        first.iter().map(ToString::to_string).chain(self.outputs.iter().map(|name| format!("score_{name}"))).collect()
+        let outputs = self.outputs.iter().map(|name| format!("score_{name}"));
+        let mut names: Vec<String> = first.iter().map(ToString::to_string).chain(outputs).collect();
+        let kept = self.kept_names(&names);
+        names.splice(1..1, kept);
+        names
     }
 
     /// The layout of a table that an earlier run of the same model has written, with fewer known classes, or by an older version
     /// without the column `positive`. None if the table cannot belong to this model.
     fn of_earlier(&self, header: &[String]) -> Option<Layout> {
-        let columns = header.iter().filter(|name| name.starts_with("score_")).count();
+        let header = &header[..];
+        let own = header.get(..1)?.iter().chain(header.get(1 + self.shown.kept.len()..)?);
+        let columns = own.filter(|name| name.starts_with("score_")).count();
         let outputs = self.outputs.get(..columns)?.to_vec();
         let positive = header.iter().any(|name| name == "positive");
         let earlier = Layout { outputs, positive, ..self.clone() };
@@ -162,7 +201,10 @@ impl Predictions {
             let (found, expected) = (kept.header.join(","), layout.header().join(","));
             bail!("{to}: has the columns {found}, and those of this model are {expected}; give --predictions another file");
         };
-        if let Some(gap) = kept.missing(consumed) {
+        if layout.shown.alerts_only && matches!(consumed, Consumed::Rows(1..)) {
+            bail!("{to}: a file of alerts does not say how many shuffled rows were learned; give --predictions another file");
+        }
+        if let Some(gap) = kept.missing(consumed).filter(|_| !layout.shown.alerts_only) {
             bail!("{to}: {gap}, so rows would be missing; give --predictions another file");
         }
         let cut = file.set_len(kept.bytes).and_then(|()| file.seek(SeekFrom::End(0)));
@@ -186,6 +228,9 @@ impl Predictions {
     /// # Errors
     /// If the file cannot be written; the message names the file.
     pub fn write(&mut self, seen: &Seen<'_>) -> anyhow::Result<()> {
+        if self.layout.shown.alerts_only && seen.step.outside != Some(true) {
+            return Ok(());
+        }
         let written = if self.json { self.write_json(seen) } else { self.write_csv(seen) };
         self.named(written)
     }
@@ -195,6 +240,9 @@ impl Predictions {
     /// # Errors
     /// As [`Predictions::write`].
     pub fn write_skipped(&mut self, line: u64) -> anyhow::Result<()> {
+        if self.layout.shown.alerts_only {
+            return Ok(());
+        }
         let written = match self.json {
             true => writeln!(self.out, "{}", json!({ "line": line, "scores": null })),
             false => writeln!(self.out, "{line}{}", ",".repeat(self.layout.header().len() - 1)),
@@ -206,6 +254,7 @@ impl Predictions {
         let (out, layout, scores) = (&mut self.out, &self.layout, seen.step.scores);
         let score = |o: usize| scores.get(o).copied().unwrap_or(0.0);
         write!(out, "{}", seen.line)?;
+        seen.kept.iter().try_for_each(|text| write!(out, ",{}", quoted(text)))?;
         match layout.task {
             Task::Classes => {
                 let (at, name) = seen.class.map_or((0, String::new()), |(at, label)| (at, quoted(&label.to_string())));
@@ -230,6 +279,9 @@ impl Predictions {
         let mut row = json!({ "line": seen.line, "scores": seen.step.scores });
         if let Some((_, class)) = seen.class {
             row["class"] = json!(class);
+        }
+        if !seen.kept.is_empty() {
+            row["kept"] = self.layout.shown.kept.iter().cloned().zip(seen.kept.iter().map(|text| json!(text))).collect();
         }
         // The names of several scores: classes in the order in which they appeared, or targets.
         let several = seen.step.scores.len();

@@ -10,6 +10,7 @@ use crate::input::{Chunk, known_as};
 use crate::inspect::loss_in_words;
 use crate::metrics::{Metrics, Observed, Summary, Target, Task};
 use crate::past_rows::{Past, Reservoir};
+use crate::progress::Progress;
 use crate::report::{Alert, Alerts, Decision, History, Point, Reading, Samples};
 use crate::scoring::quantile;
 use crate::signals;
@@ -29,6 +30,8 @@ pub struct Run {
     pub learner: Learner,
     /// Progressive figures: every row is scored when it is first seen, before it is learned.
     pub metrics: Metrics,
+    /// The same over all runs of the model; stored in its file.
+    pub progress: Progress,
     /// From the second pass on: figures of the current pass, over rows that have been learned before.
     pub training: Option<Training>,
     /// A random sample of the rows.
@@ -101,6 +104,7 @@ impl Run {
         Run {
             learner,
             metrics,
+            progress: Progress::default(),
             training: None,
             reservoir: Reservoir::default(),
             history: History::default(),
@@ -278,7 +282,7 @@ impl Run {
     /// Adds the results of a block to the metrics and passes them to the observer.
     fn observe(&mut self, chunk: &Chunk, labels: &[Label], rows: Range<usize>, watch: &mut impl Watch) -> anyhow::Result<()> {
         let (d, task) = (chunk.features, self.metrics.task());
-        let Run { metrics, training, reservoir, visited, alerts, samples, classes, index, left, .. } = self;
+        let Run { metrics, progress, training, reservoir, visited, alerts, samples, classes, index, left, .. } = self;
         let first_visit = training.is_none();
         let metrics = training.as_mut().map_or(metrics, |training| &mut training.metrics);
         for (row, step) in rows.zip(left.steps()) {
@@ -290,7 +294,7 @@ impl Run {
             step.positive.into_iter().for_each(|class| metrics.positive_is(class));
             let class = metrics.said(step.scores).and_then(|c| Some((c, classes.get(c)?)));
             let positive = step.positive.and_then(|c| classes.get(c));
-            watch.seen(&Seen { line: chunk.lines[row], step: &step, class, classes, positive })?;
+            watch.seen(&Seen { line: chunk.lines[row], step: &step, class, classes, positive, kept: chunk.kept(row) })?;
             let target = match task {
                 Task::Classes if chunk.known[row] => labels.get(row).map_or(Target::None, |label| Target::Class(index[label])),
                 Task::Numbers if chunk.known[row] => chunk.targets.row(row).map_or(Target::None, Target::Numbers),
@@ -299,7 +303,11 @@ impl Run {
             let weight = chunk.weights.as_ref().map_or(1.0, |w| w[row]);
             // The alert rate is counted over the rows that are learned, as the engine's certificate counts it.
             let alert = step.outside.filter(|_| task == Task::Novelty && step.loss.is_some());
-            metrics.add(&Observed { scores: step.scores, target, loss: step.loss, weight, alert });
+            let observed = Observed { scores: step.scores, target, loss: step.loss, weight, alert };
+            let error = metrics.add(&observed);
+            if first_visit {
+                progress.add(error, &observed);
+            }
             if alert == Some(true) && first_visit {
                 let (line, examples) = (chunk.lines[row], metrics.examples());
                 alerts.push(Alert { line, examples, score: step.scores[0], threshold: step.threshold.unwrap_or(0.0) });

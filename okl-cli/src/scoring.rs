@@ -1,12 +1,17 @@
 //! Measures the current model on rows with targets: a held-out file, or a sample of the rows that it has learned.
 
+use std::collections::BTreeMap;
+
 use okl::loss::AnyLoss;
 use okl::{Config, Label, Learner, Workspace};
 
-use crate::input::{Chunk, known_as};
-use crate::left_out::listed;
+use crate::input::{Chunk, Files, Filled, Options, known_as, read_ahead};
+use crate::learn::task_of;
+use crate::left_out::{LeftOut, listed};
 use crate::metrics::{Metrics, NotLearned, Observed, Summary, Target, Task, count};
-use crate::predict::fitted;
+use crate::predict::{check_width, fitted, refuse};
+use crate::run::interrupted;
+use crate::watch::{Refused, numbers_only};
 
 /// The quantile that a learner predicts; none for other losses.
 pub fn quantile(config: &Config) -> Option<f64> {
@@ -16,11 +21,59 @@ pub fn quantile(config: &Config) -> Option<f64> {
     }
 }
 
+/// The largest number of groups. The figures of a group take up to 330 kB.
+pub const MOST_GROUPS: usize = 200;
+
+/// The figures of a model over files.
+pub struct Scored {
+    /// Over all rows.
+    pub summary: Summary,
+    /// Over the rows with the same text in the first column of [`Options::keep`], in the order of the texts.
+    pub groups: Vec<(String, Summary)>,
+    /// What was ignored, and rows that could not be scored as they are; one sentence each.
+    pub said: Vec<String>,
+}
+
+/// Scores every row of some files. Cells without a value are filled from `filled`, what the model has seen.
+///
+/// # Errors
+/// Those of the files; and if there are too many groups.
+pub fn score(learner: &Learner, paths: &[String], options: Options, mut filled: Filled) -> anyhow::Result<Scored> {
+    let (task, named) = (task_of(learner.config()), options.schema.is_some());
+    let by = options.keep.first().cloned();
+    let mut chunks = read_ahead(Files::open(paths, options)?, 4)?;
+    let (mut scoring, mut left_out) = (Scoring::new(learner, task), LeftOut::new(chunks.schema(), chunks.format()));
+    while let Some(mut chunk) = chunks.next_unless(interrupted).transpose()? {
+        let path = &paths[chunk.file];
+        if !named {
+            check_width(learner, path, chunks.schema(), chunk.features)?;
+        }
+        if task == Task::Numbers {
+            numbers_only(&chunk).map_err(|refused| {
+                let line = chunks.places().of(refused.line).1;
+                Refused { line, ..refused }.of(path, chunks.schema())
+            })?;
+        }
+        filled.fill(&mut chunk, chunks.schema());
+        left_out.count(&chunk, learner.features());
+        scoring.add(&chunk)?;
+        if let Some(by) = by.as_ref().filter(|_| scoring.groups.len() > MOST_GROUPS) {
+            anyhow::bail!("--by {by}: more than {MOST_GROUPS} different texts; choose a column with fewer");
+        }
+    }
+    refuse(left_out.nothing_known(&paths.join(", "), chunks.schema(), learner.features(), !interrupted()))?;
+    let said = left_out.sentences().into_iter().chain(scoring.unknown_classes()).collect();
+    let targets = &chunks.schema().targets;
+    Ok(Scored { summary: scoring.summary(targets), groups: scoring.group_summaries(targets), said })
+}
+
 /// Figures of a model over rows that it only predicts.
 pub struct Scoring<'a> {
     learner: &'a Learner,
     classes: Vec<Label>,
     metrics: Metrics,
+    /// Figures by the first text that is kept of a row.
+    groups: BTreeMap<String, Metrics>,
     workspace: Workspace,
     scores: Spread,
     /// Rows of a class that the model does not know.
@@ -34,7 +87,8 @@ impl<'a> Scoring<'a> {
         let known = if task == Task::Classes { classes.len() } else { 0 };
         let mut metrics = Metrics::new(task, known).with_quantile(quantile(learner.config())).predict_only();
         learner.positive().into_iter().for_each(|class| metrics.positive_is(class));
-        Scoring { learner, classes, metrics, workspace: Workspace::default(), scores: Spread::default(), of_unknown: 0 }
+        let groups = BTreeMap::new();
+        Scoring { learner, classes, metrics, groups, workspace: Workspace::default(), scores: Spread::default(), of_unknown: 0 }
     }
 
     /// Scores the rows of a chunk. A class that the model has never seen counts as a mistake.
@@ -47,6 +101,7 @@ impl<'a> Scoring<'a> {
         let scores = self.learner.predict_with(&mut self.workspace, &rows.batch(0..chunk.rows))?;
         let labels = if task == Task::Classes { chunk.targets.labels() } else { Vec::new() };
         let threshold = self.learner.threshold().filter(|_| task == Task::Novelty);
+        let empty = Scoring::new(self.learner, task).metrics;
         for row in 0..chunk.rows {
             let target = match task {
                 Task::Classes if chunk.known[row] => Target::Class(place(&labels[row], &mut self.classes)),
@@ -58,18 +113,33 @@ impl<'a> Scoring<'a> {
             let weight = chunk.weights.as_ref().map_or(1.0, |w| w[row]);
             let (scores, alert) = (scores.row(row), threshold.map(|threshold| scores.row(row)[0] < threshold));
             scores.iter().for_each(|score| self.scores.add(*score));
-            self.metrics.add(&Observed { scores, target, loss: None, weight, alert });
+            let observed = Observed { scores, target, loss: None, weight, alert };
+            self.metrics.add(&observed);
+            if let Some(group) = chunk.kept(row).first()
+                && (self.groups.len() <= MOST_GROUPS || self.groups.contains_key(group))
+            {
+                self.groups.entry(group.clone()).or_insert_with(|| empty.clone()).add(&observed);
+            }
         }
         Ok(())
     }
 
+    /// The figures of each group.
+    fn group_summaries(&self, targets: &[String]) -> Vec<(String, Summary)> {
+        self.groups.iter().map(|(group, metrics)| (group.clone(), self.summary_of(metrics, targets))).collect()
+    }
+
     /// The figures; `targets` are the outputs' names, where they are numbers.
     pub fn summary(&self, targets: &[String]) -> Summary {
+        self.summary_of(&self.metrics, targets)
+    }
+
+    fn summary_of(&self, metrics: &Metrics, targets: &[String]) -> Summary {
         let names: Vec<String> = match self.metrics.task() {
             Task::Classes => self.classes.iter().map(Label::to_string).collect(),
             _ => targets.to_vec(),
         };
-        let summary = self.metrics.summary(&names);
+        let summary = metrics.summary(&names);
         // No row is learned here, so a count of rows that the learner did not learn would be misleading.
         Summary { not_learned: NotLearned { by_the_learner: 0, ..summary.not_learned }, ..summary }
     }

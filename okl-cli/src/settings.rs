@@ -82,6 +82,10 @@ pub fn columns(flags: &Columns, table: &mut Map<String, Value>) -> anyhow::Resul
     word(table, "format", &mut columns.format)?;
     word(table, "encoding", &mut columns.encoding)?;
     word(table, "on_bad_row", &mut columns.on_bad_row)?;
+    if let Some(value) = table.remove("missing") {
+        let rule = one_word("missing", &value)?.parse().map_err(|why| usage(format!("missing: {why}, found {value}")))?;
+        columns.missing.get_or_insert(rule);
+    }
     match table.remove("one_hot") {
         None => {}
         Some(Value::Bool(value)) => columns.one_hot |= value,

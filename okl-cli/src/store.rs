@@ -6,7 +6,8 @@ use anyhow::Context;
 use okl::{Learner, file};
 use serde::{Deserialize, Serialize};
 
-use crate::input::{Encoding, Format, Schema};
+use crate::input::{Encoding, Filled, Format, Schema};
+use crate::progress::Progress;
 
 /// The state that the command line stores in a model's `position`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -33,6 +34,15 @@ pub struct Position {
     pub way: Way,
     /// The columns.
     pub schema: Option<Schema>,
+    /// How well the model did while it learned.
+    #[serde(default, skip_serializing_if = "Progress::is_empty")]
+    pub progress: Progress,
+    /// From what cells without a value are filled: after the rows that were learned, and before the first row of these data.
+    #[serde(default, skip_serializing_if = "Filled::is_empty")]
+    pub filled: Filled,
+    /// See `filled`.
+    #[serde(default, skip_serializing_if = "Filled::is_empty")]
+    pub filled_before: Filled,
 }
 
 /// Order and number of passes, format and special columns; stored, so that `--resume m.okl --continue` needs no other flag.

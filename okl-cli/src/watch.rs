@@ -19,6 +19,8 @@ pub struct Seen<'a> {
     pub classes: &'a [Label],
     /// The class of positive scores, if two classes share one score or only one class is known.
     pub positive: Option<&'a Label>,
+    /// The texts of the row that are passed through.
+    pub kept: &'a [String],
 }
 
 /// An observer of a run.

@@ -8,6 +8,8 @@ mod auto;
 mod commands;
 #[path = "cli/errors.rs"]
 mod errors;
+#[path = "cli/evaluate.rs"]
+mod evaluate;
 #[path = "cli/exports.rs"]
 mod exports;
 #[path = "cli/flags.rs"]
@@ -16,9 +18,13 @@ mod flags;
 mod full_disk;
 #[path = "cli/held_out.rs"]
 mod held_out;
+#[path = "cli/keep.rs"]
+mod keep;
 #[cfg(target_os = "linux")]
 #[path = "cli/memory.rs"]
 mod memory;
+#[path = "cli/missing.rs"]
+mod missing;
 #[path = "cli/models.rs"]
 mod models;
 #[path = "cli/odd_files.rs"]

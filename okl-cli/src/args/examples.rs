@@ -31,6 +31,12 @@ pub(super) const LEARN: &str = after_help! {
 pub(super) const PREDICT: &str = after_help! {
     "okl predict m.okl new.csv > scores.csv"
     "cat new.csv | okl predict m.okl - --predictions-format jsonl"
+    "okl predict m.okl new.csv --keep time,id --alerts-only"
+};
+
+pub(super) const EVALUATE: &str = after_help! {
+    "okl evaluate m.okl labelled.csv"
+    "okl evaluate m.okl labelled.csv --by country --json"
 };
 
 pub(super) const INSPECT: &str = after_help! {

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use settings::{Flat, Settings, Task};
 
-use crate::input::Encoding;
+use crate::input::{Encoding, Missing};
 
 /// Names separated by commas, as in a line of CSV. A name that contains a comma is in double quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ fn threads(text: &str) -> Result<usize, String> {
 
 mod examples;
 
-use examples::{DEMO, EXPORT, FREEZE, INSPECT, LEARN, OKL, PREDICT};
+use examples::{DEMO, EVALUATE, EXPORT, FREEZE, INSPECT, LEARN, OKL, PREDICT};
 #[cfg(feature = "serve")]
 use examples::{SERVE, TOKEN};
 #[cfg(feature = "serve")]
@@ -76,7 +76,10 @@ pub enum Command {
     /// Compute scores for the rows of a file, one line per row
     #[command(after_help = PREDICT)]
     Predict(Predict),
-    /// Describe a model: settings, data seen, certificates
+    /// Measure a model on rows with targets: error and other figures, over all rows and by group
+    #[command(after_help = EVALUATE)]
+    Evaluate(Evaluate),
+    /// Describe a model: settings, data seen, how well it did when it learned, certificates
     #[command(after_help = INSPECT)]
     Inspect(Inspect),
     /// Turn a model with automatic settings into a plain one with the settings that currently have the largest weight
@@ -171,6 +174,14 @@ pub struct Columns {
     /// One-hot encode text columns: one 0/1 feature per value
     #[arg(long, hide_short_help = true)]
     pub one_hot: bool,
+    /// What an empty cell, NA, NaN, null or an absent JSON key becomes: refuse (an error), mean, zero or last. Default: refuse
+    ///
+    /// mean is the mean of the column over the rows before, last is its last value; before the first value both are 0. mean+indicator, zero+indicator and
+    /// last+indicator add a feature `COLUMN is missing`, which is 1 where the value is missing, to each column from its first missing value on. A
+    /// missing text of a one-hot encoded column is none of its values. The rule and the values are stored in the model: predict and
+    /// evaluate fill from the rows that the model has learned.
+    #[arg(long, value_name = "RULE", hide_short_help = true)]
+    pub missing: Option<Missing>,
     /// What to do with a row that cannot be read
     ///
     /// A line of more than 16 MiB is always an error, because such a file is probably not text.
@@ -246,6 +257,15 @@ pub struct Show {
     /// Format of the predictions. Default: JSON lines if the file name ends in .jsonl, otherwise CSV
     #[arg(long, value_enum, value_name = "FORMAT", hide_short_help = true)]
     pub predictions_format: Option<OutputFormat>,
+    /// Columns whose texts are copied into the predictions, after the line number, separated by commas; of VW text: tag
+    ///
+    /// A kept column is used as before: as a feature, unless --ignore or another flag names it. Where the predictions have a column of that name,
+    /// the copy is called kept_NAME.
+    #[arg(long, value_name = "COLUMNS", hide_short_help = true, requires = "predictions")]
+    pub keep: Vec<Names>,
+    /// Write only the rows that raise an alert into the predictions (--task novelty)
+    #[arg(long, hide_short_help = true, requires = "predictions")]
+    pub alerts_only: bool,
     /// File for a self-contained HTML report
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -308,6 +328,14 @@ pub struct Predict {
     /// What to do with a row that cannot be read
     #[arg(long, value_enum)]
     pub on_bad_row: Option<BadRow>,
+    /// Columns whose texts are copied into the scores, after the line number, separated by commas; of VW text: tag
+    ///
+    /// Where the scores have a column of that name, the copy is called kept_NAME.
+    #[arg(long, value_name = "COLUMNS")]
+    pub keep: Vec<Names>,
+    /// Write only the rows that raise an alert (models of --task novelty)
+    #[arg(long)]
+    pub alerts_only: bool,
     /// File for the scores; - is standard output
     ///
     /// With two classes the score belongs to the class in the column `positive`: of two classes the one that sorts last.
@@ -316,6 +344,46 @@ pub struct Predict {
     /// Format of the scores. Default: JSON lines if the file name ends in .jsonl, otherwise CSV
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub predictions_format: Option<OutputFormat>,
+    /// Number of threads; 0: one per core. Results do not depend on it
+    #[arg(long, default_value = "1", value_parser = threads)]
+    pub threads: usize,
+    /// Where to compute: cpu, cuda (an NVIDIA card), or cuda:N for card number N. Results do not depend on it
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub device: String,
+}
+
+/// `okl evaluate`.
+#[derive(Args, Debug)]
+pub struct Evaluate {
+    /// The model
+    pub model: PathBuf,
+    /// The data, with targets: one file or several, which are read one after the other; - is standard input
+    #[arg(required = true)]
+    pub data: Vec<String>,
+    /// Also show the figures of each group of rows that have the same text in this column (at most 200 groups)
+    #[arg(long, value_name = "COLUMN")]
+    pub by: Option<String>,
+    /// The target, for a model that has no names for its columns. Default: the target that the model has learned
+    #[arg(long, value_name = "COLUMN")]
+    pub target: Vec<Names>,
+    /// Column of weights. Default: the one with which the model has learned, if there is one
+    #[arg(long, value_name = "COLUMN")]
+    pub weight: Option<String>,
+    /// Format of the data. Default: detected from the file name and the first bytes
+    #[arg(long, value_enum)]
+    pub format: Option<InputFormat>,
+    /// Encoding of text files. Default: UTF-16 if the file begins with its byte order mark, otherwise UTF-8
+    #[arg(long, value_enum)]
+    pub encoding: Option<Encoding>,
+    /// Columns to ignore, separated by commas. Columns that the model was not trained with are always ignored and reported
+    #[arg(long, value_name = "COLUMNS")]
+    pub ignore: Vec<Names>,
+    /// What to do with a row that cannot be read
+    #[arg(long, value_enum)]
+    pub on_bad_row: Option<BadRow>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
     /// Number of threads; 0: one per core. Results do not depend on it
     #[arg(long, default_value = "1", value_parser = threads)]
     pub threads: usize,

@@ -184,21 +184,42 @@ fn parser(head: &[u8], format: Format, options: &mut Options) -> Result<(Parser,
         }
         Format::Libsvm => {
             no_names(options, "LIBSVM")?;
+            no_missing(options, "LIBSVM")?;
             name_labels(options, if labelled { libsvm::labels(head) } else { 0 });
             Ok((Parser::Libsvm(Libsvm::new(options)?), Columns::new(options, libsvm::SHAPE)))
         }
         Format::Vw => {
             no_names(options, "VW")?;
+            no_missing(options, "VW")?;
             name_labels(options, usize::from(labelled));
-            Ok((Parser::Vw(Vw::new(options)?), Columns::new(options, vw::SHAPE)))
+            // The only text to keep is the tag, which is no column; a feature may have its name.
+            let columns = Columns::new(&Options { keep: Vec::new(), ..options.clone() }, vw::SHAPE);
+            Ok((Parser::Vw(Vw::new(options)?), columns))
         }
         Format::Jsonl if options.want_target && options.targets.is_empty() => {
             Err("which key is the target? Say --target NAME".into())
         }
         Format::Jsonl => {
+            let inside = |keep: &&String| options.ignore.iter().any(|whole| is_inside(keep, whole));
+            if let Some(name) = options.keep.iter().find(inside) {
+                return Err(format!("--keep {name}: --ignore leaves out the object that has it; ignore its other keys by name"));
+            }
             Ok((Parser::Jsonl(Jsonl::default(), options.want_target), Columns::new(options, jsonl::shape(options.sparse))))
         }
         Format::Parquet => Err("not a Parquet file".into()),
+    }
+}
+
+/// Whether a key is inside an object: `a.b` is inside `a`.
+fn is_inside(key: &str, whole: &str) -> bool {
+    key.strip_prefix(whole).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Refuses --missing for formats in which an absent feature is 0.
+fn no_missing(options: &Options, format: &str) -> Result<(), String> {
+    match options.missing.filter(|missing| !missing.is_refused()) {
+        Some(missing) => Err(format!("--missing {missing}: in {format} text a feature that is absent is 0; leave --missing out")),
+        None => Ok(()),
     }
 }
 

@@ -28,11 +28,15 @@ pub(super) struct Builder {
     weight: Option<f64>,
     id: Option<u64>,
     wants_id: bool,
+    /// The texts of the current row that are passed through.
+    kept: Vec<String>,
+    kept_bytes: usize,
 }
 
 impl Builder {
-    pub fn new(width: usize, [growing, sparse]: [bool; 2], wants_id: bool) -> Self {
-        let mut builder = Builder { growing, sparse, wants_id, ..Builder::default() };
+    /// `width`: targets per row; `keeps`: texts per row that are passed through.
+    pub fn new([width, keeps]: [usize; 2], [growing, sparse]: [bool; 2], wants_id: bool) -> Self {
+        let mut builder = Builder { growing, sparse, wants_id, kept: vec![String::new(); keeps], ..Builder::default() };
         builder.chunk.targets.width = width;
         builder
     }
@@ -54,6 +58,21 @@ impl Builder {
             self.chunk.x.resize((self.chunk.rows + 1) * features, 0.0);
         }
         (self.given, self.weight, self.id) = (0, None, None);
+        self.kept.iter_mut().for_each(String::clear);
+    }
+
+    /// Sets a text of the row that is passed through.
+    pub fn keep(&mut self, at: u32, text: &[u8], column: &str) -> Parsed {
+        self.kept[at as usize] = number::letters(text, column)?.to_owned();
+        Ok(())
+    }
+
+    /// Marks a feature of the row as one without a value.
+    pub fn missing(&mut self, feature: u32) {
+        self.chunk.missing.push((self.chunk.rows as u32, feature));
+        if self.growing {
+            self.entries.push((feature, 0.0));
+        }
     }
 
     /// Adds the value of one feature; several values of the same feature are summed.
@@ -165,6 +184,8 @@ impl Builder {
         targets.spelled.truncate(rows * targets.width);
         targets.points.truncate(rows * targets.width);
         self.entries.truncate(self.ends.last().copied().unwrap_or(0));
+        let complete = self.chunk.missing.partition_point(|(row, _)| (*row as usize) < rows);
+        self.chunk.missing.truncate(complete);
     }
 
     /// Counts the current row as bad; the caller has rolled it back.
@@ -173,8 +194,8 @@ impl Builder {
         self.chunk.first_bad.get_or_insert(why);
     }
 
-    /// Completes the current row.
-    pub fn commit(&mut self, line: u64, print: u64) -> Parsed {
+    /// Completes the current row; `features` are known now.
+    pub fn commit(&mut self, line: u64, print: u64, features: usize) -> Parsed {
         if self.wants_id && self.id.is_none() {
             return Err(error::row("the row has no id"));
         }
@@ -189,6 +210,11 @@ impl Builder {
         self.chunk.known.push(width > 0 && self.given == width);
         self.chunk.lines.push(line);
         self.chunk.prints.push(print);
+        self.chunk.reach.push(u32::try_from(features).unwrap_or(u32::MAX));
+        self.kept_bytes += self.kept.iter().map(String::len).sum::<usize>();
+        self.chunk.kept.extend(self.kept.iter().cloned());
+        let row = self.chunk.missing.partition_point(|(row, _)| (*row as usize) < self.chunk.rows);
+        self.chunk.missing[row..].sort_unstable();
         self.ends.push(self.entries.len());
         self.chunk.rows += 1;
         Ok(())
@@ -198,12 +224,14 @@ impl Builder {
     pub fn is_full(&self, features: usize) -> bool {
         let stored = if self.growing && self.sparse { features.min(MOST_EXPANDED) } else { features };
         let cells = (self.chunk.rows + 1).saturating_mul(stored);
-        self.chunk.rows > 0 && (cells > MOST_CELLS || self.entries.len() > MOST_CELLS || self.word_bytes > 8 * MOST_CELLS)
+        let texts = self.word_bytes + self.kept_bytes;
+        self.chunk.rows > 0 && (cells > MOST_CELLS || self.entries.len() > MOST_CELLS || texts > 8 * MOST_CELLS)
     }
 
     /// Returns the chunk, with this many features, and starts an empty one.
     pub fn finish(&mut self, features: usize, added: Vec<Feature>) -> Chunk {
-        let fresh = Builder::new(self.chunk.targets.width, [self.growing, self.sparse], self.wants_id);
+        let counts = [self.chunk.targets.width, self.kept.len()];
+        let fresh = Builder::new(counts, [self.growing, self.sparse], self.wants_id);
         let mut done = std::mem::replace(self, fresh);
         let chunk = &mut done.chunk;
         (chunk.features, chunk.added) = (features, added);

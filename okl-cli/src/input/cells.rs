@@ -8,7 +8,7 @@ use super::chunk::LARGEST;
 use super::columns::{Column, Columns, MOST_FEATURES, MOST_LEVELS, Role};
 use super::error::{self, Parsed};
 use super::number::{DECIMAL_COMMA, Value, has_decimal_comma, is_date, letters, shown};
-use super::schema::{Feature, Features};
+use super::schema::{Feature, Features, Part};
 
 /// The advice about a column of dates or times.
 pub(super) fn of_time(name: &str) -> String {
@@ -18,6 +18,9 @@ pub(super) fn of_time(name: &str) -> String {
 impl Columns {
     /// Adds one cell to the current row, according to the role of its column.
     pub fn cell(&mut self, column: u32, value: Value<'_>, raw: &[u8], out: &mut Builder) -> Parsed {
+        if let Column { keep: Some(at), name, .. } = &self.list[column as usize] {
+            out.keep(*at, raw, name)?;
+        }
         match self.list[column as usize].role {
             Role::Ignored => Ok(()),
             Role::Target(t) => out.target(t, value, raw, &self.list[column as usize].name),
@@ -34,7 +37,7 @@ impl Columns {
             Value::Number(v) => v,
             Value::Int(v) => v as f64,
             Value::Bool(v) => f64::from(u8::from(v)),
-            Value::Missing => return Err(self.missing(column)),
+            Value::Missing => return self.absent(column, Some(feature), out),
             Value::Text(text) => return Err(self.text_refused(column, text)),
         };
         if number.abs() <= LARGEST {
@@ -57,14 +60,33 @@ impl Columns {
         error::cell(name, format!("found {found}, expected {what}"))
     }
 
+    /// Adds a cell without a value: an error, or a cell that is filled later. A text that is missing is none of its levels.
+    pub fn absent(&mut self, column: u32, feature: Option<u32>, out: &mut Builder) -> Parsed {
+        if self.schema.missing.is_refused() {
+            return Err(self.missing(column));
+        }
+        feature.into_iter().for_each(|feature| out.missing(feature));
+        if self.schema.missing.indicator {
+            let indicator = match self.list[column as usize].indicator {
+                Some(known) => known,
+                None => self.add_feature(column, None, Some(Part::Missing))?,
+            };
+            self.list[column as usize].indicator = Some(indicator);
+            out.put(indicator, 1.0);
+        }
+        Ok(())
+    }
+
     pub fn missing(&self, column: u32) -> Box<error::Fault> {
         let name = &self.list[column as usize].name;
         match name.split_once('.') {
             Some((whole, _)) if self.schema.open => error::cell(
                 name,
-                format!("the value is missing; fill it in, or leave all of '{whole}' out with --ignore {whole}"),
+                format!(
+                    "the value is missing; fill it in, say --missing mean, or leave all of '{whole}' out with --ignore {whole}"
+                ),
             ),
-            _ => error::cell(name, "the value is missing; fill it in"),
+            _ => error::cell(name, "the value is missing; fill it in, or learn with --missing mean, zero or last"),
         }
     }
 
@@ -88,7 +110,7 @@ impl Columns {
 
     fn decide(&mut self, column: u32, value: Value<'_>, raw: &[u8], out: &mut Builder) -> Parsed {
         match value {
-            Value::Missing => Err(self.missing(column)),
+            Value::Missing => self.absent(column, None, out),
             Value::Text(text) if !self.schema.one_hot => Err(self.text_refused(column, text)),
             Value::Text(_) => {
                 self.list[column as usize].role = Role::Category(self.categories.len() as u32);
@@ -104,14 +126,14 @@ impl Columns {
 
     /// Makes a column of numbers the next feature.
     pub fn make_number(&mut self, column: u32) -> Parsed {
-        let feature = self.add_feature(column, None)?;
+        let feature = self.add_feature(column, None, None)?;
         self.list[column as usize].role = Role::Number(feature);
         Ok(())
     }
 
     fn category(&mut self, column: u32, category: u32, value: Value<'_>, raw: &[u8], out: &mut Builder) -> Parsed {
         if value == Value::Missing {
-            return Err(self.missing(column));
+            return self.absent(column, None, out);
         }
         if let Some(feature) = self.categories[category as usize].get(raw) {
             out.put(*feature, 1.0);
@@ -125,13 +147,13 @@ impl Columns {
             ));
         }
         let level = letters(raw, &self.list[column as usize].name)?;
-        let feature = self.add_feature(column, Some(level.into()))?;
+        let feature = self.add_feature(column, Some(level.into()), None)?;
         self.categories[category as usize].insert(raw.into(), feature);
         out.put(feature, 1.0);
         Ok(())
     }
 
-    fn add_feature(&mut self, column: u32, level: Option<String>) -> Parsed<u32> {
+    fn add_feature(&mut self, column: u32, level: Option<String>, part: Option<Part>) -> Parsed<u32> {
         let Column { name, required, .. } = &self.list[column as usize];
         let at = self.schema.len();
         if at >= MOST_FEATURES {
@@ -141,7 +163,7 @@ impl Columns {
             ));
         }
         if let Features::Named(list) = &mut self.schema.features {
-            list.push(Feature { column: name.clone(), level, optional: !required });
+            list.push(Feature { column: name.clone(), level, optional: !required, part });
         }
         Ok(at as u32)
     }

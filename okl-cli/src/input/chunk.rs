@@ -38,6 +38,12 @@ pub struct Chunk {
     pub file: usize,
     /// The total number of lines of the files before this file.
     pub before: u64,
+    /// The number of features that were known after each row. Later features of the chunk are 0 in the row.
+    pub reach: Vec<u32>,
+    /// The texts of the columns of [`super::Options::keep`], row by row.
+    pub kept: Vec<String>,
+    /// The cells without a value, if the model fills them: row and feature, ascending. Their value is 0 until they are filled.
+    pub missing: Vec<(u32, u32)>,
     /// The bad rows that were skipped since the last chunk, in order.
     pub bad: Vec<Bad>,
     /// Why the first of them was bad.
@@ -81,6 +87,25 @@ impl Chunk {
         self.x[range].iter().enumerate().map(move |(at, value)| (column(at), *value)).filter(|(_, value)| *value != 0.0)
     }
 
+    /// Where the value of a feature is in `x`; none if it is not there and so 0.
+    fn place(&self, row: usize, feature: usize) -> Option<usize> {
+        let Some(entries) = &self.entries else { return Some(row * self.features + feature) };
+        let range = entries.starts[row]..entries.starts[row + 1];
+        entries.columns[range.clone()].binary_search(&(feature as u32)).ok().map(|at| range.start + at)
+    }
+
+    /// The value of a feature.
+    pub fn get(&self, row: usize, feature: usize) -> f64 {
+        self.place(row, feature).map_or(0.0, |at| self.x[at])
+    }
+
+    /// Sets the value of a feature. Sparse rows have a place for each of their features in `missing`, and not for other absent ones.
+    pub fn set(&mut self, row: usize, feature: usize, value: f64) {
+        if let Some(at) = self.place(row, feature) {
+            self.x[at] = value;
+        }
+    }
+
     /// The features, row by row, zeros included.
     pub fn dense(&self) -> Cow<'_, [f64]> {
         if self.entries.is_none() {
@@ -109,6 +134,18 @@ impl Chunk {
             self.x.push(value);
         }
         entries.starts.push(self.x.len());
+    }
+
+    /// The texts of a row that are passed through.
+    pub fn kept(&self, row: usize) -> &[String] {
+        let width = self.kept.len() / self.rows.max(1);
+        &self.kept[row * width..(row + 1) * width]
+    }
+
+    /// The features of a row that have no value.
+    pub fn missing_in(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
+        let from = self.missing.partition_point(|(at, _)| (*at as usize) < row);
+        self.missing[from..].iter().take_while(move |(at, _)| *at as usize == row).map(|(_, feature)| *feature)
     }
 
     /// The lines of the bad rows directly before the good row `row`; for `row == rows`, those after the last good row.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Options;
 use super::error::{self, Parsed};
-use super::schema::{Feature, Features, Schema};
+use super::schema::{Feature, Features, Part, Schema};
 
 /// The largest number of features.
 pub const MOST_FEATURES: usize = 1 << 20;
@@ -37,6 +37,10 @@ pub(super) struct Column {
     pub required: bool,
     /// What the numbers of the column are, if the format says that they are points in time.
     pub moments: Option<&'static str>,
+    /// The place of its text among those that are passed through.
+    pub keep: Option<u32>,
+    /// The feature that is 1 where the column has no value, if there has been such a row.
+    pub indicator: Option<u32>,
 }
 
 /// All columns seen so far. Columns that a row adds are removed again if the row is discarded.
@@ -52,6 +56,8 @@ pub(super) struct Columns {
     kept: Mark,
     /// The number of features in the chunks returned so far.
     pub handed: usize,
+    /// The columns whose texts are passed through.
+    keeps: Vec<String>,
     /// Names that the model does not know: all of them, and those that no chunk has reported yet.
     unknown: [Vec<String>; 2],
 }
@@ -94,6 +100,7 @@ impl Columns {
             sparse,
             open,
             one_hot: options.one_hot,
+            missing: options.missing.unwrap_or_default(),
         });
         let mut columns = Columns {
             list: Vec::new(),
@@ -102,6 +109,7 @@ impl Columns {
             categories: Vec::new(),
             kept: Mark::default(),
             handed: 0,
+            keeps: options.keep.clone(),
             unknown: Default::default(),
             schema,
         };
@@ -140,10 +148,14 @@ impl Columns {
     fn add_known(&mut self, feature: &Feature, at: u32) {
         let name = feature.column.as_bytes();
         let column = self.index.get(name).copied().unwrap_or_else(|| self.add(name, Role::Undecided, !feature.optional));
-        let Some(level) = &feature.level else {
-            self.list[column as usize].role = Role::Number(at);
-            return;
-        };
+        match (feature.part, &feature.level) {
+            (Some(Part::Missing), _) => self.list[column as usize].indicator = Some(at),
+            (None, None) => self.list[column as usize].role = Role::Number(at),
+            (None, Some(level)) => self.add_level(column, level, at),
+        }
+    }
+
+    fn add_level(&mut self, column: u32, level: &str, at: u32) {
         if !matches!(self.list[column as usize].role, Role::Category(_)) {
             self.list[column as usize].role = Role::Category(self.categories.len() as u32);
             self.categories.push(HashMap::new());
@@ -179,6 +191,9 @@ impl Columns {
             let inside = |n: &String| name.strip_prefix(n.as_bytes()).is_some_and(|rest| rest.is_empty() || rest[0] == b'.');
             let wanted = self.schema.open && (chosen.is_empty() || chosen.iter().any(inside));
             let required = !self.schema.sparse && !self.started();
+            if !wanted && self.keeps.iter().any(|keep| keep.as_bytes() == name) {
+                return self.add(name, Role::Ignored, false);
+            }
             if !wanted {
                 self.leave_out(&String::from_utf8_lossy(name));
                 return NOWHERE;
@@ -193,7 +208,9 @@ impl Columns {
 
     fn add(&mut self, name: &[u8], role: Role, required: bool) -> u32 {
         let at = self.list.len() as u32;
-        self.list.push(Column { name: String::from_utf8_lossy(name).into_owned(), role, required, moments: None });
+        let keep = self.keeps.iter().position(|keep| keep.as_bytes() == name).map(|keep| keep as u32);
+        let name_of = String::from_utf8_lossy(name).into_owned();
+        self.list.push(Column { name: name_of, role, required, moments: None, keep, indicator: None });
         self.index.insert(name.into(), at);
         self.after.push(at + 1);
         at
@@ -249,6 +266,11 @@ impl Columns {
         self.add(name.as_bytes(), Role::Undecided, true)
     }
 
+    /// Adds a column whose text is passed through and that is not used otherwise; none if it is not asked for.
+    pub fn add_kept(&mut self, name: &str) -> Option<u32> {
+        self.keeps.iter().any(|keep| keep == name).then(|| self.add(name.as_bytes(), Role::Ignored, false))
+    }
+
     /// The column of that name.
     pub fn at(&self, name: &str) -> Option<u32> {
         self.index.get(name.as_bytes()).copied()
@@ -282,6 +304,7 @@ impl Columns {
             if lost {
                 column.role = Role::Undecided;
             }
+            column.indicator = column.indicator.filter(|at| !gone(at));
         }
     }
 

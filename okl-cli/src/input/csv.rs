@@ -3,7 +3,7 @@
 use super::Options;
 use super::builder::Builder;
 use super::chunk::LARGEST;
-use super::columns::{Columns, MOST_FEATURES, Role, Shape};
+use super::columns::{Column, Columns, MOST_FEATURES, Role, Shape};
 use super::error::{self, Parsed};
 use super::number::{classify, not_utf8, scan, short};
 use super::plan::assign;
@@ -31,7 +31,8 @@ impl Csv {
             return Err(format!("more than {MOST_FEATURES} columns; choose some of them"));
         }
         let records = sniff::records(head, delimiter);
-        let asked: Vec<String> = columns.list.iter().map(|c| c.name.clone()).chain(options.features.iter().cloned()).collect();
+        let asked: Vec<String> =
+            columns.list.iter().map(|c| c.name.clone()).chain(options.features.iter().chain(&options.keep).cloned()).collect();
         let header = options.header.unwrap_or_else(|| sniff::has_header(&records, &asked));
         let Some(first) = records.first() else { return Err("empty; there is nothing to read".into()) };
         no_comment(first, records.get(1))?;
@@ -92,7 +93,7 @@ impl Csv {
     fn numbers(&self, plan: &[u32], record: &[u8], columns: &Columns, out: &mut Builder) -> (usize, usize) {
         let (mut at, row) = (0, out.row_mut());
         for (i, column) in plan.iter().enumerate() {
-            let Role::Number(feature) = columns.list[*column as usize].role else { return (i, at) };
+            let Column { role: Role::Number(feature), keep: None, .. } = columns.list[*column as usize] else { return (i, at) };
             let number = short(&record[at..], self.delimiter);
             let (Some((value, end)), Some(place)) = (number, row.get_mut(feature as usize)) else { return (i, at) };
             *place = value;
@@ -103,8 +104,11 @@ impl Csv {
 
     /// Reads one field; returns its end.
     fn field(&self, rest: &[u8], column: u32, columns: &mut Columns, out: &mut Builder) -> Parsed<usize> {
-        match (columns.list[column as usize].role, scan(rest)) {
-            (Role::Number(feature), Some((value, end))) if end == rest.len() || rest[end] == self.delimiter => {
+        let Column { role, keep, .. } = columns.list[column as usize];
+        match (role, scan(rest)) {
+            (Role::Number(feature), Some((value, end)))
+                if keep.is_none() && (end == rest.len() || rest[end] == self.delimiter) =>
+            {
                 if value.abs() > LARGEST {
                     return Err(columns.too_large(column, value, &rest[..end]));
                 }

@@ -2,7 +2,8 @@
 //!
 //! Nested objects and arrays are flattened: `{"a": {"b": [1, 2]}}` has the columns `a.b.0` and `a.b.1`; a line that is an
 //! array has the columns 1, 2, ... A key of the first row is required in every row (`null` is missing), unless the option
-//! `sparse` is set. A key that appears later is a new feature, which is 0 in rows without it. `--ignore a` and `--features a`
+//! `sparse` is set or `missing` says what it becomes. A key that appears later is a new feature, which is 0 in the rows before it and,
+//! unless `missing` says what it becomes, in later rows without it. `--ignore a` and `--features a`
 //! apply to everything inside `a`.
 
 use std::fmt;
@@ -10,7 +11,7 @@ use std::fmt;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::builder::Builder;
-use super::columns::{Columns, Role, Shape};
+use super::columns::{Column, Columns, Role, Shape};
 use super::error::{self, Fault, Parsed};
 use super::number::{Value, decimal, not_utf8, shown};
 
@@ -55,7 +56,7 @@ impl Jsonl {
             (Some(fault), _) => Err(fault),
             (None, Err(_)) if std::str::from_utf8(line).is_err() => Err(error::row(not_utf8(line))),
             (None, Err(e)) => Err(error::row(format!("not JSON: {}", short(&e)))),
-            (None, Ok(())) => self.complete(columns).map(|()| true),
+            (None, Ok(())) => self.complete(columns, out).map(|()| true),
         }
     }
 
@@ -65,14 +66,22 @@ impl Jsonl {
         columns.list.iter().enumerate().all(|(i, c)| !matches!(c.role, Role::Target(_)) || seen(i))
     }
 
-    fn complete(&mut self, columns: &Columns) -> Parsed {
-        let absent = |(i, _): &(usize, _)| self.seen.get(*i) != Some(&self.row);
-        let is_feature = |role: Role| matches!(role, Role::Number(_) | Role::Category(_) | Role::Undecided);
-        let mut required = columns.list.iter().enumerate().filter(|(_, c)| c.required && is_feature(c.role));
-        match required.find(absent) {
-            Some((i, _)) => Err(columns.missing(i as u32)),
-            None => Ok(()),
+    /// A key of the first row that is absent is a cell without a value. So is a number that appeared later, if cells are filled; it has no
+    /// indicator here, because in rows before its first one it is not known.
+    fn complete(&mut self, columns: &mut Columns, out: &mut Builder) -> Parsed {
+        let fills = !columns.schema().missing.is_refused();
+        for i in 0..columns.list.len() {
+            let Column { required, role, .. } = columns.list[i];
+            match role {
+                _ if self.seen.get(i) == Some(&self.row) => {}
+                Role::Number(_) | Role::Category(_) | Role::Undecided if required => {
+                    columns.cell(i as u32, Value::Missing, b"", out)?;
+                }
+                Role::Number(feature) if fills => out.missing(feature),
+                _ => {}
+            }
         }
+        Ok(())
     }
 }
 
@@ -108,9 +117,9 @@ impl Cell<'_> {
         let state = self.state;
         let column = self.columns.find(state.path.as_bytes(), state.previous);
         state.previous = column;
-        let result = state
-            .first_time(column)
-            .and_then(|()| self.columns.cell(column, value, &raw(value, self.columns.list[column as usize].role), self.out));
+        let Column { role, keep, .. } = self.columns.list[column as usize];
+        let text = raw(value, role, keep.is_some());
+        let result = state.first_time(column).and_then(|()| self.columns.cell(column, value, &text, self.out));
         result.map_err(|fault| {
             state.fault = Some(fault);
             E::custom("")
@@ -152,10 +161,10 @@ impl Jsonl {
 }
 
 /// The text of a value, for roles that need it.
-fn raw<'a>(value: Value<'a>, role: Role) -> std::borrow::Cow<'a, [u8]> {
+fn raw<'a>(value: Value<'a>, role: Role, kept: bool) -> std::borrow::Cow<'a, [u8]> {
     match value {
         Value::Text(text) => text.into(),
-        _ if !matches!(role, Role::Id | Role::Category(_) | Role::Target(_)) => b""[..].into(),
+        _ if !kept && !matches!(role, Role::Id | Role::Category(_) | Role::Target(_)) => b""[..].into(),
         Value::Int(v) => v.to_string().into_bytes().into(),
         Value::Number(v) if matches!(role, Role::Target(_)) => decimal(v).into_bytes().into(),
         Value::Number(v) => v.to_string().into_bytes().into(),

@@ -36,6 +36,9 @@ impl Libsvm {
         if let Some(name) = options.id.as_ref().or(options.weight.as_ref()) {
             return Err(format!("no column '{name}': LIBSVM text has labels and numbered features only"));
         }
+        if let Some(name) = options.keep.first() {
+            return Err(format!("--keep {name}: LIBSVM text has no columns with texts that could be kept"));
+        }
         let remembered = options.schema.as_ref().map(|s| (&s.chosen, &s.ignored));
         let (chosen, ignored) = remembered.unwrap_or((&options.features, &options.ignore));
         let (mut keep, rest) = (Vec::new(), chosen.is_empty());

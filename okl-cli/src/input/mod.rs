@@ -21,6 +21,7 @@ mod files;
 mod jsonl;
 mod libsvm;
 mod lines;
+mod missing;
 mod number;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -42,9 +43,10 @@ pub use encoding::Encoding;
 pub use error::{InputError, Trouble};
 pub use files::Files;
 pub use lines::LONGEST_LINE;
+pub use missing::{Filled, Missing, Rule};
 pub use number::{DECIMAL_COMMA, has_decimal_comma};
 pub use read_ahead::{Places, ReadAhead, read_ahead};
-pub use schema::{Feature, Features, Schema};
+pub use schema::{Feature, Features, Part, Schema};
 pub use whole::{Whole, gather};
 
 use body::Body;
@@ -86,6 +88,10 @@ pub struct Options {
     pub id: Option<String>,
     /// The column of weights. In VW text the weight (importance) follows the label.
     pub weight: Option<String>,
+    /// Columns whose texts are passed through, see [`Chunk::kept`]; they may be features, targets or neither. In VW text: the tag.
+    pub keep: Vec<String>,
+    /// What a cell without a value becomes. None: as the model says, otherwise an error.
+    pub missing: Option<Missing>,
     /// Whether text columns become one feature per level.
     pub one_hot: bool,
     /// JSON lines: whether an absent key is 0 instead of an error.
@@ -118,6 +124,8 @@ impl Default for Options {
             features: Vec::new(),
             id: None,
             weight: None,
+            keep: Vec::new(),
+            missing: None,
             one_hot: false,
             sparse: false,
             skip_bad_rows: false,
@@ -223,12 +231,14 @@ impl Reader {
     ) -> Result<Reader, InputError> {
         plan::agree(&mut options).map_err(|text| InputError::new(Trouble::Usage, file, text))?;
         let (body, columns) = open(file, &mut options)?;
-        let growing = columns.schema().one_hot || !matches!(format, Format::Csv | Format::Parquet);
+        let Schema { one_hot, missing, .. } = columns.schema();
+        let growing = *one_hot || missing.indicator || !matches!(format, Format::Csv | Format::Parquet);
+        let counts = [columns.schema().targets.len(), options.keep.len()];
         Ok(Reader {
             file: file.into(),
             format,
             body,
-            builder: Builder::new(columns.schema().targets.len(), [growing, columns.schema().sparse], options.id.is_some()),
+            builder: Builder::new(counts, [growing, columns.schema().sparse], options.id.is_some()),
             columns,
             chunk_rows: options.chunk_rows.max(1),
             skip_bad_rows: options.skip_bad_rows,
@@ -318,7 +328,7 @@ impl Reader {
         if there && self.columns.features() == 0 {
             return Err(error::row("no feature in this row or in any row before it; at least one is needed"));
         }
-        if there { self.builder.commit(line, self.print).map(|()| true) } else { Ok(false) }
+        if there { self.builder.commit(line, self.print, self.columns.features()).map(|()| true) } else { Ok(false) }
     }
 
     /// Checks that the rows that were skipped are those that the model has learned.

@@ -31,6 +31,8 @@ pub(super) struct Table {
     reader: SerializedFileReader<File>,
     /// For each column that is read: its index in the file and in [`Columns`].
     plan: Vec<(usize, u32)>,
+    /// How many of them, the first ones, are in the fingerprint: all but those that are only passed through.
+    printed: usize,
     group: usize,
     readers: Vec<ColumnReader>,
     batch: Vec<Cells>,
@@ -59,14 +61,17 @@ impl Table {
         let names: Vec<String> =
             reader.metadata().file_metadata().schema_descr().columns().iter().map(|c| c.path().string()).collect();
         let plan = assign(&names, options, columns).map_err(|text| InputError::new(Trouble::Usage, file, text))?;
-        let used = |c: &u32| columns.list[*c as usize].role != Role::Ignored;
-        let plan: Vec<(usize, u32)> = plan.into_iter().enumerate().filter(|(_, c)| used(c)).collect();
+        let is_ignored = |c: u32| columns.list[c as usize].role == Role::Ignored;
+        let (kept, used): (Vec<_>, Vec<_>) = plan.into_iter().enumerate().partition(|(_, c)| is_ignored(*c));
+        let printed = used.len();
+        let kept = kept.into_iter().filter(|(_, c)| columns.list[*c as usize].keep.is_some());
+        let plan: Vec<(usize, u32)> = used.into_iter().chain(kept).collect();
         for (at, place) in &plan {
             let column = reader.metadata().file_metadata().schema_descr().column(*at);
             readable(&column).map_err(|fault| InputError::at(file, 0, *fault))?;
             columns.list[*place as usize].moments = moments(&column);
         }
-        Ok(Table { reader, plan, group: 0, readers: Vec::new(), batch: Vec::new(), rows: 0, at: 0, row: 0 })
+        Ok(Table { reader, plan, printed, group: 0, readers: Vec::new(), batch: Vec::new(), rows: 0, at: 0, row: 0 })
     }
 
     pub fn advance(&mut self, file: &str) -> Result<Option<u64>, InputError> {
@@ -88,7 +93,7 @@ impl Table {
     /// The fingerprint of all rows up to this one: a hash of the fingerprint before it and of the row's values.
     pub fn print(&self, before: u64) -> u64 {
         let row = self.at - 1;
-        self.batch.iter().fold(before, |print, cells| match cells.value(row) {
+        self.batch[..self.printed].iter().fold(before, |print, cells| match cells.value(row) {
             Value::Missing => xxh3_64_with_seed(b"", print),
             Value::Text(text) => xxh3_64_with_seed(text, print),
             _ => xxh3_64_with_seed(&cells.numbers[row].to_bits().to_le_bytes(), print),
@@ -111,6 +116,7 @@ impl Table {
             }
             let raw = match columns.list[*column as usize].role {
                 Role::Target(_) => cells.shown(row, decimal),
+                _ if columns.list[*column as usize].keep.is_some() => cells.shown(row, |number| number.to_string()),
                 Role::Id | Role::Category(_) => cells.shown(row, |number| number.to_string()),
                 Role::Ignored | Role::Undecided | Role::Number(_) | Role::Weight => String::new(),
             };

@@ -22,7 +22,7 @@ pub(super) fn listed(names: Vec<String>) -> String {
 /// # Errors
 /// If the options name other columns.
 pub(super) fn agree(options: &mut Options) -> Result<(), String> {
-    let Some(Schema { targets, features, chosen, .. }) = &options.schema else { return Ok(()) };
+    let Some(Schema { targets, features, chosen, missing, .. }) = &options.schema else { return Ok(()) };
     let used = |name: &&String| matches!(features, Features::Named(list) if list.iter().any(|f| f.column == **name));
     if !options.targets.is_empty() && options.targets != *targets {
         return Err(format!("--target {} is not what the model learned: {}", options.targets.join(","), targets.join(",")));
@@ -30,6 +30,9 @@ pub(super) fn agree(options: &mut Options) -> Result<(), String> {
     options.targets.clone_from(targets);
     if let Some(name) = options.ignore.iter().find(|name| used(name)) {
         return Err(format!("--ignore {name}: the model was trained with this column, so it cannot be ignored"));
+    }
+    if let Some(given) = options.missing.filter(|given| given != missing) {
+        return Err(format!("--missing {given}: the model was trained with --missing {missing}; remove this flag"));
     }
     if !options.features.is_empty() && options.features != *chosen {
         return Err("--features: the model finds its columns by name; remove this flag".into());
@@ -47,11 +50,11 @@ pub(super) fn assign(names: &[String], options: &Options, columns: &mut Columns)
     for name in names {
         let known = columns.at(name);
         let new = known.is_none() && options.schema.is_none() && (options.features.is_empty() || options.features.contains(name));
-        let column = if new { columns.add_feature_column(name) } else { known.unwrap_or(0) };
+        let column = if new { columns.add_feature_column(name) } else { known.or_else(|| columns.add_kept(name)).unwrap_or(0) };
         if new && !options.one_hot {
             columns.make_number(column).map_err(|fault| fault.text)?;
         }
-        if known.is_none() && options.schema.is_some() {
+        if known.is_none() && options.schema.is_some() && column == 0 {
             columns.leave_out(name);
         }
         plan.push(column);
@@ -91,7 +94,7 @@ fn demand(names: &[String], options: &Options, columns: &Columns) -> Result<(), 
     }
     let chosen = if options.schema.is_some() { [].iter() } else { options.ignore.iter() };
     let fresh = if options.schema.is_some() { [].iter() } else { options.features.iter() };
-    let asked = targets.iter().chain(chosen).chain(fresh).chain(&options.id).chain(&options.weight);
+    let asked = targets.iter().chain(chosen).chain(fresh).chain(&options.id).chain(&options.weight).chain(&options.keep);
     if let Some(name) = asked.into_iter().find(missing) {
         let meant = if let Some(near) = names.iter().find(|near| letters(near) == letters(name)) {
             &format!("; did you mean {near}?")

@@ -3,10 +3,19 @@
 use serde::{Deserialize, Serialize};
 
 use super::chunk::Chunk;
+use super::missing::Missing;
 use super::plan::listed;
 
-/// One feature: a column of numbers, or one level of a column of text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a feature says of its column, if it is neither the number in it nor one of its levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// 1 in rows without a value, 0 in the others.
+    Missing,
+}
+
+/// One feature: a column of numbers, one level of a column of text, or another part of a column.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feature {
     /// The column's name.
     pub column: String,
@@ -16,6 +25,26 @@ pub struct Feature {
     /// If true, the feature is 0 in a row without this column. If false, such a row is an error.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
+    /// None for a number and for a level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+}
+
+impl Feature {
+    /// The name that users see: the column, `column=level`, or the column and what the feature says of it.
+    pub fn name(&self) -> String {
+        let column = &self.column;
+        match (self.part, &self.level) {
+            (Some(Part::Missing), _) => format!("{column} is missing"),
+            (None, Some(level)) => format!("{column}={level}"),
+            (None, None) => column.clone(),
+        }
+    }
+
+    /// Whether the feature is the number in its column.
+    pub fn is_number(&self) -> bool {
+        self.part.is_none() && self.level.is_none()
+    }
 }
 
 /// The features in order.
@@ -47,6 +76,9 @@ pub struct Schema {
     pub open: bool,
     /// Whether text columns are one-hot encoded and new values are added.
     pub one_hot: bool,
+    /// What a cell without a value becomes.
+    #[serde(default, skip_serializing_if = "Missing::is_refused")]
+    pub missing: Missing,
 }
 
 impl Schema {
@@ -63,17 +95,13 @@ impl Schema {
         self.len() == 0
     }
 
-    /// The name of a feature: its column, `column=level` when one-hot encoded, its number from 1 when it has no name.
+    /// The name of a feature, see [`Feature::name`]; its number from 1 when it has no name.
     pub fn name(&self, feature: usize) -> String {
         let named = match &self.features {
             Features::Indexed(_) => None,
             Features::Named(list) => list.get(feature),
         };
-        match named {
-            None => (feature + 1).to_string(),
-            Some(Feature { column, level: None, .. }) => column.clone(),
-            Some(Feature { column, level: Some(level), .. }) => format!("{column}={level}"),
-        }
+        named.map_or_else(|| (feature + 1).to_string(), Feature::name)
     }
 
     /// All features' names in order.
@@ -98,7 +126,9 @@ impl Schema {
     pub(super) fn named(&self) -> Vec<Feature> {
         match &self.features {
             Features::Named(list) => list.clone(),
-            Features::Indexed(n) => (1..=*n).map(|i| Feature { column: i.to_string(), level: None, optional: true }).collect(),
+            Features::Indexed(n) => {
+                (1..=*n).map(|i| Feature { column: i.to_string(), optional: true, ..Feature::default() }).collect()
+            }
         }
     }
 }

@@ -16,6 +16,8 @@ pub(super) struct Vw {
     width: usize,
     /// Whether the tag is the id of the row.
     tag_is_id: bool,
+    /// Whether the tag is passed through.
+    keeps_tag: bool,
     name: Vec<u8>,
     previous: u32,
 }
@@ -33,7 +35,11 @@ impl Vw {
         if options.targets.len() > 1 {
             return Err(format!("VW text has one label per row, not {}", options.targets.len()));
         }
-        Ok(Vw { width: options.targets.len(), tag_is_id: options.id.is_some(), name: Vec::new(), previous: 0 })
+        if let Some(name) = options.keep.iter().find(|name| *name != "tag") {
+            return Err(format!("--keep {name}: of VW text the tag can be kept; say --keep tag"));
+        }
+        let (tag_is_id, keeps_tag) = (options.id.is_some(), !options.keep.is_empty());
+        Ok(Vw { width: options.targets.len(), tag_is_id, keeps_tag, name: Vec::new(), previous: 0 })
     }
 
     /// Parses one line into features and targets; `false` if the line is empty.
@@ -59,10 +65,14 @@ impl Vw {
         let mut words: Vec<&[u8]> = text.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).collect();
         let touches = text.last().is_some_and(|b| !b.is_ascii_whitespace());
         let is_tag = |w: &&[u8]| w[0] == b'\'' || (touches && matches!(classify(w), Value::Text(_)));
-        if let Some(tag) = words.pop_if(|w| is_tag(&&**w))
-            && self.tag_is_id
-        {
-            out.id(tag.strip_prefix(b"'").unwrap_or(tag), "tag")?;
+        if let Some(tag) = words.pop_if(|w| is_tag(&&**w)) {
+            let tag = tag.strip_prefix(b"'").unwrap_or(tag);
+            if self.keeps_tag {
+                out.keep(0, tag, "tag")?;
+            }
+            if self.tag_is_id {
+                out.id(tag, "tag")?;
+            }
         }
         match words.as_slice() {
             [] => Ok(()),

@@ -76,6 +76,11 @@ pub fn gather<'a>(rows: impl Iterator<Item = (&'a Chunk, usize)> + Clone, featur
     if rows.clone().any(|(chunk, _)| chunk.weights.is_some()) {
         out.weights = Some(rows.clone().map(|(chunk, at)| chunk.weights.as_ref().map_or(1.0, |w| w[at])).collect());
     }
+    for (to, (chunk, at)) in rows.clone().enumerate() {
+        out.reach.extend(chunk.reach.get(at));
+        out.kept.extend_from_slice(chunk.kept(at));
+        out.missing.extend(chunk.missing_in(at).map(|feature| (to as u32, feature)));
+    }
     out.ids = rows.clone().map(|(chunk, at)| chunk.ids.as_ref().map(|ids| ids[at])).collect();
     out.targets = gather_targets(rows);
     out

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::held_out;
 use super::passes::Passes;
-use crate::args::{Columns, Learn, Task as TaskName};
+use crate::args::{Columns, Learn, Task as TaskName, all_names};
 use crate::clash::{self, Named};
 use crate::input::{Chunk, DECIMAL_COMMA, Format, has_decimal_comma};
 use crate::metrics::Task;
@@ -71,7 +71,8 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<Begun>> {
         _ => None,
     };
     agree(args.settings.task, known)?;
-    let mut passes = Passes::open(&args.data, &columns, &args.stream, None, known == Some(Task::Novelty))?;
+    let mut passes =
+        Passes::open(&args.data, &columns, &args.stream, None, known == Some(Task::Novelty), &all_names(&args.show.keep))?;
     Ok(build(args, table, known, &mut passes)?.map(|(learner, few_values)| Begun { learner, passes, few_values }))
 }
 
@@ -109,7 +110,7 @@ fn resume(args: &Learn, columns: &Columns, learner: Learner, position: Option<Po
         note(wrapped(text, "  "));
     }
     let (named, novelty) = (position.schema.is_some(), task_of(learner.config()) == Task::Novelty);
-    let mut passes = Passes::open(&args.data, columns, &args.stream, Some(position), novelty)?;
+    let mut passes = Passes::open(&args.data, columns, &args.stream, Some(position), novelty, &all_names(&args.show.keep))?;
     if !named
         && let Some(features) =
             passes.look(|first| first.iter().any(|chunk| chunk.rows > 0), args.show.quiet)?.first().map(|chunk| chunk.features)

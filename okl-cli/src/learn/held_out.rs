@@ -3,34 +3,22 @@
 use anyhow::Context;
 use okl::Learner;
 
-use crate::input::{InputError, Options, Reader, Schema, is_stream, read_ahead};
-use crate::left_out::LeftOut;
+use super::{Passes, task_of};
+use crate::input::{InputError, Options, Reader, Schema, is_stream};
 use crate::metrics::{Summary, Task};
-use crate::predict::refuse;
-use crate::scoring::Scoring;
+use crate::scoring;
 use crate::store::Way;
 use crate::usage::usage;
-use crate::watch::numbers_only;
 
 /// Scores every row of the file, which has the format of the learned data, and reports the columns and values that were ignored.
 ///
 /// # Errors
 /// Those of the file.
-pub fn score(learner: &Learner, task: Task, path: &str, schema: &Schema, way: &Way) -> anyhow::Result<(Summary, Vec<String>)> {
-    let options = options(task, schema, way);
-    let mut chunks = read_ahead(Reader::open(path, options)?, 4)?;
-    let (mut scoring, mut left_out) = (Scoring::new(learner, task), LeftOut::new(chunks.schema(), chunks.format()));
-    for chunk in chunks.by_ref() {
-        let chunk = chunk?;
-        if task == Task::Numbers {
-            numbers_only(&chunk).map_err(|refused| refused.of(path, schema))?;
-        }
-        left_out.count(&chunk, learner.features());
-        scoring.add(&chunk)?;
-    }
-    refuse(left_out.nothing_known(path, chunks.schema(), learner.features(), true))?;
-    let said = left_out.sentences().into_iter().chain(scoring.unknown_classes()).map(|line| format!("{path}: {line}")).collect();
-    Ok((scoring.summary(&schema.targets), said))
+pub fn score(learner: &Learner, path: &str, passes: &Passes) -> anyhow::Result<(Summary, Vec<String>)> {
+    let (schema, way) = (passes.schema(), passes.way());
+    let options = options(task_of(learner.config()), schema, way);
+    let scored = scoring::score(learner, &[path.to_owned()], options, passes.position().filled)?;
+    Ok((scored.summary, scored.said.iter().map(|line| format!("{path}: {line}")).collect()))
 }
 
 fn options(task: Task, schema: &Schema, way: &Way) -> Options {

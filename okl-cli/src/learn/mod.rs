@@ -15,13 +15,13 @@ use okl::{Config, ErrorKind, Learner};
 pub use begin::{Begun, begin, task_of};
 pub use passes::Passes;
 
-use crate::args::Learn;
+use crate::args::{Learn, all_names};
 use crate::device;
 use crate::input::{Chunk, InputError, is_stream};
 use crate::metrics::{Task, count};
-use crate::predictions::{Consumed, Layout, Predictions};
+use crate::predictions::{Consumed, Layout, Predictions, Shown};
 use crate::run::{Run, interrupted};
-use crate::store;
+use crate::store::{self, Position};
 use crate::table::{self, Table, is_closed_pipe, note, wrapped};
 use crate::watch::{Refused, Seen, Watch};
 
@@ -46,6 +46,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     let asked = learner.config().clone();
     let learned_before = learner.examples();
     let mut run = Run::new(learner, task);
+    run.progress = passes.progress();
     run.owe(passes.looked_at());
     let all_rows = recall(args, &mut run, &passes)?;
     let mut session = Session {
@@ -71,7 +72,8 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
 
 /// Creates the file of predictions; with --continue, extends the file of the earlier run.
 fn open(args: &Learn, to: &str, learner: &Learner, passes: &mut Passes) -> anyhow::Result<Predictions> {
-    let (format, layout) = (args.show.predictions_format, Layout::of(learner, Some(passes.schema())));
+    let shown = Shown { kept: all_names(&args.show.keep), alerts_only: args.show.alerts_only };
+    let (format, layout) = (args.show.predictions_format, Layout::of(learner, Some(passes.schema()), shown)?);
     if args.stream.r#continue {
         // The first rows are read now: if the data are not the ones that the model has learned, the file stays as it is.
         passes.look(|first| first.iter().any(|chunk| chunk.rows > 0), args.show.quiet)?;
@@ -260,7 +262,10 @@ impl Session<'_> {
 
     fn save(&self, run: &mut Run) -> anyhow::Result<()> {
         match &self.args.output {
-            Some(path) => store::save(path, &mut run.learner, &self.passes.position()),
+            Some(path) => {
+                let position = Position { progress: run.progress.clone(), ..self.passes.position() };
+                store::save(path, &mut run.learner, &position)
+            }
             None => Ok(()),
         }
     }

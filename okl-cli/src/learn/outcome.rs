@@ -78,7 +78,7 @@ impl Session<'_> {
             None => Order::File,
         };
         let worse = past.as_ref().and_then(|past| past.warning(order));
-        let held_out = test.map(|path| held_out::score(&run.learner, run.metrics.task(), path, schema, way));
+        let held_out = test.map(|path| held_out::score(&run.learner, path, &self.passes));
         let (held_out, left_out, not_scored) = match held_out {
             None => (None, Vec::new(), None),
             Some(Ok((summary, said))) => (Some(summary), said, None),

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 
 use crate::args::{BadRow, Columns, Stream, all_names};
-use crate::input::{Chunk, Files, Format, Options, Places, ReadAhead, Schema, Whole, is_stream, read_ahead};
+use crate::input::{Chunk, Files, Filled, Format, Options, Places, ReadAhead, Rule, Schema, Whole, is_stream, read_ahead};
 use crate::predict::one_stream;
 use crate::predictions::Consumed;
+use crate::progress::Progress;
 use crate::random;
 use crate::run::interrupted;
 use crate::store::{Position, Way};
@@ -40,6 +41,10 @@ pub struct Passes {
     /// The number of rows of this pass before the last returned chunk, and in that chunk.
     before: u64,
     handed: u64,
+    /// From what the next row is filled. The position has the same as of the rows that were learned.
+    filled: Filled,
+    /// The number of rows of the last returned chunk that the position covers.
+    followed: usize,
 }
 
 enum Rows {
@@ -47,8 +52,18 @@ enum Rows {
     Shuffled { whole: Whole, places: Places, schema: Schema, format: Format, order: Vec<u32>, next: usize },
 }
 
+impl Rows {
+    /// The schema as of the chunk that was read last.
+    fn schema(&self) -> &Schema {
+        match self {
+            Rows::Streamed(chunks) => chunks.schema(),
+            Rows::Shuffled { schema, .. } => schema,
+        }
+    }
+}
+
 impl Passes {
-    /// Opens the data; with `model`, the position of a resumed model. `novelty`: there is no target.
+    /// Opens the data; with `model`, the position of a resumed model. `novelty`: there is no target; `keep`: columns to pass through.
     ///
     /// # Errors
     /// If the data cannot be opened, or flags contradict each other or the position of the model.
@@ -58,6 +73,7 @@ impl Passes {
         stream: &Stream,
         model: Option<Position>,
         novelty: bool,
+        keep: &[String],
     ) -> anyhow::Result<Self> {
         let position = position(columns, stream, model)?;
         let (way, same) = (&position.way, stream.r#continue);
@@ -76,6 +92,8 @@ impl Passes {
             features: all_names(&columns.features),
             id: way.id.clone(),
             weight: way.weight.clone(),
+            keep: keep.to_vec(),
+            missing: columns.missing,
             one_hot: columns.one_hot,
             skip_bad_rows: way.skip_bad_rows,
             want_target: !novelty,
@@ -90,15 +108,30 @@ impl Passes {
             options,
             rows: Rows::Streamed(chunks),
             began: position.pass,
+            filled: position.filled.clone(),
             position,
             looked: VecDeque::new(),
             before: 0,
             handed: 0,
+            followed: 0,
         };
+        passes.same_in_every_pass()?;
         if passes.position.way.shuffle.is_some() {
             passes.shuffle()?;
         }
         Ok(passes)
+    }
+
+    /// Refuses to fill a row from the rows before it where these are others in each pass: a row has the same features in each.
+    fn same_in_every_pass(&self) -> anyhow::Result<()> {
+        let (way, missing) = (&self.position.way, self.schema().missing);
+        if way.passes > 1 && way.shuffle.is_some() && matches!(missing.rule, Rule::Mean | Rule::Last) {
+            return Err(usage(format!(
+                "--missing {missing}: a row is filled from the rows before it, which are others in each shuffled pass; \
+                 use --missing zero, one pass, or no --shuffle"
+            )));
+        }
+        Ok(())
     }
 
     /// Reads everything, and draws the order of the pass.
@@ -172,7 +205,7 @@ impl Passes {
             };
             if let Some(chunk) = chunk {
                 self.before += self.handed;
-                self.handed = chunk.rows as u64;
+                (self.handed, self.followed) = (chunk.rows as u64, 0);
                 return Ok(Some(chunk));
             }
             // `read` also returns none when interrupted.
@@ -212,7 +245,12 @@ impl Passes {
         if let (Rows::Shuffled { whole, .. }, Some(seed)) = (&self.rows, self.position.way.shuffle) {
             let order = random::order(whole.rows(), seed, 0);
             let consumed = if first { &order[..order.len().min(rows as usize)] } else { &order[..] };
-            consumed.chunks(DRAWN).map(|part| whole.gather(part)).for_each(|chunk| each(&chunk, chunk.rows));
+            let mut filled = self.position.filled_before.clone();
+            for part in consumed.chunks(DRAWN) {
+                let mut chunk = whole.gather(part);
+                filled.fill_in_order(&mut chunk, self.schema());
+                each(&chunk, chunk.rows);
+            }
             return Ok(true);
         }
         // `-` is standard input, even where a file has this name.
@@ -222,7 +260,9 @@ impl Passes {
         }
         let options = Options { after_line: 0, consumed: None, ..self.options.clone() };
         let mut chunks = read_ahead(Files::open(&self.data, options)?, AHEAD)?;
-        while let Some(chunk) = chunks.next_unless(interrupted).transpose()? {
+        let mut filled = self.position.filled_before.clone();
+        while let Some(mut chunk) = chunks.next_unless(interrupted).transpose()? {
+            filled.fill_in_order(&mut chunk, chunks.schema());
             let consumed = if first { chunk.lines.partition_point(|line| *line <= rows) } else { chunk.rows };
             each(&chunk, consumed);
             if consumed < chunk.rows {
@@ -255,10 +295,7 @@ impl Passes {
 
     /// The schema as of the chunk that was read last.
     pub fn schema(&self) -> &Schema {
-        match &self.rows {
-            Rows::Streamed(chunks) => chunks.schema(),
-            Rows::Shuffled { schema, .. } => schema,
-        }
+        self.rows.schema()
     }
 
     /// The file of a line number that counts through all files, and the line number in that file.
@@ -286,6 +323,15 @@ impl Passes {
             }
             self.position.lines = chunk.lines[..learned].iter().copied().fold(self.position.lines, u64::max);
         }
+        let schema = self.rows.schema();
+        let new = self.followed.min(learned)..learned;
+        self.position.filled.follow(chunk, new, schema);
+        self.followed = learned;
+    }
+
+    /// How well the model did before this run.
+    pub fn progress(&self) -> Progress {
+        self.position.progress.clone()
     }
 
     /// The position to store in the model file. The columns of the data are stored only after the first row; they may change before.
@@ -310,7 +356,11 @@ impl Passes {
                 (chunk.rows > 0).then_some(chunk)
             }
         };
-        Ok(chunk.map(|chunk| self.with_ids(chunk)))
+        Ok(chunk.map(|mut chunk| {
+            let schema = self.rows.schema();
+            self.filled.fill_in_order(&mut chunk, schema);
+            self.with_ids(chunk)
+        }))
     }
 
     /// Gives rows without ids an id from their line, so that later passes find their terms.
@@ -323,6 +373,8 @@ impl Passes {
 
     fn begin_pass(&mut self) -> anyhow::Result<()> {
         (self.position.pass, self.position.rows, self.before, self.handed) = (self.position.pass + 1, 0, 0, 0);
+        self.filled.clone_from(&self.position.filled_before);
+        self.position.filled.clone_from(&self.position.filled_before);
         if let Rows::Shuffled { next, .. } = &mut self.rows {
             *next = 0;
             self.draw();
@@ -365,7 +417,8 @@ fn position(columns: &Columns, stream: &Stream, model: Option<Position>) -> anyh
     let Some(model) = model else { return Ok(Position { way: given, ..Position::default() }) };
     if !stream.r#continue {
         let ids = model.ids + model.lines;
-        return Ok(Position { way: given, ids, schema: model.schema, ..Position::default() });
+        let Position { schema, filled, progress, .. } = model;
+        return Ok(Position { way: given, ids, schema, progress, filled_before: filled.clone(), filled, ..Position::default() });
     }
     let old = model.way.clone();
     if given.shuffle.is_some() && given.shuffle != old.shuffle {

@@ -137,12 +137,12 @@ impl Metrics {
         self
     }
 
-    /// Adds one row.
-    pub fn add(&mut self, row: &Observed<'_>) {
+    /// Adds one row; returns its error (1 for a mistake, the mean absolute error, 1 for an alert), if it has one.
+    pub fn add(&mut self, row: &Observed<'_>) -> Option<f64> {
         self.rows += 1;
         if row.weight <= 0.0 {
             self.not_learned.of_weight_zero += 1;
-            return;
+            return None;
         }
         if let Some(loss) = row.loss {
             self.loss.iter_mut().for_each(|mean| mean.add_product(loss, row.weight));
@@ -152,7 +152,8 @@ impl Metrics {
             self.alerts.add(f64::from(u8::from(alert)), row.weight);
             self.alert_window.add(f64::from(u8::from(alert)), row.weight);
         }
-        let example = self.add_target(row);
+        let error = self.add_target(row);
+        let example = error.is_some() || (matches!(self.detail, Detail::Novelty) && row.loss.is_some());
         self.examples += u64::from(example);
         self.weight += if example { row.weight } else { 0.0 };
         match (example, row.loss) {
@@ -160,10 +161,11 @@ impl Metrics {
             (true, None) => self.not_learned.by_the_learner += 1,
             _ => {}
         }
+        error
     }
 
-    /// Adds a row to the metrics of its task; returns whether the row counts as an example.
-    fn add_target(&mut self, row: &Observed<'_>) -> bool {
+    /// Adds a row to the metrics of its task; returns its error, if it has one.
+    fn add_target(&mut self, row: &Observed<'_>) -> Option<f64> {
         let error = match (&mut self.detail, row.target) {
             (Detail::Classes(classes), Target::Class(class)) => Some(classes.add(row.scores, class, row.weight)),
             (Detail::Numbers(outputs), Target::Numbers(y)) if !y.is_empty() => {
@@ -177,7 +179,7 @@ impl Metrics {
             self.error.iter_mut().for_each(|mean| mean.add(error, row.weight));
             self.window.add(error, row.weight);
         }
-        error.is_some() || (matches!(self.detail, Detail::Novelty) && row.loss.is_some())
+        error
     }
 
     /// Sets the class of positive scores, for two classes that share one score. Applies from the next row on. Default: the second class.

@@ -101,7 +101,9 @@ fn text_where_numbers_belong() {
 fn missing_features() {
     for missing in ["", " ", "NA", "NaN", "?", "null", "n/a"] {
         let text = format!("a,b,y\n1,2,1\n3,{missing},1\n5,6,1\n");
-        let message = format!("t.csv, row 3, column 'b': the value is missing; fill it in{ADVICE}");
+        let message = format!(
+            "t.csv, row 3, column 'b': the value is missing; fill it in, or learn with --missing mean, zero or last{ADVICE}"
+        );
         assert_eq!(refusal("t.csv", &text, target("y")), message);
         let all = read("t.csv", &text, skip(target("y"))).unwrap();
         assert_eq!((all.x.len(), all.bad, all.lines), (2, vec![(1, 3)], vec![2, 4]));

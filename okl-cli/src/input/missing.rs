@@ -1,0 +1,161 @@
+//! Cells without a value: what they become, and the numbers seen so far from which they are filled.
+//!
+//! A cell is filled from the rows before its own, so the result does not depend on how the rows are cut into chunks. When a model
+//! predicts, it fills from the rows that it has learned: the score of a row depends on the row and the model alone.
+
+use std::fmt::{self, Display, Formatter};
+use std::ops::Range;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::chunk::Chunk;
+use super::schema::{Features, Schema};
+
+/// What a cell without a value becomes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// An error.
+    #[default]
+    Refuse,
+    /// The mean of the column over the rows before; 0 before the first value.
+    Mean,
+    /// 0.
+    Zero,
+    /// The last value of the column; 0 before the first.
+    Last,
+}
+
+/// The rule, and whether a column with missing values has an indicator: a feature that is 1 where the value is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// What a cell becomes.
+    pub rule: Rule,
+    /// Whether there are indicators.
+    #[serde(default)]
+    pub indicator: bool,
+}
+
+impl Missing {
+    /// Whether a cell without a value is an error.
+    pub fn is_refused(&self) -> bool {
+        self.rule == Rule::Refuse
+    }
+}
+
+const RULES: [(Rule, &str); 4] = [(Rule::Refuse, "refuse"), (Rule::Mean, "mean"), (Rule::Zero, "zero"), (Rule::Last, "last")];
+
+impl FromStr for Missing {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (word, indicator) = text.strip_suffix("+indicator").map_or((text, false), |word| (word, true));
+        let rule = RULES.iter().find(|(_, name)| *name == word).map(|(rule, _)| *rule);
+        match rule {
+            Some(rule) if rule != Rule::Refuse || !indicator => Ok(Missing { rule, indicator }),
+            _ => Err("expected refuse, mean, zero or last; the last three also as mean+indicator".into()),
+        }
+    }
+}
+
+impl Display for Missing {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let name = RULES.iter().find(|(rule, _)| *rule == self.rule).map_or("", |(_, name)| name);
+        write!(f, "{name}{}", if self.indicator { "+indicator" } else { "" })
+    }
+}
+
+/// The numbers of one column so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Seen {
+    count: u64,
+    /// Their mean, or the last of them.
+    value: f64,
+}
+
+/// What cells without a value become after the rows so far. For each column of numbers, in the order of the features.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Filled {
+    seen: Vec<Seen>,
+    /// The features that are columns of numbers; found again from the schema.
+    #[serde(skip)]
+    numbers: Vec<u32>,
+    /// The number of features from which they were found.
+    #[serde(skip)]
+    features: usize,
+}
+
+impl Filled {
+    /// Whether no value has been seen.
+    pub fn is_empty(&self) -> bool {
+        self.seen.is_empty()
+    }
+
+    /// Fills the cells of a chunk from the rows before the chunk.
+    pub fn fill(&mut self, chunk: &mut Chunk, schema: &Schema) {
+        if !chunk.missing.is_empty() {
+            self.know(schema);
+            (0..chunk.rows).for_each(|row| self.fill_row(chunk, row));
+        }
+    }
+
+    /// Fills each row of a chunk from all rows before it.
+    pub fn fill_in_order(&mut self, chunk: &mut Chunk, schema: &Schema) {
+        if self.begin(schema) {
+            for row in 0..chunk.rows {
+                self.fill_row(chunk, row);
+                self.follow_row(chunk, row, schema.missing.rule);
+            }
+        }
+    }
+
+    /// Adds the values of some rows, without those that were filled in.
+    pub fn follow(&mut self, chunk: &Chunk, rows: Range<usize>, schema: &Schema) {
+        if self.begin(schema) {
+            rows.for_each(|row| self.follow_row(chunk, row, schema.missing.rule));
+        }
+    }
+
+    /// Whether cells depend on the rows before; finds the columns of numbers.
+    fn begin(&mut self, schema: &Schema) -> bool {
+        let follows = matches!(schema.missing.rule, Rule::Mean | Rule::Last);
+        if follows {
+            self.know(schema);
+            self.seen.resize(self.numbers.len(), Seen::default());
+        }
+        follows
+    }
+
+    fn know(&mut self, schema: &Schema) {
+        if self.features == schema.len() {
+            return;
+        }
+        self.features = schema.len();
+        self.numbers = match &schema.features {
+            Features::Named(list) => (0..).zip(list).filter(|(_, feature)| feature.is_number()).map(|(at, _)| at).collect(),
+            Features::Indexed(n) => (0..*n as u32).collect(),
+        };
+    }
+
+    fn fill_row(&self, chunk: &mut Chunk, row: usize) {
+        let absent: Vec<u32> = chunk.missing_in(row).collect();
+        for feature in absent {
+            let seen = self.numbers.binary_search(&feature).ok().and_then(|at| self.seen.get(at));
+            chunk.set(row, feature as usize, seen.map_or(0.0, |seen| seen.value));
+        }
+    }
+
+    fn follow_row(&mut self, chunk: &Chunk, row: usize, rule: Rule) {
+        let (mut absent, reach) = (chunk.missing_in(row).peekable(), chunk.reach.get(row).copied().unwrap_or(0));
+        for (feature, seen) in self.numbers.iter().zip(&mut self.seen).take_while(|(feature, _)| **feature < reach) {
+            while absent.next_if(|earlier| earlier < feature).is_some() {}
+            if absent.next_if_eq(feature).is_some() {
+                continue;
+            }
+            let value = chunk.get(row, *feature as usize);
+            seen.count += 1;
+            seen.value = if rule == Rule::Last { value } else { seen.value + (value - seen.value) / seen.count as f64 };
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! How well a model did while it learned: the errors of rows that were predicted before they were learned, over all runs.
+//!
+//! Only sums are kept, and a run continues the sums of the model file. So an interruption changes no bit of them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::metrics::{Observed, Target, Task, count, figure, percent};
+
+/// Sums over examples, each counted when it was first seen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    all: Errors,
+    /// The examples between the last two powers of two, and those after the last: the recent ones.
+    before: Errors,
+    since: Errors,
+    /// For a single number as target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    numbers: Option<Numbers>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Errors {
+    examples: u64,
+    weight: f64,
+    error: f64,
+}
+
+/// Sums of squares, for R².
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Numbers {
+    weight: f64,
+    mean: f64,
+    squares: f64,
+    residuals: f64,
+}
+
+impl Errors {
+    fn add(&mut self, error: f64, weight: f64) {
+        self.examples += 1;
+        self.weight += weight;
+        self.error += weight * error;
+    }
+
+    fn and(self, other: Errors) -> Errors {
+        let Errors { examples, weight, error } = other;
+        Errors { examples: self.examples + examples, weight: self.weight + weight, error: self.error + error }
+    }
+
+    fn mean(self) -> Option<f64> {
+        Some(self.error / self.weight).filter(|mean| mean.is_finite())
+    }
+}
+
+impl Progress {
+    /// Adds an example with its error; a row without one is not counted.
+    pub fn add(&mut self, error: Option<f64>, row: &Observed<'_>) {
+        let Some(error) = error else { return };
+        self.all.add(error, row.weight);
+        self.since.add(error, row.weight);
+        if self.all.examples.is_power_of_two() {
+            self.before = std::mem::take(&mut self.since);
+        }
+        if let (Target::Numbers(&[y]), &[score]) = (row.target, row.scores) {
+            let Numbers { weight, mean, squares, residuals } = self.numbers.get_or_insert_default();
+            *weight += row.weight;
+            let away = y - *mean;
+            *mean += away * row.weight / *weight;
+            *squares += row.weight * away * (y - *mean);
+            *residuals += row.weight * (y - score) * (y - score);
+        }
+    }
+
+    /// Whether there is no example.
+    pub fn is_empty(&self) -> bool {
+        self.all.examples == 0
+    }
+
+    fn r2(&self) -> Option<f64> {
+        let Numbers { squares, residuals, .. } = self.numbers?;
+        Some(1.0 - residuals / squares).filter(|r2| r2.is_finite())
+    }
+
+    /// One sentence; empty if there is no example.
+    pub fn words(&self, task: Task) -> String {
+        let recent = self.before.and(self.since);
+        let (Some(all), Some(late)) = (self.all.mean(), recent.mean()) else { return String::new() };
+        let (name, show): (_, fn(f64) -> String) = match task {
+            Task::Classes => ("error", percent),
+            Task::Numbers => ("mean absolute error", figure),
+            Task::Novelty => ("alert rate", percent),
+        };
+        let r2 = self.r2().map_or(String::new(), |r2| format!(" (R² {})", figure(r2)));
+        format!(
+            "{name} {}{r2} over {} examples, each predicted before it was learned; {} over the last {}",
+            show(all),
+            count(self.all.examples as f64),
+            show(late),
+            count(recent.examples as f64)
+        )
+    }
+
+    /// The same as JSON; null if there is no example.
+    pub fn to_json(&self) -> Value {
+        let recent = self.before.and(self.since);
+        match self.is_empty() {
+            true => Value::Null,
+            false => json!({
+                "examples": self.all.examples, "error": self.all.mean(), "r2": self.r2(),
+                "recent_examples": recent.examples, "recent_error": recent.mean(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! `okl evaluate`, and what `okl inspect` says of the time when the model learned.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use crate::support::{Folder, Random, fail, json, ring, succeed};
+
+/// The cells of a column of a table.
+fn column(text: &str, name: &str) -> Vec<String> {
+    let at = text.lines().next().unwrap().split(',').position(|n| n == name).unwrap();
+    text.lines().skip(1).map(|line| line.split(',').nth(at).unwrap().to_owned()).collect()
+}
+
+/// The same rows with one more column, whose values repeat.
+fn with_group(text: &str, groups: &[&str]) -> String {
+    let mut lines = text.lines();
+    let mut out = format!("{},group\n", lines.next().unwrap());
+    lines.zip(groups.iter().cycle()).for_each(|(line, group)| writeln!(out, "{line},{group}").unwrap());
+    out
+}
+
+#[test]
+fn the_figures_are_those_of_predict() {
+    let folder = Folder::new("evaluate");
+    let (data, model) = (folder.write("s.csv", ring(200)), folder.path("m.okl"));
+    let text = with_group(&ring(150).replace("0.", "1."), &["a", "b", "b"]);
+    let labelled = folder.write("t.csv", &text);
+    let held_out = json(&["learn", &data, "--target", "where", "-o", &model, "--test", &labelled])["held_out"].clone();
+    let found = json(&["evaluate", &model, &labelled, "--by", "group"]);
+    assert_eq!(found["summary"], held_out, "learn --test measures the same model on the same rows");
+    let said = column(&succeed(&["predict", &model, &labelled]).0, "class");
+    let (truth, groups) = (column(&text, "where"), column(&text, "group"));
+    for (at, name) in ["a", "b"].into_iter().enumerate() {
+        let rows: Vec<usize> = (0..150).filter(|row| groups[*row] == name).collect();
+        let wrong = rows.iter().filter(|row| said[**row] != truth[**row]).count();
+        let group = &found["groups"][at];
+        assert_eq!((group["value"].as_str(), group["summary"]["examples"].as_u64()), (Some(name), Some(rows.len() as u64)));
+        let error = group["summary"]["error"].as_f64().unwrap();
+        assert!((error - wrong as f64 / rows.len() as f64).abs() < 1e-12, "{name}: {error}, {wrong} mistakes");
+        assert!(wrong > 0, "the rows are hard");
+    }
+    assert_eq!(found["warnings"], Value::Array(Vec::new()), "the column of --by was asked for: it is not called left out");
+    let (table, _) = succeed(&["evaluate", &model, &labelled, "--by", "group"]);
+    let starts = |name: &str, rows: &str| table.lines().any(|line| line.starts_with(name) && line.contains(rows));
+    assert!(starts("group ", "macro F1") && starts("a ", "50") && starts("b ", "100"), "{table}");
+}
+
+#[test]
+fn numbers_are_measured_by_their_residuals() {
+    let folder = Folder::new("evaluate-numbers");
+    let mut random = Random(3);
+    let rows: Vec<[f64; 2]> = (0..120).map(|_| [random.next(), random.next()]).collect();
+    let text = rows.iter().fold(String::from("a,b,y\n"), |text, [a, b]| text + &format!("{a},{b},{}\n", 3.0 * a - b + 5.0));
+    let (data, model) = (folder.write("s.csv", &text), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "y", "--task", "numbers", "--quiet", "-o", &model]);
+    let scores: Vec<f64> = column(&succeed(&["predict", &model, &data]).0, "score").iter().map(|s| s.parse().unwrap()).collect();
+    let y: Vec<f64> = column(&text, "y").iter().map(|y| y.parse().unwrap()).collect();
+    let mean = y.iter().sum::<f64>() / 120.0;
+    let squares = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>();
+    let residuals = squares(&mut y.iter().zip(&scores).map(|(y, z)| y - z));
+    let r2 = 1.0 - residuals / squares(&mut y.iter().map(|y| y - mean));
+    let absolute = y.iter().zip(&scores).map(|(y, z)| (y - z).abs()).sum::<f64>() / 120.0;
+    let summary = json(&["evaluate", &model, &data])["summary"].clone();
+    assert!((summary["error"].as_f64().unwrap() - absolute).abs() < 1e-9, "{summary}");
+    assert!((summary["outputs"][0]["r2"].as_f64().unwrap() - r2).abs() < 1e-9, "{summary}");
+}
+
+#[test]
+fn what_cannot_be_evaluated_is_refused() {
+    let folder = Folder::new("evaluate-refused");
+    let (data, model) = (folder.write("s.csv", ring(60)), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "where", "--quiet", "-o", &model]);
+    let unlabelled = folder.write("u.csv", "x,y\n1,2\n");
+    fail(&["evaluate", &model, &unlabelled], 2, &["no column 'where'", "x, y"]);
+    fail(&["evaluate", &model, &data, "--by", "place"], 2, &["no column 'place'", "x, y, where"]);
+    let many = ring(300)
+        .lines()
+        .enumerate()
+        .fold(String::new(), |text, (i, line)| text + &if i == 0 { format!("{line},user\n") } else { format!("{line},u{i}\n") });
+    let many = folder.write("many.csv", many);
+    fail(&["evaluate", &model, &many, "--by", "user"], 1, &["--by user", "more than 200"]);
+}
+
+#[test]
+fn inspect_says_how_well_the_model_did_when_it_learned() {
+    let folder = Folder::new("progressive");
+    let text = ring(300);
+    let lines: Vec<&str> = text.lines().collect();
+    let rest: String = [lines[0]].iter().chain(&lines[201..]).map(|line| format!("{line}\n")).collect();
+    let (first, rest) = (folder.write("first.csv", lines[..201].join("\n")), folder.write("rest.csv", rest));
+    let [a, b] = ["a.okl", "b.okl"].map(|name| folder.path(name));
+    let one = json(&["learn", &first, "--target", "where", "-o", &a])["summary"].clone();
+    let two = json(&["learn", &rest, "--resume", &a, "-o", &b])["summary"].clone();
+    let mistakes = |summary: &Value, rows: f64| (summary["error"].as_f64().unwrap() * rows).round();
+    let all = mistakes(&one, 200.0) + mistakes(&two, 100.0);
+    let found = json(&["inspect", &b])["progressive"].clone();
+    assert_eq!(found["examples"], 300);
+    assert!((found["error"].as_f64().unwrap() - all / 300.0).abs() < 1e-12, "{found}: {all} mistakes");
+    assert_eq!(found["recent_examples"], 300 - 128, "from the last power of two but one");
+    let (words, _) = succeed(&["inspect", &b]);
+    assert!(words.contains("while learning") && words.contains("over 300 examples"), "{words}");
+    // Files of older versions have no such figures.
+    let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../okl/tests/golden/format1.okl");
+    if std::path::Path::new(old).exists() {
+        assert_eq!(json(&["inspect", old])["progressive"], Value::Null);
+    }
+}

@@ -1,0 +1,161 @@
+//! Cells without a value: the same bits as rows that were filled by hand, under any cut, in every command.
+
+use std::fmt::Write;
+use std::fs;
+
+use crate::support::{Folder, Random, fail, json, succeed};
+
+/// Rows of a number that may be missing, a number, and a target that depends on both.
+fn rows(count: usize) -> Vec<(Option<f64>, f64, f64)> {
+    let mut random = Random(21);
+    (0..count)
+        .map(|_| {
+            let (a, b) = ((random.next() * 100.0).round() / 8.0, random.next());
+            let there = random.next() < 0.7;
+            (there.then_some(a), b, if there { a + b } else { b })
+        })
+        .collect()
+}
+
+/// The rows as they come: the words for a missing value in turn.
+fn as_they_come(rows: &[(Option<f64>, f64, f64)]) -> String {
+    let words = ["", "NA", "NaN", "null", "?"];
+    rows.iter().enumerate().fold(String::from("a,b,y\n"), |mut text, (i, (a, b, y))| {
+        let a = a.map_or(words[i % words.len()].to_owned(), |a| a.to_string());
+        writeln!(text, "{a},{b},{y}").unwrap();
+        text
+    })
+}
+
+/// What each missing cell becomes, from the rows before it; and what the next one would become.
+fn by_hand(rows: &[(Option<f64>, f64, f64)], rule: &str) -> (Vec<f64>, f64) {
+    let (mut count, mut value) = (0.0, 0.0);
+    let filled = rows
+        .iter()
+        .map(|(a, ..)| {
+            let before = value;
+            if let Some(a) = *a {
+                count += 1.0;
+                value = match rule {
+                    "mean" => value + (a - value) / count,
+                    "last" => a,
+                    _ => 0.0,
+                };
+            }
+            a.unwrap_or(before)
+        })
+        .collect();
+    (filled, value)
+}
+
+fn filled(rows: &[(Option<f64>, f64, f64)], rule: &str, indicator: bool) -> String {
+    let head = if indicator { "a,b,a is missing,y\n" } else { "a,b,y\n" };
+    rows.iter().zip(by_hand(rows, rule).0).fold(String::from(head), |mut text, ((a, b, y), value)| {
+        let missing = if indicator { format!("{},", u8::from(a.is_none())) } else { String::new() };
+        writeln!(text, "{value},{b},{missing}{y}").unwrap();
+        text
+    })
+}
+
+#[test]
+fn cells_are_filled_from_the_rows_before() {
+    let folder = Folder::new("missing");
+    let rows = rows(250);
+    let data = folder.write("s.csv", as_they_come(&rows));
+    let model = folder.path("m.okl");
+    for rule in ["mean", "zero", "last"] {
+        let plain = folder.write("plain.csv", filled(&rows, rule, false));
+        let learn = |data: &str, more: &[&str]| {
+            let args = ["learn", data, "--target", "y", "--quiet", "--predictions", "-", "-o", &model];
+            succeed(&[&args[..], more].concat()).0
+        };
+        for more in [&[][..], &["--passes", "3", "--step", "inverse_sqrt:0.5", "--lambda", "0.01"]] {
+            let expected = learn(&plain, more);
+            let expected_after = succeed(&["predict", &model, &plain]).0;
+            assert_eq!(learn(&data, &[&["--missing", rule], more].concat()), expected, "{rule}");
+            // A model fills what it predicts from the rows that it has learned.
+            let (_, next) = by_hand(&rows, rule);
+            let ask = folder.write("ask.csv", format!("b,a\n0.5,\n0.25,3\n0.125,{next}\n"));
+            let hand = folder.write("hand.csv", format!("b,a\n0.5,{next}\n0.25,3\n0.125,{next}\n"));
+            assert_eq!(succeed(&["predict", &model, &ask]).0, succeed(&["predict", &model, &hand]).0, "{rule}");
+            assert_eq!(succeed(&["predict", &model, &plain]).0, expected_after, "{rule}: the same model");
+        }
+        let labelled = folder.write("l.csv", "a,b,y\n,0.5,1\n2,0.5,2.5\n");
+        assert_eq!(json(&["evaluate", &model, &labelled])["summary"]["examples"], 2);
+    }
+}
+
+#[test]
+fn an_indicator_is_a_feature_with_a_name() {
+    let folder = Folder::new("indicator");
+    let mut rows = rows(200);
+    rows[0].0 = None;
+    let data = folder.write("s.csv", as_they_come(&rows));
+    let hand = folder.write("hand.csv", filled(&rows, "mean", true));
+    let [a, b] = ["a.okl", "b.okl"].map(|name| folder.path(name));
+    let learn = |data: &str, model: &str, more: &[&str]| {
+        let args = ["learn", data, "--target", "y", "--quiet", "--predictions", "-", "-o", model];
+        succeed(&[&args[..], more].concat()).0
+    };
+    assert_eq!(learn(&data, &a, &["--missing", "mean+indicator"]), learn(&hand, &b, &[]));
+    assert_eq!(json(&["inspect", &a])["feature_names"], serde_json::json!(["a", "b", "a is missing"]));
+    // The indicator of a column that had all its values when the model learned.
+    let (_, said) = succeed(&["predict", &a, &folder.write("t.csv", "a,b\n1,\n")]);
+    assert!(said.contains("'b is missing', which the model does not know"), "{said}");
+}
+
+/// JSON lines: null, absent keys, and a key that appears late.
+fn lines(count: usize) -> String {
+    let mut random = Random(8);
+    (0..count).fold(String::new(), |mut text, i| {
+        let (a, b, c) = (random.next(), random.next(), random.next());
+        let a_text = match i % 7 {
+            3 => String::new(),
+            5 => "\"a\":null,".into(),
+            _ => format!("\"a\":{a:.3},"),
+        };
+        let c_text = if i > count / 3 && i % 3 > 0 { format!("\"deep\":{{\"c\":{c:.3}}},") } else { String::new() };
+        writeln!(text, "{{{a_text}{c_text}\"b\":{b:.3},\"y\":{:.3}}}", a + b + c).unwrap();
+        text
+    })
+}
+
+#[test]
+fn an_interruption_changes_no_bit() {
+    let folder = Folder::new("missing-cut");
+    let text = lines(400);
+    let whole = folder.write("whole.jsonl", &text);
+    for (at, rule) in [(130, "mean+indicator"), (133, "last"), (300, "mean")] {
+        let half = folder.write("half.jsonl", text.lines().take(at).map(|line| format!("{line}\n")).collect::<String>());
+        let [a, b, c] = ["a.okl", "b.okl", "c.okl"].map(|name| folder.path(name));
+        let learn = ["--target", "y", "--task", "numbers", "--quiet", "--missing", rule, "-o"];
+        succeed(&[&["learn", &whole], &learn[..], &[&a]].concat());
+        succeed(&[&["learn", &half], &learn[..], &[&b]].concat());
+        succeed(&["learn", &whole, "--resume", &b, "--continue", "--quiet", "-o", &c]);
+        assert!(fs::read(&a).unwrap() == fs::read(&c).unwrap(), "{rule}");
+        let names = json(&["inspect", &a])["feature_names"].to_string();
+        assert_eq!(names.contains("a is missing"), rule.ends_with("indicator"), "{names}");
+    }
+}
+
+#[test]
+fn what_cannot_be_filled_is_refused() {
+    let folder = Folder::new("missing-refused");
+    let data = folder.write("s.csv", "a,b,y\n1,2,0.5\n,3,1.5\n2,2,2.5\n");
+    let model = folder.path("m.okl");
+    fail(&["learn", &data, "--target", "y"], 1, &["row 3, column 'a'", "--missing mean"]);
+    fail(&["learn", &data, "--target", "y", "--missing", "median"], 2, &["refuse, mean, zero or last"]);
+    fail(&["learn", &data, "--target", "y", "--missing", "refuse+indicator"], 2, &["refuse, mean, zero or last"]);
+    succeed(&["learn", &data, "--target", "y", "--missing", "mean", "--quiet", "-o", &model]);
+    let before = fs::read(&model).unwrap();
+    fail(&["learn", &data, "--resume", &model, "--missing", "zero", "-o", &model], 2, &["--missing zero", "--missing mean"]);
+    assert_eq!(fs::read(&model).unwrap(), before, "nothing is changed");
+    for (name, text) in [("s.vw", "1 | a\n-1 | b\n"), ("s.svm", "1 1:1\n-1 2:1\n")] {
+        fail(&["learn", &folder.write(name, text), "--missing", "zero"], 2, &["--missing zero", "absent is 0"]);
+    }
+    let passes = ["learn", &data, "--target", "y", "--missing", "last", "--passes", "2", "--shuffle", "1"];
+    fail(&passes, 2, &["--missing last", "shuffled"]);
+    // A table of settings has the same key.
+    let table = folder.write("okl.toml", "missing = \"zero\"\n");
+    succeed(&["learn", &data, "--target", "y", "--config", &table, "--quiet"]);
+}
