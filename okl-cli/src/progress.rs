@@ -2,7 +2,7 @@
 //!
 //! Only sums are kept, and a run continues the sums of the model file. So an interruption changes no bit of them.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use crate::metrics::{Observed, Target, Task, count, figure, percent};
@@ -22,17 +22,28 @@ pub struct Progress {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Errors {
     examples: u64,
+    #[serde(deserialize_with = "number")]
     weight: f64,
+    #[serde(deserialize_with = "number")]
     error: f64,
 }
 
 /// Sums of squares, for R².
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Numbers {
+    #[serde(deserialize_with = "number")]
     weight: f64,
+    #[serde(deserialize_with = "number")]
     mean: f64,
+    #[serde(deserialize_with = "number")]
     squares: f64,
+    #[serde(deserialize_with = "number")]
     residuals: f64,
+}
+
+/// JSON has no infinite numbers: a sum that overflowed is stored as null.
+fn number<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(json)?.unwrap_or(f64::NAN))
 }
 
 impl Errors {

@@ -31,7 +31,7 @@ pub(super) const LEARN: &str = after_help! {
 pub(super) const PREDICT: &str = after_help! {
     "okl predict m.okl new.csv > scores.csv"
     "cat new.csv | okl predict m.okl - --predictions-format jsonl"
-    "okl predict m.okl new.csv --keep time,id --alerts-only"
+    "okl predict m.okl new.csv --keep x,label > scores.csv"
 };
 
 pub(super) const EVALUATE: &str = after_help! {

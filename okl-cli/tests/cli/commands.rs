@@ -190,10 +190,14 @@ fn examples_of_the_help_work_as_written() {
     for name in ["monday.csv", "tuesday.csv", "more.csv", "new.csv"] {
         folder.write(name, &plain);
     }
+    folder.write(
+        "labelled.csv",
+        plain.replacen("label", "country,label", 1).replace(",inside", ",DE,inside").replace(",outside", ",FR,outside"),
+    );
     folder.write("houses.csv", numbers(200).replacen(",u,v", ",price,rooms", 1));
     folder.write("traffic.csv", numbers(200));
     let mut run = 0;
-    for command in ["", "demo", "learn", "predict", "inspect", "freeze", "export"] {
+    for command in ["", "demo", "learn", "predict", "evaluate", "inspect", "freeze", "export"] {
         let help = succeed(&[command, "--help"][usize::from(command.is_empty())..]).0;
         let examples = help.split_once("Examples:\n").unwrap_or_else(|| panic!("{command}: {help}")).1;
         for line in examples.lines().map(str::trim).take_while(|line| !line.is_empty()) {
@@ -204,7 +208,7 @@ fn examples_of_the_help_work_as_written() {
             run += 1;
         }
     }
-    assert!(run >= 17, "{run}");
+    assert!(run >= 20, "{run}");
 }
 
 #[test]

@@ -144,8 +144,10 @@ fn what_cannot_be_filled_is_refused() {
     let data = folder.write("s.csv", "a,b,y\n1,2,0.5\n,3,1.5\n2,2,2.5\n");
     let model = folder.path("m.okl");
     fail(&["learn", &data, "--target", "y"], 1, &["row 3, column 'a'", "--missing mean"]);
-    fail(&["learn", &data, "--target", "y", "--missing", "median"], 2, &["refuse, mean, zero or last"]);
-    fail(&["learn", &data, "--target", "y", "--missing", "refuse+indicator"], 2, &["refuse, mean, zero or last"]);
+    for rule in ["median", "refuse+indicator"] {
+        let table = folder.write("wrong.toml", format!("missing = \"{rule}\"\n"));
+        fail(&["learn", &data, "--target", "y", "--config", &table], 2, &["missing: expected refuse, mean, zero or last", rule]);
+    }
     succeed(&["learn", &data, "--target", "y", "--missing", "mean", "--quiet", "-o", &model]);
     let before = fs::read(&model).unwrap();
     fail(&["learn", &data, "--resume", &model, "--missing", "zero", "-o", &model], 2, &["--missing zero", "--missing mean"]);
