@@ -99,7 +99,6 @@ impl Layout {
     /// The layout of a table that an earlier run of the same model has written, with fewer known classes, or by an older version
     /// without the column `positive`. None if the table cannot belong to this model.
     fn of_earlier(&self, header: &[String]) -> Option<Layout> {
-        let header = &header[..];
         let own = header.get(..1)?.iter().chain(header.get(1 + self.shown.kept.len()..)?);
         let columns = own.filter(|name| name.starts_with("score_")).count();
         let outputs = self.outputs.get(..columns)?.to_vec();

@@ -137,8 +137,13 @@ impl Metrics {
         self
     }
 
+    /// Adds one row.
+    pub fn add(&mut self, row: &Observed<'_>) {
+        self.add_scored(row);
+    }
+
     /// Adds one row; returns its error (1 for a mistake, the mean absolute error, 1 for an alert), if it has one.
-    pub fn add(&mut self, row: &Observed<'_>) -> Option<f64> {
+    pub fn add_scored(&mut self, row: &Observed<'_>) -> Option<f64> {
         self.rows += 1;
         if row.weight <= 0.0 {
             self.not_learned.of_weight_zero += 1;
