@@ -27,7 +27,7 @@ built: lint-rust
 	touch $@
 
 .venv/packages: .venv/ready pyproject.toml # what the Python package works with, and what it is tested with
-	.venv/bin/pip install --quiet --disable-pip-version-check "scikit-learn>=1.9" "river>=0.26.1" matplotlib pandas polars pytest hypothesis mypy ruff
+	.venv/bin/pip install --quiet --disable-pip-version-check "scikit-learn>=1.9" "river>=0.26.1" matplotlib pandas polars pytest hypothesis mypy ruff "ray[data]==2.60.*" "confluent-kafka>=2.16"
 	touch $@
 
 WHEEL =

@@ -11,6 +11,7 @@ mod columns;
 mod command_line;
 mod errors;
 mod files;
+mod hash;
 mod health;
 mod learner;
 mod row;
@@ -30,6 +31,8 @@ mod _okl {
     use super::command_line::command_line;
     #[pymodule_export]
     use super::files::load;
+    #[pymodule_export]
+    use super::hash::xxh3_64;
     #[pymodule_export]
     use super::learner::Learner;
     #[pymodule_export]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from okl._okl import AlertRate, Learner, __version__, load, terms_within
 
 if TYPE_CHECKING:
-    from okl import plot, river
+    from okl import plot, ray, river
     from okl._client import Client, Prediction, ServerError
     from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
 
@@ -46,6 +46,7 @@ __all__ = [
     "__version__",
     "load",
     "plot",
+    "ray",
     "river",
     "terms_within",
 ]
@@ -56,6 +57,7 @@ _NEEDS = {
     "NoveltyDetector": "sklearn",
     "sklearn": "sklearn",
     "river": "river",
+    "ray": "ray",
     "plot": "",
     "Client": "",
     "Prediction": "",
@@ -63,7 +65,7 @@ _NEEDS = {
 }
 """The names that are imported on first use, and the package that each needs besides numpy."""
 
-_PACKAGES = {"sklearn": "scikit-learn", "river": "River"}
+_PACKAGES = {"sklearn": "scikit-learn", "river": "River", "ray": "Ray"}
 
 # `from okl import *` and `help(okl)` list only names that can be imported on this machine.
 for _name, _package in _NEEDS.items():
@@ -74,7 +76,7 @@ for _name, _package in _NEEDS.items():
 def __getattr__(name: str) -> Any:
     if name not in _NEEDS:
         raise AttributeError(f"module 'okl' has no attribute {name!r}")
-    is_module = name in ("plot", "river", "sklearn")
+    is_module = name in ("plot", "ray", "river", "sklearn")
     place = "okl._client" if name in ("Client", "Prediction", "ServerError") else "okl.sklearn"
     try:
         return import_module(f"okl.{name}") if is_module else getattr(import_module(place), name)

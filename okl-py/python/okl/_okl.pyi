@@ -20,6 +20,7 @@ __all__ = [
     "load",
     "predict_row",
     "terms_within",
+    "xxh3_64",
 ]
 
 __version__: str
@@ -144,3 +145,4 @@ def predict_row(learner: Learner, values: list[float]) -> list[float]: ...
 def terms_within(
     memory: str, /, features: int, outputs: int = 1, *, ids: bool = False, **settings: Unpack[Settings]
 ) -> int | None: ...
+def xxh3_64(data: _bytes, /) -> int: ...

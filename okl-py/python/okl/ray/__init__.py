@@ -1,0 +1,17 @@
+"""okl on a Ray cluster.
+
+`KeyedLearners` holds a model per key (sensor, user, shop), for any number of keys, and learns every row exactly once. `score` runs a model
+over a Ray Data dataset. `sweep` compares settings. The models and scores have the same bits as on one machine.
+"""
+
+from importlib.util import find_spec
+
+if find_spec("ray") is None:
+    raise ModuleNotFoundError("okl.ray needs Ray, which is not installed: pip install 'okl[ray]'", name="ray")
+
+from okl.ray._keyed import KeyedLearners, Outputs
+from okl.ray._keys import shard_of
+from okl.ray._readers import FileReader, KafkaReader, Reader, Rows
+from okl.ray._store import Fenced
+
+__all__ = ["FileReader", "Fenced", "KafkaReader", "KeyedLearners", "Outputs", "Reader", "Rows", "shard_of"]

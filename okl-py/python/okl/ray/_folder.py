@@ -1,0 +1,116 @@
+"""The folder of `KeyedLearners`: its description, and the driver's database."""
+
+import hashlib
+import json
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+import okl
+from okl.ray._store import Fenced, connect, transaction
+
+FORMAT = 1
+MOST_SHARDS = 1 << 16
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS driver (one INTEGER PRIMARY KEY CHECK (one = 1), generation INTEGER NOT NULL);
+INSERT OR IGNORE INTO driver VALUES (1, 0);
+CREATE TABLE IF NOT EXISTS positions (partition TEXT PRIMARY KEY, next INTEGER NOT NULL)"""
+
+
+class Folder:
+    """A folder with models. The description (`keyed.json`) never changes.
+
+    The driver's database has the number of the last driver (its generation) and, per partition, the position up to which outputs were delivered.
+    A position that is too low costs time only: shards recognise the rows that they have learned.
+    """
+
+    def __init__(self, path: Path, config: dict[str, Any] | None, shards: int, start: bytes | None):
+        if not isinstance(shards, int) or not 1 <= shards <= MOST_SHARDS:
+            raise ValueError(f"shards: expected a whole number from 1 to {MOST_SHARDS}, found {shards!r}")
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+        description, model = path / "keyed.json", path / "start.okl"
+        if not description.exists():
+            self._describe(description, model, config, shards, start)
+        found = json.loads(description.read_text())
+        if found["format"] != FORMAT:
+            raise ValueError(
+                f"{description}: format {found['format']} was written by a newer okl, this is {okl.__version__}"
+            )
+        self.config: dict[str, Any] = found["config"]
+        self.shards: int = found["shards"]
+        self.start = model.read_bytes() if found["start"] else None
+        self._check(found, config, shards, start)
+        self.generation = 0
+        self.positions: dict[str, int] = {}
+
+    def _describe(
+        self, description: Path, model: Path, config: dict[str, Any] | None, shards: int, start: bytes | None
+    ) -> None:
+        if config is None and start is None:
+            raise ValueError(f"config: {str(self.path)!r} has no models yet: give the settings of the models")
+        learner = okl.Learner.from_bytes(start) if config is None and start else okl.Learner(config)
+        if start is not None:
+            okl.Learner.from_bytes(start).save(model)
+        text = {
+            "format": FORMAT,
+            "okl": okl.__version__,
+            "shards": shards,
+            "config": learner.config,
+            "start": digest(start),
+        }
+        # A file is complete before it has its name.
+        new = description.with_name(f"{uuid.uuid4().hex}.new")
+        new.write_text(json.dumps(text, indent=1))
+        os.replace(new, description)
+
+    def _check(
+        self, found: dict[str, Any], config: dict[str, Any] | None, shards: int, start: bytes | None
+    ) -> None:
+        """Settings that are given must be those of the folder."""
+        given = {
+            "shards": shards,
+            "config": None if config is None else okl.Learner(config).config,
+            "start": digest(start),
+        }
+        for name, value in given.items():
+            if value is not None and json.loads(json.dumps(value)) != found[name]:
+                raise ValueError(
+                    f"{name}: the models in {str(self.path)!r} have {found[name]!r}, found {value!r}: leave it as it was, or use another folder"
+                )
+
+    def claim(self) -> int:
+        """Makes this process the driver of the folder; earlier drivers cannot write any more."""
+        self.base = connect(self.path / "driver.sqlite")
+        with transaction(self.base):
+            for statement in SCHEMA.strip().split(";\n"):
+                self.base.execute(statement)
+            self.generation = self._generation() + 1
+            self.base.execute("UPDATE driver SET generation = ?", (self.generation,))
+        self.positions = dict(self.base.execute("SELECT partition, next FROM positions"))
+        return self.generation
+
+    def _generation(self) -> int:
+        return int(self.base.execute("SELECT generation FROM driver").fetchone()[0])
+
+    def position(self, partition: str) -> int:
+        return self.positions.get(partition, 0)
+
+    def deliver(self, partition: str, next_: int) -> None:
+        """Notes that outputs were delivered up to an offset."""
+        if next_ <= self.position(partition):
+            return
+        with transaction(self.base):
+            if (found := self._generation()) != self.generation:
+                raise Fenced(str(self.path), (self.generation, 0), (found, 0))
+            self.base.execute("INSERT OR REPLACE INTO positions VALUES (?, ?)", (partition, next_))
+        self.positions[partition] = next_
+
+    def close(self) -> None:
+        self.base.close()
+
+
+def digest(start: bytes | None) -> str | None:
+    return None if start is None else hashlib.sha256(start).hexdigest()

@@ -1,0 +1,294 @@
+"""`okl.ray` on a real cluster of two nodes, with workers, nodes and drivers that are killed."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import okl
+
+ray = pytest.importorskip("ray")
+
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+os.environ["RAY_AUTH_MODE"] = "disabled"  # A token would be written into the home folder.
+
+CONFIG = {
+    "loss": "squared",
+    "kernel": "gaussian:0.5",
+    "step": "constant:0.3",
+    "lambda": 1e-3,
+    "budget": "window:20",
+}
+OPTIONS: dict[str, Any] = {"shards": 8, "workers": 2, "worker_options": {"num_cpus": 0.5}}
+KEYS, ROWS, PARTITIONS = 60, 3000, 3
+
+
+class Clusters:
+    """A head node and a second node, which may be lost and is then replaced."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster
+
+        # The path of a socket may have 107 characters: pytest's folders are too long.
+        self.folder = tempfile.mkdtemp(prefix="okl", dir="/tmp")
+        quick = {"initial_delay_ms": 0, "period_ms": 300, "timeout_ms": 2000, "failure_threshold": 3}
+        checks = {f"health_check_{name}": value for name, value in quick.items()}
+        self.node = {"num_cpus": 2, "object_store_memory": 80_000_000}
+        head = {**self.node, "include_dashboard": False, "temp_dir": self.folder, "_system_config": checks}
+        self.cluster = Cluster(initialize_head=True, head_node_args=head)
+        self.second = self.cluster.add_node(**self.node)
+        ray.init(address=self.cluster.address, log_to_driver=False, logging_level="error")
+
+    def two(self) -> Any:
+        """The second node; a new one if it was lost."""
+        if self.second.node_id not in alive():
+            self.second = self.cluster.add_node(**self.node)
+        return self.second
+
+    def raylet(self, node: Any) -> int:
+        (process,) = node.all_processes["raylet"]
+        return int(process.process.pid)
+
+    def close(self) -> None:
+        ray.shutdown()
+        self.cluster.shutdown()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def alive() -> set[str]:
+    return {node["NodeID"] for node in ray.nodes() if node["Alive"]}
+
+
+@pytest.fixture(scope="module")
+def clusters() -> Iterator[Clusters]:
+    clusters = Clusters()
+    yield clusters
+    clusters.close()
+
+
+class Stream:
+    """Partitions of rows, written as NDJSON files. The rows of a key are in one partition."""
+
+    def __init__(self, folder: Path, seed: int):
+        rng = np.random.default_rng(seed)
+        self.files, self.rows = [], []
+        for partition in range(PARTITIONS):
+            keys = [f"k{key}" for key in rng.integers(0, KEYS, ROWS) * PARTITIONS + partition]
+            X = rng.normal(size=(ROWS, 3))
+            y = np.sin(X[:, 0])
+            path = folder / f"{partition}.ndjson"
+            lines = (
+                {"key": k, "a": x[0], "b": x[1], "c": x[2], "y": t}
+                for k, x, t in zip(keys, X.tolist(), y.tolist())
+            )
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            self.files.append(str(path))
+            self.rows.append((keys, X, y))
+        self.digests, self.scores = self._sequential()
+
+    def _sequential(self) -> tuple[dict[bytes, str], dict[str, np.ndarray]]:
+        digests, scores = {}, {}
+        for path, (keys, X, y) in zip(self.files, self.rows):
+            scores[path] = np.empty(ROWS)
+            for key in set(keys):
+                rows = [row for row, found in enumerate(keys) if found == key]
+                learner = okl.Learner(CONFIG)
+                scores[path][rows] = learner.learn(X[rows], y[rows])
+                digests[key.encode()] = hashlib.sha256(learner.to_bytes()).hexdigest()
+        return digests, scores
+
+    def reader(self) -> Any:
+        return okl.ray.FileReader(self.files, key="key", target="y", features=["a", "b", "c"])
+
+    def check(self, learners: Any, outputs: list[Any]) -> None:
+        """Each row came out once, with the score of one machine, and the models are those of one machine."""
+        assert learners.digests() == self.digests
+        for path in self.files:
+            mine = [output for output in outputs if output.partition == path]
+            offsets = np.concatenate([output.offsets for output in mine])
+            assert offsets.tolist() == list(range(ROWS))
+            np.testing.assert_array_equal(
+                np.concatenate([output.scores for output in mine]), self.scores[path]
+            )
+
+
+def keyed(path: Path, **options: Any) -> Any:
+    return okl.ray.KeyedLearners(CONFIG, path, **{**OPTIONS, **options})
+
+
+def test_a_worker_is_killed(clusters: Clusters, tmp_path: Path) -> None:
+    clusters.two()
+    stream, outputs, killed = Stream(tmp_path, 1), [], []
+    with keyed(tmp_path / "models") as learners:
+        assert {worker["node"] for worker in learners.workers()} == alive()
+        for output in learners.pull(stream.reader(), rows=500):
+            outputs.append(output)
+            if len(outputs) in (3, 8):
+                process = learners.workers()[len(killed)]["process"]
+                os.kill(process, signal.SIGKILL)
+                killed.append(process)
+        assert len(killed) == 2 and sum(worker["restarts"] for worker in learners.workers()) >= 2
+        stream.check(learners, outputs)
+        assert [learners.position(path) for path in stream.files] == [ROWS] * PARTITIONS
+        assert not list(learners.pull(stream.reader()))
+        # Rows that are sent once more are recognised.
+        keys, X, y = stream.rows[0]
+        again = learners.learn(keys[:50], X[:50], y[:50], partition=stream.files[0], offset=0)
+        assert again.duplicate.all() and learners.digests() == stream.digests
+        one = learners.inspect(keys[0])
+        assert one["sha256"] == stream.digests[keys[0].encode()] and one["examples"] == keys.count(keys[0])
+        learner = okl.Learner.from_bytes(learners.export(keys[0]))
+        assert learners.predict([keys[0], "new"], X[:2]).tolist() == [learner.predict(X[:1])[0], 0.0]
+        with pytest.raises(KeyError, match="key 'new' has not been seen"):
+            learners.export("new")
+        assert len(learners) == len(stream.digests)
+
+
+DRIVER = """
+import json, os, sys
+os.environ["RAY_AUTH_MODE"] = "disabled"
+import okl, ray
+address, path, options, files = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4:]
+ray.init(address=address, log_to_driver=False, logging_level="error")
+learners = okl.ray.KeyedLearners(None, path, **options)
+reader = okl.ray.FileReader(files, key="key", target="y", features=["a", "b", "c"])
+for output in learners.pull(reader, rows=300):
+    rows = [[output.partition, *row] for row in zip(output.offsets.tolist(), output.scores.tolist())]
+    print("\\n".join(map(json.dumps, rows)), flush=True)
+"""
+
+
+def test_the_driver_is_killed(clusters: Clusters, tmp_path: Path) -> None:
+    stream = Stream(tmp_path, 2)
+    arguments = [clusters.cluster.address, str(tmp_path / "models"), json.dumps(OPTIONS), *stream.files]
+    okl.ray._folder.Folder(tmp_path / "models", CONFIG, OPTIONS["shards"], None)
+    found: dict[tuple[str, int], float] = {}
+    with subprocess.Popen(
+        [sys.executable, "-c", DRIVER, *arguments], stdout=subprocess.PIPE, text=True
+    ) as driver:
+        assert driver.stdout is not None
+        for line in driver.stdout:
+            partition, offset, score = json.loads(line)
+            found[partition, offset] = score
+            if len(found) == 1000:
+                driver.kill()
+    assert 1000 <= len(found) < PARTITIONS * ROWS
+    with keyed(tmp_path / "models") as learners:
+        assert learners.generation == 2
+        for output in learners.pull(stream.reader(), rows=700):
+            for offset, score in zip(output.offsets.tolist(), output.scores.tolist()):
+                # Outputs that were not taken come again, with the same bits.
+                assert found.setdefault((output.partition, offset), score) == score
+        assert learners.digests() == stream.digests
+    assert found == {
+        (path, row): score for path in stream.files for row, score in enumerate(stream.scores[path])
+    }
+
+
+def test_a_later_driver_takes_over(clusters: Clusters, tmp_path: Path) -> None:
+    with keyed(tmp_path, workers=1) as first:
+        first.learn(["a"], [[1.0]], [1.0])
+        with keyed(tmp_path, workers=1) as second:
+            with pytest.raises(okl.ray.Fenced, match="another driver has opened this folder since"):
+                first.learn(["a"], [[2.0]], [1.0])
+            second.learn(["a"], [[2.0]], [1.0])
+            one = okl.Learner(CONFIG)
+            one.learn([[1.0], [2.0]], [1.0, 1.0])
+            assert second.export("a") == one.to_bytes()
+            with pytest.raises(ValueError, match="X: found nan in row 1, column 0.*nothing was learned"):
+                second.learn(["a", "b"], [[1.0], [float("nan")]], [1.0, 1.0])
+            with pytest.raises(
+                TypeError,
+                match="partition 'p', key 'b', its 1 rows from offset 4 to 4: .*nothing of this batch",
+            ):
+                second.learn(["b"], [[1.0]], ["no number"], partition="p", offset=4)
+            assert len(second) == 1
+
+
+def test_nodes_with_another_okl_or_without_the_folder_are_refused(
+    clusters: Clusters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(okl.ray._checks, "write_marker", lambda marker, text: None)
+    with pytest.raises(
+        RuntimeError, match=r"models' is not shared: .* not seen by node .* \(\w{8}\), .* \(\w{8}\)"
+    ):
+        keyed(tmp_path / "models")
+    monkeypatch.undo()
+    monkeypatch.setattr(okl, "__version__", "9.9.9")
+    with pytest.raises(
+        RuntimeError, match=r"the driver has okl 9.9.9, found \d.* on node .* install the same version"
+    ):
+        keyed(tmp_path / "models")
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+
+
+def test_the_page_does_what_it_says(
+    clusters: Clusters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for code, expected in BLOCK.findall(PAGE.read_text()):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, str(PAGE), "exec"), names)
+        assert printed.getvalue() == expected, code
+
+
+def worker_on(learners: Any, node: Any) -> int:
+    """The process of the worker on a node."""
+    (found,) = [worker["process"] for worker in learners.workers() if worker["node"] == node.node_id]
+    return int(found)
+
+
+def test_a_node_is_cut_off_and_its_worker_goes_on(clusters: Clusters, tmp_path: Path) -> None:
+    """A raylet and its worker are stopped until their successor has written, then the worker goes on with its rows: it must not write."""
+    node = clusters.two()
+    stream, outputs, stopped = Stream(tmp_path, 3), [], []
+    with keyed(tmp_path / "models") as learners:
+        for output in learners.pull(stream.reader(), rows=500):
+            outputs.append(output)
+            if len(outputs) == 4:
+                stopped = [worker_on(learners, node), clusters.raylet(node)]
+            if len(outputs) == 5:  # The next batches have been sent to it.
+                for process in stopped:
+                    os.kill(process, signal.SIGSTOP)
+            if len(outputs) == 12:
+                for process in stopped:
+                    os.kill(process, signal.SIGCONT)
+        stream.check(learners, outputs)
+        assert {worker["node"] for worker in learners.workers()} == {clusters.cluster.head_node.node_id}
+        assert stopped[0] not in [worker["process"] for worker in learners.workers()]
+
+
+def test_a_node_is_killed(clusters: Clusters, tmp_path: Path) -> None:
+    node = clusters.two()
+    stream, outputs = Stream(tmp_path, 4), []
+    with keyed(tmp_path / "models") as learners:
+        for output in learners.pull(stream.reader(), rows=500):
+            outputs.append(output)
+            if len(outputs) == 4:
+                assert worker_on(learners, node)
+                os.kill(clusters.raylet(node), signal.SIGKILL)
+                while node.node_id in alive():
+                    time.sleep(0.1)
+        stream.check(learners, outputs)
+        assert {worker["node"] for worker in learners.workers()} == {clusters.cluster.head_node.node_id}

@@ -1,0 +1,303 @@
+"""Shards and readers of `okl.ray`, without a cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import okl
+
+pytest.importorskip("ray")
+
+from okl.ray import FileReader, KafkaReader, shard_of  # noqa: E402
+from okl.ray._folder import Folder  # noqa: E402
+from okl.ray._keys import all_key_bytes, key_bytes  # noqa: E402
+from okl.ray._shard import Gap, Part, Shard  # noqa: E402
+from okl.ray._store import Fenced, Store  # noqa: E402
+
+CONFIG = {
+    "loss": "squared",
+    "kernel": "gaussian:0.5",
+    "step": "constant:0.3",
+    "lambda": 1e-3,
+    "budget": "window:20",
+}
+
+# Computed with the package xxhash 4.1: xxh3_64_intdigest(key.encode()), and that number modulo 64 and 7.
+TABLE = [
+    ("", 0x2D06800538D394C2, 2, 4),
+    ("a", 0xE6C632B61E964E1F, 31, 1),
+    ("sensor-17", 0x64578606797FACFE, 62, 3),
+    (5, 0xDEDB980100C87E72, 50, 4),
+    (1000000, 0x1CC591E1D9A50461, 33, 3),
+    ("Zürich", 0x0BA44FCC12CCA74E, 14, 2),
+    ("用户", 0xE8B25E7CAD64806F, 47, 0),
+    (-3, 0xC3CB02DD06D01485, 5, 0),
+    (b"x" * 100, 0xC90984FFDF50CE42, 2, 3),
+    ("k" * 300, 0x3E901C94FF54FAA0, 32, 5),
+]
+
+
+@pytest.mark.parametrize(("key", "hashed", "of_64", "of_7"), TABLE)
+def test_the_shard_of_a_key_is_that_of_the_table(key: Any, hashed: int, of_64: int, of_7: int) -> None:
+    assert okl._okl.xxh3_64(key_bytes(key)) == hashed
+    assert (shard_of(key_bytes(key), 64), shard_of(key_bytes(key), 7)) == (of_64, of_7)
+
+
+def test_keys_are_text_bytes_or_whole_numbers() -> None:
+    assert all_key_bytes(np.array([5, -1])) == all_key_bytes(["5", "-1"]) == [b"5", b"-1"]
+    for wrong in (True, 1.0, None, float("nan")):
+        with pytest.raises(TypeError, match="key of row 1: found .* expected text, bytes or a whole number"):
+            all_key_bytes(["a", wrong])
+
+
+class Stream:
+    """Rows of some keys, and what one machine makes of them."""
+
+    def __init__(self, seed: int, rows: int = 300, keys: int = 7):
+        rng = np.random.default_rng(seed)
+        self.keys = [f"k{key}".encode() for key in rng.integers(0, keys, rows)]
+        self.X = rng.normal(size=(rows, 3))
+        self.y = np.sin(self.X[:, 0])
+
+    def part(self, rows: range, previous: int, *, delivered: int = 0, skip: bool = False) -> Part:
+        at = np.array(rows)
+        return Part(
+            0, "p", at, [self.keys[i] for i in rows], self.X[at], self.y[at], previous, delivered, skip
+        )
+
+    def models(self) -> tuple[dict[bytes, str], np.ndarray]:
+        scores, digests = np.empty(len(self.keys)), {}
+        for key in set(self.keys):
+            rows = [row for row, found in enumerate(self.keys) if found == key]
+            learner = okl.Learner(CONFIG)
+            scores[rows] = learner.learn(self.X[rows], self.y[rows])
+            digests[key] = hashlib.sha256(learner.to_bytes()).hexdigest()
+        return digests, scores
+
+
+def opened(
+    folder: Path, *, generation: int = 1, hot_bytes: int = 1 << 20, start: bytes | None = None
+) -> Shard:
+    return Shard(Store(folder / "shard.sqlite", generation), CONFIG, start, hot_bytes)
+
+
+@pytest.mark.parametrize("hot_bytes", [0, 40_000, 1 << 30])
+def test_models_are_those_of_one_machine(tmp_path: Path, hot_bytes: int) -> None:
+    stream, scores = Stream(1), []
+    shard = opened(tmp_path, hot_bytes=hot_bytes)
+    for first in range(0, 300, 50):
+        scores.append(shard.learn(stream.part(range(first, first + 50), first)).scores)
+        assert shard.held <= hot_bytes and (len(shard.hot) == 7) == (hot_bytes == 1 << 30)
+        if first == 150:
+            shard = opened(tmp_path, hot_bytes=hot_bytes)
+    digests, expected = stream.models()
+    assert dict(shard.digests()) == digests
+    np.testing.assert_array_equal(np.concatenate(scores), expected)
+    rows = [stream.keys.index(key) for key in sorted(digests)]
+    learners = [okl.Learner.from_bytes(shard.model(stream.keys[row]) or b"") for row in rows]
+    predicted = shard.predict([stream.keys[row] for row in rows], stream.X[rows])
+    assert predicted.tolist() == [learner.predict(stream.X[[row]])[0] for learner, row in zip(learners, rows)]
+
+
+def test_rows_that_come_again_are_not_learned_again_and_have_their_first_scores(tmp_path: Path) -> None:
+    stream = Stream(2)
+    digests, expected = stream.models()
+    shard = opened(tmp_path)
+    shard.learn(stream.part(range(0, 100), 0))
+    shard.learn(stream.part(range(100, 200), 100, delivered=100))
+    again = opened(tmp_path).learn(stream.part(range(50, 300), 200, delivered=100))
+    assert again.duplicate.tolist() == [True] * 150 + [False] * 100
+    # The outputs below 100 were delivered, and are gone.
+    assert np.isnan(again.scores[:50]).all()
+    np.testing.assert_array_equal(again.scores[50:], expected[100:])
+    assert dict(opened(tmp_path).digests()) == digests
+
+
+def test_rows_that_overtake_others_are_refused(tmp_path: Path) -> None:
+    stream, shard = Stream(3), opened(tmp_path)
+    shard.learn(stream.part(range(0, 100), 0))
+    with pytest.raises(Gap, match="has 'p' up to offset 100, rows before 200 are missing"):
+        shard.learn(stream.part(range(200, 300), 200))
+    assert shard.store.position("p") == 100
+
+
+def test_a_worker_that_was_replaced_cannot_commit(tmp_path: Path) -> None:
+    stream = Stream(4)
+    old = opened(tmp_path)
+    old.learn(stream.part(range(0, 100), 0))
+    new = opened(tmp_path)
+    with pytest.raises(Fenced, match="another worker has taken over .start 2, this one is 1"):
+        old.learn(stream.part(range(100, 200), 100))
+    assert new.store.position("p") == 100
+    new.learn(stream.part(range(100, 300), 100))
+    assert dict(new.digests()) == stream.models()[0]
+    later = opened(tmp_path, generation=2)
+    more = Stream(4, rows=400).part(range(300, 400), 300)
+    for late in (lambda: new.learn(more), lambda: opened(tmp_path, generation=1)):
+        with pytest.raises(
+            Fenced, match="another driver has opened this folder since .generation 2, this one is 1"
+        ):
+            late()
+    assert later.store.position("p") == 300
+
+
+def test_an_interrupted_commit_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models are written before the position: without the transaction the rows would be learned twice."""
+    stream, shard = Stream(5), opened(tmp_path)
+    shard.learn(stream.part(range(0, 100), 0))
+    run = shard.store.base.executemany
+
+    class Broken:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(base, name)
+
+        def executemany(self, statement: str, rows: Any) -> Any:
+            run(statement, rows)
+            raise OSError("disk full")
+
+    base, shard.store.base = shard.store.base, Broken()  # type: ignore[assignment]
+    with pytest.raises(OSError, match="disk full"):
+        shard.learn(stream.part(range(100, 200), 100))
+    shard.store.base = base
+    shard.learn(stream.part(range(100, 300), 100))
+    assert dict(shard.digests()) == stream.models()[0]
+
+
+def test_a_refused_row_stops_its_shard_or_is_recorded(tmp_path: Path) -> None:
+    stream = Stream(6)
+    stream.X[120, 1] = np.nan
+    shard = opened(tmp_path)
+    words = rf"partition 'p', key '{stream.keys[120].decode()}', .* row \d+.*nothing of this batch"
+    with pytest.raises(ValueError, match=words):
+        shard.learn(stream.part(range(0, 300), 0))
+    assert shard.store.count() == 0 and not shard.hot
+    learned = shard.learn(stream.part(range(0, 300), 0, skip=True))
+    assert (
+        np.flatnonzero(learned.refused).tolist() == [120] == np.flatnonzero(np.isnan(learned.scores)).tolist()
+    )
+    ((partition, offset, key, reason),) = shard.store.refused()
+    assert (partition, offset, key) == ("p", 120, stream.keys[120]) and "column 1" in reason
+    stream.keys.pop(120)
+    stream.X, stream.y = np.delete(stream.X, 120, 0), np.delete(stream.y, 120)
+    assert dict(shard.digests()) == stream.models()[0]
+
+
+def test_a_new_key_costs_nothing_and_starts_from_the_shared_model(tmp_path: Path) -> None:
+    stream = Stream(7)
+    shared = okl.Learner(CONFIG)
+    shared.learn(stream.X, stream.y)
+    shard = opened(tmp_path, start=shared.to_bytes())
+    assert shard.predict([b"new"], stream.X[:1])[0] == shared.predict(stream.X[:1])[0]
+    assert shard.store.count() == 0 and shard.inspect(b"new") is None and not shard.hot
+    shard.learn(stream.part(range(0, 1), 0))
+    shared.learn(stream.X[:1], stream.y[:1])
+    assert shard.model(stream.keys[0]) == shared.to_bytes()
+
+
+def test_models_of_different_width(tmp_path: Path) -> None:
+    """Classes are those of each key: scores are as wide as the widest model, NaN beyond the classes of a key."""
+    config = {**CONFIG, "loss": "max_margin"}
+    shard = Shard(Store(tmp_path / "s.sqlite", 1), config, None, 1 << 20)
+    keys, y = [b"two", b"three", b"three", b"two", b"three"], np.array(["a", "a", "b", "b", "c"])
+    part = Part(0, "p", np.arange(5), keys, np.arange(10.0).reshape(5, 2), y, 0, 0, False)
+    learned = shard.learn(part)
+    assert learned.scores.shape == (5, 3)
+    assert np.isnan(learned.scores[:, 2]).tolist() == [True, False, False, True, False]
+    again = shard.learn(part)
+    np.testing.assert_array_equal(again.scores, learned.scores)
+
+
+def test_a_folder_keeps_its_settings(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="has no models yet: give the settings"):
+        Folder(tmp_path, None, 64, None)
+    first = Folder(tmp_path, CONFIG, 64, None)
+    assert Folder(tmp_path, None, 64, None).config == first.config == okl.Learner(CONFIG).config
+    for wrong, words in (
+        ((CONFIG, 32, None), "shards: the models in .* have 64, found 32"),
+        (({**CONFIG, "loss": "hinge"}, 64, None), "config: the models in"),
+        ((CONFIG, 64, okl.Learner(CONFIG).to_bytes()), "start: the models in .* have None"),
+        ((CONFIG, 0, None), "shards: expected a whole number from 1 to 65536, found 0"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            Folder(tmp_path, *wrong)
+    assert (first.claim(), Folder(tmp_path, None, 64, None).claim()) == (1, 2)
+    with pytest.raises(Fenced, match="another driver"):
+        first.deliver("p", 10)
+
+
+FORMATS = ["csv", "ndjson", "parquet"]
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_rows_of_files(tmp_path: Path, ending: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    stream = Stream(8, rows=100)
+    names = [key.decode() for key in stream.keys]
+    columns = dict(zip("abc", stream.X.T))
+    frame = pandas.DataFrame(
+        {"a": columns["a"], "sensor": names, "c": columns["c"], "y": stream.y, "b": columns["b"]}
+    )
+    for number, some in enumerate((frame[:60], frame[60:])):
+        path = tmp_path / f"{number}.{ending}"
+        if ending == "csv":
+            some.to_csv(path, index=False)
+        elif ending == "parquet":
+            some.to_parquet(path, row_group_size=16)
+        else:
+            path.write_text("".join(json.dumps(row) + "\n" for row in some.to_dict("records")))
+    reader = FileReader(str(tmp_path / f"*.{ending}"), key="sensor", target="y", features=["a", "b", "c"])
+    first, second = reader.partitions()
+    for offset, n, expected in ((0, 30, (0, 30)), (30, 100, (30, 60)), (60, 5, (60, 60)), (17, 3, (17, 20))):
+        rows = reader.read(first, offset, n)
+        some = slice(*expected)
+        assert rows.keys == names[some]
+        np.testing.assert_array_equal(rows.X, stream.X[some])
+        np.testing.assert_array_equal(rows.y, stream.y[some])
+    assert reader.read(second, 0, 100).keys == names[60:]
+    with pytest.raises(ValueError, match="there is no column 'd'; there are 'a', 'sensor'"):
+        FileReader(first, key="sensor", target="y", features=["d"]).read(first, 0, 1)
+    with pytest.raises(ValueError, match=r"0\..*, row 2, column 'sensor': found 'k\d', expected a number"):
+        FileReader(first, key="sensor", target="y", features=["a", "sensor"]).read(first, 2, 9)
+
+
+def test_files_that_are_not_there_or_not_known(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        FileReader(str(tmp_path / "*.csv"), key="k", target=None, features=["a"])
+    (tmp_path / "rows.xls").touch()
+    with pytest.raises(ValueError, match="found '.xls', expected one of .parquet, .csv"):
+        FileReader(str(tmp_path / "*"), key="k", target=None, features=["a"])
+
+
+def test_rows_of_kafka() -> None:
+    """librdkafka's own mock of a broker, in the process of the producer."""
+    kafka = pytest.importorskip("confluent_kafka")
+    producer = kafka.Producer({"test.mock.num.brokers": 1})
+    stream = Stream(9, rows=40)
+    for row, key in enumerate(stream.keys):
+        value = json.dumps({"x": stream.X[row].tolist(), "y": stream.y[row]})
+        producer.produce("rows", value, key=key, partition=row % 2)
+    producer.produce("rows", "nothing", key="k", partition=0)
+    assert producer.flush(30) == 0
+    (broker,) = producer.list_topics().brokers.values()
+    reader = KafkaReader("rows", {"bootstrap.servers": f"{broker.host}:{broker.port}"}, timeout=0.5)
+    assert {"0", "1"} <= set(reader.partitions())
+    for offset, n, expected in ((0, 12, range(1, 25, 2)), (12, 8, range(25, 40, 2)), (3, 2, range(7, 11, 2))):
+        rows = reader.read("1", offset, n)
+        assert rows.keys == [stream.keys[row] for row in expected]
+        assert rows.offsets is not None and rows.offsets.tolist() == [
+            offset + i for i in range(len(expected))
+        ]
+        np.testing.assert_array_equal(rows.X, stream.X[list(expected)])
+        np.testing.assert_array_equal(rows.y, stream.y[list(expected)])
+    assert reader.read("1", 20, 5).keys == []
+    with pytest.raises(
+        ValueError, match="topic 'rows', partition 0, offset 20: the message could not be decoded"
+    ):
+        reader.read("0", 18, 5)
+    reader.close()
