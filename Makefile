@@ -124,15 +124,22 @@ speed: ## the table of ratios of benchmarks/speed.md, then the parts one by one
 endurance: ## ten million steps of small models; the record is benchmarks/endurance.md
 	OKL_ENDURANCE=10000000 cargo test --workspace --test endurance -- --nocapture
 
-soak: ## the property tests with CASES times the usual cases, then 1,000 kills of the server under load, then the attack on all certificates for TIME seconds in PROCESSES processes; appends to benchmarks/cases.md, attack.md
+soak: ## the property tests with CASES times the usual cases, then 1,000 kills of the server under load, `make cluster`, then the attack on all certificates for TIME seconds in PROCESSES processes; appends to benchmarks/cases.md, attack.md
 	@start=$$(date +%s); OKL_CASES=$(CASES) OKL_FUZZ_ROUNDS=$$((2000 * $(CASES))) cargo test -q --workspace --test laws --test files --test input && \
 		echo "| $$(date +%F) | $(CASES) | $$(($$(date +%s) - start)) | none |" >> benchmarks/cases.md
 	OKL_KILLS=1000 cargo test -q --workspace --test serve nothing_is_lost
+	$(MAKE) cluster
 	cargo test --workspace --test attack --no-run
 	@start=$$(date +%s); pids=; for i in $$(seq $(PROCESSES)); do \
 		OKL_ATTACK_DATE=$$(date +%F) OKL_ATTACK_SECONDS=$(TIME) OKL_ATTACK_SEED=$$((start * 10000000 + i * 1000000)) \
 		OKL_ATTACK_RECORD=$(CURDIR)/benchmarks/attack.md cargo test -q --workspace --test attack certificates -- --nocapture & pids="$$pids $$!"; \
 	done; for pid in $$pids; do wait $$pid || failed=1; done; test -z "$$failed"
+
+# pyspark is 400 MB and needs a Java runtime: it is no part of `make test`.
+cluster: python ## 50 kills of workers on a Ray cluster, then the tests of okl.spark (needs Java)
+	.venv/bin/pip install --quiet --disable-pip-version-check "pyspark==4.3.*"
+	OKL_WORKER_KILLS=50 .venv/bin/python -m pytest --quiet okl-py/tests/test_ray_cluster.py -k a_worker_is_killed
+	.venv/bin/python -m pytest --quiet okl-py/tests/test_spark.py
 
 CASES = 20
 TIME = 3600

@@ -24,7 +24,7 @@ def test_importing_needs_numpy_only() -> None:
     program = "import sys, okl; print(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.check_output([sys.executable, "-c", program], text=True).split()
     assert "okl" in loaded
-    assert not {"pandas", "polars", "sklearn", "ray", "river", "scipy", "matplotlib"} & set(loaded)
+    assert not {"pandas", "polars", "sklearn", "pyspark", "ray", "river", "scipy", "matplotlib"} & set(loaded)
 
 
 def with_numpy_only(program: str, tmp_path: Path) -> str:
@@ -46,10 +46,10 @@ def test_star_import_and_help_need_numpy_only(tmp_path: Path) -> None:
 from okl import *
 import okl, pydoc
 assert Learner is okl.Learner and plot.History
-assert not {"KernelClassifier", "ray", "river"} & {*okl.__all__, *dir(okl), *globals()}
+assert not {"KernelClassifier", "ray", "river", "spark"} & {*okl.__all__, *dir(okl), *globals()}
 text = pydoc.plain(pydoc.render_doc(okl))
 assert "class Learner" in text, text
-for name, package in ("KernelClassifier", "scikit-learn"), ("sklearn", "scikit-learn"), ("river", "River"), ("ray", "Ray"):
+for name, package in ("KernelClassifier", "scikit-learn"), ("sklearn", "scikit-learn"), ("river", "River"), ("ray", "Ray"), ("spark", "pyspark"):
     try:
         getattr(okl, name)
     except ModuleNotFoundError as error:

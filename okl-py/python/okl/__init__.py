@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from okl._okl import AlertRate, Learner, __version__, load, terms_within
 
 if TYPE_CHECKING:
-    from okl import plot, ray, river
+    from okl import plot, ray, river, spark
     from okl._client import Client, Prediction, ServerError
     from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
 
@@ -48,6 +48,7 @@ __all__ = [
     "plot",
     "ray",
     "river",
+    "spark",
     "terms_within",
 ]
 
@@ -58,6 +59,7 @@ _NEEDS = {
     "sklearn": "sklearn",
     "river": "river",
     "ray": "ray",
+    "spark": "pyspark",
     "plot": "",
     "Client": "",
     "Prediction": "",
@@ -65,7 +67,8 @@ _NEEDS = {
 }
 """The names that are imported on first use, and the package that each needs besides numpy."""
 
-_PACKAGES = {"sklearn": "scikit-learn", "river": "River", "ray": "Ray"}
+_PACKAGES = {"sklearn": "scikit-learn", "river": "River", "ray": "Ray", "pyspark": "pyspark"}
+_EXTRAS = {"pyspark": "spark"}
 
 # `from okl import *` and `help(okl)` list only names that can be imported on this machine.
 for _name, _package in _NEEDS.items():
@@ -76,7 +79,7 @@ for _name, _package in _NEEDS.items():
 def __getattr__(name: str) -> Any:
     if name not in _NEEDS:
         raise AttributeError(f"module 'okl' has no attribute {name!r}")
-    is_module = name in ("plot", "ray", "river", "sklearn")
+    is_module = name in ("plot", "ray", "river", "sklearn", "spark")
     place = "okl._client" if name in ("Client", "Prediction", "ServerError") else "okl.sklearn"
     try:
         return import_module(f"okl.{name}") if is_module else getattr(import_module(place), name)
@@ -85,7 +88,7 @@ def __getattr__(name: str) -> Any:
         if not package or find_spec(package) is not None:
             raise
         raise ModuleNotFoundError(
-            f"okl.{name} needs {_PACKAGES[package]}, which is not installed: pip install 'okl[{package}]'",
+            f"okl.{name} needs {_PACKAGES[package]}, which is not installed: pip install 'okl[{_EXTRAS.get(package, package)}]'",
             name=error.name,
         ) from error
 

@@ -12,6 +12,19 @@ if find_spec("ray") is None:
 from okl.ray._keyed import KeyedLearners, Outputs
 from okl.ray._keys import shard_of
 from okl.ray._readers import FileReader, KafkaReader, Reader, Rows
+from okl.ray._score import score
 from okl.ray._store import Fenced
+from okl.ray._sweep import sweep
 
-__all__ = ["FileReader", "Fenced", "KafkaReader", "KeyedLearners", "Outputs", "Reader", "Rows", "shard_of"]
+__all__ = [
+    "Fenced",
+    "FileReader",
+    "KafkaReader",
+    "KeyedLearners",
+    "Outputs",
+    "Reader",
+    "Rows",
+    "score",
+    "shard_of",
+    "sweep",
+]
