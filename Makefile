@@ -124,10 +124,11 @@ speed: ## the table of ratios of benchmarks/speed.md, then the parts one by one
 endurance: ## ten million steps of small models; the record is benchmarks/endurance.md
 	OKL_ENDURANCE=10000000 cargo test --workspace --test endurance -- --nocapture
 
-soak: ## the property tests with CASES times the usual cases, then 1,000 kills of the server under load, `make cluster`, then the attack on all certificates for TIME seconds in PROCESSES processes; appends to benchmarks/cases.md, attack.md
+soak: ## the property tests with CASES times the usual cases, then 1,000 kills of the server under load and 5,000 starts on a disk with faults, `make cluster`, then the attack on all certificates for TIME seconds in PROCESSES processes; appends to benchmarks/cases.md, attack.md
 	@start=$$(date +%s); OKL_CASES=$(CASES) OKL_FUZZ_ROUNDS=$$((2000 * $(CASES))) cargo test -q --workspace --test laws --test files --test input && \
 		echo "| $$(date +%F) | $(CASES) | $$(($$(date +%s) - start)) | none |" >> benchmarks/cases.md
 	OKL_KILLS=1000 cargo test -q --workspace --test serve nothing_is_lost
+	OKL_FAULTS=5000 cargo test -q --workspace --test server nothing_is_lost -- --nocapture
 	$(MAKE) cluster
 	cargo test --workspace --test attack --no-run
 	@start=$$(date +%s); pids=; for i in $$(seq $(PROCESSES)); do \

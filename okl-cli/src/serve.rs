@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use okl::{Config, Label, Learner};
+use okl_server::hooks::{self, Allowed};
 use okl_server::http::{Listening, Server, Tls};
 use okl_server::log;
 use okl_server::options::Options;
@@ -149,6 +150,11 @@ struct File {
     most_rate: Option<u32>,
     most_connections: Option<usize>,
     snapshot_rows: Option<u64>,
+    #[serde(default)]
+    hook_allow: Vec<String>,
+    #[serde(default)]
+    hook_allow_private: Vec<String>,
+    hook_certificates: Option<std::path::PathBuf>,
     log: Option<bool>,
 }
 
@@ -172,6 +178,7 @@ pub fn serve(args: &Serve) -> anyhow::Result<bool> {
     put(&mut options.most_connections, None, file.most_connections);
     options.most_rate = args.most_rate.or(file.most_rate);
     options.snapshot_rows = args.snapshot_rows.or(file.snapshot_rows).unwrap_or(options.snapshot_rows);
+    options.hooks = hooks_of(args, &file)?;
     let tls = match (args.certificate.as_ref().or(file.certificate.as_ref()), args.key.as_ref().or(file.key.as_ref())) {
         (Some(certificate), Some(key)) => Some(Tls::load(certificate, key).map_err(anyhow::Error::msg)?),
         (None, None) => None,
@@ -198,6 +205,18 @@ pub fn serve(args: &Serve) -> anyhow::Result<bool> {
         anyhow::Ok(())
     })?;
     Ok(true)
+}
+
+/// Where web hooks may point.
+fn hooks_of(args: &Serve, file: &File) -> anyhow::Result<Allowed> {
+    let both = |flags: &[String], file: &[String]| [flags, file].concat();
+    let certificates = args.hook_certificates.as_ref().or(file.hook_certificates.as_ref());
+    Ok(Allowed {
+        public: both(&args.hook_allow, &file.hook_allow),
+        private: both(&args.hook_allow_private, &file.hook_allow_private),
+        tls: certificates.map(|file| hooks::trusted(file).map_err(anyhow::Error::msg)).transpose()?,
+        ..Allowed::default()
+    })
 }
 
 /// Ends when a signal has come.

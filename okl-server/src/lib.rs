@@ -4,8 +4,10 @@
 //! snapshot of a model is loaded and its journal replayed. Learning does not depend on how rows are cut into batches, so the result
 //! has the same bits as a run without the crash.
 
+pub mod arrow;
 pub mod codec;
 pub mod disk;
+pub mod hooks;
 pub mod http;
 pub mod journal;
 pub mod log;

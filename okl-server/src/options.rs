@@ -47,6 +47,8 @@ pub struct Options {
     pub publish_time: Duration,
     /// The largest number of rows that are stored and learned together.
     pub group_rows: usize,
+    /// Where web hooks may point.
+    pub hooks: crate::hooks::Allowed,
     /// The clock for waiting rows.
     pub clock: Clock,
 }
@@ -73,6 +75,7 @@ impl Default for Options {
             segment_bytes: 32 << 20,
             publish_time: Duration::from_millis(100),
             group_rows: 16_384,
+            hooks: crate::hooks::Allowed::default(),
             clock: Arc::new(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())),
         }
     }

@@ -10,6 +10,7 @@ use okl::{Config, Learner};
 use serde_json::Value;
 
 use crate::disk::{Disk, RealDisk};
+use crate::hooks::Hooks;
 use crate::model::Model;
 use crate::model::folder::{Folder, Settings};
 use crate::model::state::State;
@@ -34,6 +35,8 @@ pub struct Registry {
     pub surface: Arc<dyn Surface>,
     /// Limits and times.
     pub options: Options,
+    /// The web hooks of the models.
+    pub hooks: Hooks,
     slots: RwLock<BTreeMap<String, Slot>>,
     /// Held while a model is created or deleted.
     changing: tokio::sync::Mutex<()>,
@@ -89,6 +92,7 @@ impl Registry {
             disk,
             surface,
             options,
+            hooks: Hooks::default(),
             slots: RwLock::default(),
             changing: tokio::sync::Mutex::default(),
             _lock: lock(folder)?,
@@ -106,7 +110,8 @@ impl Registry {
         Ok((registry, notes))
     }
 
-    fn folder_of(&self, name: &str) -> Folder {
+    /// The folder of a model.
+    pub fn folder_of(&self, name: &str) -> Folder {
         Folder { disk: Arc::clone(&self.disk), path: self.folder.join(name) }
     }
 
@@ -200,13 +205,25 @@ impl Registry {
         let slot = self.slots.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         match slot {
             None => return Err(Refusal::new(404, "no_such_model", format!("there is no model '{name}'"))),
-            Some(Slot::Running(model)) => model.stop().await,
+            Some(Slot::Running(model)) => {
+                self.hooks.stop(name);
+                model.stop().await;
+            }
             Some(Slot::Stopped(_)) => {}
         }
         // Renamed first: a folder that is half removed is not a model.
         let (from, to) = (self.folder.join(name), self.folder.join(format!(".deleted-{name}")));
         let removed = std::fs::rename(&from, &to).and_then(|()| std::fs::remove_dir_all(&to));
         removed.map_err(|e| Refusal::new(500, "internal", format!("the files could not be removed: {e}")))
+    }
+
+    /// Starts the web hooks of all models.
+    pub fn start_hooks(&self) {
+        for model in self.running() {
+            if let Ok(hook) = self.hooks.get(&self.folder_of(&model.name)) {
+                self.hooks.start(&model, hook, &self.options.hooks);
+            }
+        }
     }
 
     /// Lets every model look at the clock.

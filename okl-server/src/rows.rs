@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::refusal::{Answered, Refusal};
 
+/// The longest name of a column, a class, a stream or a key, in bytes.
+pub const LONGEST_NAME: usize = 256;
+
 /// One target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]

@@ -61,7 +61,8 @@ impl Token {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes as text.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, b| {
         let _ = write!(text, "{b:02x}");
         text

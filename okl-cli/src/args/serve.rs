@@ -39,6 +39,15 @@ pub struct Serve {
     /// Write a snapshot of a model after so many rows. Default: 200000. Results do not depend on it
     #[arg(long, value_name = "ROWS")]
     pub snapshot_rows: Option<u64>,
+    /// Host that web hooks may point to: HOST or HOST:PORT; may be repeated. Only public addresses
+    #[arg(long, value_name = "HOST")]
+    pub hook_allow: Vec<String>,
+    /// Host that web hooks may point to even if its address belongs to this machine or to a private network
+    #[arg(long, value_name = "HOST")]
+    pub hook_allow_private: Vec<String>,
+    /// PEM file with the certificates that are trusted for web hooks over https
+    #[arg(long, value_name = "FILE")]
+    pub hook_certificates: Option<PathBuf>,
     /// Write a line to standard error for every request
     #[arg(long)]
     pub log: bool,

@@ -73,3 +73,31 @@ fn a_token_is_made_and_used() {
         .unwrap();
     assert!(!open.status.success() && String::from_utf8_lossy(&open.stderr).contains("loopback"), "{open:?}");
 }
+
+/// Tables that mean harm: refused with a message, and the server goes on.
+#[test]
+fn hostile_tables_are_refused() {
+    let folder = Folder::new("hostile");
+    let served = Served::start(&folder, &[]);
+    json_call(&served.address, "PUT", "/v1/models/m", &json!({ "config": config() })).unwrap();
+    let wide =
+        format!("{}\n{}\n", (0..1 << 20).map(|i| i.to_string()).collect::<Vec<_>>().join(","), vec!["1"; 1 << 20].join(","));
+    let deep = format!("{{\"a\": {}", "[".repeat(1 << 20));
+    let cases: [(&str, &[u8]); 8] = [
+        ("text/csv", b"\x1f\x8b\x08\x00\x00\x00\x00\x00"),
+        ("text/csv", b"\x28\xb5\x2f\xfd\x00\x00\x00\x00"),
+        ("text/csv", wide.as_bytes()),
+        ("text/csv", b"a,y\n1,2,3\n"),
+        ("application/x-ndjson", deep.as_bytes()),
+        ("application/x-ndjson", b"{\"a\": \"\xff\xfe\"}\n"),
+        ("application/x-ndjson", b"{\"a\": 1, \"a\": 2}\n"),
+        ("application/vnd.apache.arrow.stream", b"\xff\xff\xff\xff\xff\xff\xff\x7f"),
+    ];
+    for (kind, body) in cases {
+        let (status, answer) = call(&served.address, "POST", "/v1/models/m/learn?target=y", kind, body).unwrap();
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!((400..500).contains(&status) && (10..1000).contains(&message.len()), "{kind}: {status} {message}");
+    }
+    assert_eq!(json_call(&served.address, "GET", "/v1/models/m", &json!({})).unwrap().1["rows"], 0);
+}

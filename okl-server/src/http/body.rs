@@ -8,10 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::options::Options;
 use crate::refusal::{Answered, Refusal};
-use crate::rows::{Rows, Target, Targets, shortened};
-
-/// The longest name of a column, a class, a stream or a key.
-const LONGEST_NAME: usize = 256;
+use crate::rows::{LONGEST_NAME, Rows, Target, Targets, shortened};
 
 /// A body of `learn` and `predict`.
 #[derive(Debug, Deserialize)]

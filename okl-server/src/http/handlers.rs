@@ -10,6 +10,7 @@ use super::answer::{self, Answer};
 use super::body::{self, Parsed};
 use super::route::{Action, Right};
 use super::{Call, guard, openapi, page};
+use crate::arrow;
 use crate::model::columns;
 use crate::model::folder::Settings;
 use crate::model::{LabelRequest, LearnRequest, Model, Published};
@@ -46,6 +47,7 @@ pub(super) async fn handle(call: Call<'_>) -> Answered<Answer> {
         Action::Inspect => inspect(&call),
         Action::Freeze => freeze(&call).await,
         Action::Explain => explain(&call),
+        Action::SetHook | Action::Hook | Action::RemoveHook => hook(&call),
         Action::Events => Err(Refusal::new(500, "internal", "events are streamed elsewhere")),
     }
 }
@@ -98,6 +100,7 @@ pub(super) fn figures(model: &Model) -> Value {
     json!({
         "name": model.name, "entry": entry, "rows": figures.rows, "examples": figures.examples, "error": figures.mean_error(),
         "recent_error": figures.recent_error(), "loss": figures.mean_loss(), "alerts": figures.alerts, "last_alerts": figures.last_alerts,
+        "drifts": figures.drifts, "last_drift": figures.last_drifts.back(),
         "waiting": waiting, "expired": figures.expired, "labelled": figures.labelled, "journal_bytes": journal_bytes, "stopped": stopped.as_deref(),
         "feature_names": &names[..names.len().min(100)], "settings": model.settings,
         "predicted": model.counts.predicted.load(Ordering::Relaxed),
@@ -142,9 +145,10 @@ fn parse(call: &Call<'_>, model: &Model) -> Answered<Parsed> {
     let registry = &call.server.registry;
     let mut parsed = match call.kind.as_str() {
         "application/json" | "" => body::rows(&call.body, &registry.options)?,
-        "text/csv" => table(call, model, TableFormat::Csv)?,
-        "application/x-ndjson" | "application/jsonl" => table(call, model, TableFormat::Ndjson)?,
-        _ => return Err(unknown_kind("application/json, application/x-ndjson or text/csv")),
+        "text/csv" => table(call, model, Some(TableFormat::Csv))?,
+        "application/x-ndjson" | "application/jsonl" => table(call, model, Some(TableFormat::Ndjson))?,
+        "application/vnd.apache.arrow.stream" => table(call, model, None)?,
+        _ => return Err(unknown_kind("application/json, application/x-ndjson, text/csv or application/vnd.apache.arrow.stream")),
     };
     if parsed.key.is_none() {
         parsed.key = call.key.clone().filter(|key| !key.is_empty() && key.len() <= 256);
@@ -152,7 +156,8 @@ fn parse(call: &Call<'_>, model: &Model) -> Answered<Parsed> {
     Ok(parsed)
 }
 
-fn table(call: &Call<'_>, model: &Model, format: TableFormat) -> Answered<Parsed> {
+/// Reads a table; without a format, an Arrow stream.
+fn table(call: &Call<'_>, model: &Model, format: Option<TableFormat>) -> Answered<Parsed> {
     let list = |name: &str| call.query(name).map(|text| text.split(',').map(str::to_owned).collect()).unwrap_or_default();
     let columns = TableColumns {
         targets: list("target"),
@@ -162,8 +167,11 @@ fn table(call: &Call<'_>, model: &Model, format: TableFormat) -> Answered<Parsed
         sparse: model.settings.sparse,
     };
     let registry = &call.server.registry;
-    let rows =
-        registry.surface.table(call.body.to_vec(), format, &columns, registry.options.most_cells).map_err(Refusal::body)?;
+    let most = registry.options.most_cells;
+    let rows = match format {
+        None => arrow::rows(&call.body, &columns, &registry.options)?,
+        Some(format) => registry.surface.table(call.body.to_vec(), format, &columns, most).map_err(Refusal::body)?,
+    };
     if rows.features > registry.options.most_features {
         return Err(Refusal::new(
             413,
@@ -286,6 +294,20 @@ fn seconds(text: &str) -> Answered<u64> {
         .and_then(|(n, unit)| n.checked_mul(unit))
         .filter(|time| (1..=90 * 86_400).contains(time));
     time.ok_or_else(|| Refusal::body("remember: expected a time up to 90 days, such as 3600, 30m, 12h or 1d"))
+}
+
+fn hook(call: &Call<'_>) -> Answered<Answer> {
+    let registry = &call.server.registry;
+    let (model, folder) = (registry.model(call.name)?, registry.folder_of(call.name));
+    let told = match call.route.action {
+        Action::SetHook => {
+            let hook = long(usize::MAX, || registry.hooks.set(&model, &folder, &registry.options.hooks, &call.body))?;
+            json!({ "url": hook.url, "events": hook.events, "secret": hook.secret })
+        }
+        Action::RemoveHook => registry.hooks.remove(&model, &folder).map(|()| json!({ "removed": call.name }))?,
+        _ => registry.hooks.get(&folder).map(|hook| json!({ "url": hook.url, "events": hook.events }))?,
+    };
+    Ok(answer::json(200, &told))
 }
 
 fn snapshot(call: &Call<'_>) -> Answered<Answer> {

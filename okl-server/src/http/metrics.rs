@@ -64,6 +64,9 @@ const FIGURES: &[Figure] = &[
     ("okl_examples_total", "counter", "Rows learned with a target", |m| Some(m.published().figures.examples as f64)),
     ("okl_predicted_rows_total", "counter", "Rows predicted", |m| count(&m.counts.predicted)),
     ("okl_alerts_total", "counter", "Alerts of a novelty detector", |m| Some(m.published().figures.alerts as f64)),
+    ("okl_drifts_total", "counter", "Times that the error has risen by more than four standard errors", |m| {
+        Some(m.published().figures.drifts as f64)
+    }),
     ("okl_error", "gauge", "Mean error of all examples, each measured before its update", |m| m.published().figures.mean_error()),
     ("okl_recent_error", "gauge", "Mean error of the last 1,000 examples", |m| m.published().figures.recent_error()),
     ("okl_loss", "gauge", "Mean loss of all examples", |m| m.published().figures.mean_loss()),
@@ -83,6 +86,12 @@ const FIGURES: &[Figure] = &[
     ("okl_sync_seconds_total", "counter", "Time of the syncs", |m| count(&m.counts.sync_nanoseconds).map(|n| n / 1e9)),
     ("okl_failed_syncs_total", "counter", "Syncs that failed", |m| count(&m.counts.failed_syncs)),
     ("okl_snapshots_total", "counter", "Snapshots written", |m| count(&m.counts.snapshots)),
+    ("okl_hook_delivered_total", "counter", "Events that a web hook has taken", |m| count(&m.counts.hook_delivered)),
+    ("okl_hook_failed_total", "counter", "Events that a web hook has not taken", |m| count(&m.counts.hook_failed)),
+    ("okl_hook_dropped_total", "counter", "Events dropped because too many waited for a web hook", |m| {
+        count(&m.counts.hook_dropped)
+    }),
+    ("okl_hook_retries_total", "counter", "Events sent to a web hook again", |m| count(&m.counts.hook_retries)),
     ("okl_replayed_entries", "gauge", "Journal entries replayed at the start", |m| count(&m.counts.replayed)),
 ];
 

@@ -33,12 +33,17 @@ fn request_body(action: Action) -> Option<Value> {
         Action::Learn | Action::Predict | Action::Explain => {
             let mut content = json_of(rows_body());
             content["text/csv"] = any.clone();
+            content["application/vnd.apache.arrow.stream"] = any.clone();
             content["application/x-ndjson"] = any;
             content
         }
         Action::Label => json_of(json!({
             "type": "object", "required": ["ids", "targets"], "additionalProperties": false,
             "properties": { "ids": { "type": "array", "items": { "type": "integer", "minimum": 0 } }, "targets": { "type": "array" }, "key": { "type": "string" } },
+        })),
+        Action::SetHook => json_of(json!({
+            "type": "object", "required": ["url"], "additionalProperties": false,
+            "properties": { "url": { "type": "string" }, "events": { "type": "array", "items": { "enum": ["alert", "drift"] } } },
         })),
         Action::Create => {
             let mut content = json_of(json!({
@@ -60,12 +65,12 @@ fn query(action: Action) -> Vec<Value> {
             ("remember", "a time such as 3600, 30m, 12h or 1d: the rows wait so long for their targets"),
         ],
         Action::Learn => &[
-            ("target", "CSV and NDJSON: the target columns, separated by commas"),
-            ("weight", "CSV and NDJSON: the column of weights"),
-            ("id", "CSV and NDJSON: the column of ids"),
-            ("ignore", "CSV and NDJSON: columns that are not used"),
-            ("stream", "CSV and NDJSON: the stream of the rows"),
-            ("offset", "CSV and NDJSON: the offset of the first row in the stream"),
+            ("target", "CSV, NDJSON and Arrow: the target columns, separated by commas"),
+            ("weight", "CSV, NDJSON and Arrow: the column of weights"),
+            ("id", "CSV, NDJSON and Arrow: the column of ids"),
+            ("ignore", "CSV, NDJSON and Arrow: columns that are not used"),
+            ("stream", "CSV, NDJSON and Arrow: the stream of the rows"),
+            ("offset", "CSV, NDJSON and Arrow: the offset of the first row in the stream"),
         ],
         Action::Explain => &[("top", "the number of terms that are listed, 1 to 100; without it 5")],
         Action::Freeze => &[("to", "the name of the new model")],

@@ -101,6 +101,10 @@ function card(model) {
   const words = [];
   if (model.stopped) words.push("Stopped: " + model.stopped);
   if (model.terms === null) words.push("No row has been learned yet; the first rows decide the settings.");
+  if (model.last_drift) {
+    const { example, before, now } = model.last_drift;
+    words.push(`Drift at example ${whole(example)}: the error rose from ${error(before)} to ${error(now)} within 500 examples.`);
+  }
   if (model.warming_up) words.push("Warming up: widths and scales are estimated again from the first rows.");
   if (model.truncation_error === 0) words.push("No term has been dropped or merged: the model is exact.");
   if (model.truncation_error > 0) words.push(`Terms dropped or merged so far have a norm of at most ${number(model.truncation_error)}.`);

@@ -71,6 +71,9 @@ pub enum Action {
     Inspect,
     Freeze,
     Explain,
+    SetHook,
+    Hook,
+    RemoveHook,
 }
 
 /// One route.
@@ -143,6 +146,15 @@ pub const ROUTES: &[Route] = &[
         Action::Explain,
         "What the offset, the ?top=5 stored terms and all others add to each score, and how each row differs from the nearest term",
     ),
+    route(
+        "PUT",
+        "/v1/models/{name}/hook",
+        ADMIN,
+        Action::SetHook,
+        "Sends alerts and drifts to an address that the server allows; answers with the secret of the signatures",
+    ),
+    route("GET", "/v1/models/{name}/hook", ADMIN, Action::Hook, "The address of the web hook, without its secret"),
+    route("DELETE", "/v1/models/{name}/hook", ADMIN, Action::RemoveHook, "Removes the web hook"),
 ];
 
 /// The result of a search.

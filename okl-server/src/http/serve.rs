@@ -76,6 +76,7 @@ impl Listening {
     /// Serves until `stop` ends. Then: no new connections, open requests are finished, every model writes a snapshot.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let (server, tls) = (self.server, self.tls);
+        server.registry.start_hooks();
         let room = Arc::new(Semaphore::new(server.registry.options.most_connections));
         let (ending, ended) = watch::channel(false);
         let mut stop = std::pin::pin!(stop);

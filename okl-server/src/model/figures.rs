@@ -5,11 +5,12 @@ use std::collections::VecDeque;
 use okl::{Label, Learner};
 use serde::{Deserialize, Serialize};
 
+use super::drift::{Drift, Watch};
 use crate::rows::Learnable;
 
 /// The number of rows of the recent error.
 const RECENT: usize = 1000;
-/// The number of alerts that are kept.
+/// The number of alerts that are kept, and of drifts.
 const ALERTS: usize = 20;
 
 /// A row that was unlike the rows before it.
@@ -57,6 +58,15 @@ pub struct Figures {
     pub alerts: u64,
     /// The last alerts.
     pub last_alerts: VecDeque<Alert>,
+    /// The comparison of errors; see [`drift`](super::drift).
+    #[serde(default)]
+    pub watch: Watch,
+    /// The number of drifts.
+    #[serde(default)]
+    pub drifts: u64,
+    /// The last drifts.
+    #[serde(default)]
+    pub last_drifts: VecDeque<Drift>,
     /// Waiting rows that expired without a target.
     pub expired: u64,
     /// Waiting rows whose target arrived.
@@ -90,6 +100,12 @@ impl Figures {
             if let Some(error) = error {
                 self.recent.push_back(error as f32);
                 self.recent.drain(..self.recent.len().saturating_sub(RECENT));
+            }
+            let outside = outcome.outside.map(|outside| f64::from(u8::from(outside)));
+            if let Some(drift) = error.or(outside).and_then(|error| self.watch.add(error, self.examples)) {
+                self.drifts += 1;
+                self.last_drifts.push_back(drift);
+                self.last_drifts.drain(..self.last_drifts.len().saturating_sub(ALERTS));
             }
         }
         self.rows - 1

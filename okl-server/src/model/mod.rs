@@ -1,6 +1,7 @@
 //! One model: a thread that learns (writer.rs), and a published copy from which any number of readers predict.
 
 pub mod columns;
+pub mod drift;
 pub mod figures;
 pub mod folder;
 pub mod repeats;
@@ -97,6 +98,14 @@ pub struct Counts {
     pub snapshots: AtomicU64,
     /// The entries that were replayed at the start.
     pub replayed: AtomicU64,
+    /// Events that a web hook has taken.
+    pub hook_delivered: AtomicU64,
+    /// Events that a web hook has refused, or not taken after all attempts.
+    pub hook_failed: AtomicU64,
+    /// Events that were dropped because too many waited for a web hook.
+    pub hook_dropped: AtomicU64,
+    /// Events that were sent to a web hook again.
+    pub hook_retries: AtomicU64,
 }
 
 /// A model that runs.
@@ -106,7 +115,7 @@ pub struct Model {
     /// How it was created.
     pub settings: Settings,
     /// The counts of this model.
-    pub counts: Counts,
+    pub counts: Arc<Counts>,
     published: RwLock<Arc<Published>>,
     events: broadcast::Sender<Arc<str>>,
     work: mpsc::Sender<Work>,
@@ -137,7 +146,7 @@ impl Model {
         let model = Arc::new(Model {
             name: name.into(),
             settings: loaded.settings.clone(),
-            counts: Counts::default(),
+            counts: Arc::default(),
             published: RwLock::default(),
             events: broadcast::channel(256).0,
             work: send,

@@ -3,11 +3,13 @@
 //! Requests that arrive while others are stored and learned are taken together (a group): one sync for all of them. A request joins a group only if
 //! the result of its check cannot change by what the others learn; otherwise it is a group of its own.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use serde::Serialize;
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -333,12 +335,14 @@ impl Writer {
                     last = Instant::now();
                 }
             };
-            let alerts = self.state.beside.figures.alerts;
+            let (alerts, drifts) = (self.state.beside.figures.alerts, self.state.beside.figures.drifts);
             let applied = self.state.apply(*entry, record, &mut between);
             *entry += 1;
             answer = applied.map_err(|refusal| self.stop(&refusal))?;
             self.since_snapshot += answer.scores.len() as u64;
-            self.tell_alerts(self.state.beside.figures.alerts - alerts);
+            let figures = &self.state.beside.figures;
+            self.tell("alert", &figures.last_alerts, figures.alerts - alerts);
+            self.tell("drift", &figures.last_drifts, figures.drifts - drifts);
         }
         answer.repeated = before.len();
         answer.alerts.iter_mut().for_each(|row| *row += before.len());
@@ -361,10 +365,10 @@ impl Writer {
         self.model.publish(new);
     }
 
-    fn tell_alerts(&self, new: u64) {
-        let last = &self.state.beside.figures.last_alerts;
-        for alert in last.iter().skip(last.len().saturating_sub(new as usize)) {
-            let _ = self.model.events.send(json!({ "type": "alert", "alert": alert }).to_string().into());
+    /// Sends the newest alerts or drifts as events.
+    fn tell<T: Serialize>(&self, kind: &str, last: &VecDeque<T>, new: u64) {
+        for one in last.iter().skip(last.len().saturating_sub(new as usize)) {
+            let _ = self.model.events.send(json!({ "type": kind, kind: one }).to_string().into());
         }
     }
 

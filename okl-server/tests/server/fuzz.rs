@@ -52,3 +52,8 @@ fn journals() {
 fn bodies() {
     run("server_body", targets::server_body);
 }
+
+#[test]
+fn arrow_streams() {
+    run("server_arrow", targets::server_arrow);
+}

@@ -1,9 +1,11 @@
 //! Learning and predicting: the answers are those of a plain learner, and repeats learn nothing.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use okl::{Batch, Learner};
+use okl_server::http::route::ROUTES;
 use okl_server::options::Options;
 use serde_json::{Value, json};
 
@@ -236,11 +238,25 @@ fn models_are_listed_copied_frozen_and_deleted() {
     assert_eq!(names, ["copy", "m", "plain"]);
     assert_eq!(server.call("DELETE", "/v1/models/copy", &[], b"").status, 200);
     assert_eq!((server.get("/v1/models/copy").status, folder.0.join("copy").exists()), (404, false));
-    assert_eq!(server.post("/v1/models/m/explain", &json!({})).status, 501);
+    let explained = server.post("/v1/models/m/explain", &json!({ "rows": [[0.5, 0.5]] })).good();
+    assert_eq!(explained["rows"].as_array().unwrap().len(), 1);
     let metrics = String::from_utf8(server.get("/metrics").body).unwrap();
     assert!(metrics.contains("okl_examples_total{model=\"m\"} 300\n"), "{metrics}");
     let document = server.get("/v1/openapi.json").good();
-    assert!(document["paths"]["/v1/models/{name}/learn"]["post"].is_object());
+    let (mut routes, mut operations) = (0, 0);
+    for route in ROUTES {
+        let operation = &document["paths"][route.path][route.method.to_lowercase()];
+        assert_eq!(operation["summary"], route.summary);
+        routes += 1;
+    }
+    document["paths"].as_object().unwrap().values().for_each(|path| operations += path.as_object().unwrap().len());
+    assert_eq!(routes, operations);
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/openapi.json");
+    if std::env::var_os("OKL_WRITE_OPENAPI").is_some() {
+        std::fs::write(&kept, serde_json::to_string_pretty(&document).unwrap() + "\n").unwrap();
+    }
+    let kept: Value = serde_json::from_slice(&std::fs::read(kept).unwrap()).unwrap();
+    assert!(kept == document, "docs/openapi.json is old: OKL_WRITE_OPENAPI=1 writes it anew");
 }
 
 #[test]

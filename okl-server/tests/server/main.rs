@@ -1,6 +1,9 @@
 //! The server over real connections, and its journal.
 
+mod arrow;
+mod faults;
 mod fuzz;
+mod hooks;
 mod hostile;
 mod journal;
 mod learning;
