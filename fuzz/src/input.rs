@@ -116,7 +116,27 @@ fn options(data: &[u8], format: Format) -> (Options, &[u8]) {
             .filter(|_| format != Format::Parquet),
         ..Options::default()
     };
-    (options, file)
+    match file {
+        [more, file @ ..] if flag(15) => (with_parts(options, *more, format), file),
+        _ => (options, file),
+    }
+}
+
+/// The options about missing values, times, texts, categories and hashing that one byte asks for.
+fn with_parts(options: Options, bits: u8, format: Format) -> Options {
+    let flag = |bit: u8| bits >> bit & 1 == 1;
+    let one = |asked: bool, name: &str| if asked { vec![name.to_string()] } else { Vec::new() };
+    let rules = ["refuse", "mean", "zero+indicator", "last+indicator"];
+    Options {
+        missing: rules[usize::from(bits & 3)].parse().ok(),
+        times: one(flag(2), "t"),
+        texts: one(flag(3), "a"),
+        ngrams: 2,
+        categories: one(flag(4), "c"),
+        keep: one(flag(5), if format == Format::Vw { "tag" } else { "b" }),
+        hash_bits: flag(6).then(|| if flag(7) { 4 } else { 10 }),
+        ..options
+    }
 }
 
 /// Everything that must hold of a file, however it is read.
@@ -181,6 +201,10 @@ pub struct All {
     pub ids: Vec<u64>,
     /// Input lines.
     pub lines: Vec<u64>,
+    /// Texts that are passed through.
+    pub kept: Vec<String>,
+    /// Cells without a value.
+    pub missing: Vec<(usize, u32)>,
     /// Lines of bad rows, and how many good rows came before.
     pub bad: Vec<(usize, u64)>,
     /// The schema at the end.
@@ -198,6 +222,8 @@ impl All {
             weights: vec![],
             ids: vec![],
             lines: vec![],
+            kept: vec![],
+            missing: vec![],
             bad: vec![],
             schema,
         }
@@ -208,6 +234,8 @@ impl All {
         assert_eq!((chunk.x.len(), chunk.known.len(), chunk.lines.len()), (stored, chunk.rows, chunk.rows));
         assert!(chunk.entries.is_some() || chunk.features >= self.x.last().map_or(0, Vec::len), "features never go away");
         assert!(chunk.x.iter().all(|v| v.abs() <= LARGEST), "features are finite and not too large");
+        self.kept.extend(chunk.kept.iter().cloned());
+        self.missing.extend(chunk.missing.iter().map(|(row, feature)| (self.x.len() + *row as usize, *feature)));
         self.bad.extend(chunk.bad.iter().map(|bad| (self.x.len() + bad.before, bad.line)));
         // Rows with many features would be too long: their columns and values.
         self.x.extend((0..chunk.rows).map(|row| match chunk.entries.is_some() {

@@ -27,7 +27,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let typed: Vec<OsString> = arguments.into_iter().collect();
     ARGUMENTS.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&typed);
     let status = match Cli::try_parse_from(typed) {
-        Ok(cli) => supervise("okl", || execute(&cli)),
+        Ok(mut cli) => {
+            cli.command.settle();
+            supervise("okl", || execute(&cli))
+        }
         // clap also returns requests for help and version as errors; `print` writes these to standard output.
         Err(answer) => {
             let _ = answer.print();

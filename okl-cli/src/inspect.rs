@@ -10,6 +10,7 @@ use okl::{Label, Learner};
 use serde_json::{Value, json};
 
 use crate::args::Inspect;
+use crate::input::Schema;
 use crate::learn::task_of;
 use crate::metrics::{count, figure, percent};
 use crate::store::{self, Position};
@@ -152,7 +153,13 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
         true => serde_json::to_string_pretty(&as_json(&learner, &position, &names))? + "\n",
         false => {
             let did = position.progress.words(task_of(learner.config()));
-            harmless(&format!("{}\n{}", args.model.display(), in_words(&learner, &names, &targets, did)))
+            let hashed = position.schema.as_ref().and_then(Schema::hash_bits);
+            let hashed = hashed.map(|bits| format!("hashed to 2^{bits} columns; their names are not kept"));
+            harmless(&format!(
+                "{}\n{}",
+                args.model.display(),
+                in_words(&learner, &names, &targets, [did, hashed.unwrap_or_default()])
+            ))
         }
     };
     Ok(say(&text)?)
@@ -162,7 +169,7 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
 pub fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_json::Value {
     json!({
         "config": learner.config(), "examples": learner.examples(), "rows": position.rows, "progressive": position.progress.to_json(), "terms": learner.terms(), "features": learner.features(),
-        "feature_names": names, "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "theta": learner.theta(),
+        "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "theta": learner.theta(),
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate(),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "width": m.width, "kernel": KernelRule::from(kernel_of(learner, m)), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, Measured::default()),
@@ -170,7 +177,7 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serd
     })
 }
 
-fn in_words(learner: &Learner, names: &[String], targets: &[String], did: String) -> String {
+fn in_words(learner: &Learner, names: &[String], targets: &[String], [did, hashed]: [String; 2]) -> String {
     let list = |names: &[String], most: usize| {
         let more = if names.len() > most { ", ..." } else { "" };
         // A line break in a name would look like the next line.
@@ -187,7 +194,7 @@ fn in_words(learner: &Learner, names: &[String], targets: &[String], did: String
         ("while learning", did),
         (stored, format!("{number} of {features}, {} bytes", count(learner.bytes() as f64))),
         ("number of terms", growth(learner)),
-        ("features", list(names, 8)),
+        ("features", if hashed.is_empty() { list(names, 8) } else { hashed }),
         (if targets.len() == 1 { "target" } else { "targets" }, list(targets, 8)),
         ("classes", list(&classes, 20)),
         (

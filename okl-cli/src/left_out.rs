@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::input::{Chunk, Feature, Format, InputError, Schema};
+use crate::input::{Chunk, Feature, Format, InputError, Part, Schema};
 use crate::metrics::count;
 
 /// The largest number of names in a sentence.
@@ -57,12 +57,13 @@ impl LeftOut {
         for at in beyond {
             let feature = self.features.get(at);
             let column = feature.map_or(String::new(), |feature| match feature.part {
-                Some(_) => feature.name(),
-                None => feature.column.clone(),
+                Some(part) if part != Part::Word => feature.name(),
+                _ => feature.column.clone(),
             });
             let (levels, rows) = self.rows.entry(column.clone()).or_default();
-            if let Some(level) = feature.and_then(|feature| feature.level.clone()).filter(|level| !levels.contains(level)) {
-                levels.push(level);
+            let level = feature.and_then(|feature| feature.level.as_ref()).filter(|_| levels.len() <= SHOWN);
+            if let Some(level) = level.filter(|level| !levels.contains(level)) {
+                levels.push(level.clone());
             }
             if !counted.contains(&column) {
                 *rows += 1;

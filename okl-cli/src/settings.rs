@@ -10,8 +10,7 @@ use okl::loss::{AnyLoss, Loss, Reads};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Columns, Names, Settings, Task};
-use crate::input::MOST_EXPANDED;
-use crate::input::label_of;
+use crate::input::{HASH_BITS, MOST_EXPANDED, MOST_WORDS, label_of};
 use crate::inspect::shorthand;
 use crate::usage::usage;
 
@@ -69,7 +68,13 @@ fn read_file(path: &Path) -> anyhow::Result<Map<String, Value>> {
 /// If a value is not valid for its flag.
 pub fn columns(flags: &Columns, table: &mut Map<String, Value>) -> anyhow::Result<Columns> {
     let mut columns = flags.clone();
-    for (key, place) in [("target", &mut columns.target), ("ignore", &mut columns.ignore), ("features", &mut columns.features)] {
+    for (key, place) in [
+        ("target", &mut columns.target),
+        ("ignore", &mut columns.ignore),
+        ("features", &mut columns.features),
+        ("time", &mut columns.time),
+        ("text", &mut columns.text),
+    ] {
         if let Some(names) = table.remove(key).map(|value| names(key, &value)).transpose()?.filter(|_| place.is_empty()) {
             *place = names;
         }
@@ -88,8 +93,19 @@ pub fn columns(flags: &Columns, table: &mut Map<String, Value>) -> anyhow::Resul
     }
     match table.remove("one_hot") {
         None => {}
-        Some(Value::Bool(value)) => columns.one_hot |= value,
-        Some(other) => return Err(usage(format!("one_hot: expected true or false, found {other}"))),
+        Some(Value::Bool(false)) => {}
+        Some(Value::Bool(true)) => drop(columns.one_hot.get_or_insert(None)),
+        Some(value) => {
+            let all = names("one_hot", &value)?.into_iter().next();
+            columns.one_hot.get_or_insert(all);
+        }
+    }
+    for (key, place) in [("ngrams", &mut columns.ngrams), ("hash_bits", &mut columns.hash_bits)] {
+        let most = if key == "ngrams" { MOST_WORDS } else { *HASH_BITS.end() };
+        let Some(value) = table.remove(key) else { continue };
+        let number = value.as_u64().and_then(|number| u8::try_from(number).ok()).filter(|number| (1..=most).contains(number));
+        let number = number.ok_or_else(|| usage(format!("{key}: expected a whole number from 1 to {most}, found {value}")))?;
+        place.get_or_insert(number);
     }
     Ok(columns)
 }

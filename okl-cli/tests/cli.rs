@@ -4,6 +4,8 @@
 mod advice;
 #[path = "cli/auto.rs"]
 mod auto;
+#[path = "cli/columns.rs"]
+mod columns;
 #[path = "cli/commands.rs"]
 mod commands;
 #[path = "cli/errors.rs"]

@@ -18,6 +18,8 @@ mod fuzz;
 #[cfg(feature = "parquet")]
 #[path = "input/parquet.rs"]
 mod parquet_tables;
+#[path = "input/parts.rs"]
+mod parts;
 #[path = "input/properties.rs"]
 mod properties;
 #[path = "input/support.rs"]

@@ -1,5 +1,7 @@
-//! The hash that assigns keys to shards (`okl.ray`).
+//! Hashes: of keys, which assigns them to shards (`okl.ray`), and of the names of features.
 
+use okl_cli::input::{HASH_BITS, hash_feature as column};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// The hash xxh3_64 of bytes, with seed 0.
@@ -13,4 +15,21 @@ use pyo3::prelude::*;
 #[pyo3(signature = (data, /))]
 pub fn xxh3_64(data: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(data)
+}
+
+/// The column of a feature in a model of `okl learn --hash-bits BITS`, from 0.
+///
+/// It is the last `bits` bits of XXH3 (64 bits, seed 0) of the namespace, a byte 0 and the name, both as UTF-8. A feature of VW text has a namespace and a
+/// name; a column of numbers is a name without a namespace; a one-hot encoded text and a word are names in the namespace of their column.
+///
+/// >>> import okl
+/// >>> 0 <= okl.hash_feature("comment", "good", bits=18) < 2**18
+/// True
+#[pyfunction]
+#[pyo3(signature = (namespace, name, bits))]
+pub fn hash_feature(namespace: &str, name: &str, bits: u8) -> PyResult<u32> {
+    match HASH_BITS.contains(&bits) {
+        true => Ok(column(namespace.as_bytes(), name.as_bytes(), bits)),
+        false => Err(PyValueError::new_err(format!("bits: expected a whole number from 1 to {}, found {bits}", HASH_BITS.end()))),
+    }
 }

@@ -32,7 +32,7 @@ mod _okl {
     #[pymodule_export]
     use super::files::load;
     #[pymodule_export]
-    use super::hash::xxh3_64;
+    use super::hash::{hash_feature, xxh3_64};
     #[pymodule_export]
     use super::learner::Learner;
     #[pymodule_export]

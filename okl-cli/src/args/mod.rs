@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use settings::{Flat, Settings, Task};
 
-use crate::input::{Encoding, Missing};
+use crate::input::{Encoding, MOST_WORDS, Missing};
 
 /// Names separated by commas, as in a line of CSV. A name that contains a comma is in double quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,6 +108,18 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// `okl learn --one-hot data.csv`: the only name is that of the data, and all columns of text are one-hot encoded.
+    pub fn settle(&mut self) {
+        if let Command::Learn(learn) = self
+            && learn.data.is_empty()
+            && let Some(names) = learn.columns.one_hot.as_mut().and_then(Option::take)
+        {
+            learn.data = vec![names.0.join(",")];
+        }
+    }
+}
+
 /// `okl demo`.
 #[derive(Args, Debug)]
 pub struct Demo {
@@ -171,9 +183,27 @@ pub struct Columns {
     /// Column of weights: a row of weight 2 counts twice, a row of weight 0 is only predicted
     #[arg(long, value_name = "COLUMN", hide_short_help = true)]
     pub weight: Option<String>,
-    /// One-hot encode text columns: one 0/1 feature per value
-    #[arg(long, hide_short_help = true)]
-    pub one_hot: bool,
+    /// One-hot encode these columns, separated by commas: one 0/1 feature per value, at most 10,000. Without names: all columns of text
+    #[arg(long, value_name = "COLUMNS", hide_short_help = true, num_args = 0..=1)]
+    pub one_hot: Option<Option<Names>>,
+    /// Columns of times, separated by commas: ISO 8601, or seconds or milliseconds since 1970
+    ///
+    /// A time becomes five features: days since the time of the first row, and the time of the day and of the week (from Monday on) as sine and cosine.
+    /// A text without an offset is universal time; with one, the time of the day and of the week are those of the clock that the text shows.
+    #[arg(long, value_name = "COLUMNS", hide_short_help = true)]
+    pub time: Vec<Names>,
+    /// Columns of texts, separated by commas: one feature per word, which counts it; rows stay sparse, so columns are not centred
+    #[arg(long, value_name = "COLUMNS", hide_short_help = true)]
+    pub text: Vec<Names>,
+    /// With --text: sequences of up to N neighbouring words are features, too. Default: 1, words alone
+    #[arg(long, value_name = "N", hide_short_help = true, requires = "text", value_parser = clap::value_parser!(u8).range(1..=i64::from(MOST_WORDS)))]
+    pub ngrams: Option<u8>,
+    /// Hash the names of features to 2^BITS columns (1 to 28) instead of keeping them: VW text, JSON keys, words and values of one-hot columns
+    ///
+    /// The column is the last BITS bits of XXH3 of the namespace, a byte 0 and the name (Python: okl.hash_feature). Features that share a column add up;
+    /// the summary says how many do. Names are not kept, so inspect and exports cannot name features.
+    #[arg(long, value_name = "BITS", hide_short_help = true, value_parser = clap::value_parser!(u8).range(1..=28))]
+    pub hash_bits: Option<u8>,
     /// What an empty cell, NA, NaN, null or an absent JSON key becomes: refuse (an error), mean, zero or last. Default: refuse
     ///
     /// mean is the mean of the column over the rows before, last is its last value; before the first value both are 0. mean+indicator, zero+indicator and
@@ -284,7 +314,7 @@ pub struct Learn {
     ///
     /// Each file has its own header, with the same columns. Predictions count lines through all files; an error names the file and the line
     /// in that file.
-    #[arg(required = true)]
+    #[arg(required_unless_present = "one_hot")]
     pub data: Vec<String>,
     /// File for the model
     #[arg(short, long, value_name = "MODEL")]

@@ -185,12 +185,19 @@ fn parser(head: &[u8], format: Format, options: &mut Options) -> Result<(Parser,
         Format::Libsvm => {
             no_names(options, "LIBSVM")?;
             no_missing(options, "LIBSVM")?;
+            no_parts(options, "LIBSVM")?;
+            if let Some(bits) = options.hash_bits {
+                return Err(format!(
+                    "--hash-bits {bits}: the features of LIBSVM text are numbers already; leave --hash-bits out"
+                ));
+            }
             name_labels(options, if labelled { libsvm::labels(head) } else { 0 });
             Ok((Parser::Libsvm(Libsvm::new(options)?), Columns::new(options, libsvm::SHAPE)))
         }
         Format::Vw => {
             no_names(options, "VW")?;
             no_missing(options, "VW")?;
+            no_parts(options, "VW")?;
             name_labels(options, usize::from(labelled));
             // The only text to keep is the tag, which is no column; a feature may have its name.
             let columns = Columns::new(&Options { keep: Vec::new(), ..options.clone() }, vw::SHAPE);
@@ -219,6 +226,15 @@ fn is_inside(key: &str, whole: &str) -> bool {
 fn no_missing(options: &Options, format: &str) -> Result<(), String> {
     match options.missing.filter(|missing| !missing.is_refused()) {
         Some(missing) => Err(format!("--missing {missing}: in {format} text a feature that is absent is 0; leave --missing out")),
+        None => Ok(()),
+    }
+}
+
+/// Refuses options about columns of texts and times for formats that have none.
+fn no_parts(options: &Options, format: &str) -> Result<(), String> {
+    let named = [("--one-hot", &options.categories), ("--time", &options.times), ("--text", &options.texts)];
+    match named.into_iter().find(|(_, names)| !names.is_empty()) {
+        Some((flag, names)) => Err(format!("{flag} {}: {format} text has features with numbers only", names.join(","))),
         None => Ok(()),
     }
 }

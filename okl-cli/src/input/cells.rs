@@ -1,18 +1,19 @@
 //! Adds one cell to its row: a number is the value of a feature, a text is a level of a column. The first good row decides
 //! which of the two a column has.
 
-use std::collections::HashMap;
-
 use super::builder::Builder;
 use super::chunk::LARGEST;
 use super::columns::{Column, Columns, MOST_FEATURES, MOST_LEVELS, Role};
 use super::error::{self, Parsed};
+use super::hash::hash_feature;
 use super::number::{DECIMAL_COMMA, Value, has_decimal_comma, is_date, letters, shown};
 use super::schema::{Feature, Features, Part};
+use super::time::Moment;
+use super::words::words;
 
 /// The advice about a column of dates or times.
 pub(super) fn of_time(name: &str) -> String {
-    format!("leave it out with --ignore {name}, or write numbers such as hour and weekday")
+    format!("say --time {name}, or leave it out with --ignore {name}")
 }
 
 impl Columns {
@@ -28,6 +29,8 @@ impl Columns {
             Role::Id => out.id(raw, &self.list[column as usize].name),
             Role::Number(f) => self.number(column, f, value, raw, out),
             Role::Category(c) => self.category(column, c, value, raw, out),
+            Role::Time(at) => self.time(column, at, value, out),
+            Role::Words(c) => self.words(column, c, value, raw, out),
             Role::Undecided => self.decide(column, value, raw, out),
         }
     }
@@ -65,7 +68,8 @@ impl Columns {
         if self.schema.missing.is_refused() {
             return Err(self.missing(column));
         }
-        feature.into_iter().for_each(|feature| out.missing(feature));
+        // A hashed column may have the value of another feature; a missing one adds nothing to it.
+        feature.filter(|_| self.schema.hash_bits().is_none()).into_iter().for_each(|feature| out.missing(feature));
         if self.schema.missing.indicator {
             let indicator = match self.list[column as usize].indicator {
                 Some(known) => known,
@@ -102,7 +106,7 @@ impl Columns {
         } else if is_date(text) {
             format!("a date or time, expected a number; {}", of_time(name))
         } else {
-            format!("expected a number; use --one-hot, --ignore {name} or encode it")
+            format!("expected a number; use --one-hot {name}, --text {name} or --ignore {name}")
         };
         let text = format!("found {}, {what}", shown(text));
         if self.started() { error::cell(name, text) } else { error::stop(name, text) }
@@ -113,8 +117,7 @@ impl Columns {
             Value::Missing => self.absent(column, None, out),
             Value::Text(text) if !self.schema.one_hot => Err(self.text_refused(column, text)),
             Value::Text(_) => {
-                self.list[column as usize].role = Role::Category(self.categories.len() as u32);
-                self.categories.push(HashMap::new());
+                self.list[column as usize].role = self.new_table(Role::Category);
                 self.cell(column, value, raw, out)
             }
             _ => {
@@ -139,27 +142,105 @@ impl Columns {
             out.put(*feature, 1.0);
             return Ok(());
         }
-        if self.categories[category as usize].len() >= MOST_LEVELS {
+        if self.categories[category as usize].len() >= MOST_LEVELS && self.schema.hash_bits().is_none() {
             let name = &self.list[column as usize].name;
             return Err(error::stop(
                 name,
-                format!("more than {MOST_LEVELS} different texts; use --ignore {name}, or --id {name} if it is an id"),
+                format!(
+                    "more than {MOST_LEVELS} different texts; use --ignore {name}, or --id {name} if it is an id, or --hash-bits 18"
+                ),
             ));
         }
         let level = letters(raw, &self.list[column as usize].name)?;
-        let feature = self.add_feature(column, Some(level.into()), None)?;
-        self.categories[category as usize].insert(raw.into(), feature);
+        let feature = self.add_level_feature(column, category, level, None)?;
         out.put(feature, 1.0);
         Ok(())
     }
 
+    /// The feature of a new level of a column. Hashed features need no table.
+    fn add_level_feature(&mut self, column: u32, table: u32, level: &str, part: Option<Part>) -> Parsed<u32> {
+        let feature = self.add_feature(column, Some(level.into()), part)?;
+        if self.schema.hash_bits().is_none() {
+            self.categories[table as usize].insert(level.as_bytes().into(), feature);
+        }
+        Ok(feature)
+    }
+
+    /// Adds the words of a text, each as often as it occurs. An empty text has none.
+    fn words(&mut self, column: u32, table: u32, value: Value<'_>, raw: &[u8], out: &mut Builder) -> Parsed {
+        if value == Value::Missing {
+            return Ok(());
+        }
+        let text = letters(raw, &self.list[column as usize].name)?;
+        words(text, self.schema.ngrams, |word| {
+            let known = self.categories[table as usize].get(word.as_bytes()).copied();
+            let feature = match known {
+                Some(feature) => feature,
+                None => self.add_level_feature(column, table, word, Some(Part::Word))?,
+            };
+            out.put(feature, 1.0);
+            Ok(())
+        })
+    }
+
+    /// Adds the features of a time. The first time of the data is where elapsed time begins.
+    fn time(&mut self, column: u32, known: Option<u32>, value: Value<'_>, out: &mut Builder) -> Parsed {
+        let unit = self.list[column as usize].unit;
+        let number = |number: f64| match unit {
+            Some(unit) => Some(Moment::of_milliseconds(number * unit)),
+            None => Moment::of_number(number),
+        };
+        let (moment, found) = match value {
+            Value::Missing => return self.absent(column, None, out),
+            Value::Text(text) => (Moment::parse(text), shown(text)),
+            Value::Number(v) => (number(v), v.to_string()),
+            Value::Int(v) => (number(v as f64), v.to_string()),
+            Value::Bool(v) => (None, v.to_string()),
+        };
+        let Some(moment) = moment else {
+            let what =
+                "expected a time such as 2024-01-31T08:15:00Z, or seconds (from 1e8) or milliseconds (from 1e11) since 1970";
+            return Err(error::cell(&self.list[column as usize].name, format!("found {found}, {what}")));
+        };
+        let first = match known {
+            Some(first) => first,
+            None => {
+                let first = self.features() as u32;
+                for part in Part::of_time(moment.utc) {
+                    self.add_feature(column, None, Some(part))?;
+                }
+                self.list[column as usize].role = Role::Time(Some(first));
+                first
+            }
+        };
+        let origin = self.origin(first).unwrap_or(moment.utc);
+        (first..).zip(moment.features(origin)).for_each(|(feature, value)| out.put(feature, value));
+        Ok(())
+    }
+
+    /// Where the elapsed time of a column begins; `first` is the first of its features.
+    fn origin(&self, first: u32) -> Option<i64> {
+        let Features::Named(list) = &self.schema.features else { return None };
+        match list.get(first as usize)?.part {
+            Some(Part::Elapsed(origin)) => Some(origin),
+            _ => None,
+        }
+    }
+
     fn add_feature(&mut self, column: u32, level: Option<String>, part: Option<Part>) -> Parsed<u32> {
         let Column { name, required, .. } = &self.list[column as usize];
+        if let Some(bits) = self.schema.hash_bits() {
+            let feature = Feature { column: name.clone(), level, optional: true, part };
+            return Ok(match &feature.level {
+                Some(level) => hash_feature(name.as_bytes(), level.as_bytes(), bits),
+                None => hash_feature(b"", feature.name().as_bytes(), bits),
+            });
+        }
         let at = self.schema.len();
         if at >= MOST_FEATURES {
             return Err(error::stop(
                 name,
-                format!("more than {MOST_FEATURES} features; choose some with --features, or hash them"),
+                format!("more than {MOST_FEATURES} features; choose some with --features, or hash them with --hash-bits 20"),
             ));
         }
         if let Features::Named(list) = &mut self.schema.features {

@@ -23,6 +23,10 @@ pub(super) enum Role {
     Undecided,
     Number(u32),
     Category(u32),
+    /// A time; the first of its features, if there has been a value.
+    Time(Option<u32>),
+    /// A text whose words are features; the number of its table of words.
+    Words(u32),
     Target(u32),
     Weight,
     Id,
@@ -37,6 +41,8 @@ pub(super) struct Column {
     pub required: bool,
     /// What the numbers of the column are, if the format says that they are points in time.
     pub moments: Option<&'static str>,
+    /// Milliseconds per unit, if the format says that the numbers are times or dates.
+    pub unit: Option<f64>,
     /// The place of its text among those that are passed through.
     pub keep: Option<u32>,
     /// The feature that is 1 where the column has no value, if there has been such a row.
@@ -93,13 +99,21 @@ impl Columns {
     pub fn new(options: &Options, shape: Shape) -> Self {
         let Shape { sparse, open, indexed } = shape;
         let schema = options.schema.clone().unwrap_or_else(|| Schema {
-            features: if indexed { Features::Indexed(0) } else { Features::Named(Vec::new()) },
+            features: match options.hash_bits {
+                _ if indexed => Features::Indexed(0),
+                Some(bits) => Features::Hashed(bits),
+                None => Features::Named(Vec::new()),
+            },
             targets: options.targets.clone(),
             ignored: options.ignore.iter().chain(&options.id).chain(&options.weight).cloned().collect(),
             chosen: options.features.clone(),
-            sparse,
+            sparse: sparse || options.hash_bits.is_some() || !options.texts.is_empty(),
             open,
             one_hot: options.one_hot,
+            categories: options.categories.clone(),
+            times: options.times.clone(),
+            texts: options.texts.clone(),
+            ngrams: options.ngrams,
             missing: options.missing.unwrap_or_default(),
         });
         let mut columns = Columns {
@@ -134,10 +148,36 @@ impl Columns {
                 self.set(name, Role::Ignored);
             }
         }
+        self.name_parts();
+        if self.schema.hash_bits().is_some() {
+            return;
+        }
         self.schema.features = Features::Named(self.schema.named());
         for (i, feature) in self.schema.named().iter().enumerate() {
             self.add_known(feature, i as u32);
         }
+    }
+
+    /// Gives the columns that are categories, times or texts their roles.
+    fn name_parts(&mut self) {
+        let required = !self.schema.sparse || !self.schema.open;
+        for name in self.schema.categories.clone() {
+            let role = self.new_table(Role::Category);
+            self.add(name.as_bytes(), role, required);
+        }
+        for name in self.schema.times.clone() {
+            self.add(name.as_bytes(), Role::Time(None), required);
+        }
+        for name in self.schema.texts.clone() {
+            let role = self.new_table(Role::Words);
+            self.add(name.as_bytes(), role, required);
+        }
+    }
+
+    /// The role of a column that has a table of levels or words.
+    pub fn new_table(&mut self, role: fn(u32) -> Role) -> Role {
+        self.categories.push(HashMap::new());
+        role(self.categories.len() as u32 - 1)
     }
 
     fn set(&mut self, name: &str, role: Role) {
@@ -150,17 +190,18 @@ impl Columns {
         let column = self.index.get(name).copied().unwrap_or_else(|| self.add(name, Role::Undecided, !feature.optional));
         match (feature.part, &feature.level) {
             (Some(Part::Missing), _) => self.list[column as usize].indicator = Some(at),
+            (Some(Part::Elapsed(_)), _) => self.list[column as usize].role = Role::Time(Some(at)),
             (None, None) => self.list[column as usize].role = Role::Number(at),
-            (None, Some(level)) => self.add_level(column, level, at),
+            (None | Some(Part::Word), Some(level)) => self.add_level(column, level, at),
+            _ => {}
         }
     }
 
     fn add_level(&mut self, column: u32, level: &str, at: u32) {
-        if !matches!(self.list[column as usize].role, Role::Category(_)) {
-            self.list[column as usize].role = Role::Category(self.categories.len() as u32);
-            self.categories.push(HashMap::new());
+        if !matches!(self.list[column as usize].role, Role::Category(_) | Role::Words(_)) {
+            self.list[column as usize].role = self.new_table(Role::Category);
         }
-        if let Role::Category(c) = self.list[column as usize].role {
+        if let Role::Category(c) | Role::Words(c) = self.list[column as usize].role {
             self.categories[c as usize].insert(level.as_bytes().into(), at);
         }
     }
@@ -210,7 +251,7 @@ impl Columns {
         let at = self.list.len() as u32;
         let keep = self.keeps.iter().position(|keep| keep.as_bytes() == name).map(|keep| keep as u32);
         let name_of = String::from_utf8_lossy(name).into_owned();
-        self.list.push(Column { name: name_of, role, required, moments: None, keep, indicator: None });
+        self.list.push(Column { name: name_of, role, required, moments: None, unit: None, keep, indicator: None });
         self.index.insert(name.into(), at);
         self.after.push(at + 1);
         at
@@ -244,7 +285,7 @@ impl Columns {
             Features::Named(list) if features > list.len() => {
                 Err(error::cell(&features.to_string(), format!("the model has only {} features; remove the others", list.len())))
             }
-            Features::Named(_) => Ok(()),
+            Features::Named(_) | Features::Hashed(_) => Ok(()),
         }
     }
 
@@ -271,6 +312,13 @@ impl Columns {
         self.keeps.iter().any(|keep| keep == name).then(|| self.add(name.as_bytes(), Role::Ignored, false))
     }
 
+    /// Whether a feature of this name is used: it is not ignored, and among those that are chosen, if some are.
+    pub fn wants(&self, name: &[u8]) -> bool {
+        let chosen = &self.schema.chosen;
+        let ignored = self.index.get(name).is_some_and(|at| self.list[*at as usize].role == Role::Ignored);
+        !ignored && (chosen.is_empty() || chosen.iter().any(|one| one.as_bytes() == name))
+    }
+
     /// The column of that name.
     pub fn at(&self, name: &str) -> Option<u32> {
         self.index.get(name.as_bytes()).copied()
@@ -284,6 +332,7 @@ impl Columns {
                 *n = self.kept.features;
                 return;
             }
+            Features::Hashed(_) => return self.roll_back_columns(),
         };
         if list.len() == self.kept.features && self.list.len() == self.kept.columns {
             return;
@@ -292,20 +341,23 @@ impl Columns {
         let gone = |at: &u32| *at as usize >= self.kept.features;
         self.categories.truncate(self.kept.categories);
         self.categories.iter_mut().for_each(|levels| levels.retain(|_, at| !gone(at)));
+        self.roll_back_columns();
+        let gone = |at: &u32| *at as usize >= self.kept.features;
+        for column in &mut self.list {
+            column.role = match column.role {
+                Role::Number(at) if gone(&at) => Role::Undecided,
+                Role::Category(at) if at as usize >= self.kept.categories => Role::Undecided,
+                Role::Time(Some(at)) if gone(&at) => Role::Time(None),
+                role => role,
+            };
+            column.indicator = column.indicator.filter(|at| !gone(at));
+        }
+    }
+
+    fn roll_back_columns(&mut self) {
         self.list.truncate(self.kept.columns);
         self.after.truncate(self.kept.columns);
         self.index.retain(|_, at| (*at as usize) < self.kept.columns);
-        for column in &mut self.list {
-            let lost = match column.role {
-                Role::Number(at) => gone(&at),
-                Role::Category(at) => at as usize >= self.kept.categories,
-                _ => false,
-            };
-            if lost {
-                column.role = Role::Undecided;
-            }
-            column.indicator = column.indicator.filter(|at| !gone(at));
-        }
     }
 
     /// The features up to number `features` that no chunk has reported yet.

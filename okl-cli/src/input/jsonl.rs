@@ -74,7 +74,7 @@ impl Jsonl {
             let Column { required, role, .. } = columns.list[i];
             match role {
                 _ if self.seen.get(i) == Some(&self.row) => {}
-                Role::Number(_) | Role::Category(_) | Role::Undecided if required => {
+                Role::Number(_) | Role::Category(_) | Role::Undecided | Role::Time(_) if required => {
                     columns.cell(i as u32, Value::Missing, b"", out)?;
                 }
                 Role::Number(feature) if fills => out.missing(feature),
@@ -164,7 +164,7 @@ impl Jsonl {
 fn raw<'a>(value: Value<'a>, role: Role, kept: bool) -> std::borrow::Cow<'a, [u8]> {
     match value {
         Value::Text(text) => text.into(),
-        _ if !kept && !matches!(role, Role::Id | Role::Category(_) | Role::Target(_)) => b""[..].into(),
+        _ if !kept && !matches!(role, Role::Id | Role::Category(_) | Role::Words(_) | Role::Target(_)) => b""[..].into(),
         Value::Int(v) => v.to_string().into_bytes().into(),
         Value::Number(v) if matches!(role, Role::Target(_)) => decimal(v).into_bytes().into(),
         Value::Number(v) => v.to_string().into_bytes().into(),

@@ -6,6 +6,7 @@ use super::chunk::LARGEST;
 use super::columns::{Columns, MOST_FEATURES, Shape};
 use super::error::{self, Parsed};
 use super::number::{classify, scan, shown};
+use super::schema::Schema;
 
 pub(super) const SHAPE: Shape = Shape { sparse: true, open: true, indexed: true };
 
@@ -38,6 +39,9 @@ impl Libsvm {
         }
         if let Some(name) = options.keep.first() {
             return Err(format!("--keep {name}: LIBSVM text has no columns with texts that could be kept"));
+        }
+        if let Some(bits) = options.schema.as_ref().and_then(Schema::hash_bits) {
+            return Err(format!("the model hashes the names of features (--hash-bits {bits}); LIBSVM text has numbers"));
         }
         let remembered = options.schema.as_ref().map(|s| (&s.chosen, &s.ignored));
         let (chosen, ignored) = remembered.unwrap_or((&options.features, &options.ignore));

@@ -135,6 +135,7 @@ impl Filled {
         self.numbers = match &schema.features {
             Features::Named(list) => (0..).zip(list).filter(|(_, feature)| feature.is_number()).map(|(at, _)| at).collect(),
             Features::Indexed(n) => (0..*n as u32).collect(),
+            Features::Hashed(_) => Vec::new(),
         };
     }
 

@@ -18,6 +18,7 @@ mod csv;
 mod encoding;
 mod error;
 mod files;
+mod hash;
 mod jsonl;
 mod libsvm;
 mod lines;
@@ -30,8 +31,10 @@ mod read_ahead;
 mod schema;
 mod sniff;
 mod source;
+mod time;
 mod vw;
 mod whole;
+mod words;
 
 use std::io::Read;
 
@@ -42,12 +45,14 @@ pub use columns::{MOST_FEATURES, MOST_LEVELS};
 pub use encoding::Encoding;
 pub use error::{InputError, Trouble};
 pub use files::Files;
+pub use hash::{HASH_BITS, Used, hash_feature};
 pub use lines::LONGEST_LINE;
 pub use missing::{Filled, Missing, Rule};
 pub use number::{DECIMAL_COMMA, has_decimal_comma};
 pub use read_ahead::{Places, ReadAhead, read_ahead};
 pub use schema::{Feature, Features, Part, Schema};
 pub use whole::{Whole, gather};
+pub use words::MOST_WORDS;
 
 use body::Body;
 use builder::Builder;
@@ -94,6 +99,16 @@ pub struct Options {
     pub missing: Option<Missing>,
     /// Whether text columns become one feature per level.
     pub one_hot: bool,
+    /// Columns that become one feature per level, whatever they have.
+    pub categories: Vec<String>,
+    /// Columns of times: days since the first row, and the time of the day and of the week as sine and cosine.
+    pub times: Vec<String>,
+    /// Columns of texts: one feature per word, which counts it.
+    pub texts: Vec<String>,
+    /// The longest sequence of words that is a feature of a text; 0 and 1: words alone.
+    pub ngrams: u8,
+    /// Features are hashed to this many bits, and their names are not kept; see [`hash_feature`].
+    pub hash_bits: Option<u8>,
     /// JSON lines: whether an absent key is 0 instead of an error.
     pub sparse: bool,
     /// Whether rows that cannot be read are skipped and counted, instead of being an error.
@@ -127,6 +142,11 @@ impl Default for Options {
             keep: Vec::new(),
             missing: None,
             one_hot: false,
+            categories: Vec::new(),
+            times: Vec::new(),
+            texts: Vec::new(),
+            ngrams: 0,
+            hash_bits: None,
             sparse: false,
             skip_bad_rows: false,
             want_target: true,
@@ -231,8 +251,7 @@ impl Reader {
     ) -> Result<Reader, InputError> {
         plan::agree(&mut options).map_err(|text| InputError::new(Trouble::Usage, file, text))?;
         let (body, columns) = open(file, &mut options)?;
-        let Schema { one_hot, missing, .. } = columns.schema();
-        let growing = *one_hot || missing.indicator || !matches!(format, Format::Csv | Format::Parquet);
+        let growing = columns.schema().grows() || !matches!(format, Format::Csv | Format::Parquet);
         let counts = [columns.schema().targets.len(), options.keep.len()];
         Ok(Reader {
             file: file.into(),

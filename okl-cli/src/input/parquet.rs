@@ -22,7 +22,7 @@ use super::columns::{Columns, Role};
 use super::error::{InputError, Parsed, Trouble};
 use super::number::{Value, decimal};
 use super::plan::assign;
-use super::{Options, error};
+use super::{Options, error, time};
 
 /// Rows that are decoded at a time.
 const BATCH: usize = 1024;
@@ -70,6 +70,7 @@ impl Table {
             let column = reader.metadata().file_metadata().schema_descr().column(*at);
             readable(&column).map_err(|fault| InputError::at(file, 0, *fault))?;
             columns.list[*place as usize].moments = moments(&column);
+            columns.list[*place as usize].unit = unit(&column);
         }
         Ok(Table { reader, plan, printed, group: 0, readers: Vec::new(), batch: Vec::new(), rows: 0, at: 0, row: 0 })
     }
@@ -117,8 +118,8 @@ impl Table {
             let raw = match columns.list[*column as usize].role {
                 Role::Target(_) => cells.shown(row, decimal),
                 _ if columns.list[*column as usize].keep.is_some() => cells.shown(row, |number| number.to_string()),
-                Role::Id | Role::Category(_) => cells.shown(row, |number| number.to_string()),
-                Role::Ignored | Role::Undecided | Role::Number(_) | Role::Weight => String::new(),
+                Role::Id | Role::Category(_) | Role::Words(_) => cells.shown(row, |number| number.to_string()),
+                Role::Ignored | Role::Undecided | Role::Number(_) | Role::Time(_) | Role::Weight => String::new(),
             };
             columns.cell(*column, value, raw.as_bytes(), out)?;
         }
@@ -240,6 +241,21 @@ fn moments(column: &ColumnDescriptor) -> Option<&'static str> {
     match (column.logical_type_ref(), column.converted_type()) {
         (Some(LogicalType::Timestamp(time)), _) if time.unit == TimeUnit::NANOS => Some("timestamps, in nanoseconds since 1970"),
         (_, ConvertedType::TIMESTAMP_MICROS) => Some("timestamps, in microseconds since 1970"),
+        _ => None,
+    }
+}
+
+/// Milliseconds per unit of a column of times or dates.
+fn unit(column: &ColumnDescriptor) -> Option<f64> {
+    match (column.logical_type_ref(), column.converted_type()) {
+        (Some(LogicalType::Timestamp(time)), _) => Some(match time.unit {
+            TimeUnit::MILLIS => 1.0,
+            TimeUnit::MICROS => 1e-3,
+            TimeUnit::NANOS => 1e-6,
+        }),
+        (_, ConvertedType::TIMESTAMP_MILLIS) => Some(1.0),
+        (_, ConvertedType::TIMESTAMP_MICROS) => Some(1e-3),
+        (Some(LogicalType::Date), _) | (_, ConvertedType::DATE) => Some(time::DAY as f64),
         _ => None,
     }
 }

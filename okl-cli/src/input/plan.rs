@@ -2,6 +2,7 @@
 
 use super::Options;
 use super::columns::{Columns, Role};
+use super::missing::Rule;
 use super::schema::{Features, Schema};
 
 /// The largest number of names in a message, without the last.
@@ -22,6 +23,7 @@ pub(super) fn listed(names: Vec<String>) -> String {
 /// # Errors
 /// If the options name other columns.
 pub(super) fn agree(options: &mut Options) -> Result<(), String> {
+    one_use(options)?;
     let Some(Schema { targets, features, chosen, missing, .. }) = &options.schema else { return Ok(()) };
     let used = |name: &&String| matches!(features, Features::Named(list) if list.iter().any(|f| f.column == **name));
     if !options.targets.is_empty() && options.targets != *targets {
@@ -30,6 +32,20 @@ pub(super) fn agree(options: &mut Options) -> Result<(), String> {
     options.targets.clone_from(targets);
     if let Some(name) = options.ignore.iter().find(|name| used(name)) {
         return Err(format!("--ignore {name}: the model was trained with this column, so it cannot be ignored"));
+    }
+    let learned = options.schema.as_ref().and_then(Schema::hash_bits);
+    if let Some(bits) = options.hash_bits.filter(|bits| Some(*bits) != learned) {
+        let had = learned.map_or("without --hash-bits".into(), |bits| format!("with --hash-bits {bits}"));
+        return Err(format!("--hash-bits {bits}: the model was trained {had}; remove this flag"));
+    }
+    let Some(Schema { categories, times, texts, ngrams, .. }) = &options.schema else { return Ok(()) };
+    let given =
+        [(&options.categories, categories, "--one-hot"), (&options.times, times, "--time"), (&options.texts, texts, "--text")];
+    if let Some((_, _, flag)) = given.into_iter().find(|(given, learned, _)| !given.is_empty() && given != learned) {
+        return Err(format!("{flag}: the model was trained with other columns; remove this flag"));
+    }
+    if options.ngrams > 0 && options.ngrams != *ngrams {
+        return Err(format!("--ngrams {}: the model was trained with another number; remove this flag", options.ngrams));
     }
     if let Some(given) = options.missing.filter(|given| given != missing) {
         return Err(format!("--missing {given}: the model was trained with --missing {missing}; remove this flag"));
@@ -40,6 +56,33 @@ pub(super) fn agree(options: &mut Options) -> Result<(), String> {
     Ok(())
 }
 
+/// Refuses a column that is named for two purposes, and options that exclude each other.
+fn one_use(options: &Options) -> Result<(), String> {
+    let parts = [("--one-hot", &options.categories), ("--time", &options.times), ("--text", &options.texts)];
+    let [id, weight] = [&options.id, &options.weight].map(|name| name.iter().cloned().collect::<Vec<_>>());
+    let others = [("--target", &options.targets), ("--ignore", &options.ignore), ("--id", &id), ("--weight", &weight)];
+    let all: Vec<(&str, &String)> =
+        parts.iter().chain(&others).flat_map(|(flag, names)| names.iter().map(|name| (*flag, name))).collect();
+    let of_parts = parts.iter().map(|(_, names)| names.len()).sum();
+    for (at, (flag, name)) in all.iter().enumerate().take(of_parts) {
+        if let Some((other, _)) = all[at + 1..].iter().find(|(_, other)| other == name) {
+            return Err(format!("{flag} and {other} both name the column '{name}'; a column has one use"));
+        }
+    }
+    match (options.hash_bits, options.missing) {
+        (Some(bits), Some(missing)) if matches!(missing.rule, Rule::Mean | Rule::Last) => {
+            Err(format!("--hash-bits {bits}: features may share a column, which has no mean or last value; use --missing zero"))
+        }
+        (Some(bits), _) if options.one_hot => {
+            Err(format!("--hash-bits {bits}: name the columns that are one-hot encoded, as in --one-hot country"))
+        }
+        (Some(bits), _) if !options.times.is_empty() => {
+            Err(format!("--hash-bits {bits}: the beginning of elapsed time is kept with the names of features; leave --time out"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Gives every column of a header its role; returns its index in [`Columns`].
 ///
 /// # Errors
@@ -47,9 +90,12 @@ pub(super) fn agree(options: &mut Options) -> Result<(), String> {
 pub(super) fn assign(names: &[String], options: &Options, columns: &mut Columns) -> Result<Vec<u32>, String> {
     demand(names, options, columns)?;
     let mut plan = Vec::with_capacity(names.len());
+    // A model that hashes names does not keep them: every column that is not named otherwise is one of its features.
+    let open = options.schema.is_none() || columns.schema().hash_bits().is_some();
+    let chosen = columns.schema().chosen.clone();
     for name in names {
         let known = columns.at(name);
-        let new = known.is_none() && options.schema.is_none() && (options.features.is_empty() || options.features.contains(name));
+        let new = known.is_none() && open && (chosen.is_empty() || chosen.contains(name));
         let column = if new { columns.add_feature_column(name) } else { known.or_else(|| columns.add_kept(name)).unwrap_or(0) };
         if new && !options.one_hot {
             columns.make_number(column).map_err(|fault| fault.text)?;
@@ -60,7 +106,10 @@ pub(super) fn assign(names: &[String], options: &Options, columns: &mut Columns)
         plan.push(column);
     }
     columns.seal();
-    let is_feature = |c: &&u32| matches!(columns.list[**c as usize].role, Role::Undecided | Role::Number(_) | Role::Category(_));
+    let is_feature = |c: &&u32| {
+        let role = columns.list[**c as usize].role;
+        matches!(role, Role::Undecided | Role::Number(_) | Role::Category(_) | Role::Time(_) | Role::Words(_))
+    };
     if !plan.iter().any(|c| is_feature(&c)) {
         if let Some(schema) = &options.schema {
             // A header of numbers alone is read as a row.
@@ -94,7 +143,9 @@ fn demand(names: &[String], options: &Options, columns: &Columns) -> Result<(), 
     }
     let chosen = if options.schema.is_some() { [].iter() } else { options.ignore.iter() };
     let fresh = if options.schema.is_some() { [].iter() } else { options.features.iter() };
-    let asked = targets.iter().chain(chosen).chain(fresh).chain(&options.id).chain(&options.weight).chain(&options.keep);
+    let parts = options.categories.iter().chain(&options.times).chain(&options.texts);
+    let asked =
+        targets.iter().chain(parts).chain(chosen).chain(fresh).chain(&options.id).chain(&options.weight).chain(&options.keep);
     if let Some(name) = asked.into_iter().find(missing) {
         let meant = if let Some(near) = names.iter().find(|near| letters(near) == letters(name)) {
             &format!("; did you mean {near}?")

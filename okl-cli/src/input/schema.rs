@@ -12,6 +12,38 @@ use super::plan::listed;
 pub enum Part {
     /// 1 in rows without a value, 0 in the others.
     Missing,
+    /// Of a time: the days since the time of the first row, which is given in milliseconds since 1970.
+    Elapsed(i64),
+    /// Of a time: the sine of the angle of the time of the day.
+    HourSin,
+    /// The cosine of that angle.
+    HourCos,
+    /// Of a time: the sine of the angle of the time of the week, from Monday on.
+    WeekdaySin,
+    /// The cosine of that angle.
+    WeekdayCos,
+    /// How often a word or sequence of words, the level, is in a text.
+    Word,
+}
+
+impl Part {
+    /// The features of a column of times, in order.
+    pub(super) fn of_time(origin: i64) -> [Part; 5] {
+        [Part::Elapsed(origin), Part::HourSin, Part::HourCos, Part::WeekdaySin, Part::WeekdayCos]
+    }
+
+    /// What the feature says, after the name of its column.
+    fn words(self) -> &'static str {
+        match self {
+            Part::Missing => " is missing",
+            Part::Elapsed(_) => " elapsed days",
+            Part::HourSin => " hour sin",
+            Part::HourCos => " hour cos",
+            Part::WeekdaySin => " weekday sin",
+            Part::WeekdayCos => " weekday cos",
+            Part::Word => ": ",
+        }
+    }
 }
 
 /// One feature: a column of numbers, one level of a column of text, or another part of a column.
@@ -35,7 +67,7 @@ impl Feature {
     pub fn name(&self) -> String {
         let column = &self.column;
         match (self.part, &self.level) {
-            (Some(Part::Missing), _) => format!("{column} is missing"),
+            (Some(part), level) => format!("{column}{}{}", part.words(), level.as_deref().unwrap_or_default()),
             (None, Some(level)) => format!("{column}={level}"),
             (None, None) => column.clone(),
         }
@@ -55,6 +87,8 @@ pub enum Features {
     Indexed(usize),
     /// By name.
     Named(Vec<Feature>),
+    /// By a hash of this many bits, see [`super::hash_feature`]. Names are not kept.
+    Hashed(u8),
 }
 
 /// The columns of a model's training data; independent of the format, stored as JSON in the model file.
@@ -76,9 +110,25 @@ pub struct Schema {
     pub open: bool,
     /// Whether text columns are one-hot encoded and new values are added.
     pub one_hot: bool,
+    /// Columns that are one-hot encoded whatever they have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
+    /// Columns of times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub times: Vec<String>,
+    /// Columns of texts, whose words are features.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<String>,
+    /// The longest sequence of words that is a feature; 0 and 1: words alone.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ngrams: u8,
     /// What a cell without a value becomes.
     #[serde(default, skip_serializing_if = "Missing::is_refused")]
     pub missing: Missing,
+}
+
+fn is_zero(number: &u8) -> bool {
+    *number == 0
 }
 
 impl Schema {
@@ -86,6 +136,7 @@ impl Schema {
     pub fn len(&self) -> usize {
         match &self.features {
             Features::Indexed(n) => *n,
+            Features::Hashed(bits) => 1 << bits,
             Features::Named(list) => list.len(),
         }
     }
@@ -98,15 +149,32 @@ impl Schema {
     /// The name of a feature, see [`Feature::name`]; its number from 1 when it has no name.
     pub fn name(&self, feature: usize) -> String {
         let named = match &self.features {
-            Features::Indexed(_) => None,
+            Features::Indexed(_) | Features::Hashed(_) => None,
             Features::Named(list) => list.get(feature),
         };
         named.map_or_else(|| (feature + 1).to_string(), Feature::name)
     }
 
-    /// All features' names in order.
+    /// All features' names in order; empty if they are hashed.
     pub fn names(&self) -> Vec<String> {
-        (0..self.len()).map(|i| self.name(i)).collect()
+        match &self.features {
+            Features::Hashed(_) => Vec::new(),
+            _ => (0..self.len()).map(|i| self.name(i)).collect(),
+        }
+    }
+
+    /// Whether the cells of a row are not simply its features in order.
+    pub(super) fn grows(&self) -> bool {
+        let parts = [&self.categories, &self.times, &self.texts];
+        self.one_hot || self.missing.indicator || self.hash_bits().is_some() || parts.iter().any(|names| !names.is_empty())
+    }
+
+    /// The number of bits of the hash, if features are hashed.
+    pub fn hash_bits(&self) -> Option<u8> {
+        match self.features {
+            Features::Hashed(bits) => Some(bits),
+            _ => None,
+        }
     }
 
     /// The names for a message; a long list is shortened.
@@ -119,6 +187,7 @@ impl Schema {
         match &mut self.features {
             Features::Indexed(n) => *n = chunk.features,
             Features::Named(list) => list.extend_from_slice(&chunk.added),
+            Features::Hashed(_) => {}
         }
     }
 
@@ -126,6 +195,7 @@ impl Schema {
     pub(super) fn named(&self) -> Vec<Feature> {
         match &self.features {
             Features::Named(list) => list.clone(),
+            Features::Hashed(_) => Vec::new(),
             Features::Indexed(n) => {
                 (1..=*n).map(|i| Feature { column: i.to_string(), optional: true, ..Feature::default() }).collect()
             }

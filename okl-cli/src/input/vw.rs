@@ -1,13 +1,16 @@
 //! Vowpal Wabbit text with plain numeric features: `[label [importance]] ['tag]|namespace[:scale] name[:value] ... |...`
 //!
 //! A bare name is 1; a feature that is absent is 0; the same name twice adds up. Features of a namespace are called
-//! `namespace^name`, and names become columns in order of appearance. Nothing is hashed.
+//! `namespace^name`, and names become columns in order of appearance; with `hash_bits` they are hashed instead and not kept.
 
 use super::Options;
 use super::builder::Builder;
+use super::chunk::LARGEST;
 use super::columns::{Columns, Role, Shape};
 use super::error::{self, Parsed};
+use super::hash::hash_feature;
 use super::number::{Value, classify, not_utf8, scan, shown};
+use super::schema::Schema;
 
 pub(super) const SHAPE: Shape = Shape { sparse: true, open: true, indexed: false };
 
@@ -20,6 +23,7 @@ pub(super) struct Vw {
     keeps_tag: bool,
     name: Vec<u8>,
     previous: u32,
+    hash_bits: Option<u8>,
 }
 
 impl Vw {
@@ -38,8 +42,16 @@ impl Vw {
         if let Some(name) = options.keep.iter().find(|name| *name != "tag") {
             return Err(format!("--keep {name}: of VW text the tag can be kept; say --keep tag"));
         }
+        let learned = options.schema.as_ref().and_then(Schema::hash_bits);
         let (tag_is_id, keeps_tag) = (options.id.is_some(), !options.keep.is_empty());
-        Ok(Vw { width: options.targets.len(), tag_is_id, keeps_tag, name: Vec::new(), previous: 0 })
+        Ok(Vw {
+            width: options.targets.len(),
+            tag_is_id,
+            keeps_tag,
+            name: Vec::new(),
+            previous: 0,
+            hash_bits: options.hash_bits.or(learned),
+        })
     }
 
     /// Parses one line into features and targets; `false` if the line is empty.
@@ -110,6 +122,12 @@ impl Vw {
             if std::str::from_utf8(&self.name).is_err() {
                 return Err(error::row(not_utf8(&self.name)));
             }
+            if let Some(bits) = self.hash_bits {
+                if columns.wants(&self.name) {
+                    out.put(hash_feature(space, name, bits), checked(name, scale * value)?);
+                }
+                continue;
+            }
             self.previous = columns.find(&self.name, self.previous);
             match columns.list[self.previous as usize].role {
                 Role::Number(_) | Role::Undecided => columns.cell(self.previous, Value::Number(scale * value), b"", out)?,
@@ -117,6 +135,14 @@ impl Vw {
             }
         }
         Ok(())
+    }
+}
+
+/// A value that a feature can have.
+fn checked(name: &[u8], value: f64) -> Parsed<f64> {
+    match value.abs() <= LARGEST {
+        true => Ok(value),
+        false => Err(error::cell(&String::from_utf8_lossy(name), format!("found {value:e}, expected a number below 1e15"))),
     }
 }
 

@@ -17,7 +17,7 @@ pub use passes::Passes;
 
 use crate::args::{Learn, all_names};
 use crate::device;
-use crate::input::{Chunk, InputError, is_stream};
+use crate::input::{Chunk, InputError, Used, is_stream};
 use crate::metrics::{Task, count};
 use crate::predictions::{Consumed, Layout, Predictions, Shown};
 use crate::run::{Run, interrupted};
@@ -49,6 +49,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     run.progress = passes.progress();
     run.owe(passes.looked_at());
     let all_rows = recall(args, &mut run, &passes)?;
+    let used = passes.schema().hash_bits().map(Used::new);
     let mut session = Session {
         args,
         asked,
@@ -64,6 +65,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
         skipped: 0,
         respelled: false,
         saved: None,
+        used,
     };
     session.learn_all(&mut run).map_err(|error| session.stopped(&mut run, error))?;
     session.finish(&mut run)?;
@@ -149,6 +151,8 @@ struct Session<'a> {
     respelled: bool,
     /// The number of rows learned at the last checkpoint.
     saved: Option<u64>,
+    /// The hashed columns that rows of this run have used.
+    used: Option<Used>,
 }
 
 impl Session<'_> {
@@ -190,6 +194,9 @@ impl Session<'_> {
     fn learn(&mut self, run: &mut Run, chunk: &Chunk) -> anyhow::Result<()> {
         self.follow_pass(run);
         self.mention(run, chunk);
+        if let Some(used) = self.used.as_mut().filter(|_| self.passes.is_first_pass()) {
+            used.count(chunk);
+        }
         let learned = run.learn(chunk, self).map_err(|error| match error.downcast::<Refused>() {
             Ok(refused) => {
                 self.passes.advance(chunk, run.in_chunk());

@@ -145,6 +145,10 @@ impl Session<'_> {
             "wall_seconds": self.started.elapsed().as_secs_f64(),
             "learn_seconds": run.learn_seconds(),
         });
+        if let Some(used) = &self.used {
+            all["hashing"] =
+                json!({ "columns_used": used.columns(), "features_estimated": used.features(), "words": used.words() });
+        }
         if let Some(held_out) = &outcome.held_out {
             all["held_out"] = json!(held_out);
         }
@@ -178,6 +182,7 @@ impl Session<'_> {
             note(format_args!("the target has only one value so far: there is nothing to learn about {}", output.name));
         }
         estimated(&self.asked, &run.learner).iter().for_each(|line| note(wrapped(line, "  ")));
+        self.used.iter().for_each(|used| note(wrapped(&used.words(), "  ")));
         outcome.certificates.iter().for_each(|line| note(wrapped(line, "  ")));
         outcome.health.iter().for_each(|line| note(wrapped(&format!("warning: {line}"), "  ")));
         if self.skipped > 0 {

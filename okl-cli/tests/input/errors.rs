@@ -86,7 +86,8 @@ fn names() {
 #[test]
 fn text_where_numbers_belong() {
     let text = "a,city,y\n1,Paris,1\n";
-    let message = "t.csv, row 2, column 'city': found 'Paris', expected a number; use --one-hot, --ignore city or encode it";
+    let message =
+        "t.csv, row 2, column 'city': found 'Paris', expected a number; use --one-hot city, --text city or --ignore city";
     assert_eq!(refusal("t.csv", text, target("y")), message);
     // Nothing can be learned from a column of text: skipping rows would skip them all.
     assert_eq!(refusal("t.csv", text, skip(target("y"))), message);

@@ -92,7 +92,7 @@ fn every_type_and_several_row_groups() {
 
 #[test]
 fn what_is_refused() {
-    let text = "t.parquet, row 1, column 'c': found 'u', expected a number; use --one-hot, --ignore c or encode it";
+    let text = "t.parquet, row 1, column 'c': found 'u', expected a number; use --one-hot c, --text c or --ignore c";
     assert_eq!(refusal("t.parquet", sample(), Options { ignore: vec!["id".into()], ..target("y") }), text);
     let missing = Options { features: vec!["y".into()], ..target("i") };
     assert!(refusal("t.parquet", sample(), missing).starts_with("t.parquet, row 3, column 'y': the value is missing"));

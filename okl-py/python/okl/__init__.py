@@ -18,7 +18,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from okl._okl import AlertRate, Learner, __version__, load, terms_within
+from okl._okl import AlertRate, Learner, __version__, hash_feature, load, terms_within
 
 if TYPE_CHECKING:
     from okl import plot, ray, river, spark
@@ -44,6 +44,7 @@ __all__ = [
     "Prediction",
     "ServerError",
     "__version__",
+    "hash_feature",
     "load",
     "plot",
     "ray",
