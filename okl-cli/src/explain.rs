@@ -17,8 +17,14 @@ const COLUMNS: usize = 8;
 /// Explains the scores of rows, each with the `top` terms that add the most to it.
 ///
 /// # Errors
-/// If the rows do not fit the learner.
+/// If the rows do not fit the learner, or it has random features.
 pub fn explain(learner: &Learner, x: &[f64], names: &[String], top: usize) -> okl::Result<Vec<Value>> {
+    if learner.engine().basis().fourier().is_some() {
+        return Err(okl::Error::config(
+            "form",
+            "random features have neither terms nor weights of columns, so there is nothing to explain",
+        ));
+    }
     let features = learner.features();
     let scores = learner.predict(&Batch::of_f64(x, features))?;
     let explained = Explained { names, top, weights: learner.weights(), model: Model::of(learner) };

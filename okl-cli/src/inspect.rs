@@ -86,6 +86,11 @@ fn truncation(learner: &Learner, measured: Measured) -> String {
     }
 }
 
+/// The number of weights per output: one per feature, or per random feature of each kernel width.
+fn weights(learner: &Learner) -> usize {
+    learner.engine().basis().fourier().map_or(learner.features(), |fourier| fourier.size() * learner.widths())
+}
+
 /// The changes of terms that the truncation error accounts for.
 fn what_is_lost(learner: &Learner) -> &'static str {
     let side_by_side = learner.members().len() > 1;
@@ -186,7 +191,7 @@ fn in_words(learner: &Learner, names: &[String], targets: &[String], [did, hashe
     let classes: Vec<String> = learner.classes().iter().map(ToString::to_string).collect();
     let features = if learner.features() == 1 { "1 feature".into() } else { format!("{} features", learner.features()) };
     let (stored, number) = match learner.config().uses_weights() {
-        true => ("weights", count((learner.features() * learner.outputs()) as f64)),
+        true => ("weights", count((weights(learner) * learner.outputs()) as f64)),
         false => ("terms", count(learner.terms() as f64)),
     };
     let mut lines = vec![

@@ -61,8 +61,10 @@ pub struct Settings {
     /// a bounded number of bytes that does not depend on the number of terms (a megabyte or two for 20 columns) and is reported when learning begins.
     #[arg(long, value_name = "SIZE", value_parser = okl::config::sizing::bytes, conflicts_with = "terms", help_heading = "Learner")]
     pub memory: Option<usize>,
-    /// What the model is stored as: terms (rows with coefficients) or weights (one per column, for the linear kernel)
+    /// What the model is stored as: terms (rows with coefficients), weights (one per column, for the linear kernel), or fourier:SIZE
     ///
+    /// fourier:SIZE (or fourier:size=SIZE,seed=SEED): weights of SIZE random Fourier features, which stand in for a gaussian,
+    /// exponential, matern32 or matern52 kernel. Its cost does not grow with the number of rows, and there is no budget.
     /// Default: weights for the linear kernel if neither --budget, --memory nor --id is given, else terms
     #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub form: Option<String>,

@@ -14,6 +14,7 @@
 //! | `parts` | kernel and operator (matrix, its rows divided by the factors of a `target_scale`; or null for the identity), one unless operator kernels are summed or a bank has several widths |
 //! | `centres` | one row per term, in the frame; of a weight vector, one row per output |
 //! | `coefficients` | part by part, one row per term, one number per output; the average's where there is one; without an operator divided by the factors of a `target_scale` |
+//! | `fourier` | only with random features, in place of parts, centres and coefficients: for each kernel width the `frequencies` in the frame, and the weights of their `cosines` and `sines`, one number per output |
 //! | `offset` | one number per output, in the unit of the targets |
 //! | `threshold` | for novelty: a row is novel iff its score is below; else null |
 
@@ -21,18 +22,23 @@ use okl::config::KernelRule;
 use okl::loss::Reads;
 use serde_json::{Value, json};
 
-use super::{Model, Part};
+use super::{Model, Part, Waves};
 
 const SCORES: &str = "scores(x) = offset + sum over parts m and terms i of kernel_m(u, centres_i) operator_m coefficients_mi, \
     with u = (x - frame.shift) * frame.factor, clipped to [-limit, limit], computed in double precision and then rounded to single precision, \
     or u = x rounded to single precision if frame is null; a null operator is the identity";
 
+const SCORES_OF_WAVES: &str = "scores(x) = offset + sum over the entries of fourier of sum_j cos(<frequencies_j, u>) cosines_j + \
+    sin(<frequencies_j, u>) sines_j, with u = (x - frame.shift) * frame.factor, clipped to [-limit, limit], computed in double precision \
+    and then rounded to single precision, or u = x rounded to single precision if frame is null";
+
 pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     let learner = model.learner;
-    let about = json!({ "scores": SCORES, "decision": decision(model.reads()) });
+    let scores = if model.waves.is_empty() { SCORES } else { SCORES_OF_WAVES };
+    let about = json!({ "scores": scores, "decision": decision(model.reads()) });
     let frame = model.framed().then(|| json!({ "shift": model.shift, "factor": model.factor, "limit": model.limit }));
     let parts: Vec<Value> = model.parts.iter().map(|part| describe(part, model.outputs)).collect();
-    let entries = [
+    let mut entries = vec![
         ("format", "\"okl model\"".into()),
         ("version", "4".into()),
         ("about", line(&about)),
@@ -49,8 +55,19 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
         ("offset", line(&json!(model.offset))),
         ("threshold", line(&json!(model.threshold))),
     ];
+    if !model.waves.is_empty() {
+        entries.push(("fourier", lines(model.waves.iter().map(|waves| described(waves, model)))));
+    }
     let entries: Vec<String> = entries.iter().map(|(key, value)| format!("  \"{key}\": {value}")).collect();
     format!("{{\n{}\n}}\n", entries.join(",\n")).into_bytes()
+}
+
+/// Frequencies, and the weights of their cosines and sines, one row each.
+fn described(waves: &Waves, model: &Model<'_>) -> Value {
+    let rows = |numbers: &[f64], width: usize| json!(numbers.chunks_exact(width).collect::<Vec<_>>());
+    let (cosines, sines) = waves.weights.split_at(waves.weights.len() / 2);
+    let of_outputs = |weights| rows(weights, model.outputs);
+    json!({ "frequencies": rows(&waves.frequencies, model.features), "cosines": of_outputs(cosines), "sines": of_outputs(sines) })
 }
 
 fn rows(part: &Part<'_>, outputs: usize) -> Value {

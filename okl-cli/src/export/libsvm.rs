@@ -36,6 +36,9 @@ enum Kind {
 }
 
 pub(super) fn write(model: &Model<'_>) -> Result<Vec<u8>> {
+    if !model.waves.is_empty() {
+        bail!("LIBSVM has no random features: export to onnx or json, or learn with form = terms");
+    }
     let machine = machine(model)?;
     let mut text = String::new();
     machine.write(&mut text).expect("text can always be appended");

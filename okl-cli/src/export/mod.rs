@@ -121,6 +121,8 @@ pub(crate) struct Model<'a> {
     pub(crate) parts: Vec<Part<'a>>,
     /// c_i, in the frame, `features` each.
     pub(crate) centres: Vec<f32>,
+    /// Random features in place of parts and centres, one entry per kernel width.
+    waves: Vec<Waves>,
     pub(crate) offset: Vec<f64>,
     /// Novelty: a row is novel iff its score is below.
     threshold: Option<f64>,
@@ -128,6 +130,14 @@ pub(crate) struct Model<'a> {
     classes: Vec<Label>,
     /// Which output each exported score is; none: a score of 0.
     columns: Vec<Option<usize>>,
+}
+
+/// Random Fourier features of one kernel width: the cosines and then the sines of the inner products with the frequencies.
+struct Waves {
+    /// In the frame, as many numbers each as there are features.
+    frequencies: Vec<f64>,
+    /// One number per output for each cosine, then for each sine.
+    weights: Vec<f64>,
 }
 
 /// k_m J_m.
@@ -142,7 +152,9 @@ pub(crate) struct Part<'a> {
 impl<'a> Model<'a> {
     pub(crate) fn of(learner: &'a Learner) -> Self {
         let (shift, factor) = learner.frame();
+        let waves = waves(learner);
         let (centres, parts) = match learner.weights() {
+            _ if !waves.is_empty() => (Vec::new(), Vec::new()),
             Some(weights) => of_weights(learner, &weights),
             None => (framed_centres(learner), parts(learner)),
         };
@@ -157,6 +169,7 @@ impl<'a> Model<'a> {
             outputs: learner.outputs(),
             parts,
             centres,
+            waves,
             offset: learner.predicting_offset(),
             threshold: learner.threshold(),
             classes: learner.classes().to_vec(),
@@ -248,6 +261,17 @@ fn parts(learner: &Learner) -> Vec<Part<'_>> {
         Part { kernel, operator, coefficients: all[width * size..(width + 1) * size].to_vec() }
     };
     kernels.iter().enumerate().map(part).collect()
+}
+
+/// The random features of a learner and their weights; none if there are no such features.
+fn waves(learner: &Learner) -> Vec<Waves> {
+    let Some(fourier) = learner.engine().basis().fourier() else { return Vec::new() };
+    let scale = (fourier.size() as f64 / 2.0).sqrt();
+    let of_width = |width: usize| Waves {
+        frequencies: fourier.frequencies(width),
+        weights: learner.weights_of(width).unwrap_or_default().iter().map(|w| w / scale).collect(),
+    };
+    (0..learner.widths()).map(of_width).collect()
 }
 
 /// A weight vector as one term per output.

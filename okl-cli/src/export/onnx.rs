@@ -40,7 +40,9 @@ const BOOL: u64 = 9;
 const DOUBLE: u64 = 11;
 
 pub(super) fn write(model: &Model<'_>) -> Result<Vec<u8>> {
-    let bytes = 4 * model.centres.len() + 8 * model.parts.iter().map(|part| part.coefficients.len()).sum::<usize>();
+    let of_waves = model.waves.iter().map(|waves| waves.frequencies.len() + waves.weights.len()).sum::<usize>();
+    let of_parts = model.parts.iter().map(|part| part.coefficients.len()).sum::<usize>();
+    let bytes = 4 * model.centres.len() + 8 * (of_parts + of_waves);
     if bytes > MOST_BYTES / 2 {
         bail!("the model has {bytes} bytes of numbers, and an ONNX file holds at most 2 GB: learn with a smaller budget");
     }
@@ -97,6 +99,9 @@ fn framed(graph: &mut Graph, model: &Model<'_>) -> String {
 }
 
 fn scores(graph: &mut Graph, model: &Model<'_>, rows: &str) {
+    if !model.waves.is_empty() {
+        return scores_of_waves(graph, model, rows);
+    }
     // A model without terms gets one term of weight 0, because runtimes treat empty tensors differently.
     let terms = (model.centres.len() / model.features).max(1);
     let pairs = pairs(graph, model, rows, terms);
@@ -109,6 +114,30 @@ fn scores(graph: &mut Graph, model: &Model<'_>, rows: &str) {
         let values = kernel(graph, part.kernel, &pairs);
         let sums = graph.node("MatMul", &[&values, &weights]);
         total = graph.node("Add", &[&total, &sums]);
+    }
+    graph.name_output("scores", &total, DOUBLE, &[Dim::Rows, Dim::Count(columns)]);
+}
+
+/// The weighted sum of the sines and cosines of U Fᵀ, where F are the frequencies. A cosine is a sine a quarter of a turn ahead, because
+/// some runtimes have cosines in single precision only.
+fn scores_of_waves(graph: &mut Graph, model: &Model<'_>, rows: &str) {
+    let columns = model.columns.len();
+    let mut total = graph.doubles("offset", &[1, columns], &model.ordered(&model.offset));
+    for (m, waves) in model.waves.iter().enumerate() {
+        let count = waves.frequencies.len() / model.features;
+        let frequencies = graph.doubles(&format!("frequencies_{m}"), &[count, model.features], &waves.frequencies);
+        let transposed = graph.node("Transpose", &[&frequencies]);
+        let angles = graph.node("MatMul", &[rows, &transposed]);
+        let ahead = graph.plus(std::f64::consts::FRAC_PI_2, &angles);
+        let weights = model.ordered(&waves.weights);
+        for (name, angles, weights) in
+            [("cosines", &ahead, &weights[..count * columns]), ("sines", &angles, &weights[count * columns..])]
+        {
+            let weights = graph.doubles(&format!("{name}_{m}"), &[count, columns], weights);
+            let wave = graph.node("Sin", &[angles]);
+            let sums = graph.node("MatMul", &[&wave, &weights]);
+            total = graph.node("Add", &[&total, &sums]);
+        }
     }
     graph.name_output("scores", &total, DOUBLE, &[Dim::Rows, Dim::Count(columns)]);
 }

@@ -50,7 +50,7 @@ class Settings(TypedDict, total=False):
     warmup: int | None
     warmup_passes: int | None
     memory: int | str | None
-    form: Literal["terms", "weights"] | None
+    form: Literal["terms", "weights"] | Described | None
     widths: Literal["fixed", "follow"] | None
     heads: Literal["grid", "selected"] | None
     allow_overshoot: bool | None

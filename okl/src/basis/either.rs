@@ -1,38 +1,81 @@
-//! The basis of a configured learner: stored terms, or weights (`form = weights`).
+//! The basis of a configured learner: stored terms, the features of rows (`form = weights`), or random features (`form = fourier`).
 
 use std::ops::{Deref, DerefMut, Range};
 
 use crate::basis::block::Block;
+use crate::basis::fourier::Fourier;
 use crate::basis::terms::Terms;
 use crate::basis::vectors::{VectorRows, Vectors};
 use crate::basis::{Basis, Form, RowsOf, Space, weights};
 use crate::gram::LANES;
 use crate::parts::kernel::DotKernel;
 
-/// Terms, or the features of the rows. With weights there are no terms; their space still has the kernel, the number of features
-/// and the backend.
+/// The basis functions.
+#[derive(Clone, Debug)]
+pub enum Functions {
+    /// k(x_i, .) of stored terms.
+    Terms,
+    /// The features of a row; the kernel is the linear one.
+    Features,
+    /// Random Fourier features of a row.
+    Fourier(Fourier),
+}
+
+/// Terms, or weights of features. With weights there are no terms; their space still has the kernels, the number of features and the
+/// backend.
 #[derive(Clone, Debug)]
 pub struct TermsOrWeights<P> {
     terms: Terms<P>,
-    weights: bool,
+    functions: Functions,
 }
 
 impl<P: Space> TermsOrWeights<P> {
-    /// A basis without terms. With `weights`, the kernel of the space is the linear one.
-    pub fn new(space: P, weights: bool) -> Self {
-        TermsOrWeights { terms: Terms::new(space), weights }
+    /// A basis without terms.
+    pub fn new(space: P, functions: Functions) -> Self {
+        TermsOrWeights { terms: Terms::new(space), functions }
     }
 
     /// Whether f is a weight vector.
     pub fn has_weights(&self) -> bool {
-        self.weights
+        !matches!(self.functions, Functions::Terms)
+    }
+
+    /// The random features, if f is a weight vector over them.
+    pub fn fourier(&self) -> Option<&Fourier> {
+        if let Functions::Fourier(fourier) = &self.functions { Some(fourier) } else { None }
     }
 }
 
 impl<K: DotKernel> TermsOrWeights<Vectors<K>> {
-    /// The number of coefficients per function and output: slots of terms, or features.
+    /// The number of coefficients per function and output: slots of terms, or features. There are none before the first row.
     pub(crate) fn coordinates(&self) -> usize {
-        if self.weights { self.terms.space.features() } else { self.terms.slots() }
+        match &self.functions {
+            Functions::Terms => self.terms.slots(),
+            Functions::Features => self.terms.space.features(),
+            Functions::Fourier(fourier) => {
+                if self.terms.space.features() > 0 {
+                    fourier.size()
+                } else {
+                    0
+                }
+            }
+        }
+    }
+
+    /// Increases the number of features of rows.
+    pub(crate) fn widen(&mut self, features: usize) {
+        self.terms.space.widen(features);
+        if let Functions::Fourier(fourier) = &mut self.functions {
+            fourier.widen(features);
+        }
+    }
+
+    /// Puts another kernel in the place of that of a plane.
+    pub(crate) fn replace_kernel(&mut self, plane: usize, kernel: K) {
+        if let (Functions::Fourier(fourier), Some(kernel)) = (&mut self.functions, kernel.built_in()) {
+            fourier.replace_kernel(plane, kernel);
+        }
+        self.terms.space.replace_kernel(plane, kernel);
     }
 }
 
@@ -62,10 +105,11 @@ impl<K: DotKernel> Basis for TermsOrWeights<Vectors<K>> {
     }
 
     fn begin(&self, rows: RowsOf<'_, Self>, block: &mut Block, learned: bool) {
-        match rows {
-            _ if !self.weights => self.terms.begin(rows, block, learned),
-            VectorRows::Dense(rows) => weights::begin(self.terms.space.features(), rows, block),
-            VectorRows::Sparse(rows) => block.begin_features(rows),
+        match (&self.functions, rows) {
+            (Functions::Terms, _) => self.terms.begin(rows, block, learned),
+            (Functions::Features, VectorRows::Dense(rows)) => weights::begin(self.terms.space.features(), rows, block),
+            (Functions::Features, VectorRows::Sparse(rows)) => block.begin_features(rows),
+            (Functions::Fourier(fourier), _) => fourier.begin(self.terms.space.backend(), rows, block),
         }
     }
 
@@ -82,14 +126,14 @@ impl<K: DotKernel> Basis for TermsOrWeights<Vectors<K>> {
     }
 
     fn settles(&self) -> bool {
-        !self.weights
+        !self.has_weights()
     }
 
     fn form(&mut self) -> Form<'_, Self::Space> {
-        if self.weights { Form::Weights } else { Form::Terms(&mut self.terms) }
+        if self.has_weights() { Form::Weights } else { Form::Terms(&mut self.terms) }
     }
 
     fn bytes(&self) -> usize {
-        self.terms.bytes()
+        self.terms.bytes() + self.fourier().map_or(0, Fourier::bytes)
     }
 }

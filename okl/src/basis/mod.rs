@@ -26,6 +26,7 @@
 pub mod block;
 pub mod dense;
 pub mod either;
+pub mod fourier;
 pub mod items;
 pub(crate) mod settled;
 pub mod sparse;

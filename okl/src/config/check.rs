@@ -1,7 +1,7 @@
 //! Checks a configuration. A configuration that passes can be built and run; otherwise the error has the setting and the reason.
 
 use crate::config::kernel_rule::MOST_WIDTHS;
-use crate::config::{Choice, Config, Form, Heads, KernelRule, Member, OperatorRule, Scale, Threshold, Widths, families};
+use crate::config::{Choice, Config, Heads, KernelRule, Member, OperatorRule, Scale, Threshold, Widths, families};
 use crate::engine::head::Average;
 use crate::error::{Error, Result};
 use crate::learner::batch::LARGEST;
@@ -87,21 +87,6 @@ impl Config {
                  budgets, or a sum of operator kernels",
             )),
             false => Ok(()),
-        }
-    }
-
-    fn check_form(&self) -> Result<()> {
-        let refuse = |reason: &str| Err(Error::config("form", reason));
-        if self.form != Choice::Given(Form::Weights) {
-            return Ok(());
-        }
-        if !self.is_linear() {
-            return refuse("weights need kernel = linear, and no sum of operator kernels: use terms");
-        }
-        match (self.budget.is_some(), self.memory.is_some()) {
-            (true, _) => refuse("weights have no terms, so there is no budget: remove budget, or use form = terms"),
-            (_, true) => refuse("weights have no terms that could become more: remove memory, or use form = terms"),
-            _ => Ok(()),
         }
     }
 

@@ -22,7 +22,7 @@ enum Kind {
 
 /// Every setting and every parameter whose value is not described elsewhere: [families](crate::config::families) are names with parameters, `gamma` and
 /// `target_scale` say themselves what they expect.
-const KINDS: [(&str, Kind); 47] = [
+const KINDS: [(&str, Kind); 46] = [
     ("terms", Kind::Whole),
     ("steps", Kind::Whole),
     ("degree", Kind::Whole),
@@ -61,7 +61,6 @@ const KINDS: [(&str, Kind); 47] = [
     ("sigma_rule", Kind::Word(&["quantile", "concomitant"])),
     ("preset", Kind::Word(&["svmd2005"])),
     ("anchor", Kind::Word(&["first", "none"])),
-    ("form", Kind::Word(&["auto", "terms", "weights"])),
     ("heads", Kind::Word(&["auto", "grid", "selected"])),
     ("widths", Kind::Word(&["auto", "fixed", "follow"])),
     ("shrink", Kind::Word(&["always", "on_update"])),

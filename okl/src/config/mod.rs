@@ -23,6 +23,7 @@
 mod check;
 mod class_weight;
 pub mod families;
+mod form;
 mod kernel_rule;
 mod kinds;
 mod parse;
@@ -34,12 +35,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::certificate::Scores;
 pub use crate::config::class_weight::ClassWeight;
+pub use crate::config::form::Form;
 pub use crate::config::kernel_rule::{Gamma, KernelRule};
 pub use crate::config::parse::number_or_text;
 pub(crate) use crate::config::portfolio::HeadRule;
 pub use crate::config::portfolio::Member;
 pub use crate::config::types::{
-    Anchor, Choice, Form, Heads, Label, OneOrMore, OperatorPart, OperatorRule, Scale, TargetScale, Threshold, Widths,
+    Anchor, Choice, Heads, Label, OneOrMore, OperatorPart, OperatorRule, Scale, TargetScale, Threshold, Widths,
 };
 use crate::engine::head::Average;
 pub use crate::engine::head::Shrink;
@@ -282,7 +284,7 @@ impl Config {
         })
     }
 
-    /// Whether f is a weight vector: `form = weights`, or a linear kernel where neither form nor budget nor memory is given.
+    /// Whether f is a weight vector: `form = weights` or `fourier`, or a linear kernel where neither form nor budget nor memory is given.
     ///
     /// ```
     /// # use okl::Config;
@@ -293,7 +295,7 @@ impl Config {
     /// ```
     pub fn uses_weights(&self) -> bool {
         match self.form {
-            Choice::Given(form) => form == Form::Weights,
+            Choice::Given(form) => form != Form::Terms,
             Choice::Auto => self.budget.is_none() && self.memory.is_none() && self.is_linear(),
         }
     }
@@ -350,7 +352,7 @@ impl Config {
         self.projects() && self.banks() && self.regulariser == AnyRegulariser::Square && !smd
     }
 
-    fn single_kernel(&self) -> bool {
+    pub(crate) fn single_kernel(&self) -> bool {
         !matches!(self.operator, Some(OperatorRule::Sum(_)))
     }
 

@@ -5,7 +5,7 @@
 use serde_json::{Map, Number, Value};
 
 use crate::config::families::{FAMILIES, Family, PARAMETERS, family, parameter};
-use crate::config::{DEFAULT_TERMS, class_weight, kinds, sizing};
+use crate::config::{DEFAULT_TERMS, class_weight, form, kinds, sizing};
 use crate::error::{Error, Result};
 
 /// The name of the default budget in the canonical form, until [`take_terms`] replaces it.
@@ -23,9 +23,8 @@ pub(crate) fn expand(value: Value) -> Result<Value> {
         let bytes = sizing::bytes(size)?;
         settings.insert("memory".into(), bytes.into());
     }
-    if let Some(weights) = settings.get_mut("class_weight") {
-        class_weight::expand(weights)?;
-    }
+    settings.get_mut("class_weight").map_or(Ok(()), class_weight::expand)?;
+    settings.get_mut("form").map_or(Ok(()), form::expand)?;
     for group in &FAMILIES {
         let flat = take_flat(&mut settings, group);
         let given = settings.remove(group.key).or_else(|| group.implied(&flat));

@@ -323,17 +323,6 @@ pub enum Anchor {
     None,
 }
 
-/// What f is stored as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Form {
-    /// As terms: rows with their coefficients, under a budget.
-    Terms,
-    /// As one weight per feature and output: linear kernels only. There is no budget, and nothing is truncated.
-    Weights,
-}
-
 /// Whether the widths of a bank change with the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

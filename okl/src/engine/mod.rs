@@ -542,7 +542,7 @@ impl<K: DotKernel + Clone, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engi
     /// Puts another kernel in the place of that of a plane. The heads that read the plane begin anew with f = 0 and the offset of
     /// the leading head; the terms stay.
     pub(crate) fn replace_kernel(&mut self, plane: usize, kernel: K) {
-        self.basis.space.replace_kernel(plane, kernel);
+        self.basis.replace_kernel(plane, kernel);
         let offset = self.heads[self.leader()].offset.clone();
         let slots = self.basis.row_len();
         for (h, head) in self.heads.iter_mut().enumerate().filter(|(_, head)| head.plane == plane) {
@@ -570,7 +570,7 @@ impl<K: DotKernel + Clone, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engi
 
     /// Increases the number of features. Terms and weights are 0 in the new ones.
     pub(crate) fn widen(&mut self, features: usize) {
-        self.basis.space.widen(features);
+        self.basis.widen(features);
         if self.basis.has_weights() {
             let length = self.basis.row_len();
             self.heads.iter_mut().for_each(|head| head.f.reserve(length));

@@ -183,6 +183,12 @@ impl Backend {
         self.run(portable::AddProduct { x, column, out });
     }
 
+    /// [`Backend::dots`] of one sparse row with all panels.
+    pub(crate) fn sparse_dots(self, columns: &[u32], values: &[f32], terms: &Panels, out: &mut [f32]) {
+        let panels = terms.range(0..terms.panels());
+        self.run(portable::SparseDots { columns, values, panels, out });
+    }
+
     /// The same for a list of places and values.
     pub(crate) fn add_products_at(self, x: f32, list: &[(u32, f32)], out: &mut [f32]) {
         self.run(portable::AddProductsAt { x, list, out });

@@ -349,6 +349,30 @@ impl Job for AddProduct<'_> {
     }
 }
 
+/// The chains of rule 1 for a sparse row: features that are zero are left out.
+pub(super) struct SparseDots<'a> {
+    pub(super) columns: &'a [u32],
+    pub(super) values: &'a [f32],
+    pub(super) panels: &'a [Panel],
+    pub(super) out: &'a mut [f32],
+}
+
+impl Job for SparseDots<'_> {
+    #[inline(always)]
+    fn run<T: Tiling>(self) {
+        for (panel, out) in self.panels.iter().zip(self.out.as_chunks_mut::<LANES>().0) {
+            let mut acc = [0.0f32; LANES];
+            for (column, x) in self.columns.iter().zip(self.values) {
+                let line = &panel[*column as usize].0;
+                for l in 0..LANES {
+                    acc[l] = x.mul_add(line[l], acc[l]);
+                }
+            }
+            *out = acc;
+        }
+    }
+}
+
 /// The same for a list of places and values.
 pub(super) struct AddProductsAt<'a> {
     pub(super) x: f32,

@@ -1,7 +1,8 @@
 //! Builds a learner with f = 0 from a configuration.
 
 use crate::basis::Dense;
-use crate::basis::either::TermsOrWeights;
+use crate::basis::either::{Functions, TermsOrWeights};
+use crate::basis::fourier::Fourier;
 use crate::basis::vectors::Vectors;
 use crate::certificate::Tracker;
 use crate::config::{AUTO_MEMORY, Choice, Config, Form, HeadRule, Scale, Threshold};
@@ -71,7 +72,8 @@ impl Learner {
             config.memory = Some(AUTO_MEMORY);
         }
         match config.uses_weights() {
-            true => config.form = Form::Weights.into(),
+            true if config.form == Choice::Auto => config.form = Form::Weights.into(),
+            true => {}
             false => config.budget = Some(config.budget()),
         }
         config.settle_kernel();
@@ -117,6 +119,14 @@ fn space(config: &Config, features: usize, backend: Backend) -> Vectors<AnyKerne
     Vectors::Dense(dense)
 }
 
+fn functions(config: &Config, features: usize) -> Functions {
+    match config.form {
+        Choice::Given(Form::Fourier { size, seed }) => Functions::Fourier(Fourier::new(size, seed, &config.kernels(), features)),
+        _ if config.uses_weights() => Functions::Features,
+        _ => Functions::Terms,
+    }
+}
+
 pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngine> {
     let backend = Backend::chosen().map_err(|reason| Error::config("OKL_BACKEND", reason))?;
     let output = config.output()?;
@@ -137,7 +147,7 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
         both: beside.is_some(),
     };
     let mut engine = Engine::new(Parts {
-        basis: TermsOrWeights::new(space(config, features, backend), config.uses_weights()),
+        basis: TermsOrWeights::new(space(config, features, backend), functions(config, features)),
         losses: config.loss.all().to_vec(),
         budget: AnyBudget::new(rule.clone(), eta_lambda),
         heads: heads.into_iter().map(head).collect(),

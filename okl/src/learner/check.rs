@@ -321,6 +321,14 @@ impl Learner {
     pub(super) fn check_layout(&self, batch: &Batch<'_>) -> Result<()> {
         let found = batch.features;
         let refuse = |most: usize, why: &str| Err(Error::shape("features", format!("at most {most} {why}"), found));
+        if let Some(fourier) =
+            self.engine.basis.fourier().filter(|fourier| found.saturating_mul(fourier.size() / 2) > MOST_WEIGHTS)
+        {
+            return refuse(
+                MOST_WEIGHTS * 2 / fourier.size(),
+                "for so many random features: use fewer, hashed features, or form = terms",
+            );
+        }
         if self.engine.basis.has_weights() && found > MOST_WEIGHTS {
             return refuse(MOST_WEIGHTS, "for form = weights: use hashed features, or form = terms");
         }

@@ -367,8 +367,9 @@ impl Learner {
         self.engine.basis.live().flat_map(|slot| (0..self.outputs()).map(move |o| f.alpha(o, slot))).collect()
     }
 
-    /// With `form = weights`: the weights of the function that [`Learner::predict`] evaluates, feature by feature, one number per output.
-    /// None for terms.
+    /// With `form = weights` or `fourier`: the weights of the function that [`Learner::predict`] evaluates, feature by feature, one number per
+    /// output. None for terms, and for random features of several kernel widths, each of which has features of its own
+    /// ([`Learner::weights_of`]).
     ///
     /// Of a bank they are the weighted sum over its voices. They multiply features in their frame ([`Learner::frame`]). An operator J is
     /// applied, and with a `target_scale` they give scores in the unit of the targets: scores = offset + sum_j u_j w_j, with the
@@ -383,10 +384,26 @@ impl Learner {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn weights(&self) -> Option<Vec<f64>> {
-        let (features, outputs) = (self.features, self.outputs());
+        if self.widths() == 1 { self.weights_of(0) } else { None }
+    }
+
+    /// [`Learner::weights`] for the features of one kernel width; those of all widths are added up. With `form = fourier` the weights are
+    /// of the cosines and then of the sines of [`Fourier::frequencies`](crate::basis::fourier::Fourier::frequencies), each divided by the
+    /// square root of the number of frequencies.
+    ///
+    /// ```
+    /// use okl::{Config, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("kernel = 'gaussian:1'\nform = 'fourier:6'\nstep = 'constant:1'\nlambda = 0")?)?;
+    /// learner.learn_one(&[0.0], 1.0)?;
+    /// let expected = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0].map(|wave: f64| wave / 3f64.sqrt());
+    /// assert!(learner.weights_of(0).unwrap().iter().zip(expected).all(|(w, e)| (w - e).abs() < 1e-6));
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn weights_of(&self, width: usize) -> Option<Vec<f64>> {
+        let (features, outputs) = (self.engine.basis.coordinates(), self.outputs());
         self.engine.basis.has_weights().then(|| {
             let mut sums = vec![0.0; features * outputs];
-            for (weight, head, averaged) in self.weighted_voices() {
+            for (weight, head, averaged) in self.weighted_voices().filter(|(_, head, _)| head.plane == width) {
                 let f = head.expansion();
                 let at = |o, j| f.mean(o, j).filter(|_| averaged).unwrap_or_else(|| f.alpha(o, j));
                 let values = (0..features).flat_map(|j| (0..outputs).map(move |o| at(o, j)));

@@ -2,6 +2,7 @@
 
 mod bank;
 mod equations;
+mod fourier;
 mod losses;
 #[path = "../support/mod.rs"]
 mod support;

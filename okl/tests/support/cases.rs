@@ -364,7 +364,9 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
     ];
     let given = matches!(reads, Reads::Class | Reads::Sign) && (classes == 0 || (reads == Reads::Class && operator > 2));
     let names = if reads == Reads::Sign { 2 } else { size };
-    let form = [Choice::Auto, Form::Terms.into(), Form::Weights.into()][[0, 0, 1, 0, 2, 0, 2][(shape.seed % 7) as usize]].clone();
+    let fourier = Form::Fourier { size: 2 + 2 * (shape.seed % 40) as usize, seed: shape.seed };
+    let forms = [Choice::Auto, Form::Terms.into(), Form::Weights.into(), fourier.into()];
+    let form = forms[[0, 0, 1, 3, 2, 0, 2][(shape.seed % 7) as usize]].clone();
     let may_grow = matches!(budget, None | Some(BudgetRule::Merge { .. } | BudgetRule::Transfer { .. }));
     accepted(Config {
         kernel,
@@ -443,9 +445,21 @@ fn radial(kernel: &KernelRule) -> bool {
     }
 }
 
+/// Whether the kernel can have random Fourier features.
+fn has_spectrum(kernel: &KernelRule) -> bool {
+    use KernelRule::{Exponential, Gaussian, Matern32, Matern52};
+    matches!(kernel, Gaussian { .. } | Exponential { .. } | Matern32 { .. } | Matern52 { .. })
+}
+
 fn accepted(mut config: Config) -> Config {
     if config.form == Choice::Given(Form::Weights) {
         (config.kernel, config.budget, config.memory) = (KernelRule::Linear {}.into(), None, None);
+    }
+    if matches!(config.form, Choice::Given(Form::Fourier { .. })) {
+        (config.budget, config.memory) = (None, None);
+        if !config.kernel.given().is_none_or(|kernels| kernels.all().iter().all(has_spectrum)) {
+            config.kernel = KernelRule::Gaussian { gamma: Gamma::Auto }.into();
+        }
     }
     match config.budget {
         Some(BudgetRule::Forgetron { .. }) => {

@@ -316,6 +316,13 @@ fn every_part_is_drawn() {
             ("sparse rows that are scaled", c.keeps_zeros() && c.needs_scale()),
             ("sparse rows that are merged", c.keeps_zeros() && merges(c)),
             ("weights over sparse rows", c.keeps_zeros() && c.uses_weights()),
+            ("random features", fourier(c)),
+            ("random features of several widths", fourier(c) && c.members().iter().any(|m| m.width > 0)),
+            ("random features whose widths follow", fourier(c) && c.widths.given().is_some()),
+            ("random features with smd", fourier(c) && matches!(c.step, Choice::Given(AnyStep::Smd { .. }))),
+            ("random features widened", fourier(c) && case.widened.is_some()),
+            ("random features of sparse rows", fourier(c) && c.keeps_zeros()),
+            ("random features with an operator", fourier(c) && c.operator.is_some()),
             ("balanced classes", c.class_weight == ClassWeight::Balanced),
             ("balanced classes in a warm-up", c.class_weight == ClassWeight::Balanced && c.needs_scale()),
             ("balanced classes under a sign", c.class_weight == ClassWeight::Balanced && c.loss.reads() == Reads::Sign),
@@ -355,6 +362,10 @@ fn every_part_is_drawn() {
         seen.extend(flags.iter().filter(|f| f.1).map(|f| f.0.to_string()));
     }
     assert_eq!(seen, all);
+}
+
+fn fourier(config: &okl::Config) -> bool {
+    matches!(config.form, Choice::Given(Form::Fourier { .. }))
 }
 
 fn merges(config: &okl::Config) -> bool {

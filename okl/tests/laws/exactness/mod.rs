@@ -13,7 +13,7 @@ use okl::basis::block::Block;
 use okl::basis::terms::Terms;
 use okl::basis::{Basis, Items, OperatorKernel, Operators, Space};
 use okl::budget::{AnyBudget, Budget, BudgetRule};
-use okl::config::{Choice, ClassWeight, KernelRule, OperatorRule, Scale, TargetScale, Threshold};
+use okl::config::{Choice, ClassWeight, Form, KernelRule, OperatorRule, Scale, TargetScale, Threshold};
 use okl::engine::head::{Average, HeadParts, Rules, Shrink};
 use okl::engine::{Engine, Labels, Parts};
 use okl::gram::Backend;
