@@ -224,6 +224,36 @@ def test_a_later_driver_takes_over(clusters: Clusters, tmp_path: Path) -> None:
             assert len(second) == 1
 
 
+def test_rows_of_kafka_are_learned_once(clusters: Clusters, tmp_path: Path) -> None:
+    kafka = pytest.importorskip("confluent_kafka")
+    producer = kafka.Producer({"test.mock.num.brokers": 1})
+    keys, X, y = Stream(tmp_path, 5).rows[0]
+    number = {key: int(key[1:]) // PARTITIONS % 2 for key in keys}
+    for row in range(600):
+        value = json.dumps({"x": X[row].tolist(), "y": y[row]})
+        producer.produce("rows", value, key=keys[row], partition=number[keys[row]])
+    assert producer.flush(30) == 0
+    (broker,) = producer.list_topics().brokers.values()
+    found = 0
+    for batches in (2, None):  # The first driver stops after two batches, of which the second was not taken.
+        reader = okl.ray.KafkaReader(
+            "rows", {"bootstrap.servers": f"{broker.host}:{broker.port}"}, timeout=0.3
+        )
+        with keyed(tmp_path / "models", workers=1) as learners:
+            for count, output in enumerate(learners.pull(reader, rows=100, partitions=["0", "1"]), 1):
+                if count == batches:
+                    break
+                found += len(output.offsets)
+            digests = learners.digests()
+        reader.close()
+    assert found == 600
+    for key in set(keys[:600]):
+        mine, learner = [row for row in range(600) if keys[row] == key], okl.Learner(CONFIG)
+        learner.learn(X[mine], y[mine])
+        assert digests.pop(key.encode()) == hashlib.sha256(learner.to_bytes()).hexdigest()
+    assert not digests
+
+
 def test_nodes_with_another_okl_or_without_the_folder_are_refused(
     clusters: Clusters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ from okl._okl import AlertRate, Learner, __version__, hash_feature, load, terms_
 
 if TYPE_CHECKING:
     from okl import plot, ray, river, spark
+    from okl._average import Average, average
     from okl._client import Client, Prediction, ServerError
     from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
 
@@ -35,6 +36,7 @@ class HealthWarning(UserWarning):
 
 __all__ = [
     "AlertRate",
+    "Average",
     "Client",
     "HealthWarning",
     "KernelClassifier",
@@ -44,6 +46,7 @@ __all__ = [
     "Prediction",
     "ServerError",
     "__version__",
+    "average",
     "hash_feature",
     "load",
     "plot",
@@ -65,11 +68,17 @@ _NEEDS = {
     "Client": "",
     "Prediction": "",
     "ServerError": "",
+    "Average": "",
+    "average": "",
 }
 """The names that are imported on first use, and the package that each needs besides numpy."""
 
 _PACKAGES = {"sklearn": "scikit-learn", "river": "River", "ray": "Ray", "pyspark": "pyspark"}
 _EXTRAS = {"pyspark": "spark"}
+_PLACES = {
+    **dict.fromkeys(("Client", "Prediction", "ServerError"), "okl._client"),
+    **dict.fromkeys(("Average", "average"), "okl._average"),
+}
 
 # `from okl import *` and `help(okl)` list only names that can be imported on this machine.
 for _name, _package in _NEEDS.items():
@@ -81,7 +90,7 @@ def __getattr__(name: str) -> Any:
     if name not in _NEEDS:
         raise AttributeError(f"module 'okl' has no attribute {name!r}")
     is_module = name in ("plot", "ray", "river", "sklearn", "spark")
-    place = "okl._client" if name in ("Client", "Prediction", "ServerError") else "okl.sklearn"
+    place = _PLACES.get(name, "okl.sklearn")
     try:
         return import_module(f"okl.{name}") if is_module else getattr(import_module(place), name)
     except ModuleNotFoundError as error:

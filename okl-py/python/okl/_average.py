@@ -1,0 +1,271 @@
+"""The mean of several models: for rounds of learning in which each machine learns a part of the rows.
+
+f = (f_1 + ... + f_n) / n. For weights this is the mean of the weights. For expansions it is the union of the terms, with coefficients
+divided by n; terms with the same centre become one. If the union has more terms than the budget allows, the terms with the smallest
+coefficients are dropped, and what they added is projected onto the terms that stay. With K the kernel values, c the coefficients that are dropped and d
+what the others gain, the norm of what is lost is the root of c'K_cc c - 2 c'K_cd d + d'K_dd d, in double precision. k(x, x) = 1 for
+the kernels that are supported, so no score changes by more.
+
+The files of the models are read and written here, as numpy arrays: a model file is a safetensors file, whose checksum is xxh3_64 over all its bytes with
+the checksum set to 0.
+"""
+
+import json
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from okl._okl import Learner, xxh3_64
+
+TYPES = {"F32": "<f4", "F64": "<f8", "U64": "<u8", "U8": "u1"}
+RADIAL = ("gaussian", "exponential", "matern32", "matern52", "rational_quadratic")
+LOSSES = (
+    "hinge",
+    "perceptron",
+    "logistic",
+    "max_margin",
+    "softmax",
+    "squared",
+    "absolute",
+    "epsilon",
+    "huber",
+    "quantile",
+)
+BUDGETS = ("unlimited", "window", "merge", "transfer")
+
+
+class Average(NamedTuple):
+    """The mean of models."""
+
+    model: Learner
+    """It predicts and goes on learning. Its `truncation_error` is the mean of those of the models, plus `lost`."""
+    lost: float
+    """A bound on the norm of the terms that were dropped: no score differs by more from the mean of the models' scores."""
+    dropped: int
+    """The number of terms that were dropped."""
+
+
+def average(models: Sequence[Learner], *, start: Learner | None = None) -> Average:
+    """The mean of models with the same settings.
+
+    Parameters
+    ----------
+    models : sequence of Learner
+        Models with weights (linear kernel), or with terms and a kernel that is a function of distance; without averages, several members, an
+        adaptive theta or a warm-up that has not ended.
+    start : Learner, optional
+        The model that all of them started from; its rows are then counted once.
+
+    Returns
+    -------
+    Average
+        `model`, `lost` and `dropped`. The number of examples is the sum over the models, which sets the step size of the next rows. `health` is that of the first model.
+
+    Examples
+    --------
+    >>> import numpy as np, okl
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> settings = dict(loss="squared", kernel="gaussian:0.5", step="constant:0.3", lam=1e-3, anchor="none")
+    >>> halves = [okl.Learner(**settings), okl.Learner(**settings)]
+    >>> for model, rows in zip(halves, (slice(0, 200), slice(200, 400))):
+    ...     scores = model.learn(X[rows], np.sin(X[rows, 0]))
+    >>> both = okl.average(halves)
+    >>> mean = (halves[0].predict(X) + halves[1].predict(X)) / 2
+    >>> both.model.terms, both.lost, bool(np.abs(both.model.predict(X) - mean).max() < 1e-6)
+    (400, 0.0, True)
+    """
+    if not models:
+        raise ValueError("models: expected at least one")
+    files = [ModelFile(model.to_bytes()) for model in models]
+    for number, (model, file) in enumerate(zip(models, files)):
+        check(number, model, file, models[0], files[0])
+    mean = files[0]
+    shared = 0 if start is None else (len(models) - 1) * start.examples
+    mean.put("counts", "examples", sum(model.examples for model in models) - shared)
+    if mean.has_weights:
+        lost, dropped = mean_of_weights(mean, files), 0
+    else:
+        lost, dropped = mean_of_terms(mean, files, models[0].config)
+    offsets = np.mean([file.tensors["head.offsets"] for file in files], axis=0)
+    mean.tensors["head.offsets"] = offsets
+    mean.put("head.scalars", "truncation", np.mean([file.get("truncation") for file in files]) + lost)
+    mean.put("head.scalars", "mass", np.mean([file.get("mass") for file in files]))
+    mean.put("head.scalars", "regret.holds", 0.0)
+    return Average(Learner.from_bytes(mean.packed()), lost, dropped)
+
+
+def mean_of_weights(mean: "ModelFile", files: "list[ModelFile]") -> float:
+    columns = np.mean([file.columns() for file in files], axis=0)
+    mean.set_columns(columns)
+    mean.put("head.scalars", "norm2", float((columns**2).sum()))
+    return 0.0
+
+
+def mean_of_terms(mean: "ModelFile", files: "list[ModelFile]", config: dict[str, Any]) -> tuple[float, int]:
+    """The union of the terms, in the order of their births, within the budget."""
+    births = np.concatenate([file.tensors["births"] for file in files])
+    order = np.argsort(births, kind="stable")
+    centres = np.concatenate([file.tensors["centres"] for file in files])[order]
+    columns = np.concatenate([file.columns() for file in files], axis=1)[:, order] / len(files)
+    # Terms with the same centre become one, at the place of the first.
+    _, first, same = np.unique(centres, axis=0, return_index=True, return_inverse=True)
+    summed: np.ndarray = np.stack([np.bincount(same.reshape(-1), column, len(first)) for column in columns])
+    place = np.argsort(first)
+    centres, columns = centres[first[place]], summed[:, place]
+    size = np.sqrt((columns**2).sum(axis=0))
+    keep = np.sort(np.argsort(-size, kind="stable")[: capacity(config) or len(size)])
+    columns, lost = within(centres.astype(np.float64), columns, keep, config["kernel"])
+    count, examples = len(keep), int(mean.get("examples", "counts"))
+    mean.tensors["centres"] = np.ascontiguousarray(centres[keep])
+    mean.set_columns(columns)
+    mean.tensors["births"] = np.arange(examples - count + 1, examples + 1, dtype="<u8")
+    mean.tensors["ids"] = np.full(count, 2**64 - 1, dtype="<u8")
+    mean.put("budget", "oldest_slot", 0.0)
+    norm = float(np.mean([np.sqrt(file.get("norm2")) for file in files])) + lost
+    mean.put("head.scalars", "norm2", norm**2)
+    return lost, len(size) - count
+
+
+def within(
+    centres: np.ndarray, columns: np.ndarray, keep: np.ndarray, kernel: dict[str, Any]
+) -> tuple[np.ndarray, float]:
+    """The coefficients of the terms that stay, after the others were projected onto them, and the norm of what is lost."""
+    rest = np.delete(np.arange(len(centres)), keep)
+    if not len(rest):
+        return np.ascontiguousarray(columns[:, keep]), 0.0
+    stay, across = values(kernel, centres[keep], centres[keep]), values(kernel, centres[rest], centres[keep])
+    dropped = columns[:, rest]
+    gain = np.linalg.solve(stay + 1e-6 * np.eye(len(keep)), (dropped @ across).T).T
+    own = ((dropped @ values(kernel, centres[rest], centres[rest])) * dropped).sum()
+    square = own - 2 * ((dropped @ across) * gain).sum() + ((gain @ stay) * gain).sum()
+    # The engine's kernel values and this sum are rounded.
+    rounding = 1e-6 * float(np.abs(dropped).sum() + np.abs(gain).sum())
+    return columns[:, keep] + gain, float(np.sqrt(max(square, 0.0))) + rounding
+
+
+def values(kernel: dict[str, Any], a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Kernel values of all pairs of rows."""
+    ((name, parameters),) = kernel.items()
+    gamma = parameters["gamma"]
+    squares = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T
+    squares = np.maximum(squares, 0.0)
+    r = np.sqrt(squares)
+    formulas = {
+        "gaussian": lambda: np.exp(-gamma * squares),
+        "exponential": lambda: np.exp(-gamma * r),
+        "matern32": lambda: (1 + 3**0.5 * gamma * r) * np.exp(-(3**0.5) * gamma * r),
+        "matern52": lambda: (
+            (1 + 5**0.5 * gamma * r + 5 * gamma**2 * squares / 3) * np.exp(-(5**0.5) * gamma * r)
+        ),
+        "rational_quadratic": lambda: (1 + gamma * squares / parameters["alpha"]) ** -parameters["alpha"],
+    }
+    return np.asarray(formulas[name]())
+
+
+def capacity(config: dict[str, Any]) -> int | None:
+    budget = config["budget"]
+    return None if isinstance(budget, str) else next(iter(budget.values())).get("terms")
+
+
+def check(number: int, model: Learner, file: "ModelFile", first: Learner, first_file: "ModelFile") -> None:
+    """Refuses a model whose mean with the first one is not defined."""
+    where = f"models[{number}]"
+    if model.warming_up:
+        raise ValueError(
+            f"{where}: the warm-up has not ended after {model.examples} rows: its settings are provisional"
+        )
+    if model.config != first.config:
+        names = [name for name in first.config if model.config.get(name) != first.config[name]]
+        raise ValueError(f"{where}: {', '.join(names)} differ from models[0]: models need the same settings")
+    if model.classes != first.classes:
+        raise ValueError(
+            f"{where}: found the classes {model.classes}, models[0] has {first.classes}: give classes"
+        )
+    if model.features != first.features:
+        raise ValueError(f"{where}: found {model.features} features, models[0] has {first.features}")
+    if not np.array_equal(file.tensors["frame"], first_file.tensors["frame"]):
+        raise ValueError(
+            f"{where}: shift and scale of the columns differ from models[0]: start all models from one model, or give anchor='none' and a scale"
+        )
+    check_parts(where, model, file)
+
+
+def check_parts(where: str, model: Learner, file: "ModelFile") -> None:
+    config = model.config
+    named = {"loss": LOSSES} | ({} if file.has_weights else {"kernel": RADIAL, "budget": BUDGETS})
+    for setting, known in named.items():
+        found = config[setting]
+        name = (
+            found if isinstance(found, str) else next(iter(found)) if isinstance(found, dict) else "several"
+        )
+        if name not in known:
+            raise ValueError(
+                f"{where}: {setting} {name} cannot be averaged; those that can are {', '.join(known)}"
+            )
+    if (
+        len(model.members) > 1
+        or config["average"] != "none"
+        or "smd" in config["step"]
+        or config.get("operator")
+    ):
+        raise ValueError(
+            f"{where}: several members, averages, the step smd and operators cannot be averaged: give step, lam and average='none'"
+        )
+    if file.tensors["holes"].size or file.tensors["head.gathered"].size or "centres" not in file.tensors:
+        raise ValueError(f"{where}: this state cannot be averaged (empty slots, or sparse rows)")
+
+
+class ModelFile:
+    """The tensors of a model file."""
+
+    def __init__(self, data: bytes):
+        (length,) = struct.unpack("<Q", data[:8])
+        header = json.loads(data[8 : 8 + length])
+        self.about = header.pop("__metadata__")
+        self.names: dict[str, list[str]] = json.loads(self.about["okl"])["scalars"]
+        self.types = {name: entry["dtype"] for name, entry in header.items()}
+        self.tensors: dict[str, np.ndarray] = {}
+        for name, entry in header.items():
+            first, last = (8 + length + at for at in entry["data_offsets"])
+            values = np.frombuffer(data[first:last], TYPES[entry["dtype"]])
+            self.tensors[name] = values.reshape(entry["shape"]).copy()
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether f has one coefficient per feature (or random feature), and no terms."""
+        return not self.tensors["births"].size and bool(self.tensors["head.columns"].size)
+
+    def get(self, name: str, tensor: str = "head.scalars") -> float:
+        return float(self.tensors[tensor][self.names[tensor].index(name)])
+
+    def put(self, tensor: str, name: str, value: Any) -> None:
+        self.tensors[tensor][self.names[tensor].index(name)] = value
+
+    def columns(self) -> np.ndarray:
+        """The coefficients, (outputs, terms or features)."""
+        return np.asarray(self.tensors["head.columns"] * self.get("scale.f"))
+
+    def set_columns(self, columns: np.ndarray) -> None:
+        self.tensors["head.columns"] = columns
+        self.put("head.scalars", "scale.f", 1.0)
+
+    def packed(self) -> bytes:
+        """The file, in the order of the tensors that was read."""
+        header: dict[str, Any] = {"__metadata__": self.about}
+        body, at, checksum = b"", 0, 0
+        for name, values in self.tensors.items():
+            raw = b"\0" * 8 if name == "checksum" else values.astype(TYPES[self.types[name]]).tobytes()
+            checksum = at if name == "checksum" else checksum
+            header[name] = {
+                "dtype": self.types[name],
+                "shape": list(values.shape),
+                "data_offsets": [at, at + len(raw)],
+            }
+            body, at = body + raw, at + len(raw)
+        text = json.dumps(header, separators=(",", ":")).encode()
+        text += b" " * (-len(text) % 8)
+        data = struct.pack("<Q", len(text)) + text + body
+        place = 8 + len(text) + checksum
+        return data[:place] + struct.pack("<Q", xxh3_64(data)) + data[place + 8 :]

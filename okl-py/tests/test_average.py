@@ -1,0 +1,183 @@
+"""`okl.average`: the mean of models, what is lost, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import okl
+
+TERMS: dict[str, Any] = {
+    "loss": "squared",
+    "kernel": "gaussian:0.5",
+    "step": "inverse_sqrt:0.5",
+    "lam": 1e-3,
+    "anchor": "none",
+}
+WEIGHTS: dict[str, Any] = {
+    "loss": "squared",
+    "kernel": "linear",
+    "step": "constant:0.05",
+    "lam": 1e-3,
+    "scale": "none",
+    "offset": True,
+}
+
+
+def parts(settings: dict[str, Any], count: int = 3, rows: int = 300, start: okl.Learner | None = None) -> Any:
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(count * rows, 2))
+    y = np.sin(2 * X[:, 0]) + X[:, 1]
+    models = [
+        okl.Learner(**settings) if start is None else okl.Learner.from_bytes(start.to_bytes())
+        for _ in range(count)
+    ]
+    for number, model in enumerate(models):
+        mine = slice(number * rows, (number + 1) * rows)
+        model.learn(X[mine], y[mine])
+    return models, X, y
+
+
+@pytest.mark.parametrize(
+    "settings", [TERMS, WEIGHTS, {**TERMS, "loss": "huber:1", "offset": True, "lam": 0.0}]
+)
+def test_the_average_predicts_the_mean(settings: dict[str, Any]) -> None:
+    models, X, y = parts(settings)
+    found = okl.average(models)
+    mean = np.mean([model.predict(X) for model in models], axis=0)
+    np.testing.assert_allclose(found.model.predict(X), mean, rtol=0, atol=1e-12)
+    assert (found.lost, found.dropped, found.model.examples) == (0.0, 0, 900)
+    assert found.model.norm2 >= exact_norm2(found.model) * (1 - 1e-12)
+    assert okl.Learner.from_bytes(found.model.to_bytes()).to_bytes() == found.model.to_bytes()
+    # It goes on learning: the score of a row that is learned moves towards its target.
+    before = found.model.predict(X[:1])[0]
+    assert found.model.learn(X[:1], y[:1])[0] == before
+    assert abs(found.model.predict(X[:1])[0] - y[0]) < abs(before - y[0])
+
+
+def exact_norm2(model: okl.Learner) -> float:
+    if model.weights is not None:
+        return float((model.weights**2).sum())
+    centres, a = model.centres, model.coefficients[:, 0]
+    distances = ((centres[:, None] - centres[None]) ** 2).sum(axis=2)
+    return float(a @ np.exp(-0.5 * distances) @ a)
+
+
+def test_an_average_of_one_model_is_that_model() -> None:
+    (model,), X, _ = parts(TERMS, count=1)
+    np.testing.assert_allclose(okl.average([model]).model.predict(X), model.predict(X), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("budget", ["window:100", "merge:100", "transfer:100"])
+def test_what_the_budget_drops_is_certified(budget: str) -> None:
+    models, X, y = parts({**TERMS, "budget": budget})
+    found = okl.average(models)
+    assert found.model.terms == 100 and found.dropped == 200
+    # The norm of the difference between the mean of the models and the result, from all their terms.
+    all_models = [*models, found.model]
+    a = np.concatenate(
+        [model.coefficients[:, 0] * c for model, c in zip(all_models, (1 / 3, 1 / 3, 1 / 3, -1.0))]
+    )
+    centres = np.concatenate([model.centres for model in all_models])
+    distances = ((centres[:, None] - centres[None]) ** 2).sum(axis=2)
+    norm = np.sqrt(a @ np.exp(-0.5 * distances) @ a)
+    assert norm <= found.lost <= norm * 1.001 + 1e-6 * np.abs(a).sum()
+    mean = np.mean([model.predict(X) for model in models], axis=0)
+    assert 0 < np.abs(found.model.predict(X) - mean).max() <= found.lost
+    # Terms that are only dropped lose more.
+    sizes = np.sort(np.abs(np.concatenate([model.coefficients[:, 0] for model in models]) / 3))
+    assert found.lost < 0.5 * sizes[:200].sum()
+    expected = np.mean([model.truncation_error for model in models]) + found.lost
+    assert found.model.truncation_error == pytest.approx(expected, rel=1e-12)
+    found.model.learn(X, y)
+    assert found.model.terms == 100 and np.isfinite(found.model.predict(X)).all()
+
+
+KERNELS = [
+    "gaussian:0.5",
+    "exponential:0.7",
+    "matern32:0.6",
+    "matern52:0.4",
+    "rational_quadratic:gamma=0.5,alpha=1.5",
+]
+
+
+def kernel_values(kernel: str, centres: np.ndarray) -> np.ndarray:
+    """Kernel values as the engine has them: f of a learner with one term of coefficient 1."""
+    rows = []
+    for centre in centres:
+        one = okl.Learner(
+            loss="squared", kernel=kernel, step="constant:1", lam=0.0, anchor="none", scale="none"
+        )
+        one.learn(centre[None], [1.0])
+        rows.append(one.predict(centres))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernel_values_are_those_of_the_engine(kernel: str) -> None:
+    from okl._average import values
+
+    centres = np.random.default_rng(2).normal(size=(20, 3)).astype(np.float32).astype(np.float64)
+    config = okl.Learner(kernel=kernel).config["kernel"]
+    np.testing.assert_allclose(
+        values(config, centres, centres), kernel_values(kernel, centres), rtol=0, atol=1e-5
+    )
+
+
+def test_terms_of_a_common_start_are_not_doubled() -> None:
+    (start,), _, _ = parts(TERMS, count=1)
+    models, X, _ = parts(TERMS, count=2, rows=50, start=start)
+    found = okl.average(models, start=start)
+    # The rows of the first part are those of the start: the first model has learned 50 of them twice.
+    centres = {row.tobytes() for model in models for row in model.centres}
+    assert found.model.terms == len(centres) < sum(model.terms for model in models)
+    assert found.model.examples == 300 + 2 * 50
+    mean = np.mean([model.predict(X) for model in models], axis=0)
+    np.testing.assert_allclose(found.model.predict(X), mean, rtol=0, atol=1e-12)
+
+
+def test_the_average_is_better_than_a_part_and_worse_than_the_stream() -> None:
+    settings = {**TERMS, "step": "constant:0.3"}
+    models, X, y = parts(settings, count=4, rows=100)
+    one = okl.Learner(**settings)
+    one.learn(X, y)
+    test = np.random.default_rng(8).normal(size=(500, 2))
+    truth = np.sin(2 * test[:, 0]) + test[:, 1]
+    error = [np.mean((model.predict(test) - truth) ** 2) for model in (one, okl.average(models).model)]
+    each = np.mean([np.mean((model.predict(test) - truth) ** 2) for model in models])
+    assert error[0] < error[1] < each
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"loss": "squared"}, "models.0.: the warm-up has not ended after 200 rows"),
+        ({**TERMS, "loss": "nu_huber:nu=0.5"}, "loss nu_huber cannot be averaged; those that can are hinge"),
+        ({**TERMS, "budget": "age:50"}, "budget age cannot be averaged"),
+        (
+            {**TERMS, "kernel": "polynomial:degree=2,gamma=1,coef0=1", "scale": "none"},
+            "kernel polynomial cannot be averaged",
+        ),
+        ({**TERMS, "average": "uniform"}, "several members, averages, the step smd"),
+        (
+            {**TERMS, "anchor": None},
+            "models.1.: shift and scale of the columns differ from models.0.: start all models",
+        ),
+    ],
+)
+def test_what_is_refused(settings: dict[str, Any], words: str) -> None:
+    models, _, _ = parts(settings, count=2, rows=200)
+    with pytest.raises(ValueError, match=words):
+        okl.average(models)
+
+
+def test_different_models_are_refused() -> None:
+    models, _, _ = parts(TERMS, count=1)
+    others, _, _ = parts({**TERMS, "lam": 1e-2}, count=1)
+    with pytest.raises(ValueError, match=r"models\[1\]: lambda differ from models\[0\]"):
+        okl.average([*models, *others])
+    with pytest.raises(ValueError, match="models: expected at least one"):
+        okl.average([])
