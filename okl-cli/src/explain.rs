@@ -20,10 +20,8 @@ const COLUMNS: usize = 8;
 /// If the rows do not fit the learner, or it has random features.
 pub fn explain(learner: &Learner, x: &[f64], names: &[String], top: usize) -> okl::Result<Vec<Value>> {
     if learner.engine().basis().fourier().is_some() {
-        return Err(okl::Error::config(
-            "form",
-            "random features have neither terms nor weights of columns, so there is nothing to explain",
-        ));
+        let reason = "random features have neither terms nor weights of columns, so there is nothing to explain";
+        return Err(okl::ErrorKind::Config { field: "form".into(), reason: reason.into() }.into());
     }
     let features = learner.features();
     let scores = learner.predict(&Batch::of_f64(x, features))?;
