@@ -555,20 +555,26 @@ impl Coordinates {
 
     /// out[i] = sum_o weights[o] alpha_o of slot i, computed column by column.
     pub(crate) fn weighted(&self, weights: &[f64], slots: usize, out: &mut Vec<f64>) {
-        out.clear();
         out.resize(slots, 0.0);
         for (o, w) in weights.iter().enumerate() {
             let (w, column) = (w * self.scales.f, &self.data[o * self.stride..][..slots]);
-            out.iter_mut().zip(column).for_each(|(out, a)| *out += w * a);
+            match o {
+                0 => out.iter_mut().zip(column).for_each(|(out, a)| *out = w * a),
+                _ => out.iter_mut().zip(column).for_each(|(out, a)| *out += w * a),
+            }
         }
     }
 
     /// out[i] = alpha^T J alpha of slot i, computed column by column; J = I when not given.
     pub(crate) fn squares(&self, j: Option<&[f64]>, slots: usize, out: &mut Vec<f64>) {
-        out.clear();
-        out.resize(slots, 0.0);
         let (d, s2) = (self.outputs, self.scales.f * self.scales.f);
         let column = |o: usize| &self.data[o * self.stride..][..slots];
+        out.resize(slots, 0.0);
+        if d == 1 && j.is_none() {
+            out.iter_mut().zip(column(0)).for_each(|(out, a)| *out = s2 * a * a);
+            return;
+        }
+        out.fill(0.0);
         for (o, p) in (0..d * d).map(|i| (i / d, i % d)) {
             let weight = s2 * j.map_or(f64::from(u8::from(o == p)), |j| j[o * d + p]);
             if weight != 0.0 {

@@ -86,7 +86,10 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
             f.squares(output.single().map(|j| j.entries()), slots, out);
             if let Some(diagonal) = self.terms.space.diagonal() {
                 let own = diagonal[self.head().plane];
-                out.iter_mut().for_each(|norm2| *norm2 = (*norm2 * own).max(0.0));
+                // A sum with an operator J may round to a number below 0; a single square does not.
+                if own != 1.0 || output.single().is_some() {
+                    out.iter_mut().for_each(|norm2| *norm2 = (*norm2 * own).max(0.0));
+                }
                 return;
             }
             (0..slots).for_each(|slot| out[slot] = (out[slot] * self.term_values(slot)[0]).max(0.0));

@@ -15,9 +15,9 @@ impl Transfer {
         sight.norms2(residuals);
         let own = sight.own_value();
         match sight.diagonal() {
-            Some(diagonal) => sight.backend().combine_values([], [sight.row()], residuals, Residual { both: diagonal * own }),
+            Some(diagonal) => sight.backend().combine_values([], [sight.row()], residuals, Residual::of(diagonal * own)),
             None => (0..residuals.len()).for_each(|slot| {
-                let residual = Residual { both: sight.self_value(slot) * own };
+                let residual = Residual::of(sight.self_value(slot) * own);
                 residuals[slot] = residual.at(residuals[slot], [], [sight.row()[slot]]);
             }),
         }
@@ -32,17 +32,23 @@ impl Transfer {
     }
 }
 
-/// |alpha|² k_rr (1 - k_rt² / (k_rr k_tt)) from |alpha|² k_rr and k_rt; `both` is k_rr k_tt.
+/// |alpha|² k_rr (1 - k_rt² / (k_rr k_tt)) from |alpha|² k_rr and k_rt.
 #[derive(Clone, Copy)]
 struct Residual {
-    both: f64,
+    /// 1 / (k_rr k_tt), or 0.
+    over_both: f64,
+}
+
+impl Residual {
+    fn of(both: f64) -> Self {
+        Residual { over_both: if both > 0.0 { 1.0 / both } else { 0.0 } }
+    }
 }
 
 impl Combine<f64, 0, 1> for Residual {
     #[inline(always)]
     fn at(self, norm2: f64, _: [f64; 0], [k]: [f32; 1]) -> f64 {
         let k = f64::from(k);
-        let shared = if self.both > 0.0 { k * k / self.both } else { 0.0 };
-        norm2 * (1.0 - shared).max(0.0)
+        norm2 * (1.0 - k * k * self.over_both).max(0.0)
     }
 }

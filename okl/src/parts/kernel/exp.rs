@@ -62,7 +62,7 @@ pub(super) fn log2_1p_product(c: f32, r2: f32) -> f32 {
 /// `u = 2^e (1 + f)` with `1 + f` between `√½` and `√2`; `log2(1 + f)` is `f` times a polynomial, whose largest
 /// coefficient has two parts and comes last, so that little is rounded twice.
 #[inline(always)]
-pub(crate) fn log2(u: f32) -> f32 {
+fn log2(u: f32) -> f32 {
     const SQRT_HALF: u32 = 0x3f35_04f3;
     const LOG2_E_REST: f32 = (LOG2_E - std::f32::consts::LOG2_E as f64) as f32;
     let above = u.to_bits().wrapping_sub(SQRT_HALF);

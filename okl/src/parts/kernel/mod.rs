@@ -34,7 +34,7 @@ mod pair;
 use std::f64::consts::LOG2_E;
 
 pub use crate::gram::{Backend, Elementwise};
-pub(crate) use exp::{exp2, log2};
+pub(crate) use exp::exp2;
 use maps::{
     Add, Distance2, Exponential, Gaussian, Matern32, Matern52, Multiply, RationalQuadratic, Times, distance2, map_fold,
     map_polynomial,

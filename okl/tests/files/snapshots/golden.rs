@@ -30,7 +30,9 @@ fn golden_files_resume_to_the_same_bits() {
         let skipped = Config::from_toml("loss = 'softmax'").unwrap();
         stream.learn(&mut Learner::new(skipped).unwrap(), rows);
         let (first, found) = (std::fs::read_to_string(&first).unwrap(), stream.learn(&mut learner, 40));
-        assert_eq!(found.lines().next(), first.lines().next(), "{path:?}: the first score is that of the loaded model");
+        // A model that is still warming up learns its first rows after it was loaded, by the rules of this version.
+        let warming = Learner::from_bytes(&bytes).unwrap().warming_up();
+        assert!(warming || found.lines().next() == first.lines().next(), "{path:?}: the first score is that of the loaded model");
         assert_eq!(found, std::fs::read_to_string(&scores).unwrap(), "{path:?}");
     }
 }

@@ -51,16 +51,15 @@ impl Merge {
         let from = first_least(norms2);
         let diagonal = sight.self_value(from);
         let Some(kernel) = sight.radial().filter(|_| diagonal > 0.0) else { return Room::Drop(from) };
-        let (is_gaussian, is_exponential) = (kernel.gaussian_gamma().is_some(), kernel.exponential_gamma().is_some());
-        if is_exponential || (!is_gaussian && terms.norms2.0[from] < f64::MIN_POSITIVE) {
+        let gamma = kernel.gaussian_gamma();
+        if kernel.exponential_gamma().is_some() || terms.norms2.0[from] < f64::MIN_POSITIVE {
             sight.term_row(from, &mut terms.row.0);
             return Room::Merge { from, into: nearest(&mut terms.row.0, sight, from), h: 0.0 };
         }
         sight.products(from, &mut terms.products.0);
-        let (into, h) = if is_gaussian {
-            gaussian.partner(terms, sight, from, diagonal)
-        } else {
-            radial.partner(terms, sight, from, diagonal)
+        let (into, h) = match gamma {
+            Some(gamma) => gaussian.partner(terms, sight, from, gamma, diagonal),
+            None => radial.partner(terms, sight, from, diagonal),
         };
         Room::Merge { from, into, h }
     }
@@ -77,9 +76,17 @@ impl Merge {
 /// term of norm 0.
 fn nearest(row: &mut [f32], sight: &dyn Sight, from: usize) -> usize {
     let row = &mut row[..sight.births().len()];
-    row[from] = f32::NEG_INFINITY;
-    if sight.terms() < row.len() {
-        row.iter_mut().zip(sight.births()).filter(|(_, birth)| **birth == 0).for_each(|(k, _)| *k = f32::NEG_INFINITY);
+    row.iter_mut().for_each(|k| *k = -*k);
+    least_other(row, sight, from)
+}
+
+/// The slot of the least value among the live terms other than `from`; the first one in case of a tie. If no value is finite, the first
+/// other slot.
+fn least_other(values: &mut [f32], sight: &dyn Sight, from: usize) -> usize {
+    values[from] = f32::INFINITY;
+    if sight.terms() < values.len() {
+        values.iter_mut().zip(sight.births()).filter(|(_, birth)| **birth == 0).for_each(|(value, _)| *value = f32::INFINITY);
     }
-    first_of(row, f32::NEG_INFINITY, |a, b| a > b)
+    let found = first_of(values, f32::INFINITY, |a, b| a < b);
+    if found == from { usize::from(from == 0) } else { found }
 }
