@@ -1,7 +1,7 @@
 # Everything this project does, one target each. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help test built lint lint-rust lint-python backends examples documentation python wheel demo bench nothing-set nothing-set-peers relevance speed endurance soak fuzz doc pictures ptx
+.PHONY: help test built lint lint-rust lint-python backends examples documentation python wheel demo bench nothing-set nothing-set-peers relevance speed endurance soak deny fuzz doc pictures ptx
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -145,6 +145,9 @@ cluster: python ## 50 kills of workers on a Ray cluster, then the tests of okl.s
 CASES = 20
 TIME = 3600
 PROCESSES = 2
+
+deny: ## licences, crates and sources of the dependencies (needs cargo-deny)
+	cargo deny --offline check licenses bans sources
 
 fuzz: ## five minutes of each fuzz target (needs cargo-fuzz)
 	cd fuzz && for target in $(notdir $(basename $(wildcard fuzz/fuzz_targets/*.rs))); do mkdir -p target/corpus/$$target; RUSTC_BOOTSTRAP=1 cargo fuzz run $$target target/corpus/$$target corpus/$$target -- -max_total_time=300 || exit 1; done

@@ -1,10 +1,13 @@
 """Load on `okl serve` from a second process: ratios and counts for benchmarks/serve.md. Standard library only.
 
     python3 benchmarks/serve.py target/release/okl [ROWS]
+    python3 benchmarks/serve.py target/release/okl memory [ROWS]
 
 1. Durable learning in batches of 100 rows with 32 requests in flight, against `okl learn` on the same rows.
 2. The time of predicting one row while the model learns, against the time while it does not (99th percentile).
 3. The memory of the server after a tenth of the rows and after all of them.
+
+With `memory`: rows of two features in batches of 1,000 to a model of 100 terms; the memory after each tenth of the rows.
 """
 
 import http.client
@@ -64,8 +67,8 @@ def post(connection, path, body, method="POST"):
     return text
 
 
-def send_all(address, bodies, after=None):
-    """Sends all bodies with IN_FLIGHT connections; returns the seconds."""
+def send_all(address, bodies, after=None, in_flight=IN_FLIGHT):
+    """Sends all bodies with `in_flight` connections; returns the seconds."""
     waiting, lock, done = iter(bodies), threading.Lock(), [0]
 
     def work():
@@ -82,7 +85,7 @@ def send_all(address, bodies, after=None):
                     after[1]()
 
     start = time.perf_counter()
-    threads = [threading.Thread(target=work) for _ in range(IN_FLIGHT)]
+    threads = [threading.Thread(target=work) for _ in range(in_flight)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -116,7 +119,38 @@ def sync_time(folder):
     return percentile(times, 0.5)
 
 
+def memory_run(okl, count):
+    generator = random.Random(1)
+    config = {**CONFIG, "kernel": "gaussian:1", "budget": "window:100"}
+    with tempfile.TemporaryDirectory() as folder:
+        served = Served(okl, os.path.join(folder, "models"))
+        try:
+            connection = http.client.HTTPConnection(served.address)
+            post(connection, "/v1/models/m", json.dumps({"config": config}), "PUT")
+            # The same hundred bodies again and again, so that the client needs no time to make them.
+            rows = [[[round(generator.gauss(0, 1), 2) for _ in range(2)] for _ in range(1000)] for _ in range(100)]
+            bodies = [
+                json.dumps({"rows": part, "targets": [1 if a * b > 0 else -1 for a, b in part]}).encode()
+                for part in rows
+            ]
+            requests, memory = count // 1000, []
+            for tenth in range(10):
+                send_all(served.address, (bodies[i % 100] for i in range(requests // 10)), in_flight=4)
+                memory.append(served.memory())
+                print(f"{(tenth + 1) * count // 10} rows: {memory[-1]} kB", flush=True)
+            journal = sum(
+                os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(folder) for name in names
+            )
+        finally:
+            served.process.terminate()
+            served.process.wait()
+    ratios = ", ".join(f"{kb / memory[0]:.2f}" for kb in memory)
+    print(f"| {time.strftime('%F')} | {count} | {ratios} | {journal / 1e6:.0f} MB |")
+
+
 def main():
+    if sys.argv[2:3] == ["memory"]:
+        return memory_run(sys.argv[1], int(sys.argv[3]) if len(sys.argv) > 3 else 10_000_000)
     okl, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 100_000
     rows, targets = data(count)
     with tempfile.TemporaryDirectory() as folder:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -151,3 +152,27 @@ def test_the_parts_of_a_score(server):
     (row,) = client.explain("m", [[4.0]], top=1)
     assert row["terms"][0]["adds"] == pytest.approx([2 * np.exp(-1)], rel=1e-6)
     assert row["nearest"]["columns"][0]["stored"] == 5.0
+
+
+def example(server, name):
+    """Runs an example against the server; returns the values that it prints."""
+    file = Path(__file__).parents[1] / "examples" / name
+    done = subprocess.run([sys.executable, str(file), "--url", server.url], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [line[22:].split() for line in done.stdout.splitlines()]
+
+
+def test_watched_sensor(server):
+    """Most readings of the stuck valve are found, few others are reported, and the reason is the flow."""
+    found, others, reason = example(server, "watched_sensor.py")
+    assert float(found[0].rstrip("%")) > 70
+    assert float(others[0].rstrip("%")) < 5
+    assert reason == ["flow"]
+
+
+def test_delayed_clicks(server):
+    """The model improves although every label arrives late."""
+    arrived, first, last = example(server, "delayed_clicks.py")
+    assert int(arrived[0].rstrip(",")) + int(arrived[3]) == 2980
+    assert float(last[0].rstrip("%")) > 85
+    assert float(last[0].rstrip("%")) > float(first[0].rstrip("%")) + 5

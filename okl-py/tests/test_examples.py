@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+SERVED = ("watched_sensor.py", "delayed_clicks.py")
+"""Examples that need a server: they are run by test_client.py."""
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def numbers(line):
 
 
 def test_every_example_is_tested():
-    tested = {"digits_drift.py", "river_streams.py", "multi_output.py", "detector.py"}
+    tested = {"digits_drift.py", "river_streams.py", "multi_output.py", "detector.py", *SERVED}
     assert {file.name for file in EXAMPLES.glob("*.py")} == tested
 
 

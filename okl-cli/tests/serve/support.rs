@@ -68,13 +68,15 @@ pub fn call(address: &str, method: &str, path: &str, kind: &str, body: &[u8]) ->
     let length = body.len();
     write!(stream, "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n").ok()?;
     stream.write_all(body).ok()?;
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).ok()?;
-    let end = bytes.windows(4).position(|w| w == b"\r\n\r\n")?;
-    let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
-    let length: usize = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok())?;
-    let body = bytes[end + 4..].to_vec();
-    (body.len() == length).then_some((head.split(' ').nth(1)?.parse().ok()?, body))
+    let (mut answer, mut head) = (BufReader::new(stream), String::new());
+    while !head.ends_with("\r\n\r\n") {
+        (answer.read_line(&mut head).ok()? > 0).then_some(())?;
+    }
+    let value =
+        |line: &str| line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length"))?.1.trim().parse().ok();
+    let mut body = vec![0; head.lines().find_map(value)?];
+    answer.read_exact(&mut body).ok()?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, body))
 }
 
 pub fn json_call(address: &str, method: &str, path: &str, body: &Value) -> Option<(u16, Value)> {

@@ -77,8 +77,10 @@ impl Server {
             Ok(answer) => answer,
             Err(refusal) => answer::refused(&refusal),
         };
-        if matches!(found, Found::OtherMethod) {
-            answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, PUT, POST, DELETE"));
+        if matches!(found, Found::OtherMethod)
+            && let Ok(methods) = HeaderValue::from_str(&route::methods(&path))
+        {
+            answer.headers_mut().insert(ALLOW, methods);
         }
         answer::secure(&mut answer);
         let (time, status) = (start.elapsed(), answer.status().as_u16());

@@ -17,7 +17,7 @@ fn rows_body() -> Value {
     json!({
         "type": "object", "required": ["rows"], "additionalProperties": false,
         "properties": {
-            "rows": { "type": "array", "items": row }, "targets": { "type": "array", "items": target },
+            "rows": { "type": "array", "items": row, "minItems": 1 }, "targets": { "type": "array", "items": target },
             "weights": { "type": "array", "items": { "type": "number", "minimum": 0 } },
             "ids": { "type": "array", "items": { "type": "integer", "minimum": 0 } },
             "stream": { "type": "string", "minLength": 1, "maxLength": 256 }, "offset": { "type": "integer", "minimum": 0 },

@@ -8,8 +8,11 @@ const state = document.getElementById("state");
 const form = document.getElementById("signin");
 const histories = new Map();
 
-const number = (value, digits = 3) =>
-  value === null || value === undefined ? "–" : Number(value).toLocaleString("en", { maximumSignificantDigits: digits });
+const number = (value, digits = 3) => {
+  if (value === null || value === undefined) return "–";
+  const tiny = value !== 0 && Math.abs(value) < 1e-4;
+  return tiny ? Number(value).toExponential(digits - 1) : Number(value).toLocaleString("en", { maximumSignificantDigits: digits });
+};
 const whole = (value) => (value === null || value === undefined ? "–" : Number(value).toLocaleString("en"));
 const percent = (value) => (value === null || value === undefined ? "–" : number(100 * value) + " %");
 const bytes = (value) => {
@@ -31,8 +34,8 @@ function figure(name, value, title = "") {
   return element("div", { className: "figure", title }, element("dt", { textContent: name }), element("dd", { textContent: value }));
 }
 
-// The values of the last minutes as a line. The lowest and the highest value are written beside it.
-function chart(values, label) {
+// The values since the page was opened as a line; its range is written below. A constant value is a line in the middle.
+function chart(values, label, format) {
   const space = "http://www.w3.org/2000/svg";
   const svg = document.createElementNS(space, "svg");
   svg.setAttribute("viewBox", "0 0 240 48");
@@ -41,13 +44,16 @@ function chart(values, label) {
   svg.setAttribute("aria-label", label);
   const known = values.filter((value) => value !== null);
   if (known.length > 1) {
-    const low = Math.min(...known), high = Math.max(...known), range = high - low || 1;
-    const at = (value, i) => `${(240 * i) / (values.length - 1)},${44 - (40 * (value - low)) / range}`;
+    const low = Math.min(...known), high = Math.max(...known);
+    const height = (value) => (high > low ? 44 - (40 * (value - low)) / (high - low) : 24);
+    const at = (value, i) => `${(240 * i) / (values.length - 1)},${height(value)}`;
     const line = document.createElementNS(space, "polyline");
     line.setAttribute("points", values.map((value, i) => (value === null ? null : at(value, i))).filter(Boolean).join(" "));
     svg.append(line);
   }
-  return svg;
+  const [low, high] = [format(Math.min(...known)), format(Math.max(...known))];
+  const range = known.length > 0 ? `: ${low === high ? low : `${low} to ${high}`} since this page was opened` : "";
+  return element("figure", {}, svg, element("figcaption", { textContent: label + range }));
 }
 
 function remember(model) {
@@ -62,13 +68,14 @@ function remember(model) {
 }
 
 function alerts(model) {
+  if (!model.last_alerts || model.last_alerts.length === 0) return "";
   const list = element("ul", { className: "alerts" });
   for (const alert of [...(model.last_alerts || [])].reverse().slice(0, 5)) {
     const columns = alert.columns.map(([name, away]) => `${name} ${away > 0 ? "+" : ""}${number(away, 2)}`).join(", ");
     const text = `row ${whole(alert.row)}: score ${number(alert.score)} is below ${number(alert.threshold)}; largest scaled values: ${columns}`;
     list.append(element("li", { textContent: text }));
   }
-  return list;
+  return element("section", {}, element("h3", { textContent: "Last alerts" }), list);
 }
 
 function card(model) {
@@ -80,7 +87,8 @@ function card(model) {
   const error = classes ? percent : number;
   const what = classes ? "wrong" : "mean |error|";
   const figures = element("dl", {});
-  if (model.alert_rate && !classes && model.error === 0) {
+  const novelty = model.alert_rate && !classes && model.error === 0;
+  if (novelty) {
     const { rate, requested, bound } = model.alert_rate;
     const sure = bound < Math.min(requested, 1 - requested) ? `guaranteed within ${number(100 * bound, 2)} percentage points` : "";
     figures.append(figure("alert rate", percent(rate), sure), figure("requested", percent(requested)));
@@ -112,7 +120,7 @@ function card(model) {
   detail.dataset.name = model.name;
   detail.addEventListener("toggle", () => inspect(detail));
   return element("article", {},
-    element("h2", { textContent: model.name }), chart(history.errors, "recent error"), figures,
+    element("h2", { textContent: model.name }), chart(history.errors, novelty ? "alert rate" : "error of the last 1,000 rows", novelty ? percent : error), figures,
     ...words.map((text) => element("p", { textContent: text })), alerts(model), detail);
 }
 

@@ -157,6 +157,16 @@ pub const ROUTES: &[Route] = &[
     route("DELETE", "/v1/models/{name}/hook", ADMIN, Action::RemoveHook, "Removes the web hook"),
 ];
 
+/// The methods of a path, for the header `Allow`.
+pub fn methods(path: &str) -> String {
+    let mut methods: Vec<&str> =
+        ROUTES.iter().filter(|route| fits(route.path, path).is_some()).map(|route| route.method).collect();
+    if methods.contains(&"GET") {
+        methods.push("HEAD");
+    }
+    methods.join(", ")
+}
+
 /// The result of a search.
 #[derive(Clone, Copy, Debug)]
 pub enum Found<'a> {

@@ -217,3 +217,16 @@ fn connections_can_be_encrypted() {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert_ne!(server.get("/healthz").status, 200, "without encryption");
 }
+
+#[test]
+fn another_method_is_told_which_there_are() {
+    let folder = Folder::new();
+    let server = Running::start(&folder);
+    let allow = |path: &str| {
+        let reply = server.call("PATCH", path, &[], b"");
+        assert_eq!(reply.status, 405, "{reply:?}");
+        reply.header("allow").unwrap().to_owned()
+    };
+    assert_eq!(allow("/v1/models/m"), "put, get, delete, head");
+    assert_eq!(allow("/v1/models/m/learn"), "post");
+}
