@@ -131,6 +131,7 @@ fn with_parts(options: Options, bits: u8, format: Format) -> Options {
         missing: rules[usize::from(bits & 3)].parse().ok(),
         times: one(flag(2), "t"),
         texts: one(flag(3), "a"),
+        logs: one(flag(3), "w"),
         ngrams: 2,
         categories: one(flag(4), "c"),
         keep: one(flag(5), if format == Format::Vw { "tag" } else { "b" }),

@@ -73,6 +73,7 @@ pub fn columns(flags: &Columns, table: &mut Map<String, Value>) -> anyhow::Resul
         ("ignore", &mut columns.ignore),
         ("features", &mut columns.features),
         ("time", &mut columns.time),
+        ("log", &mut columns.log),
         ("text", &mut columns.text),
     ] {
         if let Some(names) = table.remove(key).map(|value| names(key, &value)).transpose()?.filter(|_| place.is_empty()) {

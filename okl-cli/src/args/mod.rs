@@ -192,6 +192,9 @@ pub struct Columns {
     /// A text without an offset is universal time; with one, the time of the day and of the week are those of the clock that the text shows.
     #[arg(long, value_name = "COLUMNS", hide_short_help = true)]
     pub time: Vec<Names>,
+    /// Columns of numbers x, separated by commas, that become the logarithm of 1 + |x| with the sign of x: for columns with a few very large values
+    #[arg(long, value_name = "COLUMNS", hide_short_help = true)]
+    pub log: Vec<Names>,
     /// Columns of texts, separated by commas: one feature per word, which counts it; rows stay sparse, so columns are not centred
     #[arg(long, value_name = "COLUMNS", hide_short_help = true)]
     pub text: Vec<Names>,

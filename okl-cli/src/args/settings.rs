@@ -22,7 +22,7 @@ pub enum Task {
 pub struct Settings {
     /// A TOML or JSON file of settings and columns; flags override it
     ///
-    /// Its keys are the names of the flags: target, ignore, features, id, weight, format, encoding, one_hot, time, text, ngrams, hash_bits, missing, on_bad_row, and every
+    /// Its keys are the names of the flags: target, ignore, features, id, weight, format, encoding, one_hot, time, log, text, ngrams, hash_bits, missing, on_bad_row, and every
     /// setting below. Example: target = "price", loss = "squared", budget = "merge:2000".
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

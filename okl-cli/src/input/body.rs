@@ -232,8 +232,7 @@ fn no_missing(options: &Options, format: &str) -> Result<(), String> {
 
 /// Refuses options about columns of texts and times for formats that have none.
 fn no_parts(options: &Options, format: &str) -> Result<(), String> {
-    let named = [("--one-hot", &options.categories), ("--time", &options.times), ("--text", &options.texts)];
-    match named.into_iter().find(|(_, names)| !names.is_empty()) {
+    match options.parts().into_iter().find(|(_, names)| !names.is_empty()) {
         Some((flag, names)) => Err(format!("{flag} {}: {format} text has features with numbers only", names.join(","))),
         None => Ok(()),
     }

@@ -29,6 +29,7 @@ impl Columns {
             Role::Id => out.id(raw, &self.list[column as usize].name),
             Role::Number(f) => self.number(column, f, value, raw, out),
             Role::Category(c) => self.category(column, c, value, raw, out),
+            Role::Log(at) => self.log(column, at, value, raw, out),
             Role::Time(at) => self.time(column, at, value, out),
             Role::Words(c) => self.words(column, c, value, raw, out),
             Role::Undecided => self.decide(column, value, raw, out),
@@ -181,6 +182,22 @@ impl Columns {
             out.put(feature, 1.0);
             Ok(())
         })
+    }
+
+    /// Adds the logarithm of 1 + |x| with the sign of x: it is defined everywhere and keeps 0.
+    fn log(&mut self, column: u32, known: Option<u32>, value: Value<'_>, raw: &[u8], out: &mut Builder) -> Parsed {
+        let feature = match known {
+            Some(feature) => feature,
+            None => self.add_feature(column, None, Some(Part::Log))?,
+        };
+        self.list[column as usize].role = Role::Log(Some(feature));
+        let log = |x: f64| Value::Number(if x.is_finite() { libm::log1p(x.abs()).copysign(x) } else { x });
+        let value = match value {
+            Value::Number(x) => log(x),
+            Value::Int(x) => log(x as f64),
+            other => other,
+        };
+        self.number(column, feature, value, raw, out)
     }
 
     /// Adds the features of a time. The first time of the data is where elapsed time begins.

@@ -25,6 +25,8 @@ pub(super) enum Role {
     Category(u32),
     /// A time; the first of its features, if there has been a value.
     Time(Option<u32>),
+    /// A number of which the logarithm is taken; its feature, if there has been a row.
+    Log(Option<u32>),
     /// A text whose words are features; the number of its table of words.
     Words(u32),
     Target(u32),
@@ -112,6 +114,7 @@ impl Columns {
             one_hot: options.one_hot,
             categories: options.categories.clone(),
             times: options.times.clone(),
+            logs: options.logs.clone(),
             texts: options.texts.clone(),
             ngrams: options.ngrams,
             missing: options.missing.unwrap_or_default(),
@@ -168,6 +171,9 @@ impl Columns {
         for name in self.schema.times.clone() {
             self.add(name.as_bytes(), Role::Time(None), required);
         }
+        for name in self.schema.logs.clone() {
+            self.add(name.as_bytes(), Role::Log(None), required);
+        }
         for name in self.schema.texts.clone() {
             let role = self.new_table(Role::Words);
             self.add(name.as_bytes(), role, required);
@@ -191,6 +197,7 @@ impl Columns {
         match (feature.part, &feature.level) {
             (Some(Part::Missing), _) => self.list[column as usize].indicator = Some(at),
             (Some(Part::Elapsed(_)), _) => self.list[column as usize].role = Role::Time(Some(at)),
+            (Some(Part::Log), _) => self.list[column as usize].role = Role::Log(Some(at)),
             (None, None) => self.list[column as usize].role = Role::Number(at),
             (None | Some(Part::Word), Some(level)) => self.add_level(column, level, at),
             _ => {}
@@ -348,6 +355,7 @@ impl Columns {
                 Role::Number(at) if gone(&at) => Role::Undecided,
                 Role::Category(at) if at as usize >= self.kept.categories => Role::Undecided,
                 Role::Time(Some(at)) if gone(&at) => Role::Time(None),
+                Role::Log(Some(at)) if gone(&at) => Role::Log(None),
                 role => role,
             };
             column.indicator = column.indicator.filter(|at| !gone(at));

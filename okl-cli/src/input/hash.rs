@@ -1,6 +1,6 @@
 //! Names of features as numbers: `--hash-bits`.
 
-use xxhash_rust::xxh3::Xxh3Default;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::chunk::Chunk;
 use crate::metrics::{count, percent};
@@ -8,14 +8,23 @@ use crate::metrics::{count, percent};
 /// The numbers of bits that can be asked for.
 pub const HASH_BITS: std::ops::RangeInclusive<u8> = 1..=28;
 
+/// Names of up to this many bytes are hashed without an allocation.
+const SHORT: usize = 128;
+
 /// The column of a feature: the last `bits` bits of XXH3 (64 bits, seed 0) of the bytes of the namespace, a byte 0 and the bytes of the name.
 ///
 /// VW text has namespaces and names. A column of numbers is a name without a namespace; a one-hot encoded text and a word are names in the
 /// namespace of their column.
 pub fn hash_feature(namespace: &[u8], name: &[u8], bits: u8) -> u32 {
-    let mut hash = Xxh3Default::new();
-    [namespace, &[0], name].iter().for_each(|part| hash.update(part));
-    (hash.digest() & ((1 << bits) - 1)) as u32
+    let (mut buffer, length) = ([0; SHORT], namespace.len() + 1 + name.len());
+    let hash = if length <= SHORT {
+        buffer[..namespace.len()].copy_from_slice(namespace);
+        buffer[namespace.len() + 1..length].copy_from_slice(name);
+        xxh3_64(&buffer[..length])
+    } else {
+        xxh3_64(&[namespace, &[0], name].concat())
+    };
+    (hash & ((1 << bits) - 1)) as u32
 }
 
 /// The hashed columns that rows have used.

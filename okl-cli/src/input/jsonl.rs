@@ -74,7 +74,7 @@ impl Jsonl {
             let Column { required, role, .. } = columns.list[i];
             match role {
                 _ if self.seen.get(i) == Some(&self.row) => {}
-                Role::Number(_) | Role::Category(_) | Role::Undecided | Role::Time(_) if required => {
+                Role::Number(_) | Role::Category(_) | Role::Undecided | Role::Time(_) | Role::Log(_) if required => {
                     columns.cell(i as u32, Value::Missing, b"", out)?;
                 }
                 Role::Number(feature) if fills => out.missing(feature),

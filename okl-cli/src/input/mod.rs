@@ -103,6 +103,8 @@ pub struct Options {
     pub categories: Vec<String>,
     /// Columns of times: days since the first row, and the time of the day and of the week as sine and cosine.
     pub times: Vec<String>,
+    /// Columns of numbers x that become the logarithm of 1 + |x|, with the sign of x.
+    pub logs: Vec<String>,
     /// Columns of texts: one feature per word, which counts it.
     pub texts: Vec<String>,
     /// The longest sequence of words that is a feature of a text; 0 and 1: words alone.
@@ -144,6 +146,7 @@ impl Default for Options {
             one_hot: false,
             categories: Vec::new(),
             times: Vec::new(),
+            logs: Vec::new(),
             texts: Vec::new(),
             ngrams: 0,
             hash_bits: None,
@@ -157,6 +160,13 @@ impl Default for Options {
             encoding: None,
             chunk_rows: 1024,
         }
+    }
+}
+
+impl Options {
+    /// The flags that name columns which become other features, and these columns.
+    fn parts(&self) -> [(&'static str, &Vec<String>); 4] {
+        [("--one-hot", &self.categories), ("--time", &self.times), ("--log", &self.logs), ("--text", &self.texts)]
     }
 }
 

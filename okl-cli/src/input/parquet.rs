@@ -119,7 +119,7 @@ impl Table {
                 Role::Target(_) => cells.shown(row, decimal),
                 _ if columns.list[*column as usize].keep.is_some() => cells.shown(row, |number| number.to_string()),
                 Role::Id | Role::Category(_) | Role::Words(_) => cells.shown(row, |number| number.to_string()),
-                Role::Ignored | Role::Undecided | Role::Number(_) | Role::Time(_) | Role::Weight => String::new(),
+                Role::Ignored | Role::Undecided | Role::Number(_) | Role::Time(_) | Role::Log(_) | Role::Weight => String::new(),
             };
             columns.cell(*column, value, raw.as_bytes(), out)?;
         }

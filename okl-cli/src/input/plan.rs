@@ -38,9 +38,13 @@ pub(super) fn agree(options: &mut Options) -> Result<(), String> {
         let had = learned.map_or("without --hash-bits".into(), |bits| format!("with --hash-bits {bits}"));
         return Err(format!("--hash-bits {bits}: the model was trained {had}; remove this flag"));
     }
-    let Some(Schema { categories, times, texts, ngrams, .. }) = &options.schema else { return Ok(()) };
-    let given =
-        [(&options.categories, categories, "--one-hot"), (&options.times, times, "--time"), (&options.texts, texts, "--text")];
+    let Some(Schema { categories, times, logs, texts, ngrams, .. }) = &options.schema else { return Ok(()) };
+    let given = [
+        (&options.categories, categories, "--one-hot"),
+        (&options.times, times, "--time"),
+        (&options.logs, logs, "--log"),
+        (&options.texts, texts, "--text"),
+    ];
     if let Some((_, _, flag)) = given.into_iter().find(|(given, learned, _)| !given.is_empty() && given != learned) {
         return Err(format!("{flag}: the model was trained with other columns; remove this flag"));
     }
@@ -58,7 +62,7 @@ pub(super) fn agree(options: &mut Options) -> Result<(), String> {
 
 /// Refuses a column that is named for two purposes, and options that exclude each other.
 fn one_use(options: &Options) -> Result<(), String> {
-    let parts = [("--one-hot", &options.categories), ("--time", &options.times), ("--text", &options.texts)];
+    let parts = options.parts();
     let [id, weight] = [&options.id, &options.weight].map(|name| name.iter().cloned().collect::<Vec<_>>());
     let others = [("--target", &options.targets), ("--ignore", &options.ignore), ("--id", &id), ("--weight", &weight)];
     let all: Vec<(&str, &String)> =
@@ -108,7 +112,7 @@ pub(super) fn assign(names: &[String], options: &Options, columns: &mut Columns)
     columns.seal();
     let is_feature = |c: &&u32| {
         let role = columns.list[**c as usize].role;
-        matches!(role, Role::Undecided | Role::Number(_) | Role::Category(_) | Role::Time(_) | Role::Words(_))
+        matches!(role, Role::Undecided | Role::Number(_) | Role::Category(_) | Role::Time(_) | Role::Log(_) | Role::Words(_))
     };
     if !plan.iter().any(|c| is_feature(&c)) {
         if let Some(schema) = &options.schema {
@@ -143,7 +147,8 @@ fn demand(names: &[String], options: &Options, columns: &Columns) -> Result<(), 
     }
     let chosen = if options.schema.is_some() { [].iter() } else { options.ignore.iter() };
     let fresh = if options.schema.is_some() { [].iter() } else { options.features.iter() };
-    let parts = options.categories.iter().chain(&options.times).chain(&options.texts);
+    let parts = options.parts();
+    let parts = parts.iter().flat_map(|(_, names)| names.iter());
     let asked =
         targets.iter().chain(parts).chain(chosen).chain(fresh).chain(&options.id).chain(&options.weight).chain(&options.keep);
     if let Some(name) = asked.into_iter().find(missing) {

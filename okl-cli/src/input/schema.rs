@@ -22,6 +22,8 @@ pub enum Part {
     WeekdaySin,
     /// The cosine of that angle.
     WeekdayCos,
+    /// The logarithm of a number x: that of 1 + |x|, with the sign of x.
+    Log,
     /// How often a word or sequence of words, the level, is in a text.
     Word,
 }
@@ -41,6 +43,7 @@ impl Part {
             Part::HourCos => " hour cos",
             Part::WeekdaySin => " weekday sin",
             Part::WeekdayCos => " weekday cos",
+            Part::Log => " log",
             Part::Word => ": ",
         }
     }
@@ -73,9 +76,9 @@ impl Feature {
         }
     }
 
-    /// Whether the feature is the number in its column.
+    /// Whether the feature is the number in its column, or its logarithm.
     pub fn is_number(&self) -> bool {
-        self.part.is_none() && self.level.is_none()
+        matches!(self.part, None | Some(Part::Log)) && self.level.is_none()
     }
 }
 
@@ -116,6 +119,9 @@ pub struct Schema {
     /// Columns of times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub times: Vec<String>,
+    /// Columns of numbers of which the logarithm is taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub logs: Vec<String>,
     /// Columns of texts, whose words are features.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<String>,
@@ -165,7 +171,7 @@ impl Schema {
 
     /// Whether the cells of a row are not simply its features in order.
     pub(super) fn grows(&self) -> bool {
-        let parts = [&self.categories, &self.times, &self.texts];
+        let parts = [&self.categories, &self.times, &self.logs, &self.texts];
         self.one_hot || self.missing.indicator || self.hash_bits().is_some() || parts.iter().any(|names| !names.is_empty())
     }
 

@@ -97,6 +97,7 @@ impl Passes {
             one_hot: columns.one_hot == Some(None),
             categories: columns.one_hot.iter().flatten().flat_map(|names| all_names(std::slice::from_ref(names))).collect(),
             times: all_names(&columns.time),
+            logs: all_names(&columns.log),
             texts: all_names(&columns.text),
             ngrams: columns.ngrams.unwrap_or(0),
             hash_bits: columns.hash_bits,

@@ -136,6 +136,37 @@ fn timestamps_are_named() {
     assert!(refusal("t.parquet", large, target("y")).contains("rescale this column"));
 }
 
+/// Times in every unit are the same moments as their texts; kept columns are copied, also those that are used otherwise.
+#[test]
+fn times_and_texts_are_passed_on() {
+    let times = |name: &str, bytes: Vec<u8>| read(name, bytes, Options { times: vec!["when".into()], ..target("y") }).unwrap();
+    let csv = times("t.csv", b"when,y\n2024-01-01,1\n2024-01-04T18:00,1\n".to_vec());
+    // 2024-01-01, and three days and 18 hours later.
+    let seconds = [1_704_067_200_i64, 1_704_067_200 + 90 * 3600];
+    for (kind, per_second) in [
+        ("TIMESTAMP(NANOS,true)", 1_000_000_000),
+        ("TIMESTAMP_MICROS", 1_000_000),
+        ("TIMESTAMP_MILLIS", 1000),
+        ("", 1000),
+        ("", 1),
+    ] {
+        let kind = if kind.is_empty() { String::new() } else { format!("({kind})") };
+        let cells = seconds.map(|second| second * per_second);
+        let schema = format!("required int64 when {kind}; required double y;");
+        let file = write(&schema, Compression::UNCOMPRESSED, &[vec![Column::Longs(&cells), Column::Doubles(&[1.0, 1.0])]]);
+        assert_eq!(times("t.parquet", file).x, csv.x, "{kind} {per_second}");
+    }
+    let dates = vec![Column::Ints(&[19_723, 19_724]), Column::Doubles(&[1.0, 1.0])];
+    let file = write("required int32 when (DATE); required double y;", Compression::UNCOMPRESSED, &[dates]);
+    assert_eq!(times("t.parquet", file).x.iter().map(|row| row[0]).collect::<Vec<_>>(), [0.0, 1.0]);
+    let keep = ["c", "id", "y"].map(ToString::to_string).to_vec();
+    let options = Options { ignore: vec!["id".into(), "c".into()], keep, ..target("y") };
+    let plain = Options { keep: Vec::new(), ..options.clone() };
+    let (all, plain) = (read("t.parquet", sample(), options).unwrap(), read("t.parquet", sample(), plain).unwrap());
+    assert_eq!(all.kept[..6], ["u", "9223372036854775807", "3.0", "v", "7", "4.0"]);
+    assert_eq!((all.x, all.numbers), (plain.x, plain.numbers));
+}
+
 #[test]
 fn a_schema_reads_csv_and_parquet_alike() {
     let schema = read("t.csv", "f,i,y\n1,2,3\n", target("y")).unwrap().schema;

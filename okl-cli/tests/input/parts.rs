@@ -56,6 +56,18 @@ fn times_of_every_spelling_are_the_same_moment() {
 }
 
 #[test]
+fn logarithms_keep_the_sign() {
+    let text = "a,n,y\n0,1,1\n1e300,2,1\n-3,3,1\n";
+    let all = read("t.csv", text, Options { logs: names(&["a"]), ..target("y") }).unwrap();
+    assert_eq!(all.names, ["n", "a log"]);
+    let found: Vec<f64> = all.x.iter().map(|row| row[1]).collect();
+    assert!(is_near(&found, &[0.0, 300.0 * 10f64.ln(), -(4f64.ln())]), "{found:?}");
+    let wrong = Options { logs: names(&["a"]), ..target("y") };
+    assert!(refusal("t.csv", "a,n,y\nx,1,1\n", wrong.clone()).contains("row 2, column 'a': found 'x', expected a number"));
+    assert!(refusal("t.csv", "a,n,y\ninf,1,1\n", wrong).contains("row 2, column 'a': found inf"));
+}
+
+#[test]
 fn words_are_counted() {
     let text = "t,n,y\n\"Good, GOOD movie!\",1,1\n,2,1\nnot good,3,1\n";
     let options = |ngrams| Options { texts: names(&["t"]), ngrams, chunk_rows: 2, ..target("y") };
@@ -91,6 +103,8 @@ fn pairs(row: &[f64]) -> Vec<(u32, f64)> {
 #[test]
 fn a_hash_is_that_of_namespace_zero_and_name() {
     assert_eq!(u64::from(hash_feature(b"ns", b"name", 28)), xxh3_64(b"ns\0name") & ((1 << 28) - 1));
+    let long = [b"n".repeat(100), b"m".repeat(100)];
+    assert_eq!(u64::from(hash_feature(&long[0], &long[1], 8)), xxh3_64(&long.join(&0)) & 255);
     let column = |bytes: &[u8]| (xxh3_64(bytes) & 0xffff) as u32;
     let hashed = Options { hash_bits: Some(16), ..Options::default() };
     let vw = read("t.vw", "1 |ns good:2 bad |n:3 x\n1 | x good:0.5\n", hashed.clone()).unwrap();
