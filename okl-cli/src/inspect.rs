@@ -47,6 +47,10 @@ pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
     let mut lines = vec![truncation(learner, measured)];
     lines.extend(learner.alert_rate().map(|rate| rate_in_words(learner, &rate)));
     lines.extend(no_threshold(learner));
+    lines.extend(units(learner));
+    if changed_at(learner).is_some() {
+        return lines; // the regret bound is on the examples after the change, and the losses of these alone are not measured
+    }
     let norm = learner.norm2().max(0.0).sqrt();
     if let (Some(bound), Some(loss)) = (learner.regret_bound(norm, 0.0), measured.total_loss)
         && bound < loss
@@ -60,6 +64,19 @@ pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
     lines
 }
 
+/// The example after which the units of the columns changed last, if they did.
+fn changed_at(learner: &Learner) -> Option<u64> {
+    learner.unit_changes().filter(|(changes, _)| *changes > 0).map(|(_, at)| at)
+}
+
+/// How often and when the units of the columns changed; none if they did not.
+fn units(learner: &Learner) -> Option<String> {
+    let (changes, at) = learner.unit_changes().filter(|(changes, _)| *changes > 0)?;
+    let often = if changes == 1 { "once".into() } else { format!("{} times", count(changes as f64)) };
+    let last = if changes == 1 { "" } else { "last " };
+    Some(format!("The units of the columns followed the stream: they changed {often}, {last}after example {}.", count(at as f64)))
+}
+
 /// |f| in the unit of the targets, as the truncation error is.
 pub fn norm(learner: &Learner) -> f64 {
     learner.norm2().max(0.0).sqrt() / learner.config().target_scale.least_factor()
@@ -68,6 +85,10 @@ pub fn norm(learner: &Learner) -> f64 {
 /// The bound on the effect of terms that were dropped or merged.
 fn truncation(learner: &Learner, measured: Measured) -> String {
     let (lost, norm) = (learner.truncation_error(), norm(learner));
+    let since = changed_at(learner).map_or("so far".into(), |at| format!("since example {}", count(at as f64)));
+    if lost == 0.0 && changed_at(learner).is_some() {
+        return format!("No term has been dropped or merged {since}.");
+    }
     if lost == 0.0 {
         return match learner.config().uses_weights() {
             true => "The model is a weight vector: nothing is truncated.".into(),
@@ -77,10 +98,10 @@ fn truncation(learner: &Learner, measured: Measured) -> String {
     let what = what_is_lost(learner);
     match largest_diagonal(learner).map(|diagonal| lost * diagonal.sqrt()) {
         Some(change) if is_useful(change, norm, measured.score_deviation) => {
-            format!("{what} so far can change a score by at most {}.", figure(change))
+            format!("{what} {since} can change a score by at most {}.", figure(change))
         }
         None if lost < 0.1 * norm => {
-            format!("{what} so far have a norm of at most {}; that of the model is {}.", figure(lost), figure(norm))
+            format!("{what} {since} have a norm of at most {}; that of the model is {}.", figure(lost), figure(norm))
         }
         _ => format!("{what} are not in the model. No useful bound on the effect is known."),
     }
@@ -178,7 +199,7 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serd
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate(),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "width": m.width, "kernel": KernelRule::from(kernel_of(learner, m)), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, Measured::default()),
-        "health": health(learner, names), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": verdict.words() })),
+        "health": health(learner, names), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": verdict.words() })),
     })
 }
 

@@ -40,6 +40,7 @@ pub fn dictionary<'py>(py: Python<'py>, health: &Health, names: &[String]) -> Py
     found.set_item("clipped_rows", health.clipped_rows)?;
     found.set_item("clipped_values", health.clipped_values)?;
     found.set_item("clipped_columns", columns.collect::<PyResult<Vec<_>>>()?)?;
+    found.set_item("unit_changes", health.unit_changes)?;
     found.set_item("rounded_values", health.rounded_values)?;
     found.set_item("rounded_columns", rounded.collect::<PyResult<Vec<_>>>()?)?;
     found.set_item("findings", findings(health, names))?;

@@ -218,7 +218,8 @@ def test_memory_beside_the_terms_is_stated(circle: tuple[Any, Any]) -> None:
     m.learn(*circle)
     # 256 kB, the rows of a block (2 features, 1 output), kernel values among 32 rows, 32 terms held ahead.
     rows, functions, widths = 256 * (16 * 2 + 8 + 32), len(m.members), 3
-    assert m.bytes_beside_terms == 262_144 + rows + 16_384 * widths + 4096 * functions
+    unscaled = 8 * 2 * (256 + 2 * 256)  # the rows of a block, of the warm-up and of the last look at the units
+    assert m.bytes_beside_terms == 262_144 + rows + unscaled + 16_384 * widths + 4096 * functions
     assert "bytes_beside_terms" in (okl.terms_within.__doc__ or "")
 
 
@@ -226,7 +227,7 @@ def test_a_column_that_is_clipped_is_counted_and_warned_of_once(rng: np.random.G
     """Quiet for 300 rows, then fifty times as far: `scale` is settled by the first 256 rows."""
     x = np.r_[rng.uniform(0, 1, 300), rng.uniform(0, 50, 2700)]
     X, y = np.c_[rng.normal(size=3000), x], np.sin(x / 5)
-    m = okl.Learner(loss="squared")
+    m = okl.Learner(loss="squared", scale="standard")
     with pytest.warns(
         okl.HealthWarning, match=r"column 1: 9\d % of the last \d+ values were clipped at 8"
     ) as caught:

@@ -236,7 +236,7 @@ def test_clipped_columns_are_warned_of_once():
     rng = np.random.default_rng(8)
     x = np.r_[rng.uniform(0, 1, 300), rng.uniform(0, 50, 2700)]
     rows = pd.DataFrame({"calm": rng.normal(size=3000), "wild": x})
-    model = okl.river.KernelRegressor()
+    model = okl.river.KernelRegressor(scale="standard")
     with pytest.warns(
         okl.HealthWarning, match=r"column 'wild': 9\d % of the last \d+ values were clipped at 8"
     ) as caught:

@@ -88,7 +88,7 @@ pub use engine::{Outcome, Workspace};
 pub use error::{Error, ErrorKind, Result};
 pub use learner::batch::{Batch, RowSource, Target, Targets};
 pub use learner::health::{ClippedColumn, Health, RoundedColumn};
-pub use learner::{Checked, Learner, Scores, file, growth, snapshot};
+pub use learner::{Checked, Learner, Scores, file, growth, snapshot, units};
 #[doc(hidden)]
 pub use learner::{batch, health};
 pub use parts::{budget, kernel, loss, output, regulariser, step};

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::basis::Space;
 use crate::basis::block::{Block, Values};
+use crate::basis::unscaled::UnscaledRows;
 pub use crate::gram::Points;
 use crate::gram::{self, Backend, LANES, Matrix, Packed, Panels};
 use crate::learner::batch::LARGEST;
@@ -25,6 +26,8 @@ pub struct Dense<K> {
     wanted: Option<(Vec<usize>, Vec<K>)>,
     /// Copies of one or two centres, and a centre between them.
     scratch: [Vec<f32>; 3],
+    /// The unscaled row of every centre, if they are kept.
+    unscaled: Option<UnscaledRows>,
 }
 
 impl<K: DotKernel> Dense<K> {
@@ -34,7 +37,34 @@ impl<K: DotKernel> Dense<K> {
         let invariant = kernels.iter().all(DotKernel::translation_invariant);
         let diagonal = invariant.then(|| kernels.iter().map(|k| k.eval(0.0, 0.0, 0.0).into()).collect());
         let (panels, squares) = (Panels::new(features), Vec::new());
-        Dense { kernels, panels, squares, backend, diagonal, threads: 1, narrow_blends: false, wanted: None, scratch }
+        let (narrow_blends, wanted, unscaled) = (false, None, None);
+        Dense { kernels, panels, squares, backend, diagonal, threads: 1, narrow_blends, wanted, scratch, unscaled }
+    }
+
+    /// From now on, the unscaled row of every new centre is kept. Two rows are then the same if their unscaled rows are.
+    pub(crate) fn keep_unscaled(&mut self) {
+        self.unscaled = Some(UnscaledRows::new(self.features()));
+    }
+
+    /// Forgets the unscaled rows.
+    pub(crate) fn drop_unscaled(&mut self) {
+        self.unscaled = None;
+    }
+
+    /// The unscaled rows, if they are kept.
+    pub(crate) fn unscaled(&self) -> Option<&UnscaledRows> {
+        self.unscaled.as_ref()
+    }
+
+    /// Computes the centres of the first `slots` slots again from their unscaled rows.
+    pub(crate) fn rescale(&mut self, slots: usize, mut scale: impl FnMut(&[f64], &mut [f32])) {
+        let Some(unscaled) = &self.unscaled else { return };
+        let centre = &mut self.scratch[0];
+        for slot in 0..slots {
+            scale(unscaled.row(slot), centre);
+            self.panels.put(slot, centre);
+            self.squares[slot] = gram::square(centre);
+        }
     }
 
     /// Puts another kernel in the place of that of a plane.
@@ -73,6 +103,7 @@ impl<K: DotKernel> Dense<K> {
         Dense {
             threads: self.threads,
             narrow_blends: self.narrow_blends,
+            unscaled: self.unscaled.as_ref().map(|_| UnscaledRows::new(self.features())),
             ..Dense::new(self.kernels.clone(), self.features(), self.backend)
         }
     }
@@ -98,6 +129,7 @@ impl<K: DotKernel> Dense<K> {
     pub fn widen(&mut self, features: usize) {
         self.panels.widen(features);
         self.scratch.iter_mut().filter(|x| !x.is_empty()).for_each(|x| x.resize(features, 0.0));
+        self.unscaled.iter_mut().for_each(|rows| rows.widen(features));
     }
 
     fn packed(&self) -> Packed<'_> {
@@ -168,14 +200,24 @@ impl<K: DotKernel> Space for Dense<K> {
             self.squares.reserve_exact((slots - self.squares.len()).max(self.squares.len() / 32));
             self.squares.resize(slots, 0.0);
         }
+        self.unscaled.iter_mut().for_each(|rows| rows.reserve(slots));
     }
 
     fn put(&mut self, slot: usize, rows: Points<'_>, i: usize) {
         self.panels.put(slot, rows.rows.row(i));
         self.squares[slot] = rows.squares[i];
+        if let Some(unscaled) = &mut self.unscaled {
+            match rows.rows.unscaled(i) {
+                Some(row) => unscaled.row_mut(slot).copy_from_slice(row),
+                None => unscaled.row_mut(slot).iter_mut().zip(rows.rows.row(i)).for_each(|(to, x)| *to = f64::from(*x)),
+            }
+        }
     }
 
     fn is(&mut self, slot: usize, rows: Points<'_>, i: usize) -> bool {
+        if let (Some(unscaled), Some(row)) = (&self.unscaled, rows.rows.unscaled(i)) {
+            return unscaled.row(slot) == row;
+        }
         self.panels.get(slot, &mut self.scratch[0]);
         self.scratch[0] == rows.rows.row(i)
     }
@@ -196,7 +238,8 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 
     fn packed_terms(&self) -> Option<Packed<'_>> {
-        Some(self.packed())
+        // Centres that may be computed again stay here.
+        self.unscaled.is_none().then(|| self.packed())
     }
 
     fn built_in_kernels(&self) -> Option<Vec<AnyKernel>> {
@@ -272,8 +315,12 @@ impl<K: DotKernel> Space for Dense<K> {
         let blend = |(a, b): (&f32, &f32)| (h * f64::from(*a) + (1.0 - h) * f64::from(*b)) as f32;
         z.iter_mut().zip(a.iter().zip(&*b).map(blend)).for_each(|(z, between)| *z = between);
         // Outside of [0, 1], h leads to a point that may be further away than any row can be.
-        if z.iter().any(|z| f64::from(z.abs()) > LARGEST) {
+        let too_far = z.iter().any(|z| f64::from(z.abs()) > LARGEST);
+        if too_far {
             z.copy_from_slice(b);
+        }
+        if let Some(unscaled) = self.unscaled.as_mut().filter(|_| !too_far) {
+            unscaled.blend(into, from, h);
         }
         if self.narrow_blends && z.iter().filter(|z| **z != 0.0).count() > MOST_BLENDED {
             z.copy_from_slice(if h > 0.5 { a } else { b });
@@ -302,7 +349,8 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 
     fn bytes(&self) -> usize {
-        self.panels.bytes() + self.squares.capacity() * size_of::<f32>()
+        let unscaled = self.unscaled.as_ref().map_or(0, UnscaledRows::bytes);
+        self.panels.bytes() + self.squares.capacity() * size_of::<f32>() + unscaled
     }
 }
 

@@ -31,6 +31,7 @@ pub mod items;
 pub(crate) mod settled;
 pub mod sparse;
 pub mod terms;
+pub(crate) mod unscaled;
 pub mod vectors;
 pub mod weights;
 

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use crate::basis::block::Block;
 use crate::basis::sparse::{Sparse, SparsePoints, SparseRow};
+use crate::basis::unscaled::UnscaledRows;
 use crate::basis::{Dense, Points, Space};
 use crate::gram::{Backend, Matrix, Packed};
 use crate::parts::kernel::{AnyKernel, DotKernel, Pair};
@@ -131,7 +132,8 @@ impl<K: DotKernel + Clone> Vectors<K> {
                 let mut row = vec![0.0; from.features()];
                 from.centre(of, &mut row);
                 let squares = [crate::gram::square(&row)];
-                to.put(slot, Points { rows: Matrix::one(&row), squares: &squares }, 0);
+                let unscaled = from.unscaled().map_or(&[][..], |rows| rows.row(of));
+                to.put(slot, Points { rows: Matrix::one(&row).computed_from(unscaled), squares: &squares }, 0);
             }
             _ => unreachable!("both have one storage"),
         }
@@ -180,6 +182,25 @@ impl<K: DotKernel> Vectors<K> {
     /// k(x, x) of a row with this squared norm, one value per plane.
     pub(crate) fn diagonal_at(&self, xx: f32, out: &mut [f64]) {
         of_storage!(self, space => space.diagonal_at(xx, out))
+    }
+
+    /// The unscaled rows, if they are kept.
+    pub(crate) fn unscaled(&self) -> Option<&UnscaledRows> {
+        if let Vectors::Dense(space) = self { space.unscaled() } else { None }
+    }
+
+    /// Forgets the unscaled rows.
+    pub(crate) fn drop_unscaled(&mut self) {
+        if let Vectors::Dense(space) = self {
+            space.drop_unscaled();
+        }
+    }
+
+    /// Computes the centres of the first `slots` slots again from their unscaled rows, if these are kept.
+    pub(crate) fn rescale(&mut self, slots: usize, scale: impl FnMut(&[f64], &mut [f32])) {
+        if let Vectors::Dense(space) = self {
+            space.rescale(slots, scale);
+        }
     }
 
     pub(crate) fn set_threads(&mut self, threads: usize) {

@@ -47,6 +47,8 @@ pub struct Regret {
     pub(crate) offset_square: f64,
     /// 1/eta of the previous step; 0 before the first step.
     pub(crate) last_inverse: f64,
+    /// What the bank had lost more than this head when the certificate began.
+    pub(crate) lost_before: f64,
 }
 
 /// The data of one explicit step that the regret certificate needs.

@@ -139,7 +139,13 @@ impl Config {
             }
             _ => {}
         }
-        if let Scale::Fixed { shift, factor, limit } = &self.scale {
+        if let Scale::Fixed { shift, factor, limit, follow } = &self.scale {
+            if *follow && !self.units_can_follow() {
+                return refuse(
+                    "scale",
+                    "a fixed scale can follow the stream only with a kernel of distance and anchor = first".into(),
+                );
+            }
             if limit.is_some_and(|l| !(l > 0.0 && l <= LARGEST)) {
                 return refuse("scale", "the limit of a fixed scale must be a number > 0".into());
             }

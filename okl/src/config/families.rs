@@ -251,11 +251,11 @@ pub const FAMILIES: [Family; 8] = [
         about: "the units of the columns (default auto)",
         lists: false,
         variants: &[
-            name("auto", &[], "none where gamma, step and lambda are given, else standard unless many columns share one range")
+            name("auto", &[], "none where gamma, step and lambda are given, else standard unless many columns share one range; follows the stream")
                 .bare(),
             name("none", &[], "as they are").bare(),
             name("standard", &[], "mean 0 and standard deviation 1 over the first rows").bare(),
-            name("fixed", &["shift", "factor", "limit"], "(x - shift) factor, one number per column").nested(),
+            name("fixed", &["shift", "factor", "limit", "follow"], "(x - shift) factor, one number per column").nested(),
         ],
     },
     Family {
@@ -281,7 +281,7 @@ impl Parameter {
 }
 
 /// All parameters. A parameter has the same meaning for all names that have it.
-pub const PARAMETERS: [Parameter; 34] = [
+pub const PARAMETERS: [Parameter; 35] = [
     of(
         "gamma",
         "width of the kernel, as its formula has it: a number, median or auto (found from the first rows); in a file also a list of numbers",
@@ -318,6 +318,7 @@ pub const PARAMETERS: [Parameter; 34] = [
     of("shift", "numbers that a fixed scale subtracts, one per column"),
     of("factor", "numbers that a fixed scale multiplies by, one per column"),
     of("limit", "largest size of a scaled value; larger values are clipped"),
+    of("follow", "choice whether the units of a fixed scale follow the stream (default false)"),
     of("power", "exponent of the regulariser |f|^power / power, at least 1").for_instance("1.5"),
 ];
 

@@ -22,7 +22,7 @@ enum Kind {
 
 /// Every setting and every parameter whose value is not described elsewhere: [families](crate::config::families) are names with parameters, `gamma` and
 /// `target_scale` say themselves what they expect.
-const KINDS: [(&str, Kind); 46] = [
+const KINDS: [(&str, Kind); 47] = [
     ("terms", Kind::Whole),
     ("steps", Kind::Whole),
     ("degree", Kind::Whole),
@@ -65,6 +65,7 @@ const KINDS: [(&str, Kind); 46] = [
     ("widths", Kind::Word(&["auto", "fixed", "follow"])),
     ("shrink", Kind::Word(&["always", "on_update"])),
     ("offset", Kind::Bool),
+    ("follow", Kind::Bool),
     ("implicit", Kind::Bool),
     ("allow_overshoot", Kind::Bool),
     ("classes", Kind::Classes),

@@ -445,6 +445,21 @@ impl Config {
         }
     }
 
+    /// Whether the units of the columns follow the stream after the warm-up.
+    pub(crate) fn units_follow(&self) -> bool {
+        match self.scale {
+            Scale::Auto => self.needs_scale() && self.units_can_follow(),
+            Scale::Fixed { follow, .. } => follow,
+            _ => false,
+        }
+    }
+
+    /// Whether units can follow the stream: rows are dense, k(x, x) does not depend on the units, and there are terms whose unscaled rows
+    /// are kept. A weight vector has none: its weights are sums over rows in the units that these had.
+    pub(crate) fn units_can_follow(&self) -> bool {
+        !self.uses_weights() && self.anchor == Anchor::First && self.kernels().iter().all(DotKernel::translation_invariant)
+    }
+
     /// Whether widths, step and lambda are all given, as in the papers. Widths are then in the units of the data.
     fn gives_all(&self) -> bool {
         let widths = self.rules().any(KernelRule::gives_gamma) && !self.rules().any(KernelRule::wants_gamma);

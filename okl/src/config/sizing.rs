@@ -43,6 +43,7 @@ impl Config {
     /// | bytes | for |
     /// |---|---|
     /// | 4 features | the centre |
+    /// | 8 features | with `scale = auto`, where units follow the stream: its unscaled row |
     /// | 24 | its squared norm, birth time, id and slot |
     /// | 8 outputs functions | coefficients; functions: of every head, f, the trace of smd, the average |
     /// | 128 kernels | kernel values of the 32 rows of a block; kernels: widths of a bank, parts of an operator |
@@ -72,7 +73,8 @@ impl Config {
             BudgetRule::Unlimited {} | BudgetRule::Window { .. } | BudgetRule::Age { .. } | BudgetRule::Olok { .. } => 0,
             BudgetRule::Weight { .. } | BudgetRule::Certified { .. } => 0,
         };
-        4 * features + 24 + 8 * columns + 128 * kernels + leaving + totals + compared
+        let unscaled = if self.units_follow() { 8 * features } else { 0 };
+        4 * features + unscaled + 24 + 8 * columns + 128 * kernels + leaving + totals + compared
     }
 
     /// The bytes of a weight vector (`form = weights`), including everything that grows with the number of features: per feature,
@@ -110,7 +112,8 @@ impl Config {
     /// ```
     pub fn bytes_beside_terms(&self, features: usize, outputs: usize) -> usize {
         let warmup = if self.needs_warmup() { self.warmup } else { 0 };
-        let rows = (BLOCK + warmup) * (16 * features + 8 * outputs + 32);
+        let kept = if self.units_follow() { 8 * features * (BLOCK + 2 * self.warmup) } else { 0 };
+        let rows = (BLOCK + warmup) * (16 * features + 8 * outputs + 32) + kept;
         let distances = if warmup > 0 { 16 * warmup.min(MOST_COMPARED).pow(2) } else { 0 };
         262_144 + rows + distances + 16_384 * self.kernels().len() + 4096 * outputs * self.functions()
     }
@@ -160,8 +163,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         let said = |config: &str| Config::from_toml(config).unwrap().within(100, 20, 1).unwrap_err().to_string();
-        // 4 * 20 + 24 + 8 * 15 functions + 128 * 3 widths + 36 of `merge`, and 1/32 of it.
-        assert!(said("").contains("takes 665 bytes"), "{}", said(""));
+        // (4 + 8) * 20 + 24 + 8 * 15 functions + 128 * 3 widths + 36 of `merge`, and 1/32 of it.
+        assert!(said("").contains("takes 830 bytes"), "{}", said(""));
         assert!(said("budget = 'age:100'").contains("window, transfer, merge"));
     }
 }

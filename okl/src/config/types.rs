@@ -202,7 +202,8 @@ pub enum Threshold {
 #[non_exhaustive]
 pub enum Scale {
     /// `none` where widths, step and lambda are all given: widths are then in the units of the data. Otherwise `standard`, but many
-    /// columns that share one range keep their unit. A width that is given is in the units that result.
+    /// columns that share one range keep their unit. A width that is given is in the units that result. For dense rows and kernels of
+    /// distance, the units follow the stream after the warm-up: [`units`](crate::units).
     Auto,
     /// No scaling.
     #[default]
@@ -210,7 +211,7 @@ pub enum Scale {
     /// (x - mean) / standard deviation of the first `warmup` examples, clipped at 8 for translation-invariant kernels.
     /// With `anchor = none` nothing is subtracted, and the deviation is that of the entries which are not zero, from zero.
     Standard,
-    /// (x - shift) * factor. After the warm-up, `standard` is replaced by this.
+    /// (x - shift) * factor. After the warm-up, `standard` and `auto` are replaced by this.
     Fixed {
         /// The numbers to subtract.
         shift: Vec<f64>,
@@ -219,6 +220,9 @@ pub enum Scale {
         /// The largest absolute value of the result; larger values are clipped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<f64>,
+        /// Whether shift and factor follow the stream, as after the warm-up of `auto`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        follow: bool,
     },
 }
 

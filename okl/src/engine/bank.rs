@@ -122,6 +122,17 @@ impl Bank {
         self.loss
     }
 
+    /// For each head, the loss of the bank minus that of the head's first voice.
+    pub(crate) fn lost_more_than_heads(&self) -> Vec<f64> {
+        let mut lost = Vec::new();
+        for (head, loss) in self.heads.iter().zip(&self.losses) {
+            if *head == lost.len() {
+                lost.push(self.loss - loss);
+            }
+        }
+        lost
+    }
+
     /// The head whose voice has the largest weight; the first one in case of a tie.
     pub fn leader(&self) -> usize {
         self.heads[self.leading_voice()]

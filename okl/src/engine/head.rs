@@ -422,6 +422,12 @@ impl<S: StepSize> Head<S> {
         self.regret.holds = false;
     }
 
+    /// Lets the certificates of truncation and regret begin anew with the present f. `lost` is what the bank has lost more than this head.
+    pub(crate) fn certify_anew(&mut self, holds: bool, lost: f64) {
+        (self.truncation, self.mean_truncation) = (0.0, 0.0);
+        self.regret = Regret { holds, lost_before: lost, ..Regret::default() };
+    }
+
     /// Makes the head rest: no step is planned, f is reset to 0, and the certificates start again. See [`crate::engine::bank`].
     pub(crate) fn rest(&mut self) {
         if !self.plan.rests {

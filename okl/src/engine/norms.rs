@@ -35,6 +35,19 @@ impl Norms {
         self.trace2 = (self.trace2 + sign * 2.0 * dot(beta, &at.trace) + form(beta, beta)).max(0.0);
     }
 
+    /// Adds the part of one term to norms that are computed from all terms; `at` has f and v at its centre.
+    pub fn add_part(&mut self, term: &Term, at: &Reading, mass: f64) {
+        self.f2 += dot(&term.alpha, &at.f);
+        self.product += dot(&term.alpha, &at.trace);
+        self.trace2 += dot(&term.trace, &at.trace);
+        self.exchange_mass(0.0, mass);
+    }
+
+    /// Squares are not negative, whatever rounding has made of them.
+    pub fn stay_possible(&mut self) {
+        (self.f2, self.trace2) = (at_least_zero(self.f2), at_least_zero(self.trace2));
+    }
+
     /// Updates the norms when f and v are multiplied by phi.
     pub fn scale(&mut self, phi: f64) {
         self.f2 *= phi * phi;

@@ -1,6 +1,8 @@
 //! The settings that all heads of a learner share, and the initial settings of a single head.
 
+use crate::parts::loss::Loss;
 use crate::parts::output::Output;
+use crate::parts::regulariser::Regulariser;
 
 /// Which hypotheses are averaged, and with what weights (algorithms.md 3.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -58,6 +60,13 @@ pub struct Rules<R> {
     pub allow_overshoot: bool,
     /// When f is shrunk.
     pub shrink: Shrink,
+}
+
+impl<R: Regulariser> Rules<R> {
+    /// Whether the regret certificate is proved for steps on this loss.
+    pub(crate) fn certifies<L: Loss>(&self, loss: &L) -> bool {
+        self.regulariser.is_square() && !self.implicit && loss.convex() && loss.theta().is_none()
+    }
 }
 
 /// What the step of a head is computed from, beside the head itself and the example.

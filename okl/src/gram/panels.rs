@@ -10,12 +10,15 @@ use std::sync::Arc;
 
 use super::LANES;
 
-/// A row-major matrix of f32: rows of equal length, one after the other.
+/// A row-major matrix of f32: rows of equal length, one after the other. It can also hold the numbers that the rows were computed
+/// from, before scaling and rounding.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a> {
     dim: usize,
     len: usize,
     data: &'a [f32],
+    /// The unscaled numbers, row by row; empty if they are not given.
+    unscaled: &'a [f64],
 }
 
 impl<'a> Matrix<'a> {
@@ -34,7 +37,18 @@ impl<'a> Matrix<'a> {
     /// If `data` does not have `len * dim` values.
     pub fn with_len(dim: usize, len: usize, data: &'a [f32]) -> Self {
         assert_eq!(data.len(), len * dim, "rows are whole");
-        Self { dim, len, data }
+        Self { dim, len, data, unscaled: &[] }
+    }
+
+    /// The same rows with the numbers that they were computed from; none, if `unscaled` is empty.
+    pub(crate) fn computed_from(self, unscaled: &'a [f64]) -> Self {
+        assert!(unscaled.is_empty() || unscaled.len() == self.data.len(), "every number has its origin");
+        Self { unscaled, ..self }
+    }
+
+    /// The numbers that row `i` was computed from, if they are given.
+    pub(crate) fn unscaled(self, i: usize) -> Option<&'a [f64]> {
+        (!self.unscaled.is_empty()).then(|| &self.unscaled[i * self.dim..(i + 1) * self.dim])
     }
 
     /// One row.
@@ -65,8 +79,9 @@ impl<'a> Matrix<'a> {
 
     /// The rows in `range`.
     pub fn range(self, range: Range<usize>) -> Self {
-        let data = &self.data[range.start * self.dim..range.end * self.dim];
-        Self::with_len(self.dim, range.len(), data)
+        let cells = range.start * self.dim..range.end * self.dim;
+        let unscaled = if self.unscaled.is_empty() { self.unscaled } else { &self.unscaled[cells.clone()] };
+        Self { len: range.len(), data: &self.data[cells], unscaled, ..self }
     }
 }
 

@@ -21,6 +21,7 @@ use crate::learner::health::Clipped;
 use crate::learner::rounding::Rounding;
 use crate::learner::rows::FramedRows;
 use crate::learner::scaling::Frame;
+use crate::learner::units::Units;
 use crate::learner::warmup::WarmUp;
 use crate::parts::budget::{AnyBudget, BudgetRule};
 use crate::parts::kernel::AnyKernel;
@@ -79,12 +80,13 @@ impl Learner {
         config.settle_kernel();
         let growth = config.memory.and_then(|_| config.budget().capacity()).map(Growth::new);
         let (features, frame) = match &config.scale {
-            Scale::Fixed { shift, factor, limit } => {
+            Scale::Fixed { shift, factor, limit, .. } => {
                 (shift.len(), Frame { shift: shift.clone(), factor: factor.clone(), limit: *limit })
             }
             _ => (0, Frame::default()),
         };
         let engine = build_engine(&config, features)?;
+        let units = config.units_follow().then(Units::default);
         let warm = config.needs_warmup().then(WarmUp::default);
         let classes = Classes::new(config.classes.as_deref(), config.loss.reads());
         let outputs_known = config.gives_outputs() || config.loss.reads() != Reads::Vector;
@@ -102,6 +104,7 @@ impl Learner {
             rounding: Rounding::default(),
             blur: Blur::default(),
             growth,
+            units,
             threads: 1,
             pool: None,
             identity: Identity::default(),
@@ -116,6 +119,9 @@ impl Learner {
 fn space(config: &Config, features: usize, backend: Backend) -> Vectors<AnyKernel> {
     let mut dense = Dense::new(config.kernels(), features, backend);
     dense.narrow_blends = config.keeps_zeros();
+    if config.units_follow() {
+        dense.keep_unscaled();
+    }
     Vectors::Dense(dense)
 }
 

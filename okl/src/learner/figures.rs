@@ -244,8 +244,9 @@ impl Learner {
         // The bound of a head is on its own losses, of its last hypotheses and not of their average.
         let voices = self.engine.heads.iter().flat_map(|head| head.kinds().map(move |averaged| (head, averaged)));
         let last = voices.zip(bank.losses()).filter(|((head, averaged), _)| !averaged && head.loss == 0);
-        let of_head =
-            |((head, _), loss): ((&Head<AnyStep>, bool), &f64)| Some(bank.loss() - loss + head.regret.bound(norm, offset)?);
+        let of_head = |((head, _), loss): ((&Head<AnyStep>, bool), &f64)| {
+            Some(bank.loss() - loss - head.regret.lost_before + head.regret.bound(norm, offset)?)
+        };
         last.filter_map(of_head).min_by(f64::total_cmp)
     }
 

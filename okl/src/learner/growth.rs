@@ -26,6 +26,7 @@ use crate::engine::bank::Bank;
 use crate::engine::head::Head;
 use crate::learner::Learner;
 use crate::learner::class_weight::ClassCounts;
+use crate::learner::units::Units;
 use crate::parts::kernel::AnyKernel;
 use crate::parts::step::AnyStep;
 
@@ -184,7 +185,9 @@ impl Learner {
         };
         let mut growth = Growth { verdict: stopped.unwrap_or(verdict), ..Growth::new(start) };
         if stopped.is_none() {
-            let mut shadow = self.freeze().expect("the warm-up has ended");
+            let mut shadow = self.alone().expect("the configuration of a voice is valid");
+            // The shadow is told when units change.
+            shadow.units = shadow.units.map(|_| Units::default());
             shadow.counts = ClassCounts::default();
             shadow.halve(capacity / 2);
             growth.voice = self.engine.bank().map_or(0, Bank::leading_voice);

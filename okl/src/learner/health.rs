@@ -121,6 +121,8 @@ pub struct Health {
     pub clipped_columns: Vec<ClippedColumn>,
     /// The number of examples of the warm-up, from which the frame was estimated.
     pub warmup: usize,
+    /// Where units follow the stream ([`units`](crate::units)): how often they changed, and after which example last.
+    pub unit_changes: Option<(u64, u64)>,
     /// The sum of `values` over the columns in `rounded_columns`.
     pub rounded_values: u64,
     /// The columns that lost digits in single precision, the worst first: in a window of 1,000 examples, the largest rounding error
@@ -185,6 +187,7 @@ impl Health {
             limit: learner.limit(),
             clipped_columns: columns,
             warmup: learner.config.warmup,
+            unit_changes: learner.unit_changes(),
             rounded_values: rounded.iter().map(|c| c.values).sum(),
             rounded_columns: rounded,
         }
@@ -200,17 +203,23 @@ impl Health {
         let speaks = |c: &&ClippedColumn| c.recent >= FEWEST && c.recent_share >= SHARE + doubt(c.recent);
         let columns: Vec<_> = self.clipped_columns.iter().filter(speaks).collect();
         if let (Some(worst), Some(limit)) = (columns.first(), self.limit) {
-            let others = others(columns.len());
-            found.push(format!(
-                "column {}: {:.0} % of the last {} values were clipped at {} of the first {} examples{others}; \
-                 the column's unit comes from those examples (1 where the column did not vary), so rescaling the column does not help: shuffle the rows, \
-                 or set warmup to more examples, or set scale to none and give the kernel a width (gamma)",
-                name(worst.column),
-                100.0 * worst.recent_share,
-                worst.recent,
-                in_words(limit),
-                self.warmup,
-            ));
+            let (others, limit) = (others(columns.len()), in_words(limit));
+            let clipped =
+                format!("{:.0} % of the last {} values were clipped at {limit}", 100.0 * worst.recent_share, worst.recent);
+            let advice = match self.unit_changes {
+                Some(_) => format!(
+                    "{others}, so that it is a constant there; units follow the stream, but not a column that drifts on and on as a date \
+                     does: leave it out or give differences, shuffle the rows, or set warmup to more examples, or set scale to none and \
+                     give the kernel a width (gamma)"
+                ),
+                None => format!(
+                    " of the first {} examples{others}; the column's unit comes from those examples (1 where the column did not vary), \
+                      so rescaling the column does not help: shuffle the rows, or set warmup to more examples, or set scale to none and give the kernel a \
+                     width (gamma)",
+                    self.warmup
+                ),
+            };
+            found.push(format!("column {}: {clipped}{advice}", name(worst.column)));
         }
         let losing: Vec<_> = self.rounded_columns.iter().filter(|c| c.recent_error > LARGE).collect();
         if let Some(worst) = losing.first() {

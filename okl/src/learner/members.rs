@@ -100,7 +100,8 @@ impl Learner {
         members
     }
 
-    /// Returns a plain learner with the settings and the current function of the leading voice of the bank.
+    /// Returns a plain learner with the settings and the current function of the leading voice of the bank. Its units do not follow the
+    /// stream any more.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -123,6 +124,13 @@ impl Learner {
             );
             return Err(Error::config("warmup", reason));
         }
+        let mut plain = self.alone()?;
+        plain.stop_following();
+        Ok(plain)
+    }
+
+    /// A copy with the settings and the function of the leading voice, after the warm-up.
+    pub(super) fn alone(&self) -> Result<Learner> {
         let leader = self.engine.bank().map_or(0, Bank::leading_voice);
         let config = self.config.frozen(&self.config.members()[leader]);
         let (_, head, averaged) = self.weighted_voices().nth(leader).expect("one of them leads");

@@ -25,6 +25,7 @@ mod rows;
 pub(crate) mod scalars;
 pub(crate) mod scaling;
 pub mod snapshot;
+pub mod units;
 mod warmup;
 mod widths;
 
@@ -51,6 +52,7 @@ pub use crate::learner::predict::Scores;
 use crate::learner::rounding::Rounding;
 use crate::learner::rows::{FramedRows, RowBlock};
 use crate::learner::scaling::Frame;
+use crate::learner::units::Units;
 use crate::learner::warmup::WarmUp;
 use crate::parts::kernel::{AnyKernel, DotKernel};
 use crate::parts::loss::{Loss, Reads};
@@ -84,6 +86,8 @@ pub struct Learner {
     pub(crate) rounding: Rounding,
     pub(crate) blur: Blur,
     pub(crate) growth: Option<Growth>,
+    /// Where units follow the stream: the statistics of the columns.
+    pub(crate) units: Option<Units>,
     threads: usize,
     pool: Option<Pool>,
     identity: Identity,
@@ -315,8 +319,8 @@ impl Learner {
         }
     }
 
-    /// Learns a block in parts. A part ends where the warm-up recomputes its statistics or the number of terms is judged (after given
-    /// numbers of examples), and before the row whose new class becomes the positive one.
+    /// Learns a block in parts. A part ends where the warm-up recomputes its statistics, or units, widths or the number of terms are
+    /// judged (after given numbers of examples), and before the row whose new class becomes the positive one.
     fn run_block(&mut self, block: &Part<'_>, each: &mut dyn FnMut(usize, &Outcome<'_>)) {
         let named_here = |(row, _): &&(usize, Label)| block.rows.contains(row);
         self.classes.extend(block.targets.new_classes.iter().filter(named_here).map(|(_, name)| name));
@@ -328,13 +332,14 @@ impl Learner {
             }
             let negated = block.targets.negated_at.filter(|&row| row > first).unwrap_or(usize::MAX);
             let known = &block.targets.known[..block.rows.end];
-            let last = self.next_stop(first, known).min(self.next_look(first, known)).min(negated);
+            let looks = [self.next_look(first, known), self.next_units(first, known), negated];
+            let last = looks.into_iter().fold(self.next_stop(first, known), usize::min);
             self.run_part(block, first..last, each);
             first = last;
         }
     }
 
-    /// Learns some rows of a block and does what comes after them: the warm-up, other widths, more terms.
+    /// Learns some rows of a block and does what comes after them: the warm-up, other units, other widths, more terms.
     fn run_part(&mut self, block: &Part<'_>, rows: Range<usize>, each: &mut dyn FnMut(usize, &Outcome<'_>)) {
         let within = rows.start - block.rows.start..rows.end - block.rows.start;
         let given = block.weights.map(|weights| &weights[within.clone()]);
@@ -348,8 +353,9 @@ impl Learner {
             Some(share) => each(row, &Outcome { loss: outcome.loss.map(|loss| loss / share), ..*outcome }),
             None => each(row, outcome),
         });
-        if self.warm.is_some() {
-            self.remember(&part);
+        match self.warm.is_some() {
+            true => self.remember(&part),
+            false => self.follow_units(&part),
         }
         self.follow_widths(before);
         if part.known().contains(&true) {
@@ -388,7 +394,10 @@ impl Learner {
         let count = self.steps();
         self.engine.watched.clear();
         let space = &self.engine.basis.space;
-        let points = self.rows.fill(&self.frame, part.x, space.backend(), space.is_sparse());
+        let points = match space.unscaled() {
+            Some(_) => self.rows.fill_keeping(&self.frame, part.x, space.backend()),
+            None => self.rows.fill(&self.frame, part.x, space.backend(), space.is_sparse()),
+        };
         let width = part.targets.width;
         let labels =
             Labels { y: part.y(), width, known: Some(part.known()), weights: part.weights, shares: part.shares, ids: part.ids() };
@@ -475,6 +484,7 @@ impl Learner {
             warm.x.widen(self.features, features);
         }
         self.frame.widen(features);
+        self.widen_units(self.features, features);
         if let Scale::Fixed { shift, factor, .. } = &mut self.config.scale {
             (*shift, *factor) = (self.frame.shift.clone(), self.frame.factor.clone());
         }

@@ -50,6 +50,7 @@ impl Learner {
             rounding: self.rounding.clone(),
             blur: self.blur.clone(),
             growth: self.growth.clone(),
+            units: self.units.clone(),
             threads: 1,
             pool: None,
             identity: Default::default(),

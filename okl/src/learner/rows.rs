@@ -3,7 +3,7 @@
 //! | type | what it holds |
 //! |---|---|
 //! | [`RowBlock`] | a view of consecutive rows of the caller |
-//! | [`KeptRows`] | stored rows of the caller, unscaled: those of a warm-up |
+//! | [`KeptRows`] | stored rows of the caller, unscaled: those of a warm-up, and those since the last look at the units |
 //! | [`FramedRows`] | rows in the frame, in single precision, with their squared norms: the input of the kernel |
 //!
 //! The learner, the checks, the warm-up and the frame use rows through these three types and count them in rows, never in
@@ -317,6 +317,11 @@ impl KeptRows {
         *self = sparse;
     }
 
+    /// Removes all rows.
+    pub fn clear(&mut self) {
+        self.numbers.clear();
+    }
+
     /// Increases the number of features; the rows are 0 in the new ones.
     pub fn widen(&mut self, from: usize, to: usize) {
         if from > 0 && self.sparse.is_none() {
@@ -333,6 +338,8 @@ pub(crate) struct FramedRows {
     pub unrounded: Vec<f64>,
     x: Vec<f32>,
     squares: Vec<f32>,
+    /// The rows before scaling, if they are wanted; otherwise empty.
+    unscaled: Vec<f64>,
     features: usize,
     /// Of sparse rows: where each row begins and the last one ends, and the columns of the numbers in `x`.
     sparse: bool,
@@ -343,6 +350,20 @@ pub(crate) struct FramedRows {
 impl FramedRows {
     /// Scales rows; they replace the earlier contents. With `sparse`, the frame must keep zeros.
     pub fn fill(&mut self, frame: &Frame, rows: RowBlock<'_>, backend: Backend, sparse: bool) -> VectorRows<'_> {
+        self.unscaled.clear();
+        self.scale(frame, rows, backend, sparse);
+        self.points()
+    }
+
+    /// The same for dense rows; the points also have their unscaled rows.
+    pub fn fill_keeping(&mut self, frame: &Frame, rows: RowBlock<'_>, backend: Backend) -> VectorRows<'_> {
+        self.unscaled.clear();
+        rows.append_to(&mut self.unscaled);
+        self.scale(frame, rows, backend, false);
+        self.points()
+    }
+
+    fn scale(&mut self, frame: &Frame, rows: RowBlock<'_>, backend: Backend, sparse: bool) {
         (self.sparse, self.features) = (sparse, rows.features());
         self.squares.resize(rows.count(), 0.0);
         match sparse {
@@ -352,7 +373,6 @@ impl FramedRows {
                 backend.squares(gram::Matrix::new(self.features, &self.x), &mut self.squares);
             }
         }
-        self.points()
     }
 
     fn fill_sparse(&mut self, frame: &Frame, rows: RowBlock<'_>, backend: Backend) {
@@ -383,7 +403,10 @@ impl FramedRows {
                 values: &self.x,
                 squares: &self.squares,
             }),
-            false => VectorRows::Dense(Points { rows: gram::Matrix::new(self.features, &self.x), squares: &self.squares }),
+            false => {
+                let rows = gram::Matrix::new(self.features, &self.x).computed_from(&self.unscaled);
+                VectorRows::Dense(Points { rows, squares: &self.squares })
+            }
         }
     }
 

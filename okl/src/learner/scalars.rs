@@ -200,6 +200,8 @@ pub(crate) const HEAD: &[Scalar<Head<AnyStep>>] = &[
     // Before heads could retire, none had.
     scalar!("retired", |_, v| v == 0.0 || v == 1.0, Absent::Is(0.0), |h| f64::from(u8::from(h.retired)), |h, value| h.retired =
         value == 1.0),
+    // Before units could follow the stream, every certificate began with the learner.
+    scalar!("regret.lost_before", any, Absent::Is(0.0), |h| h.regret.lost_before),
     // A number that no version of okl has, in the crate's own tests only (`newer.rs`).
     #[cfg(test)]
     Scalar { name: "not_yet", get: |_| 2.0, set: |_, _| {}, check: any, absent: Absent::Is(2.0) },

@@ -1,4 +1,5 @@
-//! The frame: features are scaled to (x - shift) * factor before the kernel is computed. It is fixed after the warm-up.
+//! The frame: features are scaled to (x - shift) * factor before the kernel is computed. It is fixed after the warm-up, except with
+//! `scale = auto`, where it can follow the stream (`units.rs`).
 //!
 //! `scale = standard` subtracts the mean and divides by the standard deviation of the first examples. For translation-invariant
 //! kernels, values beyond [`CLIP`] standard deviations are clipped: a column that grows forever (a date, a counter) then becomes
@@ -134,6 +135,13 @@ impl Frame {
         }
     }
 
+    /// Scales one row. The result has the same bits as in [`Frame::apply`].
+    pub fn apply_to(&self, row: &[f64], out: &mut [f32]) {
+        let limit = self.limit.unwrap_or(LARGEST) as f32;
+        let scaled = row.iter().zip(&self.shift).zip(&self.factor);
+        out.iter_mut().zip(scaled).for_each(|(u, ((x, m), f))| *u = (((x - m) * f) as f32).clamp(-limit, limit));
+    }
+
     /// Scales one row, without rounding or limit.
     pub fn place(&self, row: &mut [f64]) {
         let units = self.shift.iter().zip(&self.factor);
@@ -149,7 +157,7 @@ impl Frame {
 
 /// A column with a relative spread below this is constant except for rounding errors. If all its numbers fit single precision, the
 /// rounding errors of single precision are meant.
-fn resolution<'a>(mut column: impl Iterator<Item = &'a f64>) -> f64 {
+pub(crate) fn resolution<'a>(mut column: impl Iterator<Item = &'a f64>) -> f64 {
     if column.all(|&x| f64::from(x as f32) == x) { 1e-7 } else { 1e-13 }
 }
 

@@ -1,7 +1,8 @@
 //! The warm-up: the statistics of the first examples are provisional until there are `warmup` examples.
 //!
 //! At example 1, 2, 4, ... `warmup` the statistics (kernel widths, scale, median of the targets) are computed again from all examples
-//! so far, and these examples are learned again, in order, `warmup_passes` times. After the warm-up the statistics are fixed and part of the configuration.
+//! so far, and these examples are learned again, in order, `warmup_passes` times. After the warm-up the statistics are part of the configuration and
+//! fixed, except that units (`units.rs`) and widths (`widths.rs`) can follow the stream.
 
 use crate::basis::Space;
 use crate::basis::terms::NO_ID;
@@ -15,7 +16,7 @@ use crate::learner::build::build_engine;
 use crate::learner::growth::Growth;
 use crate::learner::rows::{FramedRows, KeptRows, Sample};
 use crate::learner::scaling::{self, CLIP, FAR_CLIP, FEW_COLUMNS, Frame, median_distance2};
-use crate::learner::{Learner, Part};
+use crate::learner::{Learner, Part, units};
 use crate::parts::loss::{Loss, Reads};
 
 /// The examples of the warm-up so far.
@@ -75,9 +76,15 @@ impl Learner {
         let reported: Vec<Rate> = self.engine.heads.iter().map(|head| head.rate).collect();
         let config = self.replay(&warm, count);
         self.engine.heads.iter_mut().zip(&reported).for_each(|(head, before)| head.rate.keep_reported(before));
-        match count >= self.config.warmup {
-            true => self.config = config,
-            false => self.warm = Some(warm),
+        if count < self.config.warmup {
+            self.warm = Some(warm);
+            return;
+        }
+        self.config = config;
+        if let Some(units) = &mut self.units {
+            let one_unit = self.frame.factor.iter().all(|f| *f == 1.0);
+            let common = one_unit && scaling::ranges(&warm.x.numbers, self.features).len() > FEW_COLUMNS;
+            units.begin(&warm.x.numbers, self.features, common);
         }
     }
 
@@ -101,7 +108,7 @@ impl Learner {
         if config.needs_scale() {
             self.frame = first.whole(self.found_frame(&first), self.features);
             let Frame { shift, factor, limit } = self.frame.clone();
-            config.scale = Scale::Fixed { shift, factor, limit };
+            config.scale = Scale::Fixed { shift, factor, limit, follow: self.units.is_some() };
         }
         let mut framed = FramedRows::default();
         let median = self.found_median(&mut config, &first, &mut framed);
@@ -116,7 +123,11 @@ impl Learner {
             let middles = scaling::middles(&warm.y[..count * warm.width], warm.width);
             self.engine.heads.iter_mut().for_each(|head| head.offset.copy_from_slice(&middles));
         }
-        let points = framed.fill(&self.frame, warm.x.all(self.features), self.engine.basis.space.backend(), sparse);
+        let backend = self.engine.basis.space.backend();
+        let points = match self.engine.basis.space.unscaled() {
+            Some(_) => framed.fill_keeping(&self.frame, warm.x.all(self.features), backend),
+            None => framed.fill(&self.frame, warm.x.all(self.features), backend, sparse),
+        };
         let ids = warm.ids.iter().any(|&id| id != NO_ID).then_some(warm.ids.as_slice());
         let shares = (!warm.shares.is_empty()).then_some(warm.shares.as_slice());
         let labels = Labels { y: &warm.y, width: warm.width, known: None, weights: Some(&warm.weights), shares, ids };
@@ -171,15 +182,20 @@ impl Learner {
         }
         self.frame = self.frame.in_unit(unit, self.features);
         let Frame { shift, factor, limit } = self.frame.clone();
-        config.scale = Scale::Fixed { shift, factor, limit };
+        config.scale = Scale::Fixed { shift, factor, limit, follow: false };
         framed.fill(&rows.frame_of(&self.frame), rows.rows(), backend, false);
         median_distance2(framed.numbers(), rows.width)
     }
 
-    /// The frame of `scale = standard` for these rows. With `auto`, columns that share one range have a larger limit, and more than
+    /// The frame of `scale = standard` for these rows, without their outliers where units follow the stream. With `auto`, columns that share one range have a larger limit, and more than
     /// [`FEW_COLUMNS`] such columns are not standardised.
     fn found_frame(&self, rows: &Sample) -> Frame {
         let frame = match self.config.anchor {
+            Anchor::First if self.units.is_some() => {
+                let mut usual = rows.numbers.clone();
+                units::move_outliers(&mut usual, rows.width);
+                Frame::standard(&usual, rows.width)
+            }
             Anchor::First => Frame::standard(&rows.numbers, rows.width),
             Anchor::None => Frame::sparse(&rows.numbers, rows.width),
         };

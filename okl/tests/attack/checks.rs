@@ -62,6 +62,9 @@ fn walk(case: &Case, run: &mut Run) -> Result<(), Failure> {
         alerts.count(run, &seen, t)?;
         ledger.count(run, &seen, t);
         run.follow(&seen);
+        if seen.rescaled {
+            ledger.begin_anew();
+        }
         offsets(run, t)?;
         standing(run, t)?;
         if n <= 30 || t + 1 == n || rng.chance(8.0 / n as f64) {
@@ -232,7 +235,11 @@ fn written_out(run: &Run, scores: &[f64], point: usize, t: usize) -> Result<(), 
 }
 
 /// The plain learner that a bank's leading member is: its scores are those of the leading voice.
-fn frozen(run: &Run, t: usize) -> Result<(), Failure> {
+fn frozen(run: &mut Run, t: usize) -> Result<(), Failure> {
+    let x = &run.case.rows[t].x;
+    let framed = run.framed(x);
+    let point = run.points.number(&framed);
+    let run = &*run;
     let Some(bank) = run.learner.engine().bank() else { return Ok(()) };
     let first = |best: usize, v: usize| if bank.weights()[v] > bank.weights()[best] { v } else { best };
     let voice = &run.voices[(1..run.voices.len()).fold(0, first)];
@@ -240,11 +247,9 @@ fn frozen(run: &Run, t: usize) -> Result<(), Failure> {
         Ok(plain) => plain,
         Err(e) => return fail("freeze refused", t, e.to_string()),
     };
-    let x = &run.case.rows[t].x;
     let Ok(scores) = plain.predict(&Batch::of_f64(x, x.len())) else {
         return fail("freeze", t, "no scores".into());
     };
-    let point = run.points.known(&run.framed(x));
     let z = run.score(voice, point, scores.outputs);
     let apart = norm(&z.iter().zip(&scores.values).map(|(a, b)| a - b).collect::<Vec<_>>());
     let rounding = run.score_rounding(voice, point) + 1e-12 * norm(&z);

@@ -98,6 +98,8 @@ pub struct Seen {
     pub class: Option<usize>,
     /// The target as the loss reads it: for two classes and a loss that reads a sign, -1 or +1.
     pub y: Option<Target>,
+    /// Whether the units of the columns changed after it was learned.
+    pub rescaled: bool,
 }
 
 /// A run under way.
@@ -156,7 +158,10 @@ impl<'a> Run<'a> {
 
     /// A row as the kernels see it.
     pub fn framed(&self, x: &[f64]) -> Vec<f32> {
-        let (shift, factor) = self.learner.frame();
+        self.framed_by(self.learner.frame(), x)
+    }
+
+    fn framed_by(&self, (shift, factor): (&[f64], &[f64]), x: &[f64]) -> Vec<f32> {
         if shift.is_empty() && factor.is_empty() {
             return x.iter().map(|&v| v as f32).collect();
         }
@@ -174,6 +179,8 @@ impl<'a> Run<'a> {
         let mut seen = Seen { theta: self.learner.theta(), ..Seen::default() };
         let positive = self.learner.positive();
         let before = self.learner.examples();
+        let (changes, frame) = (self.learner.unit_changes(), self.learner.frame());
+        let frame = (frame.0.to_vec(), frame.1.to_vec());
         let mut slot = None;
         let columns = self.case.columns(t, t + 1);
         let outcome = self.learner.learn_with(&columns.batch(), |_, step| {
@@ -189,6 +196,7 @@ impl<'a> Run<'a> {
             // A second class that sorts after the first is the positive one: f and b are negated before the row is scored.
             self.shadows.iter_mut().for_each(Shadow::negate);
         }
+        seen.rescaled = changes.map(|of| of.0) != self.learner.unit_changes().map(|of| of.0);
         let x = self.framed(&row.x);
         if let Some(slot) = slot.filter(|_| !self.case.json().contains("merge")) {
             let mut centre = vec![0.0; x.len()];
@@ -199,7 +207,9 @@ impl<'a> Run<'a> {
                 return fail("frame", t, text);
             }
         }
-        seen.point = self.points.number(&x);
+        // Units change after the row was scored and learned in the old ones.
+        let scored = if seen.rescaled { self.framed_by((&frame.0, &frame.1), &row.x) } else { x };
+        seen.point = self.points.number(&scored);
         Ok(seen)
     }
 
@@ -237,6 +247,9 @@ impl<'a> Run<'a> {
                 let (old, new) = (Both(&shadow.live, &shadow.live_trace), Both(&live, &trace));
                 shadow.drift.step(&self.points, &shadow.shape, moved, old, new);
                 shadow.follow_offset(by, head.offset());
+            }
+            if seen.rescaled && !shadow.resting {
+                shadow.begin_anew(&self.points, &live, &mean, &trace);
             }
             shadow.followed.0.resize(head.offset().len(), 0.0);
             (shadow.live, shadow.live_mean, shadow.live_trace) = (live, mean, trace);
@@ -316,6 +329,16 @@ impl Shadow {
     /// A head of a bank that diverged starts again from f = 0.
     fn set_back(&mut self) {
         *self = Self { rested: true, resting: true, ..Self::new(self.shape.clone(), self.average) };
+    }
+
+    /// The units of the columns changed: all certificates begin anew with the terms as the engine holds them, in the new units.
+    fn begin_anew(&mut self, points: &Points, live: &Function, mean: &Function, trace: &Function) {
+        (self.full, self.full_mean) = (live.clone(), mean.clone());
+        self.history = points.mass(&self.shape, live);
+        self.coefficients = live.support().map(|(_, a)| norm(a)).sum();
+        // The coefficients of the average keep the roundings of before.
+        self.peak = self.peak.max(self.history);
+        self.drift = Drift::found(points, &self.shape, live, trace);
     }
 
     /// The other class is the positive one from now on.

@@ -13,6 +13,8 @@
 //! with F = |c| mass(f) + sum_i |a_i| sqrt k_ii and V = |d| mass(v) + |s| mass(f) + sum_i |b_i| sqrt k_ii, which bound all numbers that
 //! are added, and w = `OPERATIONS` 2^-53. A drop makes f or v small, but leaves the errors of its past: with lambda = 0 for ever.
 //!
+//! Where the units of the columns change, the three are computed anew from all terms (`Drift::found`).
+//!
 //! Where |f|² is an upper bound (no smd, the square as regulariser) a drop is not computed from kernel values, and does not count.
 
 use okl::engine::head::Shrink;
@@ -64,6 +66,16 @@ struct Change {
 pub struct Both<'a>(pub &'a Function, pub &'a Function);
 
 impl Drift {
+    /// Of norms that are computed from all terms: |f|² = sum_i a_i f(x_i), <f, v> = sum_i a_i v(x_i), |v|² = sum_i b_i v(x_i).
+    pub fn found(points: &Points, shape: &Shape, f: &Function, v: &Function) -> Self {
+        let sum = |of: &Function, read: &Function| {
+            let rounding = |(i, a): (usize, &[f64])| norm(a) * points.rounding(shape, read, i);
+            let carried = OPERATIONS * f64::EPSILON * points.mass(shape, of) * points.mass(shape, read);
+            of.support().map(rounding).sum::<f64>() + carried
+        };
+        Drift { norm2: sum(f, f), product: sum(f, v), trace: sum(v, v) }
+    }
+
     /// Follows a step.
     pub fn step(&mut self, points: &Points, shape: &Shape, moved: Moved<'_>, old: Both<'_>, new: Both<'_>) {
         let (c, d, s) = (moved.keep.abs(), moved.decay * moved.keep.abs(), (1.0 - moved.keep).abs());

@@ -27,6 +27,8 @@ pub struct Ledger {
     sizes: Vec<f64>,
     regularised: Vec<f64>,
     bank: f64,
+    /// What the bank and its heads had lost when the certificates began anew.
+    before: (f64, Vec<f64>),
 }
 
 /// A function chosen in hindsight.
@@ -54,7 +56,20 @@ impl Ledger {
             sizes: vec![0.0; heads],
             regularised: vec![0.0; heads],
             bank: 0.0,
+            before: (0.0, vec![0.0; heads]),
         }
+    }
+
+    /// The certificates begin anew after this row: regret is counted from here. The losses that a bank keeps are those of all rows.
+    pub fn begin_anew(&mut self) {
+        let heads = self.losses.len();
+        let before = (self.before.0 + self.bank, self.all_losses());
+        *self = Self { before, roundings: std::mem::take(&mut self.roundings), ..Self::new(heads) };
+    }
+
+    /// The losses of the heads over all rows.
+    fn all_losses(&self) -> Vec<f64> {
+        self.losses.iter().zip(&self.before.1).map(|(now, before)| before + now).collect()
     }
 
     /// Counts what the hypotheses before a row pay for it.
@@ -112,13 +127,14 @@ impl Ledger {
         let Some(bank) = run.learner.engine().bank() else { return Ok(()) };
         let near = |a: f64, b: f64| (a - b).abs() <= 1e-5 * (a.abs() + b.abs()) + 1e-9;
         let rounding = self.roundings.iter().fold(0.0, |a: f64, b| a.max(*b));
-        if (bank.loss() - self.bank).abs() > rounding && !near(bank.loss(), self.bank) {
-            return fail("bank's loss", t, format!("kept {}, counted {}", bank.loss(), self.bank));
+        let (of_bank, losses) = (self.before.0 + self.bank, self.all_losses());
+        if (bank.loss() - of_bank).abs() > rounding && !near(bank.loss(), of_bank) {
+            return fail("bank's loss", t, format!("kept {}, counted {of_bank}", bank.loss()));
         }
         for (v, voice) in run.voices.iter().enumerate().filter(|(_, voice)| !voice.mean && !run.shadows[voice.head].rested) {
-            let apart = (bank.losses()[v] - self.losses[voice.head]).abs();
-            if apart > self.roundings[voice.head] && !near(bank.losses()[v], self.losses[voice.head]) {
-                let text = format!("voice {v}: kept {}, counted {}", bank.losses()[v], self.losses[voice.head]);
+            let apart = (bank.losses()[v] - losses[voice.head]).abs();
+            if apart > self.roundings[voice.head] && !near(bank.losses()[v], losses[voice.head]) {
+                let text = format!("voice {v}: kept {}, counted {}", bank.losses()[v], losses[voice.head]);
                 return fail("voice's loss", t, text);
             }
         }

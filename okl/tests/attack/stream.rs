@@ -29,6 +29,7 @@ enum Layout {
     WithZeros,
     Grid,
     Growing,
+    OtherUnits,
 }
 
 /// What is drawn once per stream.
@@ -58,6 +59,7 @@ pub fn draw(rng: &mut Rng, n: usize, d: usize, reads: Reads, mild: bool, wide: b
 fn plan(rng: &mut Rng, d: usize, mild: bool) -> Plan {
     use Layout::*;
     let layout = *rng.pick(&[Normal, Normal, Clusters, NearDuplicates, NearDuplicates, Line, Constant, WithZeros, Grid, Growing]);
+    let layout = if matches!(layout, Growing) && rng.chance(0.5) { OtherUnits } else { layout };
     let hostile = !mild && rng.chance(0.5);
     let scale = if hostile { *rng.pick(&[1e-20, 1e-10, 1e-4, 1e3, 1e7, 1e14]) } else { *rng.pick(&[1.0, 1.0, 0.3, 3.0]) };
     let offset = if !mild && rng.chance(0.2) { *rng.pick(&[1e6, -1e6, 1e3, 30.0]) } else { 0.0 };
@@ -84,6 +86,7 @@ fn features(rng: &mut Rng, plan: &Plan, before: &[Row], t: usize, n: usize, d: u
         Layout::WithZeros if rng.chance(0.5) => x.iter_mut().for_each(|x| *x = 0.0),
         Layout::Grid => x.iter_mut().for_each(|x| *x = x.round().clamp(-2.0, 2.0)),
         Layout::Growing => x.iter_mut().for_each(|x| *x *= 1.0 + 5.0 * t as f64 / n as f64),
+        Layout::OtherUnits if t > n / 3 => x.iter_mut().for_each(|x| *x *= 1000.0),
         _ => {}
     }
     x.iter().map(|x| (x * plan.scale + plan.offset).clamp(-9e14, 9e14)).collect()

@@ -190,8 +190,8 @@ fn configurations_that_cannot_work() {
 #[test]
 fn settings_that_are_not_finite() {
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let scale = Scale::Fixed { shift: vec![bad], factor: vec![1.0], limit: None };
-        let factor = Scale::Fixed { shift: vec![1.0], factor: vec![bad], limit: None };
+        let scale = Scale::Fixed { shift: vec![bad], factor: vec![1.0], limit: None, follow: false };
+        let factor = Scale::Fixed { shift: vec![1.0], factor: vec![bad], limit: None, follow: false };
         let nu = AnyLoss::NuHinge { nu: 0.5 };
         let settings: [(&str, Config); 9] = [
             ("lambda", Config { lambda: bad.into(), ..Config::default() }),
@@ -503,7 +503,7 @@ fn values_of_another_kind_are_refused_in_plain_words() {
                    step.smd.decay step.smd.floor step.smd.cap step.pegasos.t0 step.theorem1.bound step.theorem1.radius \
                    budget.olok.exponent budget.weight.tolerance budget.certified.error average.exponential.rate threshold.tracker.speed \
                    regulariser.power.power scale.fixed.limit lambda theta0";
-    let others = "scale.fixed.shift scale.fixed.factor target_scale.fixed.shift target_scale loss.nu_huber.sigma_rule step.smd.preset \
+    let others = "scale.fixed.shift scale.fixed.factor scale.fixed.follow target_scale.fixed.shift target_scale loss.nu_huber.sigma_rule step.smd.preset \
                   anchor shrink offset implicit allow_overshoot classes operator";
     let listed = |name: &str| {
         whole.clone().chain(numbers.split(' ')).chain(others.split(' ')).any(|part| part.ends_with(&format!(".{name}")))

@@ -14,4 +14,5 @@ mod serving;
 #[path = "../support/mod.rs"]
 mod support;
 mod target_scale;
+mod units;
 mod widths;

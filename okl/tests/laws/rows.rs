@@ -167,7 +167,7 @@ fn ordinary_data_give_no_cause_to_speak() {
     assert_eq!(learner.health().findings(|c| c.to_string()), Vec::<String>::new());
 }
 
-/// Rows far from the anchor, in widths of the kernel, are counted and said; so is an outlier among the rows that fix the units, and a
+/// Rows far from the anchor, in widths of the kernel, are counted and said. An outlier among the first rows does not fix the units, and a
 /// column that wanders off with nothing set does not make f grow without end.
 #[test]
 fn rows_too_far_out_for_single_precision_are_said() {
@@ -193,9 +193,9 @@ fn rows_too_far_out_for_single_precision_are_said() {
     assert_eq!(learned(given, &shifted, 37).3, bytes);
     let nothing = "loss = 'squared'\nstep = 'constant:0.1'\nlambda = 1e-4";
     let outlier = learned(nothing, &x(&|i| if i == 10 { 1e6 } else { 0.0 }), 2000);
-    assert!(outlier.0 > 1000 && outlier.2.contains("single precision blurs"), "{}: {}", outlier.0, outlier.2);
+    assert!(outlier.0 <= 1 && outlier.2.is_empty(), "{}: {}", outlier.0, outlier.2);
     let wandering = learned("loss = 'squared'", &x(&|i| if i > 1000 { 2000.0 } else { 0.0 }), 2000);
-    assert!(wandering.1 < 10.0 && wandering.2.contains("clipped at 256 standard deviations"), "{}: {}", wandering.1, wandering.2);
+    assert!(wandering.1 < 10.0 && wandering.2.is_empty(), "{}: {}", wandering.1, wandering.2);
 }
 
 /// The frame that a warm-up finds can be given, however large the rows are: a learner is built anew from its configuration.

@@ -432,6 +432,7 @@ fn fixed(features: usize) -> Scale {
         shift: (0..features).map(|i| if early(i) { 0.1 * i as f64 } else { 0.0 }).collect(),
         factor: (0..features).map(|i| if early(i) { 0.5 + i as f64 } else { 1.0 }).collect(),
         limit: features.is_multiple_of(2).then_some(0.75),
+        follow: false,
     }
 }
 
@@ -538,6 +539,10 @@ fn stream(config: &Config, shape: &Shape, widened: Option<(usize, usize)>) -> St
             }
             None => fresh(&mut random),
         };
+        // In every fourth stream with units that follow, the unit changes.
+        if back.is_none() && config.scale == Scale::Auto && shape.seed % 4 == 1 && i > rows / 3 {
+            row.iter_mut().for_each(|v| *v *= 64.0);
+        }
         if let Some((early, at)) = widened.filter(|w| i < w.1) {
             debug_assert!(i < at);
             row[early..].fill(0.0);

@@ -24,6 +24,9 @@
 //! | `rounding` | f64 | if there is no limit: examples looked at, and per column: examples that lost digits, the last window's largest rounding error over range, and of the present window the smallest value, the largest, the largest rounding error |
 //! | `growth` | f64 | with `budget = auto`: why there are so many terms, and the comparison under way; by name |
 //! | `growth.shadow` | u8 | during a comparison: the voice with half of the terms, as a model file of its own |
+//! | `units` | f64 | where units follow the stream: the statistics of the columns |
+//! | `units.rows` | f64 | the rows since the last look at the units |
+//! | `unscaled` | f64 (slots, features) | the unscaled rows of the terms, holes included |
 //! | `position` | u8 | bytes of the caller, see [`Learner::set_position`](crate::Learner::set_position) |
 //!
 //! Later versions read every file of earlier ones. If a file lacks a setting, okl must behave as before the setting existed: either

@@ -26,6 +26,7 @@ use crate::learner::rows::KeptRows;
 use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, GROWTH, HEAD, HEAD_OF_FORMAT, NO_MASS};
 use crate::learner::scaling::Frame;
 use crate::learner::snapshot::{FORMAT, Header, head_tensor, scalar_names};
+use crate::learner::units::Units;
 use crate::learner::warmup::WarmUp;
 use crate::parts::loss::{Loss, Reads};
 use crate::parts::output::Output;
@@ -120,6 +121,7 @@ impl Learner {
         let mut learner = built.map_err(|e| Error::snapshot(e.to_string()))?;
         file.check_members(&learner)?;
         file.restore_shape(&mut learner)?;
+        file.restore_units(&mut learner)?;
         file.restore_terms(&mut learner)?;
         (0..learner.engine.heads.len()).try_for_each(|h| file.restore_head(&mut learner, h))?;
         file.restore_budget(&mut learner)?;
@@ -271,6 +273,21 @@ impl<'a> File<'a> {
         Ok(())
     }
 
+    /// Restores the statistics of units that follow the stream. A file without them was written when units did not follow.
+    fn restore_units(&self, learner: &mut Learner) -> Result<()> {
+        if learner.warm.is_some() && self.tensors.tensor("units").is_err() {
+            learner.units = None;
+        }
+        if learner.units.is_none() {
+            return Ok(());
+        }
+        let (state, rows) = (self.f64s("units")?, self.f64s("units.rows")?);
+        demand(rows.iter().all(|v| v.abs() <= LARGEST), "tensor `units.rows` has a number that is too large")?;
+        let examples = learner.engine.t;
+        learner.units = Units::restored(&state, rows, learner.features, examples);
+        demand(learner.units.is_some(), "the statistics of the units are not possible")
+    }
+
     fn restore_terms(&self, learner: &mut Learner) -> Result<()> {
         let (births, ids, holes) = (self.u64s("births")?, self.u64s("ids")?, self.u64s("holes")?);
         let (slots, d, t) = (births.len(), learner.features, learner.engine.t);
@@ -313,10 +330,14 @@ impl<'a> File<'a> {
         }
         let centres = self.f32s("centres")?;
         demand(centres.len() == slots * d, "the terms do not fit together")?;
+        let unscaled = if learner.units.is_some() { self.f64s("unscaled")? } else { Vec::new() };
+        demand(unscaled.is_empty() || unscaled.len() == slots * d, "the unscaled rows do not fit the terms")?;
+        demand(unscaled.iter().all(|v| v.abs() <= LARGEST), "tensor `unscaled` has a number that is too large")?;
         space.reserve(slots);
         for (slot, row) in centres.chunks_exact(d.max(1)).enumerate() {
             let squares = [gram::square(row)];
-            space.put(slot, VectorRows::Dense(Points { rows: Matrix::one(row), squares: &squares }), 0);
+            let origin = if unscaled.is_empty() { &[][..] } else { &unscaled[slot * d..(slot + 1) * d] };
+            space.put(slot, VectorRows::Dense(Points { rows: Matrix::one(row).computed_from(origin), squares: &squares }), 0);
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use std::io::{self, BufWriter, Write};
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::basis::unscaled::UnscaledRows;
 use crate::basis::vectors::Vectors;
 use crate::coordinates::Coordinates;
 use crate::engine::head::Head;
@@ -38,6 +39,7 @@ enum Data<'a> {
     Singles(Vec<f32>),
     Columns32(Cow<'a, [u32]>),
     Columns(&'a Coordinates),
+    Unscaled(&'a UnscaledRows),
     /// A model file inside the model file, with its checksum.
     File(Plan<'a>, u64),
     /// The place of the checksum.
@@ -66,7 +68,7 @@ impl<'a> Tensor<'a> {
 
     fn dtype(&self) -> Dtype {
         match self.data {
-            Data::Doubles(_) | Data::Columns(_) => Dtype::F64,
+            Data::Doubles(_) | Data::Columns(_) | Data::Unscaled(_) => Dtype::F64,
             Data::Wholes(_) | Data::Slots(_) | Data::Checksum => Dtype::U64,
             Data::Bytes(_) | Data::File(..) => Dtype::U8,
             Data::Centres(_) | Data::Singles(_) => Dtype::F32,
@@ -95,6 +97,10 @@ impl<'a> Tensor<'a> {
             }
             Data::Columns(expansion) => {
                 let mut values = expansion.columns_of(self.shape[1]).flatten();
+                values.try_for_each(|v| to.write_all(&v.to_le_bytes()))
+            }
+            Data::Unscaled(rows) => {
+                let mut values = (0..self.shape[0]).flat_map(|slot| rows.row(slot));
                 values.try_for_each(|v| to.write_all(&v.to_le_bytes()))
             }
             Data::File(plan, own) => plan.write(*own, &mut *to as &mut dyn Write),
@@ -251,6 +257,13 @@ impl Learner {
         }
         if !self.counts.state().is_empty() {
             tensors.push(Tensor::wholes("class.counts", self.counts.state()));
+        }
+        if let Some(units) = &self.units {
+            tensors.push(Tensor::doubles("units", units.state()));
+            tensors.push(Tensor::doubles("units.rows", units.rows()));
+            if let Some(rows) = terms.space.unscaled() {
+                tensors.push(Tensor::new("unscaled", &[slots, self.features], Data::Unscaled(rows)));
+            }
         }
         if self.clipped.examples > 0 {
             tensors.push(Tensor::wholes("clipped", self.clipped.state()));

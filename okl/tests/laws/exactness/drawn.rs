@@ -286,6 +286,7 @@ fn every_part_is_drawn() {
         let flags = [
             ("implicit", c.implicit),
             ("terms doubled", doubled(&case)),
+            ("units changed", units_changed(&case)),
             ("offset", c.offset),
             ("preset", preset),
             ("overshoot", c.allow_overshoot && c.lambda.given().is_some_and(|l| *l > 0.0)),
@@ -366,6 +367,15 @@ fn every_part_is_drawn() {
 
 fn fourier(config: &okl::Config) -> bool {
     matches!(config.form, Choice::Given(Form::Fourier { .. }))
+}
+
+/// Whether the units of the columns change.
+fn units_changed(case: &Case) -> bool {
+    case.config.scale == Scale::Auto && case.shape.seed % 4 == 1 && {
+        let mut learner = Learner::new(case.config.clone()).unwrap();
+        let learned = learner.learn(&case.stream.batch_as(0..case.stream.rows(), false));
+        learned.is_ok() && learner.unit_changes().is_some_and(|(changes, _)| changes > 0)
+    }
 }
 
 fn merges(config: &okl::Config) -> bool {

@@ -1,0 +1,193 @@
+//! Units that follow the stream: the rule is at the head of `learner/units.rs`.
+
+use crate::support::cases::Random;
+use okl::config::Scale;
+use okl::{Batch, Config, Learner};
+
+/// Two columns of noise, and the sine of the first; with noise of variance 0.04; from row `from` on, the first column is in a unit that is smaller by `times`.
+fn stream(rows: usize, from: usize, times: f64) -> (Vec<f64>, Vec<f64>) {
+    let mut random = Random(9);
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for i in 0..rows {
+        let (a, b) = (4.0 * random.unit(), random.unit());
+        x.extend([if i < from { a } else { times * a }, b]);
+        y.push(libm::sin(2.0 * a) + 0.7 * (random.unit() - 0.5));
+    }
+    (x, y)
+}
+
+fn learner(settings: &str) -> Learner {
+    Learner::new(Config::from_toml(&format!("loss = 'squared'\n{settings}")).unwrap()).unwrap()
+}
+
+/// One head with a given step.
+const PLAIN: &str = "step = 'constant:0.5'\nlambda = 1e-5\nbudget = 'merge:60'\n";
+
+/// The mean squared error of the rows from `first` on.
+fn error(learner: &mut Learner, (x, y): &(Vec<f64>, Vec<f64>), first: usize) -> f64 {
+    let scores = learner.learn(&Batch::of_f64(x, 2).numbers(y)).unwrap();
+    let errors = scores.values.iter().zip(y).skip(first).map(|(z, y)| (z - y) * (z - y));
+    errors.sum::<f64>() / (y.len() - first) as f64
+}
+
+#[test]
+fn a_unit_that_changes_is_found_again() {
+    let (before, after) = (stream(1000, 1000, 1.0), stream(1500, 1000, 1000.0));
+    let old = error(&mut learner(PLAIN), &before, 700);
+    let mut follows = learner(PLAIN);
+    let new = error(&mut follows, &after, 1400);
+    assert!(follows.unit_changes().is_some_and(|(changes, at)| changes > 0 && at <= 1280), "{:?}", follows.unit_changes());
+    let mut frozen = learner(&format!("{PLAIN}scale = 'standard'"));
+    let lost = error(&mut frozen, &after, 1400);
+    assert!(new < 2.0 * old && lost > 5.0 * old, "{old} before, {new} after, {lost} with frozen units");
+    assert_eq!(frozen.unit_changes(), None);
+}
+
+/// A column that is quiet in the first rows.
+#[test]
+fn a_quiet_column_wakes_up() {
+    let mut random = Random(3);
+    let a: Vec<f64> = (0..1600).map(|i| random.unit() * if i < 300 { 1.0 } else { 50.0 }).collect();
+    let x: Vec<f64> = a.iter().flat_map(|a| [*a, random.unit()]).collect();
+    let y: Vec<f64> = a.iter().map(|a| libm::sin(a / 5.0)).collect();
+    let of = |scale: &str| error(&mut learner(&format!("{PLAIN}scale = '{scale}'")), &(x.clone(), y.clone()), 1200);
+    // The variance of the targets is 0.5.
+    assert!(of("auto") < 0.015 && of("standard") > 0.3, "{} {}", of("auto"), of("standard"));
+}
+
+/// The units of stationary columns of several distributions do not change, nor does one value of 1e9 change them, wherever it is.
+#[test]
+fn stationary_columns_keep_their_units() {
+    for odd in [None, Some(100), Some(700)] {
+        let mut random = Random(17);
+        let mut row = |i: usize| {
+            let u = random.unit().max(1e-9);
+            let normal = (-2.0 * libm::log(u)).sqrt() * libm::cos(std::f64::consts::TAU * random.unit());
+            let odd = if odd == Some(i) { 1e9 } else { 0.0 };
+            [normal + odd, libm::exp(normal), normal / u.sqrt(), f64::from(u8::from(u < 0.03)), u * u]
+        };
+        let x: Vec<f64> = (0..4000).flat_map(&mut row).collect();
+        let y: Vec<f64> = x.chunks(5).map(|row| row[4]).collect();
+        let mut learner = learner(&PLAIN.replace("merge:60", "window:5"));
+        learner.learn(&Batch::of_f64(&x, 5).numbers(&y)).unwrap();
+        assert_eq!(learner.unit_changes(), Some((0, 0)), "{odd:?}");
+        let Scale::Fixed { factor, .. } = &learner.config().scale else { panic!() };
+        assert!(factor[0] > 0.5 && factor[0] < 2.0, "{odd:?}: {factor:?}");
+    }
+}
+
+/// One value of 1e9 among the first 256 rows spoils neither the unit nor the model.
+#[test]
+fn one_far_cell_among_the_first_rows_does_not_spoil_the_model() {
+    let (x, y) = stream(1500, 1500, 1.0);
+    let mut odd = x.clone();
+    odd[2 * 100] = 1e9;
+    let of = |scale: &str, x: &[f64]| error(&mut learner(&format!("{PLAIN}scale = '{scale}'")), &(x.to_vec(), y.clone()), 1000);
+    let (without, with, frozen) = (of("auto", &x), of("auto", &odd), of("standard", &odd));
+    // The first column does not count where it is a constant; its sine has a variance of 0.5.
+    assert!(with < 1.2 * without && frozen > 5.0 * without, "{without} without it, {with} with it, {frozen} with frozen units");
+}
+
+/// Events lie inside calls, between them, and at saves; with a bank, and with the copy that `budget = auto` compares.
+#[test]
+fn the_cut_does_not_matter_when_units_change() {
+    let (x, y) = stream(400, 150, 1000.0);
+    for settings in [
+        "warmup = 32\nbudget = 'merge:12'\nmemory = '1MB'",
+        "warmup = 32\nbudget = 'merge:12'\nstep = 'smd:eta=0.1'\nlambda = 1e-3",
+    ] {
+        let run = |cut: usize, saved: bool| {
+            let (mut learner, mut seen) = (learner(settings), Vec::new());
+            for (x, y) in x.chunks(2 * cut).zip(y.chunks(cut)) {
+                seen.extend(learner.learn(&Batch::of_f64(x, 2).numbers(y)).unwrap().values.iter().map(|z| z.to_bits()));
+                if saved {
+                    assert_eq!(learner.publish().to_bytes(), learner.to_bytes());
+                    learner = Learner::from_bytes(&learner.to_bytes()).unwrap();
+                }
+            }
+            assert!(learner.unit_changes().unwrap().0 > 0);
+            (seen, learner.to_bytes())
+        };
+        let whole = run(400, false);
+        for (cut, saved) in [(1, false), (7, true), (97, true)] {
+            assert!(run(cut, saved) == whole, "cut {cut}, {settings}");
+        }
+    }
+}
+
+/// After a change |f|² is that of the terms in the new units, nothing is lost yet, and the bounds hold from there.
+#[test]
+fn norms_are_computed_again_and_certificates_begin_anew() {
+    let (x, y) = stream(192, 100, 1000.0);
+    let mut learner = learner("gamma = 'median'\nstep = 'smd:eta=0.1'\nlambda = 1e-3\nwarmup = 32\nbudget = 'window:80'");
+    let at = |learner: &mut Learner, rows: std::ops::Range<usize>| {
+        learner.learn(&Batch::of_f64(&x[2 * rows.start..2 * rows.end], 2).numbers(&y[rows])).unwrap();
+    };
+    at(&mut learner, 0..159);
+    assert!(learner.truncation_error() > 0.0 && learner.unit_changes() == Some((0, 0)));
+    at(&mut learner, 159..160);
+    assert_eq!(learner.unit_changes(), Some((1, 160)));
+    assert_eq!(learner.truncation_error(), 0.0);
+    let Scale::Fixed { shift, factor, .. } = &learner.config().scale else { panic!() };
+    let gamma = match &**learner.config().kernel.given().unwrap() {
+        okl::config::KernelRule::Gaussian { gamma: okl::config::Gamma::Value(gamma) } => *gamma,
+        other => panic!("{other:?}"),
+    };
+    // Of the last 80 rows, the last 60 have the new unit. They were clipped and have lost their coefficients.
+    let scaled: Vec<[f64; 2]> = (80..160).map(|i| [0, 1].map(|j| (x[2 * i + j] - shift[j]) * factor[j])).collect();
+    let alpha = learner.coefficients();
+    let slots: Vec<usize> = (0..80).map(|slot| learner.engine().terms().birth(slot).unwrap() as usize - 81).collect();
+    let k = |a: &[f64; 2], b: &[f64; 2]| (-gamma * ((a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2))).exp();
+    let pair = |i: usize, j: usize| alpha[i] * alpha[j] * k(&scaled[slots[i]], &scaled[slots[j]]);
+    let norm2: f64 = (0..80).flat_map(|i| (0..80).map(move |j| (i, j))).map(|(i, j)| pair(i, j)).sum();
+    assert_eq!(alpha.iter().filter(|alpha| **alpha != 0.0).count(), 20);
+    assert!((learner.norm2() - norm2).abs() < 1e-5 * norm2, "{} {norm2}", learner.norm2());
+    at(&mut learner, 160..192);
+    assert!(learner.truncation_error() > 0.0);
+}
+
+/// A row that comes again after a change is the row of its term.
+#[test]
+fn ids_compare_unscaled_rows() {
+    let (x, y) = stream(256, 100, 1000.0);
+    let ids: Vec<u64> = (0..256).collect();
+    let mut learner = learner("step = 'constant:0.3'\nlambda = 1e-4\nwarmup = 32\nbudget = 'unlimited'");
+    learner.learn(&Batch::of_f64(&x, 2).numbers(&y).ids(&ids)).unwrap();
+    assert!(learner.unit_changes().unwrap().0 > 0 && learner.terms() == 256);
+    learner.learn(&Batch::of_f64(&x, 2).numbers(&y).ids(&ids)).unwrap();
+    assert_eq!((learner.terms(), learner.health().ids_taken_over), (256, 0));
+}
+
+/// A value of 1e6 is an alert after quiet rows, a larger or smaller unit, or another level.
+#[test]
+fn a_far_value_is_novel_after_any_history() {
+    let histories: [fn(usize, f64) -> f64; 4] = [
+        |i, u| if i < 300 { u } else { 50.0 * u },
+        |i, u| if i < 1000 { u } else { 1000.0 * u },
+        |i, u| if i < 1000 { u } else { 0.001 * u },
+        |i, u| if i < 1000 { u } else { 700.0 + u },
+    ];
+    for (which, history) in histories.iter().enumerate() {
+        let mut random = Random(5);
+        let x: Vec<f64> = (0..2500).flat_map(|i| [history(i, random.unit()), random.unit()]).collect();
+        let mut detector = Learner::new(Config::from_toml("loss = 'nu_novelty:0.02'\nbudget = 'merge:100'").unwrap()).unwrap();
+        detector.learn(&Batch::of_f64(&x, 2)).unwrap();
+        let mut alert = None;
+        let far = Batch::of_f64(&[1e6, 0.5], 2).known(&[false]);
+        detector.learn_with(&far, |_, outcome| alert = outcome.outside).unwrap();
+        assert_eq!(alert, Some(true), "history {which}");
+    }
+}
+
+/// A plain copy has fixed units, and so has a learner that is built with them.
+#[test]
+fn frozen_units_stay() {
+    let (x, y) = stream(600, 100, 1000.0);
+    let mut whole = learner("warmup = 32\nbudget = 'merge:12'");
+    whole.learn(&Batch::of_f64(&x[..160], 2).numbers(&y[..80])).unwrap();
+    let mut plain = whole.freeze().unwrap();
+    plain.learn(&Batch::of_f64(&x[160..], 2).numbers(&y[80..])).unwrap();
+    assert_eq!(plain.unit_changes(), None);
+    assert!(plain.config().bytes_per_term(2, 1) < whole.config().bytes_per_term(2, 1));
+    Learner::from_bytes(&plain.to_bytes()).unwrap();
+}
