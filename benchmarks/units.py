@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from nothing_set import learners, plan, streams
+
 import okl
 import okl.river
-from nothing_set import learners, plan, streams
 
 AUTO = {"classes": "KernelClassifier", "numbers": "KernelRegressor"}
 SKIPPED = ["flights", "letter", "magic", "Shuttle"]  # of packages that need not be there
@@ -59,8 +60,18 @@ def other_units() -> None:
             means = np.convolve(e[2000:], np.ones(100) / 100, "valid")
             below = np.flatnonzero(means < 2 * old)
             back = int(below[0]) if len(below) else None
-            late = [round(float(np.mean(e[2000 + at : 2100 + at])) / old, 2) for at in (0, 400, 500, 900, 2900)]
-            say("other units", times=times, scale=scale, old=round(old, 4), back_after=back, ratios=late, changes=changes(learner))
+            late = [
+                round(float(np.mean(e[2000 + at : 2100 + at])) / old, 2) for at in (0, 400, 500, 900, 2900)
+            ]
+            say(
+                "other units",
+                times=times,
+                scale=scale,
+                old=round(old, 4),
+                back_after=back,
+                ratios=late,
+                changes=changes(learner),
+            )
 
 
 def odd_cell() -> None:
@@ -84,7 +95,11 @@ def errors(data: Path) -> None:
     y = streams.by_appearance(elec2["class"])
     for name, columns in [("with its date", elec2.columns[:-1]), ("without", elec2.columns[1:-1])]:
         model = okl.river.KernelClassifier()
-        say(f"elec2 {name}", **learners.in_one_call(model, elec2[columns].to_numpy(float), y, False), changes=changes(model.learner))
+        say(
+            f"elec2 {name}",
+            **learners.in_one_call(model, elec2[columns].to_numpy(float), y, False),
+            changes=changes(model.learner),
+        )
     for stream in plan.read().streams:
         if stream.name in SKIPPED:
             continue
