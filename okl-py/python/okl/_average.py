@@ -119,6 +119,9 @@ def mean_of_terms(mean: "ModelFile", files: "list[ModelFile]", config: dict[str,
     columns, lost = within(centres.astype(np.float64), columns, keep, config["kernel"])
     count, examples = len(keep), int(mean.get("examples", "counts"))
     mean.tensors["centres"] = np.ascontiguousarray(centres[keep])
+    if "unscaled" in mean.tensors:  # the rows of the terms before scaling, where units follow the stream
+        unscaled = np.concatenate([file.tensors["unscaled"] for file in files])[order]
+        mean.tensors["unscaled"] = np.ascontiguousarray(unscaled[first[place]][keep])
     mean.set_columns(columns)
     mean.tensors["births"] = np.arange(examples - count + 1, examples + 1, dtype="<u8")
     mean.tensors["ids"] = np.full(count, 2**64 - 1, dtype="<u8")
