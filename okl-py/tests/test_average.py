@@ -40,12 +40,17 @@ def parts(settings: dict[str, Any], count: int = 3, rows: int = 300, start: okl.
     return models, X, y
 
 
+FOURIER: dict[str, Any] = {**TERMS, "form": "fourier:200"}
+
+
 @pytest.mark.parametrize(
-    "settings", [TERMS, WEIGHTS, {**TERMS, "loss": "huber:1", "offset": True, "lam": 0.0}]
+    "settings", [TERMS, WEIGHTS, FOURIER, {**TERMS, "loss": "huber:1", "offset": True, "lam": 0.0}]
 )
 def test_the_average_predicts_the_mean(settings: dict[str, Any]) -> None:
     models, X, y = parts(settings)
     found = okl.average(models)
+    if settings is FOURIER:
+        assert found.model.weights is not None and found.model.weights.shape == (200, 1)
     mean = np.mean([model.predict(X) for model in models], axis=0)
     np.testing.assert_allclose(found.model.predict(X), mean, rtol=0, atol=1e-12)
     assert (found.lost, found.dropped, found.model.examples) == (0.0, 0, 900)

@@ -53,7 +53,7 @@ def average(models: Sequence[Learner], *, start: Learner | None = None) -> Avera
     Parameters
     ----------
     models : sequence of Learner
-        Models with weights (linear kernel), or with terms and a kernel that is a function of distance; without averages, several members, an
+        Models with weights (linear kernel, or `form="fourier"`), or with terms and a kernel that is a function of distance; without averages, several members, an
         adaptive theta or a warm-up that has not ended.
     start : Learner, optional
         The model that all of them started from; its rows are then counted once.

@@ -449,11 +449,12 @@ impl Learner {
     }
 
     /// With `form="weights"`: the weights that `predict` uses, (features, outputs), in the units of the targets; they multiply features
-    /// in their frame. None for terms.
+    /// in their frame. With `form="fourier"`, those of the random features. None for terms.
     #[getter]
     fn weights<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
-        let (weights, shape) = self.shared.read(py, |m| (m.weights(), [m.features(), m.outputs()]))?;
-        weights.map(|weights| weights.into_pyarray(py).reshape(shape)).transpose()
+        let (weights, outputs) = self.shared.read(py, |m| (m.weights(), m.outputs()))?;
+        let shape = |weights: &[f64]| [weights.len() / outputs.max(1), outputs];
+        weights.map(|weights| (shape(&weights), weights)).map(|(shape, w)| w.into_pyarray(py).reshape(shape)).transpose()
     }
 
     /// The coefficients of the terms, (terms, outputs); with a `target_scale`, in the units of the scaled targets.
