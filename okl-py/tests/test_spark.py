@@ -9,6 +9,8 @@ import json
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,9 +131,46 @@ def test_a_stream_that_is_restarted_has_the_models_of_one_machine(spark: Any, tm
     assert sorted(line["at"] for line in lines) == list(range(len(scores)))
     for line in lines:
         assert line["scores"][0] == pytest.approx(scores[line["at"]], rel=1e-12)
-    state = spark.read.format("statestore").option("stateVarName", "model").load(str(tmp_path / "checkpoint"))
-    found = {row.key.k: bytes(row.value.model) for row in state.collect()}
-    assert {key: hashlib.sha256(model).hexdigest() for key, model in found.items()} == digests
+    assert models_of(spark, tmp_path) == digests
+
+
+DRIVER = """
+import os, sys
+from pyspark.sql import SparkSession
+import okl
+rows, folder, rocks, config = sys.argv[1], sys.argv[2], sys.argv[3], eval(sys.argv[4])
+builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
+spark = builder.config("spark.sql.streaming.stateStore.providerClass", rocks).getOrCreate()
+schema = "k string, at long, a double, b double, y double"
+frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(rows)
+learned = okl.spark.keyed(frame, "k", config, features=["a", "b"], target="y", order="at")
+def write(batch, number):
+    batch.count()
+    print("batch", number, flush=True)
+query = learned.writeStream.foreachBatch(write).option("checkpointLocation", folder + "/checkpoint")
+query.trigger(availableNow=True).start().awaitTermination()
+"""
+
+
+def test_the_driver_is_killed(spark: Any, tmp_path: Path) -> None:
+    """Python and Java die in the middle of a micro-batch. Another driver goes on from the checkpoint."""
+    stream = Stream(tmp_path / "rows")
+    arguments = [str(tmp_path / "rows"), str(tmp_path), ROCKS, repr(CONFIG)]
+    command = [sys.executable, "-c", DRIVER, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as driver:
+        assert driver.stdout is not None
+        for line in driver.stdout:
+            if line.strip() == "batch 2":  # Its rows are learned, its state is not committed.
+                os.killpg(driver.pid, signal.SIGKILL)
+    assert driver.returncode == -signal.SIGKILL
+    run(stream.learned(spark), tmp_path)
+    assert models_of(spark, tmp_path) == stream.models()[0]
+
+
+def models_of(spark: Any, folder: Path) -> dict[str, str]:
+    """The SHA-256 of each model in a checkpoint."""
+    state = spark.read.format("statestore").option("stateVarName", "model").load(str(folder / "checkpoint"))
+    return {row.key.k: hashlib.sha256(bytes(row.value.model)).hexdigest() for row in state.collect()}
 
 
 def test_what_is_refused(spark: Any, tmp_path: Path) -> None:
