@@ -5,6 +5,7 @@ that were not confirmed again, in their order; shards recognise the rows that ha
 """
 
 import os
+import sqlite3
 import threading
 import time
 from collections import deque
@@ -51,6 +52,12 @@ class Worker:
                 store = Store(store_path(plan.folder, shard), plan.generation)
                 hot_bytes = plan.hot_bytes // len(plan.shards)
                 self.shards[shard] = Shard(store, plan.config, plan.start, hot_bytes)
+        except sqlite3.OperationalError as error:
+            if is_locked(error):
+                os._exit(
+                    1
+                )  # A process that does not go on holds the lock: Ray starts this worker again, which waits again.
+            self.failure = error
         except Exception as error:  # A constructor that fails would hide the reason: each call reports it.
             self.failure = error
 
@@ -102,6 +109,11 @@ class Worker:
     def _check(self) -> None:
         if self.failure is not None:
             raise self.failure
+
+
+def is_locked(error: object) -> bool:
+    """Whether another process held a database for longer than a transaction waits."""
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
 
 
 def leave_soon() -> None:
@@ -194,7 +206,11 @@ def own_error(error: RayError) -> Exception | None:
     if not isinstance(error, RayTaskError):
         return None
     cause = error.cause
-    again = isinstance(cause, Gap) or (isinstance(cause, Fenced) and not cause.by_another_driver)
+    again = (
+        isinstance(cause, Gap)
+        or is_locked(cause)
+        or (isinstance(cause, Fenced) and not cause.by_another_driver)
+    )
     return None if again else cause if isinstance(cause, Exception) else error
 
 
