@@ -48,7 +48,7 @@ fn request_body(action: Action) -> Option<Value> {
         Action::Create => {
             let mut content = json_of(json!({
                 "type": "object", "additionalProperties": false,
-                "properties": { "config": { "type": "object" }, "task": { "enum": ["classes", "numbers", "novelty"] }, "sparse": { "type": "boolean" } },
+                "properties": { "config": { "type": "object" }, "task": { "enum": ["classes", "numbers", "novelty", null] }, "sparse": { "type": "boolean" } },
             }));
             content["application/octet-stream"] = any;
             content
@@ -76,8 +76,10 @@ fn query(action: Action) -> Vec<Value> {
         Action::Freeze => &[("to", "the name of the new model")],
         _ => &[],
     };
-    let parameter =
-        |(name, text): &(&str, &str)| json!({ "name": name, "in": "query", "description": text, "schema": { "type": "string" } });
+    let parameter = |(name, text): &(&str, &str)| {
+        let required = action == Action::Freeze;
+        json!({ "name": name, "in": "query", "required": required, "description": text, "schema": { "type": "string" } })
+    };
     names.iter().map(parameter).collect()
 }
 
