@@ -1,6 +1,6 @@
 //! Arrow IPC streams as rows: columns of numbers and truth values, and of text for the target.
 //!
-//! A stream is a sequence of messages: the marker 0xFFFFFFFF, the length of the metadata (a FlatBuffer, see [`flat`]), the metadata, and a body with the
+//! A stream is a sequence of messages: the marker 0xFFFFFFFF, the length of the metadata (a FlatBuffer, flat.rs), the metadata, and a body with the
 //! buffers of the columns. The first message is the schema, the others are record batches; a length of 0 ends the stream. Memory is taken
 //! only for bytes that are there. Not read, with an error that says so: compressed, nested and dictionary-encoded columns.
 
