@@ -131,11 +131,45 @@ def test_a_table_with_words_and_numbers():
     assert model.score(table[200:], y[200:]) > 0.9
 
 
-def test_sparse_rows_are_refused_in_words():
-    from scipy.sparse import csr_array
+@pytest.mark.parametrize("layout", ["csr_array", "csc_matrix", "coo_array"])
+def test_sparse_rows_are_dense_rows(layout):
+    """fit, partial_fit, predict and decision_function give the same numbers for the same rows, whatever their layout."""
+    sparse = getattr(pytest.importorskip("scipy.sparse"), layout)
+    X = np.where(np.abs(MOONS[0]) < 0.4, 0.0, MOONS[0])
+    numbers = X @ [1.0, -2.0]
+    for anchor in ("first", "none"):
+        settings = {"gamma": 0.5, "random_state": 0, "max_iter": 3, "learner_params": {"anchor": anchor}}
+        for estimator, y in ((KernelClassifier, MOONS[1]), (KernelRegressor, numbers)):
+            dense, thin = estimator(**settings).fit(X, y), estimator(**settings).fit(sparse(X), y)
+            assert np.array_equal(dense.predict(X), thin.predict(sparse(X)))
+            dense, thin = estimator(**settings), estimator(**settings)
+            for part in (slice(0, 50), slice(50, 300)):
+                dense.partial_fit(X[part], y[part])
+                thin.partial_fit(sparse(X[part]), y[part])
+            assert np.array_equal(dense.predict(X), thin.predict(sparse(X)))
+        model = KernelClassifier(**settings).fit(sparse(X), MOONS[1])
+        assert np.array_equal(model.decision_function(sparse(X)), model.decision_function(X))
+        detector = NoveltyDetector(gamma=0.5, learner_params={"anchor": anchor})
+        assert np.array_equal(detector.fit(sparse(X)).predict(sparse(X)), detector.fit(X).predict(X))
 
-    with pytest.raises(TypeError, match=r"[Ss]parse"):
-        KernelClassifier().fit(csr_array(MOONS[0]), MOONS[1])
+
+def test_sparse_rows_with_many_columns():
+    """200,000 columns stay sparse with anchor none; otherwise the message says so."""
+    sparse = pytest.importorskip("scipy.sparse")
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((200, 200_000), density=1e-4, format="csr", rng=rng)
+    y = np.asarray(X[:, :100_000].sum(axis=1)).ravel() > 5
+    model = KernelClassifier(gamma=0.1, budget=50, max_iter=1, learner_params={"anchor": "none"}).fit(X, y)
+    assert model.predict(X).shape == (200,)
+    with pytest.raises(ValueError, match="set anchor = none"):
+        KernelClassifier(gamma=0.1, budget=50, max_iter=1).fit(X, y)
+
+
+def test_random_features():
+    """A weight vector over random features has no budget and makes passes."""
+    for form in ("fourier:200", {"fourier": {"size": 200, "seed": 1}}):
+        model = KernelClassifier(random_state=0, learner_params={"form": form}).fit(*MOONS)
+        assert model.score(*MOONS) > 0.9 and model.learner_.terms == 0
 
 
 def test_other_tools():

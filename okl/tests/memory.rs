@@ -237,3 +237,40 @@ fn saving_takes_little_memory() {
     // 8 kB of buffer twice, the header, and per feature the frame (16 bytes) and one centre.
     assert!(size > 3_000_000 && peak < 65_536, "{peak} bytes");
 }
+
+/// Rows like those of a text: 70 columns of 20,000, a few of them in most rows.
+fn sparse_stream(rows: usize) -> (Vec<usize>, Vec<u32>, Vec<f32>) {
+    let mut state = 7u64;
+    let mut unit = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f64 / (1u64 << 24) as f64
+    };
+    let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    for _ in 0..rows {
+        let mut row: Vec<u32> = (0..70).map(|_| (20_000f64.powf(unit()) - 1.0) as u32).collect();
+        row.sort_unstable();
+        row.dedup();
+        values.extend(row.iter().map(|_| 0.1 + unit() as f32));
+        columns.extend(row);
+        starts.push(columns.len());
+    }
+    (starts, columns, values)
+}
+
+/// `Learner::bytes` of sparse terms is what is held, within 10 %: 8 bytes for every value in its row and 8 in its column, room to grow,
+/// and the bookkeeping of rows and columns.
+#[test]
+fn sparse_terms_take_what_is_stated() {
+    let (starts, columns, values) = sparse_stream(3000);
+    let y: Vec<f64> = (0..3000).map(|i| if i % 3 == 0 { 1.0 } else { -1.0 }).collect();
+    let settings =
+        "loss = 'hinge'\nkernel = 'gaussian:0.01'\nstep = 'constant:0.5'\nlambda = 1e-3\nbudget = 'window:1500'\nanchor = 'none'";
+    let before = LIVE.with(Cell::get);
+    let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
+    learner.learn(&Batch::sparse(&starts, &columns, &values, 20_000).numbers(&y)).unwrap();
+    let held = (LIVE.with(Cell::get) - before) as f64;
+    let (stated, terms) = (learner.bytes() as f64, learner.terms());
+    let each = (held - 32.0 * 4.0 * terms as f64) / terms as f64;
+    println!("{held} bytes held, {stated} stated; {each:.0} per term of {:.1} values", values.len() as f64 / 3000.0);
+    assert!(terms == 1500 && (held - stated).abs() < 0.1 * held, "{held} held, {stated} stated");
+}

@@ -94,7 +94,7 @@ class KernelEstimator(BaseEstimator):
         }
         if self._prefers_proximal and "implicit" not in config:
             config["implicit"] = accepted({**config, "implicit": True})
-        if "budget" not in config and config.get("form") != "weights":
+        if "budget" not in config and config.get("form") in (None, "auto", "terms"):
             # Several passes go by the ids of terms, so a linear kernel has terms too unless `form` says otherwise.
             deciding = {"kernel", "operator", "loss", "classes"}
             parts = {key: value for key, value in config.items() if key in deciding} | {"form": "terms"}
@@ -116,14 +116,14 @@ class KernelEstimator(BaseEstimator):
 
     def _set_config(self, rows: np.ndarray) -> dict[str, Any]:
         """The configuration for a fixed set: scaled by all rows, with a warm-up of at most as many rows as there are."""
-        window = min(len(rows), AVERAGED)
+        window = min(rows.shape[0], AVERAGED)
         config = self._config(rows, window)
         undecided = words.is_word(self.average, "auto") and "average" not in words.settings(
             self.learner_params
         )
-        if undecided and self._most_passes(len(rows)) > 1 and keeps_means(config, len(rows)):
+        if undecided and self._most_passes(rows.shape[0]) > 1 and keeps_means(config, rows.shape[0]):
             config["average"] = words.average(True, window)
-        config["warmup"] = min(config.get("warmup", 256), len(rows))
+        config["warmup"] = min(config.get("warmup", 256), rows.shape[0])
         if config["scale"] == "standard":
             config["scale"] = {"fixed": standard_scale(rows)}
         return config
@@ -133,9 +133,9 @@ class KernelEstimator(BaseEstimator):
         bank learns one pass, in which every row is new, to choose the width; a plain learner makes the passes."""
         config = self._set_config(rows)
         bank = self._new_learner(config)
-        if len(bank.members) == 1 or self._most_passes(len(rows)) == 1:
+        if len(bank.members) == 1 or self._most_passes(rows.shape[0]) == 1:
             return bank
-        order = self._orders(len(rows))()
+        order = self._orders(rows.shape[0])()
         with rows_named(order):
             self._threaded(bank).learn(
                 rows[order], y[order], weights=None if weights is None else weights[order]
@@ -182,11 +182,11 @@ class KernelEstimator(BaseEstimator):
 
         In later passes a row updates its own term, so that more passes need no more memory.
         """
-        most_passes, next_order = self._most_passes(len(rows)), self._orders(len(rows))
+        most_passes, next_order = self._most_passes(rows.shape[0]), self._orders(rows.shape[0])
         first_id = getattr(self, "_next_id", 0) if self.warm_start else 0
-        examples = len(rows) if weights is None else weights.sum()
+        examples = rows.shape[0] if weights is None else weights.sum()
         self._threaded(learner)
-        self._next_id = first_id + len(rows)
+        self._next_id = first_id + rows.shape[0]
         for passes in range(1, most_passes + 1):
             self.n_iter_ = passes
             order = next_order()
@@ -232,6 +232,11 @@ class KernelEstimator(BaseEstimator):
             raise
         self.learner_ = learner
         return report
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "learner_")
@@ -293,7 +298,10 @@ class KernelEstimator(BaseEstimator):
 
 def keeps_means(config: dict[str, Any], set_size: int) -> bool:
     """Whether the budget keeps enough of each term for a mean of past hypotheses. Projected terms are not kept."""
-    ((rule, parameters),) = Learner(config).config["budget"].items()
+    budget = Learner(config).config.get("budget")
+    if budget is None:  # a weight vector has no terms that could be dropped
+        return True
+    ((rule, parameters),) = budget.items()
     return rule in ("unlimited", "merge") or set_size <= parameters.get("terms", 0)
 
 
@@ -308,8 +316,8 @@ def accepted(config: dict[str, Any]) -> bool:
 
 def standard_scale(rows: np.ndarray) -> dict[str, list[float]]:
     """Mean and inverse standard deviation of every column; the factor of a constant column is 1."""
-    mean = rows.mean(axis=0, dtype=np.float64)
-    deviation = rows.std(axis=0, dtype=np.float64)
+    mean, variance = words.moments(rows)
+    deviation = np.sqrt(variance)
     # A deviation below the resolution of single precision is a rounding error of the mean.
     varies = deviation > 1e-7 * np.abs(mean)
     factor = np.divide(1.0, deviation, out=np.ones_like(deviation), where=varies)
@@ -322,7 +330,7 @@ def validate_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **
         check_collected(name, values)
         check_unmasked(name, values)
     try:
-        return sklearn_validate_data(estimator, X, y, **more)
+        return sklearn_validate_data(estimator, X, y, accept_sparse="csr", **more)
     except (TypeError, ValueError) as error:
         for words in () if issparse(X) else refusals(X):
             reason = str(error).partition("\n")[0]  # as scikit-learn's own estimators have it

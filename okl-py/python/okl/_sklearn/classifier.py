@@ -183,8 +183,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             self.classes_, self._discovered = np.unique(labels), None
             self._check_classes()
         codes = self._codes(labels)
-        weights = self._weights(codes, check_weights(sample_weight, len(rows), some=True))
-        places = kept_rows(weights, len(rows))
+        weights = self._weights(codes, check_weights(sample_weight, rows.shape[0], some=True))
+        places = kept_rows(weights, rows.shape[0])
         weights, rows, codes = without_zeros(weights, rows, codes)
         names = self._names()[codes]
         with rows_named(places):
@@ -233,7 +233,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         before = None if first else self.classes_
         self._take_classes(classes, labels, first)
         codes = self._codes(labels)
-        weights = self._weights(codes, check_weights(sample_weight, len(rows)), streaming=True)
+        weights = self._weights(codes, check_weights(sample_weight, rows.shape[0]), streaming=True)
         report = self._learn_stream(rows, self._names()[codes], weights)
         known = self.classes_[:0] if before is None else before
         if self._discovered is not None and len(self.classes_) > len(known):

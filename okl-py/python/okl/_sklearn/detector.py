@@ -162,8 +162,8 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         """
         going_on = self._continues()
         rows = validate_data(self, X, reset=not going_on, dtype=[np.float64, np.float32], order="C")
-        weights = check_weights(sample_weight, len(rows), some=True)
-        places = kept_rows(weights, len(rows))
+        weights = check_weights(sample_weight, rows.shape[0], some=True)
+        places = kept_rows(weights, rows.shape[0])
         weights, rows = without_zeros(weights, rows)
         with rows_named(places):
             learner = copy(self.learner_) if going_on else self._new_learner(self._set_config(rows))
@@ -218,7 +218,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     ) -> dict[str, np.ndarray]:
         first = not hasattr(self, "learner_")
         rows = validate_data(self, X, reset=first, dtype=[np.float64, np.float32], order="C")
-        weights = check_weights(sample_weight, len(rows))
+        weights = check_weights(sample_weight, rows.shape[0])
         report = self._learn_stream(rows, None, weights)
         self._fitted_offset = None
         return report

@@ -173,8 +173,8 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         """
         going_on = self._continues()
         rows, targets = self._examples(X, y, reset=not going_on)
-        weights = check_weights(sample_weight, len(rows), some=True)
-        places = kept_rows(weights, len(rows))
+        weights = check_weights(sample_weight, rows.shape[0], some=True)
+        places = kept_rows(weights, rows.shape[0])
         weights, rows, targets = without_zeros(weights, rows, targets)
         if not going_on:
             self._target_scale = TargetScale.of(targets, weights) if self.normalize_y else None
@@ -206,12 +206,12 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
     ) -> dict[str, np.ndarray]:
         first = not hasattr(self, "learner_")
         rows, targets = self._examples(X, y, reset=first)
-        weights = check_weights(sample_weight, len(rows))
-        weights = np.ones(len(rows)) if weights is None else weights
+        weights = check_weights(sample_weight, rows.shape[0])
+        weights = np.ones(rows.shape[0]) if weights is None else weights
         if first:
             self._begin(rows)
-        places = kept_rows(weights, len(rows))
-        with rows_named(places), rows_counted(lambda learned: int(places[learned]), len(rows)):
+        places = kept_rows(weights, rows.shape[0])
+        with rows_named(places), rows_counted(lambda learned: int(places[learned]), rows.shape[0]):
             return self._learn(*without_zeros(weights, rows, targets))
 
     def _begin(self, rows: np.ndarray) -> None:
@@ -228,10 +228,10 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
             self.learner_, self._warm_up = copy(self.learner_), copy(self._warm_up)
         reports = [{"residual": np.empty((0, y.shape[1])), "outside": np.empty(0, dtype=bool)}]
         first = 0
-        while first < len(rows):
-            stop = len(rows) if self._warm_up is None else first + self._warm_up.until_next()
+        while first < rows.shape[0]:
+            stop = rows.shape[0] if self._warm_up is None else first + self._warm_up.until_next()
             part = slice(first, stop)
-            with rows_named(range(first, len(rows))), rows_counted(first.__add__, len(rows)):
+            with rows_named(range(first, rows.shape[0])), rows_counted(first.__add__, rows.shape[0]):
                 reports.append(self._learn_part(rows[part], y[part], weights[part]))
             first = stop
         return {key: np.concatenate([report[key] for report in reports]) for key in reports[0]}
@@ -271,7 +271,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
             row = int(np.argwhere(~np.isfinite(y))[0, 0])
             raise ValueError(f"row {row} of y: found no finite number, expected a target; leave the row out")
         one_column = y.ndim == 1
-        y = np.asarray(y, dtype=np.float64).reshape(len(rows), -1)
+        y = np.asarray(y, dtype=np.float64).reshape(rows.shape[0], -1)
         if reset:
             self._one_column, self._n_outputs = one_column, y.shape[1]
         if y.shape[1] != self._n_outputs:

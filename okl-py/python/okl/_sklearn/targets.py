@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse, vstack
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class TargetWarmUp:
 
     def add(self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray) -> None:
         self.parts = [*self.parts, (rows, y, weights)]  # a copy of this keeps its own
-        self.count += len(rows)
+        self.count += rows.shape[0]
 
     def due(self) -> bool:
         return self.count == self.limit or self.count.bit_count() == 1
@@ -58,4 +59,6 @@ class TargetWarmUp:
 
     def examples(self) -> tuple[np.ndarray, ...]:
         """All rows, targets and weights so far."""
-        return tuple(map(np.concatenate, zip(*self.parts, strict=True)))
+        rows, *others = zip(*self.parts, strict=True)
+        together = vstack(rows, format="csr") if issparse(rows[0]) else np.concatenate(rows)
+        return together, *map(np.concatenate, others)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy.sparse import issparse
 from sklearn.utils import check_scalar
 
 from okl._okl import families
@@ -92,14 +93,25 @@ def _gamma(gamma: Any, rows: np.ndarray, standardised: bool) -> Any:
     if is_word(gamma, "auto") or is_word(gamma, "median"):
         return gamma
     if is_word(gamma, "scale"):
-        variance = np.var(rows, axis=0, dtype=np.float64)
+        means, variance = moments(rows)
         # Standardised columns have variance 1, or 0 if constant; so X.var() is the share of columns that vary.
-        mean = np.count_nonzero(variance) / len(variance) if standardised else np.var(rows, dtype=np.float64)
+        of_all = variance.mean() + means.var()
+        mean = np.count_nonzero(variance) / len(variance) if standardised else of_all
         return 1 / (rows.shape[1] * mean) if mean > 0 else 1.0
     if not isinstance(gamma, Real):
         error = ValueError if isinstance(gamma, str) else TypeError
         raise error(f"gamma must be a number > 0, 'auto', 'median' or 'scale', found {gamma!r}")
     return float(check_scalar(gamma, "gamma", Real, min_val=0, include_boundaries="neither"))
+
+
+def moments(rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of every column of a dense or sparse matrix."""
+    if not issparse(rows):
+        return rows.mean(axis=0, dtype=np.float64), rows.var(axis=0, dtype=np.float64)
+    rows = rows.astype(np.float64)
+    mean = np.asarray(rows.mean(axis=0)).ravel()
+    square = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
+    return mean, np.maximum(square - mean**2, 0.0)
 
 
 def kernel_size(name: Any, gamma: Any, degree: Any, coef0: Any, features: int) -> float:
