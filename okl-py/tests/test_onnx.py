@@ -35,6 +35,23 @@ def test_a_learner(tmp_path: Path) -> None:
         learner.to_onnx(tmp_path / "nowhere" / "m.onnx")
 
 
+def test_random_features() -> None:
+    """One kernel width, and a bank of several; numbers, classes, and an operator that couples two outputs."""
+    two = np.column_stack([np.sin(X[:, 0]), X[:, 1]])
+    cases: list[tuple[dict[str, object], np.ndarray]] = [
+        ({"loss": "squared", "kernel": "gaussian:0.5", "step": "constant:0.3", "lam": 1e-3}, two[:, 0]),
+        ({"loss": "squared", "kernel": "matern32:0.5", "operator": [1.0, 0.5, 0.5, 1.0]}, two),
+        ({"loss": "softmax"}, NAMES),
+        ({"loss": "hinge", "kernel": "exponential:0.4", "offset": True}, np.where(X[:, 0] > 0, 1.0, -1.0)),
+    ]
+    for settings, y in cases:
+        learner = okl.Learner(form="fourier:100", **settings)  # type: ignore[arg-type]
+        learner.learn(X, y)
+        scores = learner.predict(X)
+        assert np.allclose(run(learner.to_onnx())["scores"], scores.reshape(len(X), -1), atol=1e-4)
+        assert np.abs(scores).max() > 0.3
+
+
 def test_scikit_learns_estimators() -> None:
     pytest.importorskip("sklearn")
     classifier = okl.KernelClassifier(random_state=0).fit(X, NAMES)

@@ -274,3 +274,29 @@ fn sparse_terms_take_what_is_stated() {
     println!("{held} bytes held, {stated} stated; {each:.0} per term of {:.1} values", values.len() as f64 / 3000.0);
     assert!(terms == 1500 && (held - stated).abs() < 0.1 * held, "{held} held, {stated} stated");
 }
+
+/// Merged sparse rows do not fill up: a blend that would have more than 1,024 values that are not zero is one of the two rows, a blend of
+/// 1,024 is stored. Dense and sparse rows give the same bits. The third row is far from the others, so these are merged.
+#[test]
+fn a_blend_with_many_values_is_one_of_the_rows() {
+    let settings = "loss = 'squared'\nkernel = 'gaussian:0.001'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'merge:2'\nanchor = 'none'\nscale = 'none'";
+    for (each, blended) in [(512, true), (513, false)] {
+        let features = 2 * each + 1;
+        let columns: Vec<u32> = (0..features as u32).collect();
+        let value = |i: usize| if i + 1 == features { 1000.0 } else { 0.5 + (i % 7) as f32 / 8.0 };
+        let values: Vec<f32> = (0..features).map(value).collect();
+        let row_of = |column: usize| column / each;
+        let dense: Vec<f32> =
+            (0..3 * features).map(|i| if row_of(i % features) == i / features { values[i % features] } else { 0.0 }).collect();
+        let learned = |batch: Batch<'_>| {
+            let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
+            learner.learn(&batch.numbers(&[1.0, 0.9, 5.0])).unwrap();
+            (learner.centres(), learner.coefficients())
+        };
+        let sparse = learned(Batch::sparse(&[0, each, 2 * each, features], &columns, &values, features));
+        assert_eq!(learned(Batch::new(&dense, features)), sparse);
+        let rows: Vec<Vec<f64>> = dense.chunks(features).map(|row| row.iter().map(|v| f64::from(*v)).collect()).collect();
+        let kept = sparse.0.chunks(features).filter(|centre| rows.iter().any(|row| row == centre)).count();
+        assert_eq!((sparse.1.len(), kept), (2, if blended { 1 } else { 2 }), "{each} values each");
+    }
+}

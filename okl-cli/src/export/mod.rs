@@ -122,7 +122,7 @@ pub(crate) struct Model<'a> {
     /// c_i, in the frame, `features` each.
     pub(crate) centres: Vec<f32>,
     /// Random features in place of parts and centres, one entry per kernel width.
-    pub(crate) waves: Vec<Waves>,
+    waves: Vec<Waves>,
     pub(crate) offset: Vec<f64>,
     /// Novelty: a row is novel iff its score is below.
     threshold: Option<f64>,
@@ -133,7 +133,7 @@ pub(crate) struct Model<'a> {
 }
 
 /// Random Fourier features of one kernel width: the cosines and then the sines of the inner products with the frequencies.
-pub(crate) struct Waves {
+struct Waves {
     /// In the frame, as many numbers each as there are features.
     frequencies: Vec<f64>,
     /// One number per output for each cosine, then for each sine.

@@ -211,26 +211,3 @@ fn a_frame_of_very_large_rows_can_be_given() {
         Learner::from_bytes(&learner.to_bytes()).unwrap();
     }
 }
-
-/// A merge whose blend would have more than 1,024 values that are not zero takes one of the two rows; a blend of 1,024 is stored. Dense
-/// and sparse rows give the same bits.
-#[test]
-fn a_blend_with_many_values_is_one_of_the_rows() {
-    let settings = "loss = 'squared'\nkernel = 'gaussian:0.001'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'merge:1'\nanchor = 'none'\nscale = 'none'";
-    for (each, blended) in [(512, true), (513, false)] {
-        let features = 2 * each;
-        let columns: Vec<u32> = (0..features as u32).collect();
-        let values: Vec<f32> = (0..features).map(|i| 0.5 + (i % 7) as f32 / 8.0).collect();
-        let y = [1.0, 0.9];
-        let dense: Vec<f32> = (0..2 * features).map(|i| if i / each % 3 == 0 { values[i % features] } else { 0.0 }).collect();
-        let learned = |batch: Batch<'_>| {
-            let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
-            learner.learn(&batch.numbers(&y)).unwrap();
-            (learner.centres(), learner.coefficients())
-        };
-        let sparse = learned(Batch::sparse(&[0, each, features], &columns, &values, features));
-        assert_eq!(learned(Batch::new(&dense, features)), sparse);
-        let rows: Vec<Vec<f64>> = dense.chunks(features).map(|row| row.iter().map(|v| f64::from(*v)).collect()).collect();
-        assert_eq!((sparse.0.len(), rows.contains(&sparse.0)), (features, !blended), "{each} values each");
-    }
-}

@@ -24,7 +24,17 @@ fn golden_files_resume_to_the_same_bits() {
         assert_eq!(learner.position(), format!("row {rows}").as_bytes());
         assert_eq!(
             (learner.warming_up(), learner.config().warmup),
-            [(false, 256), (true, 32), (false, 10), (false, 16), (false, 10), (false, 256), (false, 16)][which]
+            [
+                (false, 256),
+                (true, 32),
+                (false, 10),
+                (false, 16),
+                (false, 10),
+                (false, 256),
+                (false, 16),
+                (false, 256),
+                (false, 256)
+            ][which]
         );
         let mut stream = Fixed::new();
         let skipped = Config::from_toml("loss = 'softmax'").unwrap();
