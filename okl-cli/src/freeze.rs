@@ -1,6 +1,7 @@
 //! `okl freeze`: writes the member of a bank that has the largest weight as a plain learner.
 
 use crate::args::Freeze;
+use crate::clash::{self, Named};
 use crate::inspect;
 use crate::store;
 use crate::table::{note, wrapped};
@@ -8,8 +9,9 @@ use crate::table::{note, wrapped};
 /// Writes the leading member of a bank as a plain model, and reports its settings.
 ///
 /// # Errors
-/// If the model cannot be read or has not settled yet, or the new one cannot be written.
+/// If the model cannot be read or has not settled yet, or the new one cannot be written or would overwrite the bank.
 pub fn freeze(args: &Freeze) -> anyhow::Result<()> {
+    clash::refuse(&[Named::new("the model", &args.model)], &[Named::new("--output", &args.output)])?;
     let (bank, _) = store::load(&args.model)?;
     let plain = bank.freeze()?;
     let weight = bank.members()[0].1;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::args::Inspect;
 use crate::input::Schema;
 use crate::learn::task_of;
+use crate::memory;
 use crate::metrics::{count, figure, percent};
 use crate::store::{self, Position};
 use crate::table::{harmless, say, wrapped};
@@ -82,6 +83,10 @@ pub fn norm(learner: &Learner) -> f64 {
     learner.norm2().max(0.0).sqrt() / learner.config().target_scale.least_factor()
 }
 
+/// What the truncation error is measured against. The updates of a run depend on its scores, so a run with another budget makes others.
+const SAME_UPDATES: &str =
+    "compared with the same updates and nothing left out (a run with another budget also makes other updates)";
+
 /// The bound on the effect of terms that were dropped or merged.
 fn truncation(learner: &Learner, measured: Measured) -> String {
     let (lost, norm) = (learner.truncation_error(), norm(learner));
@@ -98,7 +103,7 @@ fn truncation(learner: &Learner, measured: Measured) -> String {
     let what = what_is_lost(learner);
     match largest_diagonal(learner).map(|diagonal| lost * diagonal.sqrt()) {
         Some(change) if is_useful(change, norm, measured.score_deviation) => {
-            format!("{what} {since} can change a score by at most {}.", figure(change))
+            format!("{what} {since} can change a score by at most {}, {SAME_UPDATES}.", figure(change))
         }
         None if lost < 0.1 * norm => {
             format!("{what} {since} have a norm of at most {}; that of the model is {}.", figure(lost), figure(norm))
@@ -150,9 +155,17 @@ fn rate_in_words(learner: &Learner, rate: &AlertRate) -> String {
     // |rate - nu| <= bound is useful only if it excludes the rates 0 and 1.
     let guarantee = match rate.bound < rate.nu.min(1.0 - rate.nu) {
         true => format!(", guaranteed within {} percentage points", figure(100.0 * rate.bound)),
-        false => String::new(),
+        false => format!("; nothing is guaranteed: {}", no_guarantee(rate)),
     };
     format!("{name} since the model began: {} (requested {}{guarantee}).", percent(rate.rate), percent(rate.nu))
+}
+
+/// Why the bound on the distance from nu says nothing.
+fn no_guarantee(rate: &AlertRate) -> String {
+    match rate.bound < 1.0 {
+        true => format!("the bound, {} percentage points, is too large to be of use", figure(100.0 * rate.bound)),
+        false => "no bound is known".into(),
+    }
 }
 
 /// One sentence while a detector has no threshold yet.
@@ -197,7 +210,7 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serd
         "config": learner.config(), "examples": learner.examples(), "rows": position.rows, "progressive": position.progress.to_json(), "terms": learner.terms(), "features": learner.features(),
         "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "theta": learner.theta(),
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate(),
-        "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "width": m.width, "kernel": KernelRule::from(kernel_of(learner, m)), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
+        "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": KernelRule::from(kernel_of(learner, m)), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, Measured::default()),
         "health": health(learner, names), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": verdict.words() })),
     })
@@ -244,7 +257,8 @@ fn in_words(learner: &Learner, names: &[String], targets: &[String], [did, hashe
 
 /// Input that the learner did not use exactly as given, one sentence each.
 pub fn health(learner: &Learner, names: &[String]) -> Vec<String> {
-    learner.health().findings(|column| names.get(column).cloned().unwrap_or_else(|| (column + 1).to_string()))
+    let name = |column: usize| names.get(column).cloned().unwrap_or_else(|| (column + 1).to_string());
+    learner.health().findings(name).into_iter().chain(memory::beyond_its_limit(learner)).collect()
 }
 
 /// Why `budget = auto` has its number of terms; empty for other budgets.
@@ -324,6 +338,7 @@ pub fn loss_in_words(learner: &Learner) -> String {
     // Of several losses, the first one is what is reported.
     let typed = typed(&*learner.config().loss);
     match typed.as_str() {
+        _ if !learner.config().target_scale.is_none() => format!("{typed}, of targets in units of target_scale"),
         "squared" if learner.outputs() > 1 => "squared: half of the squared error, over all targets".into(),
         "squared" => "squared: half of the squared error".into(),
         _ => typed,

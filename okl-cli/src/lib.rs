@@ -20,6 +20,7 @@ pub mod input;
 pub mod inspect;
 pub mod learn;
 pub mod left_out;
+pub mod memory;
 pub mod metrics;
 pub mod past_rows;
 pub mod predict;

@@ -102,8 +102,20 @@ impl Reservoir {
 
     /// All rows of the sample.
     pub fn chunk(&self) -> Chunk {
+        self.gathered(self.rows.iter())
+    }
+
+    /// The earlier and the later half of the rows, in the order of their lines.
+    pub fn halves(&self) -> [Chunk; 2] {
+        let mut rows: Vec<&Chunk> = self.rows.iter().collect();
+        rows.sort_by_key(|row| row.lines.first().copied());
+        let (earlier, later) = rows.split_at(rows.len() / 2);
+        [earlier, later].map(|half| self.gathered(half.iter().copied()))
+    }
+
+    fn gathered<'a>(&'a self, rows: impl Iterator<Item = &'a Chunk> + Clone) -> Chunk {
         let features = self.rows.iter().map(|row| row.features).max().unwrap_or(0).max(1);
-        gather(self.rows.iter().map(|row| (row, 0)), features)
+        gather(rows.map(|row| (row, 0)), features)
     }
 }
 
@@ -121,6 +133,52 @@ fn one(chunk: &Chunk, row: usize) -> Chunk {
 fn bytes(row: &Chunk) -> usize {
     let columns = row.entries.as_ref().map_or(0, |entries| size_of_val(&entries.columns[..]));
     if row.rows == 0 { 0 } else { ROW_BYTES + size_of_val(&row.x[..]) + columns + row.targets.bytes() }
+}
+
+/// The error of a model on the earlier and on the later half of a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Halves {
+    /// On the earlier half.
+    pub earlier: f64,
+    /// On the later half.
+    pub later: f64,
+    /// Whether the later half has an error that is smaller by more than three standard errors of the difference.
+    pub later_is_better: bool,
+}
+
+impl Halves {
+    fn measure(reservoir: &Reservoir, learner: &Learner, task: Task) -> okl::Result<Option<Self>> {
+        let figures = |chunk: Chunk| {
+            let mut scoring = Scoring::new(learner, task);
+            scoring.add(&chunk)?;
+            okl::Result::Ok((scoring.metrics().error(), scoring.metrics().standard_error()))
+        };
+        let [earlier, later] = reservoir.halves();
+        Ok(match (figures(earlier)?, figures(later)?) {
+            ((Some(earlier), Some(a)), (Some(later), Some(b))) => {
+                Some(Halves { earlier, later, later_is_better: earlier - later > 3.0 * a.hypot(b) })
+            }
+            _ => None,
+        })
+    }
+
+    /// What was measured.
+    fn words(&self, task: Task) -> String {
+        let show = shown(task);
+        let (later, earlier) = (show(self.later), show(self.earlier));
+        match (task, self.later_is_better) {
+            (Task::Novelty, true) => {
+                format!("The later half of these rows has fewer alerts ({later}) than the earlier half ({earlier}).")
+            }
+            (Task::Novelty, false) => format!("The later half of these rows has {later} of alerts, the earlier half {earlier}."),
+            (_, true) => {
+                format!("It predicts the later half of these rows better (error {later}) than the earlier half ({earlier}).")
+            }
+            (_, false) => {
+                format!("It predicts the later half of these rows no better (error {later}) than the earlier half ({earlier}).")
+            }
+        }
+    }
 }
 
 /// The figures of the current model on a random sample of the rows that it has learned.
@@ -141,6 +199,9 @@ pub struct Past {
     /// Whether the error is larger than expected by more than three standard errors and by a quarter. For novelty also whether
     /// the alert rate is smaller by as much.
     pub much_worse: bool,
+    /// If the error is much worse: the error on the earlier and on the later half of the sample, in the order of the stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub halves: Option<Halves>,
     /// For novelty: rows with a score below this are alerts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
@@ -187,6 +248,7 @@ impl Past {
             standard_error,
             expected,
             much_worse,
+            halves: if much_worse { Halves::measure(reservoir, learner, task)? } else { None },
             threshold: learner.threshold().filter(|_| task == Task::Novelty),
             untracked: learner.config().threshold == Threshold::Norma,
             summary: unordered(scoring.summary(targets)),
@@ -226,11 +288,11 @@ impl Past {
         let (found, advice) = match self.summary.task {
             Task::Classes => (
                 format!("gets {error} of past rows wrong ({rows} were tried). When rows were new, {expected} were wrong."),
-                order.advice(),
+                self.advice(order),
             ),
             Task::Numbers => (
                 format!("is off by {error} on average on past rows ({rows} were tried). When rows were new, by {expected}."),
-                order.advice(),
+                self.advice(order),
             ),
             Task::Novelty => (
                 format!("{} ({rows} were tried){}. {expected} was asked for.", self.alerts(), self.why()),
@@ -258,15 +320,22 @@ impl Past {
         self.threshold.map_or(String::new(), |threshold| format!(": its threshold, {}, is {side} score", figure(threshold)))
     }
 
-    fn alert_advice(&self, order: Order) -> &'static str {
+    fn alert_advice(&self, order: Order) -> String {
         if self.untracked {
             "With --threshold norma the threshold moves at every row and the model keeps the last one: \
              learn with --threshold tracker, which holds the rate."
+                .into()
         } else if self.error < self.expected {
-            "The model has learned these rows, so rows that are new can give more alerts: --test FILE counts them."
+            "The model has learned these rows, so rows that are new can give more alerts: --test FILE counts them.".into()
         } else {
-            order.advice()
+            self.advice(order)
         }
+    }
+
+    /// What was measured on the halves of the sample, and what to do.
+    fn advice(&self, order: Order) -> String {
+        let Some(halves) = self.halves.filter(|_| order != Order::Shuffled) else { return order.advice(false).into() };
+        format!("{} {}", halves.words(self.summary.task), order.advice(halves.later_is_better))
     }
 }
 
@@ -291,15 +360,22 @@ pub enum Order {
 }
 
 impl Order {
-    fn advice(self) -> &'static str {
+    fn advice(self, later_is_better: bool) -> &'static str {
         match self {
+            Order::File if later_is_better => {
+                "If the rows are a fixed set, learn with --shuffle 1; if the future looks like the last rows, keep the model."
+            }
+            Order::Stream if later_is_better => {
+                "If the rows are a fixed set, write them to a file and learn with --shuffle 1; if the future looks like the last rows, \
+                 keep the model."
+            }
             Order::File => {
-                "The data change from the first rows to the last, and the model knows the last rows best. \
-                 If the rows are a fixed set, learn with --shuffle 1; if the future looks like the last rows, keep the model."
+                "Look for outliers; if the rows are a fixed set, learn with --shuffle 1; in any case measure the model on other rows \
+                 (--test FILE) before you use it."
             }
             Order::Stream => {
-                "The data change from the first rows to the last, and the model knows the last rows best. \
-                 If the rows are a fixed set, write them to a file and learn with --shuffle 1; if the future looks like the last rows, keep the model."
+                "Look for outliers; if the rows are a fixed set, write them to a file and learn with --shuffle 1; in any case measure the \
+                 model on other rows (--test FILE) before you use it."
             }
             Order::Shuffled => {
                 "The rows came in a random order, so the model has not settled: allow it more terms (--memory) or more passes (--passes)."

@@ -9,7 +9,7 @@
 
 mod earlier;
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, BufWriter, Seek, SeekFrom, Write};
 
 use anyhow::{Context, bail};
@@ -79,6 +79,11 @@ impl Layout {
             name
         };
         self.shown.kept.iter().map(name).collect()
+    }
+
+    /// Whether a table has the score of the predicted class alone, and that of no other class.
+    fn has_one_score(&self) -> bool {
+        self.task == Task::Classes && !self.positive && self.outputs.is_empty()
     }
 
     fn header(&self) -> Vec<String> {
@@ -170,7 +175,7 @@ impl Predictions {
         let held = std::mem::take(held);
         let out: Box<dyn Write> = match self.name.as_str() {
             STANDARD_OUTPUT => Box::new(io::stdout()),
-            path => Box::new(File::create(path).with_context(|| format!("{path}: cannot be written"))?),
+            path => Box::new(emptied(path)?),
         };
         self.out = Out::Open(BufWriter::with_capacity(BUFFER, out));
         let written = self.out.write_all(&held);
@@ -190,6 +195,7 @@ impl Predictions {
         let json = is_json(to, format);
         let options = || File::options().read(true).write(true).open(to);
         let mut file = options().with_context(|| format!("{to}: cannot be written"))?;
+        reserve(&file, to)?;
         let kept = Kept::read(&mut BufReader::new(&file), json, consumed)
             .with_context(|| format!("{to}: cannot be continued; give --predictions another file"))?;
         let earlier = match json {
@@ -212,9 +218,24 @@ impl Predictions {
         Ok(Some(Predictions { out, name: to.into(), json, layout }))
     }
 
+    /// One sentence if a table has only the score of the predicted class, because the classes are not known at the beginning.
+    pub fn one_score(&self) -> Option<String> {
+        let one = !self.json && self.layout.has_one_score();
+        one.then(|| {
+            format!(
+                "{}: the score is that of the predicted class; for the scores of all classes name them with --classes, or write JSON lines \
+                 (--predictions-format jsonl)",
+                self.shown_name()
+            )
+        })
+    }
+
+    fn shown_name(&self) -> &str {
+        if self.name == STANDARD_OUTPUT { "standard output" } else { &self.name }
+    }
+
     fn named(&self, written: io::Result<()>) -> anyhow::Result<()> {
-        let name = if self.name == STANDARD_OUTPUT { "standard output" } else { &self.name };
-        written.with_context(|| format!("{name}: cannot be written"))
+        written.with_context(|| format!("{}: cannot be written", self.shown_name()))
     }
 
     fn header(&mut self) -> io::Result<()> {
@@ -305,6 +326,31 @@ impl Predictions {
     pub fn flush(&mut self) -> anyhow::Result<()> {
         let flushed = self.out.flush();
         self.named(flushed)
+    }
+}
+
+/// Creates a file or empties an older one, unless another process is writing it.
+fn emptied(path: &str) -> anyhow::Result<File> {
+    let written = || format!("{path}: cannot be written");
+    let file = File::options().write(true).create(true).truncate(false).open(path).with_context(written)?;
+    if file.metadata().with_context(written)?.is_file() {
+        reserve(&file, path)?;
+        file.set_len(0).with_context(written)?;
+    }
+    Ok(file)
+}
+
+/// Locks a file until it is closed, so that a second process does not write into it. Where a file system has no locks, nothing is
+/// locked. Neither on Windows, where a lock would keep other programs from reading.
+fn reserve(file: &File, path: &str) -> anyhow::Result<()> {
+    if cfg!(windows) {
+        return Ok(());
+    }
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            bail!("{path}: another process is writing this file; give another name, or wait until it has ended")
+        }
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{Columns, Names, Settings, Task};
 use crate::input::{HASH_BITS, MOST_EXPANDED, MOST_WORDS, label_of};
 use crate::inspect::shorthand;
+use crate::memory::{figure_of_bytes, of_a_term};
 use crate::usage::usage;
 
 /// The settings of the file and the flags as one table; flags override the file.
@@ -162,7 +163,14 @@ pub struct Look {
 }
 
 impl Look {
-    fn outputs(&self, config: &Config) -> usize {
+    /// The number of classes that a figure of memory is about, if there may be more.
+    fn if_so_many_classes(&self, config: &Config) -> String {
+        let open = config.loss.reads() == Reads::Class && config.classes.is_none();
+        if open { format!(" if there are {} classes", self.outputs(config)) } else { String::new() }
+    }
+
+    /// The number of outputs as far as it is known.
+    pub fn outputs(&self, config: &Config) -> usize {
         match config.loss.reads() {
             Reads::Class => config.classes.as_ref().map_or(self.classes, Vec::len).max(2),
             Reads::Vector | Reads::Number => self.targets.max(1),
@@ -235,8 +243,7 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
 /// If the budget has no number of terms, or too few terms fit.
 fn fitted(config: &Config, look: &Look, bytes: usize) -> anyhow::Result<Config> {
     let outputs = look.outputs(config);
-    let each = config.bytes_per_term(look.features, outputs);
-    let each = each + each.div_ceil(32);
+    let each = of_a_term(config, look.features, outputs);
     let terms = bytes / each;
     let fixed = if terms > 0 { Some(config.within(bytes, look.features, outputs)?) } else { None };
     fixed.filter(|fixed| fixed.check().is_ok()).ok_or_else(|| {
@@ -305,26 +312,14 @@ fn held(config: &Config, look: &Look, terms: usize) -> String {
         let most = if config.grows() { okl::growth::MOST_DOUBLED * terms } else { terms };
         return format!("at most {most} terms; each takes about 16 bytes per value of its row that is not zero, and 200 more");
     }
-    let each = config.bytes_per_term(look.features, look.outputs(config));
-    let bytes = terms * (each + each.div_ceil(32));
+    let bytes = terms * of_a_term(config, look.features, look.outputs(config));
+    let of_memory = format!("{} of memory{}", figure_of_bytes(bytes), look.if_so_many_classes(config));
     let beside = figure_of_bytes(config.bytes_beside_terms(look.features, look.outputs(config)));
     if config.grows() {
         return format!(
-            "{terms} terms, {} of memory; doubled up to {} terms while that lowers the error; up to {beside} beside them for rows in work and the warm-up",
-            figure_of_bytes(bytes),
+            "{terms} terms, {of_memory}; doubled up to {} terms while that lowers the error; up to {beside} beside them for rows in work and the warm-up",
             okl::growth::MOST_DOUBLED * terms
         );
     }
-    format!(
-        "at most {terms} terms, {} of memory; and up to {beside} for the current rows and the warm-up",
-        figure_of_bytes(bytes)
-    )
-}
-
-fn figure_of_bytes(bytes: usize) -> String {
-    match bytes as f64 {
-        b if b < 1e6 => format!("{:.0} kB", b / 1e3),
-        b if b < 1e9 => format!("{:.1} MB", b / 1e6),
-        b => format!("{:.2} GB", b / 1e9),
-    }
+    format!("at most {terms} terms, {of_memory}; and up to {beside} for the current rows and the warm-up")
 }

@@ -278,8 +278,11 @@ pub struct Stream {
 pub struct Show {
     /// File for the score of every row, computed before the row was learned, one line per row; - is standard output
     ///
-    /// With two classes the score belongs to the class in the column `positive`: of two classes the one that sorts last. Rows before the
-    /// second class appears have the first class there.
+    /// If two classes share one score (a loss for two classes, such as hinge), it belongs to the class in the column `positive`: the one that
+    /// sorts last, or the second of --classes. Rows before the second class appears have the first class there. With a loss for any number
+    /// of classes, `score` is that of the predicted class, and every class of --classes has its own column; JSON lines have all scores.
+    ///
+    /// Only one process can write the file at a time.
     ///
     /// Every output line has the line number of its row in the data. A skipped row has no score. With several passes, only the
     /// last is written: these scores are in-sample. Shuffled rows are written in their shuffled order. With --continue the file
@@ -371,7 +374,8 @@ pub struct Predict {
     pub alerts_only: bool,
     /// File for the scores; - is standard output
     ///
-    /// With two classes the score belongs to the class in the column `positive`: of two classes the one that sorts last.
+    /// If two classes share one score (a loss for two classes, such as hinge), it belongs to the class in the column `positive`: the one that
+    /// sorts last, or the second of --classes. With a loss for any number of classes every class has its own column.
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: String,
     /// Format of the scores. Default: JSON lines if the file name ends in .jsonl, otherwise CSV

@@ -23,7 +23,8 @@ pub struct Settings {
     /// A TOML or JSON file of settings and columns; flags override it
     ///
     /// Its keys are the names of the flags: target, ignore, features, id, weight, format, encoding, one_hot, time, log, text, ngrams, hash_bits, missing, on_bad_row, and every
-    /// setting below. Example: target = "price", loss = "squared", budget = "merge:2000".
+    /// setting below. Example: target = "price", loss = "squared", budget = "merge:2000". One setting has no flag: target_scale =
+    /// { fixed = { shift = [50], factor = [0.1] } } learns (target - 50) * 0.1; scores and errors are in the unit of the target.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Type of prediction. Default: detected from the first rows
@@ -59,6 +60,7 @@ pub struct Settings {
     /// Counted per term: 4 bytes per feature, 8 per output and function (of each head: f, the trace of smd, the average), 128 per kernel
     /// (the workspace of 32 rows), 24 for bookkeeping, and 8 to 36 for the budget. The current block of rows and the warm-up need more memory:
     /// a bounded number of bytes that does not depend on the number of terms (a megabyte or two for 20 columns) and is reported when learning begins.
+    /// Classes are counted in the first 1,024 rows. Classes and columns that come later make terms larger; a warning says so if they exceed the size.
     #[arg(long, value_name = "SIZE", value_parser = okl::config::sizing::bytes, conflicts_with = "terms", help_heading = "Learner")]
     pub memory: Option<usize>,
     /// What the model is stored as: terms (rows with coefficients), weights (one per column, for the linear kernel), or fourier:SIZE

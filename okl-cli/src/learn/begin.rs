@@ -9,10 +9,11 @@ use okl::{Label, Learner};
 use serde_json::{Map, Value};
 
 use super::held_out;
-use super::passes::Passes;
+use super::passes::{COUNTING, Passes, WAITING};
 use crate::args::{Columns, Learn, Task as TaskName, all_names};
 use crate::clash::{self, Named};
 use crate::input::{Chunk, DECIMAL_COMMA, Format, has_decimal_comma};
+use crate::memory::{Announced, of_a_term};
 use crate::metrics::Task;
 use crate::predict::check_width;
 use crate::settings::{self, Look};
@@ -42,6 +43,8 @@ pub struct Begun {
     pub passes: Passes,
     /// Whether the task was not given and the target, taken as a number, has few whole-number values: it may be a class.
     pub few_values: bool,
+    /// What was said of the memory; none for a resumed model, and where nothing was said.
+    pub announced: Option<Announced>,
 }
 
 /// Opens the data, and loads the model of --resume or builds a learner. Settings that are not given are chosen from the first
@@ -67,13 +70,13 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<Begun>> {
         Some(TaskName::Novelty) => Some(Task::Novelty),
         Some(TaskName::Numbers) => Some(Task::Numbers),
         // With --memory, the number of classes must be found from the first rows, because the memory of a term depends on it.
-        Some(TaskName::Classes) if args.settings.memory.is_none() => Some(Task::Classes),
+        Some(TaskName::Classes) if args.settings.memory.is_none() || table.contains_key("classes") => Some(Task::Classes),
         _ => None,
     };
     agree(args.settings.task, known)?;
-    let mut passes =
+    let passes =
         Passes::open(&args.data, &columns, &args.stream, None, known == Some(Task::Novelty), &all_names(&args.show.keep))?;
-    Ok(build(args, table, known, &mut passes)?.map(|(learner, few_values)| Begun { learner, passes, few_values }))
+    build(args, table, known, passes)
 }
 
 /// Refuses a loss of another task than that of --task.
@@ -113,11 +116,11 @@ fn resume(args: &Learn, columns: &Columns, learner: Learner, position: Option<Po
     let mut passes = Passes::open(&args.data, columns, &args.stream, Some(position), novelty, &all_names(&args.show.keep))?;
     if !named
         && let Some(features) =
-            passes.look(|first| first.iter().any(|chunk| chunk.rows > 0), args.show.quiet)?.first().map(|chunk| chunk.features)
+            passes.look(|first| first.iter().any(|chunk| chunk.rows > 0), waiting(args))?.first().map(|chunk| chunk.features)
     {
         check_width(&learner, &args.data[0], passes.schema(), features)?;
     }
-    Ok(Some(Begun { learner, passes, few_values: false }))
+    Ok(Some(Begun { learner, passes, few_values: false, announced: None }))
 }
 
 fn check_flags(args: &Learn) -> anyhow::Result<()> {
@@ -162,13 +165,14 @@ struct Targets {
 }
 
 impl Targets {
-    /// Properties of the first [`LOOK`] rows, or of fewer if more would change nothing. Independent of how chunks are cut.
-    fn of<'a>(chunks: impl IntoIterator<Item = &'a Chunk>) -> Self {
+    /// Properties of the first [`LOOK`] rows, or of fewer if more would change nothing. Independent of how chunks are cut. With `counted`,
+    /// the number of classes is needed and not only the task.
+    fn of<'a>(chunks: impl IntoIterator<Item = &'a Chunk>, counted: bool) -> Self {
         let mut seen = Targets::default();
         for chunk in chunks {
             seen.several |= chunk.targets.width > 1;
             for (row, label) in chunk.targets.labels().into_iter().enumerate() {
-                if seen.is_enough() {
+                if seen.is_enough(counted) {
                     return seen;
                 }
                 seen.rows += 1;
@@ -183,9 +187,9 @@ impl Targets {
     }
 
     /// Whether more rows would not change the result. Several targets are numbers; text of more than two values is a class; fractions
-    /// of more than two values are numbers.
-    fn is_enough(&self) -> bool {
-        let fraction = || self.values.iter().any(|value| !matches!(value, Label::Int(_)));
+    /// of more than two values are numbers. If classes are `counted`, text is not enough.
+    fn is_enough(&self, counted: bool) -> bool {
+        let fraction = || if counted { self.has_fraction() } else { self.values.iter().any(|v| !matches!(v, Label::Int(_))) };
         self.rows >= LOOK || self.several || (self.values.len() > 2 && fraction())
     }
 
@@ -249,26 +253,26 @@ pub fn more_classes(args: &Learn) -> &'static str {
     }
 }
 
-/// Reads the first rows, chooses the settings that were not given, reports them, and builds the learner. Also returns
-/// [`Begun::few_values`].
-fn build(
-    args: &Learn,
-    table: Map<String, Value>,
-    known: Option<Task>,
-    passes: &mut Passes,
-) -> anyhow::Result<Option<(Learner, bool)>> {
-    let format = passes.format();
+/// The message if the first rows are waited for.
+pub fn waiting(args: &Learn) -> Option<&'static str> {
+    (!args.show.quiet).then_some(WAITING)
+}
+
+/// Reads the first rows, chooses the settings that were not given, reports them, and builds the learner.
+fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, mut passes: Passes) -> anyhow::Result<Option<Begun>> {
+    let (format, memory) = (passes.format(), args.settings.memory);
+    let counted = memory.is_some() && !table.contains_key("classes") && matches!(known, None | Some(Task::Classes));
     let enough = |first: &VecDeque<Chunk>| match known {
-        Some(_) => first.iter().any(|chunk| chunk.rows > 0),
-        None => Targets::of(first).is_enough(),
+        Some(_) if !counted => first.iter().any(|chunk| chunk.rows > 0),
+        _ => Targets::of(first, counted).is_enough(counted),
     };
-    let first = passes.look(enough, args.show.quiet)?;
+    let first = passes.look(enough, waiting(args).map(|text| if counted { COUNTING } else { text }))?;
     if first.is_empty() {
         return Ok(None);
     }
     let features = first.iter().map(|chunk| chunk.features).max().unwrap_or(0);
     let ids = first.iter().any(|chunk| chunk.ids.is_some());
-    let targets = if known.is_none() { Targets::of(first) } else { Targets::default() };
+    let targets = if known.is_none() || counted { Targets::of(first, counted) } else { Targets::default() };
     let named = known.map(|task| match task {
         Task::Classes => TaskName::Classes,
         Task::Numbers => TaskName::Numbers,
@@ -295,10 +299,13 @@ fn build(
     let few_values = asked.is_none() && task == TaskName::Numbers && targets.are_few_whole_numbers();
     let (classes, targets) = (targets.values.len(), schema.targets.len());
     let look = Look { task, why, classes, features, targets, sparse: schema.sparse, ids };
-    let (config, said) = settings::choose(table, &look, args.settings.memory)?;
+    let speaks_of_memory = memory.is_some() || !table.contains_key("budget");
+    let (config, said) = settings::choose(table, &look, memory)?;
     if !args.show.quiet && !said.is_empty() {
         note("chosen, because not given:");
         said.iter().for_each(|line| note(wrapped(&format!("  {line}"), "    ")));
     }
-    Ok(Some((Learner::new(config)?, few_values)))
+    let each = of_a_term(&config, look.features, look.outputs(&config));
+    let announced = speaks_of_memory.then_some(Announced { each, limit: memory });
+    Ok(Some(Begun { learner: Learner::new(config)?, passes, few_values, announced }))
 }

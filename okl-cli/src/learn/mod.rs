@@ -3,6 +3,7 @@
 mod begin;
 mod first_rows;
 mod held_out;
+pub mod many_classes;
 mod outcome;
 mod passes;
 
@@ -18,12 +19,14 @@ pub use passes::Passes;
 use crate::args::{Learn, all_names};
 use crate::device;
 use crate::input::{Chunk, InputError, Used, is_stream};
+use crate::memory::Announced;
 use crate::metrics::{Task, count};
 use crate::predictions::{Consumed, Layout, Predictions, Shown};
 use crate::run::{Run, interrupted};
 use crate::store::{self, Position};
 use crate::table::{self, Table, is_closed_pipe, note, wrapped};
 use crate::watch::{Refused, Seen, Watch};
+use many_classes::{Found, ManyClasses};
 
 /// Runs the command; returns true if it was interrupted.
 ///
@@ -32,7 +35,7 @@ use crate::watch::{Refused, Seen, Watch};
 pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     let started = Instant::now();
     let place = device::open(&args.stream.device)?;
-    let Some(Begun { mut learner, mut passes, few_values }) = begin(args)? else {
+    let Some(Begun { mut learner, mut passes, few_values, announced }) = begin(args)? else {
         note("interrupted before the first row");
         return Ok(true);
     };
@@ -54,6 +57,8 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
         args,
         asked,
         few_values,
+        announced,
+        many_classes: ManyClasses::default(),
         passes,
         all_rows,
         learned_before,
@@ -78,7 +83,7 @@ fn open(args: &Learn, to: &str, learner: &Learner, passes: &mut Passes) -> anyho
     let (format, layout) = (args.show.predictions_format, Layout::of(learner, Some(passes.schema()), shown)?);
     if args.stream.r#continue {
         // The first rows are read now: if the data are not the ones that the model has learned, the file stays as it is.
-        passes.look(|first| first.iter().any(|chunk| chunk.rows > 0), args.show.quiet)?;
+        passes.look(|first| first.iter().any(|chunk| chunk.rows > 0), begin::waiting(args))?;
         let consumed = passes.predicted();
         if let Some(earlier) = Predictions::go_on(to, format, &layout, consumed)? {
             return Ok(earlier);
@@ -87,7 +92,9 @@ fn open(args: &Learn, to: &str, learner: &Learner, passes: &mut Passes) -> anyho
             note(wrapped(&format!("{to}: the file does not exist; it will have only the rows of this run"), "  "));
         }
     }
-    Predictions::create(to, format, layout)
+    let predictions = Predictions::create(to, format, layout)?;
+    predictions.one_score().filter(|_| !args.show.quiet).iter().for_each(|text| note(wrapped(text, "  ")));
+    Ok(predictions)
 }
 
 /// With --continue, the sample of past rows is drawn again from the rows before. Returns false if the model has learned rows
@@ -134,6 +141,9 @@ struct Session<'a> {
     asked: Config,
     /// See [`Begun::few_values`].
     few_values: bool,
+    /// See [`Begun::announced`].
+    announced: Option<Announced>,
+    many_classes: ManyClasses,
     passes: Passes,
     /// Whether the sample of past rows covers all rows that the model has learned.
     all_rows: bool,
@@ -197,6 +207,7 @@ impl Session<'_> {
         if let Some(used) = self.used.as_mut().filter(|_| self.passes.is_first_pass()) {
             used.count(chunk);
         }
+        self.count_classes(run, chunk)?;
         let learned = run.learn(chunk, self).map_err(|error| match error.downcast::<Refused>() {
             Ok(refused) => {
                 self.passes.advance(chunk, run.in_chunk());
@@ -254,6 +265,30 @@ impl Session<'_> {
             let text =
                 format!("the target '{text}' is the class {}: TRUE, True and true are one class", text.to_ascii_lowercase());
             self.bar.suspend(|| note(wrapped(&text, "  ")));
+        }
+    }
+
+    /// Refuses targets that are no classes, before each of them becomes one, and reports very many classes.
+    fn count_classes(&mut self, run: &Run, chunk: &Chunk) -> anyhow::Result<()> {
+        let config = run.learner.config();
+        if config.loss.reads() != Reads::Class || config.classes.is_some() || !self.passes.is_first_pass() {
+            return Ok(());
+        }
+        match self.many_classes.count(chunk) {
+            Some(Found::Decimals(line, found)) => {
+                let (file, line) = self.passes.place(line);
+                let advice = if self.args.settings.loss.is_some() { "leave --loss out and say" } else { "say" };
+                let text = format!(
+                    "{found} are different decimal numbers, and each would be a class of its own; {advice} --task numbers"
+                );
+                let column = self.passes.schema().targets.first().map(String::as_str);
+                Err(InputError::of_row(file, line, column, text).into())
+            }
+            Some(Found::Many(text)) if !self.args.show.quiet => {
+                self.bar.suspend(|| note(wrapped(&format!("warning: {text}"), "  ")));
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 

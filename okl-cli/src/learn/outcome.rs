@@ -12,10 +12,10 @@ use super::{Session, held_out};
 use crate::clash;
 use crate::command::arguments;
 use crate::device;
-use crate::input::is_stream;
+use crate::input::{Schema, encoded_dates, is_stream};
 use crate::inspect;
 use crate::metrics::{OutputSummary, Summary, Task, count, figure, percent};
-use crate::past_rows::{Order, Past};
+use crate::past_rows::{Order, Past, much_larger};
 use crate::report::{self, Report};
 use crate::run::{Run, interrupted};
 use crate::store;
@@ -93,11 +93,16 @@ impl Session<'_> {
                 .into_iter()
                 .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change())))
                 .chain(summary.warnings())
+                .chain(missed_rate(run.learner.alert_rate().map(|rate| rate.nu), &summary))
                 .chain(unit_of_targets(&self.asked, &summary))
+                .chain(dates(schema))
                 .chain(left_out)
                 .chain(device::warning(&run.learner))
                 .collect(),
-            health: inspect::health(&run.learner, &schema.names()),
+            health: inspect::health(&run.learner, &schema.names())
+                .into_iter()
+                .chain(self.announced.and_then(|announced| announced.exceeded(&run.learner)))
+                .collect(),
             summary,
             past,
         })
@@ -286,7 +291,35 @@ fn tuning_set(asked: &Config) -> Vec<&'static str> {
     settings.into_iter().filter(|(_, set)| *set).map(|(name, _)| name).collect()
 }
 
-/// The smallest number of rows for advice about the unit of the targets.
+/// One sentence if the last rows gave more than twice as many alerts as were asked for, and chance does not explain it.
+fn missed_rate(nu: Option<f64>, summary: &Summary) -> Option<String> {
+    let (nu, rate) = (nu.filter(|_| summary.task == Task::Novelty)?, summary.windowed_error?);
+    let chance = (nu * (1.0 - nu) / summary.windowed_rows.max(1) as f64).sqrt();
+    (summary.windowed_rows >= ENOUGH && rate > 2.0 * nu && much_larger(rate, chance, nu)).then(|| {
+        format!(
+            "Of the last {} rows {} gave an alert, and {} was asked for: these rows are unlike the rows before them. If the rows are sorted \
+             and a fixed set, learn with --shuffle 1.",
+            count(summary.windowed_rows as f64),
+            percent(rate),
+            percent(nu)
+        )
+    })
+}
+
+/// A sentence about every column of dates of which --one-hot has made many columns.
+fn dates(schema: &Schema) -> impl Iterator<Item = String> {
+    encoded_dates(schema).into_iter().filter(|(_, texts, _)| *texts >= FEW_DATES).map(|(name, texts, advice)| {
+        format!(
+            "The column '{name}' has {} different dates or times, and --one-hot made each a column of its own: {advice}.",
+            count(texts as f64)
+        )
+    })
+}
+
+/// So many dates in one column are reported.
+const FEW_DATES: usize = 10;
+
+/// The smallest number of rows for advice about the unit of the targets, and for a warning about the alert rate.
 const ENOUGH: u64 = 100;
 
 /// One sentence where targets are poorly predicted because their unit is not that of the step sizes that are chosen for the loss. A loss
@@ -300,9 +333,11 @@ fn unit_of_targets(asked: &Config, summary: &Summary) -> Option<String> {
         _ => "",
     };
     let poor = |o: &OutputSummary| o.r2.is_some_and(|r2| r2 < 0.5);
+    // Measured: the quantile loss gains from units only where its targets are much farther away.
+    let limit = if matches!(*asked.loss, AnyLoss::Quantile { .. }) { 300.0 } else { 3.0 };
     let far = |o: &OutputSummary| {
         let (mean, deviation) = (o.target_mean.unwrap_or(0.0), o.target_deviation.unwrap_or(1.0));
-        !(1.0 / 3.0..=3.0).contains(&deviation) || mean.abs() > 3.0
+        !(1.0 / limit..=limit).contains(&deviation) || mean.abs() > limit
     };
     let named = summary.outputs.iter().find(|o| poor(o) && far(o)).filter(|_| chosen && summary.examples >= ENOUGH)?;
     let list = |value: fn(&OutputSummary) -> f64| summary.outputs.iter().map(value).map(plain).collect::<Vec<_>>().join(", ");

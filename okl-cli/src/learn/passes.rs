@@ -20,8 +20,11 @@ use crate::usage::usage;
 /// How long to wait for the first rows before a message is written.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The message after `PATIENCE`.
-const WAITING: &str =
+pub const WAITING: &str =
     "waiting for up to 1,024 rows to see what the target is;\n  --task classes or --task numbers learns from the first row on";
+/// The message after `PATIENCE` where --memory needs the number of classes.
+pub const COUNTING: &str =
+    "waiting for up to 1,024 rows to count the classes, for --memory;\n  --classes A,B,... learns from the first row on";
 /// Chunks that are parsed ahead of the learner.
 const AHEAD: usize = 4;
 /// The number of rows in a chunk of a shuffled file.
@@ -173,21 +176,21 @@ impl Passes {
     }
 
     /// Reads the first rows until they are enough, the pass ends or a signal comes. [`Passes::next`] returns these rows again, even
-    /// after a signal. After `PATIENCE` a message says what is waited for, unless `quiet`.
+    /// after a signal. After `PATIENCE` the message `waiting` says what is waited for.
     ///
     /// # Errors
     /// Those of the reader.
-    pub fn look(&mut self, enough: impl Fn(&VecDeque<Chunk>) -> bool, quiet: bool) -> anyhow::Result<&[Chunk]> {
-        let (begun, told) = (Instant::now(), Cell::new(quiet));
+    pub fn look(&mut self, enough: impl Fn(&VecDeque<Chunk>) -> bool, waiting: Option<&str>) -> anyhow::Result<&[Chunk]> {
+        let (begun, told) = (Instant::now(), Cell::new(false));
         while !enough(&self.looked) {
             let some = self.looked.iter().any(|chunk| chunk.rows > 0);
-            let waiting = || {
+            let stop = || {
                 if some && begun.elapsed() > PATIENCE && !told.replace(true) {
-                    note(WAITING);
+                    waiting.iter().for_each(note);
                 }
                 interrupted()
             };
-            let Some(chunk) = self.read(waiting)? else { break };
+            let Some(chunk) = self.read(stop)? else { break };
             self.looked.push_back(chunk);
         }
         Ok(self.looked.make_contiguous())

@@ -28,7 +28,7 @@ pub struct Summary {
     pub weight: f64,
     /// Rows that were predicted and not learned.
     pub not_learned: NotLearned,
-    /// The loss function, as typed on the command line.
+    /// The loss function, as typed on the command line, and whether it is in units of `target_scale`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<String>,
     /// The mean of this loss over all examples.
@@ -109,18 +109,29 @@ impl Coverage {
         (share - q).abs() > chance + 0.2 * q.min(1.0 - q)
     }
 
-    /// One sentence where the coverage is off, over all `examples` or over the last rows.
+    /// Where the coverage is off, over all `examples` or over the last rows: what it is, and what to try.
     pub fn warning(&self, examples: u64) -> Option<String> {
         let off = self.off(self.seen, examples) || self.off(self.last, self.last_examples);
         off.then(|| {
             format!(
-                "The predicted {} quantile is off: {} of all targets and {} of the last {} lie at or below it.",
+                "The predicted {} quantile is off: {} of all targets and {} of the last {} lie at or below it. To come closer to {}, try the quantile {}.",
                 self.asked,
                 percent(self.seen),
                 percent(self.last),
-                count(self.last_examples as f64)
+                count(self.last_examples as f64),
+                percent(self.asked),
+                self.other_quantile()
             )
         })
+    }
+
+    /// The quantile to try instead: as far on the other side of the one that was asked for as the coverage is on this side, and at most half
+    /// of the way to 0 or 1. The coverage of the last rows counts if it is off, otherwise that of all rows.
+    pub fn other_quantile(&self) -> f64 {
+        let q = self.asked;
+        let seen = if self.off(self.last, self.last_examples) { self.last } else { self.seen };
+        let tried = (2.0 * q - seen).clamp(0.5 * q, 0.5 * (1.0 + q));
+        (1000.0 * tried).round() / 1000.0
     }
 }
 

@@ -76,13 +76,13 @@ pub(super) fn truncation(report: &Report<'_>) -> Option<Chart> {
         line("truncation error", "a", series(report.history, |p| Some(p.truncation))),
     ];
     let caption = format!(
-        "Terms that the budget ({0}) has dropped or merged, and parts of updates of settings that learn in parallel and share their terms, have a norm of at most {1}, {2} of |f|. If k(x, x) = 1, no score differs by more than this from the score without these losses.",
+        "Terms that the budget ({0}) has dropped or merged, and parts of updates of settings that learn in parallel and share their terms, have a norm of at most {1}, {2} of |f|. If k(x, x) = 1, no score differs by more than this from the score that the same updates give with nothing left out. A run with another budget also makes other updates.",
         report.part("budget").unwrap_or_default(),
         text::figure(latest.truncation),
         text::percent(latest.truncation / latest.norm)
     );
     let positive: Vec<f64> = heights(&lines).filter(|v| *v > 0.0).collect();
     let y = Axis::fitting(positive.iter().copied(), Unit::Plain);
-    let measures = "bound on |f without truncation − f|";
+    let measures = "bound on |f of the same updates without truncation − f|";
     Some(Chart { caption, ..Chart::new("Truncation error", measures, examples_axis(report.history), y, lines) })
 }

@@ -135,14 +135,12 @@ fn error_caption(report: &Report<'_>, unit: Unit, beside: bool, above: Option<f6
         );
     }
     if let Some(no_change) = s.no_change_error {
-        let where_it_is = if s.error.is_some_and(|e| e >= no_change) {
-            "over the whole stream the model is no better"
-        } else if beside {
-            "only below this dashed line does the model make use of the features"
-        } else {
-            "far above this frame"
-        };
-        words += &format!(" Repeating the last target has an error of {}: {where_it_is}.", show(no_change));
+        let drawn = if beside { "the dashed line" } else { "far above this frame" };
+        let better = if s.error.is_some_and(|e| e >= no_change) { "no better" } else { "better" };
+        words += &format!(
+            " Repeating the last target has an error of {} ({drawn}); over the whole stream the model is {better}.",
+            show(no_change)
+        );
     }
     if report.training.is_some() {
         words += " In later passes the rows have been learned before: that is training error, not the error on new rows.";

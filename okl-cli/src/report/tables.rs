@@ -164,7 +164,7 @@ fn residual_chart(name: &str, r: &Residuals) -> Markup {
     let is_near = |i: usize| (i as f64 + 0.5 - bars / 2.0).abs() <= bars / 8.0;
     let near: Vec<f64> = r.counts.iter().enumerate().filter(|(i, _)| is_near(*i)).map(|(_, n)| *n).collect();
     let caption = format!(
-        "Half of the residuals lie on each side of {}. {} lie within {} of 0, {} beyond the ends of the axis.",
+        "About half of the residuals lie on each side of {}. {} lie within {} of 0, {} beyond the ends of the axis.",
         text::figure(r.median),
         text::percent(near.iter().sum::<f64>() / total),
         text::figure(r.reach * near.len() as f64 / bars),

@@ -1,0 +1,93 @@
+//! The memory of the terms: what is announced before the first row, and what the terms take with all columns and classes.
+
+use okl::{Config, Learner};
+
+use crate::metrics::count;
+
+/// It is reported if a term takes more than this many times the announced bytes.
+const GROWN: f64 = 1.25;
+
+/// The bytes of a term, with the thirty-second of the memory that is held ahead.
+pub fn of_a_term(config: &Config, features: usize, outputs: usize) -> usize {
+    let each = config.bytes_per_term(features, outputs);
+    each + each.div_ceil(32)
+}
+
+/// A number of bytes for a reader.
+pub fn figure_of_bytes(bytes: usize) -> String {
+    match bytes as f64 {
+        b if b < 1e6 => format!("{:.0} kB", b / 1e3),
+        b if b < 1e9 => format!("{:.1} MB", b / 1e6),
+        b => format!("{:.2} GB", b / 1e9),
+    }
+}
+
+/// What was said of the memory before the first row.
+#[derive(Clone, Copy, Debug)]
+pub struct Announced {
+    /// The bytes of a term.
+    pub each: usize,
+    /// The size of --memory.
+    pub limit: Option<usize>,
+}
+
+impl Announced {
+    /// One sentence where the terms take more than was announced, because classes or columns came later. None where
+    /// [`beyond_its_limit`] says it.
+    pub fn exceeded(&self, learner: &Learner) -> Option<String> {
+        if beyond_its_limit(learner).is_some() {
+            return None;
+        }
+        match self.limit {
+            Some(limit) => beyond(learner, limit),
+            None => self.larger(learner),
+        }
+    }
+
+    fn larger(&self, learner: &Learner) -> Option<String> {
+        let (each, all) = taken(learner)?;
+        (each as f64 > GROWN * self.each as f64).then(|| {
+            format!(
+                "a term takes {} bytes, and {} when learning began: classes or columns came after the first rows; all terms take {} of memory",
+                count(each as f64),
+                count(self.each as f64),
+                figure_of_bytes(all)
+            )
+        })
+    }
+}
+
+/// One sentence where the terms take more than the setting `memory` allows.
+pub fn beyond_its_limit(learner: &Learner) -> Option<String> {
+    beyond(learner, learner.config().memory?)
+}
+
+fn beyond(learner: &Learner, limit: usize) -> Option<String> {
+    let (each, all) = taken(learner)?;
+    (all > limit).then(|| {
+        format!(
+            "the terms take {} of memory, and {} is allowed: a term takes {} bytes with {} columns and {} outputs; name all classes before \
+             learning (--classes), or ask for fewer terms, as in --budget {}",
+            figure_of_bytes(all),
+            figure_of_bytes(limit),
+            count(each as f64),
+            count(learner.features() as f64),
+            count(learner.outputs() as f64),
+            (limit / each).max(1)
+        )
+    })
+}
+
+/// The bytes of a term, and of all terms with the workspace that grows with them; none if there are no terms.
+fn taken(learner: &Learner) -> Option<(usize, usize)> {
+    let (config, terms) = (learner.config(), learner.terms());
+    if config.uses_weights() || terms == 0 {
+        return None;
+    }
+    if learner.engine().terms().space().is_sparse() {
+        let bytes = learner.bytes();
+        return Some((bytes.div_ceil(terms), bytes));
+    }
+    let each = of_a_term(config, learner.features(), learner.outputs());
+    Some((each, terms * each))
+}
