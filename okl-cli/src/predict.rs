@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use okl::loss::{Loss, Reads};
 use okl::{Label, Learner, Outcome, Workspace};
 
 use crate::args::{BadRow, InputFormat, Predict, all_names};
@@ -69,10 +70,22 @@ pub fn check_width(learner: &Learner, data: &str, schema: &Schema, found: usize)
     )))
 }
 
+/// The classes -1 and +1.
+static SIGNS: [Label; 2] = [Label::Int(-1), Label::Int(1)];
+
+/// The classes of a learner, and the class of positive scores if two classes share one score. A learner whose targets were the numbers
+/// -1 and +1 has no names of classes: these numbers are its classes.
+pub fn classes_of(learner: &Learner) -> (&[Label], Option<usize>) {
+    let numbers = learner.config().loss.reads() == Reads::Sign && learner.classes().is_empty() && learner.examples() > 0;
+    if numbers { (&SIGNS, Some(1)) } else { (learner.classes(), learner.positive()) }
+}
+
 /// The predicted class; the earlier one of equal scores.
 fn said<'a>(learner: &'a Learner, scores: &[f64]) -> Option<(usize, &'a Label)> {
-    let class = learner.decide(scores)?;
-    Some((class, learner.classes().get(class)?))
+    let (classes, _) = classes_of(learner);
+    let by_sign = || (learner.classes().len() < classes.len()).then(|| usize::from(scores[0] > 0.0));
+    let class = learner.decide(scores).or_else(by_sign)?;
+    Some((class, classes.get(class)?))
 }
 
 /// Checks that standard input and each pipe is named at most once.
@@ -112,6 +125,8 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     let Position { schema, mut filled, .. } = position.unwrap_or_default();
     let shown = Shown { kept: all_names(&args.keep), alerts_only: args.alerts_only };
     let keep = shown.kept.clone();
+    let (classes, positive) = classes_of(&learner);
+    let positive = positive.and_then(|class| classes.get(class));
     let layout = Layout::of(&learner, schema.as_ref(), shown)?;
     let named = schema.is_some();
     let options = Options {
@@ -143,8 +158,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
             let threshold = learner.threshold();
             let step = Outcome { scores: z, outside: threshold.map(|th| z[0] < th), threshold, ..Outcome::default() };
             let class = said(&learner, z).filter(|_| task == Task::Classes);
-            let positive = learner.positive().and_then(|class| learner.classes().get(class));
-            out.write(&Seen { line, step: &step, class, classes: learner.classes(), positive, kept: chunk.kept(row) })?;
+            out.write(&Seen { line, step: &step, class, classes, positive, kept: chunk.kept(row) })?;
         }
         chunk.bad_before(chunk.rows).try_for_each(|line| out.write_skipped(line))?;
         if left_out.is_judged() {

@@ -361,7 +361,7 @@ fn columns(learner: &Learner, schema: Option<&Schema>) -> Vec<String> {
         Reads::Class => learner.classes().iter().map(ToString::to_string).collect(),
         Reads::Vector => {
             let numbered = || (0..learner.outputs()).map(|output| output.to_string()).collect();
-            schema.map_or_else(numbered, |s| s.targets.clone())
+            schema.filter(|s| !s.targets.is_empty()).map_or_else(numbered, |s| s.targets.clone())
         }
         _ => Vec::new(),
     };

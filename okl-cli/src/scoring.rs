@@ -9,7 +9,7 @@ use crate::input::{Chunk, Files, Filled, Options, known_as, read_ahead};
 use crate::learn::task_of;
 use crate::left_out::{LeftOut, listed};
 use crate::metrics::{Metrics, NotLearned, Observed, Summary, Target, Task, count};
-use crate::predict::{check_width, fitted, refuse};
+use crate::predict::{check_width, classes_of, fitted, refuse};
 use crate::run::interrupted;
 use crate::watch::{Refused, numbers_only};
 
@@ -83,10 +83,11 @@ pub struct Scoring<'a> {
 impl<'a> Scoring<'a> {
     /// Figures before the first row.
     pub fn new(learner: &'a Learner, task: Task) -> Self {
-        let classes = learner.classes().to_vec();
+        let (classes, positive) = classes_of(learner);
+        let classes = classes.to_vec();
         let known = if task == Task::Classes { classes.len() } else { 0 };
         let mut metrics = Metrics::new(task, known).with_quantile(quantile(learner.config())).predict_only();
-        learner.positive().into_iter().for_each(|class| metrics.positive_is(class));
+        positive.into_iter().for_each(|class| metrics.positive_is(class));
         let groups = BTreeMap::new();
         Scoring { learner, classes, metrics, groups, workspace: Workspace::default(), scores: Spread::default(), of_unknown: 0 }
     }
@@ -96,7 +97,7 @@ impl<'a> Scoring<'a> {
     /// # Errors
     /// Those of the learner.
     pub fn add(&mut self, chunk: &Chunk) -> okl::Result<()> {
-        let (task, features) = (self.metrics.task(), self.learner.features());
+        let (task, features, known) = (self.metrics.task(), self.learner.features(), classes_of(self.learner).0.len());
         let rows = fitted(chunk, features);
         let scores = self.learner.predict_with(&mut self.workspace, &rows.batch(0..chunk.rows))?;
         let labels = if task == Task::Classes { chunk.targets.labels() } else { Vec::new() };
@@ -108,7 +109,7 @@ impl<'a> Scoring<'a> {
                 Task::Numbers if chunk.known[row] => chunk.targets.row(row).map_or(Target::None, Target::Numbers),
                 _ => Target::None,
             };
-            let unknown = matches!(target, Target::Class(class) if class >= self.learner.classes().len());
+            let unknown = matches!(target, Target::Class(class) if class >= known);
             self.of_unknown += u64::from(unknown);
             let weight = chunk.weights.as_ref().map_or(1.0, |w| w[row]);
             let (scores, alert) = (scores.row(row), threshold.map(|threshold| scores.row(row)[0] < threshold));
@@ -146,7 +147,7 @@ impl<'a> Scoring<'a> {
 
     /// One sentence, if rows have a class that the model does not know.
     pub fn unknown_classes(&self) -> Option<String> {
-        let known = self.learner.classes().len();
+        let known = classes_of(self.learner).0.len();
         let names: Vec<String> = self.classes.iter().skip(known).map(Label::to_string).collect();
         let (rows, have) = match self.of_unknown {
             1 => ("1 row".into(), "it counts as wrong"),

@@ -1,12 +1,13 @@
 //! Model files: written atomically, with the state of the command line (position in the data, columns) beside the learner.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Context;
 use okl::{Learner, file};
 use serde::{Deserialize, Serialize};
 
-use crate::input::{Encoding, Filled, Format, Schema};
+use crate::input::{Encoding, Feature, Features, Filled, Format, Missing, Schema};
 use crate::progress::Progress;
 
 /// The state that the command line stores in a model's `position`.
@@ -94,6 +95,40 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
 pub fn save(path: &Path, learner: &mut Learner, position: &Position) -> anyhow::Result<()> {
     learner.set_position(serde_json::to_vec(position)?);
     learner.save(path).with_context(|| format!("{}: cannot be written", path.display()))
+}
+
+/// The names of the features in the position of a learner; none if it has none, or not as many as there are features.
+pub fn feature_names(learner: &Learner) -> Option<Vec<String>> {
+    let position: Position = serde_json::from_slice(learner.position()).ok()?;
+    let schema = position.schema.filter(|schema| matches!(schema.features, Features::Named(_)))?;
+    Some(schema.names()).filter(|names| names.len() == learner.features())
+}
+
+/// The position of a learner with these names of the features, for a program that has no position in the data of its own. None if
+/// the position is as it should be, if it is that of another program, or if a name is empty or occurs twice.
+pub fn position_with(learner: &Learner, names: &[String]) -> Option<Vec<u8>> {
+    let distinct = names.iter().collect::<BTreeSet<_>>().len() == names.len() && !names.iter().any(String::is_empty);
+    if names.is_empty() || names.len() != learner.features() || !distinct || feature_names(learner).as_deref() == Some(names) {
+        return None;
+    }
+    let mut position: Position = match learner.position() {
+        [] => Position::default(),
+        ours => serde_json::from_slice(ours).ok()?,
+    };
+    let named = |name: &String| Feature { column: name.clone(), ..Feature::default() };
+    let features = Features::Named(names.iter().map(named).collect());
+    let targets = position.schema.map(|schema| schema.targets).unwrap_or_default();
+    position.schema = Some(Schema {
+        features,
+        targets,
+        ignored: Vec::new(),
+        chosen: Vec::new(),
+        sparse: false,
+        open: false,
+        one_hot: false,
+        missing: Missing::default(),
+    });
+    serde_json::to_vec(&position).ok()
 }
 
 /// Loads a learner, and its position if it was trained by `okl learn`. A model saved by another program has no position or one

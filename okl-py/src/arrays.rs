@@ -5,6 +5,7 @@ use numpy::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
 /// Converts any object to a numpy array, by numpy's array protocol if needed. `name`: the argument's name, for messages.
 pub fn array<'py>(name: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
@@ -13,7 +14,8 @@ pub fn array<'py>(name: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
         Err(_) => {
             refuse_lazy(name, object)?;
             refuse_masked(name, object)?;
-            Ok(object.py().import("numpy")?.call_method1("asarray", (object,))?.cast_into()?)
+            let numpy = object.py().import("numpy")?;
+            Ok(numpy.call_method1("asarray", (object,)).map_err(|e| ragged(name, object).unwrap_or(e))?.cast_into()?)
         }
     }
 }
@@ -42,6 +44,15 @@ fn refuse_masked(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
         "{name} has masked values, the first in {}: fill them in first, for instance with numpy.ma.filled, or leave these rows out",
         place.join(", ")
     )))
+}
+
+/// What is said of a list whose rows differ in length; numpy's words do not have the row. None if this is not the fault.
+fn ragged(name: &str, object: &Bound<'_, PyAny>) -> Option<PyErr> {
+    let rows: Vec<Bound<'_, PyAny>> = object.cast::<PyList>().ok()?.iter().collect();
+    let lengths: Vec<usize> = rows.iter().map(|row| row.len().unwrap_or(0)).collect();
+    let row = lengths.iter().position(|length| *length != lengths[0])?;
+    let (first, found) = (lengths[0], lengths[row]);
+    Some(PyValueError::new_err(format!("{name} is not a table: row {row} has {found} values, row 0 has {first}")))
 }
 
 /// A copy in C order with the given type.

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use numpy::PyUntypedArray;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyList, PyString};
 
 use crate::arrays::is_lazy;
 
@@ -20,8 +20,20 @@ pub fn names_of(x: &Bound<'_, PyAny>) -> Vec<String> {
     if x.is_exact_instance_of::<PyList>() || x.cast_exact::<PyUntypedArray>().is_ok() || is_lazy(x) {
         return Vec::new();
     }
-    let columns = x.getattr("columns").and_then(|columns| columns.try_iter());
+    // The attribute `columns` of a table of pyarrow has the columns themselves.
+    let arrow = x.get_type().module().is_ok_and(|module| module.to_string().starts_with("pyarrow."));
+    let columns = x.getattr(if arrow { "column_names" } else { "columns" }).and_then(|columns| columns.try_iter());
     columns.and_then(|columns| columns.map(|name| name?.extract()).collect::<PyResult<_>>()).unwrap_or_default()
+}
+
+/// Names that the user sets; empty for None.
+pub fn given_names(names: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<String>> {
+    let Some(names) = names else { return Ok(Vec::new()) };
+    let listed = if names.is_instance_of::<PyString>() { None } else { names.try_iter().ok() };
+    listed.and_then(|names| names.map(|name| name?.extract()).collect::<PyResult<_>>().ok()).ok_or_else(|| {
+        let found = names.repr().map_or_else(|_| "another object".into(), |names| names.to_string());
+        PyTypeError::new_err(format!("feature_names: expected a list of names as text, or None, found {found}"))
+    })
 }
 
 /// A column as messages show it: its name in quotes, or its number.

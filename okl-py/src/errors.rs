@@ -31,22 +31,25 @@ pub struct Place<'a> {
 pub fn refused_rows(error: Error, place: &Place<'_>) -> PyErr {
     let kind = match error.kind().clone() {
         ErrorKind::NotFinite { row, column, found, hint } => return not_finite(place, place.first + row, &column, found, hint),
-        ErrorKind::Target { row, found, expected } if place.reads == Reads::Sign => ErrorKind::Target {
-            row,
-            found,
-            expected: format!("{expected} (text, bools, or any two with classes=[first, second])"),
-        },
+        ErrorKind::Target { row, found, expected } if place.reads == Reads::Sign && expected.ends_with("or class labels") => {
+            ErrorKind::Target {
+                row,
+                found,
+                expected: format!("{expected} (text, bools, or any two with classes=[first, second])"),
+            }
+        }
         other => other,
     };
     refused(&kind.into())
 }
 
+/// What to do about a target that is NaN.
+pub const MISSING: &str = "; for a row without a target give None in a list, or known=False for the row";
+
 /// A number that is not finite, in X or y. The engine numbers features, and calls the columns of y targets.
 fn not_finite(place: &Place<'_>, row: usize, column: &str, found: f64, hint: &str) -> PyErr {
     let (at, missing) = match (column.strip_prefix("target "), column.parse()) {
-        (Some(_), _) if place.flat => {
-            (format!("row {row} of y"), "; for a row without a target give None, or known=False for the row")
-        }
+        (Some(_), _) if place.flat => (format!("row {row} of y"), MISSING),
         (Some(output), _) => (format!("row {row}, column {output} of y"), "; for a row without targets give known=False"),
         (None, Ok(column)) => {
             (format!("row {row}, column {}", shown(column, place.names)), "; fill it in first, or leave the row out")

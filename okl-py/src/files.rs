@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use okl_cli::store;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -36,7 +37,17 @@ pub fn load(py: Python<'_>, path: PathBuf) -> PyResult<Learner> {
         Some(refused) if refused.is::<okl::Error>() => PyValueError::new_err(format!("{}: {e}", path.display())),
         _ => file_error(py, &e, &path),
     })?;
-    Ok(learner.into())
+    Ok(Learner::of_file(learner))
+}
+
+/// The model file of a learner, with the names of its features in the form of the command line.
+pub fn with_names(learner: &mut okl::Learner, names: &[String]) -> Vec<u8> {
+    let Some(position) = store::position_with(learner, names) else { return learner.to_bytes() };
+    let before = learner.position().to_vec();
+    learner.set_position(position);
+    let bytes = learner.to_bytes();
+    learner.set_position(before);
+    bytes
 }
 
 /// Writes a file atomically.

@@ -36,7 +36,7 @@ mod _okl {
     #[pymodule_export]
     use super::learner::Learner;
     #[pymodule_export]
-    use super::row::{learn_row, predict_row};
+    use super::row::{learn_labelled, learn_row, predict_row};
     #[pymodule_export]
     use super::settings::{families, terms_within};
 

@@ -5,11 +5,11 @@
 use okl::loss::Reads;
 use okl::{Batch, Targets};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyDict, PyList};
 
 use crate::call::with_workspace;
 use crate::errors::refused;
-use crate::learner::Learner;
+use crate::learner::{Arguments, Learner};
 use crate::targets::{is_bool, label};
 
 /// Learns one row: a number for every feature, and a target. For losses of two classes, the target is the name of a class.
@@ -46,6 +46,19 @@ pub fn learn_row(
         }
         (Reads::Number | Reads::Vector, Some(y)) => learn(Targets::Numbers(&[y.extract()?])),
     }
+}
+
+/// Learns rows as `Learner.learn_report` does. For losses of two classes, every target is the name of a class, also a number.
+#[pyfunction]
+#[pyo3(signature = (learner, X, y, weights=None))]
+#[allow(non_snake_case)]
+pub fn learn_labelled<'py>(
+    learner: &Bound<'py, Learner>,
+    X: &Bound<'py, PyAny>,
+    y: &Bound<'py, PyAny>,
+    weights: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    learner.get().report_of_rows(X, &Arguments { y: Some(y), weights, ids: None, known: None, by_name: true })
 }
 
 /// The scores of one row, one per output; 0 while there are neither features nor examples.

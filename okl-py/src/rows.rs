@@ -8,8 +8,9 @@ use okl::Batch;
 use okl::batch::RowSource;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
-use crate::arrays::{array, converted};
+use crate::arrays::{array, converted, is_lazy};
 
 /// A matrix of single or double precision in any layout, borrowed for a call.
 pub enum Rows<'py> {
@@ -33,16 +34,19 @@ impl<'py> Rows<'py> {
         if let Some(rows) = sparse(x)? {
             return Ok(Rows::Sparse(rows));
         }
+        let x = &frame(x)?;
         let array = match array("X", x)? {
             objects if objects.dtype().kind() == b'O' => numeric_frame(x)?.unwrap_or(objects),
             array => array,
         };
         let array = if b"fiub".contains(&array.dtype().kind()) { array } else { numbers(x, &array)? };
         if array.ndim() != 2 {
-            return Err(PyValueError::new_err(format!(
-                "X has {} dimension(s), expected 2: rows and features. One row is X.reshape(1, -1), one feature X.reshape(-1, 1)",
-                array.ndim()
-            )));
+            let advice = match x.hasattr("to_frame")? {
+                true => "One feature is X.to_frame()",
+                false => "One row is X.reshape(1, -1), one feature X.reshape(-1, 1)",
+            };
+            let found = array.ndim();
+            return Err(PyValueError::new_err(format!("X has {found} dimension(s), expected 2: rows and features. {advice}")));
         }
         if viewable(&array) {
             if let Ok(array) = array.cast::<PyArray2<f32>>() {
@@ -64,6 +68,15 @@ impl<'py> Rows<'py> {
             Rows::Sparse(rows) => Matrix::Sparse(rows),
         }
     }
+}
+
+/// A frame whose columns are numbers, in a form that numpy converts column by column. Other objects stay as they are.
+fn frame<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let is_plain = x.cast_exact::<PyUntypedArray>().is_ok() || x.is_exact_instance_of::<PyList>();
+    if is_plain || is_lazy(x) || !x.hasattr("columns")? {
+        return Ok(x.clone());
+    }
+    x.py().import("okl._columns")?.call_method1("as_numbers", (x,))
 }
 
 /// The rows of a sparse matrix of scipy, of any layout; values of one place are added up. None for other objects.

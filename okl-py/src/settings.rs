@@ -216,12 +216,18 @@ pub fn families(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-/// The values of some settings by their names, in one line.
+/// The values of some settings by their names, in one line; settings that the configuration does not have are left out.
 pub fn names<const N: usize>(config: &Config, settings: [&str; N]) -> String {
     let all: Value = serde_json::from_str(&config.to_json()).unwrap_or_default();
-    let name = |value: &Value| match value {
+    let names: Vec<String> = settings.iter().map(|setting| name(&all[*setting])).filter(|name| !name.is_empty()).collect();
+    names.join(", ")
+}
+
+/// The name of a setting's value; several values, of which a bank has one each, are joined by +.
+fn name(value: &Value) -> String {
+    match value {
         Value::Object(table) => table.keys().next().cloned().unwrap_or_default(),
+        Value::Array(several) => several.iter().map(name).collect::<Vec<_>>().join("+"),
         other => other.as_str().unwrap_or_default().to_string(),
-    };
-    settings.map(|setting| name(&all[setting])).join(", ")
+    }
 }

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyString, PyTuple};
 
 use crate::arrays::{array, contiguous};
+use crate::errors::MISSING;
 
 /// Converts targets for a learner.
 #[derive(Clone, Copy)]
@@ -19,6 +20,8 @@ pub struct Reader {
     pub reads: Reads,
     /// Whether `classes` were given, so that numbers can be names of classes for a loss of two classes.
     pub classes_given: bool,
+    /// Whether numbers are names of classes for a loss of two classes also if no classes were given.
+    pub numbers_name: bool,
 }
 
 /// Targets that the engine can read.
@@ -129,7 +132,7 @@ impl Reader {
     fn names_classes(self, apart: bool) -> bool {
         match self.reads {
             Reads::Class => true,
-            Reads::Sign => self.classes_given || apart,
+            Reads::Sign => self.classes_given || self.numbers_name || apart,
             Reads::Number | Reads::Vector | Reads::Nothing => false,
         }
     }
@@ -178,7 +181,7 @@ impl Reader {
             return Ok(UNREAD);
         }
         // For a loss of two classes without given classes, text and bools are class names and numbers are not, so they cannot be mixed.
-        if self.reads == Reads::Sign && !self.classes_given && !apart(value) {
+        if self.reads == Reads::Sign && !self.classes_given && !self.numbers_name && !apart(value) {
             return Err(self.unreadable(row, value));
         }
         label(row, value)?.ok_or_else(|| self.unreadable(row, value))
@@ -192,10 +195,13 @@ impl Reader {
 }
 
 /// Converts targets to an array. A list becomes an array of objects, because numpy would convert numbers to text if the list also
-/// has text.
+/// has text. The missing values of a column are None.
 fn as_array<'py>(y: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
-    let found = array("y", y)?;
     let listed = y.is_instance_of::<PyList>() || y.is_instance_of::<PyTuple>();
+    if !listed && y.cast_exact::<PyUntypedArray>().is_err() {
+        return array("y", &y.py().import("okl._columns")?.call_method1("with_none", (y,))?);
+    }
+    let found = array("y", y)?;
     match listed && found.dtype().kind() == b'U' {
         true => Ok(y.py().import("numpy")?.call_method1("asarray", (y, "object"))?.cast_into()?),
         false => Ok(found),
@@ -256,7 +262,7 @@ fn whole(row: usize, value: f64) -> PyResult<Label> {
     match value.fract() == 0.0 && value.abs() <= EXACT {
         true => Ok(Label::Int(value as i64)),
         false => {
-            let missing = if value.is_nan() { "; for a row without a target give None, or known=False for the row" } else { "" };
+            let missing = if value.is_nan() { MISSING } else { "" };
             Err(PyValueError::new_err(format!("row {row}: target {value:?}, expected a class: a whole number or text{missing}")))
         }
     }

@@ -172,3 +172,95 @@ def test_the_position_of_a_stream_survives_python(
     run(command_line, "learn", tmp_path / "first.csv", *learn, "-o", model)
     okl.load(model).save(tmp_path / "n.okl")
     assert (tmp_path / "n.okl").read_bytes() == model.read_bytes()
+
+
+@pytest.mark.parametrize("names", [(3, 5), (0, 1), (1, 2)])
+def test_classes_that_are_numbers_in_a_file_are_numbers_in_python(
+    names: tuple[int, int], command_line: list[str], rng: np.random.Generator, tmp_path: Path
+) -> None:
+    """Of a loss of two classes, whose numbers are otherwise -1 and +1."""
+    X = rng.normal(size=(300, 2))
+    y = np.where(X[:, 0] > 0, *names)
+    write_csv(tmp_path / "first.csv", X[:200], y[:200].astype(str))
+    flags = ["--loss", "hinge", "--kernel", "gaussian:1", "--step", "constant:0.5", "--lambda", "0.001"]
+    learn = ["--target", "label", *flags, "-o", tmp_path / "m.okl", "--quiet"]
+    run(command_line, "learn", tmp_path / "first.csv", *learn)
+    known = okl.Learner(okl.load(tmp_path / "m.okl").config, classes=sorted(names))
+    known.learn(X[:200], y[:200])
+    for later in (y[200:], y[200:].astype(float), y[200:].tolist()):
+        m = okl.load(tmp_path / "m.okl")
+        assert sorted(m.classes) == sorted(names) and m.positive_class == max(names)
+        m.learn(X[200:], later)
+        assert m.examples == 300
+    known.learn(X[200:], y[200:])
+    assert m.predict(X).tobytes() == known.predict(X).tobytes()
+    with pytest.raises(ValueError, match="row 0: target 9, expected one of two classes; use max_margin or softmax for more$"):
+        m.learn(X[:1], [9])
+
+
+def test_names_of_features_are_in_the_file(command_line: list[str], rings: Any, tmp_path: Path) -> None:
+    """In both directions: frames are checked against a file of the command line, which finds the columns of Python by name."""
+    pandas = pytest.importorskip("pandas")
+    X, y = rings
+    frame = pandas.DataFrame(X, columns=["x0", "x1", "x2"])
+    run(command_line, "learn", tmp_path / "first.csv", "--target", "label", *FLAGS, "-o", tmp_path / "m.okl", "--quiet")
+    m = okl.load(tmp_path / "m.okl")
+    assert m.feature_names == okl.Learner.from_bytes(m.to_bytes()).feature_names == ["x0", "x1", "x2"]
+    with pytest.raises(ValueError, match="column 0 of X is 'x2', but it was 'x0' in the rows before"):
+        m.predict(frame[["x2", "x1", "x0"]])
+
+    twin = okl.Learner(SETTINGS, lam=1e-3)
+    twin.learn(frame[:400].rename(columns={"x0": "p", "x1": "q", "x2": "r"}), y[:400])
+    before = twin.to_bytes()
+    twin.save(tmp_path / "p.okl")
+    assert twin.to_bytes() == before and okl.load(tmp_path / "p.okl").feature_names == ["p", "q", "r"]
+    (tmp_path / "turned.csv").write_text(
+        "r,p,q,label\n" + "".join(f"{c!r},{a!r},{b!r},{name}\n" for (a, b, c), name in zip(X.tolist(), y))
+    )
+    scores = predicted(command_line, tmp_path / "p.okl", tmp_path / "turned.csv")
+    assert scores.tobytes() == twin.predict(X).tobytes()
+    learn = ["learn", "--resume", tmp_path / "p.okl", tmp_path / "turned.csv", "-o", tmp_path / "n.okl", "--quiet"]
+    run(command_line, *learn, "--target", "label")
+    twin.learn(X, y)
+    n = okl.load(tmp_path / "n.okl")
+    assert n.feature_names == ["p", "q", "r"] and n.predict(X).tobytes() == twin.predict(X).tobytes()
+    for flags, said in [(["--target", "q"], "--target q: this column is a feature of the model"), (["--continue"], "has no position")]:
+        done = subprocess.run([*command_line, *map(str, learn), *flags], capture_output=True, text=True)
+        assert done.returncode != 0 and said in done.stderr
+
+
+def test_names_that_cannot_be_in_a_file_are_left_out(tmp_path: Path) -> None:
+    m = okl.Learner(loss="squared", kernel="gaussian:1")
+    m.learn([[1.0, 2.0]], [1.0])
+    for names in (["a", "a"], ["a", ""]):
+        m.feature_names = names
+        m.save(tmp_path / "m.okl")
+        assert (tmp_path / "m.okl").read_bytes() == m.to_bytes()
+    m.feature_names = ["a", "b"]
+    m.save(tmp_path / "m.okl")
+    again = okl.load(tmp_path / "m.okl")
+    again.feature_names = ["b", "c"]
+    again.save(tmp_path / "m.okl")
+    assert okl.load(tmp_path / "m.okl").feature_names == ["b", "c"]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_the_command_line_knows_the_classes_of_signs(
+    loss: str, command_line: list[str], rng: np.random.Generator, tmp_path: Path
+) -> None:
+    X = rng.normal(size=(300, 2))
+    y = np.sign(X[:, 0]).astype(int)
+    m = okl.Learner(loss=loss, gamma=1.0)
+    m.learn(X, y)
+    m.save(tmp_path / "m.okl")
+    write_csv(tmp_path / "rows.csv", X, y.astype(str))
+    head, *lines = run(command_line, "predict", tmp_path / "m.okl", tmp_path / "rows.csv", "--ignore", "label").splitlines()
+    assert head == "line,class,score,positive"
+    said = np.array([line.split(",") for line in lines])
+    scores = m.predict(X)
+    assert said[:, 1].astype(int).tolist() == np.where(scores > 0, 1, -1).tolist()
+    assert set(said[:, 3]) == {"1"}
+    figures = run(command_line, "evaluate", tmp_path / "m.okl", tmp_path / "rows.csv", "--target", "label", "--json")
+    errors = np.mean(np.where(scores > 0, 1, -1) != y)
+    assert json.loads(figures)["warnings"] == []
+    assert json.loads(figures)["summary"]["error"] == pytest.approx(errors)

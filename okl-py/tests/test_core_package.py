@@ -205,3 +205,9 @@ def test_the_typed_and_documented_names_are_the_learners(setting: str) -> None:
     documented = re.split(r"\n {4}(?=\w)", after)[0]
     missing = [name for name in names - {"fixed"} if not re.search(rf"\b{name}\b", documented)]
     assert not missing, documented
+
+
+@pytest.mark.parametrize("command", ["serve", "token"])
+def test_the_package_has_the_server(command: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "okl", command, "--help"], capture_output=True, text=True)
+    assert done.returncode == 0 and f"Usage: okl {command}" in done.stdout, done.stderr

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -382,3 +383,61 @@ def test_a_history_is_of_models_that_learn_streams():
     with pytest.raises(TypeError, match="found Pipeline; transform the rows first and give the last step"):
         plot.History(pipeline)
     assert plot.History(pipeline[-1]).model is pipeline[-1]
+
+
+@pytest.mark.parametrize("names", [["yes", "no"], ["no", "yes"], [True, False], [False, True]])
+def test_the_error_of_two_classes_does_not_depend_on_the_records(names):
+    """The second class appears late. Its first row is wrong; before, the only class is predicted."""
+    y = np.where(X[:400, 0] > 0, *names)
+    y[:90] = names[1]
+    learner, wrong = okl.Learner(loss="hinge", gamma=0.5), []
+    for i in range(400):
+        classes, score = learner.classes, learner.predict(X[i : i + 1])[0] if i else 0.0
+        positive = learner.positive_class
+        other = [name for name in classes if name != positive]
+        said = positive if score > 0 or not other else other[0]
+        wrong.append(not classes or said != y[i])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            learner.learn(X[i : i + 1], y[i : i + 1])
+    for every in (1, 100, 150, 400):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            recorded = plot.History(okl.Learner(loss="hinge", gamma=0.5), every).learn(X[:400], y)
+        ends = recorded.column("rows")
+        assert recorded.column("error") == pytest.approx(np.cumsum(wrong)[ends - 1] / ends)
+
+
+def test_a_row_without_a_target_names_no_class():
+    y = np.array(["a"] * 10 + ["b"] * 10)
+    known = np.arange(20) != 10
+    for every in (1, 20):
+        recorded = plot.History(okl.Learner(loss="hinge", classes=None, gamma=1.0), every)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            recorded.learn(X[:20], y, known=known)
+        assert recorded._error_count == 19 and recorded.records[-1].error >= 2 / 19
+
+
+def test_the_budget_is_drawn_as_it_was(pyplot):
+    """The budget of a bank grows when the bank becomes smaller; the limit of a record is that of its time."""
+    recorded = history("signs", every=500)
+    limits = recorded.column("most_terms")
+    assert limits.tolist() == [100, 100]
+    first, last = recorded.records
+    recorded._records = [first, last._replace(most_terms=200.0)]
+    _, budget = plot.terms(recorded).lines
+    assert budget.get_xydata().tolist() == [[0, 100], [500, 100], [1000, 200]]
+    assert np.isnan(plot.History(okl.Learner(loss="squared", kernel="linear")).learn(X, NUMBERS).column("most_terms")).all()
+
+
+def test_margin_errors_are_not_called_alerts(pyplot):
+    margins = plot.History(okl.Learner(loss="nu_hinge:0.2", gamma=0.5)).learn(X, SIGNS)
+    assert plot.alert_rate(margins).get_title() == "Share of margin errors"
+    assert plot.alert_rate(history("two outputs")).get_ylabel() == "rows outside the tube"
+    assert plot.alert_rate(history("novelty")).get_title() == "Alert rate"
+
+
+def test_a_field_that_records_do_not_have_is_refused():
+    with pytest.raises(ValueError, match="records have no field 'erorr': use one of rows, error, recent_error"):
+        plot.History(okl.Learner(loss="squared")).column("erorr")

@@ -229,3 +229,29 @@ def test_targets_that_cannot_be_learned_are_refused():
             other.learn_many(frame, pd.Series(y))
     with pytest.raises(ValueError, match="max_features must be a whole number of at least 1, found 1.5"):
         okl.river.KernelClassifier(max_features=1.5)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "nu_hinge", "perceptron"])
+@pytest.mark.parametrize("labels", [[1, 0], [0, 1], [7, -3], ["yes", "no"], ["no", "yes"], [True, False]])
+def test_files_and_onnx_have_the_labels(loss, labels, tmp_path):
+    """Whichever class came first, and without given classes."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model = learned(labels, loss=loss)
+    points, right = map(list, zip(*corners(labels, rounds=5, seed=9)))
+    rows = np.array([[x[name] for name in model.feature_names] for x in points])
+    assert [model.predict_one(x) for x in points] == right
+    assert model.learner.classes == labels and model.learner.positive_class == max(labels)
+
+    session = onnxruntime.InferenceSession(model.to_onnx(), providers=["CPUExecutionProvider"])
+    assert session.run(["label"], {"x": rows})[0].tolist() == right
+    model.learner.save(tmp_path / "m.okl")
+    saved = okl.load(tmp_path / "m.okl")
+    negative, positive = sorted(labels)
+    assert saved.positive_class == positive
+    assert np.where(saved.predict(rows) > 0, positive, negative).tolist() == right
+
+
+def test_given_classes_are_those_of_the_learner():
+    model = learned(["b", "a"], loss="hinge", classes=["b", "a"])
+    assert model.learner.classes == ["b", "a"] and model.learner.positive_class == "a"
+    assert [model.predict_one(x) for x, _ in corners(["b", "a"], rounds=1, seed=9)] == ["b", "a"]

@@ -207,3 +207,51 @@ def test_an_interrupted_fit_has_learned_nothing(monkeypatch, estimator):
         model.fit(X, 1 - y)
     assert stop.value.rows_learned == 0 and model.learner_ is before
     assert stop.value.__notes__ == ["okl: fit was interrupted, and the estimator is as it was before"]
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("method", ["partial_fit", "partial_fit_predict"])
+def test_an_interrupted_detector_can_be_used(monkeypatch, fitted, method):
+    """The rows before Ctrl-C are learned, and the threshold is that of the stream."""
+    X = np.random.default_rng(3).normal(size=(1500, 2))
+    detector = NoveltyDetector(nu=0.1, random_state=0)
+    if fitted:
+        detector.fit(X[:300])
+    learn_report = okl.Learner.learn_report
+
+    class Stops:
+        """A learner that is interrupted after 1,000 rows."""
+
+        def __init__(self, learner):
+            self._learner = learner
+
+        def __getattr__(self, name):
+            return getattr(self._learner, name)
+
+        def learn_report(self, rows, y, weights):
+            learn_report(self._learner, rows[:1000], y, weights=weights)
+            raise interrupted(1000, len(rows))
+
+    threaded = detector._threaded
+    monkeypatch.setattr(detector, "_threaded", lambda learner: Stops(threaded(learner)))
+    with pytest.raises(KeyboardInterrupt):
+        getattr(detector, method)(X)
+    monkeypatch.undo()
+    assert detector.offset_ == detector.learner_.threshold > 0
+    scores = detector.learner_.predict(X)
+    assert np.array_equal(detector.predict(X), np.where(scores < detector.learner_.threshold, -1, 1))
+    assert detector.learner_.examples >= 1000 and len(detector.to_onnx()) > 0
+
+
+def test_a_detector_that_was_interrupted_before_the_first_row_keeps_its_threshold(monkeypatch):
+    X = np.random.default_rng(3).normal(size=(300, 2))
+    detector = NoveltyDetector(nu=0.1, random_state=0).fit(X)
+    before = detector.offset_
+
+    def stops(*_):
+        raise interrupted(0, 300)
+
+    monkeypatch.setattr(detector, "_learn_stream", stops)
+    with pytest.raises(KeyboardInterrupt):
+        detector.partial_fit(X)
+    assert detector.offset_ == before != detector.learner_.threshold

@@ -24,6 +24,7 @@ pub(super) fn listed(names: Vec<String>) -> String {
 /// If the options name other columns.
 pub(super) fn agree(options: &mut Options) -> Result<(), String> {
     one_use(options)?;
+    take_targets(options)?;
     let Some(Schema { targets, features, chosen, missing, .. }) = &options.schema else { return Ok(()) };
     let used = |name: &&String| matches!(features, Features::Named(list) if list.iter().any(|f| f.column == **name));
     if !options.targets.is_empty() && options.targets != *targets {
@@ -57,6 +58,20 @@ pub(super) fn agree(options: &mut Options) -> Result<(), String> {
     if !options.features.is_empty() && options.features != *chosen {
         return Err("--features: the model finds its columns by name; remove this flag".into());
     }
+    Ok(())
+}
+
+/// Takes the targets of the options for those of a model of another program, which may have the names of its features alone.
+fn take_targets(options: &mut Options) -> Result<(), String> {
+    let Some(Schema { targets, features, .. }) = options.schema.as_mut().filter(|_| options.want_target) else { return Ok(()) };
+    if !targets.is_empty() {
+        return Ok(());
+    }
+    let used = |name: &&String| matches!(features, Features::Named(list) if list.iter().any(|f| f.column == **name));
+    if let Some(name) = options.targets.iter().find(used) {
+        return Err(format!("--target {name}: this column is a feature of the model; name the column of the target"));
+    }
+    targets.clone_from(&options.targets);
     Ok(())
 }
 

@@ -101,7 +101,9 @@ fn agree(named: Option<TaskName>, known: Option<Task>) -> anyhow::Result<()> {
 
 /// Continues with a model: on the same data where it stopped, or on new data.
 fn resume(args: &Learn, columns: &Columns, learner: Learner, position: Option<Position>) -> anyhow::Result<Option<Begun>> {
-    if args.stream.r#continue && position.is_none() {
+    // The Python package writes the names of the features and no position.
+    let without = position.as_ref().is_none_or(|position| position.lines == 0 && learner.examples() > 0);
+    if args.stream.r#continue && without {
         return Err(usage(
             "--continue: the model was not trained by `okl learn`, so it has no position in the data; remove this flag",
         ));

@@ -30,7 +30,61 @@ def numbers(X: Any) -> np.ndarray:
     """
     for words in refusals(X):
         raise TypeError(words)
+    if is_arrow(X):
+        return np.column_stack([np.asarray(values, dtype=np.float64) for _, values in columns(X)])
     return np.asarray(np.asarray(X, dtype=object), dtype=np.float64)
+
+
+def as_numbers(X: Any) -> Any:
+    """A table of pyarrow as a matrix; any other frame as it is.
+
+    Raises
+    ------
+    TypeError
+        If a column is not numbers: of any table of pyarrow, and the dates of polars, which numpy would take for numbers.
+    """
+    check_dates(X)
+    if not is_arrow(X):
+        return X
+    matrices = [np.asarray(column) for column in X.columns]
+    if all(values.dtype.kind in "fiub" for values in matrices):
+        return np.column_stack(matrices) if matrices else np.empty((X.num_rows, 0))
+    return numbers(X)
+
+
+def check_dates(X: Any) -> None:
+    """Refuses dates, times and time spans of polars, which numpy takes for numbers beside a column of numbers."""
+    types = getattr(X, "dtypes", None) if type(X).__module__.startswith("polars.") else None
+    if types is not None and any(kind.is_temporal() for kind in types):
+        for words in refusals(X):
+            raise TypeError(words)
+
+
+def with_none(y: Any) -> Any:
+    """The targets as they are, or, if some are missing in a column that can say so, a list with None in their places.
+
+    numpy has NaN for the nulls of polars, of pyarrow and of the extension types of pandas.
+    """
+    package, kind = type(y).__module__.partition(".")[0], type(y).__name__
+    if package == "polars" and kind == "Series" and y.null_count():
+        return as_objects(y.to_list())
+    if package == "pyarrow" and getattr(y, "null_count", 0):
+        return as_objects(y.to_pylist())
+    if package == "pandas" and kind == "Series" and not isinstance(y.dtype, np.dtype) and y.isna().any():
+        return as_objects([None if missing else value for value, missing in zip(y, y.isna(), strict=True)])
+    return y
+
+
+def is_arrow(X: Any) -> bool:
+    """Whether X is a table of pyarrow, whose attribute `columns` has the columns and not their names."""
+    return type(X).__module__.startswith("pyarrow.") and hasattr(X, "column_names")
+
+
+def as_objects(values: list[Any]) -> np.ndarray:
+    """A list as an array of objects of one dimension."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
 def refusals(X: Any) -> Iterator[str]:
@@ -46,6 +100,9 @@ def refusals(X: Any) -> Iterator[str]:
 
 def columns(X: Any) -> Iterator[tuple[Any, list[Any]]]:
     """The columns with their names, or numbers; their values as Python's own objects."""
+    if is_arrow(X):
+        yield from ((name, objects(column)) for name, column in zip(X.column_names, X.columns, strict=True))
+        return
     names = getattr(X, "columns", None)
     if names is not None and hasattr(X, "__getitem__") and len(set(names)) == len(list(names)):
         for name in names:

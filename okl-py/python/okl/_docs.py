@@ -53,8 +53,8 @@ SHARED = {
         "standard": columns are scaled to mean 0 and standard deviation 1 over the first `warmup` rows (all rows in
         `fit`). "auto": over the first `warmup` rows, in `fit` those of the first pass, unless `gamma` is a number or more
         than eight columns share one range; with a kernel of distance, the units then follow the rows where a column takes another
-        unit or level. None: not scaled. With a kernel of distance, scaled values are clipped at a
-        limit, see `learner_.health()`.
+        unit or level. None: not scaled. With a kernel of distance, values scaled by the first `warmup` rows are clipped at
+        a limit, see `learner_.health()`; "standard" in `fit` has no limit.
 """,
     "passes": """
     max_iter : int or "auto", default="auto"

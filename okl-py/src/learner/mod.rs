@@ -2,9 +2,11 @@
 
 #![allow(clippy::doc_lazy_continuation)] // Docstrings are read by Python, not as Markdown.
 
+mod learn;
 mod values;
 mod warn;
 
+pub use self::learn::Arguments;
 use self::values::{Class, State, settings_table, within};
 
 use std::path::PathBuf;
@@ -13,16 +15,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use okl::loss::{Loss, Reads};
 use okl::{Config, Label};
-use pyo3::IntoPyObjectExt;
+use okl_cli::store;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
 
 use crate::alert_rate::AlertRate;
-use crate::call::{self, Given, Object};
+use crate::call::{self, Object};
 use crate::columns::{self, FeatureNames};
 use crate::errors::refused;
-use crate::scores::{Report, Signs};
 use crate::shared::Shared;
 use crate::targets::{Named, Reader, label};
 use crate::{command_line, files, health, settings};
@@ -48,7 +49,7 @@ pub struct Learner {
 impl From<okl::Learner> for Learner {
     fn from(learner: okl::Learner) -> Self {
         let Config { loss, classes, .. } = learner.config();
-        let reader = Reader { reads: loss.reads(), classes_given: classes.is_some() };
+        let reader = Reader { reads: loss.reads(), classes_given: classes.is_some(), numbers_name: false };
         Learner {
             reader,
             shared: Shared::new(learner),
@@ -69,6 +70,12 @@ impl Learner {
     fn like(&self, learner: okl::Learner) -> Self {
         let named = Named::new(self.named.are_bools());
         Learner { named, feature_names: FeatureNames::new(self.feature_names.get()), ..Learner::from(learner) }
+    }
+
+    /// A learner from a model file, with the names of its features if the file has them.
+    pub(crate) fn of_file(learner: okl::Learner) -> Self {
+        let names = store::feature_names(&learner).unwrap_or_default();
+        Learner { feature_names: FeatureNames::new(names.into()), ..Learner::from(learner) }
     }
 
     /// A class with its Python type.
@@ -125,14 +132,7 @@ impl Learner {
         ids: Object<'_, 'py>,
         known: Object<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut signs = self.look(X.py(), Signs::after)?;
-        let names = self.feature_names.checked(columns::names_of(X))?;
-        let given = Given { y, weights, ids, known, named: &self.named, names: &names };
-        let scores = call::learn(&self.shared, self.reader, X, &given, |step| signs.push(step))?;
-        self.feature_names.set(names);
-        self.warn_once(X.py())?;
-        self.warn_of_signs(X.py(), &signs)?;
-        Ok(scores)
+        self.learn_rows(X, &Arguments { y, weights, ids, known, by_name: false }, |_| {})
     }
 
     #[doc = include_str!("learn_report.txt")]
@@ -145,18 +145,7 @@ impl Learner {
         ids: Object<'_, 'py>,
         known: Object<'_, 'py>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (mut report, mut signs) = (Report::default(), self.look(X.py(), Signs::after)?);
-        let names = self.feature_names.checked(columns::names_of(X))?;
-        let given = Given { y, weights, ids, known, named: &self.named, names: &names };
-        let scores = call::learn(&self.shared, self.reader, X, &given, |step| {
-            report.push(step);
-            signs.push(step);
-        })?;
-        self.feature_names.set(names);
-        self.warn_once(X.py())?;
-        self.warn_of_signs(X.py(), &signs)?;
-        let classes = self.classes(X.py())?.into_iter().map(|class| class.into_bound_py_any(X.py()));
-        report.dictionary(X.py(), scores, &classes.collect::<PyResult<Vec<_>>>()?)
+        self.report_of_rows(X, &Arguments { y, weights, ids, known, by_name: false })
     }
 
     /// Scores of rows, without learning: the scores that `learn` would return for rows without a target.
@@ -233,10 +222,11 @@ impl Learner {
     /// True
     #[classmethod]
     fn from_bytes(_cls: &Bound<'_, PyType>, py: Python<'_>, data: &[u8]) -> PyResult<Self> {
-        Ok(py.detach(|| okl::Learner::from_bytes(data)).map_err(|e| refused(&e))?.into())
+        Ok(Learner::of_file(py.detach(|| okl::Learner::from_bytes(data)).map_err(|e| refused(&e))?))
     }
 
-    /// Writes the model file, which `okl.load` and the command line can read. An old file is replaced atomically.
+    /// Writes the model file, which `okl.load` and the command line can read. It has the names of the features, where they are
+    /// known: the command line then finds the columns by name. An old file is replaced atomically.
     ///
     /// Parameters
     /// ----------
@@ -251,7 +241,8 @@ impl Learner {
     /// >>> okl.load(path).config["loss"]
     /// {'squared': {}}
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        files::write(py, &path, &self.shared.read(py, okl::Learner::to_bytes)?)
+        let names = self.feature_names.get();
+        files::write(py, &path, &self.shared.write(py, |learner| files::with_names(learner, &names))?)
     }
 
     #[doc = include_str!("to_onnx.txt")]
@@ -349,15 +340,15 @@ impl Learner {
     }
 
     /// The names of the features, which warnings and errors show: those of the first frame that was learned, or those that were
-    /// set; else None. A frame with other names, or in another order, is refused. A model file does not hold them, a pickle does.
+    /// set; else None. A frame with other names, or in another order, is refused. `save` and pickle store them, `to_bytes` does not.
     #[getter]
     fn feature_names(&self) -> Option<Vec<String>> {
         Some(self.feature_names.get().to_vec()).filter(|names| !names.is_empty())
     }
 
     #[setter]
-    fn set_feature_names(&self, py: Python<'_>, names: Option<Vec<String>>) -> PyResult<()> {
-        let (names, features) = (names.unwrap_or_default(), self.look(py, okl::Learner::features)?);
+    fn set_feature_names(&self, py: Python<'_>, names: Object<'_, '_>) -> PyResult<()> {
+        let (names, features) = (columns::given_names(names)?, self.look(py, okl::Learner::features)?);
         if !names.is_empty() && features > 0 && names.len() != features {
             let found = names.len();
             return Err(PyValueError::new_err(format!("feature_names: expected {features}, one per feature, found {found}")));

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+OUTSIDE = {"nu_hinge": "margin errors", "nu_epsilon": "rows outside the tube", "nu_huber": "rows outside the scale"}
+"""What the losses with nu count that are not detectors."""
+
+
 def progressive_error(history: History, ax: Axes | None = None) -> Axes:
     """Draws the error of predictions made before each row was learned: over all rows, and since the last record."""
     values = checked(history, "error", "the model has no targets: draw alert_rate")
@@ -44,17 +48,21 @@ def terms(history: History, ax: Axes | None = None) -> Axes:
     """Draws the number of terms, and the limit of the budget if it has one."""
     values = checked(history, "terms", "")
     ax = axes(ax)
-    ax.plot(history.column("rows"), values, color=LINE, lw=2)
-    ((rule, parameters),) = learner_of(history.model).config["budget"].items()
-    if "terms" in parameters:
-        ax.axhline(parameters["terms"], color=MARK, lw=1, ls="--", label=f"budget ({rule})")
+    rows, most = history.column("rows"), history.column("most_terms")
+    ax.plot(rows, values, color=LINE, lw=2)
+    if not np.isnan(most).all():
+        rule = next(iter(learner_of(history.model).config["budget"]))
+        ax.plot([0, *rows], [most[0], *most], color=MARK, lw=1, ls="--", ds="steps-pre", label=f"budget ({rule})")
     ax.set_title("Terms")
     ax.set_ylabel("terms")
     return finished(history, ax)
 
 
 def alert_rate(history: History, ax: Axes | None = None) -> Axes:
-    """Draws the share of alerts over all rows and since the last record, the requested share, and the certificate."""
+    """Draws the share of alerts over all rows and since the last record, the requested share, and the certificate.
+
+    With `nu_hinge` these are margin errors, with `nu_epsilon` and `nu_huber` rows outside the tube or scale.
+    """
     values = checked(history, "alert_rate", "only losses with nu have one, once their threshold is there")
     ax = axes(ax)
     rows, bound, recent = (history.column(name) for name in ("rows", "bound", "recent_alert_rate"))
@@ -77,8 +85,9 @@ def alert_rate(history: History, ax: Axes | None = None) -> Axes:
             label="more than shown",
         )
     ax.set_ylim(top=top)
-    ax.set_title("Alert rate")
-    ax.set_ylabel("alerts")
+    outside = OUTSIDE.get(loss_of(history.model), "alerts")
+    ax.set_title("Alert rate" if outside == "alerts" else f"Share of {outside}")
+    ax.set_ylabel(outside)
     return finished(history, ax, percent=True)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from okl._interrupts import nothing_learned, rows_counted
 from okl._okl import Learner
-from okl._plot.models import errors, learner_of
+from okl._plot.models import errors, learner_of, most_terms
 
 
 class Record(NamedTuple):
@@ -32,6 +32,8 @@ class Record(NamedTuple):
     """The share since the record before."""
     bound: float
     """The certificate: `alert_rate` is no further from nu."""
+    most_terms: float
+    """The limit of the budget, which can grow while a bank of settings becomes smaller; nan if there is none."""
 
 
 class History:
@@ -140,10 +142,19 @@ class History:
             alert_rate=np.nan if rate is None else rate.rate,
             recent_alert_rate=np.nan if rate is None else np.concatenate(self._alerts).mean(),
             bound=np.nan if rate is None else rate.bound,
+            most_terms=most_terms(self.model),
         )
 
     def column(self, name: str) -> np.ndarray:
-        """The values of one field in all records."""
+        """The values of one field in all records.
+
+        Raises
+        ------
+        ValueError
+            If records have no such field.
+        """
+        if name not in Record._fields:
+            raise ValueError(f"records have no field {name!r}: use one of {', '.join(Record._fields)}")
         return np.array([getattr(record, name) for record in self.records])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,15 @@ def learner_of(model: Any) -> Learner:
 
 
 def loss_of(model: Any) -> str:
-    return next(iter(learner_of(model).config["loss"]))
+    """The name of the loss; the first one of several."""
+    loss = learner_of(model).config["loss"]
+    return next(iter(loss[0] if isinstance(loss, list) else loss))
+
+
+def most_terms(model: Any) -> float:
+    """The limit of the budget; nan if it has none."""
+    budget = learner_of(model).config.get("budget", {})
+    return next(iter(budget.values()), {}).get("terms", np.nan) if isinstance(budget, dict) else np.nan
 
 
 def nu_of(model: Any) -> float:
@@ -35,7 +43,7 @@ def nu_of(model: Any) -> float:
     return np.nan if rate is None else rate.nu
 
 
-def errors(model: Any, report: dict[str, np.ndarray], y: Any, known: Iterable[Any] = ()) -> np.ndarray:
+def errors(model: Any, report: dict[str, np.ndarray], y: Any, known: Collection[Any] = ()) -> np.ndarray:
     """The error of every row: 1 for a wrong class, the mean absolute residual, nan without a target."""
     if "wrong" in report:
         return report["wrong"].astype(float)
@@ -44,22 +52,35 @@ def errors(model: Any, report: dict[str, np.ndarray], y: Any, known: Iterable[An
     loss, scores, count = loss_of(model), report["scores"], len(report["loss"])
     if y is None or loss in NOVELTY:
         return np.full(count, np.nan)
+    learned = ~np.isnan(report["loss"])
     if loss in SIGNS or loss in CLASSES:
-        of_row = (predicted_classes(model, scores) != np.asarray(y)) | first_of_class(
-            y, known, learner_of(model)
-        )
+        first = first_of_class(y, known, learner_of(model), learned)
+        if loss in SIGNS and learner_of(model).classes:
+            predicted = by_sign(learner_of(model), report, len(known) + np.cumsum(first))
+        else:
+            predicted = predicted_classes(model, scores)
+        of_row = (predicted != np.asarray(y)) | first
     else:
         of_row = np.abs(np.asarray(y, dtype=float) - scores).reshape(count, -1).mean(axis=1)
-    return np.where(np.isnan(report["loss"]), np.nan, of_row)
+    return np.where(learned, of_row, np.nan)
 
 
-def first_of_class(y: Any, known: Iterable[Any], learner: Learner) -> np.ndarray:
-    """True for the first row of each class that was not `known`: no model could have predicted it."""
+def first_of_class(y: Any, known: Collection[Any], learner: Learner, learned: np.ndarray) -> np.ndarray:
+    """True for the first learned row of each class that was not `known`: no model could have predicted it."""
     seen, first = set(known if learner.classes else (-1, 1)), []
-    for label in np.asarray(y).tolist():
-        first.append(label not in seen)
-        seen.add(label)
+    for label, has_target in zip(np.asarray(y).tolist(), learned, strict=True):
+        new = has_target and label not in seen
+        first.append(new)
+        seen |= {label} if new else set()
     return np.array(first, dtype=bool)
+
+
+def by_sign(learner: Learner, report: dict[str, np.ndarray], classes_so_far: np.ndarray) -> np.ndarray:
+    """The classes that a learner predicts by the sign of one score, row by row: the class of positive scores can change
+    when the second class appears. `classes_so_far`: up to and including each row."""
+    names, positive = learner.classes, report["positive"]
+    other = [names[-1] if name == names[0] else names[0] for name in positive]
+    return np.where((report["scores"] > 0) | (classes_so_far < 2), positive, np.array(other, dtype=object))
 
 
 def predicted_classes(learner: Learner, scores: np.ndarray) -> np.ndarray:

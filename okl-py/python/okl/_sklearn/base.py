@@ -16,7 +16,7 @@ from sklearn.utils import check_array, check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
-from okl._columns import SECONDS, check_collected, is_missing, refusals, said_of
+from okl._columns import SECONDS, check_collected, check_dates, is_missing, refusals, said_of
 from okl._okl import Learner, terms_within
 from okl._sklearn import words
 from okl._sklearn.refusal import rows_named
@@ -329,6 +329,7 @@ def validate_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **
     for name, values in (("X", X), ("y", y)):
         check_collected(name, values)
         check_unmasked(name, values)
+    check_dates(X)
     try:
         return sklearn_validate_data(estimator, X, y, accept_sparse="csr", **more)
     except (TypeError, ValueError) as error:

@@ -103,7 +103,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
 
     _prefers_proximal = False
     _enough_examples = 20_000
-    _fitted_offset: float | None
+    _fitted_offset: float | None = None
 
     def __init__(
         self,
@@ -219,7 +219,12 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         first = not hasattr(self, "learner_")
         rows = validate_data(self, X, reset=first, dtype=[np.float64, np.float32], order="C")
         weights = check_weights(sample_weight, rows.shape[0])
-        report = self._learn_stream(rows, None, weights)
+        try:
+            report = self._learn_stream(rows, None, weights)
+        except KeyboardInterrupt as stop:
+            if getattr(stop, "rows_learned", 0):
+                self._fitted_offset = None  # the stream has moved the threshold
+            raise
         self._fitted_offset = None
         return report
 

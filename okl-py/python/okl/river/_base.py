@@ -14,7 +14,7 @@ from river import base
 
 from okl import HealthWarning, Learner
 from okl._interrupts import nothing_learned
-from okl._okl import learn_row, predict_row
+from okl._okl import learn_labelled, learn_row, predict_row
 from okl._warnings import warn
 from okl.river._features import Features, check_frame, check_row
 
@@ -88,14 +88,18 @@ class KernelEstimator(base.Estimator):
             if new := self._features.unseen(set(frame.columns)):
                 trial, features = self._reader(new)
                 with _without_health_warnings(), nothing_learned(len(frame)):
-                    trial.learn(features.matrix(frame), *target, **more)
+                    self._learn_matrix(trial, features.matrix(frame), *target, **more)
                 self._widen(features)
-            report = self.learner.learn_report(self._features.matrix(frame), *target, **more)
+            report = self._learn_matrix(self.learner, self._features.matrix(frame), *target, **more)
         except ValueError:
             check_frame(frame)
             raise
         self._count_ignored(set(frame.columns), len(frame))
         return report
+
+    def _learn_matrix(self, learner: Learner, matrix: Any, *target: Any, **more: Any) -> dict[str, Any]:
+        """Learns rows of numbers; returns the results of each row. Labels are names of classes, also if they are numbers."""
+        return (learn_labelled if target else Learner.learn_report)(learner, matrix, *target, **more)
 
     def _count_ignored(self, names: Set[Hashable], rows: int) -> None:
         """Counts rows with ignored features; warns at the first one."""

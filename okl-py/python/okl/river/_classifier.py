@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,8 +93,8 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         self.max_features = max_features
         self.settings = settings
         self._by_sign = loss_name(loss) in SIGN_LOSSES
-        self._labels: dict[Label, int] = {name: index for index, name in enumerate(classes or ())}
-        self._start(**({"classes": [0, 1]} if self._by_sign else {}))
+        self._labels: tuple[Label, ...] = tuple(classes or ())
+        self._start()
 
     @property
     def _multiclass(self) -> bool:
@@ -149,9 +148,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         try:
             report = self._learn_frame(frame, targets, weights=weights)
         except KeyboardInterrupt:  # the first rows have been learned, so their classes are kept
-            self._labels = (
-                labels if self._by_sign else dict(islice(labels.items(), len(self.learner.classes)))
-            )
+            self._labels = labels if self._by_sign else labels[: len(self.learner.classes)]
             raise
         self._labels = labels
         return names, weights, report
@@ -163,22 +160,23 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         labels = self._labels
         names, weights, report = self._learn_many(X, y, w)
         wrong = []
-        for name, weight, scores in zip(names, weights, np.atleast_2d(report["scores"].T).T, strict=True):
-            wrong.append(not labels or self._best(scores.tolist(), labels) != name)
+        scores = np.atleast_2d(report["scores"].T).T.tolist()
+        for name, weight, outputs, positive in zip(names, weights, scores, report["positive"], strict=True):
+            wrong.append(not labels or self._best(outputs, labels, positive) != name)
             if name not in labels and weight != 0:
                 labels = self._with_new(labels, as_label(name))
         return {**report, "wrong": np.array(wrong, dtype=bool)}
 
     def predict_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> Label | None:
         """The class with the largest score, the earlier one of equal scores; None before the first class is known."""
-        return self._best(self._predict_row(x), self._labels) if self._labels else None
+        return self._best(self._predict_row(x), self._labels, self._positive) if self._labels else None
 
     def predict_proba_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[Label, float]:
         """A probability for every class so far.
 
-        With `softmax` and `logistic` these are the probabilities of the loss. With other losses, the same function is
-        applied to the scores: the order is right (the ROC AUC is that of the scores), but the values are not
-        calibrated.
+        With `softmax` and `logistic` these are the probabilities of the loss. With other losses, `auto` among them, the
+        same function is applied to the scores: the order is right (the ROC AUC is that of the scores), but the values
+        are not calibrated.
         """
         return self._probabilities(self._predict_row(x))
 
@@ -186,7 +184,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         """`predict_one` of every row, as a series."""
         frame = as_frame(X)
         best = [
-            self._best(scores, self._labels) if self._labels else None
+            self._best(scores, self._labels, self._positive) if self._labels else None
             for scores in self._predict_frame(frame)
         ]
         return as_series(best, frame)
@@ -197,7 +195,12 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         rows = [self._probabilities(scores) for scores in self._predict_frame(frame)]
         return as_table({name: [row[name] for row in rows] for name in self._probabilities([])}, frame)
 
-    def _discover(self, names: Iterable[Label], weights: Iterable[float]) -> dict[Label, int]:
+    @property
+    def _positive(self) -> Label | None:
+        """If two classes share one score, the class of positive scores."""
+        return self.learner.positive_class
+
+    def _discover(self, names: Iterable[Label], weights: Iterable[float]) -> tuple[Label, ...]:
         """The classes after `names` are learned. Does not change the model, because the rows may still be refused."""
         labels = self._labels
         for name, weight in zip(names, weights, strict=True):
@@ -205,9 +208,9 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
                 labels = self._with_new(labels, as_label(name))
         return labels
 
-    def _with_new(self, labels: dict[Label, int], name: Label) -> dict[Label, int]:
+    def _with_new(self, labels: tuple[Label, ...], name: Label) -> tuple[Label, ...]:
         if self._by_sign and not labels and isinstance(name, bool):
-            return {False: 0, True: 1}
+            return (False, True)
         known = ", ".join(map(repr, labels))
         if self.classes is not None:
             raise ValueError(f"label {name!r}, expected one of the given classes: {known}")
@@ -216,25 +219,29 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
                 f"label {name!r} is a third class beside {known}, and loss {self.loss!r} separates two; "
                 "use max_margin or softmax"
             )
-        return labels | {name: len(labels)}
+        return (*labels, name)
 
-    def _target(self, name: Label, labels: dict[Label, int]) -> Label | None:
-        """The target for the engine: the label, or its index if the sign of the score decides."""
-        return labels.get(name) if self._by_sign else name
+    def _target(self, name: Label, labels: tuple[Label, ...]) -> Label | None:
+        """The target for the engine; None for a label that is not learned because its weight is 0."""
+        return (as_label(name) if name in labels else None) if self._by_sign else name
 
-    def _scores(self, outputs: list[float], labels: dict[Label, int]) -> list[float]:
-        """One score per class. With one output for two classes: 0 and the output. Classes not yet learned have 0."""
-        scores = [0.0, *outputs] if self._by_sign else outputs
-        return (scores + [0.0] * len(labels))[: len(labels)]
+    def _scores(
+        self, outputs: list[float], labels: tuple[Label, ...], positive: Label | None
+    ) -> list[float]:
+        """One score per class. With one output for two classes: the output for the positive class, 0 for the other one.
+        Classes not yet learned have 0."""
+        if self._by_sign:
+            return [outputs[0] if outputs and label == positive else 0.0 for label in labels]
+        return (outputs + [0.0] * len(labels))[: len(labels)]
 
-    def _best(self, outputs: list[float], labels: dict[Label, int]) -> Label:
-        scores = self._scores(outputs, labels)
-        return list(labels)[scores.index(max(scores))]
+    def _best(self, outputs: list[float], labels: tuple[Label, ...], positive: Label | None) -> Label:
+        scores = self._scores(outputs, labels, positive)
+        return labels[scores.index(max(scores))]
 
     def _probabilities(self, outputs: list[float]) -> dict[Label, float]:
         if not self._labels:
             return {False: 0.5, True: 0.5} if self._by_sign else {}
-        scores = self._scores(outputs, self._labels)
+        scores = self._scores(outputs, self._labels, self._positive)
         highest = max(scores)
         parts = [math.exp(score - highest) for score in scores]
         whole = sum(parts)

@@ -1,0 +1,113 @@
+"""Frames of polars and pyarrow: names, dates, missing targets, and what is said of rows that are no table."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import okl
+
+DAYS = [datetime.date(2020, 1, 1 + day) for day in range(4)]
+B = np.array([0.5, 1.5, -1.0, 2.0])
+Y = np.array([1.0, 2.0, 3.0, 4.0])
+TEMPORAL = {
+    "a date": pl.Series(DAYS),
+    "a time span": pl.Series([datetime.timedelta(hours=hour) for hour in range(4)]),
+    "a moment": pl.Series([datetime.datetime(2020, 1, 1, hour) for hour in range(4)]).dt.cast_time_unit("ms"),
+    "a time": pl.Series([datetime.time(hour) for hour in range(4)]),
+}
+
+
+@pytest.mark.parametrize("kind", TEMPORAL)
+def test_dates_of_polars_are_refused_beside_numbers(kind: str) -> None:
+    """numpy would make counts of days or milliseconds of them."""
+    frame = pl.DataFrame({"b": B, "t": TEMPORAL[kind]})
+    m = okl.Learner(loss="squared")
+    m.learn(frame.select("b"), Y)
+    m = okl.Learner(loss="squared")
+    for call in (
+        lambda: m.learn(frame, Y),
+        lambda: m.predict(frame),
+        lambda: okl.KernelRegressor().fit(frame, Y),
+        lambda: okl.NoveltyDetector().partial_fit(frame),
+    ):
+        with pytest.raises(TypeError, match=r"column 't': found .* in row 0, expected numbers; convert it"):
+            call()
+    assert m.examples == 0
+
+
+def arrow(**columns: Any) -> Any:
+    return pytest.importorskip("pyarrow").table(columns)
+
+
+def test_the_columns_of_a_table_of_pyarrow_have_names() -> None:
+    A = np.array([3.0, 1.0, 2.0, 0.0])
+    m, twin = (okl.Learner(loss="squared", kernel="gaussian:1") for _ in range(2))
+    table = arrow(a=A, b=B.astype(np.float32), c=[True, False, True, True])
+    twin.learn(np.column_stack([A, B, [1, 0, 1, 1]]), Y)
+    m.learn(table, Y)
+    assert m.feature_names == ["a", "b", "c"] and m.to_bytes() == twin.to_bytes()
+    assert m.predict(pd.DataFrame(table.to_pydict())).tolist() == m.predict(table).tolist()
+    for swapped in (table.select(["b", "a", "c"]), pd.DataFrame(table.to_pydict())[["b", "a", "c"]]):
+        with pytest.raises(ValueError, match="column 0 of X is 'b', but it was 'a' in the rows before"):
+            m.predict(swapped)
+
+
+def test_columns_of_pyarrow_that_are_not_numbers_are_refused() -> None:
+    pa = pytest.importorskip("pyarrow")
+    m = okl.Learner(loss="squared")
+    text = pa.array(["u", "v", "u", "v"]).dictionary_encode()
+    for column, found in [(DAYS, r"2020-01-01 \(a date\)"), (text, r"'u' \(text\)"), (["x"] * 4, r"'x' \(text\)")]:
+        with pytest.raises(TypeError, match=rf"column 't': found {found} in row 0, expected numbers"):
+            m.learn(arrow(b=B, t=column), Y)
+    with pytest.raises(ValueError, match=r"row 1, column 't': found NaN"):
+        m.learn(arrow(b=B, t=[1, None, 2, 3]), Y)
+    assert m.examples == 0
+
+
+def test_nulls_of_a_column_are_missing_targets() -> None:
+    """As None is in a list: the row is predicted only."""
+    X, numbers = B[:, None], [1.0, None, 3.0, 4.0]
+    columns = [pl.Series(numbers), pd.Series(numbers, dtype="Float64"), pd.Series([1, None, 3, 4], dtype="Int64")]
+    columns.append(pytest.importorskip("pyarrow").array(numbers))
+    for column in columns:
+        m, twin = (okl.Learner(loss="squared", kernel="gaussian:1") for _ in range(2))
+        m.learn(X, column)
+        twin.learn(X, numbers)
+        assert m.examples == 3 and m.to_bytes() == twin.to_bytes()
+    for names in (pl.Series(["a", None, "b", "a"]), pd.Series(["a", None, "b", "a"])):
+        m = okl.Learner(loss="max_margin")
+        m.learn(X, names)
+        assert m.examples == 3 and m.classes == ["a", "b"]
+    with pytest.raises(ValueError, match="row 1 of y: found NaN.*give None in a list, or known=False"):
+        m = okl.Learner(loss="squared")
+        m.learn(X, np.array([1.0, np.nan, 3.0, 4.0]))
+
+
+def test_rows_that_are_no_table_say_what_they_are() -> None:
+    m = okl.Learner(loss="squared")
+    with pytest.raises(ValueError, match="X is not a table: row 2 has 3 values, row 0 has 2"):
+        m.learn([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0, 7.0]], [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match=r"X has 1 dimension.* One feature is X\.to_frame\(\)"):
+        m.learn(pd.Series(B), Y)
+    with pytest.raises(TypeError, match="feature_names: expected a list of names as text, or None, found 'pq'"):
+        m.feature_names = "pq"
+    with pytest.raises(TypeError, match="feature_names: expected a list of names"):
+        m.feature_names = [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("settings", "shown"),
+    [
+        ({"loss": "logistic", "kernel": "auto"}, "logistic, gaussian+matern32, auto, merge, no offset"),
+        ({"loss": "squared", "kernel": "linear"}, "squared, linear, auto, no offset"),
+        ({"loss": "max_margin,softmax", "kernel": "gaussian"}, "max_margin+softmax, gaussian, auto, merge, no offset"),
+    ],
+)
+def test_a_learner_shows_the_settings_that_it_has(settings: Any, shown: str) -> None:
+    assert repr(okl.Learner(**settings)) == f"<okl.Learner {shown}: 0 terms after 0 examples>"
