@@ -7,7 +7,7 @@ use anyhow::Context;
 use okl::{Learner, file};
 use serde::{Deserialize, Serialize};
 
-use crate::input::{Encoding, Feature, Features, Filled, Format, Missing, Schema};
+use crate::input::{Encoding, Feature, Features, Filled, Format, Schema};
 use crate::progress::Progress;
 
 /// The state that the command line stores in a model's `position`.
@@ -118,16 +118,7 @@ pub fn position_with(learner: &Learner, names: &[String]) -> Option<Vec<u8>> {
     let named = |name: &String| Feature { column: name.clone(), ..Feature::default() };
     let features = Features::Named(names.iter().map(named).collect());
     let targets = position.schema.map(|schema| schema.targets).unwrap_or_default();
-    position.schema = Some(Schema {
-        features,
-        targets,
-        ignored: Vec::new(),
-        chosen: Vec::new(),
-        sparse: false,
-        open: false,
-        one_hot: false,
-        missing: Missing::default(),
-    });
+    position.schema = Some(Schema { features, targets, ..Schema::default() });
     serde_json::to_vec(&position).ok()
 }
 

@@ -223,7 +223,12 @@ def test_summary_draws_what_applies(pyplot):
 
     assert titles("signs") == ["Progressive error", "Step size", "Terms"]
     assert titles("novelty") == ["Alert rate", "Step size", "Terms"]
-    assert titles("two outputs") == ["Progressive error", "Alert rate", "Step size", "Terms"]
+    assert titles("two outputs") == [
+        "Progressive error",
+        "Share of rows outside the tube",
+        "Step size",
+        "Terms",
+    ]
 
 
 def colours(ax):

@@ -94,8 +94,14 @@ pub enum Features {
     Hashed(u8),
 }
 
+impl Default for Features {
+    fn default() -> Self {
+        Features::Indexed(0)
+    }
+}
+
 /// The columns of a model's training data; independent of the format, stored as JSON in the model file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
     /// The features in order.
     pub features: Features,

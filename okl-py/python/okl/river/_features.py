@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Set
+from sys import intern
 from typing import TYPE_CHECKING, Any, cast
 
 import narwhals.stable.v2 as nw
@@ -58,6 +59,8 @@ class Features:
     def with_new(self, names: list[Hashable]) -> Features:
         """These features and then `names`."""
         wider = Features(self.limit)
+        # Equal names are one object, so that the pickle of a model does not depend on where they came from.
+        names = [intern(name) if type(name) is str else name for name in names]
         wider._columns = self._columns | {name: len(self) + i for i, name in enumerate(names)}
         return wider
 
