@@ -194,7 +194,9 @@ def test_classes_that_are_numbers_in_a_file_are_numbers_in_python(
         assert m.examples == 300
     known.learn(X[200:], y[200:])
     assert m.predict(X).tobytes() == known.predict(X).tobytes()
-    with pytest.raises(ValueError, match="row 0: target 9, expected one of two classes; use max_margin or softmax for more$"):
+    with pytest.raises(
+        ValueError, match="row 0: target 9, expected one of two classes; use max_margin or softmax for more$"
+    ):
         m.learn(X[:1], [9])
 
 
@@ -203,7 +205,17 @@ def test_names_of_features_are_in_the_file(command_line: list[str], rings: Any, 
     pandas = pytest.importorskip("pandas")
     X, y = rings
     frame = pandas.DataFrame(X, columns=["x0", "x1", "x2"])
-    run(command_line, "learn", tmp_path / "first.csv", "--target", "label", *FLAGS, "-o", tmp_path / "m.okl", "--quiet")
+    run(
+        command_line,
+        "learn",
+        tmp_path / "first.csv",
+        "--target",
+        "label",
+        *FLAGS,
+        "-o",
+        tmp_path / "m.okl",
+        "--quiet",
+    )
     m = okl.load(tmp_path / "m.okl")
     assert m.feature_names == okl.Learner.from_bytes(m.to_bytes()).feature_names == ["x0", "x1", "x2"]
     with pytest.raises(ValueError, match="column 0 of X is 'x2', but it was 'x0' in the rows before"):
@@ -219,12 +231,23 @@ def test_names_of_features_are_in_the_file(command_line: list[str], rings: Any, 
     )
     scores = predicted(command_line, tmp_path / "p.okl", tmp_path / "turned.csv")
     assert scores.tobytes() == twin.predict(X).tobytes()
-    learn = ["learn", "--resume", tmp_path / "p.okl", tmp_path / "turned.csv", "-o", tmp_path / "n.okl", "--quiet"]
+    learn = [
+        "learn",
+        "--resume",
+        tmp_path / "p.okl",
+        tmp_path / "turned.csv",
+        "-o",
+        tmp_path / "n.okl",
+        "--quiet",
+    ]
     run(command_line, *learn, "--target", "label")
     twin.learn(X, y)
     n = okl.load(tmp_path / "n.okl")
     assert n.feature_names == ["p", "q", "r"] and n.predict(X).tobytes() == twin.predict(X).tobytes()
-    for flags, said in [(["--target", "q"], "--target q: this column is a feature of the model"), (["--continue"], "has no position")]:
+    for flags, said in [
+        (["--target", "q"], "--target q: this column is a feature of the model"),
+        (["--continue"], "has no position"),
+    ]:
         done = subprocess.run([*command_line, *map(str, learn), *flags], capture_output=True, text=True)
         assert done.returncode != 0 and said in done.stderr
 
@@ -254,13 +277,17 @@ def test_the_command_line_knows_the_classes_of_signs(
     m.learn(X, y)
     m.save(tmp_path / "m.okl")
     write_csv(tmp_path / "rows.csv", X, y.astype(str))
-    head, *lines = run(command_line, "predict", tmp_path / "m.okl", tmp_path / "rows.csv", "--ignore", "label").splitlines()
+    head, *lines = run(
+        command_line, "predict", tmp_path / "m.okl", tmp_path / "rows.csv", "--ignore", "label"
+    ).splitlines()
     assert head == "line,class,score,positive"
     said = np.array([line.split(",") for line in lines])
     scores = m.predict(X)
     assert said[:, 1].astype(int).tolist() == np.where(scores > 0, 1, -1).tolist()
     assert set(said[:, 3]) == {"1"}
-    figures = run(command_line, "evaluate", tmp_path / "m.okl", tmp_path / "rows.csv", "--target", "label", "--json")
+    figures = run(
+        command_line, "evaluate", tmp_path / "m.okl", tmp_path / "rows.csv", "--target", "label", "--json"
+    )
     errors = np.mean(np.where(scores > 0, 1, -1) != y)
     assert json.loads(figures)["warnings"] == []
     assert json.loads(figures)["summary"]["error"] == pytest.approx(errors)

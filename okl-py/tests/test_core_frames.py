@@ -62,7 +62,11 @@ def test_columns_of_pyarrow_that_are_not_numbers_are_refused() -> None:
     pa = pytest.importorskip("pyarrow")
     m = okl.Learner(loss="squared")
     text = pa.array(["u", "v", "u", "v"]).dictionary_encode()
-    for column, found in [(DAYS, r"2020-01-01 \(a date\)"), (text, r"'u' \(text\)"), (["x"] * 4, r"'x' \(text\)")]:
+    for column, found in [
+        (DAYS, r"2020-01-01 \(a date\)"),
+        (text, r"'u' \(text\)"),
+        (["x"] * 4, r"'x' \(text\)"),
+    ]:
         with pytest.raises(TypeError, match=rf"column 't': found {found} in row 0, expected numbers"):
             m.learn(arrow(b=B, t=column), Y)
     with pytest.raises(ValueError, match=r"row 1, column 't': found NaN"):
@@ -73,7 +77,11 @@ def test_columns_of_pyarrow_that_are_not_numbers_are_refused() -> None:
 def test_nulls_of_a_column_are_missing_targets() -> None:
     """As None is in a list: the row is predicted only."""
     X, numbers = B[:, None], [1.0, None, 3.0, 4.0]
-    columns = [pl.Series(numbers), pd.Series(numbers, dtype="Float64"), pd.Series([1, None, 3, 4], dtype="Int64")]
+    columns = [
+        pl.Series(numbers),
+        pd.Series(numbers, dtype="Float64"),
+        pd.Series([1, None, 3, 4], dtype="Int64"),
+    ]
     columns.append(pytest.importorskip("pyarrow").array(numbers))
     for column in columns:
         m, twin = (okl.Learner(loss="squared", kernel="gaussian:1") for _ in range(2))
@@ -95,7 +103,9 @@ def test_rows_that_are_no_table_say_what_they_are() -> None:
         m.learn([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0, 7.0]], [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match=r"X has 1 dimension.* One feature is X\.to_frame\(\)"):
         m.learn(pd.Series(B), Y)
-    with pytest.raises(TypeError, match="feature_names: expected a list of names as text, or None, found 'pq'"):
+    with pytest.raises(
+        TypeError, match="feature_names: expected a list of names as text, or None, found 'pq'"
+    ):
         m.feature_names = "pq"
     with pytest.raises(TypeError, match="feature_names: expected a list of names"):
         m.feature_names = [1, 2]
@@ -106,7 +116,10 @@ def test_rows_that_are_no_table_say_what_they_are() -> None:
     [
         ({"loss": "logistic", "kernel": "auto"}, "logistic, gaussian+matern32, auto, merge, no offset"),
         ({"loss": "squared", "kernel": "linear"}, "squared, linear, auto, no offset"),
-        ({"loss": "max_margin,softmax", "kernel": "gaussian"}, "max_margin+softmax, gaussian, auto, merge, no offset"),
+        (
+            {"loss": "max_margin,softmax", "kernel": "gaussian"},
+            "max_margin+softmax, gaussian, auto, merge, no offset",
+        ),
     ],
 )
 def test_a_learner_shows_the_settings_that_it_has(settings: Any, shown: str) -> None:

@@ -433,7 +433,9 @@ def test_the_budget_is_drawn_as_it_was(pyplot):
     recorded._records = [first, last._replace(most_terms=200.0)]
     _, budget = plot.terms(recorded).lines
     assert budget.get_xydata().tolist() == [[0, 100], [500, 100], [1000, 200]]
-    assert np.isnan(plot.History(okl.Learner(loss="squared", kernel="linear")).learn(X, NUMBERS).column("most_terms")).all()
+    assert np.isnan(
+        plot.History(okl.Learner(loss="squared", kernel="linear")).learn(X, NUMBERS).column("most_terms")
+    ).all()
 
 
 def test_margin_errors_are_not_called_alerts(pyplot):
@@ -444,5 +446,7 @@ def test_margin_errors_are_not_called_alerts(pyplot):
 
 
 def test_a_field_that_records_do_not_have_is_refused():
-    with pytest.raises(ValueError, match="records have no field 'erorr': use one of rows, error, recent_error"):
+    with pytest.raises(
+        ValueError, match="records have no field 'erorr': use one of rows, error, recent_error"
+    ):
         plot.History(okl.Learner(loss="squared")).column("erorr")

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-OUTSIDE = {"nu_hinge": "margin errors", "nu_epsilon": "rows outside the tube", "nu_huber": "rows outside the scale"}
+OUTSIDE = {
+    "nu_hinge": "margin errors",
+    "nu_epsilon": "rows outside the tube",
+    "nu_huber": "rows outside the scale",
+}
 """What the losses with nu count that are not detectors."""
 
 
@@ -52,7 +56,9 @@ def terms(history: History, ax: Axes | None = None) -> Axes:
     ax.plot(rows, values, color=LINE, lw=2)
     if not np.isnan(most).all():
         rule = next(iter(learner_of(history.model).config["budget"]))
-        ax.plot([0, *rows], [most[0], *most], color=MARK, lw=1, ls="--", ds="steps-pre", label=f"budget ({rule})")
+        ax.plot(
+            [0, *rows], [most[0], *most], color=MARK, lw=1, ls="--", ds="steps-pre", label=f"budget ({rule})"
+        )
     ax.set_title("Terms")
     ax.set_ylabel("terms")
     return finished(history, ax)

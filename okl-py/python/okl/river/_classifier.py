@@ -225,9 +225,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         """The target for the engine; None for a label that is not learned because its weight is 0."""
         return (as_label(name) if name in labels else None) if self._by_sign else name
 
-    def _scores(
-        self, outputs: list[float], labels: tuple[Label, ...], positive: Label | None
-    ) -> list[float]:
+    def _scores(self, outputs: list[float], labels: tuple[Label, ...], positive: Label | None) -> list[float]:
         """One score per class. With one output for two classes: the output for the positive class, 0 for the other one.
         Classes not yet learned have 0."""
         if self._by_sign:
