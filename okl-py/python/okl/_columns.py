@@ -68,7 +68,7 @@ def with_none(y: Any) -> Any:
     package, kind = type(y).__module__.partition(".")[0], type(y).__name__
     if package == "polars" and kind == "Series" and y.null_count():
         return as_objects(y.to_list())
-    if package == "pyarrow" and getattr(y, "null_count", 0):
+    if package == "pyarrow" and getattr(y, "null_count", False):
         return as_objects(y.to_pylist())
     if package == "pandas" and kind == "Series" and not isinstance(y.dtype, np.dtype) and y.isna().any():
         return as_objects([None if missing else value for value, missing in zip(y, y.isna(), strict=True)])

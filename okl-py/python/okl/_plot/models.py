@@ -33,8 +33,9 @@ def loss_of(model: Any) -> str:
 
 def most_terms(model: Any) -> float:
     """The limit of the budget; nan if it has none."""
-    budget = learner_of(model).config.get("budget", {})
-    return next(iter(budget.values()), {}).get("terms", np.nan) if isinstance(budget, dict) else np.nan
+    budget = learner_of(model).config.get("budget")
+    limits: list[dict[str, float]] = list(budget.values()) if isinstance(budget, dict) else []
+    return limits[0].get("terms", np.nan) if limits else np.nan
 
 
 def nu_of(model: Any) -> float:
