@@ -52,7 +52,6 @@ BAD_ROWS: dict[str, tuple[Any, type[Exception], str]] = {
     "neither": (np.empty((0, 0)), ValueError, "features: expected at least 1, found 0"),
     "other features": (GOOD[:, :1], ValueError, "features: expected 2, found 1"),
     "other features, no rows": (np.empty((0, 3)), ValueError, "features: expected 2, found 3"),
-    "ragged": ([[1.0, 2.0], [3.0]], ValueError, "inhomogeneous"),
     "empty list": ([], ValueError, r"X has 1 dimension\(s\), expected 2"),
     "objects": (
         np.array([[1.0, 2.0]] * 9 + [[3.0, None]], dtype=object),
@@ -138,7 +137,7 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
         "squared",
         {"y": np.where(Y == 3, np.nan, Y)},
         ValueError,
-        "row 3 of y: found NaN, expected a finite number; for a row without a target give None, or known=False",
+        "row 3 of y: found NaN, expected a finite number; for a row without a target give None in a list, or known=False",
     ),
     "complex y": ("squared", {"y": Y + 1j}, TypeError, "y has dtype complex128, expected numbers"),
     "text y": ("squared", {"y": Y.astype(str)}, TypeError, "y has dtype <U32, expected numbers"),

@@ -101,6 +101,8 @@ def test_rows_that_are_no_table_say_what_they_are() -> None:
     m = okl.Learner(loss="squared")
     with pytest.raises(ValueError, match="X is not a table: row 2 has 3 values, row 0 has 2"):
         m.learn([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0, 7.0]], [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="X is not a table: row 1 has 1 values, row 0 has 2"):
+        m.predict([[1.0, 2.0], [3.0]])
     with pytest.raises(ValueError, match=r"X has 1 dimension.* One feature is X\.to_frame\(\)"):
         m.learn(pd.Series(B), Y)
     with pytest.raises(

@@ -257,13 +257,15 @@ def test_report_of_a_detector(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("loss", [*CLASS_LOSSES, *SIGN_LOSSES])
 def test_targets_of_rows_that_are_not_known_are_not_read(loss: str, X: np.ndarray) -> None:
-    """A row without a target has None, or known=False and anything, such as the NaN of pandas."""
+    """A row without a target has None, or known=False and anything, such as NaN among objects."""
     known = np.arange(90) % 4 > 0
     names = np.where(X[:, 0] > 0, "b", "a")
     expected = learner(loss, classes=["a", "b"]).learn(X, np.where(known, names.astype(object), None))
-    text = learner(loss, classes=["a", "b"]), pd.Series(names).where(known)
+    text = learner(loss, classes=["a", "b"]), pd.Series(names, dtype=object).where(known)
     numbers = learner(loss, classes=[0, 1]), np.where(known, names == "b", np.nan)
     for m, y in (text, numbers):
-        with pytest.raises(ValueError, match="row 0: target NaN.*give None, or known=False for the row"):
+        with pytest.raises(
+            ValueError, match="row 0: target NaN.*give None in a list, or known=False for the row"
+        ):
             m.learn(X, y)
         assert m.learn(X, y, known=known).tobytes() == expected.tobytes()

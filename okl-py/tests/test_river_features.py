@@ -282,15 +282,14 @@ def test_an_interrupted_rehearsal_has_learned_nothing(monkeypatch):
     X = pd.DataFrame({"a": np.arange(600.0)})
     model = okl.river.KernelRegressor()
 
-    class Copy:
-        def learn(self, *_, **__):
-            stop = KeyboardInterrupt()
-            stop.rows_learned = 256
-            stop.add_note("okl: the first 256 of 600 rows have been learned")
-            raise stop
+    def stops(learner, *_, **__):
+        assert learner is not model.learner
+        stop = KeyboardInterrupt()
+        stop.rows_learned = 256
+        stop.add_note("okl: the first 256 of 600 rows have been learned")
+        raise stop
 
-    features = model._features.with_new(["a"])
-    monkeypatch.setattr(model, "_reader", lambda new: (Copy(), features))
+    monkeypatch.setattr(model, "_learn_matrix", stops)
     with pytest.raises(KeyboardInterrupt) as stop:
         model.learn_many(X, X["a"])
     assert stop.value.rows_learned == model.learner.examples == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -254,6 +255,8 @@ def loss_name(loss: Setting) -> str:
 def as_label(name: Any) -> Label:
     """A label in Python's own types."""
     plain = name.item() if isinstance(name, np.generic) else name
+    if type(plain) is str:
+        return intern(plain)  # as names of features are, see Features.with_new
     if isinstance(plain, (bool, int, str)):
         return plain
     if isinstance(plain, float) and plain.is_integer():
