@@ -413,17 +413,6 @@ def test_the_error_of_two_classes_does_not_depend_on_the_records(names):
         assert recorded.column("error") == pytest.approx(np.cumsum(wrong)[ends - 1] / ends)
 
 
-def test_a_row_without_a_target_names_no_class():
-    y = np.array(["a"] * 10 + ["b"] * 10)
-    known = np.arange(20) != 10
-    for every in (1, 20):
-        recorded = plot.History(okl.Learner(loss="hinge", classes=None, gamma=1.0), every)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            recorded.learn(X[:20], y, known=known)
-        assert recorded._error_count == 19 and recorded.records[-1].error >= 2 / 19
-
-
 def test_the_budget_is_drawn_as_it_was(pyplot):
     """The budget of a bank grows when the bank becomes smaller; the limit of a record is that of its time."""
     recorded = history("signs", every=500)
