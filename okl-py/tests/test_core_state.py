@@ -218,7 +218,9 @@ def test_memory_beside_the_terms_is_stated(circle: tuple[Any, Any]) -> None:
     m.learn(*circle)
     # 256 kB, the rows of a block (2 features, 1 output), kernel values among 32 rows, 32 terms held ahead.
     rows, functions, widths = 256 * (16 * 2 + 8 + 32), len(m.members), 3
-    unscaled = 8 * 2 * (256 + 2 * 256)  # the rows of a block, of the warm-up and of the last look at the units
+    unscaled = (
+        8 * 2 * (256 + 2 * 256)
+    )  # the rows of a block, of the warm-up and of the last look at the units
     assert m.bytes_beside_terms == 262_144 + rows + unscaled + 16_384 * widths + 4096 * functions
     assert "bytes_beside_terms" in (okl.terms_within.__doc__ or "")
 
