@@ -113,6 +113,11 @@ impl Reservoir {
         [earlier, later].map(|half| self.gathered(half.iter().copied()))
     }
 
+    /// Some rows of the sample, in this order.
+    pub fn gather(&self, rows: &[u32]) -> Chunk {
+        self.gathered(rows.iter().map(|row| &self.rows[*row as usize]))
+    }
+
     fn gathered<'a>(&'a self, rows: impl Iterator<Item = &'a Chunk> + Clone) -> Chunk {
         let features = self.rows.iter().map(|row| row.features).max().unwrap_or(0).max(1);
         gather(rows.map(|row| (row, 0)), features)
@@ -357,6 +362,8 @@ pub enum Order {
     Stream,
     /// In a random order.
     Shuffled,
+    /// In the order of the file; a sample of the rows was then learned once more in a random order, and that model is saved.
+    Replayed,
 }
 
 impl Order {
@@ -377,6 +384,7 @@ impl Order {
                 "Look for outliers; if the rows are a fixed set, write them to a file and learn with --shuffle 1; in any case measure the \
                  model on other rows (--test FILE) before you use it."
             }
+            Order::Replayed => "So rows were learned once more, and another model is saved.",
             Order::Shuffled => {
                 "The rows came in a random order, so the model has not settled: allow it more terms (--memory) or more passes (--passes)."
             }

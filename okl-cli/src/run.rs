@@ -36,6 +36,8 @@ pub struct Run {
     pub training: Option<Training>,
     /// A random sample of the rows.
     pub reservoir: Reservoir,
+    /// A larger sample, if rows are learned once more at the end.
+    pub replayed: Option<Reservoir>,
     /// The record of the run over time.
     pub history: History,
     /// The alerts so far.
@@ -107,6 +109,7 @@ impl Run {
             progress: Progress::default(),
             training: None,
             reservoir: Reservoir::default(),
+            replayed: None,
             history: History::default(),
             alerts: Alerts::default(),
             samples: Samples::default(),
@@ -282,13 +285,14 @@ impl Run {
     /// Adds the results of a block to the metrics and passes them to the observer.
     fn observe(&mut self, chunk: &Chunk, labels: &[Label], rows: Range<usize>, watch: &mut impl Watch) -> anyhow::Result<()> {
         let (d, task) = (chunk.features, self.metrics.task());
-        let Run { metrics, progress, training, reservoir, visited, alerts, samples, classes, index, left, .. } = self;
+        let Run { metrics, progress, training, reservoir, replayed, visited, alerts, samples, classes, index, left, .. } = self;
         let first_visit = training.is_none();
         let metrics = training.as_mut().map_or(metrics, |training| &mut training.metrics);
         for (row, step) in rows.zip(left.steps()) {
             *visited += 1;
             if first_visit && is_example(chunk, row, task) {
                 reservoir.offer(chunk, row);
+                replayed.iter_mut().for_each(|sample| sample.offer(chunk, row));
             }
             chunk.bad_before(row).try_for_each(|line| watch.skipped(line))?;
             step.positive.into_iter().for_each(|class| metrics.positive_is(class));

@@ -30,6 +30,9 @@ pub struct Position {
     /// Rows without an id get ids above this one; smaller ids belong to lines of earlier data.
     #[serde(default)]
     pub ids: u64,
+    /// If the model learned a sample of the rows in a random order (`--save-model all`): the number of rows in this sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<u64>,
     /// Order and number of passes, format and columns.
     #[serde(default)]
     pub way: Way,

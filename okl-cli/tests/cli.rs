@@ -22,6 +22,8 @@ mod full_disk;
 mod held_out;
 #[path = "cli/keep.rs"]
 mod keep;
+#[path = "cli/kept.rs"]
+mod kept;
 #[path = "cli/measured.rs"]
 mod measured;
 #[cfg(target_os = "linux")]

@@ -232,6 +232,19 @@ pub enum BadRow {
     Skip,
 }
 
+/// Which model is saved after the last row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum SaveModel {
+    /// The model after the last row
+    Recent,
+    /// A new model that learns a sample of all rows once more, in a random order
+    All,
+    /// Recent for standard input. For a file, the better one, if the model after the last row is much worse on past rows than it was when
+    /// they were new
+    #[default]
+    Auto,
+}
+
 /// Order and number of passes.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Stream")]
@@ -325,6 +338,13 @@ pub struct Learn {
     /// File for the model
     #[arg(short, long, value_name = "MODEL")]
     pub output: Option<PathBuf>,
+    /// Which model is saved after the last row. Default: auto
+    ///
+    /// The sample of `all` has up to 65,536 rows and 96 MiB; files up to that size are learned completely once more. The summary says which
+    /// model was saved, how many rows were learned once more and how long that took. Rows of --resume and rows with ids (--id) are not
+    /// learned once more: with them, auto is recent.
+    #[arg(long, value_enum, value_name = "WHICH", requires = "output", hide_short_help = true)]
+    pub save_model: Option<SaveModel>,
     /// The columns
     #[command(flatten)]
     pub columns: Columns,

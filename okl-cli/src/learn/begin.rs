@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 
 use super::held_out;
 use super::passes::{COUNTING, Passes, WAITING};
-use crate::args::{Columns, Learn, Task as TaskName, all_names};
+use crate::args::{Columns, Learn, SaveModel, Task as TaskName, all_names};
 use crate::clash::{self, Named};
 use crate::input::{Chunk, DECIMAL_COMMA, Format, has_decimal_comma};
 use crate::memory::{Announced, of_a_term};
-use crate::metrics::Task;
+use crate::metrics::{Task, count};
 use crate::predict::check_width;
 use crate::settings::{self, Look};
 use crate::store::{self, Position};
@@ -114,6 +114,13 @@ fn resume(args: &Learn, columns: &Columns, learner: Learner, position: Option<Po
                     that the data are the same is not checked";
         note(wrapped(text, "  "));
     }
+    if let Some(rows) = position.replayed.filter(|_| !args.show.quiet) {
+        let text = format!(
+            "the model learned a sample of {} rows in a random order (--save-model); learning continues from there",
+            count(rows as f64)
+        );
+        note(wrapped(&text, "  "));
+    }
     let (named, novelty) = (position.schema.is_some(), task_of(learner.config()) == Task::Novelty);
     let mut passes = Passes::open(&args.data, columns, &args.stream, Some(position), novelty, &all_names(&args.show.keep))?;
     if !named
@@ -130,6 +137,12 @@ fn check_flags(args: &Learn) -> anyhow::Result<()> {
         return Err(usage("--json and --predictions - both write to standard output; give the predictions a file"));
     }
     check_files(args)?;
+    if args.save_model == Some(SaveModel::All) && (args.stream.resume.is_some() || args.columns.id.is_some()) {
+        return Err(usage(
+            "--save-model all learns rows of this run once more, each as a row of its own: that is not possible with --resume or --id; \
+             remove one of these flags",
+        ));
+    }
     let dash = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
     let flags = [("--output", &args.output, "a model"), ("--report", &args.show.report, "a report")];
     if let Some((flag, _, what)) = flags.into_iter().find(|(_, path, _)| dash(path)) {

@@ -3,6 +3,7 @@
 mod begin;
 mod first_rows;
 mod held_out;
+mod kept;
 pub mod many_classes;
 mod outcome;
 mod passes;
@@ -14,6 +15,7 @@ use okl::loss::{Loss, Reads};
 use okl::{Config, ErrorKind, Learner};
 
 pub use begin::{Begun, begin, task_of};
+pub use kept::{Kept, Which};
 pub use passes::Passes;
 
 use crate::args::{Learn, all_names};
@@ -50,6 +52,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     let learned_before = learner.examples();
     let mut run = Run::new(learner, task);
     run.progress = passes.progress();
+    run.replayed = kept::sample(args, task, passes.way());
     run.owe(passes.looked_at());
     let all_rows = recall(args, &mut run, &passes)?;
     let used = passes.schema().hash_bits().map(Used::new);

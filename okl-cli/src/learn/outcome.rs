@@ -4,11 +4,12 @@ use std::path::Path;
 
 use okl::config::{Choice, Scale};
 use okl::loss::AnyLoss;
-use okl::{Config, Label};
+use okl::{Config, Label, Learner};
 use serde_json::json;
 
 use super::first_rows::estimated;
-use super::{Session, held_out};
+use super::{Kept, Session, Which, held_out, kept};
+use crate::args::SaveModel;
 use crate::clash;
 use crate::command::arguments;
 use crate::device;
@@ -18,7 +19,7 @@ use crate::metrics::{OutputSummary, Summary, Task, count, figure, percent};
 use crate::past_rows::{Order, Past, much_larger};
 use crate::report::{self, Report};
 use crate::run::{Run, interrupted};
-use crate::store;
+use crate::store::{self, Position};
 use crate::table::{note, say, wrapped};
 
 /// The results of a run: figures and sentences.
@@ -35,6 +36,8 @@ struct Outcome {
     certificates: Vec<String>,
     /// Warnings about the figures.
     warnings: Vec<String>,
+    /// The comparison with a model that learned a sample of the rows once more, if there was one.
+    kept: Option<Kept>,
     /// Notes about clipped values and skipped steps, one sentence each.
     health: Vec<String>,
 }
@@ -48,10 +51,13 @@ impl Session<'_> {
         }
         self.bar.finish_and_clear();
         self.save(run)?;
-        let outcome = self.outcome(run)?;
-        self.write_report(run, &outcome)?;
+        let past = run.past(&self.passes.schema().targets)?.map(|past| Past { all_rows: self.all_rows, ..past });
+        let (other, kept) = self.keep(run, past.as_ref())?;
+        let saved = other.as_ref().map_or(&run.learner, |other| &other.learner);
+        let outcome = self.outcome(run, saved, past, kept)?;
+        self.write_report(run, saved, &outcome)?;
         if self.args.show.json {
-            self.print_json(run, &outcome)?;
+            self.print_json(run, saved, &outcome)?;
         } else if !self.args.show.quiet {
             self.print(run, &outcome);
         }
@@ -63,22 +69,48 @@ impl Session<'_> {
         outcome.not_scored.map_or(Ok(()), Err)
     }
 
-    fn outcome(&self, run: &Run) -> anyhow::Result<Outcome> {
+    /// Learns a sample of the rows once more in a random order, if that was asked for or the final model is much worse than expected. If
+    /// this model is the one to save, it replaces the final model in the file and is returned.
+    fn keep(&self, run: &Run, past: Option<&Past>) -> anyhow::Result<(Option<Run>, Option<Kept>)> {
+        let wanted = self.args.save_model.unwrap_or_default();
+        let worse = past.is_some_and(|past| past.much_worse);
+        if interrupted() || !(worse || wanted == SaveModel::All) {
+            return Ok((None, None));
+        }
+        let Some((mut other, kept)) = kept::replay(run, &self.asked, wanted, self.args.stream.threads)? else {
+            return Ok((None, None));
+        };
+        if kept.model == Which::Recent {
+            return Ok((None, Some(kept)));
+        }
+        if let Some(path) = &self.args.output {
+            let (replayed, progress) = (Some(kept.replayed_rows), other.progress.clone());
+            store::save(path, &mut other.learner, &Position { replayed, progress, ..self.passes.position() })?;
+        }
+        Ok((Some(other), Some(kept)))
+    }
+
+    /// `saved` is the model that is saved: the final model, or the one that learned a sample once more.
+    fn outcome(&self, run: &Run, saved: &Learner, past: Option<Past>, kept: Option<Kept>) -> anyhow::Result<Outcome> {
         let (schema, way) = (self.passes.schema(), self.passes.way());
         let test = self.args.stream.test.as_deref();
         let summary = run.summary(&schema.targets);
-        let past = run.past(&schema.targets)?.map(|past| Past { all_rows: self.all_rows, ..past });
-        let measured = inspect::Measured {
-            score_deviation: past.as_ref().and_then(|past| past.score_deviation),
-            total_loss: summary.average_loss.map(|loss| loss * summary.examples as f64),
+        let replayed = kept.as_ref().is_some_and(|kept| kept.model == Which::All);
+        let measured = match replayed {
+            true => inspect::Measured::default(),
+            false => inspect::Measured {
+                score_deviation: past.as_ref().and_then(|past| past.score_deviation),
+                total_loss: summary.average_loss.map(|loss| loss * summary.examples as f64),
+            },
         };
         let order = match way.shuffle {
+            _ if replayed => Order::Replayed,
             Some(_) => Order::Shuffled,
             None if self.args.data.iter().any(|file| is_stream(file)) => Order::Stream,
             None => Order::File,
         };
         let worse = past.as_ref().and_then(|past| past.warning(order));
-        let held_out = test.map(|path| held_out::score(&run.learner, path, &self.passes));
+        let held_out = test.map(|path| held_out::score(saved, path, &self.passes));
         let (held_out, left_out, not_scored) = match held_out {
             None => (None, Vec::new(), None),
             Some(Ok((summary, said))) => (Some(summary), said, None),
@@ -88,9 +120,10 @@ impl Session<'_> {
             training: run.training_summary(&schema.targets),
             held_out,
             not_scored,
-            certificates: inspect::certificates(&run.learner, measured),
+            certificates: inspect::certificates(saved, measured),
             warnings: worse
                 .into_iter()
+                .chain(kept.as_ref().map(Kept::sentence))
                 .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change())))
                 .chain(summary.warnings())
                 .chain(missed_rate(run.learner.alert_rate().map(|rate| rate.nu), &summary))
@@ -105,6 +138,7 @@ impl Session<'_> {
                 .collect(),
             summary,
             past,
+            kept,
         })
     }
 
@@ -136,14 +170,14 @@ impl Session<'_> {
         })
     }
 
-    fn print_json(&self, run: &Run, outcome: &Outcome) -> anyhow::Result<()> {
+    fn print_json(&self, run: &Run, saved: &Learner, outcome: &Outcome) -> anyhow::Result<()> {
         let mut all = json!({
             "summary": outcome.summary,
             "model_on_past_rows": outcome.past,
             "warnings": outcome.warnings,
             "certificates": outcome.certificates,
             "health": outcome.health,
-            "config": run.learner.config(),
+            "config": saved.config(),
             "rows_before": self.learned_before,
             "part": self.part(run),
             "skipped_rows": self.skipped,
@@ -153,6 +187,9 @@ impl Session<'_> {
         if let Some(used) = &self.used {
             all["hashing"] =
                 json!({ "columns_used": used.columns(), "features_estimated": used.features(), "words": used.words() });
+        }
+        if self.args.output.is_some() {
+            all["saved_model"] = outcome.kept.as_ref().map_or(json!({ "model": Which::Recent }), |kept| json!(kept));
         }
         if let Some(held_out) = &outcome.held_out {
             all["held_out"] = json!(held_out);
@@ -196,12 +233,12 @@ impl Session<'_> {
         }
     }
 
-    fn write_report(&self, run: &Run, outcome: &Outcome) -> anyhow::Result<()> {
+    fn write_report(&self, run: &Run, saved: &Learner, outcome: &Outcome) -> anyhow::Result<()> {
         let Some(path) = &self.args.show.report else { return Ok(()) };
         let schema = self.passes.schema();
         let command = self.command();
         let lead = self.part(run).unwrap_or_default();
-        let config = run.learner.config().to_json();
+        let config = saved.config().to_json();
         let facts = self.facts(run);
         let title = name(&self.args.data);
         let decision = run.decision(&schema.names(), schema.targets.first().map_or("target", String::as_str))?;
@@ -213,9 +250,10 @@ impl Session<'_> {
             certificates: &outcome.certificates,
             warnings: &warnings,
             past: outcome.past.as_ref(),
+            kept: outcome.kept.as_ref().filter(|kept| kept.model == Which::All),
             training,
             held_out,
-            members: run.learner.members().len(),
+            members: saved.members().len(),
             decision: decision.as_ref(),
             alerts: (run.metrics.task() == Task::Novelty).then_some(&run.alerts),
             facts: &facts,
@@ -270,9 +308,11 @@ fn print_figures(outcome: &Outcome, test: Option<&str>) {
         text += &format!("{name:<16}{value:<12}in pass {pass}, of rows that had been learned before\n");
     }
     text += &outcome.past.iter().map(|past| past.line() + "\n").collect::<String>();
+    text += &outcome.kept.iter().map(|kept| kept.line() + "\n").collect::<String>();
     note(text.trim_end_matches('\n'));
     if let (Some(held_out), Some(file)) = (&outcome.held_out, test) {
-        note(format_args!("\nheld out, {file}:\n{}", held_out.to_string().trim_end()));
+        let whose = if outcome.kept.as_ref().is_some_and(|kept| kept.model == Which::All) { ", the saved model" } else { "" };
+        note(format_args!("\nheld out, {file}{whose}:\n{}", held_out.to_string().trim_end()));
     }
     note("");
     outcome.warnings.iter().for_each(|line| note(wrapped(line, "  ")));

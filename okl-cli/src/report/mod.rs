@@ -27,6 +27,7 @@ pub use alerts::{Alert, Alerts};
 pub use decision::{Decision, Reading, Samples};
 pub use history::{History, Point};
 
+use crate::learn::Kept;
 use crate::metrics::Summary;
 use crate::past_rows::Past;
 
@@ -49,6 +50,8 @@ pub struct Report<'a> {
     pub warnings: &'a [String],
     /// The current model on a sample of the rows that it has learned.
     pub past: Option<&'a Past>,
+    /// The model that learned a sample of the rows once more, if it is the one that is saved.
+    pub kept: Option<&'a Kept>,
     /// The last of several passes and its figures, over rows that had been learned before.
     pub training: Option<(u64, &'a Summary)>,
     /// The held-out file and its figures.
@@ -79,6 +82,7 @@ impl<'a> Report<'a> {
             config_json,
             warnings: &[],
             past: None,
+            kept: None,
             training: None,
             held_out: None,
             members: 1,

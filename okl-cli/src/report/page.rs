@@ -134,14 +134,19 @@ fn model_tiles(report: &Report<'_>) -> Vec<Markup> {
         let spread = past.spread().map_or(String::new(), |e| format!(", standard error {}", show(e)));
         tile(error_of(&past.summary), &name("of the final model on past rows"), &format!("{}{spread}", past.of_rows()))
     });
+    let whose = if report.kept.is_some() { "saved" } else { "final" };
+    let kept = report.kept.map(|kept| {
+        let note = format!("{} rows, before it learned them", text::count(kept.compared_rows as f64));
+        tile(kept.of_all(), &name("of the saved model on past rows"), &note)
+    });
     let training = report
         .training
         .map(|(pass, training)| tile(error_of(training), &name("in training"), &format!("pass {pass}, on rows learned before")));
     let held_out = report.held_out.map(|(file, summary)| {
         let note = format!("{file}, {} examples", text::count(summary.examples as f64));
-        tile(error_of(summary), &name("of the final model on held-out rows"), &note)
+        tile(error_of(summary), &name(&format!("of the {whose} model on held-out rows")), &note)
     });
-    past.into_iter().chain(training).chain(held_out).collect()
+    past.into_iter().chain(kept).chain(training).chain(held_out).collect()
 }
 
 /// The number of examples in the window.

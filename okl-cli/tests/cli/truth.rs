@@ -49,7 +49,8 @@ fn the_saved_model_is_measured_on_past_rows_and_a_large_difference_is_said() {
     for (rows, name) in [(900, "short.csv"), (3000, "long.csv")] {
         let text = stretches(rows);
         let (data, model, report) = (folder.write(name, &text), folder.path("m.okl"), folder.path("r.html"));
-        let learn = ["learn", &data, "--target", "c", "--task", "classes", "-o", &model, "--report", &report];
+        let learn =
+            ["learn", &data, "--target", "c", "--task", "classes", "-o", &model, "--report", &report, "--save-model", "recent"];
         let out = json(&learn);
         let past = &out["model_on_past_rows"];
         let truth: Vec<String> = cells(&text).into_iter().map(|row| row[2].clone()).collect();

@@ -1,0 +1,181 @@
+//! The model that is saved at the end of a file: the model after the last row, or one that has learned a sample of the rows in a random order
+//! (`--save-model`).
+//!
+//! After one pass in the order of the file, the model knows the last rows best. If the file has long runs of one class, or its rows change
+//! over time, it can be poor on all others. So a uniform sample of the rows is kept in bounded memory, and at the end of the file
+//! a new learner with the same settings learns it in a random order. Which one is saved is decided on the last tenth of that order:
+//!
+//! - the new learner predicts these rows before it learns them;
+//! - the model after the last row has learned them before, in the order of the file. That is to its advantage.
+//!
+//! Sample and order depend on the rows and fixed seeds alone.
+
+use std::time::Instant;
+
+use okl::{Config, Learner};
+use serde::Serialize;
+
+use crate::args::{Learn, SaveModel};
+use crate::input::{Chunk, is_stream};
+use crate::metrics::{Task, count, figure, percent};
+use crate::past_rows::{FEWEST, Reservoir};
+use crate::random::order;
+use crate::run::{Run, interrupted};
+use crate::scoring::Scoring;
+use crate::store::Way;
+use crate::watch::Watch;
+
+/// Rows of the sample at most, and their bytes.
+pub const MOST_ROWS: usize = 65_536;
+/// See [`MOST_ROWS`].
+pub const MOST_BYTES: usize = 96 << 20;
+/// Rows that are learned in one call.
+const CHUNK: usize = 1024;
+/// The seed of the random order.
+const SEED: u64 = 1;
+
+/// Which model is saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Which {
+    /// The model after the last row.
+    Recent,
+    /// A model that has learned a sample of all rows in a random order.
+    All,
+}
+
+/// The comparison of the two models.
+#[derive(Clone, Debug, Serialize)]
+pub struct Kept {
+    /// Which one is saved.
+    pub model: Which,
+    /// Rows of the sample, all of which were learned once more.
+    pub replayed_rows: u64,
+    /// Rows from which the sample was drawn.
+    pub drawn_from: u64,
+    /// Rows of the sample on which both were compared.
+    pub compared_rows: u64,
+    /// The error of the model after the last row, which has learned these rows.
+    pub recent_error: Option<f64>,
+    /// The error of the other model before it learned these rows.
+    pub all_error: Option<f64>,
+    /// Seconds that this took.
+    pub seconds: f64,
+    #[serde(skip)]
+    task: Option<Task>,
+}
+
+/// An empty sample, if rows may be learned once more at the end.
+pub fn sample(args: &Learn, task: Task, way: &Way) -> Option<Reservoir> {
+    let in_order = args.data.iter().all(|file| !is_stream(file)) && way.shuffle.is_none();
+    let wanted = args.output.is_some()
+        && match args.save_model.unwrap_or_default() {
+            SaveModel::Recent => false,
+            SaveModel::All => true,
+            SaveModel::Auto => in_order && task != Task::Novelty && args.stream.resume.is_none() && way.id.is_none(),
+        };
+    wanted.then(|| Reservoir::within(MOST_ROWS, MOST_BYTES))
+}
+
+/// Learns the sample in a random order and compares. Returns the other model with the comparison; none if there are too few rows or a
+/// signal came.
+///
+/// # Errors
+/// Those of the learner.
+pub fn replay(run: &Run, asked: &Config, wanted: SaveModel, threads: usize) -> anyhow::Result<Option<(Run, Kept)>> {
+    let Some(sample) = run.replayed.as_ref().filter(|sample| sample.len() as u64 >= FEWEST) else { return Ok(None) };
+    let (begun, task) = (Instant::now(), run.metrics.task());
+    let mut learner = Learner::new(asked.clone())?;
+    learner.set_threads(threads)?;
+    let mut other = Run::new(learner, task);
+    let order = order(sample.len(), SEED, 0);
+    let (first, last) = order.split_at(order.len() - order.len() / 10);
+    learn(&mut other, sample, first)?;
+    let compared: Vec<Chunk> = last.chunks(CHUNK).map(|rows| sample.gather(rows)).collect();
+    let [recent_error, all_error] = [error(&run.learner, task, &compared)?, error(&other.learner, task, &compared)?];
+    learn(&mut other, sample, last)?;
+    if interrupted() {
+        return Ok(None);
+    }
+    let better = matches!((all_error, recent_error), (Some(all), Some(recent)) if all < recent);
+    let model = if better || wanted == SaveModel::All { Which::All } else { Which::Recent };
+    let kept = Kept {
+        model,
+        replayed_rows: order.len() as u64,
+        drawn_from: sample.seen(),
+        compared_rows: last.len() as u64,
+        recent_error,
+        all_error,
+        seconds: begun.elapsed().as_secs_f64(),
+        task: Some(task),
+    };
+    Ok(Some((other, kept)))
+}
+
+fn learn(run: &mut Run, sample: &Reservoir, rows: &[u32]) -> anyhow::Result<()> {
+    rows.chunks(CHUNK).try_for_each(|rows| run.learn(&sample.gather(rows), &mut Unwatched).map(drop))
+}
+
+fn error(learner: &Learner, task: Task, rows: &[Chunk]) -> anyhow::Result<Option<f64>> {
+    let mut scoring = Scoring::new(learner, task);
+    rows.iter().try_for_each(|chunk| scoring.add(chunk))?;
+    Ok(scoring.metrics().error())
+}
+
+impl Kept {
+    /// A line of the summary.
+    pub fn line(&self) -> String {
+        let (name, what) = ("saved model", if self.task == Some(Task::Novelty) { "alert rate" } else { "error" });
+        match self.model {
+            Which::All => format!("{name:<16}{:<12}{what} on {} of them before it learned them", self.of_all(), self.rows()),
+            Which::Recent => format!("{name:<16}{:<12}the final model", ""),
+        }
+    }
+
+    /// What was done and why, in words.
+    pub fn sentence(&self) -> String {
+        let (all, recent, rows) = (self.of_all(), self.of_recent(), self.rows());
+        let replayed = format!("{} of {} learned rows", count(self.replayed_rows as f64), count(self.drawn_from as f64));
+        let again = format!("{replayed} were learned once more by a new learner, in a random order ({:.1} s)", self.seconds);
+        let saved = match self.model {
+            Which::All => "This learner is saved, not the final model; --save-model recent saves the final model.",
+            Which::Recent => "The final model is saved.",
+        };
+        let off = if self.task == Some(Task::Numbers) { "is off by" } else { "gets" };
+        let wrong = match self.task {
+            Some(Task::Numbers) => " on average",
+            Some(Task::Novelty) => " alerts",
+            _ => " wrong",
+        };
+        format!(
+            "{again}. On {rows} of these rows, before it learned them, it {off} {all}{wrong}, and the final model, which has learned them, {off} \
+             {recent}{wrong}. {saved}"
+        )
+    }
+
+    fn rows(&self) -> String {
+        count(self.compared_rows as f64)
+    }
+
+    /// The error of the model that learned the sample once more, in words.
+    pub fn of_all(&self) -> String {
+        self.shown(self.all_error)
+    }
+
+    fn of_recent(&self) -> String {
+        self.shown(self.recent_error)
+    }
+
+    fn shown(&self, error: Option<f64>) -> String {
+        error.map_or("-".into(), if self.task == Some(Task::Numbers) { figure } else { percent })
+    }
+}
+
+/// Nobody watches the rows that are learned once more.
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn pause(&mut self, _: &mut Run, _: &Chunk, _: usize) -> anyhow::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! Which model is saved: the one after the last row, or one that learned a sample of the rows once more in a random order.
+
+use std::fmt::Write as _;
+
+use crate::support::{Folder, Random, fail, json, ring, succeed, succeed_with};
+
+/// Three classes around three places, one class after the other.
+fn sorted(rows: usize) -> String {
+    let mut random = Random(5);
+    let mut text = String::from("x,y,c\n");
+    for i in 0..rows {
+        let class = 3 * i / rows;
+        let (x, y) = ([0.0, 1.0, 0.5][class] + 0.4 * random.next(), [0.0, 0.1, 1.0][class] + 0.4 * random.next());
+        writeln!(text, "{x:.4},{y:.4},{}", ["a", "b", "c"][class]).unwrap();
+    }
+    text
+}
+
+/// The error of a saved model over all rows of a file, by `okl predict`.
+fn error_of(model: &str, data: &str, text: &str) -> f64 {
+    let said = succeed(&["predict", model, data]).0;
+    let pairs = said.lines().zip(text.lines()).skip(1);
+    let wrong = |(said, row): (&str, &str)| said.split(',').nth(1) != row.rsplit(',').next();
+    pairs.clone().filter(|pair| wrong(*pair)).count() as f64 / pairs.count() as f64
+}
+
+const AS: [&str; 4] = ["--target", "c", "--task", "classes"];
+
+#[test]
+fn a_sorted_file_leaves_a_model_of_all_its_rows() {
+    let folder = Folder::new("kept");
+    let text = sorted(900);
+    let (data, recent, auto) = (folder.write("s.csv", &text), folder.path("recent.okl"), folder.path("auto.okl"));
+    succeed(&[&["learn", &data, "-o", &recent, "--save-model", "recent"], &AS[..]].concat());
+    let report = folder.path("r.html");
+    let learn = [&["learn", &data, "-o", &auto, "--test", &data, "--report", &report], &AS[..]].concat();
+    let (out, said) = (json(&learn), succeed(&learn).1);
+    let kept = &out["saved_model"];
+    assert_eq!((kept["model"].as_str(), kept["replayed_rows"].as_u64()), (Some("all"), Some(900)), "{kept}");
+    assert_eq!((kept["drawn_from"].as_u64(), kept["compared_rows"].as_u64()), (Some(900), Some(90)), "{kept}");
+    let (of_recent, of_auto) = (error_of(&recent, &data, &text), error_of(&auto, &data, &text));
+    assert!(of_recent > 0.3 && of_auto < 0.02, "{of_recent} {of_auto}");
+    // A tenth of the rows, drawn at random, is compared: within four standard errors of all rows.
+    let found = kept["recent_error"].as_f64().unwrap();
+    assert!(
+        (found - of_recent).abs() < 4.0 * (of_recent * (1.0 - of_recent) / 90.0).sqrt(),
+        "{found}, over all rows {of_recent}"
+    );
+    // The held-out figures are those of the model in the file.
+    assert!((out["held_out"]["error"].as_f64().unwrap() - of_auto).abs() < 1e-12, "{out}");
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("900 of 900 learned rows were learned once more by a new learner, in a random order"), "{said}");
+    assert!(words.contains("This learner is saved, not the final model") && said.contains("\nsaved model "), "{said}");
+    assert!(said.contains("s.csv, the saved model:") && said.contains("\nfinal model "), "{said}");
+    assert!(!words.contains("learn with --shuffle 1"), "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    let page = folder.read("r.html");
+    assert!(page.contains("error of the saved model on past rows") && page.contains("error of the saved model on held-out rows"));
+    let (_, said) = succeed(&["learn", &data, "--resume", &auto, "-o", &folder.path("more.okl")]);
+    assert!(said.contains("learned a sample of 900 rows in a random order"), "{said}");
+}
+
+/// Where the order does not matter, on standard input and with `recent`, the model after the last row is saved, bit for bit.
+#[test]
+fn the_last_model_is_saved_where_it_is_good_and_from_standard_input() {
+    let folder = Folder::new("kept-recent");
+    let (auto, recent) = (folder.path("auto.okl"), folder.path("recent.okl"));
+    let good = folder.write("ring.csv", ring(600));
+    let of = |data: &str, target: &[&str], model: &str, more: &[&str]| {
+        json(&[&["learn", data, "-o", model], target, more].concat())["saved_model"]["model"].as_str().unwrap().to_string()
+    };
+    assert_eq!(of(&good, &["--target", "where"], &auto, &[]), "recent");
+    of(&good, &["--target", "where"], &recent, &["--save-model", "recent"]);
+    assert_eq!(std::fs::read(&auto).unwrap(), std::fs::read(&recent).unwrap());
+    let text = sorted(900);
+    let (out, _) = succeed_with(&[&["learn", "-", "-o", &auto, "--json"], &AS[..]].concat(), text.as_bytes());
+    assert!(out.contains("\"saved_model\": {\n    \"model\": \"recent\"\n  }"), "{out}");
+    assert_eq!(of(&folder.write("s.csv", &text), &AS, &recent, &["--save-model", "recent"]), "recent");
+    let bits = |name: &str| okl::Learner::load(folder.path(name)).unwrap().coefficients();
+    assert_eq!(bits("auto.okl"), bits("recent.okl"));
+}
+
+#[test]
+fn rows_that_are_not_known_cannot_be_learned_once_more() {
+    let folder = Folder::new("kept-refused");
+    let (data, model) = (folder.write("s.csv", sorted(300)), folder.path("m.okl"));
+    succeed(&[&["learn", &data, "-o", &model], &AS[..]].concat());
+    fail(&["learn", &data, "--resume", &model, "-o", &model, "--save-model", "all"], 2, &["--save-model all", "--resume"]);
+}
