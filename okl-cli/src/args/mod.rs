@@ -266,7 +266,7 @@ pub struct Stream {
     /// With --resume: continue with the same data at the row where the model stopped
     ///
     /// Passes, seed, ids, weights and the handling of bad rows are taken from the model. The result is bit-identical to a run
-    /// without the interruption.
+    /// without the interruption, except after a finished run whose model learned a sample of its rows once more (--save-model).
     #[arg(long, requires = "resume")]
     pub r#continue: bool,
     /// Save the model after every ROWS rows; each save is atomic

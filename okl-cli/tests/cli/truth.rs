@@ -137,7 +137,7 @@ fn the_sample_is_drawn_again_when_a_run_goes_on() {
     let classes = ["--target", "c", "--task", "classes"];
     let figures = |past: &Value| [&past["error"], &past["rows"], &past["drawn_from"], &past["all_rows"]].map(Value::clone);
     let expected = past(&[&[whole.as_str()][..], &classes].concat());
-    succeed(&[&["learn", &part, "--quiet", "-o", &model][..], &classes].concat());
+    succeed(&[&["learn", &part, "--quiet", "-o", &model, "--save-model", "recent"][..], &classes].concat());
     let continued = past(&["--resume", &model, "--continue", &whole]);
     assert_eq!((figures(&continued), &continued["summary"]), (figures(&expected), &expected["summary"]));
     // Shuffled, and stopped in the second pass.
