@@ -164,7 +164,8 @@ fn later_rows_are_called_better_only_if_they_are() {
     text += "0.5,1000000\n";
     let (data, model) = (folder.write("d.csv", &text), folder.path("m.okl"));
     let settings = ["--kernel", "gaussian:0.001", "--scale", "none", "--step", "constant:0.5", "--lambda", "0.000001"];
-    let learn = [&["learn", &data, "--target", "y", "--task", "numbers", "-o", &model][..], &settings].concat();
+    let learn =
+        [&["learn", &data, "--target", "y", "--task", "numbers", "-o", &model, "--save-model", "recent"][..], &settings].concat();
     let all = json(&learn);
     let (warning, halves) = (all["warnings"][0].as_str().unwrap(), &all["model_on_past_rows"]["halves"]);
     let off: Vec<f64> = {
