@@ -187,3 +187,16 @@ def test_threads_change_no_bit(rng: np.random.Generator) -> None:
     assert one.predict(X).tobytes() == two.predict(X).tobytes()
     assert one.to_bytes() == two.to_bytes()
     assert (one.threads, two.threads, copy.copy(two).threads) == (1, 2, 2)
+
+
+@pytest.mark.parametrize("wild", [-9999.0, 1e6])
+def test_one_wild_value_does_not_hide_its_column(wild: float, rng: np.random.Generator) -> None:
+    """It is in the first rows, from which the unit of the column is estimated."""
+    X = rng.normal(size=(1500, 2))
+    y = np.where(X[:, 1] > 0, 1, -1)
+    X[10, 1] = wild
+    scores = okl.Learner(loss="hinge").learn(X, y)
+    assert np.mean(np.sign(scores[500:]) != y[500:]) < 0.1
+    alone = X[:, 1:].copy()
+    scores = okl.Learner(loss="squared").learn(alone, np.sin(alone[:, 0]))
+    assert np.abs(scores).max() < 10
