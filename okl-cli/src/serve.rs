@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{Serve, Task, Token, TokenCommand, all_names};
 use crate::input::{self, Chunk, Features, Format, Reader};
 use crate::settings::{self, Look};
-use crate::store::Position;
+use crate::store::{self, Position};
 use crate::table::{note, say};
 use crate::usage::usage;
 use crate::{explain, inspect, signals};
@@ -63,9 +63,11 @@ impl Surface for CommandLine {
     }
 
     fn names(&self, learner: &Learner) -> Vec<String> {
-        let position: Option<Position> = serde_json::from_slice(learner.position()).ok();
-        let schema = position.and_then(|position| position.schema);
-        schema.filter(|schema| matches!(schema.features, Features::Named(_))).map(|schema| schema.names()).unwrap_or_default()
+        store::feature_names(learner).unwrap_or_default()
+    }
+
+    fn with_names(&self, learner: &Learner, names: &[String]) -> Option<Vec<u8>> {
+        store::position_with(learner, names)
     }
 
     fn table(&self, body: Vec<u8>, format: TableFormat, columns: &TableColumns, cells: usize) -> Result<Rows, String> {

@@ -83,6 +83,11 @@ pub trait Surface: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// The bytes that carry these names of the columns in a model file ([`Learner::set_position`]); none if they need not be changed.
+    fn with_names(&self, _: &Learner, _: &[String]) -> Option<Vec<u8>> {
+        None
+    }
+
     /// Reads a table. Its rows have at most `cells` numbers.
     ///
     /// # Errors

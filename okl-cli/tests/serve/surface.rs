@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 
+use okl::Learner;
 use serde_json::{Value, json};
 
 use crate::support::{Folder, Served, call, config, json_call};
@@ -29,7 +30,12 @@ fn tables_are_read_as_okl_learn_reads_them() {
     let by_json = post("/v1/models/json/learn", "application/json", &rows.to_string()).1;
     assert_eq!((&by_csv["scores"], &by_lines["scores"]), (&by_json["scores"], &by_json["scores"]));
     let file = |name: &str| call(&served.address, "GET", &format!("/v1/models/{name}/snapshot"), "", b"").unwrap().1;
-    assert!(file("csv") == file("json") && file("lines") == file("json"));
+    let without_names = |bytes: &[u8]| {
+        let mut learner = Learner::from_bytes(bytes).unwrap();
+        learner.set_position([]);
+        learner.to_bytes()
+    };
+    assert!(file("csv") == file("lines") && without_names(&file("csv")) == file("json"));
     let (status, refused) = post("/v1/models/csv/learn?target=y&weight=w", "text/csv", "a,b,y,w\n1,2,cat,1\n1,x,cat,1\n");
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(status == 422 && message.contains("row 3") && message.contains("'b'"), "{message}");
@@ -37,6 +43,36 @@ fn tables_are_read_as_okl_learn_reads_them() {
     let described: Value = serde_json::from_slice(&described).unwrap();
     assert_eq!((&described["feature_names"], &described["examples"]), (&json!(["a", "b"]), &json!(3)));
     assert!(described["certificates"].as_array().is_some_and(|lines| !lines.is_empty()));
+}
+
+/// The file that the server gives away, and a frozen copy of the model, know the columns: `okl predict` finds them in any order.
+#[test]
+fn a_downloaded_model_knows_its_columns() {
+    let folder = Folder::new("downloaded");
+    let served = Served::start(&folder, &[]);
+    let post = |path: &str, body: &str| call(&served.address, "POST", path, "text/csv", body.as_bytes()).unwrap();
+    call(&served.address, "PUT", "/v1/models/m", "", b"").unwrap();
+    let row = |i: i32| (f64::from(i % 17) - 8.0, f64::from(i % 23) - 11.0);
+    let rows: String = (0..600)
+        .map(|i| (row(i), i))
+        .map(|((a, b), _)| format!("{a},{b},{}\n", if a > 0.3 * b { "yes" } else { "no" }))
+        .collect();
+    assert_eq!(post("/v1/models/m/learn?target=y", &format!("a,b,y\n{rows}")).0, 200);
+    assert_eq!(post("/v1/models/m/freeze?to=frozen", "").0, 201);
+    for name in ["m", "frozen"] {
+        let model = folder.0.join(format!("{name}.okl"));
+        std::fs::write(&model, call(&served.address, "GET", &format!("/v1/models/{name}/snapshot"), "", b"").unwrap().1).unwrap();
+        let predicted = |file: &str, text: &str| {
+            let file = folder.0.join(file);
+            std::fs::write(&file, text).unwrap();
+            let output = Command::new(env!("CARGO_BIN_EXE_okl")).arg("predict").args([&model, &file]).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let forward = predicted("forward.csv", "a,b\n1,5\n-3,2\n7,-7\n");
+        assert_eq!(forward, predicted("backward.csv", "b,a\n5,1\n2,-3\n-7,7\n"), "{name}");
+        assert!(forward.contains("yes") && forward.contains("no"), "{forward}");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::model::{LabelRequest, LearnRequest, Model, Published};
 use crate::refusal::{Answered, Refusal};
 use crate::registry::Slot;
 use crate::rows::Rows;
-use crate::surface::{TableColumns, TableFormat};
+use crate::surface::{Surface, TableColumns, TableFormat};
 
 /// Bodies beyond this length are parsed, and rows beyond this number predicted, without holding up other requests of the same thread.
 const LONG: usize = 64 << 10;
@@ -313,11 +313,27 @@ fn hook(call: &Call<'_>) -> Answered<Answer> {
 fn snapshot(call: &Call<'_>) -> Answered<Answer> {
     let now = call.server.registry.model(call.name)?.published();
     let learner = learner_of(&now)?;
-    let mut answer = answer::bytes(200, "application/octet-stream", long(usize::MAX, || learner.to_bytes()));
+    let surface = &call.server.registry.surface;
+    let mut answer =
+        answer::bytes(200, "application/octet-stream", long(usize::MAX, || file_of(learner, &**surface, &now.names)));
     let name = HeaderValue::from_str(&format!("attachment; filename=\"{}.okl\"", call.name));
     answer.headers_mut().insert(CONTENT_DISPOSITION, name.map_err(|e| Refusal::new(500, "internal", e.to_string()))?);
     answer.headers_mut().insert("okl-entry", HeaderValue::from(now.entry));
     Ok(answer)
+}
+
+/// The model file of a learner, with the names of its columns.
+fn file_of(learner: &Learner, surface: &dyn Surface, names: &[String]) -> Vec<u8> {
+    named(learner, surface, names).map_or_else(|| learner.to_bytes(), |named| named.to_bytes())
+}
+
+/// A copy that carries the names of the columns; none if the learner carries them already or there are none.
+fn named(learner: &Learner, surface: &dyn Surface, names: &[String]) -> Option<Learner> {
+    surface.with_names(learner, names).map(|position| {
+        let mut named = learner.clone();
+        named.set_position(position);
+        named
+    })
 }
 
 fn inspect(call: &Call<'_>) -> Answered<Answer> {
@@ -334,6 +350,7 @@ async fn freeze(call: &Call<'_>) -> Answered<Answer> {
     let now = call.server.registry.model(call.name)?.published();
     let learner = learner_of(&now)?;
     let plain = learner.freeze()?;
+    let plain = named(&plain, &*call.server.registry.surface, &now.names).unwrap_or(plain);
     call.server.registry.create(to, Settings { uploaded: true, ..Settings::default() }, Some(plain)).await?;
     Ok(answer::json(201, &json!({ "created": to })))
 }

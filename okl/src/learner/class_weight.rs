@@ -33,10 +33,10 @@ impl ClassCounts {
         &self.0
     }
 
-    /// The counts of a model file, if they are possible.
+    /// The counts of a model file, if they are possible. A shadow has none, because its rows come with their weights.
     pub fn restored(counts: Vec<u64>, classes: usize, examples: u64) -> Option<Self> {
         let sum = counts.iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
-        (counts.len() <= classes.max(2) && sum == Some(examples)).then_some(ClassCounts(counts))
+        (counts.len() <= classes.max(2) && (counts.is_empty() || sum == Some(examples))).then_some(ClassCounts(counts))
     }
 }
 

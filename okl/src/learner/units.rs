@@ -369,7 +369,7 @@ impl Learner {
     /// ```
     /// use okl::{Batch, Config, Learner};
     /// let mut learner = Learner::new(Config::from_toml("loss = 'squared'\nwarmup = 64")?)?;
-    /// let x: Vec<f32> = (0..256).map(|i| if i < 100 { 1.0 } else { 1000.0 } * (i as f32).sin()).collect();
+    /// let x: Vec<f32> = (0..256).map(|i| if i < 128 { 1.0 } else { 1000.0 } * (i as f32).sin()).collect();
     /// let y: Vec<f64> = (0..256).map(|i| f64::from(i).cos()).collect();
     /// learner.learn(&Batch::new(&x, 1).numbers(&y))?;
     /// assert_eq!(learner.unit_changes(), Some((1, 192)));

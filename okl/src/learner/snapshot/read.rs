@@ -446,15 +446,14 @@ impl<'a> File<'a> {
         Ok(())
     }
 
-    /// Restores the counts of classes; none if classes are not balanced, and in the shadow, whose rows come with their weights.
+    /// Restores the counts of classes if classes are balanced. The shadow has none, because its rows come with their weights.
     fn restore_class_counts(&self, learner: &mut Learner) -> Result<()> {
-        if self.tensors.tensor("class.counts").is_err() {
+        if learner.config.class_weight != ClassWeight::Balanced {
             return Ok(());
         }
         let counts = self.u64s("class.counts")?;
         let restored = ClassCounts::restored(counts, learner.classes.names.len(), learner.steps());
-        let counts = restored.filter(|_| learner.config.class_weight == ClassWeight::Balanced);
-        learner.counts = counts.ok_or_else(|| Error::snapshot("the counts of classes are not possible"))?;
+        learner.counts = restored.ok_or_else(|| Error::snapshot("the counts of classes are not possible"))?;
         Ok(())
     }
 

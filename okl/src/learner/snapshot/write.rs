@@ -12,6 +12,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::basis::unscaled::UnscaledRows;
 use crate::basis::vectors::Vectors;
+use crate::config::ClassWeight;
 use crate::coordinates::Coordinates;
 use crate::engine::head::Head;
 use crate::learner::Learner;
@@ -255,7 +256,7 @@ impl Learner {
                 tensors.push(Tensor::new("growth.shadow", &[plan.bytes()], Data::File(plan, checksum)));
             }
         }
-        if !self.counts.state().is_empty() {
+        if self.config.class_weight == ClassWeight::Balanced {
             tensors.push(Tensor::wholes("class.counts", self.counts.state()));
         }
         if let Some(units) = &self.units {
