@@ -16,16 +16,19 @@ pub enum Task {
     Novelty,
 }
 
+/// The long help of `--config`.
+const CONFIG: &str = "A TOML or JSON file of settings and columns; flags override it\n\n\
+Its keys are the names of the flags: target, ignore, features, id, weight, format, encoding, one_hot, time, log, text, ngrams, hash_bits, missing, \
+on_bad_row, and every setting below. Example: target = \"price\", loss = \"squared\", budget = \"merge:2000\". One setting has no flag: target_scale = \
+{ fixed = { shift = [50], factor = [0.1] } } learns (target - 50) * 0.1; scores and errors are in the unit of the target.";
+
 /// Settings of the learner. Settings that are not given are chosen automatically and reported.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Task")]
 pub struct Settings {
     /// A TOML or JSON file of settings and columns; flags override it
-    ///
-    /// Its keys are the names of the flags: target, ignore, features, id, weight, format, encoding, one_hot, time, log, text, ngrams, hash_bits, missing, on_bad_row, and every
-    /// setting below. Example: target = "price", loss = "squared", budget = "merge:2000". One setting has no flag: target_scale =
-    /// { fixed = { shift = [50], factor = [0.1] } } learns (target - 50) * 0.1; scores and errors are in the unit of the target.
-    #[arg(long, value_name = "FILE")]
+    // Not a comment of documentation, which would take [50] for a link.
+    #[arg(long, value_name = "FILE", long_help = CONFIG)]
     pub config: Option<PathBuf>,
     /// Type of prediction. Default: detected from the first rows
     #[arg(long, value_enum)]
