@@ -1,7 +1,7 @@
 # Everything this project does, one target each. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help test built lint lint-rust lint-python backends examples documentation python wheel demo bench nothing-set nothing-set-peers relevance speed endurance soak deny fuzz doc pictures ptx
+.PHONY: help test built lint lint-rust lint-python python-tests ray-tests backends examples documentation python wheel demo bench nothing-set nothing-set-peers relevance speed endurance soak deny fuzz doc pictures ptx
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -14,7 +14,7 @@ test: ## all that CI runs: lint, every test on every backend, the examples, the 
 	$(MAKE) --jobs=2 --output-sync=target .venv/packages built
 	$(MAKE) lint-python
 	OKL_PYTHON=$(CURDIR)/.venv/bin/python cargo test --workspace
-	$(MAKE) --jobs=2 --output-sync=target python backends examples documentation
+	$(MAKE) --jobs=3 --output-sync=target python backends examples documentation
 
 # The Python packages are fetched while Rust is checked and built.
 built: lint-rust
@@ -38,7 +38,14 @@ wheel: .venv/ready ## the Python package as a wheel, in target/wheels
 python: .venv/packages ## the Python package, installed from a wheel in the tests' profile and tested together with its command line
 	$(MAKE) wheel WHEEL='--config-settings=build-args="--profile dev --features tested"'
 	.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels/okl-*.whl
-	.venv/bin/python -m pytest --quiet
+	$(MAKE) --jobs=2 --output-sync=target python-tests ray-tests
+
+# The tests on a cluster wait most of the time for processes that start or were killed, so they run beside the others.
+python-tests:
+	.venv/bin/python -m pytest --quiet --ignore=okl-py/tests/test_ray_cluster.py
+
+ray-tests:
+	.venv/bin/python -m pytest --quiet okl-py/tests/test_ray_cluster.py
 
 lint: lint-rust lint-python ## formatting, clippy and ruff, where they are installed
 

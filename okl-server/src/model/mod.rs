@@ -122,6 +122,13 @@ pub struct Model {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
+/// Lowers the priority of the thread that learns: where the processors are busy, predictions go first.
+fn yield_to_predictions() {
+    // A priority that cannot be changed costs time only.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);
+}
+
 impl Model {
     /// Loads a model from its folder and starts its thread. Returns notes about the recovery, too.
     ///
@@ -170,6 +177,7 @@ impl Model {
         writer.publish();
         let model = Arc::clone(model);
         std::thread::Builder::new().name("okl-model".into()).spawn(move || {
+            yield_to_predictions();
             // The state of a thread that panicked is dropped with it; the files are whole, and readers have the published copy.
             if catch_unwind(AssertUnwindSafe(|| writer.run(receive))).is_err() {
                 let why = "an error of okl has ended the learning of this model; it predicts. Restart the server to load it again from its files";
