@@ -195,6 +195,9 @@ pub struct Past {
     pub drawn_from: u64,
     /// Whether these are all rows that the model has learned; otherwise they are the rows of this run.
     pub all_rows: bool,
+    /// Whether the model had learned other rows before this run: the progressive error is that of the rows of this run.
+    #[serde(skip)]
+    pub resumed: bool,
     /// Share of mistakes, mean absolute error, or share of alerts.
     pub error: Option<f64>,
     /// The standard error of `error`, from the size of the sample.
@@ -249,6 +252,7 @@ impl Past {
             rows: reservoir.len() as u64,
             drawn_from: reservoir.seen(),
             all_rows: true,
+            resumed: false,
             error,
             standard_error,
             expected,
@@ -290,13 +294,14 @@ impl Past {
         let show = shown(self.summary.task);
         let [error, expected] = [self.error, self.expected].map(|value| value.map_or("none".into(), show));
         let rows = self.of_rows();
+        let new = if self.resumed { "the rows of this run" } else { "rows" };
         let (found, advice) = match self.summary.task {
             Task::Classes => (
-                format!("gets {error} of past rows wrong ({rows} were tried). When rows were new, {expected} were wrong."),
+                format!("gets {error} of past rows wrong ({rows} were tried). When {new} were new, {expected} were wrong."),
                 self.advice(order),
             ),
             Task::Numbers => (
-                format!("is off by {error} on average on past rows ({rows} were tried). When rows were new, by {expected}."),
+                format!("is off by {error} on average on past rows ({rows} were tried). When {new} were new, by {expected}."),
                 self.advice(order),
             ),
             Task::Novelty => (
@@ -305,6 +310,11 @@ impl Past {
             ),
         };
         self.much_worse.then(|| format!("The final model {found} {advice}"))
+    }
+
+    /// Whether the model is a detector.
+    pub fn is_novelty(&self) -> bool {
+        self.summary.task == Task::Novelty
     }
 
     fn alerts(&self) -> String {

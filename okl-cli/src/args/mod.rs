@@ -266,7 +266,8 @@ pub struct Stream {
     /// With --resume: continue with the same data at the row where the model stopped
     ///
     /// Passes, seed, ids, weights and the handling of bad rows are taken from the model. The result is bit-identical to a run
-    /// without the interruption, except after a finished run whose model learned a sample of its rows once more (--save-model).
+    /// without the interruption, if both save the final model (--save-model recent): a continued run does not have the earlier rows
+    /// in memory and cannot learn them once more.
     #[arg(long, requires = "resume")]
     pub r#continue: bool,
     /// Save the model after every ROWS rows; each save is atomic

@@ -18,20 +18,33 @@ pub fn estimated(asked: &Config, learner: &Learner) -> Option<String> {
     }
     if let [(leader, weight), _, ..] = &learner.members()[..] {
         let (all, leader) = (learner.members().len(), member_in_words(learner, leader));
-        return Some(format!("Of {all} settings, {} of the weight is on {leader}.{}", percent(*weight), units(asked, now)));
+        return Some(format!("Of {all} settings, {} of the weight is on {leader}.{}", percent(*weight), units(asked, learner)));
     }
     let mut gammas = Vec::new();
     settled(&value(asked), &value(now), &mut gammas);
     let list = gammas.iter().map(|gamma| figure(*gamma)).collect::<Vec<_>>().join(", ");
     if gammas.is_empty() {
-        return Some(units(asked, now).trim().to_owned()).filter(|units| !units.is_empty());
+        return Some(units(asked, learner).trim().to_owned()).filter(|units| !units.is_empty());
     }
-    Some(format!("From the first {} examples: gamma = {list}{}.{}", count(asked.warmup as f64), alike(now), units(asked, now)))
+    Some(format!(
+        "From the first {} examples: gamma = {list}{}.{}",
+        count(asked.warmup as f64),
+        alike(now),
+        units(asked, learner)
+    ))
 }
 
 /// The units of the columns, if the scale was estimated from the first rows, and those of gamma, if the kernel has one.
-fn units(asked: &Config, now: &Config) -> String {
-    let text = units_of_gamma(asked, now);
+fn units(asked: &Config, learner: &Learner) -> String {
+    let now = learner.config();
+    let changed = learner.unit_changes().filter(|(changes, _)| *changes > 0);
+    let text = match changed {
+        Some((_, at)) => format!(
+            " The units of the columns were found again at example {}, because the columns had changed; gamma is in these units.",
+            count(at as f64)
+        ),
+        None => units_of_gamma(asked, now),
+    };
     match (value(now)["kernel"].to_string().contains("gamma"), text.rsplit_once("; gamma")) {
         (false, Some((columns, _))) => format!("{columns}."),
         _ => text,

@@ -8,6 +8,10 @@
 //! - the new learner predicts these rows before it learns them;
 //! - the model after the last row has learned them before, in the order of the file. That is to its advantage.
 //!
+//! Where the relation of the rows to their targets has changed, both models are about equally poor on a sample of all rows, and the model
+//! after the last row is the better one for the next rows. So the new learner is saved only if it is clearly better: its error is at most
+//! 0.9 times as large, and for classes the difference exceeds three standard errors.
+//!
 //! Sample and order depend on the rows and fixed seeds alone.
 
 use std::time::Instant;
@@ -97,7 +101,10 @@ pub fn replay(run: &Run, asked: &Config, wanted: SaveModel, threads: usize) -> a
     if interrupted() {
         return Ok(None);
     }
-    let better = matches!((all_error, recent_error), (Some(all), Some(recent)) if all < recent);
+    let better = match (all_error, recent_error) {
+        (Some(all), Some(recent)) => clearly_better(task, all, recent, last.len() as f64),
+        _ => false,
+    };
     let model = if better || wanted == SaveModel::All { Which::All } else { Which::Recent };
     let kept = Kept {
         model,
@@ -110,6 +117,13 @@ pub fn replay(run: &Run, asked: &Config, wanted: SaveModel, threads: usize) -> a
         task: Some(task),
     };
     Ok(Some((other, kept)))
+}
+
+/// Whether the first error is clearly smaller than the second one, both on the same number of rows.
+fn clearly_better(task: Task, all: f64, recent: f64, rows: f64) -> bool {
+    let variance = |error: f64| error * (1.0 - error) / rows;
+    let spread = if task == Task::Classes { (variance(all) + variance(recent)).sqrt() } else { 0.0 };
+    all <= 0.9 * recent && recent - all > 3.0 * spread
 }
 
 fn learn(run: &mut Run, sample: &Reservoir, rows: &[u32]) -> anyhow::Result<()> {
@@ -138,8 +152,13 @@ impl Kept {
         let replayed = format!("{} of {} learned rows", count(self.replayed_rows as f64), count(self.drawn_from as f64));
         let again = format!("{replayed} were learned once more by a new learner, in a random order ({:.1} s)", self.seconds);
         let saved = match self.model {
-            Which::All => "This learner is saved, not the final model; --save-model recent saves the final model.",
-            Which::Recent => "The final model is saved.",
+            Which::All => {
+                "This learner is saved, not the final model; --save-model recent saves the final model. Table, curves and numbers of terms of \
+                 this run are those of the final model, settings and certificates those of the saved one."
+            }
+            Which::Recent => {
+                "The other one would have to be clearly better (at most 0.9 times the error): the final model is saved."
+            }
         };
         let off = if self.task == Some(Task::Numbers) { "is off by" } else { "gets" };
         let wrong = match self.task {

@@ -51,7 +51,11 @@ impl Session<'_> {
         }
         self.bar.finish_and_clear();
         self.save(run)?;
-        let past = run.past(&self.passes.schema().targets)?.map(|past| Past { all_rows: self.all_rows, ..past });
+        let past = run.past(&self.passes.schema().targets)?.map(|past| Past {
+            all_rows: self.all_rows,
+            resumed: self.learned_before > 0,
+            ..past
+        });
         let (other, kept) = self.keep(run, past.as_ref())?;
         let saved = other.as_ref().map_or(&run.learner, |other| &other.learner);
         let outcome = self.outcome(run, saved, past, kept)?;
@@ -59,7 +63,7 @@ impl Session<'_> {
         if self.args.show.json {
             self.print_json(run, saved, &outcome)?;
         } else if !self.args.show.quiet {
-            self.print(run, &outcome);
+            self.print(run, saved, &outcome);
         }
         if interrupted() && !self.args.show.quiet {
             let model = if self.args.output.is_some() { "the model is written" } else { "no model was asked for (-o)" };
@@ -124,6 +128,7 @@ impl Session<'_> {
             warnings: worse
                 .into_iter()
                 .chain(kept.as_ref().map(Kept::sentence))
+                .chain(self.not_replayed(past.as_ref(), kept.as_ref()))
                 .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change())))
                 .chain(summary.warnings())
                 .chain(missed_rate(run.learner.alert_rate().map(|rate| rate.nu), &summary))
@@ -139,6 +144,25 @@ impl Session<'_> {
             summary,
             past,
             kept,
+        })
+    }
+
+    /// Why the rows were not learned once more although the final model is much worse on past rows.
+    fn not_replayed(&self, past: Option<&Past>, kept: Option<&Kept>) -> Option<String> {
+        let automatic = self.args.save_model.unwrap_or_default() == SaveModel::Auto && self.args.output.is_some();
+        if kept.is_some() || !automatic || !past.is_some_and(|past| past.much_worse) || past.is_some_and(|past| past.is_novelty())
+        {
+            return None;
+        }
+        if self.args.stream.resume.is_some() {
+            let text = "This run continues an earlier one, whose rows are not kept in memory, so the final model is saved. A run over the whole \
+                        file without an interruption may save a better one (--save-model).";
+            return Some(text.into());
+        }
+        interrupted().then(|| {
+            "The run was interrupted before the rows were learned once more (--save-model), so the final model is saved. Learn the file again to have \
+             the other one."
+                .into()
         })
     }
 
@@ -203,7 +227,7 @@ impl Session<'_> {
         Ok(say(&(serde_json::to_string_pretty(&all)? + "\n"))?)
     }
 
-    fn print(&self, run: &Run, outcome: &Outcome) {
+    fn print(&self, run: &Run, saved: &Learner, outcome: &Outcome) {
         match run.rows() {
             0 => note(format_args!("{}: no rows after those that the model has consumed", self.args.data.join(", "))),
             _ => {
@@ -223,7 +247,7 @@ impl Session<'_> {
         if let Some(output) = outcome.summary.outputs.iter().find(constant).filter(|_| outcome.summary.examples > 1) {
             note(format_args!("the target has only one value so far: there is nothing to learn about {}", output.name));
         }
-        estimated(&self.asked, &run.learner).iter().for_each(|line| note(wrapped(line, "  ")));
+        estimated(&self.asked, saved).iter().for_each(|line| note(wrapped(line, "  ")));
         self.used.iter().for_each(|used| note(wrapped(&used.words(), "  ")));
         outcome.certificates.iter().for_each(|line| note(wrapped(line, "  ")));
         outcome.health.iter().for_each(|line| note(wrapped(&format!("warning: {line}"), "  ")));

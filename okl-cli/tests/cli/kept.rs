@@ -60,6 +60,46 @@ fn a_sorted_file_leaves_a_model_of_all_its_rows() {
     assert!(said.contains("learned a sample of 900 rows in a random order"), "{said}");
 }
 
+/// Half-way the two classes change places. On a sample of all rows every model is then wrong about half of the time, and the model after
+/// the last row is the one for the next rows: it is saved.
+#[test]
+fn a_file_whose_classes_change_places_leaves_the_last_model() {
+    let folder = Folder::new("kept-swap");
+    let mut random = Random(8);
+    let mut text = String::from("a,b,c\n");
+    for i in 0..3000 {
+        let (a, b) = (random.next() - 0.5, random.next() - 0.5);
+        writeln!(text, "{a:.4},{b:.4},{}", if (a * b > 0.0) == (i < 1500) { "same" } else { "other" }).unwrap();
+    }
+    let (data, model) = (folder.write("swap.csv", &text), folder.path("m.okl"));
+    let learn = ["learn", &data, "--target", "c", "-o", &model];
+    let (out, said) = (json(&learn), succeed(&learn).1);
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(out["saved_model"]["model"], "recent", "{said}");
+    assert!(
+        words.contains("The other one would have to be clearly better") && words.contains("the final model is saved"),
+        "{said}"
+    );
+    let last: String = text.lines().take(1).chain(text.lines().skip(2501)).map(|line| format!("{line}\n")).collect();
+    let error = error_of(&model, &folder.write("last.csv", &last), &last);
+    assert!(error < 0.2, "{error}");
+}
+
+/// A continued run does not have the rows of the run before it, and says so.
+#[test]
+fn a_continued_run_says_why_it_saves_the_last_model() {
+    let folder = Folder::new("kept-continued");
+    let text = sorted(900);
+    let half: String = text.lines().take(451).map(|line| format!("{line}\n")).collect();
+    let (first, model) = (folder.write("s.csv", &half), folder.path("m.okl"));
+    succeed(&[&["learn", &first, "-o", &model, "--save-model", "recent"], &AS[..]].concat());
+    let data = folder.write("s.csv", &text);
+    let said = succeed(&["learn", &data, "--resume", &model, "--continue", "-o", &folder.path("n.okl")]).1;
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("When the rows of this run were new"), "{said}");
+    assert!(words.contains("This run continues an earlier one") && words.contains("so the final model is saved"), "{said}");
+}
+
 /// Where the order does not matter, on standard input and with `recent`, the model after the last row is saved, bit for bit.
 #[test]
 fn the_last_model_is_saved_where_it_is_good_and_from_standard_input() {
