@@ -351,6 +351,8 @@ pub fn shorthand(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Number(long) if long.to_string().len() > DIGITS => long.as_f64().map_or_else(|| long.to_string(), figure),
         Value::Array(list) if list.len() > LISTED => format!("({} values)", list.len()),
+        // Numbers may have commas of their own.
+        Value::Array(list) if list.iter().all(Value::is_number) => list.iter().map(shorthand).collect::<Vec<_>>().join("; "),
         Value::Array(list) => list.iter().map(shorthand).collect::<Vec<_>>().join(","),
         Value::Object(part) => part.iter().map(|(name, of)| part_of(name, of)).collect::<Vec<_>>().join(","),
         other => other.to_string(),

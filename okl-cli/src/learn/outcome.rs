@@ -345,7 +345,7 @@ fn print_figures(outcome: &Outcome, test: Option<&str>) {
 /// The settings that the command gives and that okl would otherwise find.
 fn tuning_set(asked: &Config) -> Vec<&'static str> {
     let kernel = serde_json::to_value(asked).unwrap_or_default()["kernel"].to_string();
-    let width = kernel.contains("gamma") && asked.members().iter().all(|member| member.width == 0);
+    let width = kernel.contains("gamma") && !kernel.contains("auto") && asked.members().iter().all(|member| member.width == 0);
     let settings = [
         ("step", asked.step != Choice::Auto),
         ("lambda", asked.lambda != Choice::Auto),

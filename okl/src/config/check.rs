@@ -61,6 +61,12 @@ impl Config {
         if let Some(loss) = losses.iter().find(adapts).filter(|_| losses.len() > 1) {
             return refuse("loss", format!("{} has a threshold of its own, so it must be the only loss", named(loss)));
         }
+        if losses.len() > 1 && losses.iter().any(|loss| named(loss) == "quantile") {
+            return refuse(
+                "loss",
+                "quantile predicts a value of its own, so it must be the only loss: learn one model per quantile".into(),
+            );
+        }
         if let Some(twice) = (1..losses.len()).find(|&i| losses[..i].contains(&losses[i])) {
             return refuse("loss", format!("{} is in the list twice", named(&losses[twice])));
         }

@@ -90,6 +90,7 @@ const REFUSALS: &[Refusal] = &[
     ("class_weight = { c = 2 }\nclasses = ['a', 'b']", "class_weight", &["no class c"]),
     ("loss = ['hinge', 'squared']", "loss", &["hinge and squared read different targets"]),
     ("loss = ['squared', 'quantile']", "loss", &["squared and quantile read different targets"]),
+    ("loss = ['quantile:0.1', 'quantile:0.9']", "loss", &["quantile predicts a value of its own"]),
     ("loss = ['hinge', 'nu_hinge']", "loss", &["nu_hinge has a threshold of its own"]),
     ("loss = ['novelty:1', 'novelty:2']", "loss", &["novelty has a threshold of its own"]),
     ("loss = 'logistic,logistic'", "loss", &["logistic is in the list twice"]),
