@@ -73,6 +73,8 @@ impl Surface for CommandLine {
     fn table(&self, body: Vec<u8>, format: TableFormat, columns: &TableColumns, cells: usize) -> Result<Rows, String> {
         let options = input::Options {
             format: Some(if format == TableFormat::Csv { Format::Csv } else { Format::Jsonl }),
+            // Whatever its names look like: pandas names the columns of an array 0, 1, 2.
+            header: Some(true),
             targets: columns.targets.clone(),
             ignore: columns.ignore.clone(),
             id: columns.id.clone(),

@@ -57,15 +57,15 @@ def test_the_scores_are_those_of_a_learner(server):
     settings = {("lam" if key == "lambda" else key): value for key, value in CONFIG.items()}
     plain = okl.Learner(**settings)
     expected = plain.learn(X, y)
-    assert client.learn("m", X[:50], y[:50])[:, 0].tolist() == expected[:50].tolist()
+    assert client.learn("m", X[:50], y[:50]).tolist() == expected[:50].tolist()
     named = [{"b": b, "a": a} for a, b in X[50:]]
     with pytest.raises(okl.ServerError, match="have no names") as refused:
         client.learn("m", named, y[50:])
     assert refused.value.status == 422
-    assert client.learn("m", X[50:], y[50:], stream="s", offset=0)[:, 0].tolist() == expected[50:].tolist()
-    assert client.learn("m", X[50:], y[50:], stream="s", offset=0)[:, 0].tolist() == expected[50:].tolist()
+    assert client.learn("m", X[50:], y[50:], stream="s", offset=0).tolist() == expected[50:].tolist()
+    assert client.learn("m", X[50:], y[50:], stream="s", offset=0).tolist() == expected[50:].tolist()
     assert client.model("m")["examples"] == 200
-    assert client.predict("m", X, fresh=True).scores[:, 0].tolist() == plain.predict(X).tolist()
+    assert client.predict("m", X, fresh=True).scores.tolist() == plain.predict(X).tolist()
     client.upload("copy", client.download("m"))
     assert [model["name"] for model in client.models()] == ["copy", "m"]
     client.delete("copy")
@@ -109,7 +109,7 @@ def test_a_request_is_sent_again_and_learned_once(tmp_path):
     settings = {("lam" if key == "lambda" else key): value for key, value in CONFIG.items()}
     plain = okl.Learner(**settings)
     plain.learn(X, y)
-    assert client.predict("m", X, fresh=True).scores[:, 0].tolist() == plain.predict(X).tolist()
+    assert client.predict("m", X, fresh=True).scores.tolist() == plain.predict(X).tolist()
     assert second.end() == 143
 
 
@@ -140,6 +140,45 @@ def test_wrong_arguments_are_named():
         client.learn("m", [[0.0], [np.nan]])
     with pytest.raises(OSError, match="refused"):
         client.models()
+
+
+@pytest.mark.parametrize(("given", "missing"), [({"stream": "s"}, "offset"), ({"offset": 5}, "stream")])
+def test_stream_and_offset_belong_together(given, missing):
+    client = okl.Client("http://127.0.0.1:9", retries=0)
+    with pytest.raises(ValueError, match=f"without {missing}: give both"):
+        client.learn("m", [[0.0]], [1.0], **given)
+
+
+class Sent(okl.Client):
+    """A client whose requests are kept and answered with scores of one output, without a server."""
+
+    def _once(self, method, path, body, headers):
+        self.body = json.loads(body)
+        return 200, json.dumps({"scores": [[0.5], None], "labels": None}).encode()
+
+
+def test_a_frame_is_sent_with_its_names():
+    pandas = pytest.importorskip("pandas")
+    client = Sent("http://127.0.0.1:9")
+    frame = pandas.DataFrame({"b": [1.0, 2.0], "a": [3, 4]})
+    for send in (client.learn, client.predict):
+        send("m", frame)
+        assert client.body["rows"] == [{"b": 1.0, "a": 3.0}, {"b": 2.0, "a": 4.0}]
+    client.predict("m", pandas.DataFrame(frame.to_numpy()))
+    assert client.body["rows"] == [[1.0, 3.0], [2.0, 4.0]]
+    with pytest.raises(ValueError, match="two columns have the name 'a'"):
+        client.predict("m", frame.rename(columns={"b": "a"}))
+
+
+def test_scores_of_one_output_have_one_dimension():
+    client = Sent("http://127.0.0.1:9")
+    scores = [
+        client.learn("m", [[0.0], [1.0]]),
+        client.predict("m", [[0.0]]).scores,
+        client.label("m", [1], [1]),
+    ]
+    for found in scores:
+        np.testing.assert_array_equal(found, [0.5, np.nan])
 
 
 def test_the_parts_of_a_score(server):

@@ -45,6 +45,27 @@ fn tables_are_read_as_okl_learn_reads_them() {
     assert!(described["certificates"].as_array().is_some_and(|lines| !lines.is_empty()));
 }
 
+/// pandas names the columns of an array 0, 1, 2: the first line is the header all the same, and `target=2` is the third column.
+#[test]
+fn a_header_of_numbers_is_a_header() {
+    let folder = Folder::new("numbers");
+    let served = Served::start(&folder, &[]);
+    json_call(&served.address, "PUT", "/v1/models/m", &json!({ "task": "numbers" })).unwrap();
+    let post = |path: &str, body: &str| {
+        let (status, body) = call(&served.address, "POST", path, "text/csv", body.as_bytes()).unwrap();
+        (status, serde_json::from_slice::<Value>(&body).unwrap())
+    };
+    let (status, learned) = post("/v1/models/m/learn?target=2", "0,1,2\n1.5,10,0.25\n2.5,20,0.5\n");
+    assert_eq!((status, &learned["learned"]), (200, &json!(2)), "{learned}");
+    let told = json_call(&served.address, "GET", "/v1/models/m", &json!({})).unwrap().1;
+    assert_eq!((&told["feature_names"], &told["rows"]), (&json!(["0", "1"]), &json!(2)));
+    let (status, predicted) = post("/v1/models/m/predict", "1,0\n10,1.5\n");
+    assert_eq!((status, predicted["scores"].as_array().unwrap().len()), (200, 1), "{predicted}");
+    let by_name = json!({ "rows": [{ "0": 1.5, "1": 10.0 }] });
+    let by_name = json_call(&served.address, "POST", "/v1/models/m/predict", &by_name).unwrap().1;
+    assert_eq!(predicted["scores"], by_name["scores"]);
+}
+
 /// The file that the server gives away, and a frozen copy of the model, know the columns: `okl predict` finds them in any order.
 #[test]
 fn a_downloaded_model_knows_its_columns() {

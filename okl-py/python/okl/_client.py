@@ -12,6 +12,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import numpy as np
 
+from ._columns import as_numbers, is_arrow
+
 
 class ServerError(Exception):
     """A request that the server refused. The server has changed nothing.
@@ -33,7 +35,7 @@ class Prediction:
     """The answer to `Client.predict`."""
 
     scores: np.ndarray
-    """One row of scores per row."""
+    """The score of each row; one row of scores per row for a model with several outputs."""
     labels: list[Any] | None
     """The predicted classes, for models with classes."""
     alerts: list[int] | None
@@ -187,15 +189,23 @@ class Client:
     ) -> np.ndarray:
         """Learns rows and returns their scores from before each update, once the rows are on disk.
 
-        X is an array of numbers or a list of dictionaries with numbers by name. With `stream` and `offset` (the number
-        of the first row in the stream), rows that were learned before are recognised even by another process.
+        X is an array of numbers, a list of dictionaries with numbers by name, or a frame, whose columns are found by
+        name. The scores have the shape (rows,), or (rows, outputs) for a model with several outputs. With `stream` and
+        `offset` (the number of the first row in the stream), rows that were learned before are recognised even by
+        another process.
         """
+        if (stream is None) != (offset is None):
+            given, missing = ("stream", "offset") if offset is None else ("offset", "stream")
+            raise ValueError(
+                f"{given} is given without {missing}: give both, stream=NAME and offset=N (the number of the first of "
+                "these rows in the stream, from 0), or none of them"
+            )
         body: dict[str, Any] = {"rows": _rows(X)}
         for what, value in (("targets", y), ("weights", weights), ("ids", ids)):
             if value is not None:
                 body[what] = _list(value)
         if stream is not None:
-            body |= {"stream": stream, "offset": 0 if offset is None else offset}
+            body |= {"stream": stream, "offset": offset}
         key = uuid.uuid4().hex if stream is None else None
         return _scores(self._json("POST", _path(name, "learn"), body, key=key))
 
@@ -277,7 +287,8 @@ def _list(values: Any) -> list[Any]:
 def _rows(X: Any) -> list[Any]:
     if isinstance(X, Sequence) and X and isinstance(X[0], Mapping):
         return [{str(key): float(value) for key, value in row.items()} for row in X]
-    rows = np.asarray(X, dtype=float)
+    names = _names(X)
+    rows = np.asarray(as_numbers(X), dtype=float)
     if rows.ndim != 2:
         raise ValueError(f"X: expected rows and columns, found an array of shape {rows.shape}")
     if not np.isfinite(rows).all():
@@ -285,13 +296,25 @@ def _rows(X: Any) -> list[Any]:
         raise ValueError(
             f"X: row {row}, column {column}: found {rows[row, column]}, expected a finite number"
         )
+    if names is not None:
+        return [dict(zip(names, row, strict=True)) for row in rows.tolist()]
     return list(rows.tolist())
 
 
+def _names(X: Any) -> list[str] | None:
+    """The names of the columns of a frame; None if there are none, or if they are not text, as the numbers of pandas."""
+    names = list(X.column_names if is_arrow(X) else getattr(X, "columns", ()))
+    if not names or not all(isinstance(name, str) for name in names):
+        return None
+    if len(set(names)) < len(names):
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise ValueError(f"X: two columns have the name {twice!r}; rename one of them")
+    return names
+
+
 def _scores(answer: Mapping[str, Any]) -> np.ndarray:
-    """The scores as an array; NaN for repeated rows whose scores the server no longer has."""
+    """The scores as `Learner.learn` returns them; NaN for repeated rows whose scores the server no longer has."""
     rows = answer["scores"]
-    width = max((len(row) for row in rows if row is not None), default=0)
-    return np.array([[np.nan] * width if row is None else row for row in rows], dtype=float).reshape(
-        len(rows), width
-    )
+    width = max((len(row) for row in rows if row is not None), default=1)
+    scores = np.array([[np.nan] * width if row is None else row for row in rows], dtype=float)
+    return scores.reshape((len(rows),) if width == 1 else (len(rows), width))

@@ -115,7 +115,7 @@ async fn create(call: &Call<'_>) -> Answered<Answer> {
     let (settings, learner) = match call.kind.as_str() {
         "application/octet-stream" => {
             let learner = Learner::from_bytes(&call.body)?;
-            (Settings { uploaded: true, sparse: call.query("sparse") == Some("true"), ..Settings::default() }, Some(learner))
+            (Settings { uploaded: true, sparse: call.flag("sparse")?, ..Settings::default() }, Some(learner))
         }
         "application/json" | "" if call.body.is_empty() => (Settings::default(), None),
         "application/json" | "" => {
@@ -227,7 +227,7 @@ fn explain(call: &Call<'_>) -> Answered<Answer> {
 async fn predict(call: Call<'_>) -> Answered<Answer> {
     let model = call.server.registry.model(call.name)?;
     let Parsed { rows, .. } = long(call.body.len(), || parse(&call, &model))?;
-    if call.query("fresh") == Some("true") {
+    if call.flag("fresh")? {
         model.fresh().await?;
     }
     let now = model.published();

@@ -67,7 +67,12 @@ const FIGURES: &[Figure] = &[
     ("okl_drifts_total", "counter", "Times that the error has risen by more than four standard errors", |m| {
         Some(m.published().figures.drifts as f64)
     }),
-    ("okl_error", "gauge", "Mean error of all examples, each measured before its update", |m| m.published().figures.mean_error()),
+    (
+        "okl_error",
+        "gauge",
+        "Mean error of all examples, each measured before its update; of a detector the rate of alerts",
+        |m| m.published().figures.mean_error(),
+    ),
     ("okl_recent_error", "gauge", "Mean error of the last 1,000 examples", |m| m.published().figures.recent_error()),
     ("okl_loss", "gauge", "Mean loss of all examples", |m| m.published().figures.mean_loss()),
     ("okl_terms", "gauge", "Stored terms", |m| m.published().learner.as_ref().map(|l| l.terms() as f64)),

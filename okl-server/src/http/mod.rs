@@ -22,6 +22,7 @@ use hyper::{Request, body::Incoming};
 
 use crate::refusal::{Answered, Refusal};
 use crate::registry::Registry;
+use crate::rows::shortened;
 use crate::tokens::Tokens;
 use answer::Answer;
 use metrics::Metrics;
@@ -59,6 +60,18 @@ impl Call<'_> {
     /// A value of the query.
     fn query(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A truth value of the query; false if it is absent.
+    fn flag(&self, name: &str) -> Answered<bool> {
+        match self.query(name) {
+            Some("true") => Ok(true),
+            None | Some("false") => Ok(false),
+            Some(other) => {
+                let text = format!("{name}: expected true or false, found '{}'", shortened(other));
+                Err(Refusal::new(400, "bad_parameter", text))
+            }
+        }
     }
 }
 
@@ -114,6 +127,8 @@ impl Server {
         };
         let options = &self.registry.options;
         let token = guard::authorise(request.headers(), route, name, self.tokens.as_ref(), options.most_rate)?;
+        let query: Vec<_> = form_urlencoded::parse(request.uri().query().unwrap_or("").as_bytes()).into_owned().collect();
+        route::check_query(route.action, &query)?;
         if route.action == Action::Events {
             return stream::events(&*self.registry.model(name.unwrap_or(""))?);
         }
@@ -121,7 +136,6 @@ impl Server {
         let work = async {
             let text = |name: &str| request.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
             let (kind, key) = (text("content-type").unwrap_or_default(), text("idempotency-key"));
-            let query = form_urlencoded::parse(request.uri().query().unwrap_or("").as_bytes()).into_owned().collect();
             let body = read_body(request, options.most_body).await?;
             let kind = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
             // What curl sends with -d. Forms of other sites have been refused by their Origin.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::route::{Action, Needs, ROUTES, Route};
+use super::route::{Action, Needs, Parameter, ROUTES, Route, parameters};
 
 fn rows_body() -> Value {
     let number = json!({ "type": "number" });
@@ -59,28 +59,11 @@ fn request_body(action: Action) -> Option<Value> {
 }
 
 fn query(action: Action) -> Vec<Value> {
-    let names: &[(&str, &str)] = match action {
-        Action::Predict => &[
-            ("fresh", "true: waits until all rows sent before are learned"),
-            ("remember", "a time such as 3600, 30m, 12h or 1d: the rows wait so long for their targets"),
-        ],
-        Action::Learn => &[
-            ("target", "CSV, NDJSON and Arrow: the target columns, separated by commas"),
-            ("weight", "CSV, NDJSON and Arrow: the column of weights"),
-            ("id", "CSV, NDJSON and Arrow: the column of ids"),
-            ("ignore", "CSV, NDJSON and Arrow: columns that are not used"),
-            ("stream", "CSV, NDJSON and Arrow: the stream of the rows"),
-            ("offset", "CSV, NDJSON and Arrow: the offset of the first row in the stream"),
-        ],
-        Action::Explain => &[("top", "the number of terms that are listed, 1 to 100; without it 5")],
-        Action::Freeze => &[("to", "the name of the new model")],
-        _ => &[],
-    };
-    let parameter = |(name, text): &(&str, &str)| {
+    let parameter = |(name, text): &Parameter| {
         let required = action == Action::Freeze;
         json!({ "name": name, "in": "query", "required": required, "description": text, "schema": { "type": "string" } })
     };
-    names.iter().map(parameter).collect()
+    parameters(action).iter().map(parameter).collect()
 }
 
 fn operation(route: &Route) -> Value {

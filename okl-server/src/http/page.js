@@ -84,10 +84,11 @@ function card(model) {
   }
   const history = remember(model);
   const classes = model.classes && model.classes.length > 0;
-  const error = classes ? percent : number;
-  const what = classes ? "wrong" : "mean |error|";
+  const detector = typeof model.threshold === "number";
+  const error = classes || detector ? percent : number;
+  const what = classes ? "wrong" : detector ? "alerts" : "mean |error|";
   const figures = element("dl", {});
-  const novelty = model.alert_rate && !classes && model.error === 0;
+  const novelty = model.alert_rate && detector;
   if (novelty) {
     const { rate, requested, bound } = model.alert_rate;
     const sure = bound < Math.min(requested, 1 - requested) ? `guaranteed within ${number(100 * bound, 2)} percentage points` : "";

@@ -1,7 +1,10 @@
-//! All routes in one table: method, path, the right that a token needs, and what the route does. The OpenAPI document and the tests of
-//! authorisation are made from it.
+//! All routes in one table: method, path, the right that a token needs, and what the route does; and the query parameters of each.
+//! The OpenAPI document and the tests of authorisation are made from it.
 
 use hyper::Method;
+
+use crate::refusal::{Answered, Refusal};
+use crate::rows::shortened;
 
 /// What a token allows. `Admin` includes all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -156,6 +159,61 @@ pub const ROUTES: &[Route] = &[
     route("GET", "/v1/models/{name}/hook", ADMIN, Action::Hook, "The address of the web hook, without its secret"),
     route("DELETE", "/v1/models/{name}/hook", ADMIN, Action::RemoveHook, "Removes the web hook"),
 ];
+
+/// A query parameter: its name, and what it means.
+pub type Parameter = (&'static str, &'static str);
+
+const TARGET: Parameter = ("target", "CSV, NDJSON and Arrow: the target columns, separated by commas");
+const WEIGHT: Parameter = ("weight", "CSV, NDJSON and Arrow: the column of weights");
+const ID: Parameter = ("id", "CSV, NDJSON and Arrow: the column of ids");
+const IGNORE: Parameter = ("ignore", "CSV, NDJSON and Arrow: columns that are not used");
+
+/// The query parameters that an action reads; all others are refused.
+pub fn parameters(action: Action) -> &'static [Parameter] {
+    match action {
+        Action::Create => {
+            &[("sparse", "a model file: true: a number that is absent from a row is 0, and a new name is a new column")]
+        }
+        Action::Predict => &[
+            ("fresh", "true: waits until all rows sent before are learned"),
+            ("remember", "a time such as 3600, 30m, 12h or 1d: the rows wait so long for their targets"),
+            TARGET,
+            WEIGHT,
+            ID,
+            IGNORE,
+        ],
+        Action::Learn => &[
+            TARGET,
+            WEIGHT,
+            ID,
+            IGNORE,
+            ("stream", "CSV, NDJSON and Arrow: the stream of the rows"),
+            ("offset", "CSV, NDJSON and Arrow: the offset of the first row in the stream"),
+        ],
+        Action::Explain => &[("top", "the number of terms that are listed, 1 to 100; without it 5"), TARGET, WEIGHT, ID, IGNORE],
+        Action::Freeze => &[("to", "the name of the new model")],
+        _ => &[],
+    }
+}
+
+/// Refuses a query with a parameter that the action does not read, or with the same parameter twice.
+///
+/// # Errors
+/// The message names the parameter and those that the action reads.
+pub fn check_query(action: Action, query: &[(String, String)]) -> Answered<()> {
+    let refuse = |text: String| Err(Refusal::new(400, "bad_parameter", text));
+    let known: Vec<&str> = parameters(action).iter().map(|(name, _)| *name).collect();
+    for (at, (name, _)) in query.iter().enumerate() {
+        if !known.contains(&name.as_str()) {
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            return refuse(format!("unknown query parameter '{}'; the parameters of this request are: {known}", shortened(name)));
+        }
+        if query[..at].iter().any(|(before, _)| before == name) {
+            return refuse(format!("the query parameter '{name}' comes twice; send it once"));
+        }
+    }
+    Ok(())
+}
 
 /// The methods of a path, for the header `Allow`.
 pub fn methods(path: &str) -> String {

@@ -50,7 +50,7 @@ pub struct Figures {
     pub examples: u64,
     /// The sum of their losses.
     pub loss: f64,
-    /// The sum of their errors: 1 for a wrong class, |score - target| for numbers.
+    /// The sum of their errors: 1 for a wrong class or an alert, |score - target| for numbers.
     pub error: f64,
     /// The errors of the last 1,000 examples.
     pub recent: VecDeque<f32>,
@@ -76,7 +76,12 @@ pub struct Figures {
 impl Figures {
     /// The mean error of all examples.
     pub fn mean_error(&self) -> Option<f64> {
-        (self.examples > 0).then(|| self.error / self.examples as f64)
+        (self.examples > 0).then(|| self.error_sum() / self.examples as f64)
+    }
+
+    /// The sum of the errors. Older snapshots of a detector have no errors: each of their alerts is an error of 1.
+    fn error_sum(&self) -> f64 {
+        if self.recent.is_empty() { self.alerts as f64 } else { self.error }
     }
 
     /// The mean error of the last examples.
@@ -90,19 +95,18 @@ impl Figures {
         (self.examples > 0).then(|| self.loss / self.examples as f64)
     }
 
-    /// Counts a row. `target` is its index among the targets; returns the number of the row.
+    /// Counts a row with its error; returns the number of the row.
     pub fn add(&mut self, outcome: &RowOutcome, error: Option<f64>) -> u64 {
         self.rows += 1;
         if let Some(loss) = outcome.loss {
             self.examples += 1;
             self.loss += loss;
-            self.error += error.unwrap_or(0.0);
+            self.error = self.error_sum() + error.unwrap_or(0.0);
             if let Some(error) = error {
                 self.recent.push_back(error as f32);
                 self.recent.drain(..self.recent.len().saturating_sub(RECENT));
             }
-            let outside = outcome.outside.map(|outside| f64::from(u8::from(outside)));
-            if let Some(drift) = error.or(outside).and_then(|error| self.watch.add(error, self.examples)) {
+            if let Some(drift) = error.and_then(|error| self.watch.add(error, self.examples)) {
                 self.drifts += 1;
                 self.last_drifts.push_back(drift);
                 self.last_drifts.drain(..self.last_drifts.len().saturating_sub(ALERTS));
@@ -119,10 +123,10 @@ impl Figures {
     }
 }
 
-/// The error of one row against its target: 0 or 1 for a class, |score - target| averaged over the outputs for numbers.
+/// The error of one row: 0 or 1 for a class, |score - target| averaged over the outputs for numbers. Without a target, 1 for an alert.
 pub fn error_of(learner: &Learner, outcome: &RowOutcome, targets: &Learnable, row: usize) -> Option<f64> {
     match targets {
-        Learnable::None => None,
+        Learnable::None => outcome.outside.map(|outside| f64::from(u8::from(outside))),
         Learnable::Labels(labels) => Some(f64::from(u8::from(!is_right(learner.classes(), outcome, &labels[row])))),
         Learnable::Numbers(y) => {
             let width = outcome.scores.len().max(1);

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use okl::{Batch, Learner};
 use okl_server::http::route::ROUTES;
+use okl_server::model::figures::{Figures, RowOutcome};
 use okl_server::options::Options;
 use serde_json::{Value, json};
 
@@ -275,4 +276,66 @@ fn alerts_are_events() {
     assert!(answer["alerts"].as_array().unwrap().contains(&json!(3)), "{answer}");
     let last = lines.map(Result::unwrap).filter(|line| line.contains("\"alert\"")).find(|line| line.contains("\"row\":3"));
     assert!(last.is_some());
+}
+
+/// The error of a detector is its rate of alerts, also for figures of an older snapshot, which have alerts and no errors.
+#[test]
+fn the_error_of_a_detector_is_its_rate_of_alerts() {
+    let folder = Folder::new();
+    let server = Running::start(&folder);
+    let detector =
+        json!({ "loss": "nu_novelty:0.1", "kernel": "gaussian:1", "step": "constant:0.1", "lambda": 0.1, "theta0": 0.5 });
+    server.put("/v1/models/m", &json!({ "config": detector })).good();
+    let rows: Vec<[f64; 1]> = (0..40).map(|i| if i % 8 == 7 { [50.0 * f64::from(i)] } else { [0.0] }).collect();
+    let alerts = server.post(LEARN, &json!({ "rows": rows })).good()["alerts"].as_array().unwrap().len();
+    assert!((1..40).contains(&alerts), "{alerts}");
+    let rate = json!(alerts as f64 / 40.0);
+    let told = server.get("/v1/models/m").good();
+    assert_eq!((&told["alerts"], &told["error"], &told["recent_error"]), (&json!(alerts), &rate, &rate));
+    let metrics = String::from_utf8(server.get("/metrics").body).unwrap();
+    assert!(metrics.contains(&format!("okl_error{{model=\"m\"}} {rate}\n")), "{metrics}");
+    let mut older = Figures { rows: 10, examples: 10, alerts: 2, ..Figures::default() };
+    assert_eq!(older.mean_error(), Some(0.2));
+    older.add(&RowOutcome { loss: Some(0.0), ..RowOutcome::default() }, Some(1.0));
+    assert_eq!(older.mean_error(), Some(3.0 / 11.0));
+}
+
+/// Every route refuses a parameter that it does not read, and names those that it reads, which are those of the OpenAPI document.
+#[test]
+fn unknown_query_parameters_are_refused() {
+    let (_folder, server) = server();
+    let document = server.get("/v1/openapi.json").good();
+    let refused = |method: &str, path: &str| {
+        let reply = server.call(method, path, &[], b"");
+        assert_eq!((reply.status, &reply.json()["error"]["code"]), (400, &json!("bad_parameter")), "{method} {path}: {reply:?}");
+        reply.message()
+    };
+    for route in ROUTES {
+        let message = refused(route.method, &format!("{}?targett=y", route.path.replace("{name}", "m")));
+        assert!(message.contains("'targett'"), "{message}");
+        let parameters = document["paths"][route.path][route.method.to_lowercase()]["parameters"].as_array().unwrap();
+        let names = parameters.iter().filter(|p| p["in"] == "query").map(|p| p["name"].as_str().unwrap());
+        let listed = names.collect::<Vec<_>>().join(", ");
+        assert!(message.ends_with(&format!(": {}", if listed.is_empty() { "none" } else { &listed })), "{message}");
+    }
+    let cases = [
+        ("POST", "/v1/models/m/learn?target=y&tops=1", "'tops'"),
+        ("POST", "/v1/models/m/learn?target=y&target=z", "'target' comes twice"),
+        ("POST", "/v1/models/m/learn?fresh=true", "'fresh'"),
+        ("POST", "/v1/models/m/predict?stream=s", "'stream'"),
+        ("GET", "/v1/models/m/events?since=1", "none"),
+    ];
+    for (method, path, words) in cases {
+        let message = refused(method, path);
+        assert!(message.contains(words), "{path}: {message}");
+    }
+    let (x, y) = rows(9, 20);
+    server.post(LEARN, &body(&x, &y)).good();
+    let predict = |fresh: &str| server.post(&format!("{PREDICT}?fresh={fresh}"), &json!({ "rows": x }));
+    assert_eq!(["true", "false"].map(|fresh| predict(fresh).status), [200; 2]);
+    let misspelled = predict("tru");
+    assert!(misspelled.status == 400 && misspelled.message().contains("true or false, found 'tru'"), "{misspelled:?}");
+    let file = server.model_file("m");
+    let upload = |path: &str| server.call("PUT", path, &[("content-type", "application/octet-stream")], &file).status;
+    assert_eq!((upload("/v1/models/wide?sparse=yes"), upload("/v1/models/wide?sparse=true")), (400, 201));
 }
