@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use okl::{Batch, Label, Learner, Outcome, Targets};
 
-use crate::input::{Chunk, known_as};
+use crate::input::Chunk;
 use crate::inspect::loss_in_words;
+use crate::large_targets::LargeTargets;
 use crate::metrics::{Metrics, Observed, Summary, Target, Task};
 use crate::past_rows::{Past, Reservoir};
 use crate::progress::Progress;
@@ -44,6 +45,8 @@ pub struct Run {
     pub alerts: Alerts,
     /// The last rows of a stream of two features.
     pub samples: Samples,
+    /// The largest targets and the errors after them.
+    pub large_targets: LargeTargets,
     classes: Vec<Label>,
     index: HashMap<Label, usize>,
     left: Left,
@@ -113,6 +116,7 @@ impl Run {
             history: History::default(),
             alerts: Alerts::default(),
             samples: Samples::default(),
+            large_targets: LargeTargets::default(),
             classes,
             index,
             left: Left::default(),
@@ -261,15 +265,19 @@ impl Run {
             Task::Numbers => return numbers_only(chunk).map(|()| Vec::new()),
             _ => return Ok(Vec::new()),
         }
-        let known = |label| known_as(label, |label| self.index.contains_key(label));
-        let labels: Vec<Label> = chunk.targets.labels().into_iter().map(known).collect();
-        for (label, _) in labels.iter().zip(&chunk.known).filter(|(_, known)| **known) {
-            if !self.index.contains_key(label) {
-                self.index.insert(label.clone(), self.classes.len());
-                self.classes.push(label.clone());
+        let Run { index, classes, .. } = self;
+        let named = |(label, known): (Label, &bool)| {
+            if !known || index.contains_key(&label) {
+                return label;
             }
-        }
-        Ok(labels)
+            let name = label.named_as(classes.iter());
+            if !index.contains_key(&name) {
+                index.insert(name.clone(), classes.len());
+                classes.push(name.clone());
+            }
+            name
+        };
+        Ok(chunk.targets.labels().into_iter().zip(&chunk.known).map(named).collect())
     }
 
     fn learn_block(&mut self, chunk: &Chunk, labels: &[Label], rows: Range<usize>) -> Result<(), Refused> {
@@ -286,6 +294,7 @@ impl Run {
     fn observe(&mut self, chunk: &Chunk, labels: &[Label], rows: Range<usize>, watch: &mut impl Watch) -> anyhow::Result<()> {
         let (d, task) = (chunk.features, self.metrics.task());
         let Run { metrics, progress, training, reservoir, replayed, visited, alerts, samples, classes, index, left, .. } = self;
+        let large_targets = &mut self.large_targets;
         let first_visit = training.is_none();
         let metrics = training.as_mut().map_or(metrics, |training| &mut training.metrics);
         for (row, step) in rows.zip(left.steps()) {
@@ -311,6 +320,9 @@ impl Run {
             let error = metrics.add_scored(&observed);
             if first_visit {
                 progress.add(error, &observed);
+                if let (Target::Numbers(y), Some(error)) = (target, error) {
+                    large_targets.add(chunk.lines[row], y, error);
+                }
             }
             if alert == Some(true) && first_visit {
                 let (line, examples) = (chunk.lines[row], metrics.examples());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use okl::loss::AnyLoss;
 use okl::{Config, Label, Learner, Workspace};
 
-use crate::input::{Chunk, Files, Filled, Options, known_as, read_ahead};
+use crate::input::{Chunk, Files, Filled, Options, read_ahead};
 use crate::learn::task_of;
 use crate::left_out::{LeftOut, listed};
 use crate::metrics::{Metrics, NotLearned, Observed, Summary, Target, Task, count};
@@ -170,7 +170,7 @@ impl<'a> Scoring<'a> {
 
 /// The number of a class; a new class is added at the end.
 fn place(label: &Label, classes: &mut Vec<Label>) -> usize {
-    let label = known_as(label.clone(), |label| classes.contains(label));
+    let label = label.clone().named_as(classes.iter());
     classes.iter().position(|c| *c == label).unwrap_or_else(|| {
         classes.push(label);
         classes.len() - 1

@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::args::{Serve, Task, Token, TokenCommand, all_names};
-use crate::input::{self, Chunk, Features, Format, Reader};
+use crate::input::{self, Chunk, Features, Format, InputError, Reader};
 use crate::settings::{self, Look};
 use crate::store::{self, Position};
 use crate::table::{note, say};
@@ -83,9 +83,9 @@ impl Surface for CommandLine {
             want_target: !columns.targets.is_empty(),
             ..input::Options::default()
         };
-        let mut reader = Reader::of("body", Cursor::new(plain(body)?), options).map_err(|e| e.to_string())?;
+        let mut reader = Reader::of("body", Cursor::new(plain(body)?), options).map_err(|e| without_flags(&e))?;
         let mut rows = Rows::default();
-        while let Some(chunk) = reader.next().map_err(|e| e.to_string())? {
+        while let Some(chunk) = reader.next().map_err(|e| without_flags(&e))? {
             if (rows.count + chunk.rows).saturating_mul(chunk.features) > cells {
                 return Err(format!("more than {cells} numbers; send fewer rows at a time"));
             }
@@ -96,6 +96,19 @@ impl Surface for CommandLine {
         }
         Ok(rows)
     }
+}
+
+/// The message of an error without advice that holds at the prompt only. Flags that are also query parameters become those.
+fn without_flags(error: &InputError) -> String {
+    let parameter = |text: String, name: &str| text.replace(&format!("--{name} "), &format!("?{name}="));
+    let text = ["target", "ignore", "weight", "id"].iter().fold(error.to_string(), |text, name| parameter(text, name));
+    let (kept, dropped): (Vec<&str>, Vec<&str>) = text.split("; ").partition(|part| !part.contains("--"));
+    let advice = match error.column() {
+        _ if dropped.is_empty() => String::new(),
+        Some(column) => format!("; correct it, leave the row out, or leave the column out with ?ignore={column}"),
+        None => "; correct it, or leave the row out".into(),
+    };
+    kept.join("; ") + &advice
 }
 
 /// Refuses compressed bytes, whose length is not limited.

@@ -24,6 +24,8 @@ mod held_out;
 mod keep;
 #[path = "cli/kept.rs"]
 mod kept;
+#[path = "cli/labels.rs"]
+mod labels;
 #[path = "cli/measured.rs"]
 mod measured;
 #[cfg(target_os = "linux")]

@@ -89,6 +89,7 @@ fn write_targets(to: &mut Vec<u8>, targets: &Targets) {
                 to.push(2);
                 write_text(to, text);
             }
+            Target::Flag(flag) => to.push(3 + u8::from(*flag)),
         }
     }
 }
@@ -242,6 +243,7 @@ impl<'a> From<'a> {
             0 => Some(Target::Missing),
             1 => from.number().map(|bits| Target::Number(f64::from_bits(bits))),
             2 => from.text().map(Target::Text),
+            flag @ (3 | 4) => Some(Target::Flag(flag == 4)),
             _ => None,
         })?;
         Some(Targets { width, values })

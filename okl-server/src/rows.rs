@@ -15,17 +15,21 @@ pub const LONGEST_NAME: usize = 256;
 pub enum Target {
     /// Not known: the row is only predicted.
     Missing,
+    /// A truth value: the class `true` or `false`.
+    Flag(bool),
     /// A number.
     Number(f64),
-    /// Text: the name of a class. `true` and `false` are text.
+    /// Text: the name of a class.
     Text(String),
 }
 
 impl Target {
-    /// The name of the class: whole numbers as integers, so 1, 1.0 and the text "1" are one class.
+    /// The name of the class: whole numbers as integers, so 1, 1.0 and the text "1" are one class. [`Label::named_as`] finds the name that
+    /// the model has for it.
     pub fn label(&self) -> Label {
         match self {
             Target::Missing => Label::Int(0),
+            Target::Flag(flag) => Label::Text(flag.to_string()),
             Target::Number(v) if v.fract() == 0.0 && v.abs() < 9e15 => Label::Int(*v as i64),
             Target::Number(v) => Label::Text(v.to_string()),
             Target::Text(text) => {
@@ -76,11 +80,11 @@ impl Targets {
         }
     }
 
-    /// The targets as a loss reads them.
+    /// The targets as a loss reads them; `classes` are the classes so far.
     ///
     /// # Errors
     /// If there are none, or the loss needs numbers and one of them is text; the row is named.
-    pub fn learnable(&self, reads: Reads) -> Answered<Learnable> {
+    pub fn learnable(&self, reads: Reads, classes: &[Label]) -> Answered<Learnable> {
         match reads {
             Reads::Nothing => Ok(Learnable::None),
             _ if self.width == 0 => {
@@ -89,20 +93,54 @@ impl Targets {
             Reads::Sign | Reads::Class if self.width > 1 => {
                 Err(Refusal::body(format!("{} targets per row, expected one class per row", self.width)))
             }
-            Reads::Sign | Reads::Class => Ok(Learnable::Labels(self.values.iter().map(Target::label).collect())),
+            Reads::Sign | Reads::Class => Ok(Learnable::Labels(self.labels(classes))),
             Reads::Number | Reads::Vector => self.numbers().map(Learnable::Numbers),
         }
     }
 
+    /// The class of each row, under the name that the learner has for it or will give it at this row.
+    fn labels(&self, classes: &[Label]) -> Vec<Label> {
+        let mut new: Vec<Label> = Vec::new();
+        let named = |target: &Target| {
+            let label = target.label();
+            if *target == Target::Missing {
+                return label;
+            }
+            let name = label.named_as(classes.iter().chain(&new));
+            if !classes.contains(&name) && !new.contains(&name) {
+                new.push(name.clone());
+            }
+            name
+        };
+        self.values.iter().map(named).collect()
+    }
+
+    /// Whether all classes are given as truth values; none if no row has a class.
+    pub fn are_flags(&self) -> Option<bool> {
+        let mut known = self.values.iter().filter(|target| **target != Target::Missing).peekable();
+        known.peek().is_some().then(|| known.all(|target| matches!(target, Target::Flag(_))))
+    }
+
+    /// The first row whose target is a number with a fraction.
+    pub fn first_fraction(&self) -> Option<(usize, f64)> {
+        let fraction = |(row, target): (usize, &Target)| match target {
+            Target::Number(value) if value.fract() != 0.0 => Some((row, *value)),
+            _ => None,
+        };
+        self.values.iter().enumerate().find_map(fraction)
+    }
+
     fn numbers(&self) -> Answered<Vec<f64>> {
+        let refuse = |at: usize, text: &str| {
+            let row = at / self.width;
+            let text = format!("row {row}: target '{}', expected a number", shortened(text));
+            Err(Refusal::body(text).with(serde_json::json!({ "row": row })))
+        };
         let number = |(at, target): (usize, &Target)| match target {
             Target::Missing => Ok(0.0),
             Target::Number(v) => Ok(*v),
-            Target::Text(text) => {
-                let row = at / self.width;
-                let text = format!("row {row}: target '{}', expected a number", shortened(text));
-                Err(Refusal::body(text).with(serde_json::json!({ "row": row })))
-            }
+            Target::Flag(flag) => refuse(at, &flag.to_string()),
+            Target::Text(text) => refuse(at, text),
         };
         self.values.iter().enumerate().map(number).collect()
     }

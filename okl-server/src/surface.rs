@@ -132,7 +132,7 @@ pub fn look(rows: &Rows, task: Option<Task>, sparse: bool) -> Look {
     let mut labels: Vec<okl::Label> = values.iter().filter(|t| **t != Target::Missing).map(Target::label).collect();
     labels.sort();
     labels.dedup();
-    let text = values.iter().any(|target| matches!(target, Target::Text(_)));
+    let text = values.iter().any(|target| matches!(target, Target::Text(_) | Target::Flag(_)));
     let whole = values.iter().all(|target| !matches!(target, Target::Number(v) if v.fract() != 0.0));
     let small = || labels.len() == 2 || matches!(&labels[..], [okl::Label::Int(-1..=1)]);
     let found = match () {

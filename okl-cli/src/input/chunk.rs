@@ -249,15 +249,6 @@ pub fn label_of(text: &str) -> Label {
     whole.map_or_else(|| Label::Text(text.into()), Label::Int)
 }
 
-/// The label under which the classes already have this spelling: a model may have been given the text "1" where a file has the number 1.
-pub fn known_as(label: Label, is_known: impl Fn(&Label) -> bool) -> Label {
-    if is_known(&label) {
-        return label;
-    }
-    let text = Label::Text(label.to_string());
-    if is_known(&text) { text } else { label }
-}
-
 fn number_label(value: f64) -> Label {
     if value.fract() == 0.0 && value.abs() < 9e15 { Label::Int(value as i64) } else { Label::Text(value.to_string()) }
 }

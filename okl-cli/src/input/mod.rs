@@ -40,7 +40,7 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
-pub use chunk::{Bad, Chunk, Entries, LARGEST, MOST_EXPANDED, Targets, known_as, label_of};
+pub use chunk::{Bad, Chunk, Entries, LARGEST, MOST_EXPANDED, Targets, label_of};
 pub use columns::{MOST_FEATURES, MOST_LEVELS};
 pub use encoding::Encoding;
 pub use error::{InputError, Trouble};

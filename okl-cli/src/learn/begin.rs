@@ -250,7 +250,9 @@ impl Targets {
             }
             _ if count < 2 => classes("the target has one value so far".into()),
             _ if few => {
-                (TaskName::Numbers, format!("the target has {count} whole-number values; if they are classes add --task classes"))
+                let rows = crate::metrics::count(self.rows as f64);
+                let found = format!("the target has {count} whole-number values in the first {rows} rows");
+                (TaskName::Numbers, format!("{found}; if they are classes add --task classes"))
             }
             _ => numbers("the target is a number"),
         }

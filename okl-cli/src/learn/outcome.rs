@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use okl::config::{Choice, Scale};
+use okl::config::{Choice, ClassWeight, Scale};
 use okl::loss::AnyLoss;
 use okl::{Config, Label, Learner};
 use serde_json::json;
@@ -17,6 +17,7 @@ use crate::input::{Schema, encoded_dates, is_stream};
 use crate::inspect;
 use crate::metrics::{OutputSummary, Summary, Task, count, figure, percent};
 use crate::past_rows::{Order, Past, much_larger};
+use crate::predict::classes_of;
 use crate::report::{self, Report};
 use crate::run::{Run, interrupted};
 use crate::store::{self, Position};
@@ -40,6 +41,28 @@ struct Outcome {
     kept: Option<Kept>,
     /// Notes about clipped values and skipped steps, one sentence each.
     health: Vec<String>,
+}
+
+/// Said if a signal came before the end of the second learning.
+const NOT_REPLAYED: &str = "The run was interrupted before the rows were learned once more (--save-model), so the final model is saved. Learn the file \
+                            again to have the other one.";
+
+/// A warning if --class-weight names classes that no row had.
+fn absent_classes(run: &Run) -> Option<String> {
+    let ClassWeight::Table(table) = &run.learner.config().class_weight else { return None };
+    let (classes, _) = classes_of(&run.learner);
+    let absent: Vec<&str> =
+        table.keys().map(String::as_str).filter(|name| classes.iter().all(|class| class.to_string() != *name)).collect();
+    if absent.is_empty() || classes.is_empty() {
+        return None;
+    }
+    let found: Vec<String> = classes.iter().take(20).map(Label::to_string).collect();
+    let (names, they) = (absent.join(", "), if absent.len() == 1 { "this class" } else { "these classes" });
+    Some(format!(
+        "--class-weight {names}: no row had {they}; the classes are {}. Weights are divided by the largest one, so the weight of a class that \
+         does not occur makes those of the others smaller. Correct the name, or remove it.",
+        found.join(", ")
+    ))
 }
 
 impl Session<'_> {
@@ -100,7 +123,8 @@ impl Session<'_> {
         let test = self.args.stream.test.as_deref();
         let summary = run.summary(&schema.targets);
         let replayed = kept.as_ref().is_some_and(|kept| kept.model == Which::All);
-        let measured = match replayed {
+        // A run without rows says of the model what `okl inspect` says.
+        let measured = match replayed || run.rows() == 0 {
             true => inspect::Measured::default(),
             false => inspect::Measured {
                 score_deviation: past.as_ref().and_then(|past| past.score_deviation),
@@ -133,6 +157,8 @@ impl Session<'_> {
                 .chain(summary.warnings())
                 .chain(missed_rate(run.learner.alert_rate().map(|rate| rate.nu), &summary))
                 .chain(unit_of_targets(&self.asked, &summary))
+                .chain(run.large_targets.finding(&run.learner.config().loss))
+                .chain(absent_classes(run))
                 .chain(dates(schema))
                 .chain(left_out)
                 .chain(device::warning(&run.learner))
@@ -149,7 +175,11 @@ impl Session<'_> {
 
     /// Why the rows were not learned once more although the final model is much worse on past rows.
     fn not_replayed(&self, past: Option<&Past>, kept: Option<&Kept>) -> Option<String> {
-        let automatic = self.args.save_model.unwrap_or_default() == SaveModel::Auto && self.args.output.is_some();
+        let wanted = self.args.save_model.unwrap_or_default();
+        if interrupted() && kept.is_none() && wanted == SaveModel::All && self.args.output.is_some() {
+            return Some(NOT_REPLAYED.into());
+        }
+        let automatic = wanted == SaveModel::Auto && self.args.output.is_some();
         if kept.is_some() || !automatic || !past.is_some_and(|past| past.much_worse) || past.is_some_and(|past| past.is_novelty())
         {
             return None;
@@ -159,11 +189,7 @@ impl Session<'_> {
                         file without an interruption may save a better one (--save-model).";
             return Some(text.into());
         }
-        interrupted().then(|| {
-            "The run was interrupted before the rows were learned once more (--save-model), so the final model is saved. Learn the file again to have \
-             the other one."
-                .into()
-        })
+        interrupted().then(|| NOT_REPLAYED.into())
     }
 
     /// What to do where the target of the row before predicts better than the model.

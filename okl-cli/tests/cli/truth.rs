@@ -411,7 +411,11 @@ fn whole_numbers_are_what_the_format_takes_them_for() {
     let k = ["--target", "k"];
     expect(learn(&libsvm, &[]), "max_margin", "the labels are 3 whole numbers; if they are quantities add --task numbers");
     expect(learn(&libsvm, &["--task", "numbers"]), "squared", "the target is a number");
-    expect(learn(&csv, &k), "squared", "the target has 4 whole-number values; if they are classes add --task classes");
+    expect(
+        learn(&csv, &k),
+        "squared",
+        "the target has 4 whole-number values in the first 120 rows; if they are classes add --task classes",
+    );
     expect(learn(&csv, &[&k[..], &["--task", "classes"]].concat()), "max_margin", "for any number of classes");
     expect(learn(&signs, &[]), "hinge", "all labels are 1 or -1");
     expect(learn(&bits, &[]), "squared", "the label is a number; for classes add --task classes");

@@ -39,6 +39,10 @@ fn tables_are_read_as_okl_learn_reads_them() {
     let (status, refused) = post("/v1/models/csv/learn?target=y&weight=w", "text/csv", "a,b,y,w\n1,2,cat,1\n1,x,cat,1\n");
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(status == 422 && message.contains("row 3") && message.contains("'b'"), "{message}");
+    assert!(!message.contains("--") && message.contains("?ignore=b"), "advice that holds for the server: {message}");
+    let (_, refused) = post("/v1/models/csv/learn?target=y&weight=w", "text/csv", "a,b,y,w\n1,,cat,1\n");
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("the value is missing") && !message.contains("--"), "{message}");
     let described = call(&served.address, "GET", "/v1/models/csv/inspect", "", b"").unwrap().1;
     let described: Value = serde_json::from_slice(&described).unwrap();
     assert_eq!((&described["feature_names"], &described["examples"]), (&json!(["a", "b"]), &json!(3)));

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import numpy as np
 
 from ._columns import as_numbers, is_arrow
+from ._warnings import warn_of_health
 
 
 class ServerError(Exception):
@@ -42,6 +43,8 @@ class Prediction:
     """The rows that are unlike the rows before, for novelty detectors."""
     ids: list[int] | None
     """An id per row, with `remember`."""
+    positive: Any = None
+    """The class of positive scores, where two classes share one score."""
 
 
 # Answers after which a request is sent again: the server is starting, stopping or busy, or its disk has a problem.
@@ -192,7 +195,8 @@ class Client:
         X is an array of numbers, a list of dictionaries with numbers by name, or a frame, whose columns are found by
         name. The scores have the shape (rows,), or (rows, outputs) for a model with several outputs. With `stream` and
         `offset` (the number of the first row in the stream), rows that were learned before are recognised even by
-        another process.
+        another process. Where two classes share one score, `model(name)["positive"]` is the class of positive scores: the
+        one that sorts last, or the second of `classes`. If it changes within the rows, an `okl.HealthWarning` names the row.
         """
         if (stream is None) != (offset is None):
             given, missing = ("stream", "offset") if offset is None else ("offset", "stream")
@@ -207,7 +211,7 @@ class Client:
         if stream is not None:
             body |= {"stream": stream, "offset": offset}
         key = uuid.uuid4().hex if stream is None else None
-        return _scores(self._json("POST", _path(name, "learn"), body, key=key))
+        return _learned(self._json("POST", _path(name, "learn"), body, key=key))
 
     def predict(
         self, name: str, X: Any, *, fresh: bool = False, remember: str | int | None = None
@@ -224,7 +228,13 @@ class Client:
         }
         path = _path(name, "predict") + (f"?{urlencode(query)}" if query else "")
         answer = self._json("POST", path, {"rows": _rows(X)})
-        return Prediction(_scores(answer), answer.get("labels"), answer.get("alerts"), answer.get("ids"))
+        return Prediction(
+            _scores(answer),
+            answer.get("labels"),
+            answer.get("alerts"),
+            answer.get("ids"),
+            answer.get("positive"),
+        )
 
     def explain(self, name: str, X: Any, *, top: int = 5) -> list[dict[str, Any]]:
         """What adds to the score of each row: `offset`, the `top` terms that add the most, and all others.
@@ -239,10 +249,13 @@ class Client:
     def label(self, name: str, ids: Sequence[int], targets: Any) -> np.ndarray:
         """Learns remembered rows whose targets have arrived, in this order; returns their scores from before each update."""
         body = {"ids": [int(i) for i in ids], "targets": _list(targets)}
-        return _scores(self._json("POST", _path(name, "label"), body, key=uuid.uuid4().hex))
+        return _learned(self._json("POST", _path(name, "label"), body, key=uuid.uuid4().hex))
 
     def events(self, name: str) -> Iterator[dict[str, Any]]:
-        """The events of a model as they happen: alerts, and when its figures have changed. Ends if the server stops."""
+        """The events of a model as they happen. Ends if the server stops.
+
+        `type` is "figures", "alert" or "drift". The first event has all figures; later ones say that they have changed.
+        """
         connection = self._connection(None)
         try:
             connection.request(
@@ -310,6 +323,18 @@ def _names(X: Any) -> list[str] | None:
         twice = next(name for at, name in enumerate(names) if name in names[:at])
         raise ValueError(f"X: two columns have the name {twice!r}; rename one of them")
     return names
+
+
+def _learned(answer: Mapping[str, Any]) -> np.ndarray:
+    """The scores of rows that were learned; warns if the class of positive scores changes among them."""
+    before = answer.get("positive_before")
+    if before is not None:
+        warn_of_health(
+            f"row {before['row']} brought the second class: from this row on positive scores mean {answer['positive']!r}, before it "
+            f"they mean {before['class']!r}; give the model both classes when it is created, as {{'classes': [first, second]}}, to "
+            "fix the sign"
+        )
+    return _scores(answer)
 
 
 def _scores(answer: Mapping[str, Any]) -> np.ndarray:

@@ -60,11 +60,12 @@ impl Learner {
         report.dictionary(x.py(), scores, &classes.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Whether the classes so far are whole numbers, as those of a file of the command line can be. Numbers are then names of classes.
+    /// Whether the classes so far are whole numbers or truth values, also as text, as those of a file of the command line or of a server
+    /// can be. Numbers are then names of classes.
     fn has_numbered_classes(&self, py: Python<'_>) -> PyResult<bool> {
         if self.reader.reads != Reads::Sign {
             return Ok(false);
         }
-        self.look(py, |m| !m.classes().is_empty() && m.classes().iter().all(|class| matches!(class, Label::Int(_))))
+        self.look(py, |m| !m.classes().is_empty() && m.classes().iter().all(Label::is_whole_or_truth))
     }
 }

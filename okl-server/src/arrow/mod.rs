@@ -318,7 +318,7 @@ impl Values<'_> {
     fn target(&self, row: usize) -> Answered<Target> {
         // The text of an absent target is checked, too: see `text`.
         let target = match self.column.kind {
-            Kind::Flag => Target::Text(self.flag(row).to_string()),
+            Kind::Flag => Target::Flag(self.flag(row)),
             Kind::Text(size) => Target::Text(self.text(row, size)?.into()),
             _ => self.number(row).map_or(Target::Missing, Target::Number),
         };

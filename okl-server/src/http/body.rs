@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::options::Options;
 use crate::refusal::{Answered, Refusal};
@@ -54,7 +55,6 @@ struct LabelBody {
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(untagged)]
 enum OneTarget {
-    Flag(bool),
     One(Target),
     Several(Vec<Option<f64>>),
 }
@@ -74,7 +74,6 @@ fn targets(given: Option<Vec<OneTarget>>, rows: usize) -> Answered<Targets> {
     for (row, target) in given.into_iter().enumerate() {
         let before = values.len();
         match target {
-            OneTarget::Flag(flag) => values.push(Target::Text(flag.to_string())),
             OneTarget::One(Target::Missing) => values.extend((0..width).map(|_| Target::Missing)),
             OneTarget::One(target) => values.push(target),
             OneTarget::Several(list) => values.extend(list.iter().map(number_or_missing)),
@@ -102,7 +101,14 @@ fn short(what: &str, text: Option<&String>) -> Answered<()> {
 }
 
 fn read<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Answered<T> {
-    serde_json::from_slice(bytes).map_err(|e| Refusal::new(400, "bad_json", format!("the body cannot be read: {e}")))
+    serde_json::from_slice(bytes).map_err(|e| {
+        let text = e.to_string();
+        let refusal = Refusal::new(400, "bad_json", format!("the body cannot be read: {text}"));
+        match text.strip_prefix("row ").and_then(|rest| rest.split([',', ':', ' ']).next()?.parse::<usize>().ok()) {
+            Some(row) => refusal.with(json!({ "row": row })),
+            None => refusal,
+        }
+    })
 }
 
 /// Reads a body of `learn` or `predict`.
@@ -238,7 +244,8 @@ impl<'de> Visitor<'de> for OneRow<'_> {
             return Err(de::Error::custom(format!("row {number} is a list, but the rows before have names; use one form")));
         }
         let before = table.x.len();
-        while let Some(value) = row.next_element::<f64>()? {
+        let at = |e: A::Error, column: usize| de::Error::custom(format!("row {number}, number {column}: {e}"));
+        while let Some(value) = row.next_element::<f64>().map_err(|e| at(e, table.x.len() - before))? {
             table.x.push(value);
         }
         let width = table.x.len() - before;
@@ -258,7 +265,9 @@ impl<'de> Visitor<'de> for OneRow<'_> {
             return Err(de::Error::custom(format!("row {number} has names, but the rows before are lists; use one form")));
         }
         let before = table.cells.len();
-        while let Some((name, value)) = row.next_entry::<String, f64>()? {
+        let at = |e: A::Error, name: &str| de::Error::custom(format!("row {number}, column '{}': {e}", shortened(name)));
+        while let Some(name) = row.next_key::<String>()? {
+            let value = row.next_value::<f64>().map_err(|e| at(e, &name))?;
             if name.is_empty() || name.len() > LONGEST_NAME {
                 return Err(de::Error::custom(format!("row {number}: the name of a column has 1 to {LONGEST_NAME} bytes")));
             }

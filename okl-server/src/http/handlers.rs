@@ -13,6 +13,7 @@ use super::{Call, guard, openapi, page};
 use crate::arrow;
 use crate::model::columns;
 use crate::model::folder::Settings;
+use crate::model::state::class_json;
 use crate::model::{LabelRequest, LearnRequest, Model, Published};
 use crate::refusal::{Answered, Refusal};
 use crate::registry::Slot;
@@ -95,7 +96,10 @@ fn list(call: &Call<'_>) -> Answer {
 /// The figures of a model.
 pub(super) fn figures(model: &Model) -> Value {
     let now = model.published();
-    let Published { learner, names, figures, entry, waiting, journal_bytes, stopped } = &*now;
+    let Published { learner, names, figures, entry, waiting, journal_bytes, stopped, flags } = &*now;
+    let class = |class: &Label| class_json(class, *flags);
+    let classes: Option<Vec<Value>> = learner.as_deref().map(|l| l.classes().iter().take(100).map(class).collect());
+    let positive = learner.as_deref().and_then(|l| l.classes().get(l.positive()?)).map(class);
     let of = |f: fn(&Learner) -> Value| learner.as_deref().map_or(Value::Null, f);
     json!({
         "name": model.name, "entry": entry, "rows": figures.rows, "examples": figures.examples, "error": figures.mean_error(),
@@ -105,7 +109,7 @@ pub(super) fn figures(model: &Model) -> Value {
         "feature_names": &names[..names.len().min(100)], "settings": model.settings,
         "predicted": model.counts.predicted.load(Ordering::Relaxed),
         "features": of(|l| json!(l.features())), "outputs": of(|l| json!(l.outputs())), "terms": of(|l| json!(l.terms())), "bytes": of(|l| json!(l.bytes())),
-        "eta": of(|l| json!(l.eta())), "classes": of(|l| json!(&l.classes()[..l.classes().len().min(100)])), "warming_up": of(|l| json!(l.warming_up())),
+        "eta": of(|l| json!(l.eta())), "classes": classes, "positive": positive, "warming_up": of(|l| json!(l.warming_up())),
         "alert_rate": of(|l| json!(l.alert_rate().map(|r| json!({ "rate": r.rate, "requested": r.nu, "bound": r.bound })))),
         "truncation_error": of(|l| json!(l.truncation_error())), "threshold": of(|l| json!(l.threshold())),
     })
@@ -237,12 +241,15 @@ async fn predict(call: Call<'_>) -> Answered<Answer> {
     let scores = long(rows.count * learner.terms().max(1), || learner.predict(&batch))?;
     model.counts.predicted.fetch_add(rows.count as u64, Ordering::Relaxed);
     let lists: Vec<&[f64]> = (0..rows.count).map(|i| scores.row(i)).collect();
-    let labels: Option<Vec<&Label>> =
-        lists.iter().map(|z| learner.decide(z).and_then(|class| learner.classes().get(class))).collect();
+    let class = |class: usize| learner.classes().get(class).map(|class| class_json(class, now.flags));
+    let labels: Option<Vec<Value>> = lists.iter().map(|z| learner.decide(z).and_then(class)).collect();
+    let positive = learner.positive().and_then(class);
     let threshold = learner.threshold();
     let alerts = threshold.map(|threshold| (0..lists.len()).filter(|i| lists[*i][0] < threshold).collect::<Vec<_>>());
     let mut answer = json!({ "scores": lists, "entry": now.entry });
-    for (name, value) in [("labels", json!(labels)), ("threshold", json!(threshold)), ("alerts", json!(alerts))] {
+    for (name, value) in
+        [("labels", json!(labels)), ("positive", json!(positive)), ("threshold", json!(threshold)), ("alerts", json!(alerts))]
+    {
         if !value.is_null() {
             answer[name] = value;
         }

@@ -60,8 +60,10 @@ fn count(value: &AtomicU64) -> Option<f64> {
 
 /// Name, type, help and value of each metric of a model.
 const FIGURES: &[Figure] = &[
-    ("okl_rows_total", "counter", "Rows learned, with or without a target", |m| Some(m.published().figures.rows as f64)),
-    ("okl_examples_total", "counter", "Rows learned with a target", |m| Some(m.published().figures.examples as f64)),
+    ("okl_rows_total", "counter", "Rows sent to learn; those without a target are only predicted", |m| {
+        Some(m.published().figures.rows as f64)
+    }),
+    ("okl_examples_total", "counter", "Rows that were learned", |m| Some(m.published().figures.examples as f64)),
     ("okl_predicted_rows_total", "counter", "Rows predicted", |m| count(&m.counts.predicted)),
     ("okl_alerts_total", "counter", "Alerts of a novelty detector", |m| Some(m.published().figures.alerts as f64)),
     ("okl_drifts_total", "counter", "Times that the error has risen by more than four standard errors", |m| {

@@ -36,7 +36,9 @@ impl Body for Parts {
 /// The figures now, then events as they happen.
 pub(super) fn events(model: &Model) -> Answered<Answer> {
     let (send, receive) = mpsc::channel(64);
-    let first = format!("event: figures\ndata: {}\n\n", handlers::figures(model));
+    let mut figures = handlers::figures(model);
+    figures["type"] = "figures".into();
+    let first = format!("event: figures\ndata: {figures}\n\n");
     let _ = send.try_send(first.into());
     tokio::spawn(forward(model.events(), send));
     let mut answer = Response::new(Parts(receive).boxed_unsync());

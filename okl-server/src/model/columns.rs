@@ -23,40 +23,46 @@ pub struct Placed<'a> {
 /// is 0 and a new name is a new column.
 ///
 /// # Errors
-/// If a name is unknown or a number absent, in a model that is not sparse.
+/// If there are too few or too many numbers; if a name is unknown or a number absent, in a model that is not sparse. The row is named.
 pub fn place<'a>(rows: &'a Rows, names: &'a [String], features: usize, sparse: bool) -> Answered<Placed<'a>> {
     let Some(given) = &rows.names else {
+        if features > 0 && rows.count > 0 && rows.features != features {
+            let text = format!("row 0: {} numbers, expected {features}, one for each column of this model", rows.features);
+            return Err(Refusal::body(text).with(json!({ "row": 0 })));
+        }
         return Ok(Placed { x: Cow::Borrowed(&rows.x), features: rows.features, names: Cow::Borrowed(names) });
     };
-    if !sparse && let Some(&at) = rows.absent.first() {
-        return Err(absent(at / rows.features, &given[at % rows.features]));
-    }
+    let incomplete = || match rows.absent.first() {
+        Some(&at) if !sparse => Err(absent(at / rows.features, &given[at % rows.features])),
+        _ => Ok(()),
+    };
     if names.is_empty() && features > 0 {
         return Err(Refusal::body(format!(
             "the {features} columns of this model have no names: send each row as a list of {features} numbers"
         )));
     }
     if names == given.as_slice() || names.is_empty() {
+        incomplete()?;
         return Ok(Placed { x: Cow::Borrowed(&rows.x), features: rows.features, names: Cow::Borrowed(given) });
     }
     let mut all = names.to_vec();
     let mut place: HashMap<&str, usize> = names.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
     let mut places = Vec::new();
-    for name in given {
+    for (column, name) in given.iter().enumerate() {
         let next = all.len();
         let at = *place.entry(name).or_insert(next);
         if at == next {
             if !sparse {
-                return Err(Refusal::body(format!(
-                    "unknown column '{}'; the columns of this model are {}",
-                    shortened(name),
-                    listed(names)
-                )));
+                let row = first_with(rows, column);
+                let text =
+                    format!("row {row}: unknown column '{}'; the columns of this model are {}", shortened(name), listed(names));
+                return Err(Refusal::body(text).with(json!({ "row": row, "column": name })));
             }
             all.push(name.clone());
         }
         places.push(at);
     }
+    incomplete()?;
     if !sparse && let Some(missing) = (0..names.len()).find(|i| !places.contains(i)) {
         return Err(absent(0, &names[missing]));
     }
@@ -66,6 +72,12 @@ pub fn place<'a>(rows: &'a Rows, names: &'a [String], features: usize, sparse: b
         places.iter().zip(from).for_each(|(at, value)| to[*at] = *value);
     }
     Ok(Placed { x: Cow::Owned(x), features, names: Cow::Owned(all) })
+}
+
+/// The first row that has a number in this column.
+fn first_with(rows: &Rows, column: usize) -> usize {
+    let has = |row: &usize| rows.absent.binary_search(&(row * rows.features + column)).is_err();
+    (0..rows.count).find(has).unwrap_or(0)
 }
 
 fn absent(row: usize, name: &str) -> Refusal {

@@ -79,6 +79,8 @@ pub struct Published {
     pub waiting: usize,
     /// The bytes of the journal.
     pub journal_bytes: u64,
+    /// Whether all classes so far were given as truth values.
+    pub flags: Option<bool>,
     /// Why nothing can be learned at present.
     pub stopped: Option<Arc<str>>,
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use okl::loss::{Loss, Reads};
-use okl::{Batch, Config, Learner, Outcome};
+use okl::{Batch, Config, Label, Learner, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -26,6 +26,15 @@ pub struct Answer {
     pub repeated: usize,
     /// The rows that are alerts, as indices into this request.
     pub alerts: Vec<usize>,
+    /// The rows of this request that were only predicted: without a target or with the weight 0.
+    #[serde(default)]
+    pub not_learned: usize,
+    /// Where two classes share one score: the class of positive scores at the last row.
+    #[serde(default)]
+    pub positive: Option<Value>,
+    /// The row from which on another class has the positive scores, and the class before.
+    #[serde(default)]
+    pub positive_before: Option<(usize, Value)>,
 }
 
 impl Answer {
@@ -38,10 +47,32 @@ impl Answer {
             Some(row)
         };
         let scores: Vec<Option<Vec<f64>>> = self.scores.iter().map(padded).collect();
-        json!({
-            "rows": scores.len(), "learned": scores.len() - self.repeated, "repeated": self.repeated,
+        let learned = scores.len() - self.repeated - self.not_learned;
+        let mut told = json!({
+            "rows": scores.len(), "learned": learned, "not_learned": self.not_learned, "repeated": self.repeated,
             "entry": self.entry, "scores": scores, "alerts": self.alerts,
-        })
+        });
+        if let Some(positive) = &self.positive {
+            told["positive"] = positive.clone();
+        }
+        if let Some((row, class)) = &self.positive_before {
+            told["positive_before"] = json!({ "row": row, "class": class });
+        }
+        told
+    }
+
+    /// The answer to a repeated request: all its rows were learned before.
+    pub fn as_repeat(&self) -> Answer {
+        Answer { repeated: self.scores.len(), not_learned: 0, ..self.clone() }
+    }
+
+    /// Puts the scores of rows that were learned before in front.
+    pub fn after(mut self, before: Vec<Option<Vec<f64>>>) -> Answer {
+        self.repeated = before.len();
+        self.alerts.iter_mut().for_each(|row| *row += before.len());
+        self.positive_before.iter_mut().for_each(|(row, _)| *row += before.len());
+        self.scores.splice(0..0, before);
+        self
     }
 }
 
@@ -60,6 +91,9 @@ pub struct Beside {
     pub waiting: Waiting,
     /// The running figures.
     pub figures: Figures,
+    /// Whether all classes so far were given as truth values, so that they are returned as such.
+    #[serde(default)]
+    pub flags: Option<bool>,
 }
 
 /// The state of a model.
@@ -123,7 +157,7 @@ impl State {
 
     fn ready<'a>(&'a self, rows: &'a Rows) -> Answered<Ready<'a>> {
         let reads = self.reads()?;
-        let targets = rows.targets.learnable(reads)?;
+        let targets = rows.targets.learnable(reads, self.learner()?.classes())?;
         let known = if reads == Reads::Nothing { vec![true; rows.count] } else { rows.targets.known(rows.count) };
         Ok(Ready { placed: self.place(rows)?, targets, known, weights: rows.weights.as_deref(), ids: rows.ids.as_deref() })
     }
@@ -229,6 +263,9 @@ impl State {
         let batch = ready.batch();
         let mut checked = learner.check(&batch)?;
         beside.names = ready.placed.names.to_vec();
+        if let Some(flags) = rows.targets.are_flags() {
+            beside.flags = Some(flags && beside.flags != Some(false));
+        }
         let mut answer = Answer { scores: Vec::with_capacity(rows.count), ..Answer::default() };
         let mut outcomes = Vec::new();
         loop {
@@ -266,6 +303,8 @@ fn count_row(learner: &Learner, beside: &mut Beside, ready: &Ready<'_>, outcome:
     let row = answer.scores.len();
     let error = figures::error_of(learner, &outcome, &ready.targets, row);
     let number = beside.figures.add(&outcome, error);
+    answer.not_learned += usize::from(outcome.loss.is_none());
+    note_positive(learner, beside.flags, &outcome, answer);
     if outcome.outside == Some(true) && learner.config().loss.reads() == Reads::Nothing {
         let features = ready.placed.features;
         let x = &ready.placed.x[row * features..(row + 1) * features];
@@ -279,6 +318,25 @@ fn count_row(learner: &Learner, beside: &mut Beside, ready: &Ready<'_>, outcome:
         answer.alerts.push(row);
     }
     answer.scores.push(Some(outcome.scores));
+}
+
+/// Notes the class of positive scores of a loss of two classes, and where it changes within the answer.
+fn note_positive(learner: &Learner, flags: Option<bool>, outcome: &RowOutcome, answer: &mut Answer) {
+    let signs = learner.config().loss.reads() == Reads::Sign;
+    let Some(class) = outcome.positive.filter(|_| signs).and_then(|class| learner.classes().get(class)) else { return };
+    let class = class_json(class, flags);
+    if let Some(before) = answer.positive.take().filter(|before| *before != class) {
+        answer.positive_before = Some((answer.scores.len(), before));
+    }
+    answer.positive = Some(class);
+}
+
+/// A class as JSON. Classes that were given as truth values are truth values.
+pub fn class_json(class: &Label, flags: Option<bool>) -> Value {
+    match class {
+        Label::Text(text) if flags == Some(true) && matches!(text.as_str(), "true" | "false") => json!(text == "true"),
+        class => json!(class),
+    }
 }
 
 /// The three columns of a row with the largest values after shift and scale of the learner's frame.

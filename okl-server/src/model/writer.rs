@@ -21,8 +21,8 @@ use crate::disk;
 use crate::journal::Journal;
 use crate::options::Options;
 use crate::refusal::{Answered, Refusal};
-use crate::rows::{Rows, Targets};
-use crate::surface::{self, Surface};
+use crate::rows::{Rows, Target, Targets};
+use crate::surface::{self, Surface, Task};
 
 /// A request whose entry is not yet stored.
 struct Pending {
@@ -190,7 +190,7 @@ impl Writer {
             before = (0..repeated as u64).map(|i| stream.row(*offset + i).map(|(_, scores)| scores.clone())).collect();
             if repeated == rows.count && repeated > 0 {
                 let entry = stream.row(*offset + repeated as u64 - 1).map_or(0, |(entry, _)| *entry);
-                return Ok(Prepared::Known(Answer { entry, scores: before, repeated, alerts: Vec::new() }));
+                return Ok(Prepared::Known(Answer { entry, scores: before, repeated, ..Answer::default() }));
             }
             rows = rows.after(repeated);
             *offset += repeated as u64;
@@ -205,8 +205,8 @@ impl Writer {
 
     /// Checks rows. If the model has no configuration yet, decides it and returns its record.
     fn check(&self, rows: &Rows) -> Answered<(Vec<Record>, bool)> {
-        self.check_classes(&rows.targets)?;
         if self.state.learner.is_some() {
+            self.check_classes(&rows.targets)?;
             return Ok((Vec::new(), self.state.check(rows)?));
         }
         let look = surface::look(rows, self.settings.task, self.settings.sparse);
@@ -218,14 +218,17 @@ impl Writer {
         Ok((vec![begin], false))
     }
 
-    /// Refuses targets that would be too many classes.
+    /// Refuses targets that would be too many classes, and fractions as new classes.
     fn check_classes(&self, targets: &Targets) -> Answered<()> {
         use okl::loss::Reads;
-        if !matches!(self.state.reads(), Ok(Reads::Class)) {
+        if !matches!(self.state.reads(), Ok(Reads::Class | Reads::Sign)) {
             return Ok(());
         }
+        self.check_fractions(targets)?;
         let old = self.state.learner.as_ref().map_or(&[][..], |learner| learner.classes());
-        let mut new: Vec<okl::Label> = targets.values.iter().map(|t| t.label()).filter(|label| !old.contains(label)).collect();
+        let known = targets.values.iter().filter(|target| **target != Target::Missing);
+        let mut new: Vec<okl::Label> =
+            known.map(|t| t.label().named_as(old.iter())).filter(|label| !old.contains(label)).collect();
         new.sort();
         new.dedup();
         if old.len() + new.len() > self.options.most_classes {
@@ -239,6 +242,24 @@ impl Writer {
         Ok(())
     }
 
+    /// Refuses a fraction as a new class: where the first targets were 0 and 1, the task is often wrong.
+    fn check_fractions(&self, targets: &Targets) -> Answered<()> {
+        let old = self.state.learner.as_ref().map_or(&[][..], |learner| learner.classes());
+        let Some((row, value)) = targets.first_fraction().filter(|_| self.settings.task != Some(Task::Classes)) else {
+            return Ok(());
+        };
+        if old.contains(&Target::Number(value).label()) {
+            return Ok(());
+        }
+        let names: Vec<String> = old.iter().take(10).map(okl::Label::to_string).collect();
+        let text = format!(
+            "row {row}: target {value}, but this model learns classes ({}). For numbers, create another model with \"task\": \"numbers\" \
+             and send all rows to it; for a class with this name, send it as text, \"{value}\"",
+            names.join(", ")
+        );
+        Err(Refusal::body(text).with(json!({ "row": row })))
+    }
+
     fn prepare_label(&self, request: &LabelRequest) -> Answered<Prepared> {
         self.check_running()?;
         let key = key_of(request.key.clone(), || {
@@ -247,6 +268,7 @@ impl Writer {
         if let Some(answer) = self.known(key.as_ref())? {
             return Ok(Prepared::Known(answer));
         }
+        check_targets_given(&request.ids, &request.targets)?;
         let rows = self.state.waiting_rows(&request.ids, &request.targets)?;
         if rows.count == 0 {
             return Err(Refusal::body("no ids"));
@@ -275,7 +297,7 @@ impl Writer {
     fn known(&self, key: Option<&Key>) -> Answered<Option<Answer>> {
         let Some(key) = key else { return Ok(None) };
         let answer = self.state.beside.keys.find(key)?;
-        Ok(answer.map(|answer| Answer { repeated: answer.scores.len(), ..answer.clone() }))
+        Ok(answer.map(Answer::as_repeat))
     }
 
     fn check_running(&self) -> Answered<()> {
@@ -344,10 +366,7 @@ impl Writer {
             self.tell("alert", &figures.last_alerts, figures.alerts - alerts);
             self.tell("drift", &figures.last_drifts, figures.drifts - drifts);
         }
-        answer.repeated = before.len();
-        answer.alerts.iter_mut().for_each(|row| *row += before.len());
-        answer.scores.splice(0..0, before);
-        Ok(answer)
+        Ok(answer.after(before))
     }
 
     /// An entry that was checked and stored was refused: an error of okl. The model learns nothing more.
@@ -417,6 +436,18 @@ impl Writer {
     }
 }
 
+/// Refuses targets that are missing: a waiting row is labelled once.
+fn check_targets_given(ids: &[u64], targets: &Targets) -> Answered<()> {
+    match targets.known(ids.len()).iter().position(|known| !known) {
+        Some(row) => {
+            let id = ids[row];
+            let text = format!("row {row}: no target for id {id}: the row still waits; send its target, or let it expire");
+            Err(Refusal::body(text).with(json!({ "row": row, "id": id })))
+        }
+        None => Ok(()),
+    }
+}
+
 /// The copy for readers. Names are only added, so those of the copy before are shared if there are as many.
 fn published(before: &Published, learner: Option<&okl::Learner>, beside: &Beside, journal_bytes: u64) -> Published {
     let same = before.names.len() == beside.names.len();
@@ -427,6 +458,7 @@ fn published(before: &Published, learner: Option<&okl::Learner>, beside: &Beside
         entry: beside.entry,
         waiting: beside.waiting.len(),
         journal_bytes,
+        flags: beside.flags,
         stopped: None,
     }
 }

@@ -46,7 +46,7 @@ fn targets_weights_ids_and_absent_numbers_are_read_over_batches() {
     assert_eq!((rows.weights.unwrap(), rows.ids.unwrap()), (vec![1.0, 2.0, 3.0, 4.0, 5.0], vec![9, 8, 7, 6, 5]));
     assert_eq!((rows.x, rows.absent), (vec![1.5, 0.0, 3.5, 4.5, 5.5], vec![1]));
     let rows = read("large", &columns(&["y", "b"], None, None, &[])).unwrap();
-    assert_eq!(rows.targets.values, [text("a"), text("false")]);
+    assert_eq!(rows.targets.values, [text("a"), Target::Flag(false)]);
     assert_eq!(read("empty", &columns(&[], None, None, &[])).unwrap().count, 0);
 }
 
@@ -96,6 +96,6 @@ fn a_stream_is_learned_as_the_same_rows_in_json() {
     assert!(server.model_file("arrow") == server.model_file("json"));
     let damaged = server.call("POST", "/v1/models/arrow/learn", &kind, b"ARROW1");
     assert_eq!((damaged.status, damaged.message().contains("Arrow")), (400, true), "{damaged:?}");
-    let absent = server.call("POST", "/v1/models/arrow/predict?ignore=y", &kind, &file("batches"));
-    assert_eq!((absent.status, absent.message().contains("row 1")), (422, true), "{absent:?}");
+    let unknown = server.call("POST", "/v1/models/arrow/predict?ignore=y", &kind, &file("batches"));
+    assert_eq!((unknown.status, unknown.message().contains("row 0: unknown column 'x'")), (422, true), "{unknown:?}");
 }

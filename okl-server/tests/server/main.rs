@@ -6,6 +6,7 @@ mod fuzz;
 mod hooks;
 mod hostile;
 mod journal;
+mod labels;
 mod learning;
 mod recovery;
 mod rights;

@@ -158,6 +158,75 @@ pub enum Label {
     Text(String),
 }
 
+impl Label {
+    /// The name of this label's class, given the classes so far. A whole number and its text name one class (1 and "1"), and so do the
+    /// spellings of a truth value (`true`, `True`). If all classes so far are truth values, as words or as 0 and 1, a truth value of the
+    /// other form gets their form: `true` is 1, 0 is `false`. Otherwise the name is the label itself.
+    ///
+    /// ```
+    /// use okl::Label;
+    /// let named = |label: Label, classes: &[Label]| label.named_as(classes.iter());
+    /// assert_eq!(named("1".into(), &[0.into(), 1.into()]), Label::Int(1));
+    /// assert_eq!(named("True".into(), &[0.into()]), Label::Int(1));
+    /// assert_eq!(named(1.into(), &["false".into(), "true".into()]), Label::from("true"));
+    /// assert_eq!(named("true".into(), &[0.into(), 1.into(), 2.into()]), Label::from("true"));
+    /// ```
+    pub fn named_as<'a>(self, classes: impl Iterator<Item = &'a Label> + Clone) -> Label {
+        if classes.clone().any(|class| *class == self) {
+            return self;
+        }
+        if let Some(class) = classes.clone().find(|class| class.is_spelled_like(&self)) {
+            return class.clone();
+        }
+        let Some(value) = self.truth() else { return self };
+        match classes.clone().next() {
+            Some(first) if classes.clone().all(|class| class.truth().is_some()) => {
+                let same = classes.clone().find(|class| class.truth() == Some(value));
+                same.cloned().unwrap_or_else(|| first.truth_written_alike(value))
+            }
+            _ => self,
+        }
+    }
+
+    /// Whether the label is a whole number, its text, or a truth value.
+    pub fn is_whole_or_truth(&self) -> bool {
+        let whole = |text: &str| text.parse::<i64>().is_ok_and(|whole| whole.to_string() == text);
+        matches!(self, Label::Int(_)) || self.truth().is_some() || matches!(self, Label::Text(text) if whole(text))
+    }
+
+    /// Whether two labels differ in type only, or are spellings of one truth value.
+    fn is_spelled_like(&self, other: &Label) -> bool {
+        match (self, other) {
+            (Label::Int(number), Label::Text(text)) | (Label::Text(text), Label::Int(number)) => number.to_string() == *text,
+            (Label::Text(a), Label::Text(b)) => self.truth().is_some() && a.eq_ignore_ascii_case(b),
+            _ => false,
+        }
+    }
+
+    /// The truth value of 0, 1 and the words false and true.
+    fn truth(&self) -> Option<bool> {
+        match self {
+            Label::Int(0) => Some(false),
+            Label::Int(1) => Some(true),
+            Label::Text(text) if text.eq_ignore_ascii_case("false") => Some(false),
+            Label::Text(text) if text.eq_ignore_ascii_case("true") => Some(true),
+            _ => None,
+        }
+    }
+
+    /// A truth value in the form of this one: a number, or a word with capitals where this one has them.
+    fn truth_written_alike(&self, value: bool) -> Label {
+        let Label::Text(like) = self else { return Label::Int(value.into()) };
+        let mut capital = like.chars().map(|c| c.is_ascii_uppercase());
+        let (first, second) = (capital.next() == Some(true), capital.next() == Some(true));
+        Label::Text(match (first, second) {
+            (true, true) => value.to_string().to_ascii_uppercase(),
+            (true, false) => (if value { "True" } else { "False" }).into(),
+            _ => value.to_string(),
+        })
+    }
+}
+
 impl std::fmt::Display for Label {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

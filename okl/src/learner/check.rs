@@ -1,5 +1,6 @@
 //! Checks a batch completely before any state changes (law 6): targets against the loss and the classes, rows against the kernel.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::basis::Space;
@@ -135,7 +136,8 @@ fn check_numbers(y: &[f64], rows: usize, known: &Known<'_>, out: &mut TargetNumb
     Ok(())
 }
 
-/// Checks labels and writes their class numbers or signs to `out`. A class exists from its first row on. For a loss with a sign as
+/// Checks labels and writes their class numbers or signs to `out`. A class exists from its first row on; [`Label::named_as`] finds the
+/// class of a label of another type. For a loss with a sign as
 /// target, records the row whose new class becomes the positive one.
 fn check_labels(labels: &[Label], reads: Reads, rows: usize, classes: &Classes, out: &mut TargetNumbers) -> Result<()> {
     if labels.len() != rows {
@@ -147,8 +149,15 @@ fn check_labels(labels: &[Label], reads: Reads, rows: usize, classes: &Classes, 
             out.y.push(0.0);
             continue;
         }
-        let new = || out.new_classes.iter().position(|(_, c)| c == label).map(|i| old + i);
-        let index = match classes.index(label).or_else(new) {
+        let find = |label: &Label, new: &[(usize, Label)]| {
+            classes.index(label).or_else(|| new.iter().position(|(_, c)| c == label).map(|i| old + i))
+        };
+        let found = find(label, &out.new_classes);
+        let name = match found {
+            Some(_) => Cow::Borrowed(label),
+            None => Cow::Owned(label.clone().named_as(classes.names.iter().chain(out.new_classes.iter().map(|(_, c)| c)))),
+        };
+        let index = match found.or_else(|| find(&name, &out.new_classes)) {
             Some(index) => index,
             None if classes.fixed => {
                 let names: Vec<String> = classes.names.iter().take(20).map(Label::to_string).collect();
@@ -157,10 +166,10 @@ fn check_labels(labels: &[Label], reads: Reads, rows: usize, classes: &Classes, 
             None => {
                 let index = old + out.new_classes.len();
                 let first = classes.names.first().or(out.new_classes.first().map(|(_, name)| name));
-                let after = classes.positive_with(index, first, label, positive);
+                let after = classes.positive_with(index, first, &name, positive);
                 out.negated_at = if index == 1 && after != positive { Some(row) } else { out.negated_at };
                 positive = after;
-                out.new_classes.push((row, label.clone()));
+                out.new_classes.push((row, name.into_owned()));
                 index
             }
         };

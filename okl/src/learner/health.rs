@@ -128,6 +128,9 @@ pub struct Health {
     /// The columns that lost digits in single precision, the worst first: in a window of 1,000 examples, the largest rounding error
     /// exceeded a thousandth of the range of the column.
     pub rounded_columns: Vec<RoundedColumn>,
+    /// The columns that vary by less than 0.2 % of their unit in the current window of 1,000 examples, with their range there in units,
+    /// the narrowest first. An outlier among the first rows makes such a unit.
+    pub narrow_columns: Vec<(usize, f64)>,
 }
 
 /// A column that lost digits in single precision.
@@ -190,14 +193,15 @@ impl Health {
             unit_changes: learner.unit_changes(),
             rounded_values: rounded.iter().map(|c| c.values).sum(),
             rounded_columns: rounded,
+            narrow_columns: narrow_columns(learner),
         }
     }
 
     /// Problems of the input and what to do about them, one sentence each; empty if there are none. `name` returns the name of a column.
     ///
     /// Clipping is reported if at least 5 % of a column's last 1,000 to 2,000 values were clipped; with 100 to 999 values, if the
-    /// share exceeds 5 % by three standard errors. Lost digits of a column are reported while the column loses digits. Blurred rows are
-    /// reported if they are at least 1 % of the rows. Skipped steps, ids taken over and resting members are always reported.
+    /// share exceeds 5 % by three standard errors. Lost digits of a column are reported while the column loses digits, and a unit that is
+    /// much too large while the column varies little. Blurred rows are reported if they are at least 1 % of the rows. Skipped steps, ids taken over and resting members are always reported.
     pub fn findings(&self, name: impl Fn(usize) -> String) -> Vec<String> {
         let mut found = Vec::new();
         let speaks = |c: &&ClippedColumn| c.recent >= FEWEST && c.recent_share >= SHARE + doubt(c.recent);
@@ -230,6 +234,16 @@ impl Health {
                 name(worst.column),
                 two_digits(100.0 * worst.recent_error),
                 others(losing.len()),
+            ));
+        }
+        if let Some(&(column, range)) = self.narrow_columns.first() {
+            found.push(format!(
+                "column {}: the last values differ by {} % of the column's unit at most{}, so the kernel hardly sees them; the unit comes from \
+                 the first {} examples: look for an outlier among them, leave it out and learn anew, or set scale to none",
+                name(column),
+                two_digits(100.0 * range),
+                others(self.narrow_columns.len()),
+                self.warmup,
             ));
         }
         if self.blurred >= FEWEST_BLURRED && self.blurred as f64 >= BLURRED_SHARE * self.examples as f64 {
@@ -271,6 +285,23 @@ fn in_words(limit: f64) -> String {
         false => format!("{limit}, {FAR_CLIP} times the widest range"),
     }
 }
+
+/// The columns whose unit is much too large for their last values. Without a scale, a column has no unit. Where all columns share one
+/// unit, some may be small beside others; then all of them must be narrow.
+fn narrow_columns(learner: &Learner) -> Vec<(usize, f64)> {
+    let factors = learner.frame().1;
+    let varying: Vec<_> = learner.rounding.ranges(FEWEST).enumerate().filter(|(_, range)| *range > 0.0).collect();
+    let mut narrow: Vec<_> = varying.iter().copied().filter(|(_, range)| *range < NARROW).collect();
+    let shared = factors.windows(2).all(|pair| pair[0] == pair[1]);
+    if factors.is_empty() || (shared && narrow.len() < varying.len()) {
+        return Vec::new();
+    }
+    narrow.sort_by(|a, b| a.1.total_cmp(&b.1));
+    narrow
+}
+
+/// A column is narrow if its values differ by less than this share of its unit.
+const NARROW: f64 = 2e-3;
 
 /// Blurred rows are reported from this number and this share of all rows on.
 const FEWEST_BLURRED: u64 = 5;

@@ -52,10 +52,18 @@ impl Column {
         self.error = larger((u - f64::from(u as f32)).abs(), self.error);
     }
 
+    /// Largest minus smallest value; 0 if the difference is a rounding error.
+    fn range(&self) -> f64 {
+        let (range, size) = (self.high - self.low, self.high.abs().max(self.low.abs()));
+        if range > CONSTANT * size { range } else { 0.0 }
+    }
+
     /// The largest rounding error as a share of the range; 0 for a constant column.
     fn share(&self) -> f64 {
-        let (range, size) = (self.high - self.low, self.high.abs().max(self.low.abs()));
-        if range > CONSTANT * size { self.error / range } else { 0.0 }
+        match self.range() {
+            0.0 => 0.0,
+            range => self.error / range,
+        }
     }
 
     fn end_window(&mut self) {
@@ -93,6 +101,13 @@ impl Rounding {
             self.columns.iter_mut().zip(row).for_each(|(column, u)| column.start(clamped(u)));
         }
         self.columns.iter_mut().zip(row).for_each(|(column, u)| column.add(clamped(u)));
+    }
+
+    /// The ranges of the columns in the current window, in units of the frame, if the window has at least `fewest` examples. A constant
+    /// column has the range 0.
+    pub fn ranges(&self, fewest: u64) -> impl Iterator<Item = f64> + '_ {
+        let present = self.examples.checked_sub(1).map_or(0, |n| n % WINDOW + 1);
+        self.columns.iter().filter(move |_| present >= fewest).map(Column::range)
     }
 
     /// Adds columns; their values so far were 0.

@@ -155,6 +155,28 @@ fn digits_that_single_precision_loses_are_counted_and_said() {
     assert_eq!(learn("kernel = 'gaussian:1e-9'\nbudget = 'window:5'", 2600).rounded_columns, []);
 }
 
+/// With a linear kernel the units are those of the first rows for good. If the first row is 1e6, the other rows hardly differ in these units.
+#[test]
+fn an_outlier_that_sets_the_units_of_a_linear_kernel_is_said() {
+    let learned = |first: f64, cut: usize| {
+        let mut x: Vec<f64> = (0..2400).map(|i| 2.0 * libm::sin(f64::from(i) * 0.7391)).collect();
+        x[..2].fill(first);
+        let y: Vec<f64> = x.chunks(2).map(|x| if x[0] + x[1] > 0.0 { 1.0 } else { -1.0 }).collect();
+        let mut learner = Learner::new(Config::from_toml("loss = 'hinge'\nkernel = 'linear'").unwrap()).unwrap();
+        for (x, y) in x.chunks(2 * cut).zip(y.chunks(cut)) {
+            learner.learn(&Batch::of_f64(x, 2).numbers(y)).unwrap();
+        }
+        learner
+    };
+    let learner = learned(1e6, 1200);
+    let said = learner.health().findings(|column| format!("x{column}"));
+    assert!(said.len() == 1 && said[0].contains("% of the column's unit at most (1 further columns likewise)"), "{said:?}");
+    assert!(said[0].contains("look for an outlier among them"), "{said:?}");
+    assert_eq!(learned(1e6, 7).health(), learner.health());
+    assert_eq!(Learner::from_bytes(&learner.to_bytes()).unwrap().health(), learner.health());
+    assert_eq!(learned(1.0, 1200).health().findings(|column| column.to_string()), Vec::<String>::new());
+}
+
 #[test]
 fn ordinary_data_give_no_cause_to_speak() {
     // A heavy tail (a lognormal), a column that is mostly zero, and a slow trend over five times its first range.

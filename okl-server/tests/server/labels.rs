@@ -1,0 +1,147 @@
+//! Labels of all types, and what the answers say of them.
+
+use okl::{Batch, Config, Label, Learner};
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Running, config};
+
+const LEARN: &str = "/v1/models/m/learn";
+const PREDICT: &str = "/v1/models/m/predict?fresh=true";
+const ROWS: [[f64; 2]; 3] = [[1.0, 0.5], [-1.0, 0.5], [1.5, 0.0]];
+
+/// A server with a model of this loss.
+fn with_loss(loss: &str) -> (Folder, Running) {
+    let (folder, mut config) = (Folder::new(), config());
+    config["loss"] = json!(loss);
+    let server = Running::start(&folder);
+    server.put("/v1/models/m", &json!({ "config": config })).good();
+    (folder, server)
+}
+
+/// Learns targets and returns the classes of the model.
+fn classes_after(server: &Running, targets: Value) -> Value {
+    server.post(LEARN, &json!({ "rows": ROWS, "targets": targets })).good();
+    server.get("/v1/models/m").good()["classes"].clone()
+}
+
+/// A model file that has learned 1, 0, 1 as numbers or as text goes on learning with every spelling, and gets no further class.
+#[test]
+fn an_uploaded_model_knows_its_classes_in_every_type() {
+    for (loss, named) in [("hinge", [1.into(), 0.into()]), ("softmax", [1.into(), 0.into()]), ("hinge", ["1".into(), "0".into()])]
+    {
+        let folder = Folder::new();
+        let server = Running::start(&folder);
+        let mut config = config();
+        config["loss"] = json!(loss);
+        let mut learner = Learner::new(Config::from_value(config).unwrap()).unwrap();
+        let [one, zero]: [Label; 2] = named;
+        let labels = [one.clone(), zero.clone(), one.clone()];
+        learner.learn(&Batch::of_f64(ROWS.as_flattened(), 2).labels(&labels)).unwrap();
+        let file = [("content-type", "application/octet-stream")];
+        server.call("PUT", "/v1/models/m", &file, &learner.to_bytes()).good();
+        for targets in [json!([true, false, true]), json!(["1", "0", "1"]), json!([1, 0, 1]), json!(["True", "False", "True"])] {
+            let text = matches!(one, Label::Text(_));
+            if text && !targets[0].is_number() && targets[0] != "1" {
+                continue; // The texts "0" and "1" are not truth values.
+            }
+            assert_eq!(classes_after(&server, targets.clone()), json!([one, zero]), "{loss} {targets}");
+            learner.learn(&Batch::of_f64(ROWS.as_flattened(), 2).labels(&labels)).unwrap();
+        }
+        assert_eq!(server.get("/v1/models/m/snapshot").body, learner.to_bytes(), "{loss}: as with the labels of the model");
+    }
+}
+
+/// Classes that are given as text take text and numbers.
+#[test]
+fn given_classes_are_found_by_their_spelling() {
+    let (folder, mut config) = (Folder::new(), config());
+    config["classes"] = json!(["0", "1"]);
+    let server = Running::start(&folder);
+    server.put("/v1/models/m", &json!({ "config": config })).good();
+    for targets in [json!(["1", "0", "1"]), json!([1, 0, 1])] {
+        assert_eq!(classes_after(&server, targets), json!(["0", "1"]));
+    }
+}
+
+#[test]
+fn truth_values_come_back_as_truth_values() {
+    let (folder, mut server) = with_loss("hinge");
+    for _ in 0..20 {
+        assert_eq!(classes_after(&server, json!([true, false, true])), json!([true, false]));
+    }
+    let labels = |server: &Running| server.post(PREDICT, &json!({ "rows": ROWS })).good()["labels"].clone();
+    assert_eq!(labels(&server), json!([true, false, true]));
+    server.stop();
+    let server = Running::start(&folder);
+    assert_eq!(labels(&server), json!([true, false, true]), "after a restart");
+    // The same classes as words: the model has words now.
+    assert_eq!(classes_after(&server, json!(["true", "false", "true"])), json!(["true", "false"]));
+}
+
+#[test]
+fn answers_name_the_positive_class_and_where_it_changes() {
+    let (_folder, server) = with_loss("hinge");
+    let rows = json!({ "rows": [[1.0, 0.0], [1.0, 0.1], [-1.0, 0.0], [1.0, 0.0]], "targets": ["a", "a", "b", "a"] });
+    let answer = server.post(LEARN, &rows).good();
+    // "b" sorts last.
+    assert_eq!((&answer["positive"], &answer["positive_before"]), (&json!("b"), &json!({ "row": 2, "class": "a" })));
+    let answer = server.post(LEARN, &rows).good();
+    assert_eq!((&answer["positive"], &answer["positive_before"]), (&json!("b"), &Value::Null));
+    let answer = server.post(PREDICT, &json!({ "rows": ROWS })).good();
+    assert_eq!((&answer["positive"], &server.get("/v1/models/m").good()["positive"]), (&json!("b"), &json!("b")));
+}
+
+#[test]
+fn only_rows_that_were_learned_count_as_learned() {
+    let (_folder, server) = with_loss("squared");
+    let rows = json!({ "rows": ROWS, "targets": [1.0, null, 2.0], "weights": [1, 1, 0], "key": "k" });
+    let answer = server.post(LEARN, &rows).good();
+    assert_eq!((&answer["learned"], &answer["not_learned"], &answer["repeated"]), (&json!(1), &json!(2), &json!(0)));
+    let answer = server.post(LEARN, &rows).good();
+    assert_eq!((&answer["learned"], &answer["not_learned"], &answer["repeated"]), (&json!(0), &json!(0), &json!(3)));
+}
+
+#[test]
+fn a_label_without_a_target_leaves_the_row_waiting() {
+    let (_folder, server) = with_loss("hinge");
+    classes_after(&server, json!(["a", "b", "a"]));
+    let ids = server.post(&format!("{PREDICT}&remember=1d"), &json!({ "rows": [[1.0, 2.0]] })).good()["ids"].clone();
+    let reply = server.post("/v1/models/m/label", &json!({ "ids": ids, "targets": [null] }));
+    assert!(reply.status == 422 && reply.message().contains("row 0: no target for id"), "{reply:?}");
+    assert_eq!(server.post("/v1/models/m/label", &json!({ "ids": ids, "targets": ["a"] })).good()["learned"], 1);
+}
+
+#[test]
+fn fractions_are_not_new_classes() {
+    let folder = Folder::new();
+    let server = Running::start(&folder);
+    server.call("PUT", "/v1/models/m", &[], b"").good();
+    classes_after(&server, json!([0, 1, 0]));
+    let reply = server.post(LEARN, &json!({ "rows": ROWS, "targets": [1, 2.5, 17.25] }));
+    assert_eq!((reply.status, &reply.json()["error"]["row"]), (422, &json!(1)), "{reply:?}");
+    assert!(reply.message().contains("\"task\": \"numbers\"") && reply.message().contains("(0, 1)"), "{reply:?}");
+    for target in [json!("2.5"), json!(2.5)] {
+        assert_eq!(classes_after(&server, json!([1, target, 0])), json!([0, 1, "2.5"]), "a class that was given as text");
+    }
+}
+
+#[test]
+fn every_refusal_of_a_row_names_it() {
+    let (_folder, server) = with_loss("hinge");
+    classes_after(&server, json!(["a", "b", "a"]));
+    server.put("/v1/models/named", &json!({ "config": config() })).good();
+    server.post("/v1/models/named/learn", &json!({ "rows": [{ "a": 1, "b": 2 }], "targets": [1] })).good();
+    for (model, rows, row) in [
+        ("m", json!([[1, 2], [1, null]]), 1),
+        ("m", json!([[1, 2], [1, "x"]]), 1),
+        ("m", json!([[1, 2], [1]]), 1),
+        ("m", json!([[1]]), 0),
+        ("named", json!([{ "a": 1, "b": 2 }, { "a": 1, "b": null }]), 1),
+        ("named", json!([{ "a": 1, "b": 2 }, { "a": 1, "b": 2, "c": 3 }]), 1),
+        ("named", json!([{ "a": 1, "b": 2 }, { "a": 1 }]), 1),
+    ] {
+        let reply = server.post(&format!("/v1/models/{model}/predict"), &json!({ "rows": rows }));
+        assert!((400..423).contains(&reply.status) && reply.json()["error"]["row"] == row, "{rows}: {reply:?}");
+        assert!(reply.message().contains(&format!("row {row}")), "{reply:?}");
+    }
+}
