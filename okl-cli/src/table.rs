@@ -39,7 +39,7 @@ pub fn harmless(text: &str) -> String {
 /// Breaks a line after spaces and commas, so that it fits a terminal; lines after the first are indented.
 pub fn wrapped(line: &str, indent: &str) -> String {
     let (mut out, mut column) = (String::new(), 0);
-    for word in line.split_inclusive([' ', ',']) {
+    for word in words(line) {
         if column > 0 && column + word.trim_end().chars().count() > COLUMNS {
             out.truncate(out.trim_end().len());
             out += &format!("\n{indent}");
@@ -49,6 +49,24 @@ pub fn wrapped(line: &str, indent: &str) -> String {
         column += word.chars().count();
     }
     out
+}
+
+/// The parts of a line, each with the space or comma at its end. A number is not cut at the comma of its thousands.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let rest = line.get(from..).filter(|rest| !rest.is_empty())?;
+        let is_end = |(at, text): &(usize, &str)| *text == " " || !in_number(&rest[..*at], &rest[at + 1..]);
+        let end = rest.match_indices([' ', ',']).find(is_end).map_or(rest.len(), |(at, _)| at + 1);
+        from += end;
+        Some(&rest[..end])
+    })
+}
+
+/// Whether a comma between these texts is that of thousands: a digit before it, three digits after it.
+fn in_number(before: &str, after: &str) -> bool {
+    let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+    before.ends_with(|c: char| c.is_ascii_digit()) && digits == 3
 }
 
 /// A spinner with the number of rows; nothing where standard error is not a terminal.

@@ -41,7 +41,8 @@ pub struct Settings {
     pub classes: Vec<String>,
     /// Weights of classes: none, balanced, or a weight per class as in spam=10,ham=1
     ///
-    /// balanced: an example weighs as much as the rarest class so far has rows, divided by the rows of its own class so far.
+    /// balanced: an example weighs as much as the rarest class so far has rows, divided by the rows of its own class so far;
+    /// while only one class has occurred, the rarest counts as one row.
     /// The weights of a list are divided by the largest one if that is above 1; a class that is not in the list has the weight 1. They
     /// multiply the loss and the regulariser of a row. Errors and losses that are shown count every row alike.
     #[arg(long, value_name = "WEIGHTS", hide_short_help = true)]

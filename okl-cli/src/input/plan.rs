@@ -28,7 +28,15 @@ pub(super) fn agree(options: &mut Options) -> Result<(), String> {
     let Some(Schema { targets, features, chosen, missing, .. }) = &options.schema else { return Ok(()) };
     let used = |name: &&String| matches!(features, Features::Named(list) if list.iter().any(|f| f.column == **name));
     if !options.targets.is_empty() && options.targets != *targets {
-        return Err(format!("--target {} is not what the model learned: {}", options.targets.join(","), targets.join(",")));
+        let numbered = targets.iter().all(|name| name.parse::<usize>().is_ok());
+        let advice = match numbered && !targets.is_empty() {
+            true => {
+                "; the model was learned from a file without a header: remove the header line, and give the number of the column"
+            }
+            false => "",
+        };
+        let (given, learned) = (options.targets.join(","), targets.join(","));
+        return Err(format!("--target {given} is not what the model learned: {learned}{advice}"));
     }
     options.targets.clone_from(targets);
     if let Some(name) = options.ignore.iter().find(|name| used(name)) {

@@ -2,7 +2,7 @@
 
 use okl::{Batch, Config, Label, Learner};
 
-use crate::support::{Folder, Random, json, ring, succeed};
+use crate::support::{Folder, Random, fail, json, ring, succeed};
 
 /// Rows with the first column positive for the first label.
 fn rows(count: usize) -> Vec<([f64; 2], bool)> {
@@ -79,4 +79,15 @@ fn a_run_without_rows_says_what_inspect_says() {
     succeed(&[&["learn", &data, "--target", "where", "--budget", "window:126", "--quiet", "-o", &model], &settings[..]].concat());
     let run = json(&["learn", &data, "--resume", &model, "--continue", "-o", &next]);
     assert_eq!(run["certificates"], json(&["inspect", &model])["certificates"]);
+}
+
+/// The columns of a file without a header have numbers for names.
+#[test]
+fn a_target_of_a_file_without_a_header_is_explained() {
+    let folder = Folder::new("no-header");
+    let text = table(&rows(40), ["0", "1"]);
+    let (with, without) = (folder.write("with.csv", &text), folder.write("without.csv", text.split_once('\n').unwrap().1));
+    let model = folder.path("m.okl");
+    succeed(&["learn", &without, "--target", "3", "--quiet", "-o", &model]);
+    fail(&["evaluate", &model, &with, "--target", "y"], 2, &["not what the model learned: 3", "remove the header line"]);
 }

@@ -1,7 +1,7 @@
 //! The lines of the table.
 
 use okl_cli::metrics::figure;
-use okl_cli::table::{aligned, speed};
+use okl_cli::table::{aligned, speed, wrapped};
 
 #[test]
 fn a_speed_has_no_fraction() {
@@ -15,4 +15,13 @@ fn a_line_of_long_figures_fits_a_terminal() {
     assert_eq!(long.len(), 9);
     let [a, b, c, d, p, f, g] = [(); 7].map(|()| long.clone());
     assert_eq!(aligned([a, b, c, d, p, "1000000".into(), f, g]).chars().count(), 80);
+}
+
+/// A line is not broken inside of a number.
+#[test]
+fn a_number_is_not_broken() {
+    for pad in 60..80 {
+        let text = wrapped(&format!("{} 2,593,000 rows of a,b,cde", "x".repeat(pad)), "  ");
+        assert!(text.contains("2,593,000") && text.lines().all(|line| line.chars().count() <= 82), "{text}");
+    }
 }

@@ -236,3 +236,25 @@ fn numbers_and_labels_do_not_mix_unless_they_are_the_same() {
     let error = learner.learn(&Batch::new(&x, 1).numbers(&y)).unwrap_err().to_string();
     assert!(error.contains("class labels"), "{error}");
 }
+
+/// Labels of several types are matched with the classes so far, row by row: the cut does not matter. Every row is learned as if it had the
+/// label of its class.
+#[test]
+fn labels_of_several_types_do_not_depend_on_the_cut() {
+    let mixed: [Label; 8] = [0.into(), "true".into(), "False".into(), 1.into(), "1".into(), 2.into(), "true".into(), "2".into()];
+    // While the classes are 0 and 1, `true` is 1; beside the class 2 it is a class of its own.
+    let named: [Label; 8] = [0.into(), 1.into(), 0.into(), 1.into(), 1.into(), 2.into(), "true".into(), 2.into()];
+    let x: Vec<f32> = (0..8).map(|i| i as f32 / 3.0).collect();
+    let settings = "loss = 'softmax'\nkernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'";
+    let learned = |labels: &[Label], cut: usize| {
+        let mut learner = new(settings);
+        for (x, labels) in x.chunks(cut).zip(labels.chunks(cut)) {
+            learner.learn(&Batch::new(x, 1).labels(labels)).unwrap();
+        }
+        learner.to_bytes()
+    };
+    let expected = learned(&named, 8);
+    for cut in 1..=8 {
+        assert!(learned(&mixed, cut) == expected, "{cut}");
+    }
+}
