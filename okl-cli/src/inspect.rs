@@ -192,6 +192,10 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
         true => serde_json::to_string_pretty(&as_json(&learner, &position, &names))? + "\n",
         false => {
             let did = position.progress.words(task_of(learner.config()));
+            let did = match position.replayed.filter(|_| !did.is_empty()) {
+                Some(rows) => format!("{did}; of {} rows in a random order, not in that of the file", count(rows as f64)),
+                None => did,
+            };
             let hashed = position.schema.as_ref().and_then(Schema::hash_bits);
             let hashed = hashed.map(|bits| format!("hashed to 2^{bits} columns; their names are not kept"));
             harmless(&format!(

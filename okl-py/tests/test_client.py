@@ -1,5 +1,6 @@
 """`okl.Client` against a server in another process."""
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -179,6 +180,35 @@ def test_scores_of_one_output_have_one_dimension():
     ]
     for found in scores:
         np.testing.assert_array_equal(found, [0.5, np.nan])
+
+
+def test_truth_values_and_the_positive_class(server):
+    client = okl.Client(server.url)
+    X, _ = rows(40)
+    X[:2, 0] = -1.0
+    y = X[:, 0] > 0
+    for name, settings in (("learned", CONFIG), ("softmax", CONFIG | {"loss": "softmax"})):
+        settings = {("lam" if key == "lambda" else key): value for key, value in settings.items()}
+        plain = okl.Learner(**settings)
+        with pytest.warns() if name == "learned" else contextlib.nullcontext():
+            plain.learn(X, y)
+        client.upload(name, plain.to_bytes())
+        client.learn(name, X, y)
+        assert client.model(name)["classes"] == [0, 1]
+        back = okl.Learner.from_bytes(client.download(name))
+        back.learn(X, y)
+        back.learn(X, y.astype(int))
+        back.learn(X, np.where(y, "true", "false"))
+        assert len(back.classes) == 2
+    client.create("new", CONFIG)
+    with pytest.warns(okl.HealthWarning, match=f"row {y.argmax()} brought the second class"):
+        client.learn("new", X, y)
+    predicted = client.predict("new", X, fresh=True)
+    assert (predicted.labels == y).mean() > 0.9 and predicted.positive is True
+    back = okl.Learner.from_bytes(client.download("new"))
+    back.learn(X, y)
+    back.learn(X, y.astype(int))
+    assert back.classes == ["false", "true"]
 
 
 def test_the_parts_of_a_score(server):

@@ -138,8 +138,8 @@ def test_given_classes_have_their_order(X: np.ndarray) -> None:
 
 def test_a_list_of_text_and_numbers_keeps_both(X: np.ndarray) -> None:
     m = learner("max_margin")
-    m.learn(X[:3], [1, "1", 2])
-    assert m.classes == [1, "1", 2]
+    m.learn(X[:4], [1, "a", 2, "1"])
+    assert m.classes == [1, "a", 2]  # the text "1" is the class 1
 
 
 def test_a_class_has_score_zero_before_it_is_named(X: np.ndarray) -> None:

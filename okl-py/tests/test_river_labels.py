@@ -49,12 +49,27 @@ def test_two_classes_keep_their_type(loss, labels):
 
 
 @pytest.mark.parametrize("loss", ["max_margin", "softmax"])
-@pytest.mark.parametrize("labels", [["a", "b", "c", "d"], [3, 1, 4, 15], ["1", 1, "True", 0]])
+@pytest.mark.parametrize("labels", [["a", "b", "c", "d"], [3, 1, 4, 15], ["1", 5, "True", 0]])
 def test_many_classes_keep_their_type(loss, labels):
     model = learned(labels, loss=loss)
     for x, y in corners(labels, rounds=3, seed=9):
         predicted = model.predict_one(x)
         assert predicted == y and type(predicted) is type(y)
+
+
+@pytest.mark.parametrize("loss", ["max_margin", "hinge"])
+def test_labels_of_other_types_are_found_by_their_spelling(loss):
+    for labels, others in (
+        ((1, 0), ("1", "0")),
+        ((False, True), ("false", "True")),
+        (("true", "false"), (1, 0)),
+    ):
+        model = learned(list(labels), loss=loss)
+        for x, y in corners(list(others), rounds=3, seed=9):
+            model.learn_one(x, y)
+        assert len(model.learner.classes) == 2
+        for x, y in corners(list(labels), rounds=3, seed=9):
+            assert model.predict_one(x) == y
 
 
 def test_nothing_is_known_before_the_first_label():

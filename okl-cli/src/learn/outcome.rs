@@ -214,6 +214,9 @@ impl Session<'_> {
         let (before, rows) = (self.learned_before, run.rows());
         let said = format!("{} rows were learned before", count(before as f64));
         (before > 0).then(|| match rows {
+            1.. if self.passes.way().passes > 1 => {
+                format!("Figures of this run; {said}, a row being counted in every pass.")
+            }
             0 => format!("No new rows; {said}."),
             1 => format!("Figures of row {}; {said}.", count((before + 1) as f64)),
             _ => format!("Figures of rows {} to {}; {said}.", count((before + 1) as f64), count((before + rows) as f64)),

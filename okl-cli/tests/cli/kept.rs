@@ -56,6 +56,8 @@ fn a_sorted_file_leaves_a_model_of_all_its_rows() {
     assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
     let page = folder.read("r.html");
     assert!(page.contains("error of the saved model on past rows") && page.contains("error of the saved model on held-out rows"));
+    let inspected = succeed(&["inspect", &auto]).0.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(inspected.contains("of 900 rows in a random order, not in that of the file"), "{inspected}");
     let (_, said) = succeed(&["learn", &data, "--resume", &auto, "-o", &folder.path("more.okl")]);
     assert!(said.contains("learned a sample of 900 rows in a random order"), "{said}");
 }

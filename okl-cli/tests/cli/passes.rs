@@ -154,3 +154,14 @@ fn a_class_that_only_the_held_out_file_has_is_a_mistake() {
         &["t.csv, row 2, column 'u'", "'four'", "a number"],
     );
 }
+
+/// A model that has learned 60 rows twice has learned 60 rows.
+#[test]
+fn passes_are_not_counted_as_rows() {
+    let folder = Folder::new("passes-before");
+    let (data, first, second) = (folder.write("ring.csv", ring(60)), folder.path("a.okl"), folder.path("b.okl"));
+    succeed(&["learn", &data, "--target", "where", "--passes", "2", "--quiet", "-o", &first]);
+    let said = succeed(&["learn", &data, "--resume", &first, "--passes", "2", "-o", &second]).1;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("Figures of this run; 120 rows were learned before, a row being counted in every pass."), "{said}");
+}

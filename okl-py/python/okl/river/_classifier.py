@@ -163,9 +163,9 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         wrong = []
         scores = np.atleast_2d(report["scores"].T).T.tolist()
         for name, weight, outputs, positive in zip(names, weights, scores, report["positive"], strict=True):
-            wrong.append(not labels or self._best(outputs, labels, positive) != name)
-            if name not in labels and weight != 0:
-                labels = self._with_new(labels, as_label(name))
+            wrong.append(not labels or self._best(outputs, labels, positive) != named_as(name, labels))
+            if named_as(name, labels) not in labels and weight != 0:
+                labels = self._with_new(labels, named_as(as_label(name), labels))
         return {**report, "wrong": np.array(wrong, dtype=bool)}
 
     def predict_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> Label | None:
@@ -205,8 +205,8 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         """The classes after `names` are learned. Does not change the model, because the rows may still be refused."""
         labels = self._labels
         for name, weight in zip(names, weights, strict=True):
-            if name not in labels and weight != 0:
-                labels = self._with_new(labels, as_label(name))
+            if named_as(name, labels) not in labels and weight != 0:
+                labels = self._with_new(labels, named_as(as_label(name), labels))
         return labels
 
     def _with_new(self, labels: tuple[Label, ...], name: Label) -> tuple[Label, ...]:
@@ -224,6 +224,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
 
     def _target(self, name: Label, labels: tuple[Label, ...]) -> Label | None:
         """The target for the engine; None for a label that is not learned because its weight is 0."""
+        name = named_as(name, labels)
         return (as_label(name) if name in labels else None) if self._by_sign else name
 
     def _scores(self, outputs: list[float], labels: tuple[Label, ...], positive: Label | None) -> list[float]:
@@ -250,6 +251,37 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
 def loss_name(loss: Setting) -> str:
     """The name of a loss that is given as text or as a dict; the first one of several."""
     return loss.split(",")[0].split(":")[0] if isinstance(loss, str) else next(iter(loss))
+
+
+def named_as(name: Any, labels: tuple[Label, ...]) -> Any:
+    """The name of a label's class, by the rule of the engine: 1 and "1" are one class, and so are True, "True" and "true"."""
+    if name in labels or not isinstance(name, (bool, int, str)):
+        return name
+    for label in labels:
+        if is_spelled_like(label, name):
+            return label
+    value = truth(name)
+    if value is None or not labels or any(truth(label) is None for label in labels):
+        return name
+    first = labels[0]
+    same = [label for label in labels if truth(label) == value]
+    if same or not isinstance(first, str):
+        return same[0] if same else type(first)(value)
+    return str(value).upper() if first.isupper() else str(value) if first.istitle() else str(value).lower()
+
+
+def is_spelled_like(label: Label, name: Label) -> bool:
+    """Whether two labels differ in type only, or are spellings of one truth value."""
+    if isinstance(label, str) and isinstance(name, str):
+        return truth(label) is not None and label.lower() == name.lower()
+    text, number = (label, name) if isinstance(label, str) else (name, label)
+    return isinstance(text, str) and str(int(number)) == text
+
+
+def truth(label: Label) -> bool | None:
+    """The truth value of 0, 1 and the words false and true."""
+    words: dict[Label, bool] = {0: False, 1: True, "false": False, "true": True}
+    return words.get(label.lower() if isinstance(label, str) else label)
 
 
 def as_label(name: Any) -> Label:
