@@ -116,7 +116,7 @@ def machine(classes: bool, **settings: Any) -> Any:
 def tuned(classes: bool, X: Array, seed: int) -> Any:
     step = "svc" if classes else "regressor__svr"
     scaled = StandardScaler().fit_transform(X)
-    scale = 1 / (X.shape[1] * scaled.var())
+    scale = float(1 / (X.shape[1] * scaled.var()))
     grid = {f"{step}__C": COSTS, f"{step}__gamma": [width * scale for width in WIDTHS]}
     folds = (StratifiedKFold if classes else KFold)(3, shuffle=True, random_state=seed)
     return GridSearchCV(machine(classes), grid, cv=folds)
