@@ -1,6 +1,6 @@
 """`fit` with nothing set against support vector machines and trees: one line of JSON per run, tables from them.
 
-    PYTHONPATH=benchmarks OMP_NUM_THREADS=1 python benchmarks/fit.py DATA peers   # an hour of one core
+    PYTHONPATH=benchmarks OMP_NUM_THREADS=1 python benchmarks/fit.py DATA peers   # an hour of one quiet core
     PYTHONPATH=benchmarks OMP_NUM_THREADS=1 python benchmarks/fit.py DATA okl
     PYTHONPATH=benchmarks python benchmarks/fit.py DATA page                       # the tables of fit.md
 
@@ -130,7 +130,9 @@ def peer(name: str, classes: bool, X: Array, seed: int) -> Any:
     if name == "forest":
         return (RandomForestClassifier if classes else RandomForestRegressor)(random_state=seed)
     if len(X) > FEW_ROWS:
-        return (HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor)(random_state=seed)
+        return (HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor)(
+            random_state=seed
+        )
     return (GradientBoostingClassifier if classes else GradientBoostingRegressor)(random_state=seed)
 
 
@@ -139,7 +141,11 @@ def okl_run(classes: bool, arrays: tuple[Array, ...], seed: int) -> dict[str, An
 
     model = (KernelClassifier if classes else KernelRegressor)(random_state=seed, n_jobs=1)
     figures = measured(model, arrays)
-    return figures | {"passes": model.n_iter_, "terms": model.learner_.terms, "MB": model.learner_.bytes / 1e6}
+    return figures | {
+        "passes": model.n_iter_,
+        "terms": model.learner_.terms,
+        "MB": model.learner_.bytes / 1e6,
+    }
 
 
 def measured(model: Any, arrays: tuple[Array, ...]) -> dict[str, Any]:
@@ -200,7 +206,9 @@ def page(label: str) -> None:
     by: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
     for line in read():
         by.setdefault((line["set"], line["learner"]), {})[line["split"]] = line
-    print("| set | rows | splits | okl | SVM | C = 10 | tuned | forest | boosting | below the best SVM | allowed | | okl, s | tuned, s |")
+    print(
+        "| set | rows | splits | okl | SVM | C = 10 | tuned | forest | boosting | below the best SVM | allowed | | okl, s | tuned, s |"
+    )
     print("| --- " * 14 + "|")
     for name in (*CLASSES, *NUMBERS, *FULL):
         print(row_of_page(name, label, by))
@@ -213,7 +221,10 @@ def row_of_page(name: str, label: str, by: dict[tuple[str, str], dict[int, dict[
     if not common:
         return f"| {name} | | 0 |" + " |" * 11
     unit = 1.0 if name in NUMBERS else 100.0
-    score = {peer: unit * np.array([lines[s]["score"] for s in common]) for peer, lines in {"okl": own, **others}.items()}
+    score = {
+        peer: unit * np.array([lines[s]["score"] for s in common])
+        for peer, lines in {"okl": own, **others}.items()
+    }
     best = max((peer for peer in score if peer.startswith("svm")), key=lambda peer: score[peer].mean())
     gap = score[best] - score["okl"]
     error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else 0.0
@@ -221,8 +232,19 @@ def row_of_page(name: str, label: str, by: dict[tuple[str, str], dict[int, dict[
     digits = 3 if name in NUMBERS else 2
     figures = [f"{score[peer].mean():.{digits}f}" if peer in score else "" for peer in ("okl", *PEERS)]
     seconds = [np.mean([by[name, peer][s]["seconds"] for s in common]) for peer in (label, "svm_tuned")]
-    judged = [f"{gap.mean():+.{digits}f}", f"{allowed:.{digits}f}", "met" if gap.mean() <= allowed else "**missed**"]
-    cells = [name, f"{own[common[0]]['rows']:,}", str(len(common)), *figures, *judged, *(f"{s:.2f}" for s in seconds)]
+    judged = [
+        f"{gap.mean():+.{digits}f}",
+        f"{allowed:.{digits}f}",
+        "met" if gap.mean() <= allowed else "**missed**",
+    ]
+    cells = [
+        name,
+        f"{own[common[0]]['rows']:,}",
+        str(len(common)),
+        *figures,
+        *judged,
+        *(f"{s:.2f}" for s in seconds),
+    ]
     return "| " + " | ".join(cells) + " |"
 
 

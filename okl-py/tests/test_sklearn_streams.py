@@ -202,7 +202,7 @@ def test_an_interrupted_fit_has_learned_nothing(monkeypatch, estimator):
     def stops(*_):
         raise interrupted(256, 300)
 
-    monkeypatch.setattr(model, "_pass_until_still", stops)
+    monkeypatch.setattr(model, "_fit_set", stops)
     with pytest.raises(KeyboardInterrupt) as stop:
         model.fit(X, 1 - y)
     assert stop.value.rows_learned == 0 and model.learner_ is before

@@ -157,20 +157,22 @@ def test_averages():
     assert stream_config()["average"] == "auto"
     assert stream_config(average=True)["average"] == {"exponential": {"rate": 0.001}}
     assert stream_config(average="uniform")["average"] == "uniform"
-    assert config(KernelClassifier())["average"] == {"exponential": {"rate": 1 / 60}}
-    assert config(KernelClassifier(average=False))["average"] == "none"
-    assert config(KernelClassifier(learner_params={"average": "none"}))["average"] == "none"
+    # Steps that fall to zero need no mean.
+    assert config(KernelClassifier())["average"] == "none"
+    assert config(KernelClassifier(average=True))["average"] == {"exponential": {"rate": 1 / 60}}
     assert config(KernelClassifier(learner_params={"average": "uniform"}))["average"] == "uniform"
+
+    def of_passes(**parameters):
+        return config(KernelClassifier(max_iter=3, **parameters))["average"]
+
+    assert of_passes() == {"exponential": {"rate": 1 / 60}}
+    assert of_passes(average=False) == of_passes(learner_params={"average": "none"}) == "none"
     # What is carried over to another term or dropped takes the memory of the mean along.
-    assert config(KernelClassifier(kernel="linear", budget=59))["average"] == "none"
-    assert config(KernelClassifier(kernel="linear", budget=60))["average"] == {
-        "exponential": {"rate": 1 / 60}
-    }
-    assert config(KernelClassifier(kernel="linear", budget=None))["average"] == {
-        "exponential": {"rate": 1 / 60}
-    }
-    assert config(KernelClassifier(kernel="rbf", budget=20))["average"] == {"exponential": {"rate": 1 / 60}}
-    assert config(KernelClassifier(kernel="rbf", budget="age:50"))["average"] == "none"
+    assert of_passes(kernel="linear", budget=59) == "none"
+    assert of_passes(kernel="linear", budget=60) == {"exponential": {"rate": 1 / 60}}
+    assert of_passes(kernel="linear", budget=None) == {"exponential": {"rate": 1 / 60}}
+    assert of_passes(kernel="rbf", budget=20) == {"exponential": {"rate": 1 / 60}}
+    assert of_passes(kernel="rbf", budget="age:50") == "none"
     assert config(KernelClassifier(average="exponential:0.25"))["average"] == {"exponential": {"rate": 0.25}}
 
 

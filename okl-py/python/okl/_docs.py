@@ -11,8 +11,17 @@ from typing import TypeVar
 Class = TypeVar("Class", bound=type)
 
 SHARED = {
+    "searched kernel": """
+    kernel : str or dict, default="auto"
+        "auto": `fit` chooses among "rbf", "matern32" and "laplacian" on rows that were not learned; "rbf" in
+        `partial_fit` and where `gamma` is given.
+        <kernels>
+""",
     "kernel": """
     kernel : str or dict, default="rbf"
+        <kernels>
+""",
+    "kernels": """
         "rbf" exp(-gamma r²), "linear", "poly" (gamma <x, x'> + coef0)^degree, "laplacian" exp(-gamma r) with
         the Euclidean distance r, "matern32", "matern52", "rational_quadratic", or any kernel of `okl.Learner`,
         as ``{"sum": ["linear", "gaussian:0.5"]}``.
@@ -37,12 +46,22 @@ SHARED = {
     average : "auto", bool, str or dict, default="auto"
         Whether the mean of the hypotheses of the last 1000 examples predicts (True) or the last hypothesis (False).
         "auto": in `partial_fit` the last one, because a mean lags behind a stream that changes; with
-        `learning_rate` = "auto" also means, weighted by their losses. In `fit` the mean, if its terms are kept:
+        `learning_rate` = "auto" also means, weighted by their losses. In `fit` the last one after steps that fall to
+        zero; otherwise the mean, if its terms are kept:
         with a kernel of distance, without a budget, or with no more rows than terms. Or an average of
         `okl.Learner`, as "exponential:0.01" or "uniform".
 """,
     "budget and scale": """
     budget : int, None, str or dict, default=1000
+        <terms and scale>
+""",
+    "searched budget and scale": """
+    budget : int, "auto", None, str or dict, default="auto"
+        "auto": 1000 terms in `partial_fit`. In `fit`, with a kernel of distance, no limit up to 20,000 rows (the model
+        is then at most as large as about X in single precision and 250 bytes per row); n rows have 20,000² / n terms, at least 1000.
+        <terms and scale>
+""",
+    "terms and scale": """
         The largest number of terms. If there are more, terms are merged (kernels of distance) or projected onto new
         ones. None: no limit. A size, as "64MB": as many terms as fit into it, with all that grows with their
         number. The model needs a bounded number of bytes more, which does not depend on the number of terms,
@@ -66,6 +85,18 @@ SHARED = {
     n_iter_no_change : int, default=5
         See `tol`.
 """,
+    "searched passes": """
+    max_iter : int or "auto", default="auto"
+        The largest number of passes of `fit` over its rows; `partial_fit` makes one. "auto": the number is doubled, up to
+        128 passes or 2,000,000 examples, while that lowers the loss on rows that were not learned. With `tol=None`
+        as many as make 100,000 examples, between 1 and 100. `fit` warns (ConvergenceWarning) if more passes would
+        still help.
+    tol : float or None, default=1e-3
+        With a number as `max_iter`, `fit` ends when `n_iter_no_change` passes in a row have not lowered the mean loss by
+        `tol`; None: after all passes. The model is that of the pass with the lowest loss.
+    n_iter_no_change : int, default=5
+        See `tol`.
+""",
     "orders": """
     shuffle : bool, default=True
         Whether `fit` shuffles the rows before every pass.
@@ -76,6 +107,13 @@ SHARED = {
     n_jobs : int or None, default=None
         Number of threads for large matrix products. Results do not depend on it.
 """,
+    "searched gamma": """
+    gamma : float, "auto", "median" or "scale", default="auto"
+        <median width>
+        "auto": in `partial_fit` several widths around it learn in parallel; `fit` chooses the width on rows that were
+        not learned (1 / n_features for "poly").
+        <scale width>
+""",
     "gamma": """
     gamma : float, "auto", "median" or "scale", default="auto"
         <median width>
@@ -85,13 +123,14 @@ SHARED = {
 """,
     "alpha": """
     alpha : float or "auto", default="auto"
-        The weight of the squared norm, lambda. "auto": several values learn in parallel
-        (1e-4 in several passes of `fit`).
+        The weight of the squared norm, lambda. "auto": in `partial_fit` several values learn in parallel; `fit`
+        chooses it on rows that were not learned.
 """,
     "learning rate": """
     learning_rate : str or dict, default="auto"
         "auto": several step sizes learn in parallel over one set of terms; those with the smallest loss have the
-        largest weight ("decay" in several passes of `fit`, where all losses become small).
+        largest weight. In several passes of `fit`: steps that fall to zero, and "decay" for rows that are learned
+        after it ("decay" from the start if `max_iter` is a number and `tol` is not None, or steps are not proximal).
         <rates>
 """,
     "river kernel": """
@@ -170,6 +209,14 @@ SHARED = {
         The passes of the last `fit`.
     n_features_in_, feature_names_in_
         As in all scikit-learn estimators.
+""",
+    "search": """
+    search_ : list of dict
+        What `fit` tried: `kernel`, `alpha`, `passes`, `rows` (learned in a try), `loss` (mean over rows that were not learned;
+        for classes the log loss of the scores times the best factor) and, for classes, `error`. Three folds up to 1000 rows, above that one
+        or two fifths of at most 16,000 rows. Empty where nothing was open.
+    examples_ : int
+        The examples that the last `fit` learned, every pass of every try counted.
 """,
     "side by side": """
         Their coefficients in the scores. If several kernel widths are learned in parallel: all coefficients for the

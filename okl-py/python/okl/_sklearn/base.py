@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
 from numbers import Integral, Real
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 from sklearn.utils.validation import validate_data as sklearn_validate_data
@@ -19,13 +21,25 @@ from sklearn.utils.validation import validate_data as sklearn_validate_data
 from okl._columns import SECONDS, check_collected, check_dates, is_missing, refusals, said_of
 from okl._okl import Learner, terms_within
 from okl._sklearn import words
+from okl._sklearn.passes import ROWS_AT_ONCE, learn_passes, with_step
 from okl._sklearn.refusal import rows_named
-
-ROWS_AT_ONCE = 8192
-"""Rows that are gathered for one call of the learner; what is learned does not depend on it."""
+from okl._sklearn.search import (
+    KINDS,
+    Measured,
+    Search,
+    Space,
+    Task,
+    automatic_terms,
+    first_passes,
+    most_passes,
+)
+from okl._warnings import warn
 
 AVERAGED = 1000
 """Examples over which ``average=True`` averages. A mean over more would outlive the terms it is made of."""
+
+TERMS = 1000
+"""The largest number of terms of a stream with budget="auto"."""
 
 PLAIN_ALPHA = 1e-4
 """The regulariser where one is needed and several cannot be compared."""
@@ -56,9 +70,14 @@ class KernelEstimator(BaseEstimator):
 
     learner_: Learner
     n_iter_: int
+    search_: list[dict[str, Any]]
+    examples_: int
 
     _prefers_proximal = True
     """Whether the step is proximal if the loss has a proximal step: stable for every kernel, better on most data."""
+
+    _searches = True
+    """Whether `fit` compares settings on rows that were not learned; it needs targets."""
 
     _enough_examples = 100_000
     """How many examples ``max_iter="auto"`` learns: passes over a small set, one over a large one."""
@@ -70,8 +89,9 @@ class KernelEstimator(BaseEstimator):
         """Settings that belong to the task rather than to a parameter."""
         return {}
 
-    def _config(self, rows: np.ndarray, window: int) -> dict[str, Any]:
-        """The configuration of the engine for these parameters and for data that begin with `rows`."""
+    def _config(self, rows: np.ndarray, window: int, automatic: int | None = TERMS) -> dict[str, Any]:
+        """The configuration of the engine for these parameters and for data that begin with `rows`; `automatic` terms
+        are those of budget="auto"."""
         alpha = words.alpha(self.alpha)
         if words.is_word(self.learning_rate, "optimal") and alpha == "auto":
             alpha = PLAIN_ALPHA
@@ -79,7 +99,7 @@ class KernelEstimator(BaseEstimator):
         if words.is_word(scale, "auto") and words.gives_gamma(self.gamma):
             # gamma is in the units of X, as in scikit-learn's estimators.
             scale = "none"
-        by_name = (self.kernel, self.gamma, self.degree, self.coef0)
+        by_name = (self._kernel(), self.gamma, self.degree, self.coef0)
         config = {
             "kernel": words.kernel(*by_name, rows, scale == "standard"),
             "loss": self._loss(),
@@ -98,8 +118,11 @@ class KernelEstimator(BaseEstimator):
             # Several passes go by the ids of terms, so a linear kernel has terms too unless `form` says otherwise.
             deciding = {"kernel", "operator", "loss", "classes"}
             parts = {key: value for key, value in config.items() if key in deciding} | {"form": "terms"}
+            choice = Learner(parts).config["budget"]
             terms = self._terms_within(rows, config) if words.is_memory(self.budget) else self.budget
-            config["budget"] = words.budget(terms, Learner(parts).config["budget"])
+            if self._searches and words.is_word(terms, "auto"):
+                terms = automatic if "merge" in choice else TERMS
+            config["budget"] = words.budget(terms, choice)
         return config
 
     def _terms_within(self, rows: np.ndarray, config: dict[str, Any]) -> int | None:
@@ -117,40 +140,150 @@ class KernelEstimator(BaseEstimator):
     def _set_config(self, rows: np.ndarray) -> dict[str, Any]:
         """The configuration for a fixed set: scaled by all rows, with a warm-up of at most as many rows as there are."""
         window = min(rows.shape[0], AVERAGED)
-        config = self._config(rows, window)
+        config = self._config(rows, window, automatic_terms(rows.shape[0]))
         undecided = words.is_word(self.average, "auto") and "average" not in words.settings(
             self.learner_params
         )
-        if undecided and self._most_passes(rows.shape[0]) > 1 and keeps_means(config, rows.shape[0]):
+        if undecided and self._searches and not self._one_pass(rows.shape[0]) and self._falls(config):
+            config["average"] = "none"  # the last hypothesis is as good as a mean
+        elif undecided and self._most_passes(rows.shape[0]) > 1 and keeps_means(config, rows.shape[0]):
             config["average"] = words.average(True, window)
         config["warmup"] = min(config.get("warmup", 256), rows.shape[0])
         if config["scale"] == "standard":
             config["scale"] = {"fixed": standard_scale(rows)}
         return config
 
-    def _set_learner(self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Learner:
-        """A learner for a fixed set. Errors on rows that were learned before cannot be used to compare settings. So a
-        bank learns one pass, in which every row is new, to choose the width; a plain learner makes the passes."""
-        config = self._set_config(rows)
+    def _fit_set(
+        self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None, codes: np.ndarray | None = None
+    ) -> None:
+        """Learns a fixed set. What is open is chosen on rows that were not learned; `codes` are the classes of the rows."""
+        self._patience()  # raises its errors before anything is learned
+        config, self.search_ = self._set_config(rows), []
         bank = self._new_learner(config)
-        if len(bank.members) == 1 or self._most_passes(rows.shape[0]) == 1:
-            return bank
-        order = self._orders(rows.shape[0])()
+        size = rows.shape[0]
+        if (len(bank.members) == 1 and not self._open_kernel()) or self._one_pass(size):
+            self._pass_until_still(bank, rows, y, weights)
+            return
+        space = self._space(config, bank, rows, y, weights)
+        search = Search(self._search_task(rows, y, weights, codes), space)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the same warning comes from the model itself
+            best = search.best()
+        self.search_ = search.tried
+        if self._falls(config) and not self._chooses_passes():
+            best = best._replace(passes=self._most_passes(size))
+        learner = self._threaded(self._new_learner(space.settings(best, size)))
+        if space.eta is None:
+            self._pass_until_still(learner, rows, y, weights)
+        else:
+            learn_passes(learner, rows, y, weights, self._orders(size), best.passes)
+            self.n_iter_, self._next_id, self.examples_ = best.passes, size, best.passes * size
+            later = {"decay": {"eta": space.eta, "tau": 1000.0}}
+            self.learner_ = self._threaded(with_step(learner, later))
+            if search.still_helping:
+                warn_of_passes(best.passes)
+        self.examples_ += search.examples
+
+    def _open_kernel(self) -> bool:
+        return words.is_word(self.kernel, "auto") and not words.gives_kernel(self.learner_params)
+
+    def _open_width(self) -> bool:
+        """Whether the width is found here."""
+        named = words.okl_kernel(self.kernel) in (*words.OF_SQUARED_DISTANCE, *words.OF_DISTANCE)
+        of_distance = self._open_kernel() or (named and not words.gives_kernel(self.learner_params))
+        return of_distance and words.is_word(self.gamma, "auto")
+
+    def _chooses_passes(self) -> bool:
+        return words.is_word(self.max_iter, "auto") and self.tol is not None
+
+    def _one_pass(self, size: int) -> bool:
+        """Whether the set is learned as a stream, in which every row is new, so that a bank can compare settings."""
+        return not self._chooses_passes() and self._most_passes(size) == 1
+
+    def _falls(self, config: dict[str, Any]) -> bool:
+        """Whether the steps fall to zero: no step is given, the number of passes is known before, and steps are
+        proximal, so that the first ones cannot be too long."""
+        known = self._chooses_passes() or self.tol is None
+        return config["step"] == "auto" and known and bool(config.get("implicit"))
+
+    def _space(
+        self,
+        config: dict[str, Any],
+        bank: Learner,
+        rows: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+    ) -> Space:
+        size = rows.shape[0]
+        by_name = (self._kernel(), self.gamma, self.degree, self.coef0)
+        kernel_size = words.kernel_size(*by_name, rows.shape[1])
+        plain, median = self._plain(config, bank, rows, y, weights)
+        if config["step"] == "auto":
+            plain["step"] = words.step("decay", self.eta0, PLAIN_ALPHA, kernel_size)
+        if config["average"] == "auto":
+            plain["average"] = "none"  # terms do not last, see keeps_means
+        falls, passes = self._falls(config), min(first_passes(size), self._most_passes(size))
+        kinds = KINDS if self._open_kernel() else (words.okl_kernel(self.kernel),)
+        return Space(
+            config=plain,
+            kinds=None if median is None else kinds,
+            median=median,
+            open_cost=config["lambda"] == "auto",
+            eta=1.0 / kernel_size if falls else None,
+            passes=first_passes(size) if self._chooses_passes() else passes,
+            most_passes=most_passes(size) if falls and self._chooses_passes() else 0,
+        )
+
+    def _plain(
+        self,
+        config: dict[str, Any],
+        bank: Learner,
+        rows: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+    ) -> tuple[dict[str, Any], float | None]:
+        """The configuration with the scale of the columns, and the median squared distance where the width is open."""
+        size = rows.shape[0]
+        order = self._orders(size)()
+        if self._open_width():
+            order = order[: config["warmup"]]
+            simple = {"kernel": "gaussian:median", "step": "constant:1", "lambda": 1e-3, "average": "none"}
+            bank = self._new_learner({**config, **simple})
         with rows_named(order):
             self._threaded(bank).learn(
                 rows[order], y[order], weights=None if weights is None else weights[order]
             )
-        plain = bank.freeze().config
-        if config["step"] == "auto":
-            by_name = (self.kernel, self.gamma, self.degree, self.coef0)
-            plain["step"] = words.step(
-                "decay", self.eta0, PLAIN_ALPHA, words.kernel_size(*by_name, rows.shape[1])
-            )
-        if config["lambda"] == "auto":
-            plain["lambda"] = PLAIN_ALPHA
-        if config["average"] == "auto":
-            plain["average"] = "none"  # terms do not last, see keeps_means
-        return self._new_learner(plain)
+        found = bank.freeze().config
+        if not self._open_width():
+            return found, None
+        kernel = config["kernel"]
+        plain = {**found, "kernel": kernel, "lambda": config["lambda"], "step": config["step"]}
+        return plain | {"average": config["average"]}, 1 / (2 * found["kernel"]["gaussian"]["gamma"])
+
+    def _search_task(
+        self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None, codes: np.ndarray | None
+    ) -> Task:
+        seed = check_random_state(self.random_state).randint(2**31) if self.shuffle else 0
+
+        def next_order(size: int) -> Callable[[], np.ndarray]:
+            random = np.random.RandomState(seed)
+            return (lambda: random.permutation(size)) if self.shuffle else (lambda: np.arange(size))
+
+        def measure(learner: Learner, held: np.ndarray) -> Measured:
+            of_held = np.ones(len(held)) if weights is None else weights[held]
+            return self._measure(learner, rows[held], y[held] if codes is None else codes[held], of_held)
+
+        return Task(
+            rows, y, weights, codes, measure, next_order, lambda config: self._threaded(Learner(config))
+        )
+
+    def _measure(self, learner: Learner, rows: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Measured:
+        """Measures a learner on rows that it has not learned."""
+        raise NotImplementedError
+
+    def _kernel(self) -> Any:
+        """The name of the kernel; "auto" is "rbf" where nothing is compared."""
+        return "rbf" if self._searches and words.is_word(self.kernel, "auto") else self.kernel
 
     def _new_learner(self, config: dict[str, Any]) -> Learner:
         """A learner that knows the names of the columns, where X has some."""
@@ -202,6 +335,11 @@ class KernelEstimator(BaseEstimator):
                 loss += np.nansum(report["loss"])
             yield loss / examples
 
+    def _patience(self) -> tuple[float | None, int]:
+        """The decrease of the loss that counts, and how many passes may be without it."""
+        tol = None if self.tol is None else check_scalar(self.tol, "tol", Real, min_val=0)
+        return tol, check_scalar(self.n_iter_no_change, "n_iter_no_change", Integral, min_val=1)
+
     def _pass_until_still(
         self, learner: Learner, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None
     ) -> None:
@@ -209,8 +347,7 @@ class KernelEstimator(BaseEstimator):
 
         With a full budget a later pass can be worse than an earlier one.
         """
-        tol = None if self.tol is None else check_scalar(self.tol, "tol", Real, min_val=0)
-        patience = check_scalar(self.n_iter_no_change, "n_iter_no_change", Integral, min_val=1)
+        tol, patience = self._patience()
         least, idle, best = np.inf, 0, learner
         for loss in self._passes(learner, rows, y, weights):
             idle = 0 if tol is None or loss <= least - tol else idle + 1
@@ -218,7 +355,9 @@ class KernelEstimator(BaseEstimator):
                 least, best = loss, copy(learner)
             if idle >= patience:
                 break
-        self.learner_ = best
+        self.learner_, self.examples_ = best, self.n_iter_ * rows.shape[0]
+        if tol is not None and 1 < self.n_iter_ and idle == 0:
+            warn_of_passes(self.n_iter_)
 
     def _learn_stream(
         self, rows: np.ndarray, y: np.ndarray | None, weights: np.ndarray | None
@@ -294,6 +433,13 @@ class KernelEstimator(BaseEstimator):
         """The coefficients of the predicting function: (outputs, terms); for a bank, (outputs, terms x widths)."""
         check_is_fitted(self)
         return self.learner_.predicting_coefficients.T
+
+
+def warn_of_passes(passes: int) -> None:
+    warn(
+        f"fit stopped after {passes} passes while more passes still lowered the loss: set a larger max_iter",
+        ConvergenceWarning,
+    )
 
 
 def keeps_means(config: dict[str, Any], set_size: int) -> bool:

@@ -20,9 +20,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from okl import _docs
+from okl._okl import Learner
 from okl._sklearn import words
 from okl._sklearn.base import KernelEstimator, check_targets, check_weights, validate_data, without_zeros
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
+from okl._sklearn.search import Measured, calibrated_loss
 
 LOSS_NAMES = ("hinge", "log_loss", "perceptron", "nu_hinge", "max_margin", "softmax")
 
@@ -52,8 +54,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     loss : str or dict, default="hinge"
         "hinge" (max_margin with more than two classes), "log_loss" (softmax with more than two classes; gives
         probabilities), "perceptron" or "nu_hinge" (two classes), or any loss of `okl.Learner`, as "hinge:0.5".
-    <kernel>
-    <gamma>
+    <searched kernel>
+    <searched gamma>
     <coefficients>
     <alpha>
     nu : float, default=0.1
@@ -63,8 +65,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     eta0 : float, default=1.0
         <first step>
     <average>
-    <budget and scale>
-    <passes>
+    <searched budget and scale>
+    <searched passes>
     <orders>
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes. "balanced": in `fit`, n / (K n_c) from all labels; in `partial_fit`, from the labels so
@@ -88,6 +90,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         <side by side>
     intercept_ : ndarray of shape (1,) or (n_classes,)
         The offset of the scores.
+    <search>
     <of scikit learn>
 
     Notes
@@ -115,7 +118,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         self,
         loss: words.Setting = "hinge",
         *,
-        kernel: words.Setting = "rbf",
+        kernel: words.Setting = "auto",
         gamma: float | str = "auto",
         degree: int = 3,
         coef0: float = 1.0,
@@ -125,7 +128,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         learning_rate: words.Setting = "auto",
         eta0: float = 1.0,
         average: bool | words.Setting = "auto",
-        budget: int | words.Setting | None = 1000,
+        budget: int | words.Setting | None = "auto",
         scale: words.Setting | None = "auto",
         max_iter: int | str = "auto",
         tol: float | None = 1e-3,
@@ -162,7 +165,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
 
     @restoring(BaseException)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learns a fixed set of rows, in up to `max_iter` passes.
+        """Learns a fixed set of rows in several passes. Settings that are "auto" are chosen first, on rows that were not learned.
 
         Parameters
         ----------
@@ -188,8 +191,10 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         weights, rows, codes = without_zeros(weights, rows, codes)
         names = self._names()[codes]
         with rows_named(places):
-            learner = copy(self.learner_) if going_on else self._set_learner(rows, names, weights)
-            self._pass_until_still(learner, rows, names, weights)
+            if going_on:
+                self._pass_until_still(copy(self.learner_), rows, names, weights)
+            else:
+                self._fit_set(rows, names, weights, codes)
         return self
 
     def partial_fit(
@@ -369,6 +374,11 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
 
     def _predicted(self, decision: np.ndarray) -> np.ndarray:
         return (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
+
+    def _measure(self, learner: Learner, rows: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Measured:
+        decision = self._decision(learner.predict(rows))
+        wrong = np.average(self._predicted(decision) != y, weights=weights)
+        return Measured(calibrated_loss(decision, y, weights), float(wrong), len(y))
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Scores of rows.

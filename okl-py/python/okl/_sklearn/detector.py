@@ -101,6 +101,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     array([ 1, -1])
     """
 
+    _searches = False
     _prefers_proximal = False
     _enough_examples = 20_000
     _fitted_offset: float | None = None

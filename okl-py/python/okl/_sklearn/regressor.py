@@ -15,9 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from okl import _docs
 from okl._columns import SECONDS
 from okl._interrupts import rows_counted
+from okl._okl import Learner
 from okl._sklearn import words
 from okl._sklearn.base import KernelEstimator, check_targets, check_weights, validate_data, without_zeros
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
+from okl._sklearn.search import Measured
 from okl._sklearn.targets import TargetScale, TargetWarmUp
 
 LOSS_NAMES = (
@@ -40,8 +42,8 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         "squared_error", "absolute_error", "epsilon_insensitive", "huber", "quantile" (one output),
         "nu_epsilon" and "nu_huber", whose tube or scale adapts until a fraction `nu` is outside, or any loss
         of `okl.Learner`. With several outputs a loss is a function of the norm of the residual.
-    <kernel>
-    <gamma>
+    <searched kernel>
+    <searched gamma>
     <coefficients>
     <alpha>
     epsilon : float, default=0.1
@@ -59,12 +61,12 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
     eta0 : float, default=0.5
         <first step>
     <average>
-    <budget and scale>
+    <searched budget and scale>
     normalize_y : bool, default=True
         Whether targets are scaled to mean 0 and standard deviation 1. Default losses and step sizes assume this
         scale. In `fit` mean and standard deviation are those of all targets; in `partial_fit` those of the first
         `warmup` rows, provisional until then.
-    <passes>
+    <searched passes>
     <orders>
     <threads>
     <warm start>
@@ -80,6 +82,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         Their coefficients, in the units of the targets. With an operator J, in the units of the normalised targets.
     intercept_ : ndarray of shape (n_outputs,)
         The offset, in the units of the targets.
+    <search>
     <of scikit learn>
 
     Notes
@@ -109,7 +112,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         self,
         loss: words.Setting = "squared_error",
         *,
-        kernel: words.Setting = "rbf",
+        kernel: words.Setting = "auto",
         gamma: float | str = "auto",
         degree: int = 3,
         coef0: float = 1.0,
@@ -121,7 +124,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         learning_rate: words.Setting = "auto",
         eta0: float = 0.5,
         average: bool | words.Setting = "auto",
-        budget: int | words.Setting | None = 1000,
+        budget: int | words.Setting | None = "auto",
         scale: words.Setting | None = "auto",
         normalize_y: bool = True,
         max_iter: int | str = "auto",
@@ -160,7 +163,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
 
     @restoring(BaseException)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learns a fixed set of rows, in up to `max_iter` passes.
+        """Learns a fixed set of rows in several passes. Settings that are "auto" are chosen first, on rows that were not learned.
 
         Parameters
         ----------
@@ -181,8 +184,10 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
             self._target_scale = TargetScale.of(targets, weights) if self.normalize_y else None
         self._warm_up = None
         with rows_named(places):
-            learner = copy(self.learner_) if going_on else self._set_learner(rows, targets, weights)
-            self._pass_until_still(learner, rows, targets, weights)
+            if going_on:
+                self._pass_until_still(copy(self.learner_), rows, targets, weights)
+            else:
+                self._fit_set(rows, targets, weights)
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -304,6 +309,11 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
     def _task(self) -> dict[str, Any]:
         scale = {} if self._target_scale is None else {"target_scale": self._target_scale.setting()}
         return {"offset": bool(self.fit_intercept), **scale}
+
+    def _measure(self, learner: Learner, rows: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Measured:
+        # Weights this small leave the function as it is, and the learner reports its own loss.
+        losses = learner.learn_report(rows, y, weights=1e-9 * weights)["loss"]
+        return Measured(float(np.nansum(losses) / (1e-9 * weights.sum())), None, len(y))
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predicts the targets of rows.

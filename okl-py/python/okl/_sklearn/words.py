@@ -70,7 +70,7 @@ TAKES_ETA = ("constant", "inverse_sqrt", "decay", "normalised", "smd")
 def kernel(name: Any, gamma: Any, degree: Any, coef0: Any, rows: np.ndarray, standardised: bool) -> Setting:
     """The kernel of `name` and its parameters, for data that begin with `rows`."""
     name = named("kernel", name, KERNEL_NAMES)
-    okl_name = KERNELS.get(name, name) if isinstance(name, str) else name
+    okl_name = okl_kernel(name)
     if okl_name == "polynomial":
         check_scalar(degree, "degree", Integral, min_val=1)
         check_scalar(coef0, "coef0", Real, min_val=0)
@@ -82,6 +82,19 @@ def kernel(name: Any, gamma: Any, degree: Any, coef0: Any, rows: np.ndarray, sta
         width = _gamma(gamma, rows, standardised)
         return {okl_name: {"gamma": math.sqrt(width) if is_word(gamma, "scale") else width}}
     return okl_name
+
+
+def okl_kernel(name: Any) -> Any:
+    """okl's name of a kernel; a description stays as it is."""
+    return KERNELS.get(name, name) if isinstance(name, str) else name
+
+
+def gives_kernel(learner_params: Any) -> bool:
+    """Whether settings of the engine name the kernel or its width; an operator can have kernels of its own."""
+    given = settings(learner_params)
+    parts = given.get("operator")
+    own = isinstance(parts, (list, tuple)) and any(isinstance(part, Mapping) for part in parts)
+    return own or not given.keys().isdisjoint({"kernel", "gamma"})
 
 
 def gives_gamma(gamma: Any) -> bool:

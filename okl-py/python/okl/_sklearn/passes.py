@@ -1,0 +1,60 @@
+"""Passes over a fixed set with steps that fall to zero, and the step size of what is learned after them.
+
+The step size is eta (1 - t / T) over T = passes x rows examples, so the last hypothesis is close to the minimum of the regularised loss. After
+that it would stay near zero. So the model is given the step size `decay` for the rows that come later.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from okl._okl import Learner, xxh3_64
+from okl._sklearn.refusal import rows_named
+
+ROWS_AT_ONCE = 8192
+"""Rows that are gathered for one call of the learner; what is learned does not depend on it."""
+
+
+def falling(eta: float, passes: int, rows: int) -> dict[str, Any]:
+    """The setting `step` of so many passes."""
+    return {"linear": {"eta": eta, "horizon": passes * rows}}
+
+
+def learn_passes(
+    learner: Learner,
+    rows: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray | None,
+    next_order: Callable[[], np.ndarray],
+    passes: int,
+) -> None:
+    """Learns all rows in so many passes. A row that comes again updates its own term."""
+    order = np.concatenate([next_order() for _ in range(passes)])
+    for part in np.split(order, range(ROWS_AT_ONCE, len(order), ROWS_AT_ONCE)):
+        with rows_named(part):
+            learner.learn(rows[part], y[part], weights=None if weights is None else weights[part], ids=part)
+
+
+def with_step(learner: Learner, step: dict[str, Any]) -> Learner:
+    """The same model, which learns later rows with another step size."""
+    pickled: Any = learner.__reduce__()
+    rebuilt, (data,), names = pickled
+    (length,) = struct.unpack("<Q", data[:8])
+    header, body = json.loads(data[8 : 8 + length]), data[8 + length :]
+    about = json.loads(header["__metadata__"]["okl"])
+    about["config"]["step"] = step
+    header["__metadata__"]["okl"] = json.dumps(about, separators=(",", ":"))
+    at = header["checksum"]["data_offsets"][0]
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    begin = struct.pack("<Q", len(text)) + text
+    unchecked = begin + body[:at] + b"\0" * 8 + body[at + 8 :]
+    place = len(begin) + at
+    changed: Any = rebuilt(unchecked[:place] + struct.pack("<Q", xxh3_64(unchecked)) + unchecked[place + 8 :])
+    changed.__setstate__(names)
+    return cast(Learner, changed)
