@@ -59,10 +59,10 @@ def test_gamma_median_is_the_median_heuristic():
     ] == pytest.approx(0.5 / np.median(distances), rel=0.01)
     of_r = config(KernelClassifier(kernel="laplacian", gamma="median", scale="standard"))["kernel"]
     assert of_r["exponential"]["gamma"] == pytest.approx(np.median(distances) ** -0.5, rel=0.01)
-    # "auto" chooses among that width, four times it and a quarter of it; narrower where few columns vary.
-    found = config(KernelClassifier(scale="standard"))["kernel"]["gaussian"]["gamma"]
-    tried = [factor * 2 * 0.5 / np.median(distances) for factor in (0.25, 1.0, 4.0)]
-    assert any(found == pytest.approx(gamma, rel=0.01) for gamma in tried)
+    # "auto" chooses among powers of two times that width.
+    found = config(KernelClassifier(kernel="rbf", scale="standard"))["kernel"]["gaussian"]["gamma"]
+    power = np.log2(found * 2 * np.median(distances))
+    assert power == pytest.approx(np.round(power), abs=0.02) and abs(power) <= 10
 
 
 def test_gamma_scale_is_scikit_learns_formula():
