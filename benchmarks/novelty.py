@@ -55,11 +55,12 @@ def keel(name: str, kind: str = "balanced") -> Rows:
 
 
 def against(rows: Rows, normal: Callable[[Array], Array], novel: Callable[[Array], Array], count: int, most: int = 10**9) -> Rows:
-    """The first `most` normal rows and `count` anomalies after a shuffle with a fixed seed, in shuffled order."""
+    """At most `most` normal rows and `count` anomalies, both drawn with a fixed seed, in random order."""
     X, y = rows
-    order = np.random.default_rng(SEED).permutation(len(X))
+    random = np.random.default_rng(SEED)
+    order = random.permutation(len(X))
     X, y = X[order], y[order]
-    chosen = np.sort(np.r_[np.flatnonzero(normal(y))[:most], np.flatnonzero(novel(y))[:count]])
+    chosen = random.permutation(np.r_[np.flatnonzero(normal(y))[:most], np.flatnonzero(novel(y))[:count]])
     return X[chosen], novel(y[chosen])
 
 
