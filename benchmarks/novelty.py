@@ -247,6 +247,7 @@ DETECTORS: dict[str, Any] = {
     "okl, nu = 0.01": Okl(nu=0.01),
     "okl, nu = 0.05": Okl(nu=0.05),
     "okl, nu = 0.2": Okl(nu=0.2),
+    "okl nu_novelty, nu = 0.02": Okl(nu=0.02, learner_params={"loss": "nu_novelty:0.02"}, max_iter=10),
 }
 
 

@@ -165,13 +165,14 @@ impl Bytes<'_> {
 }
 
 /// One learner of each kind, all with a past.
-const LEARNERS: [&str; 10] = [
+const LEARNERS: [&str; 11] = [
     "loss = 'hinge'\nkernel = 'gaussian:0.5'\nbudget = 'merge:3'\noffset = true\nshrink = 'on_update'",
     "loss = 'softmax'\nkernel = 'linear'\nbudget = 'transfer:3'\nstep = 'smd:eta=0.2'",
     "loss = 'max_margin'\nclasses = [0, 1, 2]\nbudget = 'age:4'\nscale = 'standard'\nwarmup = 6",
     "loss = 'squared'\nkernel = 'polynomial:degree=2'\nbudget = 'window:3'\nstep = 'constant:0.1'",
     "loss = 'nu_huber'\noperator = [1.0, 0.5, 0.5, 1.0]\nbudget = 'certified:0.1'\nwarmup = 3",
     "loss = 'nu_novelty:0.3'\nthreshold = 'tracker'\nwarmup = 3\nkernel = 'matern32:1'",
+    "loss = 'density:0.3'\nwarmup = 3",
     "loss = 'quantile:0.3'\nimplicit = true\nkernel = 'exponential:1'\nbudget = 'weight:0.1'",
     "loss = 'perceptron'\nbudget = 'forgetron:3'\nlambda = 0\nstep = 'constant:1'\nkernel = 'exponential:0.5'",
     "loss = 'epsilon'\noperator = [{ kernel = 'linear', operator = [1.0] }, { kernel = 'gaussian', operator = [2.0] }]\nwarmup = 5\naverage = 'uniform'",

@@ -197,7 +197,7 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
         }
         (Task::Classes, _) => ("max_margin", "max_margin,softmax", "for any number of classes"),
         (Task::Numbers, _) => ("squared", "squared", "the target is a number"),
-        (Task::Novelty, _) => ("nu_novelty", "nu_novelty", "no target: rows unlike those before them are alerts"),
+        (Task::Novelty, _) => ("density", "density", "no target: rows unlike those before them are alerts"),
     };
     let mixes = learns_in_parallel(&table, several);
     let loss = if mixes { several } else { loss };
@@ -265,10 +265,12 @@ fn learns_in_parallel(table: &Map<String, Value>, losses: &str) -> bool {
     !described && !given && Config::from_value(Value::Object(table)).is_ok_and(|config| config.selects())
 }
 
-/// Whether the loss is nu_novelty and theta0 is not given. The threshold theta of this loss may end at 0, where it gives no alert.
+/// Whether the threshold is tracked: always that of a density, and that of nu_novelty if theta0 is not given, because theta may end at 0,
+/// where it gives no alert.
 fn follows_a_rate(table: &Map<String, Value>) -> anyhow::Result<bool> {
     let config = Config::from_value(Value::Object(table.clone()))?;
-    Ok(matches!(*config.loss, AnyLoss::NuNovelty { .. }) && !table.contains_key("theta0"))
+    let adapts = matches!(*config.loss, AnyLoss::NuNovelty { .. }) && !table.contains_key("theta0");
+    Ok(adapts || matches!(*config.loss, AnyLoss::Density { .. }))
 }
 
 /// Notes about settings that are found from the data during learning.

@@ -32,7 +32,7 @@ def main():
     args = parser.parse_args()
 
     client = okl.Client(args.url, args.token)
-    client.create("boiler", {"loss": "nu_novelty", "nu": 0.02})
+    client.create("boiler", {"loss": "density", "nu": 0.02})
     X, stuck = readings(args.rows)
     alerts = np.zeros(args.rows, dtype=bool)
     reasons = []

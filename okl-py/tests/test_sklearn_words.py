@@ -220,8 +220,9 @@ def test_the_other_words():
     assert (found["lambda"], found["offset"], found["scale"]) == (0.01, False, "none")
     assert config(KernelClassifier("nu_hinge", nu=0.3))["loss"] == {"nu_hinge": {"nu": 0.3}}
     detector = config(NoveltyDetector(nu=0.3, threshold="tracker:0.1"))
-    assert detector["loss"] == {"nu_novelty": {"nu": 0.3}}
+    assert detector["loss"] == {"density": {"nu": 0.3}}
     assert detector["threshold"] == {"tracker": {"speed": 0.1}}
+    assert config(NoveltyDetector(nu=0.3, threshold="norma"))["loss"] == {"nu_novelty": {"nu": 0.3}}
 
 
 def test_every_setting_of_the_engine_can_be_reached():

@@ -105,7 +105,7 @@ impl Surface for Plain {
         let loss = match look.task {
             Task::Classes => "max_margin",
             Task::Numbers => "squared",
-            Task::Novelty => "nu_novelty:0.01",
+            Task::Novelty => "density:0.01",
         };
         settings.insert("loss".into(), json!(loss));
         let config = Config::from_value(Value::Object(settings)).map_err(|e| e.to_string())?;

@@ -34,7 +34,7 @@ pub struct Settings {
     #[arg(long, value_enum)]
     pub task: Option<Task>,
     /// One of the names of [`okl::config::families`], which has the help
-    #[arg(long, help = "The loss. Default: chosen for the task. For example: hinge, max_margin, squared, nu_novelty", long_help = text("loss") + "\nDefault: chosen for the task")]
+    #[arg(long, help = "The loss. Default: chosen for the task. For example: hinge, max_margin, squared, density", long_help = text("loss") + "\nDefault: chosen for the task")]
     pub loss: Option<String>,
     /// The classes, separated by commas; any other class is an error. Default: the classes that occur in the data
     #[arg(long, value_delimiter = ',', hide_short_help = true)]

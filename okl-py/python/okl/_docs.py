@@ -51,6 +51,14 @@ SHARED = {
         with a kernel of distance, without a budget, or with no more rows than terms. Or an average of
         `okl.Learner`, as "exponential:0.01" or "uniform".
 """,
+    "scale": """
+    scale : "auto", "standard" or None, default="auto"
+        "standard": columns are scaled to mean 0 and standard deviation 1 over the first `warmup` rows (all rows in
+        `fit`). "auto": over the first `warmup` rows, in `fit` those of the first pass, unless `gamma` is a number or more
+        than eight columns share one range; with a kernel of distance, the units then follow the rows where a column takes another
+        unit or level. None: not scaled. With a kernel of distance, values scaled by the first `warmup` rows are clipped at
+        a limit, see `learner_.health()`; "standard" in `fit` has no limit.
+""",
     "budget and scale": """
     budget : int, None, str or dict, default=1000
         <terms and scale>
@@ -68,12 +76,7 @@ SHARED = {
         `learner_.bytes_beside_terms` (about 2 MB for 20 columns in the first `warmup` rows): it never holds more
         than both together. `fit` holds up to two copies of the model beside it while it compares passes. Or any
         budget of `okl.Learner`, as "window:500".
-    scale : "auto", "standard" or None, default="auto"
-        "standard": columns are scaled to mean 0 and standard deviation 1 over the first `warmup` rows (all rows in
-        `fit`). "auto": over the first `warmup` rows, in `fit` those of the first pass, unless `gamma` is a number or more
-        than eight columns share one range; with a kernel of distance, the units then follow the rows where a column takes another
-        unit or level. None: not scaled. With a kernel of distance, values scaled by the first `warmup` rows are clipped at
-        a limit, see `learner_.health()`; "standard" in `fit` has no limit.
+    <scale>
 """,
     "passes": """
     max_iter : int or "auto", default="auto"

@@ -82,7 +82,7 @@ def of_learner(learner: okl.Learner, X: np.ndarray) -> Columns:
 def of_one_score(learner: okl.Learner, scores: np.ndarray) -> Columns:
     columns = {"score": scores}
     loss = loss_of(learner)
-    if learner.threshold is not None and loss in ("novelty", "nu_novelty"):
+    if learner.threshold is not None and loss in ("novelty", "nu_novelty", "density"):
         return columns | {"alert": scores < learner.threshold}
     if loss == "logistic":
         with np.errstate(over="ignore"):

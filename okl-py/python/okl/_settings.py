@@ -16,7 +16,7 @@ Kernel = Literal[
 ]  # fmt: skip
 Loss = Literal[
     "hinge", "nu_hinge", "perceptron", "logistic", "max_margin", "softmax", "novelty", "nu_novelty",
-    "squared", "absolute", "epsilon", "nu_epsilon", "huber", "nu_huber", "quantile",
+    "density", "squared", "absolute", "epsilon", "nu_epsilon", "huber", "nu_huber", "quantile",
 ]  # fmt: skip
 Step = Literal[
     "auto", "constant", "inverse_sqrt", "decay", "theorem1", "theorem2", "pegasos", "linear", "normalised", "smd"

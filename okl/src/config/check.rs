@@ -324,8 +324,8 @@ impl Config {
             ));
         }
         if let Threshold::Tracker { speed } = self.threshold {
-            if !matches!(*self.loss, AnyLoss::NuNovelty { .. }) {
-                return Err(Error::config("threshold", "threshold = tracker needs loss = nu_novelty"));
+            if !matches!(*self.loss, AnyLoss::NuNovelty { .. } | AnyLoss::Density { .. }) {
+                return Err(Error::config("threshold", "threshold = tracker needs loss = density or nu_novelty"));
             }
             if let Some(speed) = speed.filter(|speed| !(*speed > 0.0 && speed.is_finite())) {
                 return Err(Error::config("threshold", format!("speed must be a finite number > 0, found {speed}")));

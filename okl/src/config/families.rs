@@ -174,6 +174,11 @@ pub const FAMILIES: [Family; 8] = [
                 &["nu"],
                 "no target: novelty with a threshold that adapts so that a fraction nu of rows are alerts",
             ),
+            name(
+                "density",
+                &["nu"],
+                "no target: a kernel density of recent rows; its threshold is tracked, so that a fraction nu of rows are alerts",
+            ),
             name("squared", &[], "numbers: (y - z)²/2"),
             name("absolute", &[], "numbers: |y - z|"),
             name("epsilon", &["epsilon"], "numbers: max(0, |y - z| - epsilon)"),
@@ -239,11 +244,11 @@ pub const FAMILIES: [Family; 8] = [
     },
     Family {
         key: "threshold",
-        about: "the threshold below which a novelty score is an alert (default norma; `okl learn` chooses tracker for nu_novelty, unless theta0 is given)",
+        about: "the threshold below which a novelty score is an alert (default norma, for density tracker; `okl learn` chooses tracker for nu_novelty, unless theta0 is given)",
         lists: false,
         variants: &[
             name("norma", &[], "theta of the loss").bare(),
-            name("tracker", &["speed"], "a tracked quantile of the averaged score, which keeps the alert rate at nu"),
+            name("tracker", &["speed"], "a tracked quantile of the score (averaged for nu_novelty), which keeps the alert rate at nu"),
         ],
     },
     Family {

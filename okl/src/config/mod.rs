@@ -189,6 +189,8 @@ pub(crate) const AUTO_MEMORY: usize = 64_000_000;
 
 /// The default number of terms.
 pub(crate) const DEFAULT_TERMS: usize = 1000;
+/// The number of terms of a density, of which every row is one: four times as many as the rows of its exponential mean.
+const DENSITY_TERMS: usize = 2000;
 
 impl Config {
     /// Reads a configuration from a JSON value, in any of the forms at the head of this module.
@@ -278,6 +280,7 @@ impl Config {
     /// The budget of terms: the given one or the default.
     pub(crate) fn budget_of_terms(&self) -> BudgetRule {
         self.budget.clone().unwrap_or_else(|| match self.single_kernel() {
+            _ if self.is_density() => BudgetRule::Window { terms: DENSITY_TERMS },
             true if self.can_merge() => BudgetRule::Merge { terms: DEFAULT_TERMS },
             true => BudgetRule::Transfer { terms: DEFAULT_TERMS },
             false => BudgetRule::Window { terms: DEFAULT_TERMS },

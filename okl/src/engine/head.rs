@@ -257,7 +257,7 @@ impl<S: StepSize> Head<S> {
     /// the current theta. None for other losses.
     pub(crate) fn alert<L: Loss>(&self, loss: &L, threshold: Option<f64>, at: &Reading) -> Option<bool> {
         match &self.tracker {
-            Some(_) => threshold.map(|th| at.mean_z[0] < th),
+            Some(_) => threshold.map(|th| self.score(at)[0] < th),
             None => (loss.reads() == Reads::Nothing).then(|| loss.eval(&at.z, &[], self.theta, &mut [0.0]).outside),
         }
     }
@@ -266,7 +266,7 @@ impl<S: StepSize> Head<S> {
     /// scale of a nu-loss. With a tracker, its threshold decides. None for other losses.
     pub(crate) fn outside<L: Loss>(&self, loss: &L, threshold: Option<f64>, at: &Reading) -> Option<bool> {
         match &self.tracker {
-            Some(_) => threshold.map(|th| at.mean_z[0] < th),
+            Some(_) => threshold.map(|th| self.score(at)[0] < th),
             None => (loss.nu().is_some() || loss.reads() == Reads::Nothing).then_some(self.plan.eval.outside),
         }
     }
@@ -307,9 +307,9 @@ impl<S: StepSize> Head<S> {
     /// theta <- Pi(theta - eta dtheta), E3, E9. Where the projection Pi is active, theta does not depend on eta, so its trace is
     /// 0.
     fn move_theta<L: Loss>(&mut self, loss: &L, at: &Reading) {
-        let plan = &self.plan;
+        let (plan, score) = (&self.plan, self.score(at)[0]);
         if let (Some(nu), Some(tracker)) = (loss.nu(), &mut self.tracker) {
-            tracker.step(plan.weight, at.mean_z[0], nu);
+            tracker.step(plan.weight, score, nu);
         }
         let Some(range) = loss.theta() else { return };
         let gradient = plan.weight * plan.eval.dtheta;

@@ -58,7 +58,11 @@ impl Learner {
 
     /// Builds the learner of a configuration that was checked.
     pub(crate) fn build(mut config: Config) -> Result<Self> {
+        if config.is_density() && config.threshold == Threshold::Norma {
+            config.threshold = Threshold::Tracker { speed: None };
+        }
         if matches!(config.threshold, Threshold::Tracker { .. })
+            && !config.is_density()
             && matches!(config.average, Choice::Auto | Choice::Given(Average::None))
         {
             config.average = Average::Exponential { rate: 1e-3 }.into();

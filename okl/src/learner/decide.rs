@@ -87,7 +87,7 @@ impl Learner {
             (AnyLoss::Novelty { margin }, _) => Some(*margin),
             (AnyLoss::NuNovelty { .. }, None) if self.head().f.riders().mean => Some(self.head().theta_mean),
             (AnyLoss::NuNovelty { .. }, None) => Some(self.theta()),
-            (AnyLoss::NuNovelty { .. }, Some(tracker)) => tracker.ready().then(|| tracker.threshold()),
+            (AnyLoss::NuNovelty { .. } | AnyLoss::Density { .. }, Some(tracker)) => tracker.ready().then(|| tracker.threshold()),
             _ => None,
         }
     }

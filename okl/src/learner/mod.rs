@@ -9,6 +9,7 @@ mod build;
 mod check;
 mod class_weight;
 mod classes;
+mod coverage;
 mod decide;
 mod figures;
 pub mod file;

@@ -198,18 +198,20 @@ pub(crate) fn common_unit(median: f64) -> f64 {
 /// The largest number of rows whose distances are computed; more would need more memory than a model.
 pub(crate) const MOST_COMPARED: usize = 1024;
 
+/// The squared distance of two rows.
+pub(crate) fn distance2(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (f64::from(*a) - f64::from(*b)) * (f64::from(*a) - f64::from(*b))).sum()
+}
+
 /// The median of the squared distances between rows, over the pairs that differ; 1 if there are none. If there are more than
 /// [`MOST_COMPARED`] rows, this many evenly spaced rows are used.
 pub(crate) fn median_distance2(rows: &[f32], features: usize) -> f64 {
     let all = rows.len() / features;
     let count = all.min(MOST_COMPARED);
     let row = |i: usize| &rows[i * all / count * features..][..features];
-    let distance = |a: &[f32], b: &[f32]| {
-        a.iter().zip(b).map(|(a, b)| (f64::from(*a) - f64::from(*b)) * (f64::from(*a) - f64::from(*b))).sum::<f64>()
-    };
     let mut distances: Vec<f64> = (0..count)
         .flat_map(|i| (0..i).map(move |j| (i, j)))
-        .map(|(i, j)| distance(row(i), row(j)))
+        .map(|(i, j)| distance2(row(i), row(j)))
         .filter(|d| *d > 0.0)
         .collect();
     if distances.is_empty() {

@@ -16,7 +16,7 @@ use crate::learner::build::build_engine;
 use crate::learner::growth::Growth;
 use crate::learner::rows::{FramedRows, KeptRows, Sample};
 use crate::learner::scaling::{self, CLIP, FAR_CLIP, FEW_COLUMNS, Frame, median_distance2};
-use crate::learner::{Learner, Part, units};
+use crate::learner::{Learner, Part, coverage, units};
 use crate::parts::loss::{Loss, Reads};
 
 /// The examples of the warm-up so far.
@@ -112,7 +112,10 @@ impl Learner {
         }
         let mut framed = FramedRows::default();
         let median = self.found_median(&mut config, &first, &mut framed);
-        let factors = config.width_factors(scaling::ranges(&first.numbers, first.width).len());
+        let factors = match config.covers() {
+            true => vec![coverage::factor(&config, median, framed.numbers(), first.width)],
+            false => config.width_factors(scaling::ranges(&first.numbers, first.width).len()),
+        };
         config.rules_mut().for_each(|k| k.set_auto(median, &factors));
         let sparse = self.engine.basis.space.is_sparse();
         self.rebuild(&config);

@@ -94,13 +94,14 @@ fn loss(rng: &mut Rng, family: &str, settings: &mut Settings) -> Reads {
         (format!("nu_hinge:{nu}"), Reads::Sign),
         (format!("nu_novelty:{nu}"), Reads::Nothing),
         (format!("nu_novelty:{nu}"), Reads::Nothing),
+        (format!("density:{nu}"), Reads::Nothing),
         (format!("nu_epsilon:{nu}"), Reads::Numbers(1)),
         (format!("nu_huber:nu={nu}"), Reads::Numbers(1)),
         (format!("nu_huber:nu={nu},sigma_rule=concomitant"), Reads::Numbers(1)),
     ];
     let classes =
         [("max_margin".to_string(), Reads::Class(2 + rng.below(6))), ("softmax".into(), Reads::Class(2 + rng.below(6)))];
-    let vectors = [numbers[0].clone(), numbers[0].clone(), numbers[1].clone(), numbers[3].clone(), rates[3].clone()];
+    let vectors = [numbers[0].clone(), numbers[0].clone(), numbers[1].clone(), numbers[3].clone(), rates[4].clone()];
     let novelty = [("novelty:1".to_string(), Reads::Nothing)];
     let from: Vec<(String, Reads)> = match family {
         "rates" => rates.to_vec(),
@@ -114,7 +115,7 @@ fn loss(rng: &mut Rng, family: &str, settings: &mut Settings) -> Reads {
         reads = Reads::Numbers(2 + rng.below(3));
     }
     settings.insert("loss", quoted(&text));
-    if matches!(family, "rates" | "plain") && text.starts_with("nu_novelty") && rng.chance(0.5) {
+    if matches!(family, "rates" | "plain") && (text.starts_with("nu_novelty") || text.starts_with("density")) && rng.chance(0.5) {
         let text = if rng.chance(0.5) { "tracker".to_string() } else { format!("tracker:{}", rng.pick(&[0.01, 0.05, 0.5])) };
         settings.insert("threshold", quoted(&text));
     }

@@ -33,6 +33,7 @@ pub fn loss(of: &AnyLoss, z: &[f64], y: &Target, class: Option<usize>, theta: f6
         }
         AnyLoss::Novelty { margin } => (margin - z[0]).max(0.0),
         AnyLoss::NuNovelty { nu } => (theta - z[0]).max(0.0) - nu * theta,
+        AnyLoss::Density { .. } => -z[0],
         AnyLoss::Squared {} => residual().iter().map(|r| r * r).sum::<f64>() / 2.0,
         AnyLoss::Absolute {} => norm(&residual()),
         AnyLoss::Epsilon { epsilon } => (norm(&residual()) - epsilon).max(0.0),
@@ -66,6 +67,7 @@ pub fn outside(of: &AnyLoss, z: &[f64], y: &Target, theta: f64) -> Option<(bool,
         | AnyLoss::MaxMargin {}
         | AnyLoss::Softmax {}
         | AnyLoss::Novelty { .. }
+        | AnyLoss::Density { .. }
         | AnyLoss::Squared {}
         | AnyLoss::Absolute {}
         | AnyLoss::Epsilon { .. }

@@ -114,6 +114,7 @@ fn slopes(loss: &AnyLoss, residual: f64, theta: f64) -> (f64, f64) {
         | AnyLoss::Logistic {}
         | AnyLoss::Novelty { .. }
         | AnyLoss::NuNovelty { .. }
+        | AnyLoss::Density { .. }
         | AnyLoss::Absolute {}
         | AnyLoss::Epsilon { .. }
         | AnyLoss::NuEpsilon { .. }

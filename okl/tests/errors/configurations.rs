@@ -8,6 +8,9 @@ type Refusal = (&'static str, &'static str, &'static [&'static str]);
 const REFUSALS: &[Refusal] = &[
     ("loss = 'novelty'\noffset = true", "offset", &["novelty", "f would learn nothing"]),
     ("loss = 'nu_novelty'\noffset = true", "offset", &["novelty"]),
+    ("loss = 'density'\noffset = true", "offset", &["novelty"]),
+    ("loss = 'density:0'", "loss", &["nu", "between 0 and 1", "not 0"]),
+    ("loss = 'density'\ntheta0 = 1", "theta0", &["no adaptive scalar"]),
     ("step = 'theorem2'\nlambda = 0", "step", &["theorem2", "lambda > 0"]),
     ("step = 'pegasos'\nlambda = 0", "step", &["pegasos", "lambda > 0"]),
     ("kernel = 'linear'\nbudget = 'merge:10'", "budget", &["merge", "distance", "transfer"]),
@@ -70,8 +73,8 @@ const REFUSALS: &[Refusal] = &[
     ("budget = 'age:0'", "budget", &["steps"]),
     ("budget = 'weight:0'", "budget", &["tolerance"]),
     ("budget = 'certified:-1'", "budget", &["error", "-1"]),
-    ("threshold = 'tracker'\nloss = 'hinge'", "threshold", &["nu_novelty"]),
-    ("threshold = 'tracker'\nloss = 'novelty'", "threshold", &["nu_novelty"]),
+    ("threshold = 'tracker'\nloss = 'hinge'", "threshold", &["density or nu_novelty"]),
+    ("threshold = 'tracker'\nloss = 'novelty'", "threshold", &["density or nu_novelty"]),
     ("threshold = 'tracker:0'\nloss = 'nu_novelty'", "threshold", &["speed", "> 0"]),
     ("theta0 = 0.5\nloss = 'hinge'", "theta0", &["no adaptive scalar"]),
     ("theta0 = -0.5\nloss = 'nu_hinge'", "theta0", &[">= 0", "-0.5"]),
@@ -394,7 +397,7 @@ fn canonical_json_round_trips() {
     ]);
     let losses = json!([
         {"hinge": {"margin": gamma}}, {"nu_hinge": {"nu": gamma}}, {"perceptron": {}}, {"logistic": {}}, {"max_margin": {}}, {"softmax": {}},
-        {"novelty": {"margin": gamma}}, {"nu_novelty": {"nu": gamma}}, {"squared": {}}, {"absolute": {}}, {"epsilon": {"epsilon": gamma}},
+        {"novelty": {"margin": gamma}}, {"nu_novelty": {"nu": gamma}}, {"density": {"nu": gamma}}, {"squared": {}}, {"absolute": {}}, {"epsilon": {"epsilon": gamma}},
         {"nu_epsilon": {"nu": gamma}}, {"huber": {"sigma": gamma}}, {"nu_huber": {"nu": gamma, "sigma_rule": "concomitant"}},
         {"nu_huber": {"nu": gamma, "sigma_rule": "quantile"}}, {"quantile": {"q": gamma}},
         [{"hinge": {"margin": gamma}}, {"logistic": {}}],

@@ -1,6 +1,7 @@
 //! The engine against naive twins in double precision and against what docs/algorithms.md derives.
 
 mod bank;
+mod density;
 mod equations;
 mod fourier;
 mod losses;

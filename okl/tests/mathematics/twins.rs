@@ -76,6 +76,7 @@ fn loss_text(loss: Loss) -> String {
         Loss::Softmax => "softmax".into(),
         Loss::Novelty { margin } => format!("novelty:{margin}"),
         Loss::NuNovelty { nu } => format!("nu_novelty:{nu}"),
+        Loss::Density { nu } => format!("density:{nu}"),
         Loss::Squared => "squared".into(),
         Loss::Absolute => "absolute".into(),
         Loss::Epsilon { epsilon } => format!("epsilon:{epsilon}"),
@@ -252,13 +253,13 @@ fn norma_losses(part: impl Iterator<Item = (usize, (Loss, f64))>) {
 /// N(12)-(16): margins and novelty, every schedule.
 #[test]
 fn norma_margins() {
-    norma_losses(crate::twin::check::scalar_losses().into_iter().enumerate().take(7));
+    norma_losses(crate::twin::check::scalar_losses().into_iter().enumerate().take(8));
 }
 
 /// N(17)-(21): regression, every schedule.
 #[test]
 fn norma_regression() {
-    norma_losses(crate::twin::check::scalar_losses().into_iter().enumerate().skip(7));
+    norma_losses(crate::twin::check::scalar_losses().into_iter().enumerate().skip(8));
 }
 
 /// Several outputs: classes given as labels, and vectors.

@@ -261,6 +261,7 @@ fn loss() -> impl Strategy<Value = AnyLoss> {
         Softmax {},
         Novelty { margin: 0.8 },
         NuNovelty { nu: 0.2 },
+        Density { nu: 0.2 },
         Squared {},
         Absolute {},
         Epsilon { epsilon: 0.1 },

@@ -11,7 +11,7 @@ from okl._okl import Learner
 
 SIGNS = ("hinge", "nu_hinge", "perceptron", "logistic")
 CLASSES = ("max_margin", "softmax")
-NOVELTY = ("novelty", "nu_novelty")
+NOVELTY = ("novelty", "nu_novelty", "density")
 
 
 def learner_of(model: Any) -> Learner:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from okl import _docs
 from okl._sklearn import words
-from okl._sklearn.base import KernelEstimator, check_weights, validate_data, without_zeros
+from okl._sklearn.base import AVERAGED, KernelEstimator, check_weights, validate_data, without_zeros
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
 
 
@@ -22,9 +22,9 @@ from okl._sklearn.refusal import kept_rows, restoring, rows_named
 class NoveltyDetector(OutlierMixin, KernelEstimator):
     """Novelty detector that learns one example at a time, with an alert rate of `nu`.
 
-    Scores are high in regions with many rows and 0 far from all rows: `score_samples`, higher is more
-    normal; `decision_function` = score - `offset_`, negative is novel; `predict`, -1 for novel rows and 1 for
-    other rows.
+    The score of a row is a kernel density: about the share of recent rows that are near it, between 0 and 1.
+    `score_samples`, higher is more normal; `decision_function` = score - `offset_`, negative is novel; `predict`,
+    -1 for novel rows and 1 for other rows. `nu` sets the threshold and has no effect on the scores.
 
     `fit` learns a fixed set, of which a fraction `nu` is then below the threshold. `partial_fit` learns a
     stream; the model does not depend on how the stream is cut into calls, to the last bit. The threshold adapts
@@ -38,26 +38,32 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     <kernel>
     gamma : float, "auto", "median" or "scale", default="auto"
         <median width>
-        "auto": four times this value, because novelty is decided by close neighbours (1 / n_features for "poly").
+        "auto": the narrowest width with which nine of ten of the first `warmup` rows have at least 1 % of the others
+        near, by the mean of their kernel values (1 / n_features for "poly").
         <scale width>
     <coefficients>
     alpha : float or "auto", default="auto"
-        The weight of the squared norm: the engine's lambda. "auto": 0.1.
+        The weight of the squared norm: the engine's lambda. The scores are an exponential mean over about
+        1 / (alpha * step size) rows. "auto": 1, so that it is over 500 rows (0.1 with `threshold` = "norma").
     threshold : str or dict, default="tracker"
-        "tracker": a tracked quantile of the averaged score, which keeps the alert rate at `nu`; "tracker:0.1" has
-        a given speed. "norma": theta of the loss, which changes faster and is less precise.
+        "tracker": a tracked quantile of the score, which keeps the alert rate at `nu`; "tracker:0.1" has a given
+        speed. "norma": the algorithm of Kivinen et al., with the loss `nu_novelty` and its theta as the threshold; `nu`
+        then has an effect on the scores, too.
     learning_rate : str or dict, default="auto"
-        "auto": constant steps of 0.1.
+        "auto": constant steps of 0.002 (0.1 with `threshold` = "norma").
         <rates>
     eta0 : float, default=0.01
         <first step>
-    average : bool, str or dict, default=True
+    average : "auto", bool, str or dict, default="auto"
         Whether the mean of recent hypotheses gives the scores. True: over 1000 examples. Or an average of
-        `okl.Learner`, as "exponential:0.01". The tracker always averages.
-    <budget and scale>
+        `okl.Learner`, as "exponential:0.01". "auto": no (True with `threshold` = "norma").
+    budget : int, None, str or dict, default=2000
+        The largest number of terms: the last 2000 rows (with `threshold` = "norma", terms are merged). None: no limit. A
+        size, as "64MB": as many terms as fit into it. Or any budget of `okl.Learner`, as "merge:500".
+    <scale>
     max_iter : int or "auto", default="auto"
-        The passes of `fit` over its rows. "auto": as many as make 20,000 examples, between 1 and 100.
-        `partial_fit` makes one.
+        The passes of `fit` over its rows. "auto": one (with `threshold` = "norma" as many as make 20,000 examples,
+        between 1 and 100). `partial_fit` makes one.
     <orders>
     <threads>
     <warm start>
@@ -103,7 +109,6 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
 
     _searches = False
     _prefers_proximal = False
-    _enough_examples = 20_000
     _fitted_offset: float | None = None
 
     def __init__(
@@ -118,8 +123,8 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         threshold: words.Setting = "tracker",
         learning_rate: words.Setting = "auto",
         eta0: float = 0.01,
-        average: bool | words.Setting = True,
-        budget: int | words.Setting | None = 1000,
+        average: bool | words.Setting = "auto",
+        budget: int | words.Setting | None = 2000,
         scale: words.Setting | None = "auto",
         max_iter: int | str = "auto",
         shuffle: bool = True,
@@ -231,10 +236,22 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
 
     def _loss(self) -> words.Setting:
         nu = check_scalar(self.nu, "nu", Real, min_val=0, max_val=1, include_boundaries="neither")
-        return {"nu_novelty": {"nu": float(nu)}}
+        return {"density" if self._tracks() else "nu_novelty": {"nu": float(nu)}}
 
     def _task(self) -> dict[str, Any]:
-        return {"threshold": words.named("threshold", self.threshold, words.THRESHOLD_NAMES)}
+        settings = {"threshold": words.named("threshold", self.threshold, words.THRESHOLD_NAMES)}
+        if not self._tracks() and words.is_word(self.average, "auto"):
+            settings["average"] = words.average(True, AVERAGED)
+        return settings
+
+    def _tracks(self) -> bool:
+        """Whether the threshold is tracked; otherwise it is theta of the loss `nu_novelty`."""
+        return not words.is_word(self.threshold, "norma")
+
+    @property
+    def _enough_examples(self) -> int:
+        """Theta of `nu_novelty` needs many examples; a density counts every row once."""
+        return 1 if self._tracks() else 20_000
 
     def score_samples(self, X: ArrayLike) -> np.ndarray:
         """Scores of rows: the higher, the more normal.

@@ -123,7 +123,7 @@ def default_errors(learner: okl.Learner, known: int, report: dict[str, Any], y: 
     """1 for a wrong class, the squared error for numbers. `known` classes were there before the rows."""
     scores: np.ndarray = report["scores"]
     loss = loss_of(learner)
-    if loss in ("novelty", "nu_novelty"):
+    if loss in ("novelty", "nu_novelty", "density"):
         raise ValueError("metric: a novelty loss has no targets to compare with: give a metric")
     if loss in ("max_margin", "softmax") or (not loss and learner.classes and scores.ndim == 2):
         numbers = {name: number for number, name in enumerate(learner.classes)}

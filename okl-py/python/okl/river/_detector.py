@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
     """A novelty detector that keeps a requested alert rate.
 
-    `score_one` is `threshold / (threshold + score)`, a number between 0 and 1: the higher, the more novel. It is above
+    The score of a row is a kernel density: about the share of recent rows that are near it. `nu` sets the threshold
+    and has no effect on it. `score_one` is `threshold / (threshold + score)`, a number between 0 and 1: the higher, the more novel. It is above
     0.5 for an alert, and 1 for a row that is unlike all earlier ones. The threshold adapts to the stream, so that a
     fraction `nu` of the learned rows are alerts. It is set after the first `warmup` rows; before that, `score_one` is 0
     and there are no alerts. With a kernel that can be negative (linear, polynomial), `score_one` is also at least 0 and
@@ -35,20 +36,30 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
     nu
         The alert rate. Use None for a loss without an alert rate (`novelty`).
     loss
-        `nu_novelty`, or `novelty` with a fixed `margin`.
+        `density`; `nu_novelty`, whose threshold and scores adapt together; or `novelty` with a fixed `margin`.
     kernel
         `gaussian`, `exponential`, `matern32`, `matern52`, `rational_quadratic`, or a description as
         `okl.Learner` takes it.
     gamma
-        The inverse width of the kernel. None: estimated from the first `warmup` examples.
+        The inverse width of the kernel. None: estimated from the first `warmup` examples; for `density` the narrowest
+        with which nine of ten of them have at least 1 % of the others near.
     lam
-        The weight of the regulariser: the larger, the faster the past is forgotten.
+        The weight of the regulariser: the larger, the faster the past is forgotten. A density is an exponential mean
+        over about 1 / (step size * lam) rows.
     step
-        The step size, as of `okl.Learner`. `auto`: constant steps of 0.1, with a regulariser of 0.1.
-    <river eta and budget>
+        The step size, as of `okl.Learner`. `auto`: for `density` constant steps of 0.002 with a regulariser of 1,
+        otherwise of 0.1 with 0.1.
+    eta
+        The first step size. None: the one in `step`.
+    budget
+        The rule that bounds the number of terms: `window`, `merge`, `transfer`, `age`, `forgetron`, `weight`,
+        `certified`, `olok` or `unlimited`. None or `auto`: for `density` a window of the last 2000 rows, otherwise 1000
+        terms that are merged.
+    terms
+        The number of terms of the budget.
     threshold
-        `tracker`: a tracked quantile of the averaged score, which keeps the alert rate at `nu`; `norma`: theta of
-        the loss.
+        `tracker`: a tracked quantile of the score, which keeps the alert rate at `nu`; `norma`: theta of the loss, for
+        `nu_novelty`.
     <river scale>
     warmup
         Number of examples from which `gamma`, `scale` and the tracker's start are estimated.
@@ -75,7 +86,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
     def __init__(
         self,
         nu: float | None = 0.05,
-        loss: Setting = "nu_novelty",
+        loss: Setting = "density",
         kernel: Setting = "gaussian",
         gamma: float | str | None = None,
         lam: float | str = "auto",

@@ -17,6 +17,12 @@ pub(super) fn nu_hinge(z: f64, y: f64, rho: f64, nu: f64, xi: &mut [f64]) -> Eva
     Eval { loss: loss - nu * rho, dtheta: indicator(outside) - nu, outside }
 }
 
+/// `l = -z`, `xi = -1` for every row: the step adds `eta k(x, .)` to f.
+pub(super) fn linear(z: f64, xi: &mut [f64]) -> Eval {
+    xi.fill(-1.0);
+    Eval { loss: -z, dtheta: 0.0, outside: false }
+}
+
 /// Section 3.3: `xi = -y clip((rho - m0)/c, 0, 1)`.
 pub(super) fn hinge_prox(z0: f64, y: f64, rho: f64, c: f64, xi: &mut [f64]) {
     xi.fill(-y * ramp(rho - y * z0, c));

@@ -153,7 +153,7 @@ pub trait Loss: Send + Sync {
         false
     }
 
-    /// The fraction of examples outside to which the updates of `theta` converge; none for other losses.
+    /// The fraction of examples outside to which the updates of `theta`, or of a separate threshold, converge; none for other losses.
     fn nu(&self) -> Option<f64> {
         None
     }
@@ -203,6 +203,12 @@ pub enum AnyLoss {
     },
     /// `max(0, rho - z) - nu rho` with adaptive `rho >= 0`, N(16) with the sign of E3.
     NuNovelty {
+        /// The fraction of alerts. Default: 0.05.
+        #[serde(default = "twentieth")]
+        nu: f64,
+    },
+    /// `-z`: f is a weighted mean of `k(x, .)` over the rows so far, a kernel density. `nu` sets the threshold, not f.
+    Density {
         /// The fraction of alerts. Default: 0.05.
         #[serde(default = "twentieth")]
         nu: f64,
@@ -279,6 +285,7 @@ impl AnyLoss {
             Self::NuHinge { nu } | Self::NuNovelty { nu } | Self::NuEpsilon { nu } | Self::NuHuber { nu, .. } => {
                 inside("nu", nu, 1.0, "")
             }
+            Self::Density { nu } => inside("nu", nu, 1.0, ""),
             Self::Perceptron {} | Self::Logistic {} | Self::MaxMargin {} => Ok(()),
             Self::Softmax {} | Self::Squared {} | Self::Absolute {} => Ok(()),
         }
@@ -300,7 +307,7 @@ impl Loss for AnyLoss {
         match self {
             Self::Hinge { .. } | Self::NuHinge { .. } | Self::Perceptron {} | Self::Logistic {} => Reads::Sign,
             Self::MaxMargin {} | Self::Softmax {} => Reads::Class,
-            Self::Novelty { .. } | Self::NuNovelty { .. } => Reads::Nothing,
+            Self::Novelty { .. } | Self::NuNovelty { .. } | Self::Density { .. } => Reads::Nothing,
             Self::Quantile { .. } => Reads::Number,
             Self::Squared {} | Self::Absolute {} | Self::Epsilon { .. } => Reads::Vector,
             Self::NuEpsilon { .. } | Self::Huber { .. } | Self::NuHuber { .. } => Reads::Vector,
@@ -320,6 +327,7 @@ impl Loss for AnyLoss {
             // Novelty is the hinge loss with y = 1 for every example.
             Self::Novelty { margin } => margin::hinge(first(z), 1.0, margin, xi),
             Self::NuNovelty { nu } => margin::nu_hinge(first(z), 1.0, theta, nu, xi),
+            Self::Density { .. } => margin::linear(first(z), xi),
             Self::Squared {} => residual::squared(z, y, xi),
             Self::Absolute {} => residual::epsilon(z, y, 0.0, xi),
             Self::Epsilon { epsilon } => residual::epsilon(z, y, epsilon, xi),
@@ -361,6 +369,7 @@ impl Loss for AnyLoss {
             Self::Softmax {} => classes::softmax_prox(z0, class(y), c, xi),
             Self::Novelty { margin } => margin::hinge_prox(first(z0), 1.0, margin, c, xi),
             Self::NuNovelty { .. } => margin::hinge_prox(first(z0), 1.0, theta, c, xi),
+            Self::Density { .. } => xi.fill(-1.0),
             Self::Squared {} => residual::squared_prox(z0, y, metric, xi),
             Self::Absolute {} => residual::epsilon_prox(z0, y, 0.0, metric, xi),
             Self::Epsilon { epsilon } => residual::epsilon_prox(z0, y, epsilon, metric, xi),
@@ -407,7 +416,7 @@ impl Loss for AnyLoss {
 
     fn nu(&self) -> Option<f64> {
         match *self {
-            Self::NuHinge { nu } | Self::NuNovelty { nu } | Self::NuEpsilon { nu } => Some(nu),
+            Self::NuHinge { nu } | Self::NuNovelty { nu } | Self::Density { nu } | Self::NuEpsilon { nu } => Some(nu),
             Self::NuHuber { nu, sigma_rule: SigmaRule::Quantile } => Some(nu),
             _ => None,
         }

@@ -29,10 +29,11 @@ impl Counted {
 fn count(text: &str, data: &Data, outside: impl Fn(&[f64], &[f64], f64) -> bool, eta: Option<f64>) -> Counted {
     let l = learner(text);
     let nu = l.config().to_json().split("\"nu\":").nth(1).unwrap().split([',', '}']).next().unwrap().parse::<f64>().unwrap();
-    let tube = !text.contains("novelty") && !text.contains("nu_hinge");
+    let novelty = text.contains("novelty") || text.contains("density");
+    let tube = !novelty && !text.contains("nu_hinge");
     let mut run = Counted { l, examples: 0.0, outside: 0.0, ends: (f64::NAN, f64::NAN), projected: false };
     for i in 0..data.rows() {
-        let (before, theta) = (if text.contains("novelty") { run.l.threshold() } else { Some(run.l.theta()) }, run.l.theta());
+        let (before, theta) = (if novelty { run.l.threshold() } else { Some(run.l.theta()) }, run.l.theta());
         let z = data.teach(&mut run.l, i, None);
         let Some(threshold) = before else { continue };
         if run.examples == 0.0 {
@@ -45,7 +46,7 @@ fn count(text: &str, data: &Data, outside: impl Fn(&[f64], &[f64], f64) -> bool,
             run.projected |= (run.l.theta() - theta - moved).abs() > 1e-12;
         }
     }
-    run.ends.1 = if text.contains("novelty") { run.l.threshold().unwrap() } else { run.l.theta() };
+    run.ends.1 = if novelty { run.l.threshold().unwrap() } else { run.l.theta() };
     run
 }
 
@@ -89,6 +90,22 @@ fn novelty_rates_are_what_was_asked_for() {
                     }
                 }
             }
+        }
+    }
+}
+
+/// With nothing set but nu: |rate - nu| <= bound < nu/2, stationary, with a jump, and where every row is one of two points.
+#[test]
+fn a_density_has_the_rate_that_was_asked_for() {
+    let mut two_points = cloud(20_000, usize::MAX, 32);
+    two_points.x.iter_mut().for_each(|x| *x = x.signum());
+    for data in [cloud(20_000, usize::MAX, 31), cloud(20_000, 10_000, 31), two_points] {
+        for nu in [0.01, 0.05, 0.2] {
+            let run = count(&format!("loss='density:{nu}'\ngamma='auto'\nscale='auto'"), &data, below, None);
+            let stated = run.l.alert_rate().unwrap();
+            println!("nu {nu}: rate {:.5} {stated:?}", run.rate());
+            assert!((stated.rate - run.rate()).abs() < 1e-12 && stated.nu == nu, "{stated:?}, counted {}", run.rate());
+            assert!((run.rate() - nu).abs() <= stated.bound + 1e-12 && stated.bound < 0.5 * nu, "{}: {stated:?}", run.rate());
         }
     }
 }

@@ -85,6 +85,7 @@ fn every_loss() -> Vec<AnyLoss> {
         Softmax {},
         Novelty { margin: 0.7 },
         NuNovelty { nu: 0.05 },
+        Density { nu: 0.05 },
         Squared {},
         Absolute {},
         Epsilon { epsilon: 0.4 },
@@ -127,7 +128,7 @@ fn kink(loss: &AnyLoss, z: &[f64], y: &[f64], theta: f64) -> f64 {
         Perceptron {} => z[0].abs(),
         Novelty { margin } => (margin - z[0]).abs(),
         NuNovelty { .. } => (theta - z[0]).abs(),
-        Logistic {} | Softmax {} | Squared {} => f64::INFINITY,
+        Logistic {} | Softmax {} | Squared {} | Density { .. } => f64::INFINITY,
         MaxMargin {} => {
             let mut others: Vec<f64> = (0..z.len()).filter(|&c| c != y[0] as usize).map(|c| z[c]).collect();
             others.sort_by(|a, b| b.total_cmp(a));

@@ -115,6 +115,7 @@ fn closed_form(loss: &AnyLoss, z0: f64, y: f64, theta: f64, c: f64) -> Option<f6
         NuHinge { .. } => hinge(y, theta),
         Novelty { margin } => hinge(1.0, margin),
         NuNovelty { .. } => hinge(1.0, theta),
+        Density { .. } => -1.0,
         Squared {} => -r0 / (1.0 + c),
         Absolute {} => tube(0.0),
         Epsilon { epsilon } => tube(epsilon),

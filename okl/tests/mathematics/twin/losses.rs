@@ -24,6 +24,10 @@ pub enum Loss {
     NuNovelty {
         nu: f64,
     },
+    /// -z: every row is added to f.
+    Density {
+        nu: f64,
+    },
     Squared,
     Absolute,
     Epsilon {
@@ -60,7 +64,7 @@ pub struct Eval {
 
 impl Loss {
     pub fn is_novelty(self) -> bool {
-        matches!(self, Loss::Novelty { .. } | Loss::NuNovelty { .. })
+        matches!(self, Loss::Novelty { .. } | Loss::NuNovelty { .. } | Loss::Density { .. })
     }
 
     /// How many numbers of `y` are the target, for d outputs.
@@ -76,6 +80,7 @@ impl Loss {
             Loss::Novelty { margin } => below(1.0, z[0], margin, false),       //           V(9)
             Loss::NuHinge { nu } => nu_margin(below(y[0], y[0] * z[0], theta, false), nu, theta), // N(13)-(14); E3
             Loss::NuNovelty { nu } => nu_margin(below(1.0, z[0], theta, false), nu, theta), //       N(16); E3
+            Loss::Density { .. } => scalar(-z[0], -1.0, 0.0, None),
             Loss::Logistic => logistic(y[0], z[0]),
             Loss::MaxMargin => max_margin(z, y[0] as usize),
             Loss::Softmax => softmax(z, y[0] as usize),

@@ -106,6 +106,7 @@ pub fn scalar_losses() -> Vec<(Loss, f64)> {
         (Loss::Logistic, 0.0),
         (Loss::Novelty { margin: 1.0 }, 0.0),
         (Loss::NuNovelty { nu: 0.2 }, 0.0),
+        (Loss::Density { nu: 0.2 }, 0.0),
         (Loss::Squared, 0.0),
         (Loss::Absolute, 0.0),
         (Loss::Epsilon { epsilon: 0.2 }, 0.0),
@@ -121,7 +122,7 @@ pub fn scalar_losses() -> Vec<(Loss, f64)> {
 pub fn stream_for(loss: Loss, n: usize) -> Stream {
     match loss {
         Loss::Hinge { .. } | Loss::NuHinge { .. } | Loss::Perceptron | Loss::Logistic => streams::two_classes(n, 3, 7),
-        Loss::Novelty { .. } | Loss::NuNovelty { .. } => streams::novelty(n, 3, 7),
+        Loss::Novelty { .. } | Loss::NuNovelty { .. } | Loss::Density { .. } => streams::novelty(n, 3, 7),
         _ => streams::regression(n, 3, 7),
     }
 }
