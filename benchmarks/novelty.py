@@ -33,7 +33,11 @@ from sklearn.svm import OneClassSVM
 Array = NDArray[Any]
 Rows = tuple[Array, Array]  # features, and True for anomalies
 SPLITS = 5
-FIRST, EVERY, RECENT = 256, 1000, 2000  # a batch method on a stream: learned again every 1,000 rows on the last 2,000
+FIRST, EVERY, RECENT = (
+    256,
+    1000,
+    2000,
+)  # a batch method on a stream: learned again every 1,000 rows on the last 2,000
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,13 @@ def keel(name: str, kind: str = "balanced") -> Rows:
     return table[columns].to_numpy(np.float64), table[label].to_numpy()
 
 
-def against(rows: Rows, normal: Callable[[Array], Array], novel: Callable[[Array], Array], count: int, most: int = 10**9) -> Rows:
+def against(
+    rows: Rows,
+    normal: Callable[[Array], Array],
+    novel: Callable[[Array], Array],
+    count: int,
+    most: int = 10**9,
+) -> Rows:
     """At most `most` normal rows and `count` anomalies, both drawn with a fixed seed, in random order."""
     X, y = rows
     random = np.random.default_rng(SEED)
@@ -73,7 +83,9 @@ def shuttle(folder: Path) -> Rows:
     from river import datasets
 
     examples = list(datasets.Shuttle())
-    return np.array([list(x.values()) for x, _ in examples], np.float64), np.array([y == 1 for _, y in examples])
+    return np.array([list(x.values()) for x, _ in examples], np.float64), np.array(
+        [y == 1 for _, y in examples]
+    )
 
 
 def covtype(folder: Path) -> Rows:
@@ -110,7 +122,11 @@ def ring(folder: Path) -> Rows:
     random = np.random.default_rng(SEED)
     n = 2_000
     novel = random.random(n) < 0.04
-    r = np.where(novel, np.where(random.random(n) < 0.5, random.uniform(0, 0.7, n), random.uniform(1.3, 2, n)), random.normal(1, 0.08, n))
+    r = np.where(
+        novel,
+        np.where(random.random(n) < 0.5, random.uniform(0, 0.7, n), random.uniform(1.3, 2, n)),
+        random.normal(1, 0.08, n),
+    )
     angle = random.uniform(0, 2 * np.pi, n)
     return np.c_[r * np.cos(angle), r * np.sin(angle)], novel
 
@@ -118,7 +134,10 @@ def ring(folder: Path) -> Rows:
 def moons(folder: Path) -> Rows:
     random = np.random.default_rng(SEED)
     X, _ = make_moons(1_900, noise=0.1, random_state=SEED % 1000)
-    X, novel = np.r_[X, random.uniform([-2, -1.5], [3, 2], (100, 2))], np.r_[np.zeros(1_900, bool), np.ones(100, bool)]
+    X, novel = (
+        np.r_[X, random.uniform([-2, -1.5], [3, 2], (100, 2))],
+        np.r_[np.zeros(1_900, bool), np.ones(100, bool)],
+    )
     order = random.permutation(2_000)
     return X[order], novel[order]
 
@@ -143,11 +162,25 @@ def sensor_stream(seed: int, rows: int) -> Callable[[Path], Rows]:
 
 REPORT = [
     Data("Shuttle", "River's rows in their order, 49,097", shuttle, stream=True),
-    Data("shifted", "two groups that move at half time, 20,000 rows of 2 columns, 2 % uniform", shifted, stream=True),
-    Data("sensors", "eight sensors, 1 % of the rows with two of them out of step, 20,000", sensor_stream(1, 20_000), stream=True),
+    Data(
+        "shifted",
+        "two groups that move at half time, 20,000 rows of 2 columns, 2 % uniform",
+        shifted,
+        stream=True,
+    ),
+    Data(
+        "sensors",
+        "eight sensors, 1 % of the rows with two of them out of step, 20,000",
+        sensor_stream(1, 20_000),
+        stream=True,
+    ),
     Data("covtype", "19,800 rows of class 2 and 200 of class 4, ten numbers, shuffled", covtype, stream=True),
     Data("satimage", "71 rows of class 2 among 5,732 of the others", one_class("satimage", 2, 71)),
-    Data("page-blocks", "559 blocks without text among 5,472", one_class("page-blocks0", "positive", 10**9, "imbalanced")),
+    Data(
+        "page-blocks",
+        "559 blocks without text among 5,472",
+        one_class("page-blocks0", "positive", 10**9, "imbalanced"),
+    ),
     Data("cancer", "21 malignant among 357 benign", cancer),
     Data("digits", "the other digits are learned, 8 is novel", digits, clean=True),
     Data("penbased", "156 rows of digit 4 among 9,848 of the others", one_class("penbased", 4, 156)),
@@ -156,11 +189,23 @@ REPORT = [
 
 CHOOSE = [
     Data("sensors, other", "as sensors with another seed, 6,000 rows", sensor_stream(3, 6_000), stream=True),
-    Data("wandering", "three groups on circles, 15,000 rows of 2 columns, 2 % uniform", wandering, stream=True),
-    Data("magic", "200 rows of class h among 12,332 of g, as a stream",
-         lambda folder: against(keel("magic"), lambda y: y == "g", lambda y: y == "h", 200), stream=True),
-    Data("letter", "100 letters X, Y, Z among A to H, as a stream",
-         lambda folder: against(keel("letter"), lambda y: np.isin(y, list("ABCDEFGH")), lambda y: np.isin(y, list("XYZ")), 100), stream=True),
+    Data(
+        "wandering", "three groups on circles, 15,000 rows of 2 columns, 2 % uniform", wandering, stream=True
+    ),
+    Data(
+        "magic",
+        "200 rows of class h among 12,332 of g, as a stream",
+        lambda folder: against(keel("magic"), lambda y: y == "g", lambda y: y == "h", 200),
+        stream=True,
+    ),
+    Data(
+        "letter",
+        "100 letters X, Y, Z among A to H, as a stream",
+        lambda folder: against(
+            keel("letter"), lambda y: np.isin(y, list("ABCDEFGH")), lambda y: np.isin(y, list("XYZ")), 100
+        ),
+        stream=True,
+    ),
     Data("optdigits", "150 zeros among the other digits", one_class("optdigits", 0, 150)),
     Data("texture", "class 14 is novel", one_class("texture", 14, 500), clean=True),
     Data("segment", "class 3 is novel", one_class("segment", 3, 330), clean=True),
@@ -271,17 +316,24 @@ def measure(data: Data, X: Array, novel: Array, detector: Any) -> dict[str, floa
         figures = [roc_auc_score(novel[FIRST:], detector.stream(X)[FIRST:])]
     else:
         halves = splits(data, X, novel)
-        figures = [roc_auc_score(novel[b], detector.halves(X[a], X[b], seed)) for seed, (a, b) in enumerate(halves)]
+        figures = [
+            roc_auc_score(novel[b], detector.halves(X[a], X[b], seed)) for seed, (a, b) in enumerate(halves)
+        ]
     line = {"auc": round(float(np.mean(figures)), 4), "seconds": round(time.process_time() - began, 1)}
     rate = getattr(detector, "rate", None)
-    return line | ({"rate": round(rate.rate, 5), "bound": round(rate.bound, 5)} if data.stream and rate else {})
+    return line | (
+        {"rate": round(rate.rate, 5), "bound": round(rate.bound, 5)} if data.stream and rate else {}
+    )
 
 
 def main(folder: Path, which: list[Data], names: list[str]) -> None:
     for data in which:
         X, novel = data.rows(folder)
         for name in names:
-            print(json.dumps({"data": data.name, "detector": name} | measure(data, X, novel, DETECTORS[name])), flush=True)
+            print(
+                json.dumps({"data": data.name, "detector": name} | measure(data, X, novel, DETECTORS[name])),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -42,7 +42,11 @@ fn theta_chart(report: &Report<'_>, theta: Values, threshold: Values) -> Chart {
     let y = Axis::straight(heights(&lines).chain(strongest.iter().map(|p| p.1)), Unit::Plain);
     let dots = (!strongest.is_empty()).then(|| (format!("score of an alert ({} strongest)", strongest.len()), strongest));
     let note = if dots.is_some() { " Each dot is a row that was novel: the lower, the more unusual." } else { "" };
-    let measures = if lines.len() > 1 { "theta of the loss, and the threshold" } else { "theta of the loss" };
+    let measures = match &lines[..] {
+        [_, _] => "theta of the loss, and the threshold",
+        [one] if one.name == "threshold" => "the threshold of the score",
+        _ => "theta of the loss",
+    };
     let title = if report.summary.task == Task::Novelty { "Threshold" } else { "Theta" };
     Chart { caption: course + note, dots, ..Chart::new(title, measures, examples_axis(report.history), y, lines) }
 }

@@ -1,6 +1,7 @@
 //! A record of a run in bounded memory: at most 600 points, closer together at the beginning.
 
 use okl::Learner;
+use okl::loss::Loss;
 use serde::{Deserialize, Serialize};
 
 use crate::inspect::norm;
@@ -61,7 +62,7 @@ impl Point {
             eta: learner.eta(),
             terms: learner.terms(),
             norm: norm(learner),
-            theta: certified.map(|_| learner.theta()),
+            theta: learner.config().loss.theta().map(|_| learner.theta()).filter(|_| certified.is_some()),
             threshold: learner.threshold(),
             alert_rate: metrics.alert_rate().or(certified.map(|a| a.rate)),
             windowed_alert_rate: metrics.windowed_alert_rate(),

@@ -82,23 +82,30 @@ mod tests {
         (factor(&config, median, rows, features), median)
     }
 
-    /// The share of the row that one of ten rows is below, computed from its definition in double precision.
+    /// Rows of three columns on a closed curve, with some rows far from it.
+    fn curve() -> Vec<f32> {
+        let along = |i: usize, k: f32| (i as f32 * (k + 0.7)).sin() * if i.is_multiple_of(25) { 4.0 } else { 1.0 };
+        (0..200).flat_map(|i| [along(i, 0.0), along(i, 1.0), along(i, 2.0)]).collect()
+    }
+
+    /// The share that one of ten rows is below, from its definition in double precision.
     fn tenth_share(rows: &[f32], gamma: f64) -> f64 {
-        let of_row = |(i, x): (usize, &f32)| {
+        let rows: Vec<&[f32]> = rows.chunks(3).collect();
+        let near = |a: &[f32], b: &[f32]| (-gamma * a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>()).exp();
+        let of_row = |(i, a): (usize, &&[f32])| {
             let others = rows.iter().enumerate().filter(|(j, _)| *j != i);
-            others.map(|(_, y)| (-gamma * f64::from(x - y).powi(2)).exp()).sum::<f64>() / (rows.len() - 1) as f64
+            others.map(|(_, b)| near(a, b)).sum::<f64>() / (rows.len() - 1) as f64
         };
         let mut shares: Vec<f64> = rows.iter().enumerate().map(of_row).collect();
         shares.sort_by(f64::total_cmp);
         shares[rows.len() / 10]
     }
 
-    /// Two dense groups far apart, and a few rows between them: gamma covers nine of ten rows, and the next narrower one does not.
+    /// gamma covers nine of ten rows, and the next narrower one does not.
     #[test]
     fn the_narrowest_width_that_covers_is_chosen() {
-        let rows: Vec<f32> =
-            (0..200).map(|i| if i % 25 == 0 { i as f32 } else { [0.0, 90.0][i % 2] + (i as f32).sin() }).collect();
-        let (factor, median) = chosen("kernel = 'gaussian'", &rows, 1);
+        let rows = curve();
+        let (factor, median) = chosen("kernel = 'gaussian'", &rows, 3);
         let gamma = |factor: f64| factor * 0.5 / median;
         assert!(factor > of_candidate(-WIDER) && factor < of_candidate(NARROWER));
         assert!(tenth_share(&rows, gamma(factor)) >= SHARE && tenth_share(&rows, gamma(factor * 2f64.sqrt())) < SHARE);
@@ -106,9 +113,9 @@ mod tests {
 
     #[test]
     fn every_kernel_of_distance_has_a_width() {
-        let rows: Vec<f32> = (0..300).map(|i| (i as f32 * 0.7).sin() + 0.01 * i as f32).collect();
+        let rows = curve();
         for kernel in ["gaussian", "exponential", "matern32", "matern52", "rational_quadratic"] {
-            let (factor, _) = chosen(&format!("kernel = '{kernel}'"), &rows, 1);
+            let (factor, _) = chosen(&format!("kernel = '{kernel}'"), &rows, 3);
             assert!(factor > of_candidate(-WIDER) && factor <= of_candidate(NARROWER), "{kernel}: {factor}");
         }
     }

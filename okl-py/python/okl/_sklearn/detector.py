@@ -90,8 +90,9 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
 
     Notes
     -----
-    After a sudden change of the stream there are many alerts until the threshold has decreased: about 1 / 0.05 =
-    20 alerts for every factor e. After that there are fewer alerts than `nu` until the overall share is `nu` again.
+    After a sudden change of the stream every row is an alert, until rows at the new place are no longer rarer than the
+    threshold: with `nu` = 0.05 after about 15 rows. After that there are fewer alerts than `nu` until the overall
+    share is `nu` again.
 
     Examples
     --------

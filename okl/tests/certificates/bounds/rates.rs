@@ -101,7 +101,7 @@ fn a_density_has_the_rate_that_was_asked_for() {
     two_points.x.iter_mut().for_each(|x| *x = x.signum());
     for data in [cloud(20_000, usize::MAX, 31), cloud(20_000, 10_000, 31), two_points] {
         for nu in [0.01, 0.05, 0.2] {
-            let run = count(&format!("loss='density:{nu}'\ngamma='auto'\nscale='auto'"), &data, below, None);
+            let run = count(&format!("loss='density:{nu}'\nkernel='gaussian'"), &data, below, None);
             let stated = run.l.alert_rate().unwrap();
             println!("nu {nu}: rate {:.5} {stated:?}", run.rate());
             assert!((stated.rate - run.rate()).abs() < 1e-12 && stated.nu == nu, "{stated:?}, counted {}", run.rate());

@@ -295,6 +295,10 @@ fn every_part_is_drawn() {
             ("operator J", matches!(c.operator, Some(OperatorRule::Matrix(_)))),
             ("operator sum", matches!(c.operator, Some(OperatorRule::Sum(_)))),
             ("gamma auto", c.to_json().contains(r#""gamma":"auto""#)),
+            (
+                "density whose width is found",
+                matches!(*c.loss, AnyLoss::Density { .. }) && c.to_json().contains(r#""gamma":"auto""#),
+            ),
             ("lambda auto", c.lambda == Choice::Auto),
             ("bank", c.members().len() > 1),
             ("bank with averages", c.members().len() > 1 && c.members().iter().any(|m| m.average != c.members()[0].average)),
