@@ -111,7 +111,7 @@ fn with_nothing_set_the_first_rows_decide_the_task() {
         ("text", json!({ "rows": [[1.0], [2.0]], "targets": ["cat", "dog"] }), "max_margin"),
         ("numbers", json!({ "rows": [[1.0], [2.0]], "targets": [1.5, 2.0] }), "squared"),
         ("flags", json!({ "rows": [[1.0], [2.0]], "targets": [true, false] }), "max_margin"),
-        ("none", json!({ "rows": [[1.0], [2.0]] }), "nu_novelty"),
+        ("none", json!({ "rows": [[1.0], [2.0]] }), "density"),
     ];
     for (name, first, loss) in cases {
         server.call("PUT", &format!("/v1/models/{name}"), &[], b"").good();
