@@ -59,10 +59,6 @@ SHARED = {
         unit or level. None: not scaled. With a kernel of distance, values scaled by the first `warmup` rows are clipped at
         a limit, see `learner_.health()`; "standard" in `fit` has no limit.
 """,
-    "budget and scale": """
-    budget : int, None, str or dict, default=1000
-        <terms and scale>
-""",
     "searched budget and scale": """
     budget : int, "auto", None, str or dict, default="auto"
         "auto": 1000 terms in `partial_fit`. In `fit`, with a kernel of distance, no limit up to 20,000 rows (the model

@@ -241,9 +241,16 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
 
     def _task(self) -> dict[str, Any]:
         settings = {"threshold": words.named("threshold", self.threshold, words.THRESHOLD_NAMES)}
-        if not self._tracks() and words.is_word(self.average, "auto"):
-            settings["average"] = words.average(True, AVERAGED)
+        if words.is_word(self.average, "auto"):
+            settings["average"] = words.average(not self._tracks(), AVERAGED)
         return settings
+
+    def _set_config(self, rows: np.ndarray) -> dict[str, Any]:
+        """The average of a detector is not a question of the number of passes."""
+        config = super()._set_config(rows)
+        if words.is_word(self.average, "auto") and "average" not in words.settings(self.learner_params):
+            config["average"] = self._task()["average"]
+        return config
 
     def _tracks(self) -> bool:
         """Whether the threshold is tracked; otherwise it is theta of the loss `nu_novelty`."""
