@@ -57,8 +57,8 @@ pub(crate) struct RegretStep {
     pub lambda: f64,
     /// |f_t|² before the step.
     pub norm2: f64,
-    /// |b_t|² before the step; none without an offset.
-    pub offset2: Option<f64>,
+    /// |b_t|² before the step, and the factor of the offset's steps to eta, which is not 0; none without an offset.
+    pub offset: Option<(f64, f64)>,
     /// xi^T K_tt xi.
     pub form: f64,
     /// |xi|².
@@ -83,9 +83,9 @@ impl Regret {
             self.linear += growth * s.norm2.sqrt();
             self.square += 0.5 * growth;
         }
-        if let Some(offset2) = s.offset2 {
-            let growth = inverse - self.last_inverse;
-            self.constant += 0.5 * s.eta * s.xi2;
+        if let Some((offset2, step)) = s.offset {
+            let growth = (inverse - self.last_inverse) / step;
+            self.constant += 0.5 * step * s.eta * s.xi2;
             if growth > 0.0 {
                 self.constant += 0.5 * growth * offset2;
                 self.offset_linear += growth * offset2.sqrt();
@@ -223,7 +223,7 @@ mod tests {
             assert!(stated.rate == 0.25 && stated.bound >= 1e300 && stated.bound.is_finite(), "{stated:?}");
 
             let mut regret = Regret { holds: true, ..Regret::default() };
-            let step = |eta: f64| RegretStep { eta, lambda: 0.1, norm2: 0.0, offset2: Some(1.0), form: 1.0, xi2: 1.0 };
+            let step = |eta: f64| RegretStep { eta, lambda: 0.1, norm2: 0.0, offset: Some((1.0, 1.0)), form: 1.0, xi2: 1.0 };
             regret.step(&step(0.1));
             regret.step(&step(eta));
             regret.drop(1.0, 2.0, eta, 0.1);
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_regret_beyond_all_numbers_ends_the_certificate() {
         let mut regret = Regret { holds: true, ..Regret::default() };
-        regret.step(&RegretStep { eta: 1e-300, lambda: 0.0, norm2: 1e100, offset2: None, form: 0.0, xi2: 0.0 });
+        regret.step(&RegretStep { eta: 1e-300, lambda: 0.0, norm2: 1e100, offset: None, form: 0.0, xi2: 0.0 });
         assert!(regret.constant.is_finite() && regret.bound(0.0, 0.0).is_none(), "{regret:?}");
     }
 }

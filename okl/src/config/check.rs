@@ -81,8 +81,8 @@ impl Config {
     }
 
     fn check_widths(&self) -> Result<()> {
-        if self.heads == Choice::Given(Heads::Selected) && !self.selects() {
-            let reason = "the selected heads are those of kernel = auto (gaussian with three widths and matern32 with one) under \
+        if matches!(self.heads, Choice::Given(Heads::Selected | Heads::Varied)) && !self.selects() {
+            let reason = "selected and varied heads are those of kernel = auto (gaussian with three widths and matern32 with one) under \
                           losses with a proximal step: use grid";
             return Err(Error::config("heads", reason));
         }
@@ -130,6 +130,16 @@ impl Config {
                     return refuse("theta0", format!("must be a finite number >= {}, found {theta}", range.least));
                 }
                 _ => {}
+            }
+        }
+        if let Some(step) = self.offset_step {
+            let problem = match step {
+                _ if !self.offset => "needs offset = true".into(),
+                _ if !(step.is_finite() && step >= 0.0) => format!("must be a finite number >= 0, found {step}"),
+                _ => String::new(),
+            };
+            if !problem.is_empty() {
+                return refuse("offset_step", problem);
             }
         }
         if self.warmup == 0 || self.warmup > 1 << 16 {

@@ -22,7 +22,7 @@ enum Kind {
 
 /// Every setting and every parameter whose value is not described elsewhere: [families](crate::config::families) are names with parameters, `gamma` and
 /// `target_scale` say themselves what they expect.
-const KINDS: [(&str, Kind); 47] = [
+const KINDS: [(&str, Kind); 48] = [
     ("terms", Kind::Whole),
     ("steps", Kind::Whole),
     ("degree", Kind::Whole),
@@ -55,13 +55,14 @@ const KINDS: [(&str, Kind); 47] = [
     ("power", Kind::Number),
     ("limit", Kind::Number),
     ("theta0", Kind::Number),
+    ("offset_step", Kind::Number),
     ("lambda", Kind::NumberOrAuto),
     ("shift", Kind::Numbers),
     ("factor", Kind::Numbers),
     ("sigma_rule", Kind::Word(&["quantile", "concomitant"])),
     ("preset", Kind::Word(&["svmd2005"])),
     ("anchor", Kind::Word(&["first", "none"])),
-    ("heads", Kind::Word(&["auto", "grid", "selected"])),
+    ("heads", Kind::Word(&["auto", "grid", "selected", "varied"])),
     ("widths", Kind::Word(&["auto", "fixed", "follow"])),
     ("shrink", Kind::Word(&["always", "on_update"])),
     ("offset", Kind::Bool),

@@ -85,6 +85,10 @@ pub struct Config {
     pub shrink: Shrink,
     /// Whether an offset is learned.
     pub offset: bool,
+    /// The steps of the offset are this many times those of f; with 0 it stays where it began. When not given: 1, or one for each head
+    /// of a bank with `heads = varied`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset_step: Option<f64>,
     /// The output operator J.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator: Option<OperatorRule>,
@@ -141,6 +145,7 @@ impl Default for Config {
             regulariser: AnyRegulariser::Square,
             shrink: Shrink::Always,
             offset: false,
+            offset_step: None,
             operator: None,
             classes: None,
             class_weight: ClassWeight::None,
@@ -400,7 +405,7 @@ impl Config {
             self.widths = Widths::Follow.into();
         }
         if self.selects() {
-            self.heads = Heads::Selected.into();
+            self.heads = if self.varies() { Heads::Varied } else { Heads::Selected }.into();
         }
         if let Some(kernels) = OneOrMore::of(self.kernel_rules().to_vec()) {
             self.kernel = Choice::Given(kernels);

@@ -24,6 +24,8 @@ pub struct Member {
     pub loss: usize,
     /// The hypothesis that predicts: the last one or an average.
     pub average: Average,
+    /// The steps of its offset are this many times those of f.
+    pub offset_step: f64,
 }
 
 /// One head of a learner, and which of its hypotheses are voices.
@@ -39,6 +41,8 @@ pub(crate) struct HeadRule {
     pub average: Average,
     /// The average of its second voice, if there is one.
     pub beside: Option<Average>,
+    /// As in [`Member::offset_step`].
+    pub offset_step: f64,
 }
 
 /// A step and a regulariser, the hypothesis that speaks, and an average that speaks beside it.
@@ -48,6 +52,8 @@ struct Candidate {
     lambda: f64,
     average: Average,
     beside: Option<Average>,
+    /// The steps of the offset are this many times those of f, where heads are varied; elsewhere 1.
+    offset_step: f64,
 }
 
 /// The settings of a bank if neither step nor lambda is given. Averages: rate 0.001 for the decaying step, 0.01 for the large
@@ -59,6 +65,7 @@ const CANDIDATES: [Candidate; 3] = [
         lambda: 1e-5,
         average: Average::None,
         beside: Some(Average::Exponential { rate: 0.01 }),
+        offset_step: 1.0,
     },
     SMALL,
 ];
@@ -69,10 +76,12 @@ const DECAYING: Candidate = Candidate {
     lambda: 1e-5,
     average: Average::None,
     beside: Some(Average::Exponential { rate: 0.001 }),
+    offset_step: 1.0,
 };
 
 /// A small constant step.
-const SMALL: Candidate = Candidate { step: AnyStep::Constant { eta: 0.2 }, lambda: 1e-3, average: Average::None, beside: None };
+const SMALL: Candidate =
+    Candidate { step: AnyStep::Constant { eta: 0.2 }, lambda: 1e-3, average: Average::None, beside: None, offset_step: 1.0 };
 
 /// A decaying step of which only the average speaks.
 const STEADY: Candidate = Candidate {
@@ -80,25 +89,29 @@ const STEADY: Candidate = Candidate {
     lambda: 1e-5,
     average: Average::Exponential { rate: 0.001 },
     beside: None,
+    offset_step: 0.1,
 };
 
-/// A large constant step and its average.
+/// A large constant step and its average. A proximal step corrects the score of its row; with an offset that takes the same steps,
+/// half of every correction would go to all other rows.
 const LARGE: Candidate = Candidate {
     step: AnyStep::Constant { eta: 20.0 },
     lambda: 1e-6,
     average: Average::None,
     beside: Some(Average::Exponential { rate: 0.01 }),
+    offset_step: 0.0,
 };
 
 /// The heads that share a kernel and a width in the bank of `kernel = auto`: under the first loss, and under each further one.
 struct Plane {
     first: &'static [Candidate],
     further: &'static [Candidate],
+    /// Under the first loss, where heads are varied and the loss has decisions.
+    decides: &'static [Candidate],
 }
 
 /// A large constant step without an average, for a further loss.
-const LARGE_ALONE: Candidate =
-    Candidate { step: AnyStep::Constant { eta: 20.0 }, lambda: 1e-6, average: Average::None, beside: None };
+const LARGE_ALONE: Candidate = Candidate { beside: None, ..LARGE };
 
 /// A large decaying step and its average, for a further loss.
 const LARGE_DECAYING: Candidate = Candidate {
@@ -106,17 +119,22 @@ const LARGE_DECAYING: Candidate = Candidate {
     lambda: 1e-6,
     average: Average::None,
     beside: Some(Average::Exponential { rate: 0.001 }),
+    offset_step: 0.1,
 };
 
+/// A head that forgets: f has lost two thirds of what it was after 1,000 examples. It is for classes whose regions move.
+const FORGETTING: Candidate =
+    Candidate { step: AnyStep::Constant { eta: 1.0 }, lambda: 1e-3, average: Average::None, beside: None, offset_step: 0.0 };
+
 /// The bank of `kernel = auto`, chosen from the recorded scores of many voices on 82 streams: 4 planes, 11 heads, 16 voices with two
-/// losses. In the order of [`AUTOMATIC`] and of its widths.
+/// losses; one more of each where heads are varied and there are classes. In the order of [`AUTOMATIC`] and of its widths.
 const SELECTED: [Plane; 4] = [
     // gaussian, width 1, 4 and 1/4 in units of the median heuristic
-    Plane { first: &[STEADY, LARGE], further: &[LARGE_ALONE] },
-    Plane { first: &[STEADY, LARGE, SMALL], further: &[LARGE_DECAYING] },
-    Plane { first: &[STEADY, LARGE], further: &[] },
+    Plane { first: &[STEADY, LARGE], further: &[LARGE_ALONE], decides: &[] },
+    Plane { first: &[STEADY, LARGE, SMALL], further: &[LARGE_DECAYING], decides: &[] },
+    Plane { first: &[STEADY, LARGE], further: &[], decides: &[] },
     // matern32, width 16
-    Plane { first: &[STEADY, LARGE], further: &[] },
+    Plane { first: &[STEADY, LARGE], further: &[], decides: &[FORGETTING] },
 ];
 
 /// The share of a voice under a further loss, where one under the first loss has 1: with equal shares they cost mistakes at the
@@ -170,9 +188,19 @@ impl Config {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn selects(&self) -> bool {
-        let wanted = self.heads.given().map_or(self.kernel == Choice::Auto, |heads| *heads == Heads::Selected);
+        let wanted = self.heads.given().map_or(self.kernel == Choice::Auto, |heads| *heads != Heads::Grid);
         let shape = || self.kernel_rules().iter().map(|k| (k.is_gaussian(), k.widths())).eq([(true, 3), (false, 1)]);
         wanted && self.chooses_steps() && self.proximal() && self.operator.is_none() && shape()
+    }
+
+    /// Whether the selected heads are varied: each has its own step of the offset, and where there are classes one forgets.
+    pub(crate) fn varies(&self) -> bool {
+        self.selects() && self.heads != Choice::Given(Heads::Selected)
+    }
+
+    /// Whether the bank has a head that forgets.
+    pub(crate) fn forgets(&self) -> bool {
+        self.varies() && matches!(self.loss.reads(), Reads::Sign | Reads::Class)
     }
 
     /// Whether several step sizes are learned in parallel.
@@ -191,8 +219,8 @@ impl Config {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn members(&self) -> Vec<Member> {
-        let voices = |HeadRule { step, lambda, width, loss, average, beside }| {
-            let voice = move |average| Member { step: AnyStep::clone(&step), lambda, width, loss, average };
+        let voices = |HeadRule { step, lambda, width, loss, average, beside, offset_step }| {
+            let voice = move |average| Member { step: AnyStep::clone(&step), lambda, width, loss, average, offset_step };
             std::iter::once(average).chain(beside).map(voice)
         };
         self.heads().into_iter().flat_map(voices).collect()
@@ -201,15 +229,25 @@ impl Config {
     /// The heads: kernel by kernel, width by width, loss by loss.
     pub(crate) fn heads(&self) -> Vec<HeadRule> {
         let of_loss = |width: usize, loss: usize| {
-            let candidates = match self.selects() {
-                true => self.fitted(if loss == 0 { SELECTED[width].first } else { SELECTED[width].further }, loss),
-                false => self.candidates(loss),
+            let candidates = if self.selects() { self.selected(width, loss) } else { self.candidates(loss) };
+            let head = move |Candidate { step, lambda, average, beside, offset_step }| {
+                let offset_step = self.offset_step.unwrap_or(if self.varies() { offset_step } else { 1.0 });
+                HeadRule { step, lambda, width, loss, average, beside, offset_step }
             };
-            let head = move |Candidate { step, lambda, average, beside }| HeadRule { step, lambda, width, loss, average, beside };
             candidates.into_iter().map(head)
         };
         let of_width = |width| (0..self.loss.all().len()).flat_map(move |loss| of_loss(width, loss));
         (0..self.widths()).flat_map(of_width).collect()
+    }
+
+    /// The heads of the bank of `kernel = auto` that have this kernel and this loss.
+    fn selected(&self, width: usize, loss: usize) -> Vec<Candidate> {
+        let Plane { first, further, decides } = &SELECTED[width];
+        let mut candidates = self.fitted(if loss == 0 { first } else { further }, loss);
+        if loss == 0 && self.forgets() {
+            candidates.extend(self.fitted(decides, loss));
+        }
+        candidates
     }
 
     /// The relative share of each voice in the bank of `kernel = auto`.
@@ -220,11 +258,12 @@ impl Config {
     /// Candidates of a bank that chooses its steps, as far as nothing else is given: with a step that suits the loss, the given
     /// lambda, and the given average in place of their own.
     fn fitted(&self, candidates: &[Candidate], loss: usize) -> Vec<Candidate> {
-        let fit = |Candidate { step, lambda, average, beside }: &Candidate| Candidate {
+        let fit = |Candidate { step, lambda, average, beside, offset_step }: &Candidate| Candidate {
             step: self.safe(step, &self.loss.all()[loss]),
             lambda: *self.lambda.given().unwrap_or(lambda),
             average: *self.average.given().unwrap_or(average),
             beside: beside.filter(|_| self.average == Choice::Auto),
+            offset_step: *offset_step,
         };
         candidates.iter().map(fit).collect()
     }
@@ -232,7 +271,8 @@ impl Config {
     /// The step sizes and regularisers that learn in parallel under a loss.
     fn candidates(&self, loss: usize) -> Vec<Candidate> {
         let average = self.average.given().copied().unwrap_or(Average::None);
-        let alone = |step: &AnyStep, lambda: f64| Candidate { step: step.clone(), lambda, average, beside: None };
+        let alone =
+            |step: &AnyStep, lambda: f64| Candidate { step: step.clone(), lambda, average, beside: None, offset_step: 1.0 };
         if !self.banks() {
             let (step, lambda) = self.plain_pair();
             return vec![alone(self.step.given().unwrap_or(&step), *self.lambda.given().unwrap_or(&lambda))];
@@ -356,6 +396,7 @@ impl Config {
             loss: self.loss.all()[member.loss].clone().into(),
             widths: Choice::Auto,
             heads: Choice::Auto,
+            offset_step: Some(member.offset_step).filter(|step| self.offset && *step != 1.0),
             ..self.clone()
         };
         match &mut config.operator {

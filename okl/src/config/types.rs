@@ -416,6 +416,9 @@ pub enum Heads {
     /// Every kernel and width under every loss, with each of three step sizes.
     #[default]
     Grid,
-    /// Those of the table for `kernel = auto`.
+    /// Those of the table for `kernel = auto`, as they were at first: all offsets learn as fast as f.
     Selected,
+    /// Those of the table for `kernel = auto`: offsets learn more slowly than f or not at all, and for classes one head forgets
+    /// quickly.
+    Varied,
 }

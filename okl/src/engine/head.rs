@@ -30,6 +30,8 @@ pub struct Head<S> {
     pub(crate) retired: bool,
     average: Average,
     both: bool,
+    /// See [`HeadParts::offset_step`].
+    pub(crate) offset_step: f64,
     pub(crate) f: Coordinates,
     pub(crate) eta: f64,
     pub(crate) offset: Vec<f64>,
@@ -63,7 +65,7 @@ pub(crate) struct Voice<'a> {
 
 impl<S: StepSize> Head<S> {
     pub(crate) fn new(parts: HeadParts<S>, outputs: usize, theta: f64, regret: bool, tracker: Option<Tracker>) -> Self {
-        let HeadParts { step, lambda, plane, loss, average, both } = parts;
+        let HeadParts { step, lambda, plane, loss, average, both, offset_step } = parts;
         let riders = Riders { trace: step.trace().is_some(), mean: average != Average::None };
         let eta = step.start();
         let zeros = vec![0.0; outputs];
@@ -76,6 +78,7 @@ impl<S: StepSize> Head<S> {
             retired: false,
             average,
             both,
+            offset_step,
             eta,
             f: Coordinates::new(outputs, riders),
             offset: zeros.clone(),
@@ -293,10 +296,11 @@ impl<S: StepSize> Head<S> {
         self.norms.grow_mass(plan.keep, plan.norms.mass);
         self.theta_mean += omega * (self.theta - self.theta_mean);
         if rules.offset {
+            let eta = self.offset_step * plan.eta;
             for o in 0..self.offset.len() {
                 self.offset_mean[o] += omega * (self.offset[o] - self.offset_mean[o]);
-                self.offset[o] -= plan.eta * plan.xi[o];
-                self.offset_trace[o] = plan.decay * self.offset_trace[o] - plan.eta * plan.zeta[o];
+                self.offset[o] -= eta * plan.xi[o];
+                self.offset_trace[o] = plan.decay * self.offset_trace[o] - eta * plan.zeta[o];
             }
         }
         self.norms = Norms { mass: self.norms.mass, ..plan.norms };
@@ -329,10 +333,10 @@ impl<S: StepSize> Head<S> {
         self.regret.holds &= plan.keep > 0.0;
         // A quiet example leaves f unchanged and adds nothing to the regret: f minimises its loss. See [`Regret`].
         if self.regret.holds && !plan.quiet {
-            let offset2 = rules.offset.then(|| dot(&self.offset, &self.offset));
+            let offset = rules.offset.then(|| (dot(&self.offset, &self.offset), self.offset_step));
             let form = own_form(output, &own[self.plane..], &plan.xi);
             let xi2 = dot(&plan.xi, &plan.xi);
-            self.regret.step(&RegretStep { eta: plan.eta, lambda: plan.lambda, norm2: self.norms.f2, offset2, form, xi2 });
+            self.regret.step(&RegretStep { eta: plan.eta, lambda: plan.lambda, norm2: self.norms.f2, offset, form, xi2 });
         }
     }
 
@@ -455,9 +459,12 @@ impl<S: StepSize> Head<S> {
 
     fn restart(&mut self) {
         self.f.zero();
-        for v in [&mut self.offset, &mut self.offset_trace, &mut self.offset_mean] {
-            v.fill(0.0);
+        // An offset that takes no steps keeps the value with which it began.
+        if self.offset_step > 0.0 {
+            self.offset.fill(0.0);
         }
+        self.offset_mean.copy_from_slice(&self.offset);
+        self.offset_trace.fill(0.0);
         self.eta = self.step.start();
         (self.theta_trace, self.theta_mean) = (0.0, 0.0);
         self.norms = Norms::default();

@@ -171,7 +171,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         let head = |parts: HeadParts<S>| {
             let loss = &losses[parts.loss];
             let theta = theta0.or(loss.theta().map(|t| t.start)).unwrap_or(0.0);
-            let certified = rules.certifies(loss);
+            let certified = rules.certifies(loss, parts.offset_step);
             Head::new(parts, outputs, theta, certified, None)
         };
         let mut heads: Vec<_> = heads.into_iter().map(head).collect();
@@ -594,7 +594,7 @@ impl<K: DotKernel, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<Terms
         let lost: Vec<f64> = bank.as_ref().map_or(vec![0.0; heads.len()], |bank| bank.lost_more_than_heads());
         for (h, (head, lost)) in heads.iter_mut().zip(lost).enumerate() {
             let rests = bank.as_ref().is_some_and(|bank| bank.rests(h));
-            let holds = rules.certifies(&losses[head.loss]) && !rests;
+            let holds = rules.certifies(&losses[head.loss], head.offset_step) && !rests;
             head.certify_anew(holds, lost);
         }
     }

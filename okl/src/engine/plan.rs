@@ -123,7 +123,7 @@ impl<S: StepSize> Head<S> {
         plan.quiet = !rules.shrink.is_always() && plan.xi.iter().all(|xi| *xi == 0.0);
         plan.decay = self.step.trace().unwrap_or(0.0);
         let product = self.gradient_trace_product(at);
-        let size = example.weight * (output.largest(&own[self.plane..]) + f64::from(u8::from(rules.offset)));
+        let size = example.weight * (output.largest(&own[self.plane..]) + self.own_of_offset(rules));
         self.choose_step(rules, example.t - self.born, product, size);
         match rules.implicit && !self.plan.quiet {
             true => self.implicit_gradient(objective, at, own[self.plane], example),
@@ -154,6 +154,11 @@ impl<S: StepSize> Head<S> {
         plan.forget_trace = true;
         plan.lifted.fill(0.0);
         0.0
+    }
+
+    /// What the offset adds to k(x, x).
+    fn own_of_offset<R>(&self, rules: &Rules<R>) -> f64 {
+        if rules.offset { self.offset_step } else { 0.0 }
     }
 
     fn choose_step<R: Regulariser>(&mut self, rules: &Rules<R>, t: u64, product: f64, size: f64) {
@@ -195,12 +200,12 @@ impl<S: StepSize> Head<S> {
         }
     }
 
-    /// Solves xi = dl/dz at z0 - C xi, where z0 = c p + b and C = eta (c k J + 1) (3.3); then alpha = -eta c xi.
+    /// Solves xi = dl/dz at z0 - C xi, where z0 = c p + b and C = eta (c k J + offset_step) (3.3); then alpha = -eta c xi.
     fn implicit_gradient<L: Loss, R>(&mut self, objective: &Objective<'_, L, R>, at: &Reading, own: f64, example: &Example<'_>) {
         let Objective { loss, output, rules } = *objective;
+        let of_offset = self.own_of_offset(rules);
         let plan = &mut self.plan;
         let (eta, keep, weight) = (plan.eta, plan.keep, plan.weight);
-        let of_offset = if rules.offset { 1.0 } else { 0.0 };
         let metric = |s: f64| weight * eta * (keep * own * s + of_offset);
         let operator = output.single().map(|j| j.eigen());
         for o in 0..at.z.len() {
@@ -253,7 +258,8 @@ impl<S: StepSize> Head<S> {
         let mut size =
             p.keep.abs() + p.norms.f2 + p.eval.loss.abs() + theta.abs() + p.norms.product.abs() + p.norms.trace2 + p.weight;
         for o in 0..at.z.len() {
-            size += p.alpha[o].abs() + p.beta[o].abs() + at.z[o].abs() + (self.offset[o] - p.eta * p.xi[o]).abs();
+            size +=
+                p.alpha[o].abs() + p.beta[o].abs() + at.z[o].abs() + (self.offset[o] - self.offset_step * p.eta * p.xi[o]).abs();
         }
         size <= LARGEST
     }

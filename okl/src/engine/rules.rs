@@ -63,9 +63,11 @@ pub struct Rules<R> {
 }
 
 impl<R: Regulariser> Rules<R> {
-    /// Whether the regret certificate is proved for steps on this loss.
-    pub(crate) fn certifies<L: Loss>(&self, loss: &L) -> bool {
-        self.regulariser.is_square() && !self.implicit && loss.convex() && loss.theta().is_none()
+    /// Whether the regret certificate is proved for steps on this loss. It compares with other offsets, so an offset that stays where
+    /// it is has none.
+    pub(crate) fn certifies<L: Loss>(&self, loss: &L, offset_step: f64) -> bool {
+        let moves = !self.offset || offset_step > 0.0;
+        self.regulariser.is_square() && !self.implicit && loss.convex() && loss.theta().is_none() && moves
     }
 }
 
@@ -91,11 +93,14 @@ pub struct HeadParts<S> {
     pub average: Average,
     /// In a bank: whether the last hypothesis is a second voice beside the average.
     pub both: bool,
+    /// The steps of the offset are this many times those of f: in a proximal step and in a normalised one, b is f over the kernel
+    /// k(x, x') = `offset_step`. With 0, the offset stays where it is.
+    pub offset_step: f64,
 }
 
 impl<S> HeadParts<S> {
     /// A head without an average that has the first kernel and the first loss.
     pub fn new(step: S, lambda: f64) -> Self {
-        HeadParts { step, lambda, plane: 0, loss: 0, average: Average::None, both: false }
+        HeadParts { step, lambda, plane: 0, loss: 0, average: Average::None, both: false, offset_step: 1.0 }
     }
 }

@@ -148,13 +148,14 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
     let rule = config.budget();
     let (heads, planes) = (config.heads(), config.planes());
     let eta_lambda = heads[0].lambda * heads[0].step.largest(heads[0].lambda);
-    let head = |HeadRule { step, lambda, width, loss, average, beside }| HeadParts {
+    let head = |HeadRule { step, lambda, width, loss, average, beside, offset_step }| HeadParts {
         step,
         lambda,
         plane: width * planes,
         loss,
         average: beside.unwrap_or(average),
         both: beside.is_some(),
+        offset_step,
     };
     let mut engine = Engine::new(Parts {
         basis: TermsOrWeights::new(space(config, features, backend), functions(config, features)),

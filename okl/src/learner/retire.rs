@@ -4,11 +4,11 @@
 //! (law 1). The share of a head is the recent mean (128 examples) of the weights of its voices.
 //!
 //! ```text
-//! after 512 examples      8 heads stay
-//! after 1,024             6
-//! after 2,048 and later   5
-//! first of all stay       the leader, the head with the largest share, and the heads of the first loss with the large constant step, one
-//!                         for each kernel and width
+//! after 512 examples      8 heads stay, 9 if one of the bank forgets
+//! after 1,024             6, or 8
+//! after 2,048 and later   5, or 7
+//! first of all stay       the leader, the head with the largest share, the heads of the first loss with the large constant step, one
+//!                         for each kernel and width, and the head that forgets
 //! then                    those with the largest shares
 //! ```
 //!
@@ -23,11 +23,11 @@ use crate::learner::Learner;
 use crate::parts::step::AnyStep;
 
 /// The number of heads that stay after a number of examples.
-fn places(examples: u64) -> usize {
+fn places(examples: u64, forgets: bool) -> usize {
     match examples {
-        0..1024 => 8,
-        1024..2048 => 6,
-        _ => 5,
+        0..1024 => 8 + usize::from(forgets),
+        1024..2048 => 6 + 2 * usize::from(forgets),
+        _ => 5 + 2 * usize::from(forgets),
     }
 }
 
@@ -36,13 +36,13 @@ impl Learner {
     pub(super) fn retire_heads(&mut self) {
         let Some(bank) = self.engine.bank().filter(|_| self.config.selects()) else { return };
         let heads = &self.engine.heads;
-        let large = |h: usize| heads[h].loss == 0 && matches!(heads[h].step, AnyStep::Constant { eta } if eta > 1.0);
+        let large = |h: usize| heads[h].loss == 0 && matches!(heads[h].step, AnyStep::Constant { eta } if eta >= 1.0);
         let by_share = |a: &usize, b: &usize| bank.recent_share(*b).total_cmp(&bank.recent_share(*a));
         let mut awake: Vec<usize> = (0..heads.len()).filter(|&h| !heads[h].retired).collect();
         awake.sort_by(by_share);
         let first = |h: usize| h == bank.leader() || h == awake[0] || large(h);
         let (first, others): (Vec<usize>, Vec<usize>) = awake.iter().partition(|&&h| first(h));
-        let room = places(self.steps()).saturating_sub(first.len()).min(others.len());
+        let room = places(self.steps(), self.config.forgets()).saturating_sub(first.len()).min(others.len());
         let retired = &others[room..];
         if !retired.is_empty() {
             self.engine.retire(retired);

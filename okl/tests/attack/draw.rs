@@ -220,6 +220,9 @@ fn suit_budget(rng: &mut Rng, lambda: f64, reads: Reads, settings: &mut Settings
 fn extras(rng: &mut Rng, family: &str, reads: Reads, settings: &mut Settings) {
     if reads != Reads::Nothing && rng.chance(0.5) {
         settings.insert("offset", "true".into());
+        if rng.chance(0.3) {
+            settings.insert("offset_step", format!("{:?}", rng.pick(&[0.0, 0.1, 3.0])));
+        }
     }
     if rng.chance(0.2) {
         settings.insert("implicit", "true".into());

@@ -117,6 +117,8 @@ pub struct Run<'a> {
     pub shadows: Vec<Shadow>,
     /// The step size of each head.
     pub steps: Vec<AnyStep>,
+    /// The steps of the offset of each head are this many times those of f.
+    pub offset_steps: Vec<f64>,
     /// In the order of the bank's weights.
     pub voices: Vec<Voice>,
     /// What truncation errors are multiplied by, to see that a false one is found out.
@@ -153,7 +155,8 @@ impl<'a> Run<'a> {
         let shadows = owners.iter().map(|member| Shadow::new(shape(&config, member), member.average)).collect();
         let points = Points::new(&kernels);
         let steps = owners.iter().map(|member| member.step.clone()).collect();
-        Ok(Self { case, config, learner, points, shadows, steps, voices, deflate: 1.0 })
+        let offset_steps = owners.iter().map(|member| member.offset_step).collect();
+        Ok(Self { case, config, learner, points, shadows, steps, offset_steps, voices, deflate: 1.0 })
     }
 
     /// A row as the kernels see it.

@@ -1,13 +1,13 @@
 //! What a step does beside f: where it leads the offset, and how large its numbers can be.
 //!
-//! b <- b - eta xi, and a term gets alpha = -eta xi; -eta c xi under a proximal step, -eta phi xi under a Forgetron. So the offset is
-//! followed by alpha / 1, alpha / c, alpha / phi.
+//! b <- b - eta s xi with s the `offset_step`, and a term gets alpha = -eta xi; -eta c xi under a proximal step, -eta phi xi under a Forgetron. So the offset is
+//! followed by s alpha / 1, s alpha / c, s alpha / phi.
 //!
 //! A step is skipped if it would leave numbers whose sizes sum to more than 1e150. `largest` bounds that sum from the state before the
 //! step: with G the largest |xi|, R² the largest eigenvalue of K(x, x), H the curvature of the loss,
 //!
 //! ```text
-//! |alpha|, |b'| - |b| <= eta G        |f'| <= c |f| + eta G R        |beta| <= eta (G + decay H (|v(x)| + |w|))
+//! |alpha| <= eta G, |b'| - |b| <= eta s G        |f'| <= c |f| + eta G R        |beta| <= eta (G + decay H (|v(x)| + |w|))
 //! |v'| <= decay c |v| + eta lambda |f| + |beta| R                    <f', v'> <= |f'| |v'|
 //! ```
 
@@ -59,8 +59,13 @@ impl Run<'_> {
             _ if self.proximal() => keep,
             _ => 1.0,
         };
-        let moves = |a: &f64| if self.config.offset { a / share } else { 0.0 };
+        let moves = |a: &f64| self.offset_step(h) * a / share;
         (share > 0.0).then(|| alpha.iter().map(moves).collect())
+    }
+
+    /// The steps of the offset are this many times those of f; 0 without an offset.
+    fn offset_step(&self, h: usize) -> f64 {
+        if self.config.offset { self.offset_steps[h] } else { 0.0 }
     }
 
     /// Whether steps are proximal. Automatic steps are, if the loss has a proximal step.
@@ -80,7 +85,7 @@ impl Run<'_> {
         let b = norm(&shadow.offset[0]);
         let p = norm(&self.points.eval(&shadow.shape, &shadow.live, seen.point, outputs)) + rounding;
         let reach = self.points.reach(&shadow.shape, seen.point);
-        let size = row.weight * (reach * reach + f64::from(u8::from(self.config.offset)));
+        let size = row.weight * (reach * reach + self.offset_step(h));
         let signal = Signal { t: self.learner.examples() + 1, lambda, last: before.eta, product: f64::NEG_INFINITY, size };
         let mut eta = self.steps[h].eta(&signal);
         if lambda > 0.0 && !self.proximal() && !self.config.allow_overshoot && self.config.regulariser.is_square() {
@@ -96,7 +101,16 @@ impl Run<'_> {
         let beta = eta * (xi + decay * row.weight * curvature * lifted);
         let v = if decay > 0.0 { decay * keep * before.trace + eta * lambda * before.norm + beta * reach } else { 0.0 };
         let loss = (1.0 + y + p + b + seen.theta).powi(2);
-        let sum = keep + f * f + f * v + v * v + loss + row.weight * (1.0 + eta) + 2.0 * alpha + beta + p + 2.0 * b;
+        let sum = keep
+            + f * f
+            + f * v
+            + v * v
+            + loss
+            + row.weight * (1.0 + eta)
+            + (1.0 + self.offset_step(h)) * alpha
+            + beta
+            + p
+            + 2.0 * b;
         sum * (outputs as f64).max(1.0)
     }
 }

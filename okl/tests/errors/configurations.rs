@@ -7,6 +7,9 @@ type Refusal = (&'static str, &'static str, &'static [&'static str]);
 
 const REFUSALS: &[Refusal] = &[
     ("loss = 'novelty'\noffset = true", "offset", &["novelty", "f would learn nothing"]),
+    ("offset_step = 0.5", "offset_step", &["offset = true"]),
+    ("offset = true\noffset_step = -0.5", "offset_step", &[">= 0", "-0.5"]),
+    ("heads = 'varied'\nkernel = 'gaussian'", "heads", &["kernel = auto", "use grid"]),
     ("loss = 'nu_novelty'\noffset = true", "offset", &["novelty"]),
     ("loss = 'density'\noffset = true", "offset", &["novelty"]),
     ("loss = 'density:0'", "loss", &["nu", "between 0 and 1", "not 0"]),
@@ -197,7 +200,8 @@ fn settings_that_are_not_finite() {
         let scale = Scale::Fixed { shift: vec![bad], factor: vec![1.0], limit: None, follow: false };
         let factor = Scale::Fixed { shift: vec![1.0], factor: vec![bad], limit: None, follow: false };
         let nu = AnyLoss::NuHinge { nu: 0.5 };
-        let settings: [(&str, Config); 9] = [
+        let settings: [(&str, Config); 10] = [
+            ("offset_step", Config { offset: true, offset_step: Some(bad), ..Config::default() }),
             ("lambda", Config { lambda: bad.into(), ..Config::default() }),
             ("theta0", Config { theta0: Some(bad), loss: nu.into(), ..Config::default() }),
             ("scale", Config { scale, ..Config::default() }),
@@ -421,11 +425,12 @@ fn canonical_json_round_trips() {
         ("form", json!(["terms", "weights", { "fourier": { "size": 10, "seed": 3 } }])),
         ("shrink", json!(["on_update"])),
         ("widths", json!(["fixed", "follow"])),
-        ("heads", json!(["grid", "selected"])),
+        ("heads", json!(["grid", "selected", "varied"])),
         ("operator", json!([[1.0, gamma, gamma, 1.0], [{"kernel": {"linear": {}}, "operator": [gamma]}]])),
         ("classes", json!([[1, "a", -5]])),
         ("class_weight", json!(["balanced", { "a=b": gamma, "7": 2.0 }])),
         ("theta0", json!([gamma])),
+        ("offset_step", json!([gamma])),
         ("lambda", json!([gamma, 5e-324, 1.7976931348623157e308])),
         ("warmup", json!([17])),
         ("warmup_passes", json!([3])),
@@ -506,7 +511,7 @@ fn values_of_another_kind_are_refused_in_plain_words() {
                    loss.nu_hinge.nu loss.epsilon.epsilon loss.huber.sigma loss.quantile.q step.constant.eta step.decay.tau step.smd.mu \
                    step.smd.decay step.smd.floor step.smd.cap step.pegasos.t0 step.theorem1.bound step.theorem1.radius \
                    budget.olok.exponent budget.weight.tolerance budget.certified.error average.exponential.rate threshold.tracker.speed \
-                   regulariser.power.power scale.fixed.limit lambda theta0";
+                   regulariser.power.power scale.fixed.limit lambda theta0 offset_step";
     let others = "scale.fixed.shift scale.fixed.factor scale.fixed.follow target_scale.fixed.shift target_scale loss.nu_huber.sigma_rule step.smd.preset \
                   anchor shrink offset implicit allow_overshoot classes operator";
     let listed = |name: &str| {

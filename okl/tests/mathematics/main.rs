@@ -5,6 +5,7 @@ mod density;
 mod equations;
 mod fourier;
 mod losses;
+mod offsets;
 #[path = "../support/mod.rs"]
 mod support;
 mod twin;

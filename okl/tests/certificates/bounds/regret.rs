@@ -91,16 +91,21 @@ fn check_regret(
     gram: &[f64],
     list: &[Function],
 ) -> f64 {
-    let mut l = learner(&settings(name, step, lambda, offset, budget));
+    check_regret_of(&mut learner(&settings(name, step, lambda, offset, budget)), name, lambda, data, gram, list)
+}
+
+/// Learns the rows and compares the regret with its bound after each. Returns the last ratio.
+fn check_regret_of(l: &mut Learner, name: &str, lambda: f64, data: &Data, gram: &[f64], list: &[Function]) -> f64 {
+    let settings = l.config().to_json();
     let others: Vec<_> =
         list.iter().map(|u| (risks(name, lambda, u, data), u.norm(), dot(&u.offset, &u.offset).sqrt())).collect();
     let (mut ours, mut theirs, mut last) = (0.0, vec![0.0; list.len()], 0.0);
-    run_risks(&mut l, name, lambda, data, gram, |l, i, risk| {
+    run_risks(l, name, lambda, data, gram, |l, i, risk| {
         ours += risk;
         for (which, (risks, norm, b)) in others.iter().enumerate() {
             theirs[which] += risks[i];
             let (regret, bound) = (ours - theirs[which], l.regret_bound(*norm, *b).expect("explicit, square, convex"));
-            assert!(regret <= bound, "{name} {step} offset {offset} {budget} t {} u {which}: {regret} > {bound}", i + 1);
+            assert!(regret <= bound, "{settings} t {} u {which}: {regret} > {bound}", i + 1);
             last = regret / bound;
         }
     });
@@ -122,6 +127,23 @@ fn regret_is_below_its_certificate() {
             }
         }
     }
+}
+
+/// An offset with steps of its own has its own part of the bound. One that stays can be beaten by any other: there is no bound.
+#[test]
+fn regret_with_another_step_of_the_offset_is_below_its_certificate() {
+    let (name, lambda, budget) = ("hinge", 0.05, "unlimited");
+    let data = data_for(name, 250, 5);
+    let (gram, list) = (gram(&data), comparators(name, lambda, true, &data));
+    for step in ["theorem2", "constant:0.3"] {
+        for offset_step in [0.02, 0.3, 5.0] {
+            let text = settings(name, step, lambda, true, budget) + &format!("offset_step={offset_step}\n");
+            check_regret_of(&mut learner(&text), name, lambda, &data, &gram, &list);
+        }
+    }
+    let mut stays = learner(&(settings(name, "theorem2", lambda, true, budget) + "offset_step=0\n"));
+    run_risks(&mut stays, name, lambda, &data, &gram, |_, _, _| {});
+    assert_eq!(stays.regret_bound(1.0, 0.0), None);
 }
 
 #[test]
