@@ -385,6 +385,7 @@ def test_more_rows_than_memory() -> None:
 
 NUMBERS: dict[str, dict[str, Any]] = {
     "lam": {}, "theta0": {"loss": "nu_hinge"}, "warmup": {}, "warmup_passes": {}, "memory": {}, "gamma": {},
+    "offset_step": {"offset": True},
     "degree": {"kernel": "polynomial"}, "coef0": {"kernel": "polynomial"}, "alpha": {"kernel": "rational_quadratic"},
     "margin": {"loss": "hinge"}, "nu": {"loss": "nu_hinge"}, "epsilon": {"loss": "epsilon"},
     "sigma": {"loss": "huber"}, "q": {"loss": "quantile"}, "eta": {"step": "constant"}, "tau": {"step": "decay"},

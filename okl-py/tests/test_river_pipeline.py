@@ -159,8 +159,8 @@ def test_examples_in_docstrings(part):
 
 def test_with_nothing_set_kernels_and_losses_learn_in_parallel():
     config = okl.river.KernelClassifier().learner.config
-    assert config["heads"] == "selected" and config["loss"] == [{"max_margin": {}}, {"softmax": {}}]
-    assert okl.river.KernelRegressor().learner.config["heads"] == "selected"
+    assert config["heads"] == "varied" and config["loss"] == [{"max_margin": {}}, {"softmax": {}}]
+    assert okl.river.KernelRegressor().learner.config["heads"] == "varied"
     # Whoever describes a kernel, a step or a tied budget gets one kernel and one loss.
     for given in (
         {"gamma": 0.5},
@@ -169,6 +169,6 @@ def test_with_nothing_set_kernels_and_losses_learn_in_parallel():
         {"loss": "nu_hinge"},
     ):
         config = okl.river.KernelClassifier(**given).learner.config
-        assert "heads" not in config or config["heads"] != "selected", given
+        assert "heads" not in config or config["heads"] == "grid", given
         assert isinstance(config["loss"], dict) and "gaussian" in config["kernel"], given
     assert okl.river.KernelClassifier(loss="softmax").learner.config["loss"] == {"softmax": {}}

@@ -35,6 +35,7 @@ class Settings(TypedDict, total=False):
     budget: Budget | int | Described | None
     lam: float | Literal["auto"] | None
     offset: bool | None
+    offset_step: float | None
     classes: Sequence[bool] | Sequence[int] | Sequence[str] | npt.NDArray[Any] | None
     class_weight: Literal["none", "balanced"] | str | Mapping[Any, float] | None
     operator: npt.ArrayLike | Sequence[Mapping[str, Any]] | None
@@ -52,7 +53,7 @@ class Settings(TypedDict, total=False):
     memory: int | str | None
     form: Literal["terms", "weights"] | Described | None
     widths: Literal["fixed", "follow"] | None
-    heads: Literal["grid", "selected"] | None
+    heads: Literal["grid", "selected", "varied"] | None
     allow_overshoot: bool | None
 
     # parameters of the kernel
