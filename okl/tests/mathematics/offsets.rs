@@ -70,7 +70,7 @@ fn heads_of_the_automatic_bank_are_varied() {
     rules.dedup_by(|a, b| a.step == b.step && a.width == b.width);
     assert_eq!(rules.len(), bank.engine().heads().len());
     for (head, rule) in bank.engine().heads().iter().zip(&rules) {
-        let moved = (head.offset()[0] - first[16]).abs();
+        let moved = (head.offset()[0] - first[15]).abs();
         let stays = rule.step == AnyStep::Constant { eta: 20.0 };
         assert!(moved < 0.5 && stays == (moved < 1e-12), "{:?}: {moved}", rule.step);
     }
