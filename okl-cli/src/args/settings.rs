@@ -71,6 +71,7 @@ pub struct Settings {
     ///
     /// fourier:SIZE (or fourier:size=SIZE,seed=SEED): weights of SIZE random Fourier features, which stand in for a gaussian,
     /// exponential, matern32 or matern52 kernel. Its cost does not grow with the number of rows, and there is no budget.
+    /// fourier:SIZE,orthogonal: the features approximate the kernel with less variance; columns cannot be added later.
     /// Default: weights for the linear kernel if neither --budget, --memory nor --id is given, else terms
     #[arg(long, hide_short_help = true, help_heading = "Learner")]
     pub form: Option<String>,

@@ -4,7 +4,9 @@
 //!
 //! w_j = r_j g_j: g_j is normal and the same for all kernels, so kernels share the inner products; r_j depends on the kernel. Every
 //! number is a function of the seed and its place alone, so all processes have the same frequencies, and more features of a row add
-//! columns to g without changing the others. Frequencies are stored in turns: a number of turns is reduced to [-1/2, 1/2] without a
+//! columns to g without changing the others. Orthogonal frequencies (Yu et al., 2016) are the exception: in groups of as many as a
+//! row has features, g_j keeps its length and gets a direction that is orthogonal to those before it, each of which is still uniform
+//! on the sphere. Frequencies are stored in turns: a number of turns is reduced to [-1/2, 1/2] without a
 //! rounding error, and the rest is a polynomial, with the same bits on every instruction set.
 
 use crate::basis::block::{Block, Values};
@@ -12,10 +14,22 @@ use crate::basis::vectors::VectorRows;
 use crate::gram::{Backend, Elementwise, LANES, Panels};
 use crate::parts::kernel::AnyKernel;
 
+/// How frequencies are drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Draw {
+    /// The number of features, cosines and sines.
+    pub size: usize,
+    /// The seed.
+    pub seed: u64,
+    /// Whether frequencies are orthogonal in groups.
+    pub orthogonal: bool,
+}
+
 /// The frequencies of random Fourier features for one or more kernels.
 #[derive(Clone, Debug)]
 pub struct Fourier {
     seed: u64,
+    orthogonal: bool,
     /// The number of frequencies.
     pairs: usize,
     /// g_j / 2 pi.
@@ -25,11 +39,12 @@ pub struct Fourier {
 }
 
 impl Fourier {
-    /// `size` features (a cosine and a sine for each of `size / 2` frequencies) of rows with `features` numbers.
-    pub fn new(size: usize, seed: u64, kernels: &[AnyKernel], features: usize) -> Self {
+    /// A cosine and a sine for each of `size / 2` frequencies, of rows with `features` numbers.
+    pub fn new(draw: Draw, kernels: &[AnyKernel], features: usize) -> Self {
+        let Draw { size, seed, orthogonal } = draw;
         let pairs = size / 2;
         let radii = kernels.iter().map(|kernel| radii(kernel, pairs, seed)).collect();
-        let mut fourier = Fourier { seed, pairs, normals: Panels::new(0), radii };
+        let mut fourier = Fourier { seed, orthogonal, pairs, normals: Panels::new(0), radii };
         fourier.widen(features);
         fourier
     }
@@ -39,15 +54,29 @@ impl Fourier {
         2 * self.pairs
     }
 
+    /// Whether frequencies are orthogonal in groups, so that they depend on the number of features of a row.
+    pub(crate) fn is_orthogonal(&self) -> bool {
+        self.orthogonal
+    }
+
     /// Increases the number of features of a row.
     pub(crate) fn widen(&mut self, features: usize) {
         let mut normals = Panels::new(features);
         normals.reserve(self.pairs);
-        let mut row = vec![0.0; features];
+        let mut group: Vec<Vec<f64>> = Vec::new();
         for j in 0..self.pairs {
-            let entry = |k| (normal(self.seed, j as u64, k as u64) / std::f64::consts::TAU) as f32;
-            row.iter_mut().enumerate().for_each(|(k, w)| *w = entry(k));
-            normals.put(j, &row);
+            let mut row: Vec<f64> = (0..features).map(|k| normal(self.seed, j as u64, k as u64)).collect();
+            if self.orthogonal {
+                if group.len() == features {
+                    group.clear();
+                }
+                let length = dot(&row, &row).sqrt();
+                let direction = orthogonal_to(&group, &row);
+                row = direction.iter().map(|v| v * length).collect();
+                group.push(direction);
+            }
+            let turns: Vec<f32> = row.iter().map(|v| (v / std::f64::consts::TAU) as f32).collect();
+            normals.put(j, &turns);
         }
         self.normals = normals;
     }
@@ -106,6 +135,23 @@ impl Fourier {
         backend.map_values(radii, cosines, Cosine(scale));
         backend.map_values(radii, sines, Sine(scale));
     }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).fold(0.0, |sum, (a, b)| sum + a * b)
+}
+
+/// The unit vector in the direction of the part of `row` that is orthogonal to the unit vectors `group` (Gram and Schmidt, twice, so that
+/// rounding errors do not accumulate).
+fn orthogonal_to(group: &[Vec<f64>], row: &[f64]) -> Vec<f64> {
+    let mut rest = row.to_vec();
+    for unit in group.iter().chain(group) {
+        let along = dot(unit, &rest);
+        rest.iter_mut().zip(unit).for_each(|(r, u)| *r -= along * u);
+    }
+    let length = dot(&rest, &rest).sqrt();
+    rest.iter_mut().for_each(|r| *r /= length);
+    rest
 }
 
 /// The lengths of frequencies relative to those of normal vectors. The spectral measure of exp(-gamma r²) is normal with variance
@@ -216,20 +262,55 @@ mod tests {
         let mean = |power: i32| numbers.iter().map(|n| n.powi(power)).sum::<f64>() / numbers.len() as f64;
         assert!(mean(1).abs() < 0.04 && (mean(2) - 1.0).abs() < 0.05 && (mean(4) - 3.0).abs() < 0.4);
         let gamma = 0.7;
-        for kernel in [
+        let kernels = [
             AnyKernel::Gaussian { gamma },
             AnyKernel::Exponential { gamma },
             AnyKernel::Matern32 { gamma },
             AnyKernel::Matern52 { gamma },
-        ] {
-            let fourier = Fourier::new(8000, 3, std::slice::from_ref(&kernel), 3);
+        ];
+        for (kernel, orthogonal) in kernels.iter().flat_map(|kernel| [(kernel, false), (kernel, true)]) {
+            let draw = Draw { size: 8000, seed: 3, orthogonal };
+            let fourier = Fourier::new(draw, std::slice::from_ref(kernel), 3);
             for x in [[0.3, -0.2, 0.1], [1.0, 0.5, -0.8], [-0.1, 2.0, 1.0]] {
                 let waves =
                     fourier.frequencies(0).chunks(3).map(|w| w.iter().zip(x).map(|(w, x)| w * x).sum::<f64>().cos()).sum::<f64>();
                 let square = x.iter().map(|x| x * x).sum::<f64>() as f32;
-                let exact = f64::from(crate::parts::kernel::DotKernel::eval(&kernel, 0.0, square, 0.0));
+                let exact = f64::from(crate::parts::kernel::DotKernel::eval(kernel, 0.0, square, 0.0));
                 assert!((waves / 4000.0 - exact).abs() < 5.0 / 4000f64.sqrt(), "{kernel:?} at {x:?}: {} {exact}", waves / 4000.0);
             }
         }
+    }
+    /// Frequencies of a group are orthogonal, those of two groups are not, and all have the lengths of normal vectors: the
+    /// estimate of the kernel then has less variance.
+    #[test]
+    fn orthogonal_frequencies() {
+        const FEATURES: usize = 12;
+        let kernels = [AnyKernel::Gaussian { gamma: 0.5 }];
+        let frequencies =
+            |seed, orthogonal| Fourier::new(Draw { size: 4 * FEATURES, seed, orthogonal }, &kernels, FEATURES).frequencies(0);
+        let (free, drawn) = (frequencies(5, false), frequencies(5, true));
+        let [free, drawn] = [&free, &drawn].map(|all| all.chunks(FEATURES).collect::<Vec<_>>());
+        let mut between = 0.0f64;
+        for (i, a) in drawn.iter().enumerate() {
+            assert!((dot(a, a) - dot(free[i], free[i])).abs() < 1e-5 * dot(a, a));
+            for (j, b) in drawn.iter().enumerate().take(i) {
+                let cosine = dot(a, b) / (dot(a, a) * dot(b, b)).sqrt();
+                match i / FEATURES == j / FEATURES {
+                    true => assert!(cosine.abs() < 1e-6, "{i} {j}: {cosine}"),
+                    false => between = between.max(cosine.abs()),
+                }
+            }
+        }
+        assert!(between > 0.3);
+        let x: Vec<f64> = (0..FEATURES).map(|k| 0.1 + 0.05 * k as f64).collect();
+        let exact = (-0.5 * dot(&x, &x)).exp();
+        let error = |orthogonal| {
+            let estimate = |seed| {
+                let waves: Vec<f64> = frequencies(seed, orthogonal).chunks(FEATURES).map(|w| dot(w, &x).cos()).collect();
+                waves.iter().sum::<f64>() / waves.len() as f64
+            };
+            (0..200).map(|seed| (estimate(seed) - exact).powi(2)).sum::<f64>()
+        };
+        assert!(error(true) < 0.8 * error(false), "{} {}", error(true), error(false));
     }
 }

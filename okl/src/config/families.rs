@@ -137,7 +137,8 @@ impl Variant {
 pub const FAMILIES: [Family; 8] = [
     Family {
         key: "kernel",
-        about: "the kernel k(x, y), where r is the distance of x and y, or several separated by commas (default gaussian)",
+        about: "the kernel k(x, y), where r is the distance of x and y, or several separated by commas (default gaussian); a+b is the sum \
+                of two kernels, a*b their product, 0.5*a half of one",
         lists: true,
         variants: &[
             name("auto", &[], "kernels that learn in parallel; those with the smallest loss have the largest weight").bare(),

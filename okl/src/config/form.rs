@@ -24,13 +24,18 @@ pub enum Form {
         /// The seed of the frequencies.
         #[serde(default)]
         seed: u64,
+        /// Whether frequencies are orthogonal in groups of as many as a row has features. The estimate of the kernel has less variance
+        /// then, but the number of features of a row cannot grow.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        orthogonal: bool,
     },
 }
 
 /// The most random features.
 const MOST: usize = 1 << 20;
 
-const EXPECTED: &str = "must be \"auto\", \"terms\", \"weights\" or \"fourier:SIZE\" (or \"fourier:size=SIZE,seed=SEED\")";
+const EXPECTED: &str =
+    "must be \"auto\", \"terms\", \"weights\" or \"fourier:SIZE\" (or \"fourier:size=SIZE,seed=SEED,orthogonal=true\")";
 
 /// Replaces `fourier:1000` by a table, and checks the kinds of the values.
 ///
@@ -53,10 +58,15 @@ pub(super) fn expand(value: &mut Value) -> Result<()> {
     }
 }
 
-/// `:1000` or `:size=1000,seed=3`.
+/// `:1000`, `:1000,orthogonal` or `:size=1000,seed=3,orthogonal=true`.
 fn parameters_of(text: &str) -> Option<Map<String, Value>> {
-    let parameters = text.strip_prefix(':')?.split(',').map(|part| part.split_once('=').unwrap_or(("size", part)));
-    Some(parameters.map(|(key, value)| (key.trim().to_string(), super::number_or_text(value.trim()))).collect())
+    let parameter = |part: &str| match part.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+        None if part.trim() == "orthogonal" => ("orthogonal".to_string(), true.into()),
+        None => ("size".to_string(), super::number_or_text(part.trim())),
+        Some((key @ "orthogonal", word @ ("true" | "false"))) => (key.to_string(), (word == "true").into()),
+        Some((key, value)) => (key.to_string(), super::number_or_text(value)),
+    };
+    Some(text.strip_prefix(':')?.split(',').map(parameter).collect())
 }
 
 fn check_parameters(parameters: &mut Map<String, Value>) -> Result<()> {
@@ -66,7 +76,9 @@ fn check_parameters(parameters: &mut Map<String, Value>) -> Result<()> {
             ("size" | "seed", None) => {
                 return Err(Error::config("form", format!("{key} must be a whole number, found {value}")));
             }
-            _ => return Err(Error::config("form", format!("fourier has no parameter {key:?}; it has size, seed"))),
+            ("orthogonal", _) if value.is_boolean() => {}
+            ("orthogonal", _) => return Err(Error::config("form", format!("orthogonal must be true or false, found {value}"))),
+            _ => return Err(Error::config("form", format!("fourier has no parameter {key:?}; it has size, seed, orthogonal"))),
         }
     }
     match parameters.contains_key("size") {

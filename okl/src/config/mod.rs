@@ -22,6 +22,7 @@
 
 mod check;
 mod class_weight;
+mod expression;
 pub mod families;
 mod form;
 mod kernel_rule;

@@ -5,7 +5,7 @@
 use serde_json::{Map, Number, Value};
 
 use crate::config::families::{FAMILIES, Family, PARAMETERS, family, parameter};
-use crate::config::{DEFAULT_TERMS, class_weight, form, kinds, sizing};
+use crate::config::{DEFAULT_TERMS, class_weight, expression, form, kinds, sizing};
 use crate::error::{Error, Result};
 
 /// The name of the default budget in the canonical form, until [`take_terms`] replaces it.
@@ -102,7 +102,7 @@ impl Family {
     fn split(&self, text: &str) -> Vec<String> {
         let mut parts: Vec<String> = Vec::new();
         for piece in text.split(',') {
-            let name = piece.split(':').next().unwrap_or("").trim();
+            let name = expression::first_name(piece);
             match parts.last_mut() {
                 Some(part) if self.name(name).is_none() => {
                     part.push(',');
@@ -124,11 +124,20 @@ impl Family {
             number if self.key == "budget" && whole(&number).is_some() => {
                 (DEFAULT.into(), Value::Object(Map::from_iter([("terms".into(), whole(&number).into())])))
             }
-            Value::String(text) => self.parse(&text)?,
+            Value::String(text) => match expression::table(&text).filter(|_| self.key == "kernel") {
+                Some(table) => self.unwrap(table)?,
+                None => self.parse(&text)?,
+            },
             Value::Object(table) => self.unwrap(table)?,
             other => return Err(Error::config(self.key, format!("expected {}, found {other}", self.expected()))),
         };
         let known = self.parameters(&name)?;
+        if let (Value::Array(_), Some((key, value))) = (&inner, flat.iter().next()) {
+            let text = format!(
+                "a {name} has several kernels; write the parameter into one of them, as in gaussian:{key}={value}+linear"
+            );
+            return Err(Error::config(key, text));
+        }
         if let Value::Object(inner) = &mut inner {
             for (key, value) in flat {
                 if !known.contains(&key.as_str()) {

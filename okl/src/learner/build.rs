@@ -2,7 +2,7 @@
 
 use crate::basis::Dense;
 use crate::basis::either::{Functions, TermsOrWeights};
-use crate::basis::fourier::Fourier;
+use crate::basis::fourier::{Draw, Fourier};
 use crate::basis::vectors::Vectors;
 use crate::certificate::Tracker;
 use crate::config::{AUTO_MEMORY, Choice, Config, Form, HeadRule, Scale, Threshold};
@@ -131,7 +131,9 @@ fn space(config: &Config, features: usize, backend: Backend) -> Vectors<AnyKerne
 
 fn functions(config: &Config, features: usize) -> Functions {
     match config.form {
-        Choice::Given(Form::Fourier { size, seed }) => Functions::Fourier(Fourier::new(size, seed, &config.kernels(), features)),
+        Choice::Given(Form::Fourier { size, seed, orthogonal }) => {
+            Functions::Fourier(Fourier::new(Draw { size, seed, orthogonal }, &config.kernels(), features))
+        }
         _ if config.uses_weights() => Functions::Features,
         _ => Functions::Terms,
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::basis::Space;
+use crate::basis::fourier::Fourier;
 use crate::config::{Label, TargetScale};
 use crate::error::{Error, ErrorKind, Result};
 use crate::learner::batch::{Batch, Targets};
@@ -338,6 +339,9 @@ impl Learner {
                 "for so many random features: use fewer, hashed features, or form = terms",
             );
         }
+        if found > MOST_ORTHOGONAL && self.engine.basis.fourier().is_some_and(Fourier::is_orthogonal) {
+            return refuse(MOST_ORTHOGONAL, "for orthogonal random features: leave orthogonal out");
+        }
         if self.engine.basis.has_weights() && found > MOST_WEIGHTS {
             return refuse(MOST_WEIGHTS, "for form = weights: use hashed features, or form = terms");
         }
@@ -412,6 +416,8 @@ impl Learner {
     }
 }
 
+/// The most features of a row under orthogonal random features: making them orthogonal takes time in proportion to their square.
+const MOST_ORTHOGONAL: usize = 1 << 10;
 /// The most features of a weight vector, of a frame, and of sparse rows that are expanded.
 const MOST_WEIGHTS: usize = 1 << 28;
 const MOST_FRAMED: usize = 1 << 24;

@@ -33,6 +33,7 @@ mod widths;
 use std::ops::Range;
 
 use crate::basis::Space;
+use crate::basis::fourier::Fourier;
 use crate::basis::vectors::VectorRows;
 use crate::config::{Anchor, Config, Label, Scale};
 use crate::engine::elsewhere::Away;
@@ -471,10 +472,14 @@ impl Learner {
     /// ```
     ///
     /// # Errors
-    /// If the number would decrease.
+    /// If the number would decrease, or increase under orthogonal random features.
     pub fn widen(&mut self, features: usize) -> Result<()> {
         if features < self.features {
             return Err(Error::shape("features", format!("at least {}", self.features), features));
+        }
+        if self.features > 0 && features > self.features && self.engine.basis.fourier().is_some_and(Fourier::is_orthogonal) {
+            let expected = format!("{}: orthogonal random features depend on the number of features of a row", self.features);
+            return Err(Error::shape("features", expected, features));
         }
         self.widen_to(features);
         Ok(())

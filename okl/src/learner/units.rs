@@ -315,9 +315,10 @@ struct Seen {
 fn follow(columns: &mut [Column], window: &[Moments], seen: &Seen) -> bool {
     let running: f64 = columns.iter().map(|c| c.running.variance()).sum();
     let now: f64 = window.iter().map(Moments::variance).sum();
-    let (unit2, range2) = (seen.unit * seen.unit, seen.range.map_or(now, |range| range * range));
+    // A window that is constant except for rounding errors has no range either.
+    let (unit2, range2) = (seen.unit * seen.unit, seen.range.filter(|_| now > 0.0).map_or(now, |range| range * range));
     let most = range2 > JUMP * JUMP * running.max(unit2);
-    let some = seen.clipped > CLIPPED && seen.clipped <= 0.5 && now > WIDE * WIDE * unit2;
+    let some = !most && seen.clipped > CLIPPED && seen.clipped <= 0.5 && now > WIDE * WIDE * unit2;
     let elsewhere = now > 0.0 && (seen.clipped > 0.5 || now < NARROW * NARROW * running.min(unit2));
     let apart2: f64 = columns.iter().zip(window).map(|(c, w)| (w.mean - c.calm.mean) * (w.mean - c.calm.mean)).sum();
     let agrees = elsewhere && apart2 <= AGREE * AGREE * now;
@@ -514,6 +515,23 @@ mod tests {
         assert!(units.iter().all(|unit| *unit == units[0]), "{units:?}");
         let level: Vec<_> = [0.0, 0.0, 100.0, 100.0, 100.0, 100.0].map(|level| wave(64, 1.0, level)).to_vec();
         assert!(near(units_of(&level)[4], 1.0) && shift_of(&level) == 100.0, "{}", shift_of(&level));
+    }
+
+    /// Numbers of single precision around 1e9 are multiples of 64: such a spread is rounding, whatever the unit was.
+    #[test]
+    fn rounding_errors_are_no_unit() {
+        let far: Vec<f64> = (0..64).map(|i| 1e9 + 64.0 * f64::from(i % 2)).collect();
+        let later = units_of(&[wave(64, 1.0, 0.0), far.clone(), far.clone(), far]);
+        assert!(later.iter().all(|unit| near(*unit, 1.0)), "{later:?}");
+    }
+
+    /// One window of which a half is clipped and most spreads further: the next one decides. Until then there is no unit but the old one.
+    #[test]
+    fn a_column_that_wakes_up_has_a_unit() {
+        let half: Vec<f64> = (0..64).map(|i| if i % 2 == 0 { 0.0 } else { 4096.0 + f64::from(i) }).collect();
+        let later = units_of(&[vec![0.0; 64], half.clone(), half]);
+        assert_eq!(later[0], 1.0);
+        assert!((later[1] / 2064.0 - 1.0).abs() < 0.01, "{later:?}");
     }
 
     /// The shift of a slow wave may follow it where it is at rest; its unit stays that of its noise.

@@ -383,6 +383,22 @@ fn every_way_to_write_it() {
         r#"{"kernel":{"sum":[{"linear":{}},{"scaled":{"weight":2.0,"of":{"gaussian":{"gamma":0.5}}}}]}}"#,
     );
     same(
+        &[
+            "kernel = 'linear+2*gaussian:0.5'",
+            "kernel = 'linear + 2 * gaussian:gamma=5e-1'",
+            "kernel = { sum = ['linear', '2.0*gaussian:0.5'] }",
+        ],
+        r#"{"kernel":{"sum":[{"linear":{}},{"scaled":{"weight":2.0,"of":{"gaussian":{"gamma":0.5}}}}]}}"#,
+    );
+    same(
+        &["kernel = '1e-1*linear*rational_quadratic:gamma=1e+1,alpha=2,matern32:auto*16'"],
+        r#"{"kernel":[{"scaled":{"weight":0.1,"of":{"product":[{"linear":{}},{"rational_quadratic":{"gamma":10.0,"alpha":2.0}}]}}},{"matern32":{"gamma":"auto*16.0"}}]}"#,
+    );
+    same(
+        &["form = 'fourier:10,orthogonal'", "form = 'fourier:size=10,orthogonal=true'"],
+        r#"{"form":{"fourier":{"size":10,"orthogonal":true}}}"#,
+    );
+    same(
         &["operator = [{ kernel = 'matern32:2', operator = [1.0] }]"],
         r#"{"operator":[{"kernel":{"matern32":{"gamma":2.0}},"operator":[1.0]}]}"#,
     );
@@ -422,7 +438,10 @@ fn canonical_json_round_trips() {
         ("scale", json!(["auto", "none", "standard", {"fixed": {"shift": [gamma, -gamma], "factor": [gamma, 1.0]}}])),
         ("regulariser", json!(["square", "norm", {"power": {"power": 1.0 + gamma}}])),
         ("anchor", json!(["first", "none"])),
-        ("form", json!(["terms", "weights", { "fourier": { "size": 10, "seed": 3 } }])),
+        (
+            "form",
+            json!(["terms", "weights", { "fourier": { "size": 10, "seed": 3 } }, { "fourier": { "size": 10, "seed": 3, "orthogonal": true } }]),
+        ),
         ("shrink", json!(["on_update"])),
         ("widths", json!(["fixed", "follow"])),
         ("heads", json!(["grid", "selected", "varied"])),

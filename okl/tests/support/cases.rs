@@ -365,7 +365,8 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
     ];
     let given = matches!(reads, Reads::Class | Reads::Sign) && (classes == 0 || (reads == Reads::Class && operator > 2));
     let names = if reads == Reads::Sign { 2 } else { size };
-    let fourier = Form::Fourier { size: 2 + 2 * (shape.seed % 40) as usize, seed: shape.seed };
+    let orthogonal = !shape.widened && shape.seed % 5 == 2;
+    let fourier = Form::Fourier { size: 2 + 2 * (shape.seed % 40) as usize, seed: shape.seed, orthogonal };
     let forms = [Choice::Auto, Form::Terms.into(), Form::Weights.into(), fourier.into()];
     let form = forms[[0, 0, 1, 3, 2, 0, 2][(shape.seed % 7) as usize]].clone();
     let may_grow = matches!(budget, None | Some(BudgetRule::Merge { .. } | BudgetRule::Transfer { .. }));

@@ -328,6 +328,7 @@ fn every_part_is_drawn() {
             ("random features whose widths follow", fourier(c) && c.widths.given().is_some()),
             ("random features with smd", fourier(c) && matches!(c.step, Choice::Given(AnyStep::Smd { .. }))),
             ("random features widened", fourier(c) && case.widened.is_some()),
+            ("orthogonal random features", matches!(c.form, Choice::Given(Form::Fourier { orthogonal: true, .. }))),
             ("random features of sparse rows", fourier(c) && c.keeps_zeros()),
             ("random features with an operator", fourier(c) && c.operator.is_some()),
             ("balanced classes", c.class_weight == ClassWeight::Balanced),
