@@ -231,11 +231,16 @@ def row_of_page(name: str, label: str, by: dict[tuple[str, str], dict[int, dict[
     allowed = max(0.01 if name in NUMBERS else 0.3, 2 * error)
     digits = 3 if name in NUMBERS else 2
     figures = [f"{score[peer].mean():.{digits}f}" if peer in score else "" for peer in ("okl", *PEERS)]
-    seconds = [np.mean([by[name, peer][s]["seconds"] for s in common]) for peer in (label, "svm_tuned")]
+    timed = {"okl": own, **others}
+    seconds = [
+        f"{np.mean([timed[peer][s]['seconds'] for s in common]):.2f}" if peer in timed else ""
+        for peer in ("okl", "svm_tuned")
+    ]
+    verdict = "**missed**" if gap.mean() > allowed else "met" if "svm_tuned" in others else "open: not tuned"
     judged = [
         f"{gap.mean():+.{digits}f}",
         f"{allowed:.{digits}f}",
-        "met" if gap.mean() <= allowed else "**missed**",
+        verdict,
     ]
     cells = [
         name,
@@ -243,7 +248,7 @@ def row_of_page(name: str, label: str, by: dict[tuple[str, str], dict[int, dict[
         str(len(common)),
         *figures,
         *judged,
-        *(f"{s:.2f}" for s in seconds),
+        *seconds,
     ]
     return "| " + " | ".join(cells) + " |"
 

@@ -181,7 +181,7 @@ class KernelEstimator(BaseEstimator):
             later = {"decay": {"eta": space.eta, "tau": 1000.0}}
             self.learner_ = self._threaded(with_step(learner, later))
             if search.still_helping:
-                warn_of_passes(best.passes)
+                warn_of_passes(best.passes, f"set tol=None and max_iter={4 * best.passes}, for instance")
         self.examples_ += search.examples
 
     def _open_kernel(self) -> bool:
@@ -357,7 +357,7 @@ class KernelEstimator(BaseEstimator):
                 break
         self.learner_, self.examples_ = best, self.n_iter_ * rows.shape[0]
         if tol is not None and 1 < self.n_iter_ and idle == 0:
-            warn_of_passes(self.n_iter_)
+            warn_of_passes(self.n_iter_, "set a larger max_iter")
 
     def _learn_stream(
         self, rows: np.ndarray, y: np.ndarray | None, weights: np.ndarray | None
@@ -435,9 +435,9 @@ class KernelEstimator(BaseEstimator):
         return self.learner_.predicting_coefficients.T
 
 
-def warn_of_passes(passes: int) -> None:
+def warn_of_passes(passes: int, advice: str) -> None:
     warn(
-        f"fit stopped after {passes} passes while more passes still lowered the loss: set a larger max_iter",
+        f"fit stopped after {passes} passes while more passes still lowered the loss: {advice}",
         ConvergenceWarning,
     )
 
