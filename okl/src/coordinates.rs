@@ -583,6 +583,11 @@ impl Coordinates {
         }
     }
 
+    /// The stored numbers of the first output: alpha of slot i is `scales.f` times the number at i.
+    pub(crate) fn stored_values(&self, slots: usize) -> &[f64] {
+        &self.data[..slots]
+    }
+
     /// alpha of one output at one slot.
     pub fn alpha(&self, output: usize, slot: usize) -> f64 {
         self.scales.f * self.stored(0, output, slot)

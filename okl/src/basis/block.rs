@@ -32,6 +32,8 @@ pub struct Block {
     terms: Aligned<f32>,
     own: Aligned<f32>,
     patches: Vec<(usize, Source)>,
+    /// For each row, the number of patches that it has.
+    patched: [usize; ROWS],
     columns: Vec<Vec<f32>>,
     used_columns: usize,
     /// The rows stored as one panel, so that they can be used in place of terms, and their squared norms.
@@ -76,6 +78,7 @@ impl Block {
             row[filled..].fill(0.0);
         }
         self.patches.clear();
+        self.patched = [0; ROWS];
         self.used_columns = 0;
         self.spare = self.features.take().or(self.spare.take());
     }
@@ -185,15 +188,26 @@ impl Block {
 
     /// Updates row `r` for the slots that have changed since the block began.
     pub(crate) fn patch(&mut self, r: usize) {
+        let new = &self.patches[self.patched[r]..];
         for plane in 0..self.planes {
             let row = (plane * self.rows + r) * self.stride;
             let own = (plane * self.rows + r) * LANES;
-            for &(slot, source) in &self.patches {
+            for &(slot, source) in new {
                 self.terms[row + slot] = match source {
                     Source::Row(i) => self.own[own + i],
                     Source::Column(c) => self.columns[c][plane * LANES + r],
                 };
             }
+        }
+        self.patched[r] = self.patches.len();
+    }
+
+    /// The row of this block whose input is the centre of a slot, if there is one. The values of that row, once it is patched, are those
+    /// of the centre.
+    pub(crate) fn row_of(&self, slot: usize) -> Option<usize> {
+        match self.patches.iter().rev().find(|(patched, _)| *patched == slot)? {
+            (_, Source::Row(i)) => Some(*i),
+            (_, Source::Column(_)) => None,
         }
     }
 

@@ -24,8 +24,9 @@ pub struct Dense<K> {
     pub(crate) narrow_blends: bool,
     /// The planes whose values are computed for the rows of a block, with their kernels; all planes, if none are listed.
     wanted: Option<(Vec<usize>, Vec<K>)>,
-    /// Copies of one or two centres, and a centre between them.
+    /// A copy of a centre; then the two ends of a line between centres, whose slots are in `line`.
     scratch: [Vec<f32>; 3],
+    line: [usize; 2],
     /// The unscaled row of every centre, if they are kept.
     unscaled: Option<UnscaledRows>,
 }
@@ -37,8 +38,8 @@ impl<K: DotKernel> Dense<K> {
         let invariant = kernels.iter().all(DotKernel::translation_invariant);
         let diagonal = invariant.then(|| kernels.iter().map(|k| k.eval(0.0, 0.0, 0.0).into()).collect());
         let (panels, squares) = (Panels::new(features), Vec::new());
-        let (narrow_blends, wanted, unscaled) = (false, None, None);
-        Dense { kernels, panels, squares, backend, diagonal, threads: 1, narrow_blends, wanted, scratch, unscaled }
+        let (narrow_blends, wanted, unscaled, line) = (false, None, None, NO_LINE);
+        Dense { kernels, panels, squares, backend, diagonal, threads: 1, narrow_blends, wanted, scratch, line, unscaled }
     }
 
     /// From now on, the unscaled row of every new centre is kept. Two rows are then the same if their unscaled rows are.
@@ -59,6 +60,7 @@ impl<K: DotKernel> Dense<K> {
     /// Computes the centres of the first `slots` slots again from their unscaled rows.
     pub(crate) fn rescale(&mut self, slots: usize, mut scale: impl FnMut(&[f64], &mut [f32])) {
         let Some(unscaled) = &self.unscaled else { return };
+        self.line = NO_LINE;
         let centre = &mut self.scratch[0];
         for slot in 0..slots {
             scale(unscaled.row(slot), centre);
@@ -127,6 +129,7 @@ impl<K: DotKernel> Dense<K> {
 
     /// Increases the number of features. Existing centres are zero in the new ones.
     pub fn widen(&mut self, features: usize) {
+        self.line = NO_LINE;
         self.panels.widen(features);
         self.scratch.iter_mut().filter(|x| !x.is_empty()).for_each(|x| x.resize(features, 0.0));
         self.unscaled.iter_mut().for_each(|rows| rows.widen(features));
@@ -171,6 +174,15 @@ impl<K: DotKernel> Dense<K> {
         }
     }
 
+    /// Copies the centres of two slots, unless the copies are there.
+    fn read_line(&mut self, a: usize, b: usize) {
+        if self.line != [a, b] {
+            self.line = [a, b];
+            self.panels.get(a, &mut self.scratch[1]);
+            self.panels.get(b, &mut self.scratch[2]);
+        }
+    }
+
     /// Copies the centre of a slot.
     pub fn centre(&self, slot: usize, out: &mut [f32]) {
         self.panels.get(slot, out);
@@ -206,6 +218,7 @@ impl<K: DotKernel> Space for Dense<K> {
     fn put(&mut self, slot: usize, rows: Points<'_>, i: usize) {
         self.panels.put(slot, rows.rows.row(i));
         self.squares[slot] = rows.squares[i];
+        self.line = NO_LINE;
         if let Some(unscaled) = &mut self.unscaled {
             match rows.rows.unscaled(i) {
                 Some(row) => unscaled.row_mut(slot).copy_from_slice(row),
@@ -302,16 +315,13 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 
     fn apart2(&mut self, a: usize, b: usize) -> f64 {
-        let [x, y, _] = &mut self.scratch;
-        self.panels.get(a, x);
-        self.panels.get(b, y);
-        TwoRows::new(x, y).apart2
+        self.read_line(a, b);
+        TwoRows::new(&self.scratch[1], &self.scratch[2]).apart2
     }
 
     fn blend(&mut self, into: usize, from: usize, h: f64, pairs: &mut [[Pair; 3]]) {
-        let [a, b, z] = &mut self.scratch;
-        self.panels.get(from, a);
-        self.panels.get(into, b);
+        self.read_line(from, into);
+        let [z, a, b] = &mut self.scratch;
         let blend = |(a, b): (&f32, &f32)| (h * f64::from(*a) + (1.0 - h) * f64::from(*b)) as f32;
         z.iter_mut().zip(a.iter().zip(&*b).map(blend)).for_each(|(z, between)| *z = between);
         // Outside of [0, 1], h leads to a point that may be further away than any row can be.
@@ -325,14 +335,14 @@ impl<K: DotKernel> Space for Dense<K> {
         if self.narrow_blends && z.iter().filter(|z| **z != 0.0).count() > MOST_BLENDED {
             z.copy_from_slice(if h > 0.5 { a } else { b });
         }
-        let zz = gram::square(z);
-        let rows = [TwoRows::new(a, b), TwoRows::new(a, z), TwoRows::new(b, z)];
+        let (rows, zz) = TwoRows::around(self.backend, a, b, z);
         let wanted = |plane: &usize| self.wanted.as_ref().is_none_or(|(planes, _)| planes.contains(plane));
         for plane in (0..self.kernels.len()).filter(wanted) {
             pairs[plane] = rows.each_ref().map(|rows| self.kernels[plane].pair(rows));
         }
         self.panels.put(into, z);
         self.squares[into] = zz;
+        self.line = NO_LINE;
     }
 
     /// The chain of an inner product is symmetric, so the centre can be used as the row and the rows as terms.
@@ -356,6 +366,9 @@ impl<K: DotKernel> Space for Dense<K> {
 
 /// The most values of a blend of two sparse rows that are not zero: blended centres would fill up.
 pub(crate) const MOST_BLENDED: usize = 1024;
+
+/// No line: no slots have these numbers.
+const NO_LINE: [usize; 2] = [usize::MAX; 2];
 
 /// Up to this many planes, the slices of the planes are kept on the stack.
 const FEW_PLANES: usize = 64;

@@ -136,7 +136,7 @@ pub trait Space: Send + Sync {
     fn built_in_kernels(&self) -> Option<Vec<AnyKernel>> {
         None
     }
-    /// Writes the values of every row against the rows before it into the block.
+    /// Writes the values of every row against the rows before it into the block; where kernels are radial, against all rows.
     fn among_rows(&self, rows: Self::Rows<'_>, block: &mut Block);
     /// k(x, x) of input `i`, one value per plane.
     fn self_values(&self, rows: Self::Rows<'_>, i: usize, out: &mut [f64]);

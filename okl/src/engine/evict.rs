@@ -52,7 +52,7 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub fn bytes(&self) -> usize {
-        self.centre.row.capacity() * size_of::<f32>()
+        self.centre.row.capacity() * size_of::<f32>() + self.scene.bytes()
     }
 }
 

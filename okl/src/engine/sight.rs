@@ -6,7 +6,7 @@ use crate::basis::{Basis, Space};
 use crate::coordinates::{Reading, Term};
 use crate::engine::head::Head;
 use crate::gram::Backend;
-use crate::parts::budget::Sight;
+use crate::parts::budget::{Sight, Single};
 use crate::parts::kernel::DotKernel;
 use crate::parts::output::Output;
 use crate::parts::step::StepSize;
@@ -17,7 +17,7 @@ pub(crate) struct Scene<'a, P, S> {
     pub heads: &'a [Head<S>],
     pub leader: usize,
     pub output: &'a Output,
-    pub block: &'a Block,
+    pub block: &'a mut Block,
     /// The index in the block of the row being learned, the number of the example (`t`), and k(x, x) (`values`).
     pub r: usize,
     pub t: u64,
@@ -32,8 +32,16 @@ pub(crate) struct SceneScratch {
     term: Term,
     weights: Vec<f64>,
     row: Vec<f32>,
+    /// The row of the block that has the values of [`Sight::found_term_row`]; if there is none, they are in `row`.
+    found: Option<usize>,
     reading: Reading,
     totals: Vec<[f64; 2]>,
+}
+
+impl SceneScratch {
+    pub fn bytes(&self) -> usize {
+        self.row.capacity() * size_of::<f32>()
+    }
 }
 
 impl<'a, P: Space, S: StepSize> Scene<'a, P, S> {
@@ -104,6 +112,13 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
         self.scratch.term = term;
     }
 
+    fn single(&self) -> Option<Single<'_>> {
+        let head = self.head();
+        let own = self.terms.space.diagonal()?[head.plane];
+        let plain = matches!(self.output, Output::Identity) && head.f.outputs() == 1 && own == 1.0;
+        plain.then(|| Single { stored: head.f.stored_values(self.terms.row_len()), scale: head.f.scales.f })
+    }
+
     fn self_value(&mut self, slot: usize) -> f64 {
         self.term_values(slot)[0]
     }
@@ -129,6 +144,25 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
         let (slots, plane) = (self.terms.row_len(), self.head().plane);
         out.resize(slots, 0.0);
         self.terms.space.term_row(slot, slots, plane..plane + 1, out);
+    }
+
+    fn find_term_row(&mut self, slot: usize) {
+        self.scratch.found = self.block.row_of(slot).filter(|_| self.radial().is_some());
+        match self.scratch.found {
+            Some(r) => self.block.patch(r),
+            None => {
+                let mut row = std::mem::take(&mut self.scratch.row);
+                self.term_row(slot, &mut row);
+                self.scratch.row = row;
+            }
+        }
+    }
+
+    fn found_term_row(&self) -> &[f32] {
+        match self.scratch.found {
+            Some(r) => self.block.row(self.head().plane, r, self.terms.row_len()),
+            None => &self.scratch.row,
+        }
     }
 
     fn radial(&self) -> Option<&dyn DotKernel> {

@@ -25,6 +25,7 @@
 
 pub(crate) mod aligned;
 mod fused;
+mod least;
 mod neon;
 mod panels;
 pub(crate) mod pool;
@@ -38,9 +39,10 @@ mod x86;
 use std::ops::Range;
 
 pub use fused::kernel_rows;
+pub(crate) use least::Score;
 pub use panels::{Matrix, Packed, Panels, Points};
-pub(crate) use portable::Combine;
 pub use portable::Elementwise;
+pub(crate) use portable::{Combine, Compiled};
 
 use portable::{Job, Scalar};
 use window::Window;
@@ -221,6 +223,33 @@ impl Backend {
         f: impl Combine<T, N, M>,
     ) {
         self.run(portable::CombineValues { doubles, singles, values, f });
+    }
+
+    /// The first one of `count` slots with the least score `f.at(doubles[..][j], singles[..][j])`; 0 if no score is below infinity.
+    #[inline]
+    pub(crate) fn first_least<const N: usize, const M: usize>(
+        self,
+        doubles: [&[f64]; N],
+        singles: [&[f32]; M],
+        count: usize,
+        f: impl Score<N, M>,
+    ) -> usize {
+        let mut out = 0;
+        self.run(least::Least { doubles, singles, count, f, out: &mut out });
+        out
+    }
+
+    /// The first one of the least numbers, which are at least +0.
+    pub(crate) fn first_least_number(self, numbers: &[f32]) -> usize {
+        let mut out = 0;
+        self.run(least::LeastNumber { numbers, out: &mut out });
+        out
+    }
+
+    /// Does the work, compiled for this instruction set.
+    #[inline]
+    pub(crate) fn compiled(self, work: impl Compiled) {
+        self.run(portable::Plain(work));
     }
 }
 

@@ -275,18 +275,18 @@ pub trait Elementwise: Copy {
     fn at(self, value: f32, other: f32) -> f32;
 }
 
-/// The first `count` numbers of every slice.
+/// `count` numbers of every slice.
 #[inline(always)]
-fn cut<T, const N: usize>(mut slices: [&[T]; N], count: usize) -> [&[T]; N] {
+pub(super) fn cut<T, const N: usize>(mut slices: [&[T]; N], start: usize, count: usize) -> [&[T]; N] {
     for slice in &mut slices {
-        *slice = &slice[..count];
+        *slice = &slice[start..start + count];
     }
     slices
 }
 
 /// Number `i` of every slice. A loop, because `array::map` is not inlined into code for another instruction set.
 #[inline(always)]
-fn each<T: Copy + Default, const N: usize>(slices: &[&[T]; N], i: usize) -> [T; N] {
+pub(super) fn each<T: Copy + Default, const N: usize>(slices: &[&[T]; N], i: usize) -> [T; N] {
     let mut numbers = [T::default(); N];
     for (number, slice) in numbers.iter_mut().zip(slices) {
         *number = slice[i];
@@ -311,10 +311,27 @@ impl<T: Copy, const N: usize, const M: usize, F: Combine<T, N, M>> Job for Combi
     #[inline(always)]
     fn run<I: Tiling>(self) {
         let count = self.values.len();
-        let (doubles, singles) = (cut(self.doubles, count), cut(self.singles, count));
+        let (doubles, singles) = (cut(self.doubles, 0, count), cut(self.singles, 0, count));
         for (i, value) in self.values.iter_mut().enumerate() {
             *value = self.f.at(*value, each(&doubles, i), each(&singles, i));
         }
+    }
+}
+
+/// Work outside of this folder that is compiled once per instruction set, by [`Backend::compiled`](super::Backend::compiled). What it
+/// calls is compiled for that instruction set only if it is `#[inline(always)]`. Its results are bit-identical on all machines if it
+/// uses IEEE operations only.
+pub(crate) trait Compiled {
+    /// Does the work. Implement it `#[inline(always)]`.
+    fn run(self);
+}
+
+pub(super) struct Plain<W>(pub(super) W);
+
+impl<W: Compiled> Job for Plain<W> {
+    #[inline(always)]
+    fn run<T: Tiling>(self) {
+        self.0.run();
     }
 }
 

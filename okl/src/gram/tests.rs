@@ -283,3 +283,27 @@ fn backends_have_names() {
     let unknown = Backend::named("mmx").unwrap_err();
     assert!(unknown.contains("OKL_BACKEND=mmx is no backend") && unknown.contains("scalar"), "{unknown}");
 }
+
+/// The first one of the least scores, for numbers of slots around the lengths of the inner loops, with ties.
+#[test]
+fn the_first_least_is_found() {
+    #[derive(Clone, Copy)]
+    struct Product;
+    impl Score<1, 1> for Product {
+        fn at(self, [a]: [f64; 1], [k]: [f32; 1]) -> f64 {
+            a * a * f64::from(k)
+        }
+    }
+    for backend in Backend::available() {
+        for slots in [1, 2, 31, 32, 33, 255, 256, 257, 600] {
+            for seed in 0..20 {
+                let number = |i: usize| ((i * 37 + seed * 101) % 53 + 1) as f64;
+                let (a, k): (Vec<f64>, Vec<f32>) = (0..slots).map(|i| (-number(i), number(i + 7) as f32)).unzip();
+                let score = |i: &usize| number(*i) * number(*i) * number(i + 7);
+                let least = |score: &dyn Fn(&usize) -> f64| (0..slots).min_by(|i, j| score(i).total_cmp(&score(j)));
+                assert_eq!(Some(backend.first_least([&a], [&k], slots, Product)), least(&score), "{backend:?}, {slots} slots");
+                assert_eq!(Some(backend.first_least_number(&k)), least(&|i| number(i + 7)), "{backend:?}, {slots} slots");
+            }
+        }
+    }
+}

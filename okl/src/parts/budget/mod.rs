@@ -28,7 +28,7 @@ pub use age::olok_t0;
 pub use built_in::AnyBudget;
 pub use rule::BudgetRule;
 
-use crate::gram::Backend;
+use crate::gram::{Backend, Score};
 use crate::parts::kernel::DotKernel;
 
 /// A budget's decision: which slot the new term gets, and what happens to the term in it.
@@ -59,6 +59,17 @@ pub enum Room {
     },
 }
 
+/// The coefficients of the leading head, where there is one number per term and k(x, x) = 1: alpha_j = `scale` `stored[j]`, and the
+/// squared norm of a term is alpha_j².
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Single<'a> {
+    /// One number per slot, rounded up to whole panels of 32 slots; 0 for a hole and for a slot that does not exist.
+    pub stored: &'a [f64],
+    /// The factor.
+    pub scale: f64,
+}
+
 /// A budget's view of the learner: the terms of the leading head, and the example whose term is about to be added.
 pub trait Sight {
     /// The number of this example.
@@ -69,6 +80,8 @@ pub trait Sight {
     fn births(&self) -> &[u64];
     /// |alpha_i k(x_i, .)|² for each slot; 0 for a hole.
     fn norms2(&mut self, out: &mut Vec<f64>);
+    /// The coefficients, where there is one per term and all k(x, x) are 1.
+    fn single(&self) -> Option<Single<'_>>;
     /// k(x_i, x_i).
     fn self_value(&mut self, slot: usize) -> f64;
     /// alpha_slot^T J alpha_j for every slot j.
@@ -79,6 +92,10 @@ pub trait Sight {
     fn own_value(&self) -> f64;
     /// k(x_slot, x_j) for every slot j.
     fn term_row(&mut self, slot: usize, out: &mut Vec<f32>);
+    /// Finds the values of [`Sight::term_row`] for [`Sight::found_term_row`]. If the term was added a few rows ago, they are there already.
+    fn find_term_row(&mut self, slot: usize);
+    /// k(x_slot, x_j) for every slot j, where `slot` is that of the last call of [`Sight::find_term_row`].
+    fn found_term_row(&self) -> &[f32];
     /// The kernel of the leading head, if the kernels of all heads are functions of distance; see [`Room::Merge`].
     fn radial(&self) -> Option<&dyn DotKernel>;
     /// |x_slot - x_j|² for every slot j, where kernels are radial.
@@ -165,6 +182,30 @@ fn hide_holes(values: &mut [f64], sight: &dyn Sight) {
     }
 }
 
+/// Whether all slots are live.
+fn no_holes(sight: &dyn Sight) -> bool {
+    sight.terms() == sight.births().len()
+}
+
+/// alpha², from the stored coefficient.
+#[derive(Clone, Copy)]
+struct Norm2 {
+    scale2: f64,
+}
+
+impl Norm2 {
+    fn of(single: &Single<'_>) -> Self {
+        Norm2 { scale2: single.scale * single.scale }
+    }
+}
+
+impl Score<1, 0> for Norm2 {
+    #[inline(always)]
+    fn at(self, [a]: [f64; 1], _: [f32; 0]) -> f64 {
+        self.scale2 * a * a
+    }
+}
+
 /// The workspace of a budget: one or more numbers per term. A clone of a budget starts with an empty workspace.
 #[derive(Debug, Default)]
 struct Work<T>(Vec<T>);
@@ -176,6 +217,11 @@ impl<T> Clone for Work<T> {
 }
 
 impl<T> Work<T> {
+    /// Makes room for one number per slot, so that nothing is allocated when the numbers are needed.
+    fn reserve(&mut self, slots: usize) {
+        self.0.reserve_exact(slots.saturating_sub(self.0.len()));
+    }
+
     fn bytes(&self) -> usize {
         self.0.capacity() * size_of::<T>()
     }

@@ -1,5 +1,7 @@
 //! Two functions k(x, .) and k(y, .) in double precision, to compute the residual when one is projected onto the other.
 
+use crate::gram::{Backend, Compiled};
+
 /// Inner products and distances of two rows in double precision. Differences are taken before squares, so small distances are accurate.
 #[derive(Clone, Copy, Debug)]
 pub struct TwoRows {
@@ -36,9 +38,50 @@ impl TwoRows {
         rows
     }
 
+    /// [`TwoRows::new`] of (a, b), (a, z) and (b, z) with the same bits, computed at once, and |z|² by the chain of
+    /// [`square`](crate::gram::square).
+    pub(crate) fn around(backend: Backend, a: &[f32], b: &[f32], z: &[f32]) -> ([TwoRows; 3], f32) {
+        let (mut sums, mut square) = ([[0.0; 4]; 5], 0.0);
+        backend.compiled(Around { a, b, z, sums: &mut sums, square: &mut square });
+        let [dot, xx, yy, apart2, tilt] = sums;
+        let of = |l: usize| TwoRows { dot: dot[l], xx: xx[l], yy: yy[l], apart2: apart2[l], tilt: tilt[l] };
+        ([of(0), of(1), of(2)], square)
+    }
+
     /// The zero row and a row at a squared distance of `r2` from it. For a radial kernel `shared` of their pair is k(sqrt(r2)).
     pub fn apart(r2: f64) -> Self {
         TwoRows { dot: 0.0, xx: 0.0, yy: r2, apart2: r2, tilt: -r2 }
+    }
+}
+
+/// The sums of three pairs of rows, a lane each; the fourth lane stays 0.
+struct Around<'a> {
+    a: &'a [f32],
+    b: &'a [f32],
+    z: &'a [f32],
+    sums: &'a mut [[f64; 4]; 5],
+    square: &'a mut f32,
+}
+
+impl Compiled for Around<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let [mut dot, mut xx, mut yy, mut apart2, mut tilt] = [[0.0; 4]; 5];
+        let mut square = 0.0f32;
+        for ((a, b), z) in self.a.iter().zip(self.b).zip(self.z) {
+            square = z.mul_add(*z, square);
+            let (a, b, z) = (f64::from(*a), f64::from(*b), f64::from(*z));
+            let (x, y) = ([a, a, b, 0.0], [b, z, z, 0.0]);
+            for l in 0..4 {
+                dot[l] += x[l] * y[l];
+                xx[l] += x[l] * x[l];
+                yy[l] += y[l] * y[l];
+                apart2[l] += (x[l] - y[l]) * (x[l] - y[l]);
+                tilt[l] += (x[l] - y[l]) * (x[l] + y[l]);
+            }
+        }
+        *self.sums = [dot, xx, yy, apart2, tilt];
+        *self.square = square;
     }
 }
 

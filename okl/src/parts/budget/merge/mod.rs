@@ -45,13 +45,16 @@ impl Merge {
     /// BSGD's merge: the lightest term, and the partner with the smallest weight degradation.
     pub fn room(&mut self, sight: &mut dyn Sight) -> Room {
         let Merge { terms, gaussian, radial } = self;
+        let gamma = sight.radial().and_then(|kernel| kernel.gaussian_gamma());
+        if let Some(room) = gamma.and_then(|gamma| gaussian.room_of_single(terms, sight, gamma)) {
+            return room;
+        }
         let norms2 = &mut terms.norms2.0;
         sight.norms2(norms2);
         hide_holes(norms2, sight);
         let from = first_least(norms2);
         let diagonal = sight.self_value(from);
         let Some(kernel) = sight.radial().filter(|_| diagonal > 0.0) else { return Room::Drop(from) };
-        let gamma = kernel.gaussian_gamma();
         if kernel.exponential_gamma().is_some() || terms.norms2.0[from] < f64::MIN_POSITIVE {
             sight.term_row(from, &mut terms.row.0);
             return Room::Merge { from, into: nearest(&mut terms.row.0, sight, from), h: 0.0 };
