@@ -6,7 +6,8 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 use okl::Config;
 use okl::config::{Choice, Scale, number_or_text};
-use okl::loss::{AnyLoss, Loss, Reads};
+use okl::loss::{Loss, Reads};
+use okl_server::surface::follows_a_rate;
 use serde_json::{Map, Value, json};
 
 use crate::args::{Columns, Names, Settings, Task};
@@ -263,14 +264,6 @@ fn learns_in_parallel(table: &Map<String, Value>, losses: &str) -> bool {
     table.insert("kernel".into(), json!("auto"));
     table.entry("loss").or_insert_with(|| json!(losses));
     !described && !given && Config::from_value(Value::Object(table)).is_ok_and(|config| config.selects())
-}
-
-/// Whether the threshold is tracked: always that of a density, and that of nu_novelty if theta0 is not given, because theta may end at 0,
-/// where it gives no alert.
-fn follows_a_rate(table: &Map<String, Value>) -> anyhow::Result<bool> {
-    let config = Config::from_value(Value::Object(table.clone()))?;
-    let adapts = matches!(*config.loss, AnyLoss::NuNovelty { .. }) && !table.contains_key("theta0");
-    Ok(adapts || matches!(*config.loss, AnyLoss::Density { .. }))
 }
 
 /// Notes about settings that are found from the data during learning.

@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use okl::{Config, Learner};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::disk::{Disk, RealDisk};
 use crate::hooks::Hooks;
 use crate::model::Model;
+use crate::model::figures::Figures;
 use crate::model::folder::{Folder, Settings};
 use crate::model::state::State;
 use crate::options::Options;
 use crate::refusal::{Answered, Refusal};
-use crate::surface::Surface;
+use crate::surface::{Surface, follows_a_rate};
 
 /// A model, or the reason why it does not run.
 #[derive(Clone)]
@@ -176,7 +177,10 @@ impl Registry {
         }
         let mut state = State { learner, sparse: settings.sparse, ..State::default() };
         match &mut state.learner {
-            Some(learner) => state.beside.names = self.surface.names(learner),
+            Some(learner) => {
+                state.beside.names = self.surface.names(learner);
+                state.beside.figures = Figures::after(learner.examples());
+            }
             None => state.learner = configured(&settings)?,
         }
         let (registry, name) = (Arc::clone(self), name.to_owned());
@@ -247,9 +251,13 @@ impl Registry {
     }
 }
 
-/// The learner of a configuration with a loss; none if the first rows decide.
+/// The learner of a configuration with a loss; none if the first rows decide. A threshold that is not given is chosen as by `okl learn`.
 fn configured(settings: &Settings) -> Answered<Option<Learner>> {
-    let config = Config::from_value(Value::Object(settings.config.clone()))?;
+    let mut table = settings.config.clone();
+    if follows_a_rate(&table)? {
+        table.entry("threshold").or_insert_with(|| json!("tracker"));
+    }
+    let config = Config::from_value(Value::Object(table))?;
     config.check()?;
     if !settings.config.contains_key("loss") {
         return Ok(None);

@@ -80,6 +80,16 @@ impl Targets {
         }
     }
 
+    /// The first target that is not missing.
+    pub fn first_known(&self) -> Option<usize> {
+        self.values.iter().position(|target| *target != Target::Missing)
+    }
+
+    /// Whether the rows have targets and all of them are missing.
+    pub fn all_missing(&self) -> bool {
+        !self.values.is_empty() && self.first_known().is_none()
+    }
+
     /// The targets as a loss reads them; `classes` are the classes so far.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use super::route::{Action, Right};
 use super::{Call, guard, openapi, page};
 use crate::arrow;
 use crate::model::columns;
+use crate::model::figures::rate_of;
 use crate::model::folder::Settings;
 use crate::model::state::class_json;
 use crate::model::{LabelRequest, LearnRequest, Model, Published};
@@ -110,9 +111,13 @@ pub(super) fn figures(model: &Model) -> Value {
         "predicted": model.counts.predicted.load(Ordering::Relaxed),
         "features": of(|l| json!(l.features())), "outputs": of(|l| json!(l.outputs())), "terms": of(|l| json!(l.terms())), "bytes": of(|l| json!(l.bytes())),
         "eta": of(|l| json!(l.eta())), "classes": classes, "positive": positive, "warming_up": of(|l| json!(l.warming_up())),
-        "alert_rate": of(|l| json!(l.alert_rate().map(|r| json!({ "rate": r.rate, "requested": r.nu, "bound": r.bound })))),
+        "alert_rate": of(|l| rate_json(l, true)), "outside_rate": of(|l| rate_json(l, false)),
         "truncation_error": of(|l| json!(l.truncation_error())), "threshold": of(|l| json!(l.threshold())),
     })
+}
+
+fn rate_json(learner: &Learner, of_alerts: bool) -> Value {
+    json!(rate_of(learner, of_alerts).map(|r| json!({ "rate": r.rate, "requested": r.nu, "bound": r.bound })))
 }
 
 async fn create(call: &Call<'_>) -> Answered<Answer> {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::model::Model;
+use crate::model::figures::rate_of;
 use crate::registry::{Registry, Slot};
 
 /// Upper limits of the buckets in microseconds.
@@ -82,9 +83,17 @@ const FIGURES: &[Figure] = &[
     ("okl_truncation_error", "gauge", "Upper bound on the norm of dropped terms", |m| {
         m.published().learner.as_ref().map(|l| l.truncation_error())
     }),
-    ("okl_alert_rate", "gauge", "Share of examples outside", |m| m.published().learner.as_ref()?.alert_rate().map(|r| r.rate)),
+    ("okl_alert_rate", "gauge", "Share of alerts since the detector has a threshold, rows counted by their weights", |m| {
+        rate_of(m.published().learner.as_ref()?, true).map(|r| r.rate)
+    }),
     ("okl_alert_rate_bound", "gauge", "Upper bound on the distance of the alert rate from the requested one", |m| {
-        m.published().learner.as_ref()?.alert_rate().map(|r| r.bound)
+        rate_of(m.published().learner.as_ref()?, true).map(|r| r.bound)
+    }),
+    ("okl_outside_rate", "gauge", "Share of examples outside the margin or tube of a loss with nu", |m| {
+        rate_of(m.published().learner.as_ref()?, false).map(|r| r.rate)
+    }),
+    ("okl_outside_rate_bound", "gauge", "Upper bound on the distance of this share from the requested one", |m| {
+        rate_of(m.published().learner.as_ref()?, false).map(|r| r.bound)
     }),
     ("okl_waiting_rows", "gauge", "Rows that wait for their targets", |m| Some(m.published().waiting as f64)),
     ("okl_expired_rows_total", "counter", "Waiting rows that expired", |m| Some(m.published().figures.expired as f64)),

@@ -66,6 +66,24 @@ fn query(action: Action) -> Vec<Value> {
     parameters(action).iter().map(parameter).collect()
 }
 
+/// What the answer has, where its figures could be mistaken for each other.
+fn answer(action: Action) -> &'static str {
+    match action {
+        Action::Describe => {
+            "rows, examples: all that the model has learned, also before its file was uploaded. error, loss: means over the examples since \
+             the model is on this server, each measured before its update; error of a detector: the share of alerts among the rows since it \
+             has a threshold. alert_rate (detectors only): rate, the same share since the model was made, with every row counted by its \
+             weight; requested, the share nu; bound, an upper bound on their distance. outside_rate (other losses with nu): the same for the \
+             share of examples outside the margin or tube."
+        }
+        Action::Learn => {
+            "scores: those of every row from before its update; null for a repeated row whose scores are no longer kept, and for a row \
+             without a target that comes before the first target of a model whose type the first target decides."
+        }
+        _ => "Done",
+    }
+}
+
 fn operation(route: &Route) -> Value {
     let mut parameters = query(route.action);
     if route.path.contains("{name}") {
@@ -75,7 +93,7 @@ fn operation(route: &Route) -> Value {
     let error = json!({ "description": "Refused: nothing has changed. The body has error.code and error.message." });
     let mut operation = json!({
         "summary": route.summary, "operationId": format!("{:?}", route.action).to_lowercase(), "parameters": parameters,
-        "responses": { "2XX": { "description": "Done" }, "4XX": error, "5XX": error },
+        "responses": { "2XX": { "description": answer(route.action) }, "4XX": error, "5XX": error },
     });
     if let Some(body) = request_body(route.action) {
         operation["requestBody"] = body;

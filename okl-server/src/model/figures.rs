@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use okl::certificate::AlertRate;
+use okl::loss::{Loss, Reads};
 use okl::{Label, Learner};
 use serde::{Deserialize, Serialize};
 
@@ -48,9 +50,15 @@ pub struct Figures {
     pub rows: u64,
     /// The rows with a target.
     pub examples: u64,
-    /// The sum of their losses.
+    /// The examples that a model file had learned before it was uploaded: their losses and errors are not known.
+    #[serde(default)]
+    pub before: u64,
+    /// The examples without an error: the first rows of a detector, which has no threshold yet.
+    #[serde(default)]
+    pub unmeasured: u64,
+    /// The sum of the losses.
     pub loss: f64,
-    /// The sum of their errors: 1 for a wrong class or an alert, |score - target| for numbers.
+    /// The sum of the errors: 1 for a wrong class or an alert, |score - target| for numbers.
     pub error: f64,
     /// The errors of the last 1,000 examples.
     pub recent: VecDeque<f32>,
@@ -74,9 +82,15 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// The mean error of all examples.
+    /// The figures of a model file that has learned this many examples.
+    pub fn after(examples: u64) -> Figures {
+        Figures { rows: examples, examples, before: examples, ..Figures::default() }
+    }
+
+    /// The mean error of all examples that have one.
     pub fn mean_error(&self) -> Option<f64> {
-        (self.examples > 0).then(|| self.error_sum() / self.examples as f64)
+        let measured = self.examples.saturating_sub(self.before + self.unmeasured);
+        (measured > 0).then(|| self.error_sum() / measured as f64)
     }
 
     /// The sum of the errors. Older snapshots of a detector have no errors: each of their alerts is an error of 1.
@@ -92,7 +106,8 @@ impl Figures {
 
     /// The mean loss of all examples.
     pub fn mean_loss(&self) -> Option<f64> {
-        (self.examples > 0).then(|| self.loss / self.examples as f64)
+        let counted = self.examples.saturating_sub(self.before);
+        (counted > 0).then(|| self.loss / counted as f64)
     }
 
     /// Counts a row with its error; returns the number of the row.
@@ -100,6 +115,7 @@ impl Figures {
         self.rows += 1;
         if let Some(loss) = outcome.loss {
             self.examples += 1;
+            self.unmeasured += u64::from(error.is_none());
             self.loss += loss;
             self.error = self.error_sum() + error.unwrap_or(0.0);
             if let Some(error) = error {
@@ -121,6 +137,12 @@ impl Figures {
         self.last_alerts.push_back(alert);
         self.last_alerts.drain(..self.last_alerts.len().saturating_sub(ALERTS));
     }
+}
+
+/// The share of alerts of a detector, or the share of examples outside the margin or tube of another loss with nu.
+pub fn rate_of(learner: &Learner, of_alerts: bool) -> Option<AlertRate> {
+    let detects = learner.config().loss.reads() == Reads::Nothing;
+    learner.alert_rate().filter(|_| detects == of_alerts)
 }
 
 /// The error of one row: 0 or 1 for a class, |score - target| averaged over the outputs for numbers. Without a target, 1 for an alert.

@@ -43,6 +43,11 @@ impl Stream {
         self.kept.len().checked_sub(back).and_then(|at| self.kept.get(at))
     }
 
+    /// The scores of a row; none if they are not kept, or the model had no configuration at this row.
+    pub fn scores(&self, offset: u64) -> Option<Vec<f64>> {
+        self.row(offset).map(|(_, scores)| scores.clone()).filter(|scores| !scores.is_empty())
+    }
+
     /// Adds rows that were learned with an entry.
     pub fn advance(&mut self, offset: u64, answer: &Answer) {
         self.next = offset + answer.scores.len() as u64;

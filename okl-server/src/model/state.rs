@@ -222,6 +222,12 @@ impl State {
         Ok(answer)
     }
 
+    /// Rows without a known target that come before the first target: the model has no configuration yet, so they have no scores.
+    fn count_undecided(&mut self, rows: usize) -> Answer {
+        self.beside.figures.rows += rows as u64;
+        Answer { scores: vec![None; rows], not_learned: rows, ..Answer::default() }
+    }
+
     fn begin(&mut self, config: &str) -> Answered<()> {
         self.learner = Some(Learner::new(Config::from_json(config)?)?);
         Ok(())
@@ -249,6 +255,9 @@ impl State {
     }
 
     fn learn(&mut self, rows: &Rows, between: Between<'_>) -> Answered<Answer> {
+        if self.learner.is_none() && rows.targets.all_missing() {
+            return Ok(self.count_undecided(rows.count));
+        }
         let ready = self.ready(rows)?;
         let names = ready.placed.names.clone().into_owned();
         let Ready { placed, targets, known, .. } = ready;

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use okl::loss::Reads;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Map, json};
 use tokio::sync::mpsc;
 
 use super::folder::{Folder, Loaded, Settings};
@@ -21,7 +22,7 @@ use crate::disk;
 use crate::journal::Journal;
 use crate::options::Options;
 use crate::refusal::{Answered, Refusal};
-use crate::rows::{Rows, Target, Targets};
+use crate::rows::{Rows, Target, Targets, shortened};
 use crate::surface::{self, Surface, Task};
 
 /// A request whose entry is not yet stored.
@@ -187,7 +188,7 @@ impl Writer {
             }
             let stream = known.cloned().unwrap_or_default();
             let repeated = stream.repeated(name, *offset, rows.count)?;
-            before = (0..repeated as u64).map(|i| stream.row(*offset + i).map(|(_, scores)| scores.clone())).collect();
+            before = (0..repeated as u64).map(|i| stream.scores(*offset + i)).collect();
             if repeated == rows.count && repeated > 0 {
                 let entry = stream.row(*offset + repeated as u64 - 1).map_or(0, |(entry, _)| *entry);
                 return Ok(Prepared::Known(Answer { entry, scores: before, repeated, ..Answer::default() }));
@@ -207,20 +208,40 @@ impl Writer {
     fn check(&self, rows: &Rows) -> Answered<(Vec<Record>, bool)> {
         if self.state.learner.is_some() {
             self.check_classes(&rows.targets)?;
+            self.check_no_targets(&self.state, &rows.targets)?;
             return Ok((Vec::new(), self.state.check(rows)?));
         }
         let look = surface::look(rows, self.settings.task, self.settings.sparse);
-        let config = self.surface.choose(&self.settings.config, &look).map_err(Refusal::body)?;
+        // The first target decides the type of the model, a missing one does not.
+        let undecided = self.settings.task.is_none() && rows.targets.all_missing();
+        let settings = if undecided { &Map::new() } else { &self.settings.config };
+        let config = self.surface.choose(settings, &look).map_err(Refusal::body)?;
         let begin = Record::Begin(config.to_json());
         let mut trial = State { sparse: self.state.sparse, ..State::default() };
         trial.apply(0, &begin, &mut |_, _| {})?;
+        self.check_no_targets(&trial, &rows.targets)?;
         trial.check(rows)?;
-        Ok((vec![begin], false))
+        Ok((if undecided { Vec::new() } else { vec![begin] }, false))
+    }
+
+    /// Refuses targets for a detector, which would not learn them.
+    fn check_no_targets(&self, state: &State, targets: &Targets) -> Answered<()> {
+        let Some(at) = targets.first_known().filter(|_| matches!(state.reads(), Ok(Reads::Nothing))) else { return Ok(()) };
+        let Settings { config, task, uploaded, .. } = &self.settings;
+        let became = !config.contains_key("loss") && task.is_none() && !uploaded;
+        let row = at / targets.width;
+        let text = format!(
+            "row {row}: target '{}', but this model {} a novelty detector{}, and a detector learns no targets. To learn targets, create \
+             another model with \"task\": \"classes\" or \"numbers\", or with a loss, and send all rows to it",
+            shortened(&targets.values[at].label().to_string()),
+            if became { "has become" } else { "is" },
+            if became { ", because its first rows had no target" } else { "" },
+        );
+        Err(Refusal::body(text).with(json!({ "row": row })))
     }
 
     /// Refuses targets that would be too many classes, and fractions as new classes.
     fn check_classes(&self, targets: &Targets) -> Answered<()> {
-        use okl::loss::Reads;
         if !matches!(self.state.reads(), Ok(Reads::Class | Reads::Sign)) {
             return Ok(());
         }

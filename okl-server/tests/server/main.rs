@@ -11,3 +11,4 @@ mod learning;
 mod recovery;
 mod rights;
 mod support;
+mod undecided;

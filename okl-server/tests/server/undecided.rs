@@ -1,0 +1,119 @@
+//! Models whose type the first rows decide, and detectors with their figures.
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Running, rows};
+
+const LEARN: &str = "/v1/models/m/learn";
+const MODEL: &str = "/v1/models/m";
+
+/// A server with a model with nothing set.
+fn undecided() -> (Folder, Running) {
+    let folder = Folder::new();
+    let server = Running::start(&folder);
+    server.call("PUT", MODEL, &[], b"").good();
+    (folder, server)
+}
+
+/// Targets for a model that has become a detector, or was created as one, are refused; missing ones are not.
+#[test]
+fn a_detector_refuses_targets() {
+    let (_folder, server) = undecided();
+    server.post(LEARN, &json!({ "rows": [[1, 2], [2, 1]] })).good();
+    let refused = server.post(LEARN, &json!({ "rows": [[1, 2], [2, 1]], "targets": [null, "hot"] }));
+    assert_eq!((refused.status, &refused.json()["error"]["row"]), (422, &json!(1)));
+    for words in ["'hot'", "has become a novelty detector, because its first rows had no target", "\"task\": \"classes\""] {
+        assert!(refused.message().contains(words), "{}", refused.message());
+    }
+    assert_eq!(server.get(MODEL).good()["rows"], 2, "nothing was learned");
+    assert_eq!(server.post(LEARN, &json!({ "rows": [[1, 2]], "targets": [null] })).good()["learned"], 1);
+    server.put("/v1/models/given", &json!({ "task": "novelty" })).good();
+    let refused = server.post("/v1/models/given/learn", &json!({ "rows": [[1, 2]], "targets": [0.5] }));
+    assert!(refused.status == 422 && refused.message().contains("is a novelty detector, and"), "{refused:?}");
+}
+
+/// Missing targets decide nothing, before and after a crash: the model is that of the rows with targets, and no row counts twice.
+#[test]
+fn missing_targets_leave_the_type_open() {
+    let (folder, server) = undecided();
+    let missing = json!({ "rows": [[1, 2], [2, 1]], "targets": [null, null], "stream": "s", "offset": 0 });
+    let known = json!({ "rows": [[1, 2], [2, 1]], "targets": ["a", "b"], "stream": "s", "offset": 2 });
+    let first = server.post(LEARN, &missing).good();
+    assert_eq!((&first["learned"], &first["not_learned"], &first["scores"]), (&json!(0), &json!(2), &json!([null, null])));
+    let bad = server.post(LEARN, &json!({ "rows": [{ "a": 1, "b": 2 }, { "a": 1 }], "targets": [null, null] }));
+    assert_eq!((bad.status, &bad.json()["error"]["column"]), (422, &json!("b")), "rows are checked all the same");
+    let crashed = folder.copy();
+    Running::start(&folder.copy()).stop();
+    let again = Running::start(&crashed);
+    let repeated = again.post(LEARN, &missing).good();
+    assert_eq!((&repeated["repeated"], &repeated["scores"]), (&json!(2), &first["scores"]));
+    let (_other, plain) = undecided();
+    plain.post(LEARN, &json!({ "rows": [[1, 2], [2, 1]], "targets": ["a", "b"] })).good();
+    for server in [&server, &again] {
+        assert_eq!(server.post(LEARN, &known).good()["learned"], 2);
+        let told = server.get(MODEL).good();
+        assert_eq!((&told["rows"], &told["examples"], &told["classes"]), (&json!(4), &json!(2), &json!(["a", "b"])));
+        assert_eq!(server.model_file("m"), plain.model_file("m"));
+    }
+}
+
+/// The threshold of nu_novelty is tracked as by `okl learn`, unless it or theta0 is given.
+#[test]
+fn a_detector_follows_its_rate_as_in_okl_learn() {
+    let (_folder, server) = undecided();
+    let cases = [
+        (json!({ "loss": "nu_novelty", "nu": 0.01 }), true),
+        (json!({ "loss": "nu_novelty", "nu": 0.01, "theta0": 0.5 }), false),
+        (json!({ "loss": "nu_novelty", "nu": 0.01, "threshold": "norma" }), false),
+        (json!({ "loss": "hinge" }), false),
+    ];
+    for (at, (config, tracked)) in cases.into_iter().enumerate() {
+        let path = format!("/v1/models/d{at}");
+        let told = server.put(&path, &json!({ "config": config })).good();
+        assert_eq!(told["settings"]["config"], config, "the settings are kept as they were given");
+        let threshold = server.get(&format!("{path}/inspect")).good()["config"]["threshold"].to_string();
+        assert_eq!(threshold.contains("tracker"), tracked, "{config}: {threshold}");
+    }
+}
+
+/// `error` and `alert_rate.rate` of a detector both leave out the rows before the threshold; other losses with nu have no alerts.
+#[test]
+fn a_detector_has_one_rate_of_alerts() {
+    let (_folder, server) = undecided();
+    let (x, y) = rows(3, 400);
+    server.post(LEARN, &json!({ "rows": x })).good();
+    let told = server.get(MODEL).good();
+    let (error, rate) = (told["error"].as_f64().unwrap(), told["alert_rate"]["rate"].as_f64().unwrap());
+    let alerts = told["alerts"].as_f64().unwrap();
+    assert!(alerts > 0.0 && (error - rate).abs() < 1e-12, "{error} {rate} {alerts}");
+    assert!((alerts / error - (400.0 - 256.0)).abs() < 1e-9, "256 rows have no threshold: {alerts} {error}");
+    assert_eq!(told["outside_rate"], Value::Null);
+    let tube = json!({ "loss": "nu_epsilon", "nu": 0.2, "kernel": "gaussian:1", "step": "constant:0.1", "lambda": 0.1 });
+    server.put("/v1/models/tube", &json!({ "config": tube })).good();
+    server.post("/v1/models/tube/learn", &json!({ "rows": x, "targets": y })).good();
+    let told = server.get("/v1/models/tube").good();
+    assert_eq!((&told["alert_rate"], &told["outside_rate"]["requested"]), (&Value::Null, &json!(0.2)));
+    let metrics = String::from_utf8(server.get("/metrics").body).unwrap();
+    assert!(metrics.contains("okl_outside_rate{model=\"tube\"}") && !metrics.contains("okl_alert_rate{model=\"tube\"}"));
+}
+
+/// An uploaded model counts what its file has learned; its error is that of the rows since then.
+#[test]
+fn an_uploaded_model_counts_what_its_file_has_learned() {
+    let (_folder, server) = undecided();
+    let (x, y) = rows(5, 300);
+    server.post(LEARN, &json!({ "rows": x[..200], "targets": y[..200] })).good();
+    let file = server.model_file("m");
+    server.call("PUT", "/v1/models/copy", &[("content-type", "application/octet-stream")], &file).good();
+    let told = server.get("/v1/models/copy").good();
+    assert_eq!((&told["examples"], &told["rows"], &told["error"]), (&json!(200), &json!(200), &Value::Null));
+    let error_of = |name: &str| server.get(&format!("/v1/models/{name}")).good()["error"].as_f64();
+    let before = error_of("m").unwrap();
+    for name in ["m", "copy"] {
+        server.post(&format!("/v1/models/{name}/learn"), &json!({ "rows": x[200..], "targets": y[200..] })).good();
+    }
+    let told = server.get("/v1/models/copy").good();
+    assert_eq!((&told["examples"], &told["error"]), (&json!(300), &told["recent_error"]));
+    let (all, since) = (error_of("m").unwrap(), error_of("copy").unwrap());
+    assert!((300.0 * all - 200.0 * before - 100.0 * since).abs() < 1e-9, "{before} {since} {all}");
+}
