@@ -93,7 +93,9 @@ fn receiver(statuses: &'static [&'static str]) -> (u16, Receiver<(String, String
             let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")?.parse().ok()).unwrap();
             let mut body = vec![0; length];
             stream.read_exact(&mut body).unwrap();
-            write!(stream.get_mut(), "HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").unwrap();
+            // In one piece: the server may close the connection as soon as it has read the status.
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+            stream.get_mut().write_all(answer.as_bytes()).unwrap();
             send.send((head, String::from_utf8(body).unwrap())).unwrap();
         }
     });
