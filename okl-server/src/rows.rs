@@ -125,12 +125,6 @@ impl Targets {
         self.values.iter().map(named).collect()
     }
 
-    /// Whether all classes are given as truth values; none if no row has a class.
-    pub fn are_flags(&self) -> Option<bool> {
-        let mut known = self.values.iter().filter(|target| **target != Target::Missing).peekable();
-        known.peek().is_some().then(|| known.all(|target| matches!(target, Target::Flag(_))))
-    }
-
     /// The first row whose target is a number with a fraction.
     pub fn first_fraction(&self) -> Option<(usize, f64)> {
         let fraction = |(row, target): (usize, &Target)| match target {

@@ -320,7 +320,7 @@ impl Learner {
     }
 
     /// The classes so far, in the order of the scores: ints or text, or bools if all labels were bools. A model file stores
-    /// bools as 0 and 1. If two classes share one score, see `positive_class`.
+    /// bools as 0 and 1, that of a server as the text 'true' and 'false'; labels of any of these types are matched with them. If two classes share one score, see `positive_class`.
     #[getter]
     fn classes(&self, py: Python<'_>) -> PyResult<Vec<Class>> {
         self.look(py, |m| m.classes().iter().map(|class| self.class(class)).collect())

@@ -13,7 +13,7 @@ use super::repeats::{Keys, Streams};
 use super::waiting::{Waiting, WaitingRow};
 use crate::codec::Record;
 use crate::refusal::{Answered, Refusal};
-use crate::rows::{Learnable, Rows, Targets};
+use crate::rows::{Learnable, Rows, Target, Targets};
 
 /// The answer to rows that were learned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub struct Answer {
     /// Where two classes share one score: the class of positive scores at the last row.
     #[serde(default)]
     pub positive: Option<Value>,
-    /// The row from which on another class has the positive scores, and the class before.
+    /// The row from which on another class has the positive scores, and the class before (at row 0: that of earlier answers).
     #[serde(default)]
     pub positive_before: Option<(usize, Value)>,
 }
@@ -91,7 +91,7 @@ pub struct Beside {
     pub waiting: Waiting,
     /// The running figures.
     pub figures: Figures,
-    /// Whether all classes so far were given as truth values, so that they are returned as such.
+    /// Whether classes are returned as truth values; see [`are_flags`].
     #[serde(default)]
     pub flags: Option<bool>,
 }
@@ -272,10 +272,11 @@ impl State {
         let batch = ready.batch();
         let mut checked = learner.check(&batch)?;
         beside.names = ready.placed.names.to_vec();
-        if let Some(flags) = rows.targets.are_flags() {
-            beside.flags = Some(flags && beside.flags != Some(false));
+        if let Learnable::Labels(labels) = &ready.targets {
+            beside.flags = are_flags(beside.flags, &rows.targets.values, labels);
         }
-        let mut answer = Answer { scores: Vec::with_capacity(rows.count), ..Answer::default() };
+        let positive = positive_class(learner, learner.positive(), beside.flags);
+        let mut answer = Answer { scores: Vec::with_capacity(rows.count), positive, ..Answer::default() };
         let mut outcomes = Vec::new();
         loop {
             let more = learner.learn_next(&mut checked, |_, outcome| outcomes.push(row_outcome(outcome)))?;
@@ -329,11 +330,28 @@ fn count_row(learner: &Learner, beside: &mut Beside, ready: &Ready<'_>, outcome:
     answer.scores.push(Some(outcome.scores));
 }
 
+/// Whether classes are returned as truth values: the first class decides, and a class that is no truth value ends it.
+fn are_flags(before: Option<bool>, targets: &[Target], labels: &[Label]) -> Option<bool> {
+    let known = targets.iter().zip(labels).filter(|(target, _)| **target != Target::Missing);
+    known.fold(before, |flags, (target, label)| match flags {
+        None => Some(matches!(target, Target::Flag(_))),
+        Some(flags) => Some(flags && matches!(label, Label::Text(text) if is_truth(text))),
+    })
+}
+
+fn is_truth(text: &str) -> bool {
+    matches!(text, "true" | "false")
+}
+
+/// The class of positive scores, for a loss of two classes.
+fn positive_class(learner: &Learner, class: Option<usize>, flags: Option<bool>) -> Option<Value> {
+    let signs = learner.config().loss.reads() == Reads::Sign;
+    class.filter(|_| signs).and_then(|class| learner.classes().get(class)).map(|class| class_json(class, flags))
+}
+
 /// Notes the class of positive scores of a loss of two classes, and where it changes within the answer.
 fn note_positive(learner: &Learner, flags: Option<bool>, outcome: &RowOutcome, answer: &mut Answer) {
-    let signs = learner.config().loss.reads() == Reads::Sign;
-    let Some(class) = outcome.positive.filter(|_| signs).and_then(|class| learner.classes().get(class)) else { return };
-    let class = class_json(class, flags);
+    let Some(class) = positive_class(learner, outcome.positive, flags) else { return };
     if let Some(before) = answer.positive.take().filter(|before| *before != class) {
         answer.positive_before = Some((answer.scores.len(), before));
     }
@@ -343,7 +361,7 @@ fn note_positive(learner: &Learner, flags: Option<bool>, outcome: &RowOutcome, a
 /// A class as JSON. Classes that were given as truth values are truth values.
 pub fn class_json(class: &Label, flags: Option<bool>) -> Value {
     match class {
-        Label::Text(text) if flags == Some(true) && matches!(text.as_str(), "true" | "false") => json!(text == "true"),
+        Label::Text(text) if flags == Some(true) && is_truth(text) => json!(text == "true"),
         class => json!(class),
     }
 }

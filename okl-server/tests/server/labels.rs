@@ -74,8 +74,14 @@ fn truth_values_come_back_as_truth_values() {
     server.stop();
     let server = Running::start(&folder);
     assert_eq!(labels(&server), json!([true, false, true]), "after a restart");
-    // The same classes as words: the model has words now.
-    assert_eq!(classes_after(&server, json!(["true", "false", "true"])), json!(["true", "false"]));
+    // The same classes as words or numbers: the model has truth values, until a class is none.
+    for targets in [json!(["true", "False", "True"]), json!([1, 0, true])] {
+        assert_eq!(classes_after(&server, targets), json!([true, false]));
+    }
+    let (_folder, server) = with_loss("softmax");
+    assert_eq!(classes_after(&server, json!(["true", "false", true])), json!(["true", "false"]), "begun with words");
+    let (_folder, server) = with_loss("softmax");
+    assert_eq!(classes_after(&server, json!([true, false, "maybe"])), json!(["true", "false", "maybe"]));
 }
 
 #[test]
@@ -87,6 +93,10 @@ fn answers_name_the_positive_class_and_where_it_changes() {
     assert_eq!((&answer["positive"], &answer["positive_before"]), (&json!("b"), &json!({ "row": 2, "class": "a" })));
     let answer = server.post(LEARN, &rows).good();
     assert_eq!((&answer["positive"], &answer["positive_before"]), (&json!("b"), &Value::Null));
+    let (_other, later) = with_loss("hinge");
+    later.post(LEARN, &json!({ "rows": ROWS, "targets": ["a", "a", "a"] })).good();
+    let answer = later.post(LEARN, &json!({ "rows": ROWS, "targets": ["b", "a", "b"] })).good();
+    assert_eq!(answer["positive_before"], json!({ "row": 0, "class": "a" }), "the class of the answer before");
     let answer = server.post(PREDICT, &json!({ "rows": ROWS })).good();
     assert_eq!((&answer["positive"], &server.get("/v1/models/m").good()["positive"]), (&json!("b"), &json!("b")));
 }
