@@ -284,8 +284,9 @@ def test_passes_add_onto_terms_instead_of_costing_memory():
 
 def test_passes_end_when_they_no_longer_help():
     easy = np.r_[X2[Y2 == 0] - 20, X2[Y2 == 1] + 20]
-    model = KernelClassifier(n_iter_no_change=3, max_iter=100).fit(easy, np.repeat([0, 1], 150))
-    assert 3 < model.n_iter_ < 100
+    for step in ("auto", "decay"):
+        model = KernelClassifier(learning_rate=step, n_iter_no_change=3, max_iter=100)
+        assert 3 < model.fit(easy, np.repeat([0, 1], 150)).n_iter_ < 100
     assert KernelClassifier(tol=None, max_iter=100).fit(easy, np.repeat([0, 1], 150)).n_iter_ == 100
 
 

@@ -111,6 +111,45 @@ def test_it_warns_when_passes_end_too_early(monkeypatch):
         KernelRegressor(random_state=0).fit(X, y)
 
 
+def test_more_passes_than_are_needed_change_nothing():
+    """The passes that are given are the limit of the same doubling."""
+    X, y = waves(60, 1.0)
+    auto, more = (KernelRegressor(max_iter=passes, random_state=0).fit(X, y) for passes in ("auto", 1000))
+    assert auto.n_iter_ < 128 and auto.learner_.to_bytes() == more.learner_.to_bytes()
+
+
+def test_the_advice_of_the_warning_helps():
+    X, y = waves(60, 0.0)
+    few = KernelRegressor(max_iter=4, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="after 4 passes .*: set max_iter=16, for instance"):
+        few.fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="after 16 passes"):
+        more = KernelRegressor(max_iter=16, random_state=0).fit(X, y)
+    new = np.linspace(-2.5, 2.5, 50)
+    errors = [np.abs(model.predict(new[:, None]) - np.sin(2 * new)).mean() for model in (few, more)]
+    assert errors[1] < 0.7 * errors[0]
+
+
+def test_the_last_try_of_the_chosen_settings_is_marked():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1100, 1))
+    model = KernelRegressor(kernel="rbf", gamma=1.0, random_state=0).fit(
+        X, X[:, 0] ** 2 + rng.normal(size=1100)
+    )
+    (chosen,) = [tried for tried in model.search_ if tried["chosen"]]
+    assert chosen["passes"] == model.n_iter_
+    assert chosen["alpha"] * chosen["rows"] == pytest.approx(model.learner_.config["lambda"] * 1100)
+    # Three folds of 1000 rows, then one or two fifths of all.
+    assert {tried["rows"] for tried in model.search_} == {666, 880}
+    assert {tried["held_out"] for tried in model.search_} == {1000, 440, 220}
+
+
+def test_a_fit_that_goes_on_has_tried_nothing():
+    model = KernelRegressor(warm_start=True, max_iter=4, random_state=0)
+    first = len(model.fit(*waves(60, 0.1)).search_)
+    assert first > 0 and model.fit(*waves(60, 0.1)).search_ == []
+
+
 def test_the_model_goes_on_learning_after_steps_that_fell_to_zero():
     X, y = waves(100, 0.1)
     model = KernelRegressor(random_state=0).fit(X, y)
@@ -152,16 +191,21 @@ def test_class_weights_count_in_the_error_that_is_compared():
     """With balanced weights a classifier that knows one class only has an error of one half in every try."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), np.arange(200) % 10 == 0  # nothing to learn
-    errors = [
-        np.mean(
-            [
-                tried["error"]
-                for tried in KernelClassifier(class_weight=weight, random_state=0).fit(X, y).search_
-            ]
-        )
+    plain, balanced = (
+        KernelClassifier(class_weight=weight, random_state=0).fit(X, y).search_
         for weight in (None, "balanced")
-    ]
-    assert errors[0] < 0.3 and errors[1] > 0.35
+    )
+    assert all(tried["error"] == pytest.approx(tried["weighted_error"]) for tried in plain)
+    assert np.mean([tried["weighted_error"] for tried in plain]) < 0.3
+    assert np.mean([tried["weighted_error"] for tried in balanced]) > 0.35
+
+
+def test_the_error_of_a_try_counts_every_row_once():
+    """Weight 1000 on one class: all rows are taken for it, a share of 0.9 is wrong, and next to nothing by weight."""
+    X, y = np.random.default_rng(0).normal(size=(100, 2)), np.arange(100) % 10 == 0
+    model = KernelClassifier(class_weight={True: 1000.0}, max_iter=4, random_state=0).fit(X, y)
+    (chosen,) = [tried for tried in model.search_ if tried["chosen"]]
+    assert chosen["weighted_error"] < 0.05 and chosen["error"] > 0.6
 
 
 def test_the_loss_that_is_compared_does_not_depend_on_the_size_of_scores():

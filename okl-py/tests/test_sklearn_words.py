@@ -163,7 +163,7 @@ def test_averages():
     assert config(KernelClassifier(learner_params={"average": "uniform"}))["average"] == "uniform"
 
     def of_passes(**parameters):
-        return config(KernelClassifier(max_iter=3, **parameters))["average"]
+        return config(KernelClassifier(learning_rate="decay", max_iter=3, **parameters))["average"]
 
     assert of_passes() == {"exponential": {"rate": 1 / 60}}
     assert of_passes(average=False) == of_passes(learner_params={"average": "none"}) == "none"

@@ -74,25 +74,16 @@ SHARED = {
         budget of `okl.Learner`, as "window:500".
     <scale>
 """,
-    "passes": """
-    max_iter : int or "auto", default="auto"
-        The largest number of passes of `fit` over its rows. "auto": as many as make 100,000 examples, between 1 and 100.
-        `partial_fit` makes one.
-    tol : float or None, default=1e-3
-        `fit` ends when `n_iter_no_change` passes in a row have not lowered the mean loss by `tol`; None:
-        after all passes. The model is that of the pass with the lowest loss.
-    n_iter_no_change : int, default=5
-        See `tol`.
-""",
     "searched passes": """
     max_iter : int or "auto", default="auto"
-        The largest number of passes of `fit` over its rows; `partial_fit` makes one. "auto": the number is doubled, up to
-        128 passes or 2,000,000 examples, while that lowers the loss on rows that were not learned. With `tol=None`
-        as many as make 100,000 examples, between 1 and 100. `fit` warns (ConvergenceWarning) if more passes would
-        still help.
+        The largest number of passes of `fit` over its rows; `partial_fit` makes one. `fit` begins with a number that depends
+        on the rows (8 to 32 up to 16,000 rows) and doubles it while that lowers the loss on rows that were not learned and
+        `max_iter` is not exceeded. "auto": 128 passes or 2,000,000 examples. With `tol=None` all passes are made; "auto" is then as
+        many as make 100,000 examples, between 1 and 100. `fit` warns (ConvergenceWarning) if more passes would still help.
     tol : float or None, default=1e-3
-        With a number as `max_iter`, `fit` ends when `n_iter_no_change` passes in a row have not lowered the mean loss by
-        `tol`; None: after all passes. The model is that of the pass with the lowest loss.
+        None: `fit` makes all passes. A number matters where `learning_rate` is given, steps are not proximal, or `warm_start`
+        goes on: `fit` ends when `n_iter_no_change` passes in a row have not lowered the mean loss by `tol`, and the model is that of the
+        pass with the lowest loss.
     n_iter_no_change : int, default=5
         See `tol`.
 """,
@@ -129,7 +120,7 @@ SHARED = {
     learning_rate : str or dict, default="auto"
         "auto": several step sizes learn in parallel over one set of terms; those with the smallest loss have the
         largest weight. In several passes of `fit`: steps that fall to zero, and "decay" for rows that are learned
-        after it ("decay" from the start if `max_iter` is a number and `tol` is not None, or steps are not proximal).
+        after it ("decay" from the start if steps are not proximal).
         <rates>
 """,
     "river kernel": """
@@ -211,9 +202,12 @@ SHARED = {
 """,
     "search": """
     search_ : list of dict
-        What `fit` tried: `kernel`, `alpha`, `passes`, `rows` (learned in a try), `loss` (mean over rows that were not learned;
-        for classes the log loss of the scores times the best factor) and, for classes, `error`. Three folds up to 1000 rows, above that one
-        or two fifths of at most 16,000 rows. Empty where nothing was open.
+        What `fit` tried: `kernel`, `alpha` (in the model, alpha * rows is the same), `passes`, `rows` (learned in a try), `held_out` (rows
+        that were not learned and are measured), `loss` (mean over them; for classes the log loss of the scores times the best factor), for
+        classes `error` (the share of wrong predictions, every row counts once) and `weighted_error`, and `chosen` (True for the settings
+        of the model). `loss` and `weighted_error` count rows by `sample_weight` and `class_weight`, and these are compared. Three folds up to 1000
+        rows. Larger sets: three folds of 1000 rows for the first tries, then one or two fifths of at most 16,000 rows. Losses of tries with other
+        `rows` or `held_out` are of other rows and cannot be compared. Empty where nothing was open, and after a `fit` that continued a model.
     examples_ : int
         The examples that the last `fit` learned, every pass of every try counted.
 """,

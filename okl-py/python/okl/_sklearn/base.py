@@ -170,7 +170,7 @@ class KernelEstimator(BaseEstimator):
             warnings.simplefilter("ignore", UserWarning)  # the same warning comes from the model itself
             best = search.best()
         self.search_ = search.tried
-        if self._falls(config) and not self._chooses_passes():
+        if self._falls(config) and self.tol is None:
             best = best._replace(passes=self._most_passes(size))
         learner = self._threaded(self._new_learner(space.settings(best, size)))
         if space.eta is None:
@@ -181,8 +181,13 @@ class KernelEstimator(BaseEstimator):
             later = {"decay": {"eta": space.eta, "tau": 1000.0}}
             self.learner_ = self._threaded(with_step(learner, later))
             if search.still_helping:
-                warn_of_passes(best.passes, f"set tol=None and max_iter={4 * best.passes}, for instance")
+                warn_of_passes(best.passes, f"set max_iter={4 * best.passes}, for instance")
         self.examples_ += search.examples
+
+    def _continue_set(self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
+        """Learns a fixed set with the model of the last call; nothing is tried."""
+        self.search_ = []
+        self._pass_until_still(copy(self.learner_), rows, y, weights)
 
     def _open_kernel(self) -> bool:
         return words.is_word(self.kernel, "auto") and not words.gives_kernel(self.learner_params)
@@ -193,18 +198,23 @@ class KernelEstimator(BaseEstimator):
         of_distance = self._open_kernel() or (named and not words.gives_kernel(self.learner_params))
         return of_distance and words.is_word(self.gamma, "auto")
 
-    def _chooses_passes(self) -> bool:
+    def _open_passes(self) -> bool:
         return words.is_word(self.max_iter, "auto") and self.tol is not None
 
     def _one_pass(self, size: int) -> bool:
         """Whether the set is learned as a stream, in which every row is new, so that a bank can compare settings."""
-        return not self._chooses_passes() and self._most_passes(size) == 1
+        return not self._open_passes() and self._most_passes(size) == 1
 
     def _falls(self, config: dict[str, Any]) -> bool:
-        """Whether the steps fall to zero: no step is given, the number of passes is known before, and steps are
-        proximal, so that the first ones cannot be too long."""
-        known = self._chooses_passes() or self.tol is None
-        return config["step"] == "auto" and known and bool(config.get("implicit"))
+        """Whether the steps fall to zero: no step is given, and steps are proximal, so that the first ones cannot be
+        too long."""
+        return config["step"] == "auto" and bool(config.get("implicit"))
+
+    def _limit_of_search(self, config: dict[str, Any], size: int) -> int:
+        """The largest number of passes that the search may choose; 0 where it does not choose them."""
+        if self.tol is None or not self._falls(config):
+            return 0
+        return most_passes(size) if self._open_passes() else self._most_passes(size)
 
     def _space(
         self,
@@ -222,16 +232,16 @@ class KernelEstimator(BaseEstimator):
             plain["step"] = words.step("decay", self.eta0, PLAIN_ALPHA, kernel_size)
         if config["average"] == "auto":
             plain["average"] = "none"  # terms do not last, see keeps_means
-        falls, passes = self._falls(config), min(first_passes(size), self._most_passes(size))
+        passes = min(first_passes(size), self._most_passes(size))
         kinds = KINDS if self._open_kernel() else (words.okl_kernel(self.kernel),)
         return Space(
             config=plain,
             kinds=None if median is None else kinds,
             median=median,
             open_cost=config["lambda"] == "auto",
-            eta=1.0 / kernel_size if falls else None,
-            passes=first_passes(size) if self._chooses_passes() else passes,
-            most_passes=most_passes(size) if falls and self._chooses_passes() else 0,
+            eta=1.0 / kernel_size if self._falls(config) else None,
+            passes=first_passes(size) if self._open_passes() else passes,
+            most_passes=self._limit_of_search(config, size),
         )
 
     def _plain(

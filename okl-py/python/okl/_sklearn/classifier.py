@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection
-from copy import copy
 from numbers import Real
 from typing import Any, Self
 
@@ -192,7 +191,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         names = self._names()[codes]
         with rows_named(places):
             if going_on:
-                self._pass_until_still(copy(self.learner_), rows, names, weights)
+                self._continue_set(rows, names, weights)
             else:
                 self._fit_set(rows, names, weights, codes)
         return self
@@ -377,8 +376,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
 
     def _measure(self, learner: Learner, rows: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Measured:
         decision = self._decision(learner.predict(rows))
-        wrong = np.average(self._predicted(decision) != y, weights=weights)
-        return Measured(calibrated_loss(decision, y, weights), float(wrong), len(y))
+        wrong = self._predicted(decision) != y
+        weighted = float(np.average(wrong, weights=weights))
+        return Measured(calibrated_loss(decision, y, weights), weighted, float(wrong.mean()), len(y))
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Scores of rows.

@@ -185,7 +185,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         self._warm_up = None
         with rows_named(places):
             if going_on:
-                self._pass_until_still(copy(self.learner_), rows, targets, weights)
+                self._continue_set(rows, targets, weights)
             else:
                 self._fit_set(rows, targets, weights)
         return self
@@ -313,7 +313,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
     def _measure(self, learner: Learner, rows: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Measured:
         # Weights this small leave the function as it is, and the learner reports its own loss.
         losses = learner.learn_report(rows, y, weights=1e-9 * weights)["loss"]
-        return Measured(float(np.nansum(losses) / (1e-9 * weights.sum())), None, len(y))
+        return Measured(float(np.nansum(losses) / (1e-9 * weights.sum())), None, None, len(y))
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predicts the targets of rows.

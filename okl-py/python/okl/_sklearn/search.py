@@ -77,13 +77,16 @@ class Measured(NamedTuple):
     """The mean loss on rows that were not learned; for classes also the share of wrong predictions."""
 
     loss: float
+    """By the weights of the rows."""
+    weighted_error: float | None
     error: float | None
+    """Every row counts once."""
     rows: int
 
     @property
     def cost(self) -> float:
         """What is compared: the loss; on enough rows, where the share of errors has little noise, their sum."""
-        return self.loss + (self.error or 0.0) if self.rows > SCREENED else self.loss
+        return self.loss + (self.weighted_error or 0.0) if self.rows > SCREENED else self.loss
 
 
 @dataclass
@@ -158,12 +161,21 @@ class Search:
     task: Task
     space: Space
     tried: list[dict[str, Any]] = field(default_factory=list)
+    last_try: dict[Candidate, int] = field(default_factory=dict)
+    """The index in `tried` of the last try of a candidate."""
     examples: int = 0
     """The number of examples that were learned, every pass counted."""
     still_helping: bool = False
     """Whether twice the passes still helped where the search ended."""
 
     def best(self) -> Candidate:
+        """The best candidate. Its last try is marked as chosen."""
+        best = self.found()
+        if best in self.last_try:
+            self.tried[self.last_try[best]]["chosen"] = True
+        return best
+
+    def found(self) -> Candidate:
         rows = len(self.task.y)
         first = self.space.first()
         if rows < SMALLEST:
@@ -228,6 +240,9 @@ class Search:
             if not self.still_helping:
                 break
             best, measured = more, after
+        if 0 < self.space.most_passes < first_passes(len(self.task.y)):  # were so few enough?
+            after = self.one(parts, best._replace(passes=2 * best.passes))
+            self.still_helping = self.helps(measured, after, HELPS_PASSES)
         return best
 
     def helps(self, before: Measured, after: Measured, share: float) -> bool:
@@ -260,12 +275,17 @@ class Search:
         rows = len(parts[0][0])
         config = self.space.settings(candidate, rows)
         line = {
+            "chosen": False,
             "kernel": config["kernel"],
             "alpha": config["lambda"],
             "passes": candidate.passes,
             "rows": rows,
+            "held_out": measured.rows,
+            "loss": measured.loss,
         }
-        line |= {"loss": measured.loss} | ({} if measured.error is None else {"error": measured.error})
+        if measured.error is not None:
+            line |= {"error": measured.error, "weighted_error": measured.weighted_error}
+        self.last_try[candidate] = len(self.tried)
         self.tried.append(line)
 
 
@@ -277,9 +297,13 @@ def mean(results: list[Measured]) -> Measured:
     """The mean over parts of different size."""
     rows = [result.rows for result in results]
     loss = float(np.average([result.loss for result in results], weights=rows))
-    errors = [result.error for result in results if result.error is not None]
-    error = float(np.average(errors, weights=rows)) if errors else None
-    return Measured(loss if math.isfinite(loss) else math.inf, error, sum(rows))
+    if not math.isfinite(loss):
+        loss = math.inf
+    if results[0].error is None:
+        return Measured(loss, None, None, sum(rows))
+    errors = [(result.weighted_error, result.error) for result in results]
+    weighted, plain = np.average(errors, axis=0, weights=rows).tolist()
+    return Measured(loss, weighted, plain, sum(rows))
 
 
 def ranked(found: dict[Candidate, Measured]) -> list[Candidate]:
