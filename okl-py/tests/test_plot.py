@@ -92,11 +92,15 @@ def test_alert_rate_is_the_certificates():
     last = recorded.records[-1]
     assert (last.alert_rate, last.bound) == (certificate.rate, certificate.bound)
     assert np.isnan(recorded.records[0].alert_rate)
-    after = recorded.column("recent_alert_rate")[3:].mean()
-    assert after == pytest.approx(
-        (certificate.rate * 744 - recorded.column("recent_alert_rate")[2] * 100) / 700
-    )
+    counted = [44, *[100] * 7]
+    assert np.dot(recorded.column("recent_alert_rate")[2:], counted) == pytest.approx(certificate.rate * 744)
     assert np.isnan(recorded.column("error")).all()
+
+
+def test_rows_before_the_threshold_have_no_alert_rate():
+    """The threshold comes after 256 rows; a record that spans them counts the rows after them."""
+    first = history("novelty", every=500).records[0]
+    assert first.alert_rate > 0 and first.recent_alert_rate == pytest.approx(first.alert_rate)
 
 
 def test_terms_and_step_sizes_are_the_learners():

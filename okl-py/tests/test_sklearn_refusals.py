@@ -149,3 +149,43 @@ def test_columns_that_are_not_numbers_are_named():
         for learn in (KernelRegressor().fit, Learner(loss="squared").learn):
             with pytest.raises((TypeError, ValueError), match=f"column 'more': {words}"):
                 learn(frame.assign(more=column), [1.0, 2.0])
+
+
+DATES = np.arange("2020-01-01", "2020-02-10", dtype="datetime64[D]")[:, None]
+OBJECTS = np.empty((40, 1), dtype=object)
+OBJECTS[:, 0] = list(DATES[:, 0])
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "predict"])
+@pytest.mark.parametrize(
+    "dates",
+    [
+        DATES,
+        DATES - DATES[0],
+        DATES.astype("M8[s]"),
+        list(DATES),
+        OBJECTS,
+        pd.DataFrame({"when": DATES[:, 0]}),
+    ],
+    ids=["dates", "spans", "seconds", "list", "objects", "frame"],
+)
+def test_dates_are_refused(dates, method):
+    """numpy takes them for whole numbers in whatever unit they have."""
+    model = KernelClassifier().partial_fit(np.eye(4)[:, :1], [0, 1, 0, 1])
+    targets = () if method == "predict" else (np.arange(40) % 2,)
+    with pytest.raises(TypeError, match=r"column .*: found .* \(a (date|time span)\) in row 0, expected num"):
+        getattr(model, method)(dates, *targets)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [([1, 2], ["a"]), ([1, 2], np.array(["a"], dtype=object)), (["a", "b"], [3]), (["a", "b"], [True])],
+)
+def test_labels_of_another_type_are_refused(first, then):
+    model = KernelClassifier().partial_fit(np.eye(2), first)
+    before = model.learner_.to_bytes()
+    with pytest.raises(
+        ValueError, match=r"row 0 of y: found .*, but the classes so far are .*: give labels of"
+    ):
+        model.partial_fit(np.eye(2)[:1], then)
+    assert model.learner_.to_bytes() == before and model.classes_.tolist() == first

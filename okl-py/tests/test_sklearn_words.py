@@ -2,6 +2,7 @@
 
 import ast
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import okl
+from okl import _docs
 from okl._sklearn import words
 from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
 
@@ -454,3 +456,8 @@ def test_scores_are_recomputed_from_the_frame_and_its_limit():
     units = [np.clip((rows - shift) * factor, -limit, limit) for rows in (X, model.support_vectors_)]
     kernel = np.exp(-0.5 * ((units[0][:, None] - units[1]) ** 2).sum(axis=2))
     np.testing.assert_allclose(kernel @ model.dual_coef_[0] + model.intercept_, model.predict(X), atol=1e-4)
+
+
+def test_every_shared_text_of_the_docstrings_is_used():
+    texts = [path.read_text("utf-8") for path in Path(okl.__file__).parent.rglob("*.py")]
+    assert set(_docs.SHARED) == set(re.findall(r"^ *<([a-z ]+)>$", "\n".join(texts), re.MULTILINE))

@@ -104,13 +104,6 @@ SHARED = {
         not learned (1 / n_features for "poly").
         <scale width>
 """,
-    "gamma": """
-    gamma : float, "auto", "median" or "scale", default="auto"
-        <median width>
-        "auto": several widths around it learn in parallel; `fit` uses the best width of a first pass
-        (1 / n_features for "poly").
-        <scale width>
-""",
     "alpha": """
     alpha : float or "auto", default="auto"
         The weight of the squared norm, lambda. "auto": in `partial_fit` several values learn in parallel; `fit`

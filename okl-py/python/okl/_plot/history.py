@@ -29,7 +29,7 @@ class Record(NamedTuple):
     alert_rate: float
     """The share of rows outside, as the certificate counts them; nan where there is none."""
     recent_alert_rate: float
-    """The share since the record before."""
+    """The share since the record before, every row counted once; nan where no row was compared with a threshold."""
     bound: float
     """The certificate: `alert_rate` is no further from nu."""
     most_terms: float
@@ -105,7 +105,7 @@ class History:
             raise
         self._rows += len(X)
         self._errors.append(errors(self.model, report, y, known))
-        self._alerts.append(report["outside"])
+        self._alerts.append(compared(learner_of(self.model), report))
         if self._rows % self.every == 0:
             self._records.append(self._record())
             self._error_sum, self._error_count = self._errors_so_far()
@@ -132,7 +132,7 @@ class History:
     def _record(self) -> Record:
         learner, counted = learner_of(self.model), self._counted()
         error_sum, error_count = self._errors_so_far()
-        rate = learner.alert_rate
+        rate, alerts = learner.alert_rate, np.concatenate(self._alerts)
         return Record(
             rows=self._rows,
             error=error_sum / error_count if error_count else np.nan,
@@ -140,7 +140,7 @@ class History:
             eta=learner.eta,
             terms=learner.terms,
             alert_rate=np.nan if rate is None else rate.rate,
-            recent_alert_rate=np.nan if rate is None else np.concatenate(self._alerts).mean(),
+            recent_alert_rate=np.nan if rate is None or len(alerts) == 0 else alerts.mean(),
             bound=np.nan if rate is None else rate.bound,
             most_terms=most_terms(self.model),
         )
@@ -156,6 +156,12 @@ class History:
         if name not in Record._fields:
             raise ValueError(f"records have no field {name!r}: use one of {', '.join(Record._fields)}")
         return np.array([getattr(record, name) for record in self.records])
+
+
+def compared(learner: Learner, report: dict[str, np.ndarray]) -> np.ndarray:
+    """Which rows were outside. Rows that came before a detector had its threshold are left out, as in its alert rate."""
+    outside = report["outside"]
+    return outside if learner.threshold is None else outside[~np.isnan(report["threshold"])]
 
 
 def learns(model: Any) -> Callable[..., dict[str, np.ndarray]]:

@@ -18,7 +18,7 @@ from sklearn.utils import check_array, check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
-from okl._columns import SECONDS, check_collected, check_dates, is_missing, refusals, said_of
+from okl._columns import SECONDS, check_collected, check_dates, is_arrow, is_missing, refusals, said_of
 from okl._okl import Learner, terms_within
 from okl._sklearn import words
 from okl._sklearn.passes import ROWS_AT_ONCE, learn_passes, with_step
@@ -79,8 +79,10 @@ class KernelEstimator(BaseEstimator):
     _searches = True
     """Whether `fit` compares settings on rows that were not learned; it needs targets."""
 
-    _enough_examples = 100_000
-    """How many examples ``max_iter="auto"`` learns: passes over a small set, one over a large one."""
+    @property
+    def _enough_examples(self) -> int:
+        """How many examples ``max_iter="auto"`` learns: passes over a small set, one over a large one."""
+        return 100_000
 
     def _loss(self) -> words.Setting:
         raise NotImplementedError
@@ -486,6 +488,7 @@ def validate_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **
         check_collected(name, values)
         check_unmasked(name, values)
     check_dates(X)
+    check_no_dates(X)
     try:
         return sklearn_validate_data(estimator, X, y, accept_sparse="csr", **more)
     except (TypeError, ValueError) as error:
@@ -494,6 +497,26 @@ def validate_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **
             raise type(error)(f"{words} ({reason})") from None
         check_targets(y, "y_numeric" in more)
         raise
+
+
+def check_no_dates(X: Any) -> None:
+    """Refuses dates and time spans, which numpy would take for whole numbers in the unit that they happen to have."""
+    if any(kind in "mM" for kind in kinds_of(X)):
+        for words in refusals(X):
+            raise TypeError(words)
+
+
+def kinds_of(X: Any) -> list[str]:
+    """numpy's letters of the types of a frame, an array, its objects, or the first value of nested lists."""
+    if is_arrow(X):
+        return [np.asarray(X).dtype.kind]
+    while isinstance(X, (list, tuple)) and len(X) > 0:
+        X = X[0]
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        types = [getattr(value, "dtype", None) for value in X.flat]
+    else:
+        types = list(X.dtypes) if hasattr(X, "columns") else [getattr(X, "dtype", None)]
+    return [getattr(kind, "kind", "O") for kind in types]
 
 
 def check_targets(y: Any, numeric: bool) -> None:

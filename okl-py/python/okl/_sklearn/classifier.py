@@ -281,6 +281,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     def _discover(self, labels: np.ndarray) -> None:
         """Names new classes for the learner, in order: whole numbers and text as they are, others by a number."""
         found, names = self._discovered or {}, dict.fromkeys(labels.tolist())
+        check_one_type(labels, list(found))
         for label in names:
             if label not in found:
                 found = {**found, label: name_of(label, found.values())}
@@ -459,6 +460,16 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
 def is_whole(label: Any) -> bool:
     """True for a float that is a whole number and small enough to be exact."""
     return isinstance(label, float) and label.is_integer() and abs(label) <= 2**53
+
+
+def check_one_type(labels: np.ndarray, known: list[Any]) -> None:
+    """Refuses text where the classes so far are not text, and the reverse: they do not sort together."""
+    for row, label in enumerate(labels.tolist() if known else ()):
+        if isinstance(label, str) != isinstance(known[0], str):
+            raise ValueError(
+                f"row {row} of y: found {label!r} of type {type(label).__name__}, but the classes so far are of type "
+                f"{type(known[0]).__name__}, such as {known[0]!r}: give labels of one type"
+            )
 
 
 def name_of(label: Any, taken: Collection[Any]) -> Any:

@@ -301,7 +301,7 @@ def mean(results: list[Measured]) -> Measured:
         loss = math.inf
     if results[0].error is None:
         return Measured(loss, None, None, sum(rows))
-    errors = [(result.weighted_error, result.error) for result in results]
+    errors = np.array([(result.weighted_error, result.error) for result in results], dtype=np.float64)
     weighted, plain = np.average(errors, axis=0, weights=rows).tolist()
     return Measured(loss, weighted, plain, sum(rows))
 
