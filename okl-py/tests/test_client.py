@@ -139,8 +139,43 @@ def test_wrong_arguments_are_named():
     client = okl.Client("http://127.0.0.1:9", retries=0)
     with pytest.raises(ValueError, match="row 1, column 0: found nan"):
         client.learn("m", [[0.0], [np.nan]])
-    with pytest.raises(OSError, match="refused"):
+    with pytest.raises(OSError, match="refused") as refused:
         client.models()
+    assert any("http://127.0.0.1:9" in note for note in refused.value.__notes__)
+
+
+DAY = np.datetime64("2024-01-31")
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "weights", "said"),
+    [
+        (np.array([[DAY]]), None, None, r"column 0: found 2024-01-31 \(a date\) in row 0"),
+        ([[0.0], ["x"]], None, None, r"column 0: found 'x' \(text\) in row 1"),
+        ([[0.0], [None]], None, None, r"column 0: found None \(missing\) in row 1"),
+        (np.array([[1.0 + 2.0j]]), None, None, "of type complex"),
+        ([{"a": 1.0}, {"a": np.nan}], None, None, "X: row 1, column 'a': found nan"),
+        ([{"a": 1.0}, {"a": "x"}], None, None, r"X: row 1, column 'a': found 'x' \(text\)"),
+        ([[0.0], [0.0]], [1.0, np.inf], None, "y: row 1: found inf"),
+        ([[0.0], [0.0]], np.array([DAY, DAY]), None, "y: row 0: found 2024-01-31 of type"),
+        ([[0.0], [0.0]], [1.0, 2.0], [1.0, np.nan], "weights: row 1: found nan"),
+    ],
+)
+def test_wrong_values_are_named_before_they_are_sent(X, y, weights, said):
+    client = okl.Client("http://127.0.0.1:9", retries=0)
+    with pytest.raises((TypeError, ValueError), match=said):
+        client.learn("m", X, y, weights=weights)
+
+
+def test_missing_targets_are_counted(server):
+    client = okl.Client(server.url)
+    client.create("m", {"loss": "squared"})
+    pandas = pytest.importorskip("pandas")
+    X = rows(4)[0]
+    for y in ([1.0, np.nan, 2.0, None], pandas.Series([1, None, 2, None], dtype="Int64")):
+        with pytest.warns(okl.HealthWarning, match="2 of 4 rows were not learned .* the first is row 1"):
+            client.learn("m", X, y)
+    assert (client.model("m")["rows"], client.model("m")["examples"]) == (8, 4)
 
 
 @pytest.mark.parametrize(("given", "missing"), [({"stream": "s"}, "offset"), ({"offset": 5}, "stream")])

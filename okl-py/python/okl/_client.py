@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import math
 import ssl
 import time
 import uuid
@@ -12,7 +13,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import numpy as np
 
-from ._columns import as_numbers, is_arrow
+from ._columns import as_numbers, is_arrow, is_missing, numbers, said_of, with_none
 from ._warnings import warn_of_health
 
 
@@ -121,8 +122,11 @@ class Client:
         for left in range(self._retries, -1, -1):
             try:
                 status, answer = self._once(method, path, body, headers)
-            except (OSError, http.client.HTTPException):
+            except (OSError, http.client.HTTPException) as error:
                 if left == 0:
+                    error.add_note(
+                        f"okl.Client: no answer from {self._parts.geturl()}; does `okl serve` run there?"
+                    )
                     raise
             else:
                 if status < 300:
@@ -193,10 +197,11 @@ class Client:
         """Learns rows and returns their scores from before each update, once the rows are on disk.
 
         X is an array of numbers, a list of dictionaries with numbers by name, or a frame, whose columns are found by
-        name. The scores have the shape (rows,), or (rows, outputs) for a model with several outputs. With `stream` and
+        name. A row whose target is missing (NaN or None) is predicted and not learned, and an `okl.HealthWarning` has the
+        number of such rows. The scores have the shape (rows,), or (rows, outputs) for a model with several outputs. With `stream` and
         `offset` (the number of the first row in the stream), rows that were learned before are recognised even by
         another process. Where two classes share one score, `model(name)["positive"]` is the class of positive scores: the
-        one that sorts last, or the second of `classes`. If it changes within the rows, an `okl.HealthWarning` names the row.
+        one that sorts last, or the second of `classes`. If it changes at one of the rows, an `okl.HealthWarning` names the row.
         """
         if (stream is None) != (offset is None):
             given, missing = ("stream", "offset") if offset is None else ("offset", "stream")
@@ -205,13 +210,19 @@ class Client:
                 "these rows in the stream, from 0), or none of them"
             )
         body: dict[str, Any] = {"rows": _rows(X)}
-        for what, value in (("targets", y), ("weights", weights), ("ids", ids)):
+        for what, value, read in (
+            ("targets", y, _targets),
+            ("weights", weights, _weights),
+            ("ids", ids, _list),
+        ):
             if value is not None:
-                body[what] = _list(value)
+                body[what] = read(value)
         if stream is not None:
             body |= {"stream": stream, "offset": offset}
         key = uuid.uuid4().hex if stream is None else None
-        return _learned(self._json("POST", _path(name, "learn"), body, key=key))
+        answer = self._json("POST", _path(name, "learn"), body, key=key)
+        _warn_of_missing(body.get("targets", []), answer)
+        return _learned(answer)
 
     def predict(
         self, name: str, X: Any, *, fresh: bool = False, remember: str | int | None = None
@@ -248,7 +259,7 @@ class Client:
 
     def label(self, name: str, ids: Sequence[int], targets: Any) -> np.ndarray:
         """Learns remembered rows whose targets have arrived, in this order; returns their scores from before each update."""
-        body = {"ids": [int(i) for i in ids], "targets": _list(targets)}
+        body = {"ids": [int(i) for i in ids], "targets": _targets(targets)}
         return _learned(self._json("POST", _path(name, "label"), body, key=uuid.uuid4().hex))
 
     def events(self, name: str) -> Iterator[dict[str, Any]]:
@@ -290,18 +301,62 @@ def _refusal(status: int, answer: bytes) -> ServerError:
 
 
 def _list(values: Any) -> list[Any]:
-    """A list for JSON; numpy numbers become numbers, NaN (a missing target) becomes null."""
+    """A list for JSON; numpy numbers become numbers."""
     values = values.tolist() if hasattr(values, "tolist") else list(values)
-    return [
-        None if isinstance(v, float) and v != v else v.item() if hasattr(v, "item") else v for v in values
+    return [v.item() if hasattr(v, "item") else v for v in values]
+
+
+def _targets(y: Any) -> list[Any]:
+    """The targets for JSON; a missing one (NaN, None, or pandas' NA) is null."""
+    y = with_none(y)
+    if getattr(getattr(y, "dtype", None), "kind", "") in ("m", "M"):
+        y = list(np.asarray(y))  # as a list of numpy, dates would be numbers
+    return [_target(row, value) for row, value in enumerate(_list(y))]
+
+
+def _target(row: int, value: Any) -> Any:
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_target(row, one) for one in _list(value)]
+    if is_missing(value) or (isinstance(value, float) and value != value):
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"y: row {row}: found {value}, expected a finite number")
+    if not isinstance(value, (str, bool, int, float)):
+        raise TypeError(
+            f"y: row {row}: found {value} of type {type(value).__name__}, expected a number, text, a bool, or None"
+        )
+    return value
+
+
+def _weights(weights: Any) -> list[float]:
+    values = np.asarray(weights, dtype=float).ravel()
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(wrong):
+        raise ValueError(
+            f"weights: row {wrong[0]}: found {values[wrong[0]]}, expected a finite number of at least 0"
+        )
+    return list(values.tolist())
+
+
+def _warn_of_missing(targets: Sequence[Any], answer: Mapping[str, Any]) -> None:
+    missing = [
+        row
+        for row, target in enumerate(targets)
+        if target is None or (isinstance(target, list) and None in target)
     ]
+    if missing and answer.get("not_learned"):
+        warn_of_health(
+            f"{len(missing)} of {len(targets)} rows were not learned because their target is missing, the first is row {missing[0]}; "
+            "they were only predicted. Fill the targets in, or leave these rows out"
+        )
 
 
 def _rows(X: Any) -> list[Any]:
     if isinstance(X, Sequence) and X and isinstance(X[0], Mapping):
-        return [{str(key): float(value) for key, value in row.items()} for row in X]
+        return [_named(at, row) for at, row in enumerate(X)]
     names = _names(X)
-    rows = np.asarray(as_numbers(X), dtype=float)
+    rows = np.asarray(as_numbers(X))
+    rows = np.asarray(rows if rows.dtype.kind in "fiub" else numbers(X), dtype=float)
     if rows.ndim != 2:
         raise ValueError(f"X: expected rows and columns, found an array of shape {rows.shape}")
     if not np.isfinite(rows).all():
@@ -312,6 +367,18 @@ def _rows(X: Any) -> list[Any]:
     if names is not None:
         return [dict(zip(names, row, strict=True)) for row in rows.tolist()]
     return list(rows.tolist())
+
+
+def _named(at: int, row: Mapping[Any, Any]) -> dict[str, float]:
+    """A row of numbers by name."""
+    for name, value in row.items():
+        if (words := said_of(value)) is not None:
+            raise TypeError(
+                f"X: row {at}, column {name!r}: found {value!r} ({words[0]}), expected a number; {words[1]}"
+            )
+        if not math.isfinite(value):
+            raise ValueError(f"X: row {at}, column {name!r}: found {value}, expected a finite number")
+    return {str(name): float(value) for name, value in row.items()}
 
 
 def _names(X: Any) -> list[str] | None:
@@ -329,8 +396,9 @@ def _learned(answer: Mapping[str, Any]) -> np.ndarray:
     """The scores of rows that were learned; warns if the class of positive scores changes among them."""
     before = answer.get("positive_before")
     if before is not None:
+        earlier = "before it" if before["row"] else "in earlier calls"
         warn_of_health(
-            f"row {before['row']} brought the second class: from this row on positive scores mean {answer['positive']!r}, before it "
+            f"row {before['row']} brought the second class: from this row on positive scores mean {answer['positive']!r}, {earlier} "
             f"they mean {before['class']!r}; give the model both classes when it is created, as {{'classes': [first, second]}}, to "
             "fix the sign"
         )
