@@ -53,6 +53,7 @@ lint-rust:
 	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; else echo "rustfmt is not installed: skipped"; fi
 	@if cargo clippy --version >/dev/null 2>&1; then cargo clippy --workspace --all-targets -- -D warnings; else echo "clippy is not installed: skipped"; fi
 	@! grep -rl 'cfg(test)' okl-cli/src okl-papers/src okl-server/src || { echo "the tests of these files would not run: move them to tests/"; exit 1; }
+	@! grep -rl 'okl_server' okl-cli/src --exclude=serve.rs || { echo "only serve.rs may use the server: the command line is also built without it"; exit 1; }
 
 lint-python:
 	@if [ -x .venv/bin/ruff ]; then .venv/bin/ruff check --quiet okl-py && .venv/bin/ruff format --quiet --check okl-py; else echo "ruff is not installed yet (make .venv/packages): skipped"; fi

@@ -7,7 +7,6 @@ use clap::ValueEnum;
 use okl::Config;
 use okl::config::{Choice, Scale, number_or_text};
 use okl::loss::{Loss, Reads};
-use okl_server::surface::follows_a_rate;
 use serde_json::{Map, Value, json};
 
 use crate::args::{Columns, Names, Settings, Task};
@@ -213,7 +212,7 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
     if look.sparse {
         choose(&mut table, "anchor", json!("none"), "absent features stay zero");
     }
-    if follows_a_rate(&table)? {
+    if Config::from_value(Value::Object(table.clone()))?.follows_a_rate() {
         choose(&mut table, "threshold", json!("tracker"), "holds the alert rate at nu");
     } else if look.task != Task::Novelty {
         choose(&mut table, "offset", json!(true), "scores need not be zero on average");

@@ -17,7 +17,7 @@ use crate::model::folder::{Folder, Settings};
 use crate::model::state::State;
 use crate::options::Options;
 use crate::refusal::{Answered, Refusal};
-use crate::surface::{Surface, follows_a_rate};
+use crate::surface::Surface;
 
 /// A model, or the reason why it does not run.
 #[derive(Clone)]
@@ -254,7 +254,7 @@ impl Registry {
 /// The learner of a configuration with a loss; none if the first rows decide. A threshold that is not given is chosen as by `okl learn`.
 fn configured(settings: &Settings) -> Answered<Option<Learner>> {
     let mut table = settings.config.clone();
-    if follows_a_rate(&table)? {
+    if Config::from_value(Value::Object(table.clone()))?.follows_a_rate() {
         table.entry("threshold").or_insert_with(|| json!("tracker"));
     }
     let config = Config::from_value(Value::Object(table))?;

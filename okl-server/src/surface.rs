@@ -2,7 +2,6 @@
 //!
 //! The command line depends on this crate, so this crate cannot use its code directly.
 
-use okl::loss::AnyLoss;
 use okl::{Config, Learner};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -125,17 +124,6 @@ impl Surface for Plain {
     fn table(&self, _: Vec<u8>, _: TableFormat, _: &TableColumns, _: usize) -> Result<Rows, String> {
         Err("this server reads JSON only".into())
     }
-}
-
-/// Whether the threshold is tracked: always that of a density, and that of nu_novelty if theta0 is not given, because theta may end at 0,
-/// where it gives no alert.
-///
-/// # Errors
-/// If a setting is wrong.
-pub fn follows_a_rate(settings: &Map<String, Value>) -> okl::Result<bool> {
-    let config = Config::from_value(Value::Object(settings.clone()))?;
-    let adapts = matches!(*config.loss, AnyLoss::NuNovelty { .. }) && !settings.contains_key("theta0");
-    Ok(adapts || matches!(*config.loss, AnyLoss::Density { .. }))
 }
 
 /// Looks at the first rows. Text and truth values are classes, and so are whole numbers with at most two values.

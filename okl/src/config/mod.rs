@@ -413,6 +413,23 @@ impl Config {
         }
     }
 
+    /// Whether the threshold of a detector should be tracked if none is given: always that of a density, and that of nu_novelty unless
+    /// `theta0` is given, because its theta may end at 0, where it gives no alert.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// assert!(Config::from_toml("loss = 'nu_novelty:0.1'")?.follows_a_rate());
+    /// assert!(!Config::from_toml("loss = 'nu_novelty:0.1'\ntheta0 = 0.5")?.follows_a_rate());
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn follows_a_rate(&self) -> bool {
+        match *self.loss {
+            AnyLoss::NuNovelty { .. } => self.theta0.is_none(),
+            AnyLoss::Density { .. } => true,
+            _ => false,
+        }
+    }
+
     /// The sign of novelty scores. Coefficients are not negative unless a step overshoots, so a kernel >= 0 has scores >= 0.
     pub(crate) fn novelty_scores(&self) -> Scores {
         let negative = self.rules().any(KernelRule::can_be_negative);
