@@ -180,8 +180,8 @@ def test_probabilities(X, y, loss):
 
 def test_probabilities_are_those_of_noisy_labels():
     rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, size=(4000, 1))
-    y = rng.random(4000) < np.where(X[:, 0] > 0, 0.9, 0.3)
+    X = rng.uniform(-1, 1, size=(1000, 1))
+    y = rng.random(1000) < np.where(X[:, 0] > 0, 0.9, 0.3)
     p = (
         KernelClassifier("log_loss", alpha=1e-3, random_state=0)
         .fit(X, y)

@@ -1,5 +1,7 @@
 """Out of the box the estimators are as good as batch kernel machines, and better than linear ones."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,7 @@ from sklearn.svm import SVC, SVR
 from okl.sklearn import KernelClassifier, KernelRegressor
 
 SETS = {
-    "digits": load_digits(return_X_y=True),
+    "digits": tuple(values[::3] for values in load_digits(return_X_y=True)),
     "iris": load_iris(return_X_y=True),
     "breast cancer": load_breast_cancer(return_X_y=True),
     "wine": load_wine(return_X_y=True),
@@ -35,26 +37,30 @@ SETS = {
 
 
 def accuracy(model, name):
-    return cross_val_score(model, *SETS[name], cv=StratifiedKFold(5, shuffle=True, random_state=0)).mean()
+    return cross_val_score(model, *SETS[name], cv=StratifiedKFold(3, shuffle=True, random_state=0)).mean()
+
+
+@cache
+def accuracy_of_okl(name):
+    return accuracy(KernelClassifier(random_state=0), name)
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_classification_is_within_two_points_of_a_support_vector_machine(name):
-    okl, svc = KernelClassifier(random_state=0), make_pipeline(StandardScaler(), SVC())
-    assert accuracy(okl, name) > accuracy(svc, name) - 0.02
+    svc = make_pipeline(StandardScaler(), SVC())
+    assert accuracy_of_okl(name) > accuracy(svc, name) - 0.02
 
 
 @pytest.mark.parametrize("name", ["digits", "moons", "circles"])
 def test_classification_beats_a_linear_machine(name):
-    okl, sgd = (
-        KernelClassifier(random_state=0),
-        make_pipeline(StandardScaler(), SGDClassifier(random_state=0)),
-    )
-    assert accuracy(okl, name) > accuracy(sgd, name) + 0.02
+    sgd = make_pipeline(StandardScaler(), SGDClassifier(random_state=0))
+    assert accuracy_of_okl(name) > accuracy(sgd, name) + 0.02
 
 
 def test_a_tenth_of_the_terms_is_nearly_as_good():
-    assert accuracy(KernelClassifier(budget=100, random_state=0), "digits") > 0.95
+    """A fold learns 400 rows."""
+    few = KernelClassifier(kernel="rbf", budget=40, random_state=0)
+    assert accuracy(few, "digits") > accuracy_of_okl("digits") - 0.05
 
 
 @pytest.mark.parametrize(
@@ -64,7 +70,7 @@ def test_a_tenth_of_the_terms_is_nearly_as_good():
 )
 def test_regression_is_as_good_as_support_vectors(X, y):
     def r2(model):
-        return cross_val_score(model, X, y, cv=KFold(5, shuffle=True, random_state=0)).mean()
+        return cross_val_score(model, X, y, cv=KFold(3, shuffle=True, random_state=0)).mean()
 
     svr = TransformedTargetRegressor(make_pipeline(StandardScaler(), SVR()), transformer=StandardScaler())
     assert r2(KernelRegressor(random_state=0)) > r2(svr) - 0.02

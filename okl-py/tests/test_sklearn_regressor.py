@@ -167,7 +167,7 @@ def test_the_laplacian_is_of_the_euclidean_distance():
 
 
 def test_unbounded_kernels_do_not_run_away():
-    rows = 100 * RNG.normal(size=(300, 20))
+    rows = 100 * RNG.normal(size=(120, 20))
     y = rows @ RNG.normal(size=20)
     for kernel in ("linear", "poly"):
         for scale in ("standard", None):
@@ -179,7 +179,7 @@ def test_unbounded_kernels_do_not_run_away():
 
 @pytest.mark.parametrize(("kernel", "budget"), [("laplacian", 100), ("linear", 30)])
 def test_passes_with_a_full_budget_do_no_harm(kernel, budget):
-    rows, y = make_friedman1(3000, noise=1.0, random_state=0)
+    rows, y = make_friedman1(1000, noise=1.0, random_state=0)
 
     def r2(passes):
         model = KernelRegressor(kernel=kernel, budget=budget, max_iter=passes, tol=None, random_state=0)
@@ -205,10 +205,10 @@ def test_nothing_is_known_before_fit():
 
 
 def test_times_since_1970_keep_their_digits():
-    t = np.random.default_rng(0).uniform(0, 600, 2000)
+    t = np.random.default_rng(0).uniform(0, 600, 500)
     for unit in (1.0, 1e3):
         rows, y = ((1.7e9 + t) * unit)[:, None], np.sin(t / 30)
-        assert KernelRegressor(random_state=0).fit(rows, y).score(rows, y) > 0.999
+        assert KernelRegressor(kernel="rbf", random_state=0).fit(rows, y).score(rows, y) > 0.999
 
 
 @pytest.mark.parametrize(

@@ -39,16 +39,17 @@ def test_pipeline():
 
 
 def test_cross_validation():
-    assert cross_val_score(KernelClassifier(random_state=0), *IRIS).mean() > 0.9
+    assert cross_val_score(KernelClassifier(random_state=0), *IRIS, cv=3).mean() > 0.9
     assert cross_val_score(KernelRegressor(kernel="linear", random_state=0), *DIABETES).mean() > 0.4
-    proba = cross_val_predict(KernelClassifier("log_loss", random_state=0), *IRIS, method="predict_proba")
+    model = KernelClassifier("log_loss", kernel="rbf", max_iter=8, random_state=0)
+    proba = cross_val_predict(model, *IRIS, cv=3, method="predict_proba")
     assert proba.shape == (150, 3)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_grid_search(jobs):
     grid = {"gamma": [1e-4, "auto", "scale"], "kernel": ["rbf"], "budget": [50, "window:50"], "alpha": [1e-4]}
-    search = GridSearchCV(KernelClassifier(random_state=0, max_iter=10), grid, n_jobs=jobs, cv=3).fit(*MOONS)
+    search = GridSearchCV(KernelClassifier(random_state=0, max_iter=4), grid, n_jobs=jobs, cv=2).fit(*MOONS)
     assert search.best_params_["gamma"] != 1e-4
     assert search.score(*MOONS) > 0.9
 
