@@ -27,7 +27,7 @@ from sklearn.svm import SVC, SVR
 from okl.sklearn import KernelClassifier, KernelRegressor
 
 SETS = {
-    "digits": tuple(values[::3] for values in load_digits(return_X_y=True)),
+    "digits": tuple(values[::5] for values in load_digits(return_X_y=True)),
     "iris": load_iris(return_X_y=True),
     "breast cancer": load_breast_cancer(return_X_y=True),
     "wine": load_wine(return_X_y=True),
@@ -59,8 +59,8 @@ def test_classification_beats_a_linear_machine(name):
 
 def test_a_tenth_of_the_terms_is_nearly_as_good():
     """A fold learns 400 rows."""
-    few = KernelClassifier(kernel="rbf", budget=40, random_state=0)
-    assert accuracy(few, "digits") > accuracy_of_okl("digits") - 0.05
+    few = KernelClassifier(budget=40, random_state=0)
+    assert accuracy(few, "moons") > accuracy_of_okl("moons") - 0.03
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_regression_is_as_good_as_support_vectors(X, y):
 def test_raw_columns_of_any_unit():
     X, y = load_wine(return_X_y=True)
     units = 10.0 ** np.arange(-6, 7)
-    assert cross_val_score(KernelClassifier(random_state=0), X * units, y).mean() > 0.93
+    assert cross_val_score(KernelClassifier(random_state=0), X * units, y, cv=3).mean() > 0.93
 
 
 def test_a_stream_that_turns_around_is_relearned():
