@@ -15,9 +15,9 @@ SERVED = ("watched_sensor.py", "delayed_clicks.py")
 def run(tmp_path):
     """Runs an example that draws a picture; returns the lines that it prints."""
 
-    def run(name):
+    def run(name, *arguments):
         picture = tmp_path / "picture.png"
-        command = [sys.executable, str(EXAMPLES / name), "--plot", str(picture)]
+        command = [sys.executable, str(EXAMPLES / name), *arguments, "--plot", str(picture)]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert picture.read_bytes().startswith(b"\x89PNG")
@@ -49,7 +49,7 @@ def test_digits_drift(run):
 
 def test_river_streams(run):
     """Better than guessing, as good as a linear model where that is enough, far better where it is not."""
-    header, *rows = run("river_streams.py")
+    header, *rows = run("river_streams.py", "--rows", "400")
     accuracy = {row[:24].strip(): numbers(row[24:])[::2] for row in rows}
     assert header.split() == ["Bananas", "Phishing", "ImageSegments"]
     for stream in range(3):
