@@ -3,7 +3,7 @@
 use crate::args::Freeze;
 use crate::clash::{self, Named};
 use crate::inspect;
-use crate::store;
+use crate::store::{self, Position};
 use crate::table::{note, wrapped};
 
 /// Writes the leading member of a bank as a plain model, and reports its settings.
@@ -12,8 +12,11 @@ use crate::table::{note, wrapped};
 /// If the model cannot be read or has not settled yet, or the new one cannot be written or would overwrite the bank.
 pub fn freeze(args: &Freeze) -> anyhow::Result<()> {
     clash::refuse(&[Named::new("the model", &args.model)], &[Named::new("--output", &args.output)])?;
-    let (bank, _) = store::load(&args.model)?;
-    let plain = bank.freeze()?;
+    let (bank, position) = store::load(&args.model)?;
+    let mut plain = bank.freeze()?;
+    if let Some(position) = position {
+        plain.set_position(serde_json::to_vec(&Position { frozen: Some(bank.examples()), ..position })?);
+    }
     let weight = bank.members()[0].1;
     store::write(&args.output, &plain.to_bytes())?;
     note(wrapped(&format!("{}: {}", args.output.display(), inspect::settled(&plain, weight)), "  "));

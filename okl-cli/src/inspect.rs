@@ -101,11 +101,13 @@ fn truncation(learner: &Learner, measured: Measured) -> String {
         };
     }
     let what = what_is_lost(learner);
+    // The budget `certified` is defined by its bound.
+    let certified = matches!(learner.config().budget(), BudgetRule::Certified { .. });
     match largest_diagonal(learner).map(|diagonal| lost * diagonal.sqrt()) {
-        Some(change) if is_useful(change, norm, measured.score_deviation) => {
+        Some(change) if certified || is_useful(change, norm, measured.score_deviation) => {
             format!("{what} {since} can change a score by at most {}, {SAME_UPDATES}.", figure(change))
         }
-        None if lost < 0.1 * norm => {
+        None if certified || lost < 0.1 * norm => {
             format!("{what} {since} have a norm of at most {}; that of the model is {}.", figure(lost), figure(norm))
         }
         _ => format!("{what} are not in the model. No useful bound on the effect is known."),
@@ -187,7 +189,6 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
     let (learner, position) = store::load(&args.model)?;
     let position = position.unwrap_or_default();
     let names = position.schema.as_ref().map(|s| s.names()).unwrap_or_default();
-    let targets = position.schema.as_ref().map(|s| s.targets.clone()).unwrap_or_default();
     let text = match args.json {
         true => serde_json::to_string_pretty(&as_json(&learner, &position, &names))? + "\n",
         false => {
@@ -196,12 +197,19 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
                 Some(rows) => format!("{did}; of {} rows in a random order, not in that of the file", count(rows as f64)),
                 None => did,
             };
+            let did = match position.frozen.filter(|_| !did.is_empty()) {
+                Some(examples) => format!(
+                    "{did}; the first {} examples were predicted by the bank from which this member was frozen",
+                    count(examples as f64)
+                ),
+                None => did,
+            };
             let hashed = position.schema.as_ref().and_then(Schema::hash_bits);
             let hashed = hashed.map(|bits| format!("hashed to 2^{bits} columns; their names are not kept"));
             harmless(&format!(
                 "{}\n{}",
                 args.model.display(),
-                in_words(&learner, &names, &targets, [did, hashed.unwrap_or_default()])
+                in_words(&learner, &position, &names, [did, hashed.unwrap_or_default()])
             ))
         }
     };
@@ -210,17 +218,20 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
 
 /// The description as JSON.
 pub fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_json::Value {
+    // The share of examples outside the margin, tube or scale is a rate of alerts only for a detector.
+    let alerts = learner.config().loss.reads() == Reads::Nothing;
     json!({
-        "config": learner.config(), "examples": learner.examples(), "rows": position.rows, "progressive": position.progress.to_json(), "terms": learner.terms(), "features": learner.features(),
+        "config": learner.config(), "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(), "frozen_after": position.frozen, "terms": learner.terms(), "features": learner.features(),
         "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "theta": learner.theta(),
-        "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate(),
+        "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": KernelRule::from(kernel_of(learner, m)), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
-        "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, Measured::default()),
-        "health": health(learner, names), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": verdict.words() })),
+        "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, position.progress.measured()),
+        "health": health(learner, &sources(position, names)), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": verdict.words() })),
     })
 }
 
-fn in_words(learner: &Learner, names: &[String], targets: &[String], [did, hashed]: [String; 2]) -> String {
+fn in_words(learner: &Learner, position: &Position, names: &[String], [did, hashed]: [String; 2]) -> String {
+    let targets = position.schema.as_ref().map(|s| &s.targets[..]).unwrap_or_default();
     let list = |names: &[String], most: usize| {
         let more = if names.len() > most { ", ..." } else { "" };
         // A line break in a name would look like the next line.
@@ -253,10 +264,15 @@ fn in_words(learner: &Learner, names: &[String], targets: &[String], [did, hashe
     let settings = settings.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
     let settings = settings.map(|(name, value)| named(&format!("  {name}"), &shorthand(value)));
     let lines = lines.iter().map(|(name, value)| named(name, value));
-    let certificates = certificates(learner, Measured::default());
-    let health = health(learner, names).into_iter().map(|line| format!("warning: {line}"));
+    let certificates = certificates(learner, position.progress.measured());
+    let health = health(learner, &sources(position, names)).into_iter().map(|line| format!("warning: {line}"));
     let certificates = certificates.into_iter().chain(health).map(|line| wrapped(&line, "    "));
     lines.chain(["settings".into()]).chain(settings).chain(certificates).map(|line| format!("  {line}\n")).collect()
+}
+
+/// The names of the features for warnings, with the columns of the data from which they are made.
+fn sources(position: &Position, names: &[String]) -> Vec<String> {
+    position.schema.as_ref().map_or_else(|| names.to_vec(), Schema::sources)
 }
 
 /// Input that the learner did not use exactly as given, one sentence each.
@@ -330,7 +346,10 @@ fn typed(part: &impl serde::Serialize) -> String {
 
 /// The settings of a plain learner that was a member of a bank, and its weight there.
 pub fn settled(plain: &Learner, weight: f64) -> String {
-    format!("{}, which had {} of the weight", member_in_words(plain, &plain.members()[0].0), percent(weight))
+    let member = &plain.members()[0].0;
+    let kernel = kernel_of(plain, member);
+    let named = if kernel.gaussian_gamma().is_some() { String::new() } else { format!(" {}", typed(&KernelRule::from(kernel))) };
+    format!("{}{named}, which had {} of the weight", member_in_words(plain, member), percent(weight))
 }
 
 fn named(name: &str, value: &str) -> String {

@@ -107,10 +107,21 @@ impl Reservoir {
 
     /// The earlier and the later half of the rows, in the order of their lines.
     pub fn halves(&self) -> [Chunk; 2] {
-        let mut rows: Vec<&Chunk> = self.rows.iter().collect();
-        rows.sort_by_key(|row| row.lines.first().copied());
+        let rows = self.in_order();
         let (earlier, later) = rows.split_at(rows.len() / 2);
         [earlier, later].map(|half| self.gathered(half.iter().copied()))
+    }
+
+    /// The last rows of the sample, in the order of their lines.
+    pub fn last(&self, count: usize) -> Chunk {
+        let rows = self.in_order();
+        self.gathered(rows[rows.len().saturating_sub(count)..].iter().copied())
+    }
+
+    fn in_order(&self) -> Vec<&Chunk> {
+        let mut rows: Vec<&Chunk> = self.rows.iter().collect();
+        rows.sort_by_key(|row| row.lines.first().copied());
+        rows
     }
 
     /// Some rows of the sample, in this order.
@@ -180,7 +191,9 @@ impl Halves {
                 format!("It predicts the later half of these rows better (error {later}) than the earlier half ({earlier}).")
             }
             (_, false) => {
-                format!("It predicts the later half of these rows no better (error {later}) than the earlier half ({earlier}).")
+                format!(
+                    "It predicts the later half of these rows not clearly better (error {later}) than the earlier half ({earlier})."
+                )
             }
         }
     }

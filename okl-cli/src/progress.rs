@@ -5,6 +5,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
+use crate::inspect::Measured;
 use crate::metrics::{Observed, Target, Task, count, figure, percent};
 
 /// Sums over examples, each counted when it was first seen.
@@ -17,6 +18,33 @@ pub struct Progress {
     /// For a single number as target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     numbers: Option<Numbers>,
+    /// None in files of older versions, whose sums are not complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    learned: Option<Learned>,
+}
+
+/// Sums over the rows that were learned: the losses, and the scores with their squared deviations (Welford).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Learned {
+    #[serde(deserialize_with = "number")]
+    loss: f64,
+    scores: u64,
+    #[serde(deserialize_with = "number")]
+    mean: f64,
+    #[serde(deserialize_with = "number")]
+    squares: f64,
+}
+
+impl Learned {
+    fn add(&mut self, loss: f64, scores: &[f64]) {
+        self.loss += loss;
+        for score in scores {
+            self.scores += 1;
+            let away = score - self.mean;
+            self.mean += away / self.scores as f64;
+            self.squares += away * (score - self.mean);
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -66,6 +94,12 @@ impl Errors {
 impl Progress {
     /// Adds an example with its error; a row without one is not counted.
     pub fn add(&mut self, error: Option<f64>, row: &Observed<'_>) {
+        if self.is_empty() {
+            self.learned = Some(Learned::default());
+        }
+        if let (Some(learned), Some(loss)) = (&mut self.learned, row.loss) {
+            learned.add(loss, row.scores);
+        }
         let Some(error) = error else { return };
         self.all.add(error, row.weight);
         self.since.add(error, row.weight);
@@ -82,9 +116,16 @@ impl Progress {
         }
     }
 
-    /// Whether there is no example.
+    /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
-        self.all.examples == 0
+        self.all.examples == 0 && self.learned.is_none()
+    }
+
+    /// The sum of the losses and the deviation of the scores, against which certificates are held.
+    pub fn measured(&self) -> Measured {
+        let Some(Learned { loss, scores, squares, .. }) = self.learned else { return Measured::default() };
+        let score_deviation = (scores > 1).then(|| (squares / scores as f64).sqrt()).filter(|deviation| deviation.is_finite());
+        Measured { score_deviation, total_loss: Some(loss).filter(|loss| loss.is_finite()) }
     }
 
     fn r2(&self) -> Option<f64> {
@@ -114,7 +155,7 @@ impl Progress {
     /// The same as JSON; null if there is no example.
     pub fn to_json(&self) -> Value {
         let recent = self.before.and(self.since);
-        match self.is_empty() {
+        match self.all.examples == 0 {
             true => Value::Null,
             false => json!({
                 "examples": self.all.examples, "error": self.all.mean(), "r2": self.r2(),

@@ -55,7 +55,7 @@ impl Surface for CommandLine {
     }
 
     fn describe(&self, learner: &Learner, names: &[String]) -> Value {
-        inspect::as_json(learner, &Position { rows: learner.examples(), ..Position::default() }, names)
+        inspect::as_json(learner, &Position { seen: Some(learner.examples()), ..Position::default() }, names)
     }
 
     fn explain(&self, learner: &Learner, x: &[f64], names: &[String], top: usize) -> Result<Vec<Value>, String> {

@@ -33,6 +33,12 @@ pub struct Position {
     /// If the model learned a sample of the rows in a random order (`--save-model all`): the number of rows in this sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<u64>,
+    /// The number of rows that were learned or predicted, over all runs, each counted once. None if a file of an older version began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<u64>,
+    /// If the model was a member of a bank (`okl freeze`): the number of examples that the bank had learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen: Option<u64>,
     /// Order and number of passes, format and columns.
     #[serde(default)]
     pub way: Way,

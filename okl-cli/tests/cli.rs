@@ -2,6 +2,8 @@
 
 #[path = "cli/advice.rs"]
 mod advice;
+#[path = "cli/agree.rs"]
+mod agree;
 #[path = "cli/auto.rs"]
 mod auto;
 #[path = "cli/columns.rs"]

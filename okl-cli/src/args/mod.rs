@@ -239,8 +239,9 @@ pub enum SaveModel {
     Recent,
     /// A new model that learns a sample of all rows once more, in a random order
     All,
-    /// Recent for standard input. For a file, the better one, if the model after the last row is much worse on past rows than it was when
-    /// they were new
+    /// Recent for standard input. For a file, `all` if the model after the last row is much worse on past rows than it was when they were
+    /// new, and the new model is clearly better on a sample of all rows and has at most half of the error of a trivial prediction there; if
+    /// the future looks like the last rows, recent may be better
     #[default]
     Auto,
 }

@@ -16,6 +16,16 @@ pub(super) fn of_time(name: &str) -> String {
     format!("say --time {name}, or leave it out with --ignore {name}")
 }
 
+/// The advice about a column with this text, a date or time.
+pub(super) fn of_date(name: &str, text: &[u8]) -> String {
+    match Moment::parse(text) {
+        Some(_) => of_time(name),
+        None => format!(
+            "write it as 2024-01-31 or 2024-01-31T08:15:00 (ISO 8601) and say --time {name}, or leave it out with --ignore {name}"
+        ),
+    }
+}
+
 impl Columns {
     /// Adds one cell to the current row, according to the role of its column.
     pub fn cell(&mut self, column: u32, value: Value<'_>, raw: &[u8], out: &mut Builder) -> Parsed {
@@ -105,7 +115,7 @@ impl Columns {
             // The column had numbers in earlier rows or in the model's data, so advice about options for text columns would not help.
             "expected a number, as in earlier rows; correct it".into()
         } else if is_date(text) {
-            format!("a date or time, expected a number; {}", of_time(name))
+            format!("a date or time, expected a number; {}", of_date(name, text))
         } else {
             format!("expected a number; use --one-hot {name}, --text {name} or --ignore {name}")
         };

@@ -62,13 +62,14 @@ pub use source::is_stream;
 
 /// The one-hot encoded columns of dates or times: the name, the number of different texts, and what to do instead.
 pub fn encoded_dates(schema: &Schema) -> Vec<(String, usize, String)> {
-    let mut columns: std::collections::BTreeMap<String, Option<usize>> = Default::default();
+    let mut columns: std::collections::BTreeMap<String, (Option<usize>, String)> = Default::default();
     for feature in schema.named().into_iter().filter(|feature| feature.part.is_none()) {
         let Some(level) = feature.level else { continue };
-        let texts = columns.entry(feature.column).or_insert(Some(0));
+        let advice = || cells::of_date(&feature.column, level.as_bytes());
+        let (texts, _) = columns.entry(feature.column.clone()).or_insert_with(|| (Some(0), advice()));
         *texts = texts.filter(|_| number::is_date(level.as_bytes())).map(|texts| texts + 1);
     }
-    columns.into_iter().filter_map(|(name, texts)| Some((name.clone(), texts?, cells::of_time(&name)))).collect()
+    columns.into_iter().filter_map(|(name, (texts, advice))| Some((name, texts?, advice))).collect()
 }
 
 /// File formats.

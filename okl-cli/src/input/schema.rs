@@ -175,6 +175,15 @@ impl Schema {
         }
     }
 
+    /// The names of the features; of a feature that is not the number in its column also the column, which flags such as --ignore name.
+    pub fn sources(&self) -> Vec<String> {
+        let source = |(name, feature): (String, Feature)| match name == feature.column {
+            true => name,
+            false => format!("'{name}' (made from the column '{}')", feature.column),
+        };
+        self.names().into_iter().zip(self.named()).map(source).collect()
+    }
+
     /// Whether the cells of a row are not simply its features in order.
     pub(super) fn grows(&self) -> bool {
         let parts = [&self.categories, &self.times, &self.logs, &self.texts];

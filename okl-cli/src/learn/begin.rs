@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use okl::config::Config;
 use okl::loss::{Loss, Reads};
 use okl::{Label, Learner};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::held_out;
 use super::passes::{COUNTING, Passes, WAITING};
 use crate::args::{Columns, Learn, SaveModel, Task as TaskName, all_names};
 use crate::clash::{self, Named};
 use crate::input::{Chunk, DECIMAL_COMMA, Format, has_decimal_comma};
+use crate::inspect::shorthand;
 use crate::memory::{Announced, of_a_term};
 use crate::metrics::{Task, count};
 use crate::predict::check_width;
@@ -318,6 +319,10 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, mut passe
     let look = Look { task, why, classes, features, targets, sparse: schema.sparse, ids };
     let speaks_of_memory = memory.is_some() || !table.contains_key("budget");
     let (config, said) = settings::choose(table, &look, memory)?;
+    if config.loss.reads() == Reads::Number && targets > 1 {
+        let (names, loss) = (passes.schema().targets.join(","), shorthand(&json!(*config.loss)));
+        return Err(usage(format!("--target {names}: the loss {loss} has one target; learn one model for each")));
+    }
     if !args.show.quiet && !said.is_empty() {
         note("chosen, because not given:");
         said.iter().for_each(|line| note(wrapped(&format!("  {line}"), "    ")));

@@ -8,9 +8,15 @@
 //! - the new learner predicts these rows before it learns them;
 //! - the model after the last row has learned them before, in the order of the file. That is to its advantage.
 //!
-//! Where the relation of the rows to their targets has changed, both models are about equally poor on a sample of all rows, and the model
-//! after the last row is the better one for the next rows. So the new learner is saved only if it is clearly better: its error is at most
-//! 0.9 times as large, and for classes the difference exceeds three standard errors.
+//! Where the relation of the rows to their targets changes, no model is good on a sample of all rows, and the model after the last row is
+//! the better one for the next rows. So the new learner is saved only if
+//!
+//! - it is clearly better: its error is at most 0.9 times as large, and for classes the difference exceeds three standard errors;
+//! - one model can explain the file: its error is at most half of that of the trivial prediction (the most frequent class, or the mean of
+//!   the targets).
+//!
+//! Rows can also change so that one model explains all of them, but is worse on the next rows. Whether they do cannot be known here. So the
+//! errors of both models on the last rows are stated where the new learner is saved.
 //!
 //! Sample and order depend on the rows and fixed seeds alone.
 
@@ -21,7 +27,7 @@ use serde::Serialize;
 
 use crate::args::{Learn, SaveModel};
 use crate::input::{Chunk, is_stream};
-use crate::metrics::{Task, count, figure, percent};
+use crate::metrics::{Task, WINDOW, count, figure, percent};
 use crate::past_rows::{FEWEST, Reservoir};
 use crate::random::order;
 use crate::run::{Run, interrupted};
@@ -35,6 +41,10 @@ pub const MOST_ROWS: usize = 65_536;
 pub const MOST_BYTES: usize = 96 << 20;
 /// Rows that are learned in one call.
 const CHUNK: usize = 1024;
+/// The largest number of last rows on which both are measured, as a share of the sample, and the smallest number of these rows.
+const LAST: usize = 5;
+/// See [`LAST`].
+const FEWEST_LAST: usize = 100;
 /// The seed of the random order.
 const SEED: u64 = 1;
 
@@ -63,10 +73,42 @@ pub struct Kept {
     pub recent_error: Option<f64>,
     /// The error of the other model before it learned these rows.
     pub all_error: Option<f64>,
+    /// The error of the trivial prediction on these rows: of their most frequent class, or of the mean of their targets.
+    pub trivial_error: Option<f64>,
+    /// Both models on the last rows of the file.
+    pub last_rows: LastRows,
     /// Seconds that this took.
     pub seconds: f64,
     #[serde(skip)]
     task: Option<Task>,
+}
+
+/// The errors of both models on the last rows of the file.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct LastRows {
+    /// The last rows on which the final model is measured.
+    pub rows: u64,
+    /// The error of the final model on them when they were new.
+    pub recent_error: Option<f64>,
+    /// The last rows of the sample, on which the other model is measured.
+    pub sampled_rows: u64,
+    /// The error of the other model on them, which has learned them.
+    pub all_error: Option<f64>,
+}
+
+impl LastRows {
+    /// Of a sample of many rows of the file, the last rows are as many as correspond to the last 1,000 rows of the file.
+    fn measure(run: &Run, other: &Learner, sample: &Reservoir) -> anyhow::Result<Self> {
+        let share = sample.len() as f64 / sample.seen().max(1) as f64;
+        let sampled = ((WINDOW as f64 * share) as usize).max(FEWEST_LAST).min(sample.len().div_ceil(LAST));
+        let rows = ((sampled as f64 / share).round() as usize).min(WINDOW);
+        Ok(LastRows {
+            rows: rows as u64,
+            recent_error: run.metrics.error_of_last(rows),
+            sampled_rows: sampled as u64,
+            all_error: error(other, run.metrics.task(), &[sample.last(sampled)])?.0,
+        })
+    }
 }
 
 /// An empty sample, if rows may be learned once more at the end.
@@ -96,13 +138,14 @@ pub fn replay(run: &Run, asked: &Config, wanted: SaveModel, threads: usize) -> a
     let (first, last) = order.split_at(order.len() - order.len() / 10);
     learn(&mut other, sample, first)?;
     let compared: Vec<Chunk> = last.chunks(CHUNK).map(|rows| sample.gather(rows)).collect();
-    let [recent_error, all_error] = [error(&run.learner, task, &compared)?, error(&other.learner, task, &compared)?];
+    let [(recent_error, trivial_error), (all_error, _)] =
+        [error(&run.learner, task, &compared)?, error(&other.learner, task, &compared)?];
     learn(&mut other, sample, last)?;
     if interrupted() {
         return Ok(None);
     }
-    let better = match (all_error, recent_error) {
-        (Some(all), Some(recent)) => clearly_better(task, all, recent, last.len() as f64),
+    let better = match (all_error, recent_error, trivial_error) {
+        (Some(all), Some(recent), Some(trivial)) => clearly_better(task, all, recent, last.len() as f64) && 2.0 * all <= trivial,
         _ => false,
     };
     let model = if better || wanted == SaveModel::All { Which::All } else { Which::Recent };
@@ -113,6 +156,8 @@ pub fn replay(run: &Run, asked: &Config, wanted: SaveModel, threads: usize) -> a
         compared_rows: last.len() as u64,
         recent_error,
         all_error,
+        trivial_error,
+        last_rows: LastRows::measure(run, &other.learner, sample)?,
         seconds: begun.elapsed().as_secs_f64(),
         task: Some(task),
     };
@@ -130,10 +175,29 @@ fn learn(run: &mut Run, sample: &Reservoir, rows: &[u32]) -> anyhow::Result<()> 
     rows.chunks(CHUNK).try_for_each(|rows| run.learn(&sample.gather(rows), &mut Unwatched).map(drop))
 }
 
-fn error(learner: &Learner, task: Task, rows: &[Chunk]) -> anyhow::Result<Option<f64>> {
+/// The error of a model on some rows, and that of the trivial prediction there.
+fn error(learner: &Learner, task: Task, rows: &[Chunk]) -> anyhow::Result<(Option<f64>, Option<f64>)> {
     let mut scoring = Scoring::new(learner, task);
     rows.iter().try_for_each(|chunk| scoring.add(chunk))?;
-    Ok(scoring.metrics().error())
+    let trivial = match task {
+        Task::Classes => scoring.summary(&[]).classes.and_then(|classes| classes.majority_error),
+        Task::Numbers => Some(around_the_mean(rows)),
+        Task::Novelty => None,
+    };
+    Ok((scoring.metrics().error(), trivial))
+}
+
+/// The mean absolute difference between the targets and their mean, over all outputs.
+fn around_the_mean(rows: &[Chunk]) -> f64 {
+    let weight = |chunk: &Chunk, row: usize| chunk.weights.as_ref().map_or(1.0, |weights| weights[row]);
+    let all = || rows.iter().flat_map(|chunk| (0..chunk.rows).map(move |row| (chunk.targets.row(row), weight(chunk, row))));
+    let examples = || all().filter_map(|(targets, weight)| Some((targets?, weight)));
+    let (total, width) = (examples().map(|(_, weight)| weight).sum::<f64>(), examples().map(|(y, _)| y.len()).max().unwrap_or(0));
+    let of_output = |output: usize| {
+        let mean = examples().map(|(y, weight)| weight * y[output]).sum::<f64>() / total;
+        examples().map(|(y, weight)| weight * (y[output] - mean).abs()).sum::<f64>() / total
+    };
+    (0..width).map(of_output).sum::<f64>() / width.max(1) as f64
 }
 
 impl Kept {
@@ -141,7 +205,18 @@ impl Kept {
     pub fn line(&self) -> String {
         let (name, what) = ("saved model", if self.task == Some(Task::Novelty) { "alert rate" } else { "error" });
         match self.model {
-            Which::All => format!("{name:<16}{:<12}{what} on {} of them before it learned them", self.of_all(), self.rows()),
+            Which::All => {
+                let LastRows { sampled_rows, all_error, recent_error, .. } = self.last_rows;
+                let (last, sampled) = ("  last rows", count(sampled_rows as f64));
+                format!(
+                    "{name:<16}{:<12}{what} on {} of them before it learned them\n{last:<16}{:<12}on the last {sampled} of them; final model, when \
+                     new: {}",
+                    self.of_all(),
+                    self.rows(),
+                    self.shown(all_error),
+                    self.shown(recent_error)
+                )
+            }
             Which::Recent => format!("{name:<16}{:<12}the final model", ""),
         }
     }
@@ -152,13 +227,17 @@ impl Kept {
         let replayed = format!("{} of {} learned rows", count(self.replayed_rows as f64), count(self.drawn_from as f64));
         let again = format!("{replayed} were learned once more by a new learner, in a random order ({:.1} s)", self.seconds);
         let saved = match self.model {
-            Which::All => {
-                "This learner is saved, not the final model; --save-model recent saves the final model. Table, curves and numbers of terms of \
-                 this run are those of the final model, settings and certificates those of the saved one."
-            }
-            Which::Recent => {
-                "The other one would have to be clearly better (at most 0.9 times the error): the final model is saved."
-            }
+            Which::All => format!(
+                "This learner is saved, not the final model; it is for rows like all rows of the file. {} If the future looks \
+                 like the last rows, use --save-model recent, which saves the final model. Table, curves and numbers of terms of this run are \
+                 those of the final model; settings, certificates and warnings about columns those of the saved one.",
+                self.on_last_rows()
+            ),
+            Which::Recent => format!(
+                "The other one would have to be clearly better (at most 0.9 times the error), and its error at most half of that of {}: the \
+                 final model is saved.",
+                self.trivial()
+            ),
         };
         let off = if self.task == Some(Task::Numbers) { "is off by" } else { "gets" };
         let wrong = match self.task {
@@ -169,6 +248,25 @@ impl Kept {
         format!(
             "{again}. On {rows} of these rows, before it learned them, it {off} {all}{wrong}, and the final model, which has learned them, {off} \
              {recent}{wrong}. {saved}"
+        )
+    }
+
+    /// The trivial prediction and its error.
+    fn trivial(&self) -> String {
+        let what = if self.task == Some(Task::Numbers) { "the mean of the targets" } else { "the most frequent class" };
+        format!("always predicting {what} ({})", self.shown(self.trivial_error))
+    }
+
+    /// The errors of both models on the last rows.
+    fn on_last_rows(&self) -> String {
+        let LastRows { rows, recent_error, sampled_rows, all_error } = self.last_rows;
+        format!(
+            "The error of the final model on the last {} rows, when they were new, is {}; that of the saved one on the last {} rows that it has \
+             learned is {}.",
+            count(rows as f64),
+            self.shown(recent_error),
+            count(sampled_rows as f64),
+            self.shown(all_error)
         )
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use okl::config::{Choice, ClassWeight, Scale};
+use okl::config::{Choice, ClassWeight, Scale, Threshold};
 use okl::loss::AnyLoss;
 use okl::{Config, Label, Learner};
 use serde_json::json;
@@ -18,6 +18,7 @@ use crate::inspect;
 use crate::metrics::{OutputSummary, Summary, Task, count, figure, percent};
 use crate::past_rows::{Order, Past, much_larger};
 use crate::predict::classes_of;
+use crate::progress::Progress;
 use crate::report::{self, Report};
 use crate::run::{Run, interrupted};
 use crate::store::{self, Position};
@@ -43,6 +44,13 @@ struct Outcome {
     health: Vec<String>,
 }
 
+/// The model that is saved, and how well it did while it learned.
+#[derive(Clone, Copy)]
+struct Saved<'a> {
+    learner: &'a Learner,
+    progress: &'a Progress,
+}
+
 /// Said if a signal came before the end of the second learning.
 const NOT_REPLAYED: &str = "The run was interrupted before the rows were learned once more (--save-model), so the final model is saved. Learn the file \
                             again to have the other one.";
@@ -51,8 +59,11 @@ const NOT_REPLAYED: &str = "The run was interrupted before the rows were learned
 fn absent_classes(run: &Run) -> Option<String> {
     let ClassWeight::Table(table) = &run.learner.config().class_weight else { return None };
     let (classes, _) = classes_of(&run.learner);
-    let absent: Vec<&str> =
-        table.keys().map(String::as_str).filter(|name| classes.iter().all(|class| class.to_string() != *name)).collect();
+    let absent: Vec<&str> = table
+        .keys()
+        .map(String::as_str)
+        .filter(|name| !classes.iter().any(|class| ClassWeight::is_name_of(name, class)))
+        .collect();
     if absent.is_empty() || classes.is_empty() {
         return None;
     }
@@ -80,8 +91,9 @@ impl Session<'_> {
             ..past
         });
         let (other, kept) = self.keep(run, past.as_ref())?;
-        let saved = other.as_ref().map_or(&run.learner, |other| &other.learner);
-        let outcome = self.outcome(run, saved, past, kept)?;
+        let last = other.as_ref().unwrap_or(run);
+        let saved = &last.learner;
+        let outcome = self.outcome(run, Saved { learner: saved, progress: &last.progress }, past, kept)?;
         self.write_report(run, saved, &outcome)?;
         if self.args.show.json {
             self.print_json(run, saved, &outcome)?;
@@ -118,19 +130,12 @@ impl Session<'_> {
     }
 
     /// `saved` is the model that is saved: the final model, or the one that learned a sample once more.
-    fn outcome(&self, run: &Run, saved: &Learner, past: Option<Past>, kept: Option<Kept>) -> anyhow::Result<Outcome> {
+    fn outcome(&self, run: &Run, saved: Saved<'_>, past: Option<Past>, kept: Option<Kept>) -> anyhow::Result<Outcome> {
+        let Saved { learner: saved, progress } = saved;
         let (schema, way) = (self.passes.schema(), self.passes.way());
         let test = self.args.stream.test.as_deref();
         let summary = run.summary(&schema.targets);
         let replayed = kept.as_ref().is_some_and(|kept| kept.model == Which::All);
-        // A run without rows says of the model what `okl inspect` says.
-        let measured = match replayed || run.rows() == 0 {
-            true => inspect::Measured::default(),
-            false => inspect::Measured {
-                score_deviation: past.as_ref().and_then(|past| past.score_deviation),
-                total_loss: summary.average_loss.map(|loss| loss * summary.examples as f64),
-            },
-        };
         let order = match way.shuffle {
             _ if replayed => Order::Replayed,
             Some(_) => Order::Shuffled,
@@ -148,14 +153,15 @@ impl Session<'_> {
             training: run.training_summary(&schema.targets),
             held_out,
             not_scored,
-            certificates: inspect::certificates(saved, measured),
+            certificates: inspect::certificates(saved, progress.measured()),
             warnings: worse
                 .into_iter()
                 .chain(kept.as_ref().map(Kept::sentence))
                 .chain(self.not_replayed(past.as_ref(), kept.as_ref()))
                 .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change())))
                 .chain(summary.warnings())
-                .chain(missed_rate(run.learner.alert_rate().map(|rate| rate.nu), &summary))
+                .chain(missed_rate(&run.learner, &summary))
+                .chain(self.test_was_learned())
                 .chain(unit_of_targets(&self.asked, &summary))
                 .chain(run.large_targets.finding(&run.learner.config().loss))
                 .chain(absent_classes(run))
@@ -163,9 +169,9 @@ impl Session<'_> {
                 .chain(left_out)
                 .chain(device::warning(&run.learner))
                 .collect(),
-            health: inspect::health(&run.learner, &schema.names())
+            health: inspect::health(saved, &schema.sources())
                 .into_iter()
-                .chain(self.announced.and_then(|announced| announced.exceeded(&run.learner)))
+                .chain(self.announced.and_then(|announced| announced.exceeded(saved)))
                 .collect(),
             summary,
             past,
@@ -190,6 +196,14 @@ impl Session<'_> {
             return Some(text.into());
         }
         interrupted().then(|| NOT_REPLAYED.into())
+    }
+
+    /// One sentence if the file of --test is one of the files that were learned.
+    fn test_was_learned(&self) -> Option<String> {
+        let test = self.args.stream.test.as_deref()?;
+        self.args.data.iter().any(|file| clash::is_same(Path::new(file), Path::new(test))).then(|| {
+            format!("--test {test}: the model has learned these rows, so new rows can have a larger error than the one that is shown as held out.")
+        })
     }
 
     /// What to do where the target of the row before predicts better than the model.
@@ -385,18 +399,34 @@ fn tuning_set(asked: &Config) -> Vec<&'static str> {
 }
 
 /// One sentence if the last rows gave more than twice as many alerts as were asked for, and chance does not explain it.
-fn missed_rate(nu: Option<f64>, summary: &Summary) -> Option<String> {
-    let (nu, rate) = (nu.filter(|_| summary.task == Task::Novelty)?, summary.windowed_error?);
-    let chance = (nu * (1.0 - nu) / summary.windowed_rows.max(1) as f64).sqrt();
-    (summary.windowed_rows >= ENOUGH && rate > 2.0 * nu && much_larger(rate, chance, nu)).then(|| {
-        format!(
-            "Of the last {} rows {} gave an alert, and {} was asked for: these rows are unlike the rows before them. If the rows are sorted \
-             and a fixed set, learn with --shuffle 1.",
-            count(summary.windowed_rows as f64),
-            percent(rate),
-            percent(nu)
-        )
-    })
+fn missed_rate(learner: &Learner, summary: &Summary) -> Option<String> {
+    let nu = learner.alert_rate().map(|rate| rate.nu).filter(|_| summary.task == Task::Novelty)?;
+    let (rate, rows) = (summary.windowed_error?, summary.windowed_rows);
+    let chance = |rate: f64| (rate * (1.0 - rate) / rows.max(1) as f64).sqrt();
+    if rows < ENOUGH || rate <= 2.0 * nu || !much_larger(rate, chance(nu), nu) {
+        return None;
+    }
+    let earlier = rate_before_the_last(summary);
+    let unlike = earlier.is_none_or(|earlier| much_larger(rate, chance(earlier), earlier));
+    let before = earlier.map_or(String::new(), |earlier| format!(" Of the judged rows before them {} did.", percent(earlier)));
+    let advice = match learner.config().threshold {
+        Threshold::Norma => {
+            " The threshold norma does not hold the rate that is asked for: learn with --threshold tracker, which does."
+        }
+        _ if unlike => {
+            " These rows are unlike the rows before them. If the rows are sorted and a fixed set, learn with --shuffle 1."
+        }
+        _ => "",
+    };
+    let (rows, rate, nu) = (count(rows as f64), percent(rate), percent(nu));
+    Some(format!("Of the last {rows} rows {rate} gave an alert, and {nu} was asked for.{before}{advice}"))
+}
+
+/// The share of alerts among the rows before the last ones; none if these are fewer than [`ENOUGH`].
+fn rate_before_the_last(summary: &Summary) -> Option<f64> {
+    let (last, rows) = (summary.windowed_rows as f64, summary.judged.checked_sub(summary.windowed_rows)?);
+    let alerts = summary.alert_rate? * summary.judged as f64 - summary.windowed_error? * last;
+    (rows >= ENOUGH).then(|| (alerts / rows as f64).clamp(0.0, 1.0))
 }
 
 /// A sentence about every column of dates of which --one-hot has made many columns.

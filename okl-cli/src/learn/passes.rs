@@ -334,6 +334,9 @@ impl Passes {
         }
         let schema = self.rows.schema();
         let new = self.followed.min(learned)..learned;
+        if self.position.pass == 0 {
+            self.position.seen.iter_mut().for_each(|seen| *seen += new.len() as u64);
+        }
         self.position.filled.follow(chunk, new, schema);
         self.followed = learned;
     }
@@ -423,11 +426,12 @@ fn position(columns: &Columns, stream: &Stream, model: Option<Position>) -> anyh
         weight: columns.weight.clone(),
         skip_bad_rows: columns.on_bad_row == Some(BadRow::Skip),
     };
-    let Some(model) = model else { return Ok(Position { way: given, ..Position::default() }) };
+    let Some(model) = model else { return Ok(Position { way: given, seen: Some(0), ..Position::default() }) };
     if !stream.r#continue {
         let ids = model.ids + model.lines;
-        let Position { schema, filled, progress, .. } = model;
-        return Ok(Position { way: given, ids, schema, progress, filled_before: filled.clone(), filled, ..Position::default() });
+        let Position { schema, filled, progress, seen, frozen, .. } = model;
+        let (filled_before, way) = (filled.clone(), given);
+        return Ok(Position { way, ids, schema, progress, seen, frozen, filled_before, filled, ..Position::default() });
     }
     let old = model.way.clone();
     if given.shuffle.is_some() && given.shuffle != old.shuffle {

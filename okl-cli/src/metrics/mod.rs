@@ -238,6 +238,10 @@ impl Metrics {
     pub fn windowed_error(&self) -> Option<f64> {
         self.window.value()
     }
+    /// [`Metrics::error`] over the last `count` examples, at most 1,000.
+    pub fn error_of_last(&self, count: usize) -> Option<f64> {
+        self.window.of_last(count)
+    }
     /// The standard error of [`Metrics::windowed_error`], for rows that are a random sample.
     pub fn standard_error(&self) -> Option<f64> {
         self.window.standard_error()

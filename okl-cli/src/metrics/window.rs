@@ -68,6 +68,14 @@ impl Window {
         mean.value()
     }
 
+    /// The mean of the last `count` values; of all, if there are fewer.
+    pub fn of_last(&self, count: usize) -> Option<f64> {
+        let in_order = self.values[self.next..].iter().chain(&self.values[..self.next]);
+        let mut mean = Mean::default();
+        in_order.skip(self.len().saturating_sub(count)).for_each(|&(value, weight)| mean.add(value, weight));
+        mean.value()
+    }
+
     /// The standard error of [`Window::value`] as the mean of a random sample: sqrt(n/(n-1) sum w²(v - mean)²) / sum w.
     pub fn standard_error(&self) -> Option<f64> {
         let (mean, n) = (self.value()?, self.values.len() as f64);

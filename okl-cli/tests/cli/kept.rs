@@ -52,6 +52,16 @@ fn a_sorted_file_leaves_a_model_of_all_its_rows() {
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("900 of 900 learned rows were learned once more by a new learner, in a random order"), "{said}");
     assert!(words.contains("This learner is saved, not the final model") && said.contains("\nsaved model "), "{said}");
+    // The last fifth of the rows are of the class c alone: both models are measured there, and the summary says when which one is better.
+    let (last, rows) = (&kept["last_rows"], text.lines().skip(721).map(|line| format!("{line}\n")).collect::<String>());
+    assert_eq!((last["rows"].as_u64(), last["sampled_rows"].as_u64()), (Some(180), Some(180)), "{last}");
+    let of_last = error_of(&auto, &folder.write("last.csv", format!("x,y,c\n{rows}")), &format!("x,y,c\n{rows}"));
+    assert!((last["all_error"].as_f64().unwrap() - of_last).abs() < 1e-12, "{last} {of_last}");
+    assert!(last["recent_error"].as_f64().unwrap() < 0.1 && kept["trivial_error"].as_f64().unwrap() > 0.5, "{kept}");
+    assert!(
+        words.contains("If the future looks like the last rows, use --save-model recent") && said.contains("\n  last rows "),
+        "{said}"
+    );
     assert!(said.contains("s.csv, the saved model:") && said.contains("\nfinal model "), "{said}");
     assert!(!words.contains("learn with --shuffle 1"), "{said}");
     assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
@@ -86,6 +96,30 @@ fn a_file_whose_classes_change_places_leaves_the_last_model() {
     let last: String = text.lines().take(1).chain(text.lines().skip(2501)).map(|line| format!("{line}\n")).collect();
     let error = error_of(&model, &folder.write("last.csv", &last), &last);
     assert!(error < 0.2, "{error}");
+}
+
+/// A boundary that turns once around: the re-learned model is better on past rows than the last one, but no model explains all of them. The
+/// last model is the one for the next rows.
+#[test]
+fn a_boundary_that_turns_leaves_the_last_model() {
+    let folder = Folder::new("kept-turn");
+    let mut random = Random(3);
+    let rows = |from: usize, to: usize, random: &mut Random| {
+        let mut text = String::from("a,b,c\n");
+        for i in from..to {
+            let (a, b, t) = (random.next() - 0.5, random.next() - 0.5, std::f64::consts::TAU * i as f64 / 4800.0);
+            writeln!(text, "{a:.4},{b:.4},{}", if t.cos() * a + t.sin() * b > 0.0 { "up" } else { "down" }).unwrap();
+        }
+        text
+    };
+    let (past, next) = (rows(0, 4000, &mut random), rows(4000, 4200, &mut random));
+    let (data, model, next_file) = (folder.write("p.csv", &past), folder.path("m.okl"), folder.write("n.csv", &next));
+    let out = json(&["learn", &data, "--target", "c", "-o", &model]);
+    let kept = &out["saved_model"];
+    assert!(kept["all_error"].as_f64() < kept["recent_error"].as_f64().map(|error| 0.9 * error), "{kept}");
+    assert_eq!(kept["model"], "recent", "{kept}");
+    let error = error_of(&model, &next_file, &next);
+    assert!(error < 0.3, "{error}");
 }
 
 /// A continued run does not have the rows of the run before it, and says so.

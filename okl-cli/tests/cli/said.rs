@@ -357,7 +357,8 @@ fn errors_know_common_spellings() {
     succeed(&["learn", &index, "--target", "y", "--features", "1,a", "--quiet"]);
     for date in ["2024-01-31", "31.1.2024", "1/31/24", "2024-01-31T23:59:00Z", "23:59"] {
         let data = folder.write("date.csv", format!("when,a,y\n{date},1,2\n{date},2,3\n"));
-        fail(&["learn", &data, "--target", "y"], 2, &["column 'when'", "a date or time", "--ignore when"]);
+        let advice = if date.starts_with("2024") { "expected a number; say --time when" } else { "ISO 8601" };
+        fail(&["learn", &data, "--target", "y"], 2, &["column 'when'", "a date or time", "--ignore when", advice]);
     }
     let other = folder.write("other.csv", "when,a,y\nsoon,1,2\n1.2.3x,2,3\n");
     fail(&["learn", &other, "--target", "y"], 2, &["found 'soon', expected a number"]);

@@ -31,7 +31,7 @@ pub enum ClassWeight {
     /// that of class c. Both count the examples of the stream up to and including this one; K is the number of classes among them.
     /// While there is only one class, another one counts as if it had one example.
     Balanced,
-    /// A weight per class, by its name; classes that are not in the table have the weight 1.
+    /// A weight per class, by its name, see [`ClassWeight::is_name_of`]; classes that are not in the table have the weight 1.
     Table(BTreeMap<String, f64>),
 }
 
@@ -49,7 +49,19 @@ impl ClassWeight {
     /// The weight of a class of a table, relative to the largest weight if that is above 1.
     pub(crate) fn of(table: &BTreeMap<String, f64>, class: &Label) -> f64 {
         let largest = table.values().copied().fold(1.0, f64::max);
-        table.get(&class.to_string()).copied().unwrap_or(1.0) / largest
+        let other_spelling = || table.iter().find(|(name, _)| ClassWeight::is_name_of(name, class)).map(|(_, weight)| weight);
+        table.get(&class.to_string()).or_else(other_spelling).copied().unwrap_or(1.0) / largest
+    }
+
+    /// Whether a name in a table is that of a class: the same text, or another spelling of the same truth value (True and true).
+    ///
+    /// ```
+    /// use okl::config::ClassWeight;
+    /// assert!(ClassWeight::is_name_of("True", &"true".into()) && ClassWeight::is_name_of("1", &1.into()));
+    /// assert!(!ClassWeight::is_name_of("Spam", &"spam".into()));
+    /// ```
+    pub fn is_name_of(name: &str, class: &Label) -> bool {
+        class.to_string() == name || Label::from(name).is_spelled_like(class)
     }
 }
 
@@ -112,7 +124,8 @@ impl Config {
         if let Some((class, weight)) = table.iter().find(|(_, weight)| !WEIGHTS.contains(weight)) {
             return refuse(format!("the weight of the class {class} must be a number > 0, from 1e-9 to 1e9, found {weight}"));
         }
-        let given = |name: &&String| self.classes.as_ref().is_none_or(|classes| classes.iter().any(|c| c.to_string() == **name));
+        let given =
+            |name: &&String| self.classes.as_ref().is_none_or(|classes| classes.iter().any(|c| ClassWeight::is_name_of(name, c)));
         match table.keys().find(|name| !given(name)) {
             Some(name) => refuse(format!("there is no class {name} in `classes`")),
             None => Ok(()),

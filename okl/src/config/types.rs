@@ -195,7 +195,7 @@ impl Label {
     }
 
     /// Whether two labels differ in type only, or are spellings of one truth value.
-    fn is_spelled_like(&self, other: &Label) -> bool {
+    pub(crate) fn is_spelled_like(&self, other: &Label) -> bool {
         match (self, other) {
             (Label::Int(number), Label::Text(text)) | (Label::Text(text), Label::Int(number)) => number.to_string() == *text,
             (Label::Text(a), Label::Text(b)) => self.truth().is_some() && a.eq_ignore_ascii_case(b),

@@ -189,6 +189,7 @@ impl Learner {
             // The shadow is told when units change.
             shadow.units = shadow.units.map(|_| Units::default());
             shadow.counts = ClassCounts::default();
+            shadow.position.clear(); // the caller's bytes belong to the whole model
             shadow.halve(capacity / 2);
             growth.voice = self.engine.bank().map_or(0, Bank::leading_voice);
             self.watch(&mut shadow, growth.voice);

@@ -82,6 +82,23 @@ fn a_comparison_under_way_is_saved() {
     assert_eq!(pieces.to_bytes(), whole.to_bytes());
 }
 
+/// The caller's bytes stand once in a file: those of an earlier save are not in the copy that is compared.
+#[test]
+fn a_file_does_not_depend_on_earlier_positions() {
+    let (x, y) = board(40, 4.0, 0.0);
+    let settings = "budget = 'transfer:16'\nmemory = '1MB'";
+    let (mut once, mut often) = (learner(settings), learner(settings));
+    for (row, y) in x.chunks(2).zip(&y) {
+        once.learn(&Batch::new(row, 2).numbers(&[*y])).unwrap();
+        often.learn(&Batch::new(row, 2).numbers(&[*y])).unwrap();
+        often.set_position(format!("row {}", often.examples()));
+    }
+    once.set_position("row 40");
+    let file = once.to_bytes();
+    assert!(String::from_utf8_lossy(&file).contains("growth.shadow"), "no comparison is under way");
+    assert!(file == often.to_bytes(), "the files differ");
+}
+
 /// The copy that is compared counts in the stated bytes.
 #[test]
 fn the_stated_bytes_contain_the_copy_with_half_of_the_terms() {

@@ -487,6 +487,7 @@ impl<'a> File<'a> {
             // A shadow has a fixed number of terms, so it has no shadow itself.
             demand(file.header.config.memory.is_none(), "the shadow has a shadow")?;
             let mut shadow = Learner::from_file(&file)?;
+            shadow.position.clear(); // older files have the caller's bytes here, too
             let [own, whole] =
                 [&shadow, learner].map(|learner| (learner.features, learner.engine.heads[0].offset.len(), learner.steps()));
             let reads = shadow.engine.loss().reads() == learner.engine.loss().reads();

@@ -1,0 +1,131 @@
+//! What one command says agrees with the file, with the data and with what another command says.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::support::{Folder, Random, fail, json, numbers, ring, succeed};
+
+fn inspected(model: &str) -> Value {
+    serde_json::from_str(&succeed(&["inspect", model, "--json"]).0).unwrap()
+}
+
+/// The certificates follow from the file alone, so `learn` and `inspect` state the same. The budget `certified` always states its bound.
+#[test]
+fn learn_and_inspect_state_the_same_certificates() {
+    let folder = Folder::new("agree-certificates");
+    let (data, model) = (folder.write("ring.csv", ring(600)), folder.path("m.okl"));
+    let plain = ["learn", &data, "--target", "where", "--gamma", "1", "--loss", "hinge", "-o", &model];
+    for (budget, step, lambda, scale) in [
+        ("window:100", "constant:0.5", "0.1", "none"),
+        ("window:10", "constant:1", "0.00001", "none"),
+        ("certified:0.5", "constant:0.1", "0.01", "standard"),
+        ("certified:0.5", "constant:0.1", "0.01", "none"),
+    ] {
+        let out = json(&[&plain[..], &["--budget", budget, "--step", step, "--lambda", lambda, "--scale", scale]].concat());
+        let found = inspected(&model);
+        assert_eq!(out["certificates"], found["certificates"], "{budget}");
+        if budget.starts_with("certified") {
+            assert!(out["certificates"].to_string().contains("can change a score by at most"), "{out}");
+        }
+    }
+}
+
+/// Classes True and False, as pandas writes them: a weight by that name is the weight of the class.
+#[test]
+fn weights_of_classes_are_matched_as_labels_are() {
+    let folder = Folder::new("agree-weights");
+    let data = folder.write("b.csv", ring(300).replace("inside", "True").replace("outside", "False"));
+    let of = |weights: &str| json(&["learn", &data, "--target", "where", "--class-weight", weights]);
+    let [given, written] = [of("True=10"), of("true=10")];
+    assert_eq!(given["summary"], written["summary"]);
+    assert_ne!(
+        given["summary"]["classes"]["per_class"],
+        json(&["learn", &data, "--target", "where"])["summary"]["classes"]["per_class"]
+    );
+    assert!(!given["warnings"].to_string().contains("--class-weight"), "{given}");
+}
+
+/// Rows that are independent and alike are not called unlike the rows before them; norma is named instead.
+#[test]
+fn a_missed_alert_rate_has_its_reason() {
+    let folder = Folder::new("agree-rate");
+    let (mut random, mut text) = (Random(9), String::from("a,b,c\n"));
+    for _ in 0..3000 {
+        let [a, b, c] = [(); 3].map(|()| (0..6).map(|_| random.next() - 0.5).sum::<f64>());
+        writeln!(text, "{a:.4},{b:.4},{c:.4}").unwrap();
+    }
+    let data = folder.write("iid.csv", text);
+    let of =
+        |more: &[&str]| json(&[&["learn", &data, "--loss", "nu_novelty", "--nu", "0.01"], more].concat())["warnings"].to_string();
+    let norma = of(&["--threshold", "norma"]);
+    assert!(norma.contains("The threshold norma does not hold the rate") && norma.contains("--threshold tracker"), "{norma}");
+    assert!(!norma.contains("unlike the rows before them"), "{norma}");
+}
+
+/// Where the model is saved that learned the rows in a random order, warnings are those of that model; they name columns of the data.
+#[test]
+fn warnings_are_those_of_the_saved_model_and_name_columns_of_the_data() {
+    let folder = Folder::new("agree-health");
+    let mut text = String::from("when,x,y\n");
+    for i in 0..1500 {
+        let x = f64::from(i % 97) / 97.0;
+        let day = 1.0 + f64::from(i % 28);
+        writeln!(text, "{:04}-{:02}-{day:02}T00:00:00Z,{x:.4},{:.4}", 1900 + i / 12, 1 + i % 12, f64::from(i) / 300.0 + x)
+            .unwrap();
+    }
+    let (data, model) = (folder.write("t.csv", text), folder.path("m.okl"));
+    let learn = ["learn", &data, "--target", "y", "--task", "numbers", "--time", "when", "--scale", "standard", "-o", &model];
+    let of = |which: &str| json(&[&learn[..], &["--save-model", which]].concat())["health"].clone();
+    let (recent, said) = (of("recent"), inspected(&model)["health"].clone());
+    assert!(recent.to_string().contains("column 'when elapsed days' (made from the column 'when'): "), "{recent}");
+    assert_eq!(recent, said);
+    let all = of("all");
+    assert_eq!(all, inspected(&model)["health"]);
+    assert!(!all.to_string().contains("when elapsed days"), "{all}");
+}
+
+/// `rows` counts the rows of all runs once, and no header; a frozen member says whose figures it has.
+#[test]
+fn inspect_counts_rows_and_says_whose_figures_they_are() {
+    let folder = Folder::new("agree-inspect");
+    let (data, model, frozen) = (folder.write("r.csv", ring(500)), folder.path("m.okl"), folder.path("f.okl"));
+    succeed(&["learn", &data, "--target", "where", "-o", &model, "--save-model", "recent"]);
+    assert_eq!(inspected(&model)["rows"], 500);
+    succeed(&["learn", &data, &data, "--resume", &model, "--passes", "2", "-o", &model]);
+    assert_eq!(inspected(&model)["rows"], 1500);
+    let bank = succeed(&["inspect", &model]).0;
+    succeed(&["freeze", &model, "-o", &frozen]);
+    let (told, plain) = (succeed(&["inspect", &frozen]).0, inspected(&frozen));
+    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("examples were predicted by the bank from which this member was frozen"), "{told}");
+    assert!(!bank.contains("was frozen") && plain["frozen_after"] == inspected(&model)["examples"], "{plain}");
+}
+
+/// A share of targets outside the tube is not a rate of alerts.
+#[test]
+fn a_regression_has_no_alert_rate() {
+    let folder = Folder::new("agree-tube");
+    let (data, model) = (folder.write("n.csv", numbers(300)), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "u", "--features", "a,b,c", "--loss", "nu_epsilon", "--nu", "0.2", "-o", &model]);
+    let told = inspected(&model);
+    assert!(told["alert_rate"].is_null() && told["outside_rate"]["nu"] == 0.2, "{told}");
+}
+
+#[test]
+fn a_quantile_has_one_target() {
+    let folder = Folder::new("agree-quantile");
+    let data = folder.write("two.csv", "a,u,v\n1,2,3\n2,3,4\n");
+    fail(&["learn", &data, "--target", "u,v", "--loss", "quantile:0.9"], 2, &["--target u,v", "quantile", "has one target"]);
+}
+
+/// Figures on rows that were learned are not those of new rows.
+#[test]
+fn a_test_file_that_was_learned_is_named() {
+    let folder = Folder::new("agree-test");
+    let (data, copy) = (folder.write("r.csv", ring(200)), folder.write("c.csv", ring(200)));
+    let said = |test: &str| json(&["learn", &data, "--target", "where", "--test", test])["warnings"].to_string();
+    assert!(
+        said(&data).contains("the model has learned these rows") && !said(&copy).contains("the model has learned these rows")
+    );
+}
