@@ -444,16 +444,17 @@ impl Coordinates {
         self.data.iter_mut().for_each(|a| *a *= power);
     }
 
-    /// Multiplies the scales into the stored coefficients and resets the scales.
+    /// Multiplies the scales into the stored coefficients and resets the scales. A scale may be negative; the zeros of features that a
+    /// learner does not know yet are +0, so all zeros stay +0.
     fn bake(&mut self) {
         self.changes.note_all();
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
         let (riders, block) = (self.riders, self.outputs * self.stride);
         let (a, rest) = self.data.split_at_mut(block);
         let (b, g) = rest.split_at_mut(if riders.trace { block } else { 0 });
-        b.iter_mut().zip(&*a).for_each(|(b, a)| *b = p * *b + q * a);
-        g.iter_mut().zip(&*a).for_each(|(g, a)| *g = mp * *g + mq * a);
-        a.iter_mut().for_each(|a| *a *= s);
+        b.iter_mut().zip(&*a).for_each(|(b, a)| *b = p * *b + q * a + 0.0);
+        g.iter_mut().zip(&*a).for_each(|(g, a)| *g = mp * *g + mq * a + 0.0);
+        a.iter_mut().for_each(|a| *a = *a * s + 0.0);
         self.scales = Scales::FRESH;
     }
 

@@ -212,3 +212,26 @@ fn an_id_of_another_input_is_taken_over_whatever_the_cut() {
         }
     }
 }
+
+/// eta lambda > 1 changes the sign of f in every step. The weight of a feature that is 0 so far stays +0, as that of a feature which the
+/// learner does not know yet.
+#[test]
+fn a_feature_that_comes_late_has_the_same_zero() {
+    let narrow: Vec<f32> = (0..200).map(|i| 0.1 + 0.01 * (i % 7) as f32).collect();
+    let wide: Vec<f32> = narrow.iter().flat_map(|x| [*x, 0.0]).collect();
+    for lambda in [0.04, 0.05, 0.06] {
+        let [mut late, mut early] = [(); 2].map(|()| {
+            learner(&format!(
+                "loss = 'squared'\nkernel = 'linear'\nform = 'weights'\nstep = 'constant:30'\nlambda = {lambda}\n\
+                 allow_overshoot = true\naverage = 'uniform'\nanchor = 'none'"
+            ))
+        });
+        for i in 0..200 {
+            late.learn(&Batch::new(&narrow[i..=i], 1).numbers(&[1.0])).unwrap();
+            early.learn(&Batch::new(&wide[2 * i..2 * i + 2], 2).numbers(&[1.0])).unwrap();
+            let mut widened = Learner::from_bytes(&late.to_bytes()).unwrap();
+            widened.widen(2).unwrap();
+            assert_eq!(widened.to_bytes(), early.to_bytes(), "lambda {lambda}, row {i}");
+        }
+    }
+}
