@@ -91,7 +91,7 @@ pub struct Beside {
     pub waiting: Waiting,
     /// The running figures.
     pub figures: Figures,
-    /// Whether classes are returned as truth values; see [`are_flags`].
+    /// Whether classes are returned as truth values; see `are_flags`.
     #[serde(default)]
     pub flags: Option<bool>,
 }
