@@ -15,6 +15,8 @@ use crate::table::{harmless, note, say, wrapped};
 
 /// The width of the names of groups, in characters.
 const NAMES: usize = 32;
+/// The number of targets with a column in the table of groups.
+const LISTED: usize = 4;
 
 /// Runs the command; returns true if it was interrupted.
 ///
@@ -63,31 +65,48 @@ fn as_json(scored: &Scored, by: Option<&str>) -> serde_json::Value {
 fn in_words(scored: &Scored, by: Option<&str>) -> String {
     let mut text = scored.summary.to_string();
     let Some(by) = by else { return text };
-    let names = match scored.summary.task {
-        Task::Classes => ["error", "macro F1"],
-        Task::Numbers => ["error", "R²"],
-        Task::Novelty => ["alert rate", ""],
-    };
-    text += &line(by, ["examples", names[0], names[1]]);
+    let headings: Vec<String> = figures(&scored.summary).into_iter().map(|(heading, _)| heading).collect();
+    text += &line(by, "examples", headings.iter().map(|heading| (heading.as_str(), heading.as_str())));
     for (value, summary) in &scored.groups {
-        let [error, other] = figures(summary);
-        text += &line(value, [&count(summary.examples as f64), &error, &other]);
+        let shown = figures(summary);
+        let cells = headings.iter().zip(&shown).map(|(heading, (_, cell))| (heading.as_str(), cell.as_str()));
+        text += &line(value, &count(summary.examples as f64), cells);
+    }
+    if scored.summary.outputs.len() > LISTED {
+        text += &format!("R² of the first {LISTED} targets; --json has all\n");
     }
     text
 }
 
-fn figures(summary: &Summary) -> [String; 2] {
+/// The figures of a group with their headings.
+fn figures(summary: &Summary) -> Vec<(String, String)> {
     let shown = |value: Option<f64>, show: fn(f64) -> String| value.map_or("-".into(), show);
-    match (summary.task, &summary.classes, &summary.outputs[..]) {
-        (Task::Classes, classes, _) => [shown(summary.error, percent), shown(classes.as_ref().and_then(|c| c.macro_f1), figure)],
-        (Task::Numbers, _, [one]) => [shown(summary.error, figure), shown(one.r2, figure)],
-        (Task::Numbers, ..) => [shown(summary.error, figure), String::new()],
-        (Task::Novelty, ..) => [shown(summary.alert_rate, percent), String::new()],
+    match summary.task {
+        Task::Classes => vec![
+            ("error".into(), shown(summary.error, percent)),
+            ("macro F1".into(), shown(summary.classes.as_ref().and_then(|c| c.macro_f1), figure)),
+        ],
+        Task::Numbers => {
+            let several = summary.outputs.len() > 1;
+            let of =
+                |name: &str| if several { format!("R² {}", name.chars().take(16).collect::<String>()) } else { "R²".into() };
+            let mut cells = vec![("error".into(), shown(summary.error, figure))];
+            cells.extend(summary.outputs.iter().take(LISTED).map(|output| (of(&output.name), shown(output.r2, figure))));
+            let coverage = summary.outputs.iter().find_map(|output| output.coverage);
+            cells.extend(coverage.map(|coverage| ("coverage".into(), percent(coverage.seen))));
+            cells
+        }
+        Task::Novelty => vec![("alert rate".into(), shown(summary.alert_rate, percent))],
     }
 }
 
-fn line(name: &str, [a, b, c]: [&str; 3]) -> String {
+/// A line of the table; `cells` are headings, which decide the widths, and contents.
+fn line<'a>(name: &str, examples: &str, cells: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let name: String = name.replace(['\n', '\r'], "?").chars().take(NAMES).collect();
-    let line = format!("{name:<NAMES$}{a:>12}{b:>12}{c:>12}");
-    format!("{}\n", line.trim_end())
+    let mut line = format!("{name:<NAMES$}{examples:>12}");
+    for (heading, cell) in cells {
+        let width = heading.chars().count().max(10) + 2;
+        line += &format!("{cell:>width$}");
+    }
+    line + "\n"
 }

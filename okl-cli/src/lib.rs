@@ -18,7 +18,6 @@ pub mod export;
 pub mod freeze;
 pub mod input;
 pub mod inspect;
-pub mod large_targets;
 pub mod learn;
 pub mod left_out;
 pub mod memory;

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use okl::health::LargeTargets;
 use okl::{Batch, Label, Learner, Outcome, Targets};
 
 use crate::input::Chunk;
 use crate::inspect::loss_in_words;
-use crate::large_targets::LargeTargets;
 use crate::metrics::{Metrics, Observed, Summary, Target, Task};
 use crate::past_rows::{Past, Reservoir};
 use crate::progress::Progress;

@@ -75,6 +75,7 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<Begun>> {
         _ => None,
     };
     agree(args.settings.task, known)?;
+    no_target(&columns, known == Some(Task::Novelty))?;
     let passes =
         Passes::open(&args.data, &columns, &args.stream, None, known == Some(Task::Novelty), &all_names(&args.show.keep))?;
     build(args, table, known, passes)
@@ -100,6 +101,17 @@ fn agree(named: Option<TaskName>, known: Option<Task>) -> anyhow::Result<()> {
     }
 }
 
+/// Refuses a target for a detector, which learns no target.
+fn no_target(columns: &Columns, novelty: bool) -> anyhow::Result<()> {
+    let names = all_names(&columns.target).join(",");
+    if novelty && !names.is_empty() {
+        return Err(usage(format!(
+            "--target {names}: a novelty detector learns no target; --ignore {names} leaves the column out of the features"
+        )));
+    }
+    Ok(())
+}
+
 /// Continues with a model: on the same data where it stopped, or on new data.
 fn resume(args: &Learn, columns: &Columns, learner: Learner, position: Option<Position>) -> anyhow::Result<Option<Begun>> {
     // The Python package writes the names of the features and no position.
@@ -123,6 +135,7 @@ fn resume(args: &Learn, columns: &Columns, learner: Learner, position: Option<Po
         note(wrapped(&text, "  "));
     }
     let (named, novelty) = (position.schema.is_some(), task_of(learner.config()) == Task::Novelty);
+    no_target(columns, novelty)?;
     let mut passes = Passes::open(&args.data, columns, &args.stream, Some(position), novelty, &all_names(&args.show.keep))?;
     if !named
         && let Some(features) =

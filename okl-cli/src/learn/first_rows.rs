@@ -57,14 +57,16 @@ fn units_of_gamma(asked: &Config, now: &Config) -> String {
         return String::new();
     };
     let (centred, examples) = (asked.anchor != Anchor::None, count(asked.warmup as f64));
+    let own = factor.contains(&1.0).then_some(" (a column that did not vary there, or appeared later, keeps its own unit)");
+    let own = own.unwrap_or_default();
     match factor.iter().all(|f| *f == 1.0) {
         true if shift.iter().all(|s| *s == 0.0) => " Columns are taken as they are; gamma is in the units of the data.".into(),
         true => " Columns are centred; gamma is in the units of the data.".into(),
         false if centred => format!(
-            " Columns are divided by their standard deviation over the first {examples} examples; gamma is in these units."
+            " Columns are divided by their standard deviation over the first {examples} examples{own}; gamma is in these units."
         ),
         false => format!(
-            " Columns are divided by the root mean square of their entries that are not 0 in the first {examples} examples, and not \
+            " Columns are divided by the root mean square of their entries that are not 0 in the first {examples} examples{own}, and not \
              centred; gamma is in these units."
         ),
     }

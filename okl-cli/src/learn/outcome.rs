@@ -149,6 +149,8 @@ impl Session<'_> {
             Some(Ok((summary, said))) => (Some(summary), said, None),
             Some(Err(why)) => (None, Vec::new(), Some(why.context(format!("--test {}", test.unwrap_or_default())))),
         };
+        // With the line in the file; the learner knows the number of the example.
+        let large_targets = run.large_targets.finding(&run.learner.config().loss, "row");
         Ok(Outcome {
             training: run.training_summary(&schema.targets),
             held_out,
@@ -163,7 +165,7 @@ impl Session<'_> {
                 .chain(missed_rate(&run.learner, &summary))
                 .chain(self.test_was_learned())
                 .chain(unit_of_targets(&self.asked, &summary))
-                .chain(run.large_targets.finding(&run.learner.config().loss))
+                .chain(large_targets.clone())
                 .chain(absent_classes(run))
                 .chain(dates(schema))
                 .chain(left_out)
@@ -171,6 +173,7 @@ impl Session<'_> {
                 .collect(),
             health: inspect::health(saved, &schema.sources())
                 .into_iter()
+                .filter(|line| large_targets.is_none() || saved.health().large_targets.as_ref() != Some(line))
                 .chain(self.announced.and_then(|announced| announced.exceeded(saved)))
                 .collect(),
             summary,
@@ -362,12 +365,11 @@ impl Session<'_> {
 
 /// Prints the figures: progressive, of the final model and, if there are any, of later passes and of the held-out file.
 fn print_figures(outcome: &Outcome, test: Option<&str>) {
-    let several = outcome.held_out.is_some() || outcome.training.is_some();
-    let title = if several { "progressive, every row before it was learned:\n" } else { "" };
-    let mut text = format!("\n{title}");
-    match (&outcome.training, outcome.summary.examples) {
-        (Some(_), 0) => text += "all rows of this run had been learned before\n",
-        _ => text += &outcome.summary.to_string(),
+    let mut text = String::from("\n");
+    match (&outcome.training, &outcome.held_out) {
+        (Some(_), _) if outcome.summary.examples == 0 => text += "All rows of this run had been learned before.\n",
+        (None, None) => text += &outcome.summary.to_string(),
+        _ => text += &format!("progressive, every row before it was learned:\n{}", outcome.summary),
     }
     if let Some((pass, training)) = &outcome.training {
         let show = if training.task == Task::Numbers { figure } else { percent };

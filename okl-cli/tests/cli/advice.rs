@@ -208,3 +208,19 @@ fn a_kernel_without_a_width_has_no_unit_of_gamma() {
     assert!(said("gaussian").contains("Columns are divided") && said("gaussian").contains("gamma is in"));
     assert!(said("linear").contains("Columns are divided") && !said("linear").contains("gamma is in"), "{}", said("linear"));
 }
+
+/// A key of JSON lines that appears after the rows from which units are found keeps its own unit.
+#[test]
+fn a_key_that_appears_later_is_not_said_to_be_divided() {
+    let folder = Folder::new("advice-late-key");
+    let said = |late: usize| {
+        let key = |i: usize| if i >= late { format!(",\"late\":{}", i % 7) } else { String::new() };
+        let row = |i: usize| format!("{{\"a\":{},\"y\":{}{}}}\n", (i * i) % 17, i % 11, key(i));
+        let data = folder.write("d.jsonl", (0..60).map(row).collect::<String>());
+        let learn = ["learn", &data, "--target", "y", "--kernel", "gaussian", "--warmup", "32"];
+        succeed(&learn).1.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let own = "over the first 32 examples (a column that did not vary there, or appeared later, keeps its own unit);";
+    assert!(said(40).contains(own), "{}", said(40));
+    assert!(said(1).contains("over the first 32 examples; gamma"), "{}", said(1));
+}

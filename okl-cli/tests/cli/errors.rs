@@ -11,7 +11,11 @@ fn settings_and_names() {
     fail(&["learn", &good], 2, &["--target"]);
     fail(&["learn", &good, "--target", "nowhere"], 2, &["nowhere", "x, y, where"]);
     fail(&["learn", &bad, "--target", "where"], 1, &["bad.csv, row 3, column 'y'", "'oops'", "correct it"]);
-    fail(&["learn", &good, "--target", "where", "--loss", "nu_novelty", "--offset"], 2, &["offset"]);
+    fail(&["learn", &good, "--ignore", "where", "--loss", "nu_novelty", "--offset"], 2, &["offset"]);
+    for detector in [["--task", "novelty"], ["--loss", "nu_novelty"]] {
+        let words = ["--target where: a novelty detector learns no target", "--ignore where"];
+        fail(&[&["learn", &good, "--target", "where"][..], &detector].concat(), 2, &words);
+    }
     fail(&["learn", &good, "--target", "where", "--step", "constantt:1"], 2, &["constantt", "constant"]);
     let names: Vec<String> = (0..50).map(|i| format!("p{i}")).collect();
     let many = folder.write("many.csv", format!("{},digit\n{}7\n", names.join(","), "0,".repeat(50)));

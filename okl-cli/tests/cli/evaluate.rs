@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::support::{Folder, Random, fail, json, ring, succeed};
+use crate::support::{Folder, Random, fail, json, numbers, ring, succeed};
 
 /// The cells of a column of a table.
 fn column(text: &str, name: &str) -> Vec<String> {
@@ -64,6 +64,43 @@ fn numbers_are_measured_by_their_residuals() {
     let summary = json(&["evaluate", &model, &data])["summary"].clone();
     assert!((summary["error"].as_f64().unwrap() - absolute).abs() < 1e-9, "{summary}");
     assert!((summary["outputs"][0]["r2"].as_f64().unwrap() - r2).abs() < 1e-9, "{summary}");
+}
+
+/// The column `heading` of the line `name` in the table of groups.
+fn cell(table: &str, group: &str, heading: &str) -> String {
+    let titles = table.lines().find(|line| line.starts_with("group")).unwrap();
+    let end = titles.chars().collect::<String>().find(heading).map(|at| titles[..at + heading.len()].chars().count()).unwrap();
+    let row: Vec<char> = table.lines().find(|line| line.starts_with(group)).unwrap().chars().collect();
+    let text: String = row[..end].iter().collect();
+    text.split("  ").last().unwrap().trim().to_owned()
+}
+
+/// Each target has its R² in the table of groups, and a quantile its coverage.
+#[test]
+fn groups_have_the_figures_of_every_target() {
+    let folder = Folder::new("evaluate-groups");
+    let text = with_group(&numbers(120), &["a", "b"]);
+    let (data, model) = (folder.write("s.csv", &text), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "u,v", "--ignore", "group", "--quiet", "-o", &model]);
+    let predicted = succeed(&["predict", &model, &data]).0;
+    let at = |text: &str, name: &str| -> Vec<f64> {
+        column(text, name).iter().step_by(2).map(|value| value.parse().unwrap()).collect()
+    };
+    let (table, _) = succeed(&["evaluate", &model, &data, "--by", "group"]);
+    for (target, score) in [("u", "score_u"), ("v", "score_v")] {
+        let (y, z) = (at(&text, target), at(&predicted, score));
+        let mean = y.iter().sum::<f64>() / y.len() as f64;
+        let residuals: f64 = y.iter().zip(&z).map(|(y, z)| (y - z) * (y - z)).sum();
+        let r2 = 1.0 - residuals / y.iter().map(|y| (y - mean) * (y - mean)).sum::<f64>();
+        let shown: f64 = cell(&table, "a ", &format!("R² {target}")).parse().unwrap();
+        assert!((shown - r2).abs() < 1e-4, "{r2}\n{table}");
+    }
+    succeed(&["learn", &data, "--target", "u", "--ignore", "group,v", "--loss", "quantile:0.8", "--quiet", "-o", &model]);
+    let (y, z) = (at(&text, "u"), at(&succeed(&["predict", &model, &data]).0, "score"));
+    let below = y.iter().zip(&z).filter(|(y, z)| y <= z).count();
+    let (table, _) = succeed(&["evaluate", &model, &data, "--by", "group"]);
+    let shown: f64 = cell(&table, "a ", "coverage").trim_end_matches(" %").parse().unwrap();
+    assert!((shown - 100.0 * below as f64 / 60.0).abs() < 0.006, "{below} of 60\n{table}");
 }
 
 #[test]

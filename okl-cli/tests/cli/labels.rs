@@ -16,12 +16,18 @@ fn table(rows: &[([f64; 2], bool)], names: [&str; 2]) -> String {
     "a,b,y\n".to_owned() + &rows.iter().map(line).collect::<String>()
 }
 
-/// A Python model that has learned truth values has the classes 0 and 1; a table from pandas has False and True.
+/// A Python model that has learned truth values has the classes 0 and 1, one that has learned text "0" and "1"; a table from pandas has False
+/// and True.
 #[test]
 fn a_model_of_truth_values_is_used_with_words_and_numbers() {
+    used_with_words_and_numbers([0.into(), 1.into()]);
+    used_with_words_and_numbers(["0".into(), "1".into()]);
+}
+
+fn used_with_words_and_numbers(names: [Label; 2]) {
     let folder = Folder::new("truth-values");
     let rows = rows(300);
-    let (x, y): (Vec<[f64; 2]>, Vec<Label>) = rows.iter().map(|(x, y)| (*x, Label::Int((*y).into()))).unzip();
+    let (x, y): (Vec<[f64; 2]>, Vec<Label>) = rows.iter().map(|(x, y)| (*x, names[usize::from(*y)].clone())).unzip();
     let mut learner = Learner::new(Config::from_toml("loss = 'hinge'\nkernel = 'gaussian:1'").unwrap()).unwrap();
     learner.learn(&Batch::of_f64(x.as_flattened(), 2).labels(&y)).unwrap();
     let (model, words) = (folder.path("m.okl"), folder.write("words.csv", table(&rows, ["False", "True"])));
@@ -59,12 +65,12 @@ fn one_target_that_is_much_too_large_is_said() {
         let data = folder.write("t.csv", "a,b,t\n".to_owned() + &text);
         let all = json(&["learn", &data, "--target", "t", "--loss", "squared", "--task", "numbers"]);
         let warnings = all["warnings"].as_array().unwrap().clone();
-        warnings.into_iter().map(|text| text.as_str().unwrap().to_owned()).find(|text| text.contains("--loss huber"))
+        warnings.into_iter().map(|text| text.as_str().unwrap().to_owned()).find(|text| text.contains("set loss to huber"))
     };
     // Row 300 of the rows is line 302 of the file.
     let said = learned(Some(300)).unwrap_or_default();
     assert!(
-        said.starts_with("The target in row 302 is 1") && said.contains("the mean error of the 299 rows afterwards is"),
+        said.starts_with("the target of row 302 is 1e9,") && said.contains("the mean error of the 299 rows afterwards is"),
         "{said}"
     );
     assert_eq!(learned(None), None);

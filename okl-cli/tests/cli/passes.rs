@@ -165,3 +165,14 @@ fn passes_are_not_counted_as_rows() {
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("Figures of this run; 120 rows were learned before, a row being counted in every pass."), "{said}");
 }
+
+/// A run that only has a last pass has no progressive figures, and no heading of them.
+#[test]
+fn a_run_of_a_later_pass_has_no_progressive_figures() {
+    let folder = Folder::new("last-pass");
+    let (data, model) = (folder.write("ring.csv", ring(60)), folder.path("a.okl"));
+    succeed(&["learn", &data, "--target", "where", "--passes", "2", "--quiet", "-o", &model]);
+    let said = succeed(&["learn", &data, "--resume", &model, "--continue", "--passes", "3", "-o", &model]).1;
+    assert!(said.contains("All rows of this run had been learned before.") && said.contains("in pass 3"), "{said}");
+    assert!(!said.contains("progressive"), "{said}");
+}

@@ -162,3 +162,27 @@ fn hostile_tables_are_refused() {
     }
     assert_eq!(json_call(&served.address, "GET", "/v1/models/m", &json!({})).unwrap().1["rows"], 0);
 }
+
+/// Rows of zeros have scores of 0 under a linear kernel. The first row of a class is a mistake; with one class before a row it is predicted;
+/// of two equal scores the earlier class is predicted: a is right, b is wrong.
+#[test]
+fn equal_scores_count_as_in_okl_learn() {
+    let folder = Folder::new("ties");
+    let served = Served::start(&folder, &[]);
+    let table = folder.0.join("ties.csv");
+    std::fs::write(&table, "x,y\n0,a\n0,a\n0,b\n0,a\n0,b\n").unwrap();
+    let given = [("kernel", "linear"), ("step", "constant:0.3"), ("lambda", "0.001"), ("scale", "none"), ("offset", "false")];
+    for loss in ["hinge", "max_margin"] {
+        let config = json!({ "loss": loss, "kernel": "linear", "step": "constant:0.3", "lambda": 0.001, "scale": "none" });
+        let path = format!("/v1/models/{loss}");
+        json_call(&served.address, "PUT", &path, &json!({ "config": config })).unwrap();
+        let rows = json!({ "rows": [[0], [0], [0], [0], [0]], "targets": ["a", "a", "b", "a", "b"] });
+        json_call(&served.address, "POST", &format!("{path}/learn"), &rows).unwrap();
+        let told = json_call(&served.address, "GET", &path, &json!({})).unwrap().1;
+        let settings = given.iter().flat_map(|(name, value)| [format!("--{name}"), (*value).to_owned()]);
+        let learn = ["learn", table.to_str().unwrap(), "--target", "y", "--json", "--loss", loss];
+        let said = Command::new(env!("CARGO_BIN_EXE_okl")).args(learn).args(settings).output().unwrap();
+        let said: Value = serde_json::from_slice(&said.stdout).unwrap();
+        assert_eq!((&told["error"], &said["summary"]["error"]), (&json!(0.6), &json!(0.6)), "{loss}");
+    }
+}

@@ -146,10 +146,11 @@ pub fn rate_of(learner: &Learner, of_alerts: bool) -> Option<AlertRate> {
 }
 
 /// The error of one row: 0 or 1 for a class, |score - target| averaged over the outputs for numbers. Without a target, 1 for an alert.
-pub fn error_of(learner: &Learner, outcome: &RowOutcome, targets: &Learnable, row: usize) -> Option<f64> {
+/// `known`: the number of classes before this row.
+pub fn error_of(learner: &Learner, known: usize, outcome: &RowOutcome, targets: &Learnable, row: usize) -> Option<f64> {
     match targets {
         Learnable::None => outcome.outside.map(|outside| f64::from(u8::from(outside))),
-        Learnable::Labels(labels) => Some(f64::from(u8::from(!is_right(learner.classes(), outcome, &labels[row])))),
+        Learnable::Labels(labels) => Some(f64::from(u8::from(!is_right(learner.classes(), known, outcome, &labels[row])))),
         Learnable::Numbers(y) => {
             let width = outcome.scores.len().max(1);
             let of_row = y.get(row * width..(row + 1) * width)?;
@@ -158,18 +159,24 @@ pub fn error_of(learner: &Learner, outcome: &RowOutcome, targets: &Learnable, ro
     }
 }
 
-/// Whether the class of a row was predicted. A class that was named by this row was not.
-fn is_right(classes: &[Label], outcome: &RowOutcome, label: &Label) -> bool {
+/// Whether the class of a row was predicted, by the rule of `okl learn`: of the classes before this row the one with the largest score, the
+/// earlier one of equal scores. If two classes share one score: the positive class above 0, otherwise the other one.
+fn is_right(classes: &[Label], known: usize, outcome: &RowOutcome, label: &Label) -> bool {
     let scores = &outcome.scores;
-    match outcome.positive {
-        Some(positive) if scores.len() == 1 => (scores[0] > 0.0) == (classes.get(positive) == Some(label)) && scores[0] != 0.0,
-        None if scores.len() == 1 => (scores[0] > 0.0) == (*label == Label::Int(1)),
-        _ => {
-            let mut best = 0;
-            (1..scores.len())
-                .filter(|i| scores[*i] > scores[0])
-                .for_each(|i| best = if scores[i] > scores[best] { i } else { best });
-            classes.get(best) == Some(label) && scores.iter().any(|z| *z != 0.0)
-        }
+    let predicted = match outcome.positive {
+        // Models of older files may have no names of classes.
+        None if classes.is_empty() => return (scores[0] > 0.0) == (*label == Label::Int(1)),
+        _ if known == 0 => return false,
+        Some(positive) if scores.len() == 1 && known > 1 => usize::from((scores[0] > 0.0) == (positive == 1)),
+        _ => (1..scores.len().min(known)).fold(0, |best, i| if scores[i] > scores[best] { i } else { best }),
+    };
+    classes.get(predicted) == Some(label)
+}
+
+/// The number of classes after a row of this class that was learned.
+pub fn known_after(learner: &Learner, known: usize, targets: &Learnable, row: usize) -> usize {
+    match targets {
+        Learnable::Labels(labels) => known.max(learner.classes().iter().position(|c| *c == labels[row]).map_or(0, |at| at + 1)),
+        _ => known,
     }
 }

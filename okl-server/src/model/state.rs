@@ -277,11 +277,11 @@ impl State {
         }
         let positive = positive_class(learner, learner.positive(), beside.flags);
         let mut answer = Answer { scores: Vec::with_capacity(rows.count), positive, ..Answer::default() };
-        let mut outcomes = Vec::new();
+        let (mut outcomes, mut classes) = (Vec::new(), learner.classes().len());
         loop {
             let more = learner.learn_next(&mut checked, |_, outcome| outcomes.push(row_outcome(outcome)))?;
             for outcome in outcomes.drain(..) {
-                count_row(learner, beside, &ready, outcome, &mut answer);
+                count_row(learner, beside, &ready, outcome, &mut classes, &mut answer);
             }
             if !more {
                 return Ok(answer);
@@ -308,10 +308,20 @@ fn row_outcome(outcome: &Outcome<'_>) -> RowOutcome {
     }
 }
 
-/// Adds a learned row to the answer and the figures.
-fn count_row(learner: &Learner, beside: &mut Beside, ready: &Ready<'_>, outcome: RowOutcome, answer: &mut Answer) {
+/// Adds a learned row to the answer and the figures. `classes`: the number of classes before the row.
+fn count_row(
+    learner: &Learner,
+    beside: &mut Beside,
+    ready: &Ready<'_>,
+    outcome: RowOutcome,
+    classes: &mut usize,
+    answer: &mut Answer,
+) {
     let row = answer.scores.len();
-    let error = figures::error_of(learner, &outcome, &ready.targets, row);
+    let error = figures::error_of(learner, *classes, &outcome, &ready.targets, row);
+    if outcome.loss.is_some() {
+        *classes = figures::known_after(learner, *classes, &ready.targets, row);
+    }
     let number = beside.figures.add(&outcome, error);
     answer.not_learned += usize::from(outcome.loss.is_none());
     note_positive(learner, beside.flags, &outcome, answer);

@@ -2,15 +2,20 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use okl_server::hooks::{Allowed, Url, is_public};
+use okl_server::hooks::{Allowed, Url, is_public, trusted};
 use okl_server::model::drift::BLOCK;
 use okl_server::model::figures::{Figures, RowOutcome};
 use okl_server::options::Options;
 use ring::hmac;
 use serde_json::{Value, json};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::support::{Folder, Running, Setup};
 
@@ -80,26 +85,39 @@ fn drift_is_an_event_and_does_not_depend_on_the_cut() {
     assert_eq!((&figures["drifts"], &figures["last_drift"]), (&json!(1), &told[0]), "a snapshot has the drifts");
 }
 
-/// Answers requests with these statuses, one after another, and passes on heads and bodies.
-fn receiver(statuses: &'static [&'static str]) -> (u16, Receiver<(String, String)>) {
+/// Answers requests with these statuses, one after another, and passes on heads and bodies; with `tls` over https.
+fn receiver_with(tls: Option<Arc<ServerConfig>>, statuses: &'static [&'static str]) -> (u16, Receiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let (send, receive) = channel();
     std::thread::spawn(move || {
         for (stream, status) in listener.incoming().zip(statuses) {
-            let mut stream = BufReader::new(stream.unwrap());
-            let mut head = String::new();
-            while !head.ends_with("\r\n\r\n") && stream.read_line(&mut head).unwrap() > 0 {}
-            let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")?.parse().ok()).unwrap();
-            let mut body = vec![0; length];
-            stream.read_exact(&mut body).unwrap();
-            // In one piece: the server may close the connection as soon as it has read the status.
-            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
-            stream.get_mut().write_all(answer.as_bytes()).unwrap();
-            send.send((head, String::from_utf8(body).unwrap())).unwrap();
+            let stream = stream.unwrap();
+            let taken = match &tls {
+                Some(tls) => take(StreamOwned::new(ServerConnection::new(Arc::clone(tls)).unwrap(), stream), status),
+                None => take(stream, status),
+            };
+            // A client that does not trust the certificate ends the connection.
+            taken.into_iter().for_each(|request| send.send(request).unwrap());
         }
     });
     (port, receive)
+}
+
+/// Answers one request.
+fn take(stream: impl Read + Write, status: &str) -> std::io::Result<(String, String)> {
+    let (mut stream, mut head) = (BufReader::new(stream), String::new());
+    while !head.ends_with("\r\n\r\n") && stream.read_line(&mut head)? > 0 {}
+    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")?.parse().ok()).unwrap();
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    // In one piece: the server may close the connection as soon as it has read the status.
+    stream.get_mut().write_all(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes())?;
+    Ok((head, String::from_utf8(body).unwrap()))
+}
+
+fn receiver(statuses: &'static [&'static str]) -> (u16, Receiver<(String, String)>) {
+    receiver_with(None, statuses)
 }
 
 fn metric(server: &Running, name: &str) -> f64 {
@@ -175,6 +193,35 @@ fn a_redirect_and_a_receiver_that_is_gone_are_failures() {
         std::thread::yield_now();
     }
     assert_eq!((metric(&server, "okl_hook_retries_total"), metric(&server, "okl_hook_delivered_total")), (5.0, 0.0));
+}
+
+/// The receiver has a certificate for 127.0.0.1 that it has signed itself.
+#[test]
+fn a_hook_over_https_is_delivered_to_a_trusted_receiver_only() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server");
+    let (certificate, key) = (here.join("test_certificate.pem"), here.join("test_key.pem"));
+    assert!(trusted(&key).unwrap_err().contains("no certificate"));
+    let chain = vec![CertificateDer::from_pem_file(&certificate).unwrap()];
+    let key = PrivateKeyDer::from_pem_file(&key).unwrap();
+    let tls = Arc::new(ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key).unwrap());
+    let (port, received) = receiver_with(Some(tls), &["200 OK"; 8]);
+    let counts = ["okl_hook_delivered_total", "okl_hook_failed_total", "okl_hook_retries_total"];
+    for (roots, expected) in [(certificate, [1.0, 0.0, 0.0]), (here.join("test_other_certificate.pem"), [0.0, 1.0, 5.0])] {
+        let (private, tls) = (vec!["127.0.0.1".into()], Some(trusted(&roots).unwrap()));
+        let hooks = Allowed { private, tls, pause: Duration::from_micros(1), ..Allowed::default() };
+        let folder = Folder::new();
+        let server = Running::with(&folder, Setup { options: Options { hooks, ..Options::default() }, ..Setup::default() });
+        server.put("/v1/models/m", &novelty()).good();
+        server.put("/v1/models/m/hook", &json!({ "url": format!("https://127.0.0.1:{port}/hook") })).good();
+        server.post("/v1/models/m/learn", &json!({ "rows": [[0.0]] })).good();
+        while metric(&server, counts[0]) + metric(&server, counts[1]) < 1.0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(counts.map(|name| metric(&server, name)), expected);
+    }
+    let (head, body) = received.recv().unwrap();
+    assert!(head.starts_with("POST /hook HTTP/1.1\r\n") && body.contains("m-alert-0"), "{head}{body}");
+    assert!(received.try_recv().is_err(), "nothing was sent to a receiver that is not trusted");
 }
 
 #[test]

@@ -245,7 +245,7 @@ pub const FAMILIES: [Family; 8] = [
     },
     Family {
         key: "threshold",
-        about: "the threshold below which a novelty score is an alert (default norma, for density tracker; `okl learn` chooses tracker for nu_novelty, unless theta0 is given)",
+        about: "the threshold below which a novelty score is an alert (default norma, for density tracker; `okl learn` and `okl serve` choose tracker for nu_novelty, unless theta0 is given)",
         lists: false,
         variants: &[
             name("norma", &[], "theta of the loss").bare(),

@@ -160,7 +160,7 @@ pub enum Label {
 
 impl Label {
     /// The name of this label's class, given the classes so far. A whole number and its text name one class (1 and "1"), and so do the
-    /// spellings of a truth value (`true`, `True`). If all classes so far are truth values, as words or as 0 and 1, a truth value of the
+    /// spellings of a truth value (`true`, `True`). If all classes so far are truth values, as words or as 0 and 1 (numbers or text), a truth value of the
     /// other form gets their form: `true` is 1, 0 is `false`. Otherwise the name is the label itself.
     ///
     /// ```
@@ -169,6 +169,7 @@ impl Label {
     /// assert_eq!(named("1".into(), &[0.into(), 1.into()]), Label::Int(1));
     /// assert_eq!(named("True".into(), &[0.into()]), Label::Int(1));
     /// assert_eq!(named(1.into(), &["false".into(), "true".into()]), Label::from("true"));
+    /// assert_eq!(named("true".into(), &["0".into()]), Label::from("1"));
     /// assert_eq!(named("true".into(), &[0.into(), 1.into(), 2.into()]), Label::from("true"));
     /// ```
     pub fn named_as<'a>(self, classes: impl Iterator<Item = &'a Label> + Clone) -> Label {
@@ -203,20 +204,25 @@ impl Label {
         }
     }
 
-    /// The truth value of 0, 1 and the words false and true.
+    /// The truth value of 0 and 1, as numbers or text, and of the words false and true.
     fn truth(&self) -> Option<bool> {
         match self {
             Label::Int(0) => Some(false),
             Label::Int(1) => Some(true),
+            Label::Text(text) if text == "0" => Some(false),
+            Label::Text(text) if text == "1" => Some(true),
             Label::Text(text) if text.eq_ignore_ascii_case("false") => Some(false),
             Label::Text(text) if text.eq_ignore_ascii_case("true") => Some(true),
             _ => None,
         }
     }
 
-    /// A truth value in the form of this one: a number, or a word with capitals where this one has them.
+    /// A truth value in the form of this one: a number, its text, or a word with capitals where this one has them.
     fn truth_written_alike(&self, value: bool) -> Label {
         let Label::Text(like) = self else { return Label::Int(value.into()) };
+        if like == "0" || like == "1" {
+            return Label::Text(u8::from(value).to_string());
+        }
         let mut capital = like.chars().map(|c| c.is_ascii_uppercase());
         let (first, second) = (capital.next() == Some(true), capital.next() == Some(true));
         Label::Text(match (first, second) {

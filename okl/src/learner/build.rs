@@ -18,6 +18,7 @@ use crate::learner::class_weight::ClassCounts;
 use crate::learner::classes::Classes;
 use crate::learner::growth::Growth;
 use crate::learner::health::Clipped;
+use crate::learner::large_targets::LargeTargets;
 use crate::learner::rounding::Rounding;
 use crate::learner::rows::FramedRows;
 use crate::learner::scaling::Frame;
@@ -106,6 +107,7 @@ impl Learner {
             position: Vec::new(),
             clipped: Clipped::default(),
             rounding: Rounding::default(),
+            large_targets: LargeTargets::default(),
             blur: Blur::default(),
             growth,
             units,
@@ -115,6 +117,7 @@ impl Learner {
             buffers: None,
             rows: FramedRows::default(),
             scores: Vec::new(),
+            own_targets: Vec::new(),
             shares: Vec::new(),
         })
     }

@@ -5,6 +5,7 @@
 //! window ends after every 1,000 examples, so the counts depend on the stream alone and not on the cut (law 1). `rounding.rs`
 //! defines when a column loses digits in single precision.
 
+pub use super::large_targets::LargeTargets;
 use super::rounding::LARGE;
 use super::scaling::{CLIP, FAR_CLIP};
 use crate::basis::sparse::SparseRow;
@@ -131,6 +132,8 @@ pub struct Health {
     /// The columns that vary by less than 0.2 % of their unit in the current window of 1,000 examples, with their range there in units,
     /// the narrowest first. An outlier among the first rows makes such a unit.
     pub narrow_columns: Vec<(usize, f64)>,
+    /// A sentence, if a few targets are much larger than all others and the model is worse after them; see [`LargeTargets`].
+    pub large_targets: Option<String>,
 }
 
 /// A column that lost digits in single precision.
@@ -194,6 +197,7 @@ impl Health {
             rounded_values: rounded.iter().map(|c| c.values).sum(),
             rounded_columns: rounded,
             narrow_columns: narrow_columns(learner),
+            large_targets: learner.large_targets.finding(&learner.config.loss, "example"),
         }
     }
 
@@ -201,7 +205,8 @@ impl Health {
     ///
     /// Clipping is reported if at least 5 % of a column's last 1,000 to 2,000 values were clipped; with 100 to 999 values, if the
     /// share exceeds 5 % by three standard errors. Lost digits of a column are reported while the column loses digits, and a unit that is
-    /// much too large while the column varies little. Blurred rows are reported if they are at least 1 % of the rows. Skipped steps, ids taken over and resting members are always reported.
+    /// much too large while the column varies little. Blurred rows are reported if they are at least 1 % of the rows. Skipped steps, ids taken over and resting members are always reported, and so are
+    /// targets that are much larger than all others and spoil the model.
     pub fn findings(&self, name: impl Fn(usize) -> String) -> Vec<String> {
         let mut found = Vec::new();
         let speaks = |c: &&ClippedColumn| c.recent >= FEWEST && c.recent_share >= SHARE + doubt(c.recent);
@@ -211,11 +216,13 @@ impl Health {
             let clipped =
                 format!("{:.0} % of the last {} values were clipped at {limit}", 100.0 * worst.recent_share, worst.recent);
             let advice = match self.unit_changes {
-                Some(_) => format!(
-                    "{others}, so that it is a constant there; units follow the stream, but not a column that drifts on and on as a date \
-                     does: leave it out or give differences, shuffle the rows, or set warmup to more examples, or set scale to none and \
-                     give the kernel a width (gamma)"
-                ),
+                Some((changes, at)) => {
+                    let when = self.why_clipped(worst, (changes > 0).then_some(at));
+                    format!(
+                        "{others}, so that it is a constant there; {when}: leave it out or give differences, shuffle the rows, or set \
+                         warmup to more examples, or set scale to none and give the kernel a width (gamma)"
+                    )
+                }
                 None => format!(
                     " of the first {} examples{others}; the column's unit comes from those examples (1 where the column did not vary), \
                       so rescaling the column does not help: shuffle the rows, or set warmup to more examples, or set scale to none and give the kernel a \
@@ -274,7 +281,23 @@ impl Health {
                 self.ids_taken_over, self.examples
             ));
         }
+        found.extend(self.large_targets.clone());
         found
+    }
+
+    /// Why a column is clipped although units follow the stream: it drifts, or it has changed its level and its unit is found again after four
+    /// windows of 128 examples. `changed`: the example after which units were found last.
+    fn why_clipped(&self, column: &ClippedColumn, changed: Option<u64>) -> String {
+        let drifts = "the column drifts on and on, as a date does";
+        match changed.filter(|at| at + column.recent > self.examples) {
+            Some(at) => format!("units were found again after example {at}; if values are clipped from then on, too, {drifts}"),
+            None if column.recent_share * (column.recent as f64) < WINDOW as f64 => {
+                format!(
+                    "after a change of level or unit, okl finds the unit again within 1,000 examples; if it does not, {drifts}"
+                )
+            }
+            None => format!("units follow the stream, but {drifts}"),
+        }
     }
 }
 

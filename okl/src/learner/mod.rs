@@ -15,6 +15,7 @@ mod figures;
 pub mod file;
 pub mod growth;
 pub mod health;
+mod large_targets;
 mod members;
 #[cfg(test)]
 mod newer;
@@ -50,6 +51,7 @@ use crate::learner::class_weight::ClassCounts;
 use crate::learner::classes::Classes;
 use crate::learner::growth::Growth;
 use crate::learner::health::Clipped;
+use crate::learner::large_targets::LargeTargets;
 pub use crate::learner::predict::Scores;
 use crate::learner::rounding::Rounding;
 use crate::learner::rows::{FramedRows, RowBlock};
@@ -86,6 +88,7 @@ pub struct Learner {
     pub(crate) position: Vec<u8>,
     pub(crate) clipped: Clipped,
     pub(crate) rounding: Rounding,
+    pub(crate) large_targets: LargeTargets,
     pub(crate) blur: Blur,
     pub(crate) growth: Option<Growth>,
     /// Where units follow the stream: the statistics of the columns.
@@ -98,6 +101,8 @@ pub struct Learner {
     rows: FramedRows,
     /// The scores of a row in the unit of the targets.
     scores: Vec<f64>,
+    /// The targets of a row in their own unit.
+    own_targets: Vec<f64>,
     /// The weights of the rows of a part by their classes.
     shares: Vec<f64>,
 }
@@ -405,12 +410,24 @@ impl Learner {
             Labels { y: part.y(), width, known: Some(part.known()), weights: part.weights, shares: part.shares, ids: part.ids() };
         let (classes, single) = (&self.classes, self.config.loss.reads() == Reads::Class);
         let (target_scale, scores) = (&self.config.target_scale, &mut self.scores);
+        let (large_targets, own) = (&mut self.large_targets, &mut self.own_targets);
+        let numbers = matches!(self.config.loss.reads(), Reads::Number | Reads::Vector);
+        let y = part.y();
+        let mut examples = count;
         self.engine.learn_block(points, &labels, |i, step| {
             let row = part.rows.start + i;
             let alone = (single && step.scores.len() == 1).then_some(0);
             scores.clear();
             scores.extend_from_slice(step.scores);
             target_scale.put_back(scores);
+            if numbers && step.loss.is_some() {
+                own.clear();
+                own.extend_from_slice(&y[i * width..(i + 1) * width]);
+                target_scale.put_back(own);
+                examples += 1;
+                let error = scores.iter().zip(own.iter()).map(|(z, y)| (z - y).abs()).sum::<f64>() / width as f64;
+                large_targets.add(examples, own, error);
+            }
             each(row, &Outcome { scores, positive: part.targets.positive_at(row, classes).or(alone), ..*step });
         });
         self.learn_shadow(&labels, count);

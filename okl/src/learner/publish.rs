@@ -48,6 +48,7 @@ impl Learner {
             position: self.position.clone(),
             clipped: self.clipped.clone(),
             rounding: self.rounding.clone(),
+            large_targets: self.large_targets.clone(),
             blur: self.blur.clone(),
             growth: self.growth.clone(),
             units: self.units.clone(),
@@ -57,6 +58,7 @@ impl Learner {
             buffers: None,
             rows: Default::default(),
             scores: Vec::new(),
+            own_targets: Vec::new(),
             shares: Vec::new(),
         })
     }

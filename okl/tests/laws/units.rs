@@ -191,3 +191,27 @@ fn frozen_units_stay() {
     assert!(plain.config().bytes_per_term(2, 1) < whole.config().bytes_per_term(2, 1));
     Learner::from_bytes(&plain.to_bytes()).unwrap();
 }
+
+/// A column that jumps is not called a drifting one, neither before its unit is found again nor after; one that drifts is.
+#[test]
+fn a_jump_is_not_said_to_be_a_drift() {
+    let said = |rows: usize, level: &dyn Fn(usize) -> f64| {
+        let mut random = Random(5);
+        let x: Vec<f64> = (0..rows).flat_map(|i| [random.unit() + level(i), random.unit()]).collect();
+        let y: Vec<f64> = x.chunks(2).map(|x| x[1]).collect();
+        let mut learner = learner(PLAIN);
+        learner.learn(&Batch::of_f64(&x, 2).numbers(&y)).unwrap();
+        learner.health().findings(|column| column.to_string())
+    };
+    let jump = |i: usize| if i < 1500 { 0.0 } else { 1e4 };
+    let before = said(1900, &jump);
+    assert!(
+        before.len() == 1 && before[0].contains("finds the unit again within 1,000 examples; if it does not, "),
+        "{before:?}"
+    );
+    let after = said(2200, &jump);
+    assert!(after.len() == 1 && after[0].contains("; units were found again after example 2048; if values"), "{after:?}");
+    assert_eq!(said(4000, &jump), [""; 0]);
+    let date = said(4000, &|i| i as f64);
+    assert!(date.len() == 1 && date[0].contains("units follow the stream, but the column drifts on and on"), "{date:?}");
+}

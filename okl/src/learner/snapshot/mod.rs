@@ -22,6 +22,7 @@
 //! | `class.counts` | u64 | with `class_weight = balanced`: examples per class, or of the negative and the positive class |
 //! | `clipped` | u64 | if there is a limit: examples looked at, those with a clipped value, and per column: overall, last window, present window |
 //! | `rounding` | f64 | if there is no limit: examples looked at, and per column: examples that lost digits, the last window's largest rounding error over range, and of the present window the smallest value, the largest, the largest rounding error |
+//! | `large_targets` | f64 | if targets are numbers: the sum and the number of the errors; and of the largest targets: the number of the example, the target, its error, and sum and number of the errors before |
 //! | `growth` | f64 | with `budget = auto`: why there are so many terms, and the comparison under way; by name |
 //! | `growth.shadow` | u8 | during a comparison: the voice with half of the terms, as a model file of its own |
 //! | `units` | f64 | where units follow the stream: the statistics of the columns |

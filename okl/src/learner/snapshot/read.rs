@@ -21,6 +21,7 @@ use crate::learner::Learner;
 use crate::learner::batch::LARGEST;
 use crate::learner::class_weight::ClassCounts;
 use crate::learner::health::Clipped;
+use crate::learner::large_targets::LargeTargets;
 use crate::learner::rounding::Rounding;
 use crate::learner::rows::KeptRows;
 use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, GROWTH, HEAD, HEAD_OF_FORMAT, NO_MASS};
@@ -131,6 +132,7 @@ impl Learner {
         file.restore_class_counts(&mut learner)?;
         file.restore_clipped(&mut learner)?;
         file.restore_rounding(&mut learner)?;
+        file.restore_large_targets(&mut learner)?;
         file.restore_growth(&mut learner)?;
         file.check_all_read()?;
         Ok(learner)
@@ -474,6 +476,16 @@ impl<'a> File<'a> {
         }
         let rounding = Rounding::restored(&self.f64s("rounding")?, learner.features);
         learner.rounding = rounding.ok_or_else(|| Error::snapshot("the counts of lost digits are not possible"))?;
+        Ok(())
+    }
+
+    /// Restores the largest targets; none if an older file has none.
+    fn restore_large_targets(&self, learner: &mut Learner) -> Result<()> {
+        if self.tensors.tensor("large_targets").is_err() {
+            return Ok(());
+        }
+        let large_targets = LargeTargets::restored(&self.f64s("large_targets")?);
+        learner.large_targets = large_targets.ok_or_else(|| Error::snapshot("the largest targets are not possible"))?;
         Ok(())
     }
 

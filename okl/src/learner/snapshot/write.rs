@@ -272,6 +272,9 @@ impl Learner {
         if self.rounding.examples > 0 {
             tensors.push(Tensor::doubles("rounding", self.rounding.state()));
         }
+        if !self.large_targets.is_empty() {
+            tensors.push(Tensor::doubles("large_targets", self.large_targets.state()));
+        }
         if let Some(warm) = &self.warm {
             tensors.push(Tensor::doubles("warm.x", &warm.x.numbers));
             if let Some((starts, columns)) = &warm.x.sparse {

@@ -1,0 +1,124 @@
+//! Single targets that are much larger than all others, and what they do to the model.
+//!
+//! Under the squared loss, one target of 1e9 moves the model by as much as a billion ordinary ones. The largest targets are kept with the sum
+//! of the errors before them, so the errors before and after can be compared at any time. Memory is constant, and all sums are in the order
+//! of the examples, so they do not depend on the cut (law 1).
+
+use crate::parts::loss::AnyLoss;
+
+/// At most this many targets can be outliers.
+const MOST: usize = 8;
+/// An outlier is at least this many times as large as all other targets.
+const TIMES: f64 = 100.0;
+/// The error after an outlier is reported if it is this many times as large as before.
+const WORSE: f64 = 3.0;
+/// The fewest rows before an outlier whose mean error counts.
+const FEWEST: u64 = 20;
+
+/// The largest targets so far, and the sum of all errors.
+///
+/// ```
+/// use okl::config::Config;
+/// let mut targets = okl::health::LargeTargets::default();
+/// (1..100).for_each(|row| targets.add(row, &[if row == 50 { 1e9 } else { 1.0 }], if row > 50 { 9.0 } else { 0.5 }));
+/// let said = targets.finding(&Config::from_toml("loss = 'squared'")?.loss, "row").unwrap();
+/// assert!(said.starts_with("the target of row 50 is 1e9"));
+/// # Ok::<(), okl::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LargeTargets {
+    /// The largest first, one more than [`MOST`].
+    largest: Vec<Large>,
+    sum: f64,
+    rows: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Large {
+    /// The number of the row.
+    number: u64,
+    /// Of several outputs: the largest in absolute value.
+    target: f64,
+    error: f64,
+    /// Sum and number of the errors before.
+    sum: f64,
+    rows: u64,
+}
+
+impl LargeTargets {
+    /// Adds a row: its number, its targets and its error before the update.
+    pub fn add(&mut self, number: u64, targets: &[f64], error: f64) {
+        let target = targets.iter().copied().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
+        if self.largest.len() <= MOST || target.abs() > self.largest[MOST].target.abs() {
+            let at = self.largest.partition_point(|large| large.target.abs() >= target.abs());
+            self.largest.insert(at, Large { number, target, error, sum: self.sum, rows: self.rows });
+            self.largest.truncate(MOST + 1);
+        }
+        self.sum += error;
+        self.rows += 1;
+    }
+
+    /// A sentence, if a few targets are much larger than all others and the model is worse after them. `numbered`: what
+    /// the numbers of the rows count.
+    pub fn finding(&self, loss: &AnyLoss, numbered: &str) -> Option<String> {
+        let apart = |pair: &[Large]| pair[0].target.abs() > TIMES * pair[1].target.abs().max(f64::MIN_POSITIVE);
+        let outliers = self.largest.windows(2).position(apart)? + 1;
+        let (largest, others) = (&self.largest[..outliers], self.largest[outliers].target.abs());
+        let first = largest.iter().min_by_key(|large| large.rows)?;
+        let after = (self.rows - first.rows).checked_sub(outliers as u64).filter(|rows| *rows > 0)?;
+        let errors: f64 = largest.iter().map(|large| large.error).sum();
+        let error_after = (self.sum - first.sum - errors) / after as f64;
+        let error_before = (first.rows >= FEWEST).then(|| first.sum / first.rows as f64);
+        // Without enough rows before, an error beyond all other targets is certainly large.
+        if error_after.is_nan() || error_after <= error_before.map_or(others, |before| WORSE * before) {
+            return None;
+        }
+        let (number, target) = (largest[0].number, shown(largest[0].target));
+        let which = match outliers {
+            1 => format!("the target of {numbered} {number} is {target}"),
+            n => format!("{n} targets are very large (the largest: {target} in {numbered} {number})"),
+        };
+        let before = error_before.map_or(String::new(), |before| format!(" (before: {})", shown(before)));
+        let advice = match loss {
+            AnyLoss::Squared {} => "the squared loss follows such a target: leave the row out, or set loss to huber or absolute",
+            _ => "leave such rows out if they are errors",
+        };
+        let (others, error) = (shown(others), shown(error_after));
+        let rows = if after == 1 { "row" } else { "rows" };
+        Some(format!(
+            "{which}, no other one exceeds {others} in size; the mean error of the {after} {rows} afterwards is {error}{before}; {advice}"
+        ))
+    }
+
+    /// Whether a row was added.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The state as a list of numbers, for a model file.
+    pub(crate) fn state(&self) -> Vec<f64> {
+        let large = |l: &Large| [l.number as f64, l.target, l.error, l.sum, l.rows as f64];
+        [self.sum, self.rows as f64].into_iter().chain(self.largest.iter().flat_map(large)).collect()
+    }
+
+    /// Restores the state from a model file; none if the numbers are inconsistent.
+    pub(crate) fn restored(state: &[f64]) -> Option<Self> {
+        let (&[sum, rows], (large, rest)) = (state.first_chunk()?, state.get(2..)?.as_chunks::<5>());
+        let whole = |v: f64| (v >= 0.0 && v < 2f64.powi(53) && v.fract() == 0.0).then_some(v as u64);
+        let one = |&[number, target, error, sum, before]: &[f64; 5]| {
+            let possible = target.is_finite() && error >= 0.0 && sum >= 0.0 && before < rows;
+            Some(Large { number: whole(number)?, target, error, sum, rows: whole(before)? }).filter(|_| possible)
+        };
+        let largest = large.iter().map(one).collect::<Option<Vec<Large>>>()?;
+        let sorted = largest.is_sorted_by(|a, b| a.target.abs() >= b.target.abs());
+        let rows = whole(rows)?;
+        let complete = rest.is_empty() && largest.len() as u64 == rows.min(MOST as u64 + 1);
+        (sorted && complete && sum >= 0.0).then_some(LargeTargets { largest, sum, rows })
+    }
+}
+
+/// A number with four significant digits.
+fn shown(value: f64) -> String {
+    let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
+    if rounded == 0.0 || (1e-4..1e6).contains(&rounded.abs()) { rounded.to_string() } else { format!("{rounded:e}") }
+}
