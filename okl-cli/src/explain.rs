@@ -43,7 +43,7 @@ impl Explained<'_> {
     }
 
     fn row(&self, x: &[f64], score: &[f64]) -> Value {
-        let u: Vec<f32> = x.iter().enumerate().map(|(j, x)| scaled(&self.model, j, *x)).collect();
+        let u: Vec<f32> = x.iter().enumerate().map(|(j, x)| self.model.learner.framed(j, *x)).collect();
         let mut row = json!({ "score": score, "offset": self.model.offset });
         match &self.weights {
             Some(weights) => self.columns(&mut row, x, &u, weights, score),
@@ -102,21 +102,9 @@ impl Explained<'_> {
         let mut columns: Vec<usize> = (0..u.len()).filter(|j| away(*j) != 0.0).collect();
         columns.sort_by(|a, b| away(*b).abs().total_cmp(&away(*a).abs()));
         columns.truncate(COLUMNS);
-        let one = |j: &usize| json!({ "column": self.name(*j), "value": x[*j], "stored": unscaled(&self.model, *j, centre[*j]), "difference": away(*j) });
+        let one = |j: &usize| json!({ "column": self.name(*j), "value": x[*j], "stored": self.model.learner.unframed(*j, centre[*j]), "difference": away(*j) });
         columns.iter().map(one).collect()
     }
-}
-
-/// A number of a row in the frame.
-fn scaled(model: &Model<'_>, column: usize, x: f64) -> f32 {
-    let Some((shift, factor)) = model.shift.get(column).zip(model.factor.get(column)) else { return x as f32 };
-    (((x - shift) * factor) as f32).clamp(-model.limit as f32, model.limit as f32)
-}
-
-/// A number of a term in the unit of the data.
-fn unscaled(model: &Model<'_>, column: usize, u: f32) -> f64 {
-    let frame = model.shift.get(column).zip(model.factor.get(column));
-    frame.map_or(f64::from(u), |(shift, factor)| f64::from(u) / factor + shift)
 }
 
 /// The inner product as `predict` computes it: one chain of fused multiply-adds in single precision.

@@ -219,6 +219,8 @@ fn special_cases() -> Vec<Case> {
         of("bank-of-kernels-for-classes", "loss = ['max_margin', 'softmax']\nkernel = ['exponential:0.9', 'matern32:0.5', 'linear']\nstep = 'auto'\nbudget = 'window:60'".into()),
         of("bank-of-classes", "loss = 'max_margin'\nkernel = { gaussian = { gamma = [0.3, 1.2] } }\nstep = 'auto'\nbudget = 'merge:60'".into()),
         far("far-from-zero"),
+        of("logarithms", format!("{squared}\nkernel = 'gaussian:0.7'\nscale = 'log'\nwarmup = 32")),
+        of("logarithms-of-a-weight-vector", format!("{hinge}\nkernel = 'linear'\nform = 'weights'\nscale = 'log'\nwarmup = 32").replace("budget = 'window:200'", "")),
         labelled("numbered-classes", "loss = 'max_margin'\nkernel = 'gaussian:0.7'", &[9, -4, 1_000_000_007, 2].map(Label::Int)),
         labelled("mixed-classes", "loss = 'softmax'\nkernel = 'gaussian:0.7'", &["b".into(), Label::Int(7), "é".into()]),
         labelled("two-names", "loss = 'hinge'\nkernel = 'gaussian:0.7'", &["yes".into(), "no".into()]),
@@ -404,6 +406,7 @@ fn what_libsvm_cannot_say_is_refused_with_a_reason() {
     for obstacle in ["several widths", "own scale", "--gamma NUMBER --scale none"] {
         assert!(bank.contains(obstacle), "one message says everything: {bank}");
     }
+    assert!(reason(&find("logarithms-of-a-weight-vector")).contains("takes logarithms of the features"));
     assert!(reason(&find("cut-off")).contains("clips features at 0.5"));
     assert!(reason(&find("polynomial-standard")).contains("shifts the features"));
     assert!(reason(&find("matern32-hinge")).contains("its kernel is matern32"));
@@ -480,6 +483,9 @@ fn json_scores(model: &Value, x: &[f64]) -> Vec<f64> {
     if !model["frame"].is_null() {
         let (shift, factor) = (numbers(&model["frame"]["shift"]), numbers(&model["frame"]["factor"]));
         let limit = model["frame"]["limit"].as_f64().unwrap();
+        if let Some(units) = model["frame"].get("log_units").map(numbers) {
+            u.iter_mut().zip(&units).for_each(|(u, unit)| *u = (1.0 + u.abs() / unit).ln().copysign(*u));
+        }
         u.iter_mut().zip(shift.iter().zip(&factor)).for_each(|(u, (m, f))| *u = ((*u - m) * f).clamp(-limit, limit));
     }
     let mut scores = numbers(&model["offset"]);
@@ -503,7 +509,10 @@ fn json_scores(model: &Value, x: &[f64]) -> Vec<f64> {
 fn json_computes_the_scores() {
     for case in cases() {
         let model: Value = serde_json::from_slice(&export(&case.learner, To::Json).unwrap()).unwrap();
-        assert_eq!((&model["format"], &model["version"]), (&json!("okl model"), &json!(4)));
+        assert_eq!(
+            (&model["format"], &model["version"]),
+            (&json!("okl model"), &json!(if case.name.starts_with("logarithms") { 5 } else { 4 }))
+        );
         assert_eq!((&model["features"], &model["target"]), (&json!(["1", "2", "3", "4"]), &Value::Null));
         assert_eq!(model["outputs"], json!(case.learner.outputs()));
         assert_eq!(model["classes"], json!(case.learner.classes()));

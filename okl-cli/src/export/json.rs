@@ -10,7 +10,7 @@
 //! | `features` | their names in the order of the numbers of a row; a feature without a name has its number from 1 |
 //! | `target` | the target's name, a list of names if there are several, or null if it is not known |
 //! | `outputs` | the number of scores |
-//! | `frame` | `shift` and `factor` per feature and the `limit` of the result, or null |
+//! | `frame` | `shift` and `factor` per feature and the `limit` of the result, or null; from version 5 on also `log_units` |
 //! | `parts` | kernel and operator (matrix, its rows divided by the factors of a `target_scale`; or null for the identity), one unless operator kernels are summed or a bank has several widths |
 //! | `centres` | one row per term, in the frame; of a weight vector, one row per output |
 //! | `coefficients` | part by part, one row per term, one number per output; the average's where there is one; without an operator divided by the factors of a `target_scale` |
@@ -32,15 +32,21 @@ const SCORES_OF_WAVES: &str = "scores(x) = offset + sum over the entries of four
     sin(<frequencies_j, u>) sines_j, with u = (x - frame.shift) * frame.factor, clipped to [-limit, limit], computed in double precision \
     and then rounded to single precision, or u = x rounded to single precision if frame is null";
 
+const LOGARITHMS: &str = "before that, x is replaced by sign(x) ln(1 + |x| / frame.log_units)";
+
 pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
-    let learner = model.learner;
+    let (learner, logarithms) = (model.learner, model.learner.log_units());
     let scores = if model.waves.is_empty() { SCORES } else { SCORES_OF_WAVES };
+    let scores = if logarithms.is_empty() { scores.to_string() } else { format!("{scores}; {LOGARITHMS}") };
     let about = json!({ "scores": scores, "decision": decision(model.reads()) });
-    let frame = model.framed().then(|| json!({ "shift": model.shift, "factor": model.factor, "limit": model.limit }));
+    let mut frame = model.framed().then(|| json!({ "shift": model.shift, "factor": model.factor, "limit": model.limit }));
+    if let Some(frame) = frame.as_mut().filter(|_| !logarithms.is_empty()) {
+        frame["log_units"] = json!(logarithms);
+    }
     let parts: Vec<Value> = model.parts.iter().map(|part| describe(part, model.outputs)).collect();
     let mut entries = vec![
         ("format", "\"okl model\"".into()),
-        ("version", "4".into()),
+        ("version", if logarithms.is_empty() { "4" } else { "5" }.into()),
         ("about", line(&about)),
         ("config", learner.config().to_json()),
         ("classes", line(&json!(learner.classes()))),

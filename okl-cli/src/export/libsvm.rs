@@ -96,6 +96,9 @@ fn obstacles(model: &Model<'_>) -> Vec<String> {
         AnyKernel::Gaussian { .. } => {}
         other => found.push(format!("its kernel is {}, and LIBSVM has linear, polynomial and rbf", name(other))),
     }
+    if !model.learner.log_units().is_empty() {
+        found.push("it takes logarithms of the features (scale = log), and LIBSVM does not".into());
+    }
     if model.limit < LARGEST {
         found.push(format!("it clips features at {} units, and LIBSVM's kernels do not", model.limit));
     }

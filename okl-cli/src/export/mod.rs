@@ -3,7 +3,8 @@
 //! operator kernels are summed or a bank has several kernels or widths),
 //!
 //! ```text
-//! u = (x - shift) * factor, cut off at +-limit           u = x without a frame; in double precision, then rounded to single
+//! u = (x - shift) * factor, cut off at +-limit; with `scale = log`, x is first replaced by sign(x) ln(1 + |x| / unit)
+//!                                                                 u = x without a frame; in double precision, then rounded to single
 //! scores(x) = b + sum_m J_m sum_i k_m(u, c_i) a_mi       J = I without an operator
 //! ```
 //!
@@ -107,7 +108,7 @@ pub fn export_with(learner: &Learner, to: To, choices: &Choices<'_>) -> Result<V
 
 /// The predicting function in the symbols at the head of this file; all formats are written from it.
 pub(crate) struct Model<'a> {
-    learner: &'a Learner,
+    pub(crate) learner: &'a Learner,
     features: usize,
     /// The features' names.
     names: Vec<String>,

@@ -92,10 +92,25 @@ fn framed(graph: &mut Graph, model: &Model<'_>) -> String {
     let shift = graph.doubles("shift", &[1, model.features], model.shift);
     let factor = graph.doubles("factor", &[1, model.features], model.factor);
     let (least, most) = (graph.scalar(-model.limit), graph.scalar(model.limit));
-    let x = graph.node("Sub", &["x", &shift]);
+    let x = logarithms(graph, model);
+    let x = graph.node("Sub", &[&x, &shift]);
     let x = graph.node("Mul", &[&x, &factor]);
     let x = graph.node("Clip", &[&x, &least, &most]);
     graph.rounded(&x)
+}
+
+/// sign(x) ln(1 + |x| / unit), if the scale of the model takes logarithms; otherwise x.
+fn logarithms(graph: &mut Graph, model: &Model<'_>) -> String {
+    let units = model.learner.log_units();
+    if units.is_empty() {
+        return "x".into();
+    }
+    let (units, one) = (graph.doubles("log_units", &[1, model.features], units), graph.scalar(1.0));
+    let size = graph.node("Abs", &["x"]);
+    let size = graph.node("Div", &[&size, &units]);
+    let size = graph.node("Add", &[&size, &one]);
+    let (logarithm, sign) = (graph.node("Log", &[&size]), graph.node("Sign", &["x"]));
+    graph.node("Mul", &[&logarithm, &sign])
 }
 
 fn scores(graph: &mut Graph, model: &Model<'_>, rows: &str) {

@@ -53,13 +53,18 @@ fn units(asked: &Config, learner: &Learner) -> String {
 
 /// The units of the columns and of gamma.
 fn units_of_gamma(asked: &Config, now: &Config) -> String {
-    let (Scale::Auto | Scale::Standard, Scale::Fixed { shift, factor, .. }) = (&asked.scale, &now.scale) else {
+    let (Scale::Auto | Scale::Standard | Scale::Log, Scale::Fixed { shift, factor, .. }) = (&asked.scale, &now.scale) else {
         return String::new();
     };
     let (centred, examples) = (asked.anchor != Anchor::None, count(asked.warmup as f64));
     let own = factor.contains(&1.0).then_some(" (a column that did not vary there, or appeared later, keeps its own unit)");
     let own = own.unwrap_or_default();
     match factor.iter().all(|f| *f == 1.0) {
+        _ if asked.scale == Scale::Log => format!(
+            " Columns are logarithms, sign(x) ln(1 + |x| / unit) with units found in the first {examples} examples, divided by their \
+             {}; gamma is in these units.",
+            if centred { "standard deviation" } else { "root mean square and not centred" }
+        ),
         true if shift.iter().all(|s| *s == 0.0) => " Columns are taken as they are; gamma is in the units of the data.".into(),
         true => " Columns are centred; gamma is in the units of the data.".into(),
         false if centred => format!(

@@ -40,7 +40,7 @@ class Settings(TypedDict, total=False):
     class_weight: Literal["none", "balanced"] | str | Mapping[Any, float] | None
     operator: npt.ArrayLike | Sequence[Mapping[str, Any]] | None
     average: Literal["auto", "none", "uniform", "exponential"] | Described | None
-    scale: Literal["auto", "none", "standard"] | Described | None
+    scale: Literal["auto", "none", "standard", "log"] | Described | None
     target_scale: Literal["none"] | Mapping[str, Any] | None
     threshold: Literal["norma", "tracker"] | Described | None
     regulariser: Literal["square", "norm", "power"] | Described | None

@@ -376,11 +376,10 @@ pub fn class_json(class: &Label, flags: Option<bool>) -> Value {
     }
 }
 
-/// The three columns of a row with the largest values after shift and scale of the learner's frame.
+/// The three columns of a row with the largest values in the learner's frame.
 fn unusual(learner: &Learner, x: &[f64], names: &[String]) -> Vec<(String, f64)> {
-    let (shift, factor) = learner.frame();
     let away = |(i, v): (usize, &f64)| {
-        let distance = (v - shift.get(i).copied().unwrap_or(0.0)) * factor.get(i).copied().unwrap_or(1.0);
+        let distance = learner.unlimited(i, *v);
         (names.get(i).cloned().unwrap_or_else(|| (i + 1).to_string()), distance)
     };
     let mut columns: Vec<(String, f64)> = x.iter().enumerate().map(away).collect();

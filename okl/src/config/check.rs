@@ -5,6 +5,7 @@ use crate::config::{Choice, Config, Heads, KernelRule, Member, OperatorRule, Sca
 use crate::engine::head::Average;
 use crate::error::{Error, Result};
 use crate::learner::batch::LARGEST;
+use crate::learner::scaling::LOG_UNITS;
 use crate::parts::budget::BudgetRule;
 use crate::parts::kernel::DotKernel;
 use crate::parts::loss::{AnyLoss, Loss, Reads};
@@ -155,12 +156,24 @@ impl Config {
             }
             _ => {}
         }
-        if let Scale::Fixed { shift, factor, limit, follow } = &self.scale {
+        if let Scale::Fixed { shift, factor, log_units, limit, follow } = &self.scale {
             if *follow && !self.units_can_follow() {
                 return refuse(
                     "scale",
                     "a fixed scale can follow the stream only with a kernel of distance and anchor = first".into(),
                 );
+            }
+            if *follow && !log_units.is_empty() {
+                return refuse(
+                    "scale",
+                    "a fixed scale with log_units cannot follow the stream: remove follow or log_units".into(),
+                );
+            }
+            if !(log_units.is_empty() || log_units.len() == shift.len()) {
+                return refuse("scale", format!("log_units needs one number per column, found {}", log_units.len()));
+            }
+            if let Some(unit) = log_units.iter().find(|unit| !LOG_UNITS.contains(unit)) {
+                return refuse("scale", format!("log_units must be numbers from 1e-100 to 1e15, found {unit:e}"));
             }
             if limit.is_some_and(|l| !(l > 0.0 && l <= LARGEST)) {
                 return refuse("scale", "the limit of a fixed scale must be a number > 0".into());

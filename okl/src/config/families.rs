@@ -261,7 +261,8 @@ pub const FAMILIES: [Family; 8] = [
                 .bare(),
             name("none", &[], "as they are").bare(),
             name("standard", &[], "mean 0 and standard deviation 1 over the first rows").bare(),
-            name("fixed", &["shift", "factor", "limit", "follow"], "(x - shift) factor, one number per column").nested(),
+            name("log", &[], "for heavy tails: sign(x) ln(1 + |x| / unit) with a small unit per column, then standard").bare(),
+            name("fixed", &["shift", "factor", "log_units", "limit", "follow"], "(x - shift) factor, one number per column").nested(),
         ],
     },
     Family {
@@ -287,7 +288,7 @@ impl Parameter {
 }
 
 /// All parameters. A parameter has the same meaning for all names that have it.
-pub const PARAMETERS: [Parameter; 35] = [
+pub const PARAMETERS: [Parameter; 36] = [
     of(
         "gamma",
         "width of the kernel, as its formula has it: a number, median or auto (found from the first rows); in a file also a list of numbers",
@@ -323,6 +324,7 @@ pub const PARAMETERS: [Parameter; 35] = [
     of("speed", "speed at which the tracker of the threshold moves; found from the first scores when not given"),
     of("shift", "numbers that a fixed scale subtracts, one per column"),
     of("factor", "numbers that a fixed scale multiplies by, one per column"),
+    of("log_units", "units of the logarithms that a fixed scale takes first, one per column"),
     of("limit", "largest size of a scaled value; larger values are clipped"),
     of("follow", "choice whether the units of a fixed scale follow the stream (default false)"),
     of("power", "exponent of the regulariser |f|^power / power, at least 1").for_instance("1.5"),

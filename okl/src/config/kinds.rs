@@ -22,7 +22,7 @@ enum Kind {
 
 /// Every setting and every parameter whose value is not described elsewhere: [families](crate::config::families) are names with parameters, `gamma` and
 /// `target_scale` say themselves what they expect.
-const KINDS: [(&str, Kind); 48] = [
+const KINDS: [(&str, Kind); 49] = [
     ("terms", Kind::Whole),
     ("steps", Kind::Whole),
     ("degree", Kind::Whole),
@@ -59,6 +59,7 @@ const KINDS: [(&str, Kind); 48] = [
     ("lambda", Kind::NumberOrAuto),
     ("shift", Kind::Numbers),
     ("factor", Kind::Numbers),
+    ("log_units", Kind::Numbers),
     ("sigma_rule", Kind::Word(&["quantile", "concomitant"])),
     ("preset", Kind::Word(&["svmd2005"])),
     ("anchor", Kind::Word(&["first", "none"])),

@@ -465,7 +465,7 @@ impl Config {
     /// ```
     pub fn needs_scale(&self) -> bool {
         match self.scale {
-            Scale::Standard => true,
+            Scale::Standard | Scale::Log => true,
             Scale::Auto => !self.gives_all(),
             _ => false,
         }

@@ -286,12 +286,18 @@ pub enum Scale {
     /// (x - mean) / standard deviation of the first `warmup` examples, clipped at 8 for translation-invariant kernels.
     /// With `anchor = none` nothing is subtracted, and the deviation is that of the entries which are not zero, from zero.
     Standard,
-    /// (x - shift) * factor. After the warm-up, `standard` and `auto` are replaced by this.
+    /// For heavy tails: sign(x) ln(1 + |x| / unit), then as `standard`. The unit of a column is the absolute value that a tenth of its
+    /// entries other than 0 do not exceed in the first `warmup` examples. Zero stays zero where nothing is subtracted (`anchor = none`).
+    Log,
+    /// (x - shift) * factor. After the warm-up, `standard`, `log` and `auto` are replaced by this.
     Fixed {
         /// The numbers to subtract.
         shift: Vec<f64>,
         /// The numbers to multiply by.
         factor: Vec<f64>,
+        /// If not empty: x is sign(x) ln(1 + |x| / unit) of the row's value, with these units.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        log_units: Vec<f64>,
         /// The largest absolute value of the result; larger values are clipped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<f64>,

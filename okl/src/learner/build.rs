@@ -84,12 +84,8 @@ impl Learner {
         }
         config.settle_kernel();
         let growth = config.memory.and_then(|_| config.budget().capacity()).map(Growth::new);
-        let (features, frame) = match &config.scale {
-            Scale::Fixed { shift, factor, limit, .. } => {
-                (shift.len(), Frame { shift: shift.clone(), factor: factor.clone(), limit: *limit })
-            }
-            _ => (0, Frame::default()),
-        };
+        let frame = Frame::of(&config.scale).unwrap_or_default();
+        let features = frame.shift.len();
         let engine = build_engine(&config, features)?;
         let units = config.units_follow().then(Units::default);
         let warm = config.needs_warmup().then(WarmUp::default);

@@ -420,7 +420,8 @@ impl Learner {
         })
     }
 
-    /// Shift and factor per feature: the input of the kernels is (x - shift) * factor. Empty if it is x itself.
+    /// Shift and factor per feature: the input of the kernels is (x - shift) * factor. Empty if it is x itself. With
+    /// [`Learner::log_units`], x is a logarithm of the value.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -433,6 +434,38 @@ impl Learner {
     /// ```
     pub fn frame(&self) -> (&[f64], &[f64]) {
         (&self.frame.shift, &self.frame.factor)
+    }
+
+    /// With `scale = log`, the unit of each feature: shift and factor are applied to sign(x) ln(1 + |x| / unit). Otherwise empty.
+    ///
+    /// ```
+    /// use okl::{Batch, Config, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("scale = 'log'\nwarmup = 4")?)?;
+    /// learner.learn(&Batch::new(&[2.0, 8.0, -30.0, 100.0], 1).numbers(&[1.0, -1.0, 1.0, 1.0]))?;
+    /// assert_eq!(learner.log_units(), [2.0]);
+    /// let logarithm = (1.0f64 + 8.0 / 2.0).ln();
+    /// let expected = (logarithm - learner.frame().0[0]) * learner.frame().1[0];
+    /// assert!((f64::from(learner.framed(0, 8.0)) - expected).abs() < 1e-6);
+    /// assert!((learner.unframed(0, learner.framed(0, -30.0)) + 30.0).abs() < 1e-4);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn log_units(&self) -> &[f64] {
+        &self.frame.log
+    }
+
+    /// The value that the kernels get for a value of a feature.
+    pub fn framed(&self, feature: usize, x: f64) -> f32 {
+        self.frame.value(feature, x)
+    }
+
+    /// [`Learner::framed`] before it is clipped and rounded.
+    pub fn unlimited(&self, feature: usize, x: f64) -> f64 {
+        self.frame.unlimited(feature, x)
+    }
+
+    /// The value of a feature for which the kernels get `u`.
+    pub fn unframed(&self, feature: usize, u: f32) -> f64 {
+        self.frame.undo_value(feature, u)
     }
 
     /// The limit at which `scale` clips scaled features, if there is one. Scaled features are always clipped at 1e15.

@@ -508,8 +508,8 @@ impl Learner {
         }
         self.frame.widen(features);
         self.widen_units(self.features, features);
-        if let Scale::Fixed { shift, factor, .. } = &mut self.config.scale {
-            (*shift, *factor) = (self.frame.shift.clone(), self.frame.factor.clone());
+        if let Scale::Fixed { follow, .. } = self.config.scale {
+            self.config.scale = self.frame.fixed(follow);
         }
         self.engine.widen(features);
         if self.clipped.examples > 0 {

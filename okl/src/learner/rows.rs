@@ -245,18 +245,23 @@ impl Sample {
         match &self.columns {
             Some(columns) if !frame.shift.is_empty() => {
                 let some = |of: &[f64]| columns.iter().map(|&column| of[column as usize]).collect();
-                Frame { shift: some(&frame.shift), factor: some(&frame.factor), limit: frame.limit }
+                let log = if frame.log.is_empty() { Vec::new() } else { some(&frame.log) };
+                Frame { shift: some(&frame.shift), factor: some(&frame.factor), log, limit: frame.limit }
             }
             _ => frame.clone(),
         }
     }
 
-    /// The frame of all columns from that of these columns. A column without values has factor 1.
+    /// The frame of all columns from that of these columns. A column without values has factor and unit 1.
     pub fn whole(&self, frame: Frame, features: usize) -> Frame {
         let Some(columns) = &self.columns else { return frame };
-        let mut whole = Frame { shift: vec![0.0; features], factor: vec![1.0; features], limit: frame.limit };
-        columns.iter().zip(&frame.factor).for_each(|(&column, factor)| whole.factor[column as usize] = *factor);
-        whole
+        let all = |of: &[f64]| {
+            let mut all = vec![1.0; features];
+            columns.iter().zip(of).for_each(|(&column, of)| all[column as usize] = *of);
+            all
+        };
+        let log = if frame.log.is_empty() { Vec::new() } else { all(&frame.log) };
+        Frame { shift: vec![0.0; features], factor: all(&frame.factor), log, limit: frame.limit }
     }
 
     /// The rows of the sample.

@@ -6,6 +6,10 @@
 //! constant, and does not make every row different from all earlier ones. With `anchor = none`, a zero means that a feature is
 //! absent, and stays zero: the unit of a column is the root mean square of its other entries.
 //!
+//! `scale = log` is for heavy tails: a column is mapped by x -> sign(x) ln(1 + |x| / unit) first, then standardised as above. The unit is
+//! the absolute value that a tenth of the column's entries other than 0 do not exceed ([`log_units`]). So zero stays zero, the order
+//! of the values is kept, and values far above the unit are spread as their logarithms are. The unit is fixed after the warm-up.
+//!
 //! Shift and factor are applied in double precision, and the result is rounded once to single precision for the kernels. So a
 //! column that varies little around a large value (a time in seconds since 1970) keeps its digits.
 //!
@@ -13,6 +17,7 @@
 //! from the origin (3.10.4). This file also computes other statistics of the first rows: ranges, the median distance, the median
 //! of the targets.
 
+use crate::config::Scale;
 use crate::learner::batch::LARGEST;
 use crate::learner::rows::{Numbers, RowBlock};
 
@@ -26,11 +31,19 @@ pub(crate) const FAR_CLIP: f64 = 256.0;
 /// Up to this many varying columns, `auto` narrows the kernel and standardises each column.
 pub(crate) const FEW_COLUMNS: usize = 8;
 
+/// The range of the units of `scale = log`. With these, no value within [`LARGEST`] leaves double precision.
+pub(crate) const LOG_UNITS: std::ops::RangeInclusive<f64> = 1e-100..=LARGEST;
+
+/// The share of the entries other than 0 that do not exceed the unit of `scale = log`.
+const LOG_SHARE: f64 = 0.1;
+
 /// A shift and a factor per feature; empty if features are not scaled.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Frame {
     pub shift: Vec<f64>,
     pub factor: Vec<f64>,
+    /// The units of the logarithms that are taken first; empty if there are none.
+    pub log: Vec<f64>,
     /// The largest absolute value of a scaled feature.
     pub limit: Option<f64>,
 }
@@ -39,13 +52,13 @@ impl Frame {
     pub fn anchored(first: RowBlock<'_>) -> Self {
         let mut shift = Vec::new();
         first.append_to(&mut shift);
-        Frame { factor: vec![1.0; shift.len()], shift, limit: None }
+        Frame { factor: vec![1.0; shift.len()], shift, ..Frame::default() }
     }
 
     /// Shift and factor from the mean and the standard deviation of the rows. A constant feature has factor 1.
     pub fn standard(rows: &[f64], features: usize) -> Self {
         let count = (rows.len() / features) as f64;
-        let mut frame = Frame { shift: vec![0.0; features], factor: vec![0.0; features], limit: None };
+        let mut frame = Frame { shift: vec![0.0; features], factor: vec![0.0; features], ..Frame::default() };
         for row in rows.chunks_exact(features) {
             frame.shift.iter_mut().zip(row).for_each(|(m, &x)| *m += x / count);
         }
@@ -67,7 +80,7 @@ impl Frame {
             let count = present().count();
             if count > 0 { 1.0 / (present().map(|x| x * x).sum::<f64>() / count as f64).sqrt() } else { 1.0 }
         };
-        Frame { shift: vec![0.0; features], factor: (0..features).map(unit).collect(), limit: None }
+        Frame { shift: vec![0.0; features], factor: (0..features).map(unit).collect(), ..Frame::default() }
     }
 
     /// The same shift, with all factors 1.
@@ -78,12 +91,29 @@ impl Frame {
     /// The same shift, with the factor `unit` for every column.
     pub fn in_unit(&self, unit: f64, features: usize) -> Self {
         let shift = if self.shift.is_empty() { vec![0.0; features] } else { self.shift.clone() };
-        Frame { shift, factor: vec![unit; features], limit: None }
+        Frame { shift, factor: vec![unit; features], ..Frame::default() }
+    }
+
+    /// The frame as a setting.
+    pub fn fixed(&self, follow: bool) -> Scale {
+        let Frame { shift, factor, log, limit } = self.clone();
+        Scale::Fixed { shift, factor, log_units: log, limit, follow }
+    }
+
+    /// The frame of a setting; none if the setting is not a fixed scale.
+    pub fn of(scale: &Scale) -> Option<Frame> {
+        let Scale::Fixed { shift, factor, log_units, limit, .. } = scale.clone() else { return None };
+        Some(Frame { shift, factor, log: log_units, limit })
     }
 
     /// The same frame with this limit.
     pub fn limited(self, limit: Option<f64>) -> Self {
         Frame { limit, ..self }
+    }
+
+    /// The same frame, after logarithms with these units.
+    pub fn of_logarithms(self, log: Vec<f64>) -> Self {
+        Frame { log, ..self }
     }
 
     /// Increases the number of features; the new features were 0 so far.
@@ -94,6 +124,9 @@ impl Frame {
             let first = self.factor[0];
             let common = libm::log2(first).abs() > 32.0 && libm::frexp(first).0 == 0.5 && self.factor.iter().all(|f| *f == first);
             self.factor.resize(features, if common { first } else { 1.0 });
+        }
+        if !self.log.is_empty() {
+            self.log.resize(features, 1.0);
         }
     }
 
@@ -120,12 +153,28 @@ impl Frame {
             return x as f32;
         }
         let limit = self.limit.unwrap_or(LARGEST) as f32;
-        (((x - self.shift[column]) * self.factor[column]) as f32).clamp(-limit, limit)
+        (self.unlimited(column, x) as f32).clamp(-limit, limit)
+    }
+
+    /// One scaled value, without rounding or limit.
+    pub fn unlimited(&self, column: usize, x: f64) -> f64 {
+        let Some((shift, factor)) = self.shift.get(column).zip(self.factor.get(column)) else { return x };
+        (self.curved(column, x) - shift) * factor
+    }
+
+    /// The logarithm of a value, if the scale takes one; otherwise the value.
+    fn curved(&self, column: usize, x: f64) -> f64 {
+        self.log.get(column).map_or(x, |unit| logarithm(x, *unit))
     }
 
     fn append<T: Copy + Into<f64>>(&self, rows: &[T], out: &mut Vec<f32>) {
         if self.shift.is_empty() {
             out.extend(rows.iter().map(|&x| x.into() as f32));
+            return;
+        }
+        if !self.log.is_empty() {
+            let rows = rows.chunks_exact(self.shift.len());
+            out.extend(rows.flat_map(|row| row.iter().enumerate().map(|(column, &x)| self.value(column, x.into()))));
             return;
         }
         let limit = self.limit.unwrap_or(LARGEST) as f32;
@@ -137,22 +186,49 @@ impl Frame {
 
     /// Scales one row. The result has the same bits as in [`Frame::apply`].
     pub fn apply_to(&self, row: &[f64], out: &mut [f32]) {
-        let limit = self.limit.unwrap_or(LARGEST) as f32;
-        let scaled = row.iter().zip(&self.shift).zip(&self.factor);
-        out.iter_mut().zip(scaled).for_each(|(u, ((x, m), f))| *u = (((x - m) * f) as f32).clamp(-limit, limit));
+        out.iter_mut().zip(row).enumerate().for_each(|(column, (u, x))| *u = self.value(column, *x));
     }
 
     /// Scales one row, without rounding or limit.
     pub fn place(&self, row: &mut [f64]) {
-        let units = self.shift.iter().zip(&self.factor);
-        row.iter_mut().zip(units).for_each(|(u, (m, f))| *u = (*u - m) * f);
+        row.iter_mut().enumerate().for_each(|(column, u)| *u = self.unlimited(column, *u));
     }
 
     /// Converts a scaled row back to the units of the data.
     pub fn undo<'a>(&'a self, row: &'a [f32]) -> impl Iterator<Item = f64> + 'a {
-        let unit = |j: usize| (self.shift.get(j).copied().unwrap_or(0.0), self.factor.get(j).copied().unwrap_or(1.0));
-        row.iter().enumerate().map(move |(j, &u)| (unit(j), f64::from(u))).map(|((m, f), u)| u / f + m)
+        row.iter().enumerate().map(|(column, &u)| self.undo_value(column, u))
     }
+
+    /// Converts one scaled value back to the unit of the data.
+    pub fn undo_value(&self, column: usize, u: f32) -> f64 {
+        let frame = self.shift.get(column).zip(self.factor.get(column));
+        let curved = frame.map_or(f64::from(u), |(shift, factor)| f64::from(u) / factor + shift);
+        self.log.get(column).map_or(curved, |unit| (unit * libm::expm1(curved.abs())).copysign(curved))
+    }
+}
+
+/// sign(x) ln(1 + |x| / unit).
+fn logarithm(x: f64, unit: f64) -> f64 {
+    libm::log1p(x.abs() / unit).copysign(x)
+}
+
+/// The units of `scale = log`, from the first rows. A column of zeros has unit 1.
+pub(crate) fn log_units(rows: &[f64], features: usize) -> Vec<f64> {
+    let unit = |feature: usize| {
+        let mut sizes: Vec<f64> = rows.iter().skip(feature).step_by(features).map(|x| x.abs()).filter(|x| *x > 0.0).collect();
+        if sizes.is_empty() {
+            return 1.0;
+        }
+        let place = (LOG_SHARE * (sizes.len() - 1) as f64) as usize;
+        let (_, unit, _) = sizes.select_nth_unstable_by(place, f64::total_cmp);
+        unit.clamp(*LOG_UNITS.start(), *LOG_UNITS.end())
+    };
+    (0..features).map(unit).collect()
+}
+
+/// The logarithms of rows.
+pub(crate) fn logarithms(rows: &[f64], units: &[f64]) -> Vec<f64> {
+    rows.iter().zip(units.iter().cycle()).map(|(x, unit)| logarithm(*x, *unit)).collect()
 }
 
 /// A column with a relative spread below this is constant except for rounding errors. If all its numbers fit single precision, the
@@ -255,7 +331,7 @@ mod tests {
 
     #[test]
     fn what_is_far_out_is_cut_off() {
-        let frame = Frame { shift: vec![1.0], factor: vec![2.0], limit: Some(3.0) };
+        let frame = Frame { shift: vec![1.0], factor: vec![2.0], limit: Some(3.0), ..Frame::default() };
         let mut framed = Vec::new();
         frame.apply(RowBlock::new(Numbers::Single(&[1.5, 100.0, -100.0]), 1), &mut framed);
         assert_eq!(framed, [1.0, 3.0, -3.0]);
@@ -268,18 +344,45 @@ mod tests {
         let mut frame = Frame::default().in_unit(2f64.powi(66), 2);
         frame.widen(3);
         assert_eq!((frame.shift, frame.factor), (vec![0.0; 3], vec![2f64.powi(66); 3]));
-        let mut frame = Frame { shift: vec![0.0], factor: vec![0.3], limit: None };
+        let mut frame = Frame { shift: vec![0.0], factor: vec![0.3], ..Frame::default() };
         frame.widen(2);
         assert_eq!(frame.factor, [0.3, 1.0]);
     }
 
     #[test]
     fn undo_undoes() {
-        let frame = Frame { shift: vec![1.0, -2.0], factor: vec![0.5, 4.0], limit: None };
+        let frame = Frame { shift: vec![1.0, -2.0], factor: vec![0.5, 4.0], ..Frame::default() };
         let mut framed = Vec::new();
         frame.apply(RowBlock::new(Numbers::Double(&[3.0, -1.5]), 2), &mut framed);
         assert_eq!(framed, [1.0, 2.0]);
         assert_eq!(frame.undo(&framed).collect::<Vec<_>>(), [3.0, -1.5]);
+    }
+
+    /// e - 1 units above zero are one natural logarithm above it.
+    #[test]
+    fn a_logarithm_keeps_signs_zeros_and_order() {
+        let above = |logs: f64| 2.0 * (logs.exp() - 1.0);
+        let rows = [0.0, above(1.0), -above(1.0), above(3.0), 1e15];
+        let frame = Frame { shift: vec![0.5], factor: vec![2.0], log: vec![2.0], limit: Some(60.0) };
+        let mut framed = Vec::new();
+        frame.apply(RowBlock::new(Numbers::Double(&rows), 1), &mut framed);
+        let expected = [-1.0, 1.0, -3.0, 5.0, 60.0];
+        assert!(framed.iter().zip(expected).all(|(u, e)| (u - e).abs() < 1e-6), "{framed:?}");
+        let back: Vec<f64> = framed[..4].iter().map(|u| frame.undo_value(0, *u)).collect();
+        assert!(back.iter().zip(rows).all(|(x, e)| (x - e).abs() <= 1e-6 * e.abs().max(1.0)), "{back:?}");
+        let mut one = [0.0];
+        for (x, u) in rows.iter().zip(&framed) {
+            frame.apply_to(&[*x], &mut one);
+            assert_eq!(one[0].to_bits(), u.to_bits());
+        }
+    }
+
+    /// Of 21 entries other than 0, two are smaller than the unit; its sign does not matter.
+    #[test]
+    fn the_unit_of_a_logarithm_is_a_small_entry() {
+        let rows: Vec<f64> = (0..=21).map(|i| if i % 2 == 0 { f64::from(i) } else { -f64::from(i) }).collect();
+        assert_eq!(log_units(&rows, 1), [3.0]);
+        assert_eq!(log_units(&[0.0, 1e-300, 0.0, 1e-300], 2), [1.0, 1e-100]);
     }
 
     #[test]

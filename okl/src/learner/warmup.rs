@@ -107,8 +107,7 @@ impl Learner {
         let (mut config, first) = (self.config.clone(), warm.x.sample(count, self.features));
         if config.needs_scale() {
             self.frame = first.whole(self.found_frame(&first), self.features);
-            let Frame { shift, factor, limit } = self.frame.clone();
-            config.scale = Scale::Fixed { shift, factor, limit, follow: self.units.is_some() };
+            config.scale = self.frame.fixed(self.units.is_some());
         }
         let mut framed = FramedRows::default();
         let median = self.found_median(&mut config, &first, &mut framed);
@@ -184,8 +183,7 @@ impl Learner {
             return median;
         }
         self.frame = self.frame.in_unit(unit, self.features);
-        let Frame { shift, factor, limit } = self.frame.clone();
-        config.scale = Scale::Fixed { shift, factor, limit, follow: false };
+        config.scale = self.frame.fixed(false);
         framed.fill(&rows.frame_of(&self.frame), rows.rows(), backend, false);
         median_distance2(framed.numbers(), rows.width)
     }
@@ -193,7 +191,9 @@ impl Learner {
     /// The frame of `scale = standard` for these rows, without their outliers where units follow the stream. With `auto`, columns that share one range have a larger limit, and more than
     /// [`FEW_COLUMNS`] such columns are not standardised.
     fn found_frame(&self, rows: &Sample) -> Frame {
+        let clip = self.translation_invariant().then_some(CLIP);
         let frame = match self.config.anchor {
+            _ if self.config.scale == Scale::Log => return self.found_logarithms(rows).limited(clip),
             Anchor::First if self.units.is_some() => {
                 let mut usual = rows.numbers.clone();
                 units::move_outliers(&mut usual, rows.width);
@@ -210,7 +210,18 @@ impl Learner {
                 false => frame.limited(Some(FAR_CLIP)),
             };
         }
-        frame.limited(self.translation_invariant().then_some(CLIP))
+        frame.limited(clip)
+    }
+
+    /// The frame of `scale = log` for these rows.
+    fn found_logarithms(&self, rows: &Sample) -> Frame {
+        let units = scaling::log_units(&rows.numbers, rows.width);
+        let logarithms = scaling::logarithms(&rows.numbers, &units);
+        let frame = match self.config.anchor {
+            Anchor::First => Frame::standard(&logarithms, rows.width),
+            Anchor::None => Frame::sparse(&logarithms, rows.width),
+        };
+        frame.of_logarithms(units)
     }
 
     fn rebuild(&mut self, config: &Config) {

@@ -178,6 +178,17 @@ const REFUSALS: &[Refusal] = &[
     ("scale = { fixed = { shift = [1.0], factor = [1.0, 2.0] } }", "scale", &["one length"]),
     ("scale = { fixed = { shift = [1.0], factor = [0.0] } }", "scale", &["factor", "> 0"]),
     ("scale = { fixed = { shift = [], factor = [] } }", "scale", &["at least one"]),
+    (
+        "scale = { fixed = { shift = [1.0], factor = [1.0], log_units = [1.0, 2.0] } }",
+        "scale",
+        &["log_units", "one number per column"],
+    ),
+    ("scale = { fixed = { shift = [1.0], factor = [1.0], log_units = [0.0] } }", "scale", &["log_units", "1e-100"]),
+    (
+        "scale = { fixed = { shift = [1.0], factor = [1.0], log_units = [1.0], follow = true } }",
+        "scale",
+        &["log_units", "cannot follow"],
+    ),
 ];
 
 /// Read, and refused by the one place of validation, which names the setting and says why; nothing is built.
@@ -197,15 +208,22 @@ fn configurations_that_cannot_work() {
 #[test]
 fn settings_that_are_not_finite() {
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let scale = Scale::Fixed { shift: vec![bad], factor: vec![1.0], limit: None, follow: false };
-        let factor = Scale::Fixed { shift: vec![1.0], factor: vec![bad], limit: None, follow: false };
+        let fixed = |shift, factor, log| Scale::Fixed {
+            shift: vec![shift],
+            factor: vec![factor],
+            log_units: vec![log],
+            limit: None,
+            follow: false,
+        };
+        let [scale, factor, log] = [fixed(bad, 1.0, 1.0), fixed(1.0, bad, 1.0), fixed(1.0, 1.0, bad)];
         let nu = AnyLoss::NuHinge { nu: 0.5 };
-        let settings: [(&str, Config); 10] = [
+        let settings: [(&str, Config); 11] = [
             ("offset_step", Config { offset: true, offset_step: Some(bad), ..Config::default() }),
             ("lambda", Config { lambda: bad.into(), ..Config::default() }),
             ("theta0", Config { theta0: Some(bad), loss: nu.into(), ..Config::default() }),
             ("scale", Config { scale, ..Config::default() }),
             ("scale", Config { scale: factor, ..Config::default() }),
+            ("scale", Config { scale: log, ..Config::default() }),
             ("operator", Config { operator: Some(OperatorRule::Matrix(vec![bad])), ..Config::default() }),
             ("step", Config { step: AnyStep::Constant { eta: bad }.into(), ..Config::default() }),
             ("loss", Config { loss: AnyLoss::NuHinge { nu: bad }.into(), ..Config::default() }),
@@ -403,6 +421,7 @@ fn every_way_to_write_it() {
         r#"{"operator":[{"kernel":{"matern32":{"gamma":2.0}},"operator":[1.0]}]}"#,
     );
     same(&["scale = 'standard'", "scale = { standard = {} }"], r#"{"scale":"standard"}"#);
+    same(&["scale = 'log'", "scale = { log = {} }"], r#"{"scale":"log"}"#);
 }
 
 /// One of each variant, through canonical JSON and back, to the last bit.
@@ -435,7 +454,10 @@ fn canonical_json_round_trips() {
     let others = [
         ("average", json!(["auto", "none", "uniform", {"exponential": {"rate": gamma}}])),
         ("threshold", json!(["norma", {"tracker": {"speed": gamma}}])),
-        ("scale", json!(["auto", "none", "standard", {"fixed": {"shift": [gamma, -gamma], "factor": [gamma, 1.0]}}])),
+        (
+            "scale",
+            json!(["auto", "none", "standard", "log", {"fixed": {"shift": [gamma, -gamma], "factor": [gamma, 1.0], "log_units": [gamma, 1.0]}}]),
+        ),
         ("regulariser", json!(["square", "norm", {"power": {"power": 1.0 + gamma}}])),
         ("anchor", json!(["first", "none"])),
         (
@@ -531,7 +553,7 @@ fn values_of_another_kind_are_refused_in_plain_words() {
                    step.smd.decay step.smd.floor step.smd.cap step.pegasos.t0 step.theorem1.bound step.theorem1.radius \
                    budget.olok.exponent budget.weight.tolerance budget.certified.error average.exponential.rate threshold.tracker.speed \
                    regulariser.power.power scale.fixed.limit lambda theta0 offset_step";
-    let others = "scale.fixed.shift scale.fixed.factor scale.fixed.follow target_scale.fixed.shift target_scale loss.nu_huber.sigma_rule step.smd.preset \
+    let others = "scale.fixed.shift scale.fixed.factor scale.fixed.log_units scale.fixed.follow target_scale.fixed.shift target_scale loss.nu_huber.sigma_rule step.smd.preset \
                   anchor shrink offset implicit allow_overshoot classes operator";
     let listed = |name: &str| {
         whole.clone().chain(numbers.split(' ')).chain(others.split(' ')).any(|part| part.ends_with(&format!(".{name}")))

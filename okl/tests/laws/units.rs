@@ -43,6 +43,35 @@ fn a_unit_that_changes_is_found_again() {
     assert_eq!(frozen.unit_changes(), None);
 }
 
+/// Columns of the exponentials of normal numbers, in units from 1e-4 to 1e5: the classes depend on the product of the first two. Without
+/// logarithms the largest values take all the range of a column.
+#[test]
+fn logarithms_help_columns_with_heavy_tails() {
+    let mut random = Random(41);
+    let mut normal = || (-2.0 * libm::log(random.unit().max(1e-9))).sqrt() * libm::cos(std::f64::consts::TAU * random.unit());
+    let z: Vec<f64> = (0..4 * 2000).map(|_| normal()).collect();
+    let unit = [1.0, 1e-4, 1e5, 30.0];
+    let x: Vec<f64> = z.iter().enumerate().map(|(i, z)| unit[i % 4] * libm::exp(2.5 * z)).collect();
+    let y: Vec<f64> = z.chunks(4).map(|z| if z[0] + z[1] > 0.0 { 1.0 } else { -1.0 }).collect();
+    let wrong = |settings: &str, x: &[f64]| {
+        let settings = format!(
+            "loss = 'hinge'\nkernel = 'gaussian'\nstep = 'constant:0.5'\nlambda = 1e-4\nbudget = 'merge:200'\n{settings}"
+        );
+        let mut learner = Learner::new(Config::from_toml(&settings).unwrap()).unwrap();
+        let scores = learner.learn(&Batch::of_f64(x, 4).numbers(&y)).unwrap().values;
+        scores.iter().zip(&y).skip(1000).filter(|(z, y)| **z * **y <= 0.0).count()
+    };
+    let (as_they_are, logarithms) = (wrong("scale = 'standard'", &x), wrong("scale = 'log'", &x));
+    // The same rows on the scale on which the classes are separated by a plane.
+    let known = wrong("scale = 'standard'", &z);
+    assert!(
+        known < 60 && logarithms < 60 && as_they_are > 150,
+        "{as_they_are} as they are, {logarithms} with log, {known} known"
+    );
+    // Zeros stay zero and sparse where nothing is subtracted.
+    assert!(Config::from_toml("scale = 'log'\nanchor = 'none'").unwrap().keeps_zeros());
+}
+
 /// A column that is quiet in the first rows.
 #[test]
 fn a_quiet_column_wakes_up() {

@@ -341,7 +341,7 @@ fn parts() -> impl Strategy<Value = (Parts, Settings, Frames)> {
         0..5usize,
         prop::bool::weighted(0.25),
     );
-    let frames = (0..5usize, select(vec![1usize, 3, 8, 21, 64]), any::<bool>(), any::<bool>(), 0..3usize);
+    let frames = (0..7usize, select(vec![1usize, 3, 8, 21, 64]), any::<bool>(), any::<bool>(), 0..3usize);
     (parts, settings, frames)
 }
 
@@ -401,6 +401,7 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
             0 => Scale::Standard,
             1 => fixed(shape.features),
             2 => Scale::Auto,
+            3 => Scale::Log,
             _ => Scale::None,
         },
         target_scale: match reads {
@@ -434,6 +435,10 @@ fn fixed(features: usize) -> Scale {
     Scale::Fixed {
         shift: (0..features).map(|i| if early(i) { 0.1 * i as f64 } else { 0.0 }).collect(),
         factor: (0..features).map(|i| if early(i) { 0.5 + i as f64 } else { 1.0 }).collect(),
+        log_units: match features % 3 {
+            0 => (0..features).map(|i| if early(i) { 0.3 + i as f64 } else { 1.0 }).collect(),
+            _ => Vec::new(),
+        },
         limit: features.is_multiple_of(2).then_some(0.75),
         follow: false,
     }

@@ -103,7 +103,7 @@ class KernelEstimator(BaseEstimator):
             scale = "none"
         by_name = (self._kernel(), self.gamma, self.degree, self.coef0)
         config = {
-            "kernel": words.kernel(*by_name, rows, scale == "standard"),
+            "kernel": words.kernel(*by_name, rows, scale in ("standard", "log")),
             "loss": self._loss(),
             "step": words.step(
                 self.learning_rate, self.eta0, alpha, words.kernel_size(*by_name, rows.shape[1])

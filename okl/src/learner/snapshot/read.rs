@@ -241,8 +241,8 @@ impl<'a> File<'a> {
         if features > 0 {
             learner.widen(features)?;
         }
-        let limit = if let Scale::Fixed { limit, .. } = &learner.config.scale { *limit } else { None };
-        learner.frame = Frame { shift: shift.to_vec(), factor: factor.to_vec(), limit };
+        let scale = Frame::of(&learner.config.scale).unwrap_or_default();
+        learner.frame = Frame { shift: shift.to_vec(), factor: factor.to_vec(), ..scale };
         learner.outputs_known |= self.header.outputs_known;
         self.restore_classes(learner)
     }

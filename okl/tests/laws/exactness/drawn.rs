@@ -55,9 +55,8 @@ fn run(case: &Case, cuts: &[usize], how: &Departure) -> Trace {
     let rows = case.stream.rows();
     let widened = case.widened.filter(|_| how.widened);
     let mut config = case.config.clone();
-    if let (Scale::Fixed { shift, factor, .. }, Some((early, _))) = (&mut config.scale, widened) {
-        shift.truncate(early);
-        factor.truncate(early);
+    if let (Scale::Fixed { shift, factor, log_units, .. }, Some((early, _))) = (&mut config.scale, widened) {
+        [shift, factor, log_units].into_iter().for_each(|of| of.truncate(early));
     }
     let mut learner = Learner::new(config).unwrap();
     learner.set_threads(how.threads).unwrap();
@@ -321,6 +320,10 @@ fn every_part_is_drawn() {
             ("weights of classes", c.uses_weights() && c.loss.reads() == Reads::Class),
             ("sparse rows that stay sparse", c.keeps_zeros() && s.x.iter().filter(|x| **x == 0.0).count() > s.x.len() / 2),
             ("sparse rows that are scaled", c.keeps_zeros() && c.needs_scale()),
+            ("logarithms", c.scale == Scale::Log),
+            ("logarithms of sparse rows", c.scale == Scale::Log && c.keeps_zeros()),
+            ("logarithms widened", c.scale == Scale::Log && case.widened.is_some()),
+            ("given logarithms", matches!(&c.scale, Scale::Fixed { log_units, .. } if !log_units.is_empty())),
             ("sparse rows that are merged", c.keeps_zeros() && merges(c)),
             ("weights over sparse rows", c.keeps_zeros() && c.uses_weights()),
             ("random features", fourier(c)),
