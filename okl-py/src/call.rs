@@ -5,12 +5,13 @@ use std::cell::Cell;
 use okl::batch::RowSource;
 use okl::engine::Outcome;
 use okl::loss::Reads;
-use okl::{Learner, Workspace};
+use okl::{Batch, Learner, Targets, Workspace};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrays;
 use crate::errors::{Place, refused_rows};
+use crate::gaps::{Filling, Gaps};
 use crate::rows::{Matrix, Rows};
 use crate::scores::Table;
 use crate::shared::{Shared, Signals};
@@ -29,6 +30,8 @@ pub struct Given<'a, 'py> {
     pub named: &'a Named,
     /// The names of the columns, where they are known.
     pub names: &'a [String],
+    /// What NaN becomes.
+    pub gaps: &'a Gaps,
 }
 
 /// Learns rows and calls `each` with the result of every row. Returns the scores.
@@ -40,7 +43,9 @@ pub fn learn<'py>(
     mut each: impl FnMut(&Outcome<'_>) + Send,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, held) = (x.py(), Rows::new(x)?);
-    let x = held.view();
+    let _turn = given.gaps.begin(py, shared)?;
+    let filling = given.gaps.fill_in_order(&held.view(), shared.look(py, Learner::features)?)?;
+    let x = filling.as_ref().map_or_else(|| held.view(), Filling::view);
     let known = given.known.map(arrays::known).transpose()?;
     let known = known.as_ref().map(|k| k.as_slice()).transpose()?;
     let Found { targets: y, present, bools, flat } = match given.y {
@@ -51,16 +56,10 @@ pub fn learn<'py>(
     let known = both(known, present);
     let weights = given.weights.map(arrays::weights).transpose()?;
     let ids = given.ids.map(arrays::ids).transpose()?;
-    let mut batch = x.batch().targets(y.targets());
-    if let Some(known) = &known {
-        batch = batch.known(known);
-    }
-    if let Some(weights) = &weights {
-        batch = batch.weights(weights.as_slice()?);
-    }
-    if let Some(ids) = &ids {
-        batch = batch.ids(ids.as_slice()?);
-    }
+    let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let ids = ids.as_ref().map(|ids| ids.as_slice()).transpose()?;
+    let labels = Labels { targets: y.targets(), known: known.as_deref(), weights, ids };
+    let batch = labels.of(x.batch());
 
     let mut table = Table::new(batch.rows(), shared.look(py, Learner::outputs)?)?;
     let mut signals = Signals::new();
@@ -68,7 +67,13 @@ pub fn learn<'py>(
     let learned = shared.write_in_turns(py, |learner| {
         let pending = match &mut pending {
             Some(pending) => pending,
-            none => none.insert(learner.check(&batch)?),
+            none => {
+                if let Some(rows) = filling.as_ref().and_then(|filling| filling.narrower(learner)) {
+                    learner.check(&labels.of(Batch::of_f64(&rows, learner.features())))?;
+                    learner.widen(x.features())?;
+                }
+                none.insert(learner.check(&batch)?)
+            }
         };
         let more = learner.learn_next(pending, |_, step: &Outcome<'_>| {
             table.push(step.scores);
@@ -82,6 +87,9 @@ pub fn learn<'py>(
         given.named.note(bools);
     }
     let rows = pending.map_or(0, |pending| pending.learned());
+    if let Some(filling) = &filling {
+        given.gaps.learned(filling, rows);
+    }
     match signals.raised {
         None => table.array(py, reader.reads != Reads::Class),
         Some(error) => {
@@ -89,6 +97,23 @@ pub fn learn<'py>(
             error.value(py).setattr("rows_learned", rows)?;
             Err(error)
         }
+    }
+}
+
+/// What a batch has beside its rows.
+struct Labels<'a> {
+    targets: Targets<'a>,
+    known: Option<&'a [bool]>,
+    weights: Option<&'a [f64]>,
+    ids: Option<&'a [u64]>,
+}
+
+impl Labels<'_> {
+    fn of<'b>(&'b self, rows: Batch<'b>) -> Batch<'b> {
+        let batch = rows.targets(self.targets);
+        let batch = self.known.map_or(batch, |known| batch.known(known));
+        let batch = self.weights.map_or(batch, |weights| batch.weights(weights));
+        self.ids.map_or(batch, |ids| batch.ids(ids))
     }
 }
 
@@ -125,9 +150,16 @@ pub fn with_workspace<T>(work: impl FnOnce(&mut Workspace) -> T) -> T {
 const BLOCK: usize = 1024;
 
 /// Scores of rows, without learning.
-pub fn predict<'py>(shared: &Shared, reader: Reader, x: &Bound<'py, PyAny>, names: &[String]) -> PyResult<Bound<'py, PyAny>> {
+pub fn predict<'py>(
+    shared: &Shared,
+    reader: Reader,
+    x: &Bound<'py, PyAny>,
+    names: &[String],
+    gaps: &Gaps,
+) -> PyResult<Bound<'py, PyAny>> {
     let (py, held) = (x.py(), Rows::new(x)?);
-    let x = held.view();
+    let filling = gaps.fill(&held.view(), shared.look(py, Learner::features)?)?;
+    let x = filling.as_ref().map_or_else(|| held.view(), Filling::view);
     let mut table = Table::new(x.rows(), shared.look(py, Learner::outputs)?)?;
     let mut signals = Signals::new();
     let scored = shared.read(py, |learner| {

@@ -7,7 +7,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::errors::file_error;
+use crate::gaps::Gaps;
 use crate::learner::Learner;
+use crate::shared::Shared;
 
 /// Reads a model file, written by `Learner.save` or by the command line.
 ///
@@ -40,9 +42,19 @@ pub fn load(py: Python<'_>, path: PathBuf) -> PyResult<Learner> {
     Ok(Learner::of_file(learner))
 }
 
-/// The model file of a learner, with the names of its features in the form of the command line.
-pub fn with_names(learner: &mut okl::Learner, names: &[String]) -> Vec<u8> {
-    let Some(position) = store::position_with(learner, names) else { return learner.to_bytes() };
+/// The model file of a learner, with what NaN becomes and without the names of the features.
+pub fn bytes(py: Python<'_>, shared: &Shared, gaps: &Gaps) -> PyResult<Vec<u8>> {
+    match gaps.rule() {
+        None => shared.read(py, okl::Learner::to_bytes),
+        Some(_) => shared.write(py, |learner| with_names(learner, &[], gaps)),
+    }
+}
+
+/// The model file of a learner, with the names of its features and what NaN becomes, in the form of the command line.
+pub fn with_names(learner: &mut okl::Learner, names: &[String], gaps: &Gaps) -> Vec<u8> {
+    let Some(position) = gaps.position(learner, names).or_else(|| store::position_with(learner, names)) else {
+        return learner.to_bytes();
+    };
     let before = learner.position().to_vec();
     learner.set_position(position);
     let bytes = learner.to_bytes();

@@ -11,6 +11,7 @@ mod columns;
 mod command_line;
 mod errors;
 mod files;
+mod gaps;
 mod hash;
 mod health;
 mod learner;
@@ -31,6 +32,8 @@ mod _okl {
     use super::command_line::command_line;
     #[pymodule_export]
     use super::files::load;
+    #[pymodule_export]
+    use super::gaps::{fill_as, fill_rows};
     #[pymodule_export]
     use super::hash::{hash_feature, xxh3_64};
     #[pymodule_export]

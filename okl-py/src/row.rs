@@ -2,14 +2,19 @@
 //!
 //! The interpreter is not released: a row is learned in microseconds, less than it can take to get the interpreter back.
 
+use numpy::ndarray::ArrayView2;
+use okl::batch::RowSource;
 use okl::loss::Reads;
 use okl::{Batch, Targets};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::call::with_workspace;
 use crate::errors::refused;
+use crate::gaps::Gaps;
 use crate::learner::{Arguments, Learner};
+use crate::rows::Matrix;
 use crate::targets::{is_bool, label};
 
 /// Learns one row: a number for every feature, and a target. For losses of two classes, the target is the name of a class.
@@ -21,14 +26,24 @@ pub fn learn_row(
     y: Option<&Bound<'_, PyAny>>,
     weight: f64,
 ) -> PyResult<()> {
-    let (learner, x, weights) = (learner.get(), numbers(values)?, [weight]);
-    let reader = learner.reader;
-    let batch = Batch::of_f64(&x, x.len()).weights(&weights);
+    let (learner, py, weights) = (learner.get(), values.py(), [weight]);
+    let (reader, x) = (learner.reader, numbers(values, &learner.gaps)?);
+    let _turn = learner.gaps.begin(py, &learner.shared)?;
+    let filling = learner.gaps.fill_in_order(&one_row(&x)?, learner.look(py, okl::Learner::features)?)?;
+    let row = filling.as_ref().map_or_else(|| one_row(&x), |filling| Ok(filling.view()))?;
+    let batch = row.batch().weights(&weights);
     let learn = |targets: Targets<'_>| {
-        let learned = learner.shared.touch(values.py(), |learner| {
+        let learned = learner.shared.touch(py, |learner| {
+            if let Some(narrow) = filling.as_ref().and_then(|filling| filling.narrower(learner)) {
+                learner.check(&Batch::of_f64(&narrow, learner.features()).weights(&weights).targets(targets))?;
+                learner.widen(row.features())?;
+            }
             learner.learn_with(&batch.targets(targets), |_, _| {})?;
             Ok(learner.examples())
         })?;
+        if let (Ok(_), Some(filling)) = (&learned, &filling) {
+            learner.gaps.learned(filling, 1);
+        }
         // Checking the health takes longer than learning a row, so it is done every 128 examples.
         match learned.map_err(|e: okl::Error| refused(&e))?.is_multiple_of(128) {
             true => learner.warn_once(values.py()),
@@ -64,14 +79,25 @@ pub fn learn_labelled<'py>(
 /// The scores of one row, one per output; 0 while there are neither features nor examples.
 #[pyfunction]
 pub fn predict_row(learner: &Bound<'_, Learner>, values: &Bound<'_, PyList>) -> PyResult<Vec<f64>> {
-    let x = numbers(values)?;
-    let scores = learner.get().shared.look(values.py(), |learner| match learner.features() {
+    let (learner, py) = (learner.get(), values.py());
+    let x = numbers(values, &learner.gaps)?;
+    let filling = learner.gaps.fill(&one_row(&x)?, learner.look(py, okl::Learner::features)?)?;
+    let row = filling.as_ref().map_or_else(|| one_row(&x), |filling| Ok(filling.view()))?;
+    let scores = learner.look(py, |learner| match learner.features() {
         0 if x.is_empty() => Ok(vec![0.0; learner.outputs()]),
-        _ => with_workspace(|workspace| learner.predict_with(workspace, &Batch::of_f64(&x, x.len()))).map(|scores| scores.values),
+        _ => with_workspace(|workspace| learner.predict_with(workspace, &row.batch())).map(|scores| scores.values),
     })?;
     scores.map_err(|e| refused(&e))
 }
 
-fn numbers(values: &Bound<'_, PyList>) -> PyResult<Vec<f64>> {
-    values.iter().map(|value| value.extract()).collect()
+/// The values of a row. None is NaN where NaN is filled.
+fn numbers(values: &Bound<'_, PyList>, gaps: &Gaps) -> PyResult<Vec<f64>> {
+    let fills = gaps.rule().is_some();
+    let number = |value: Bound<'_, PyAny>| if fills && value.is_none() { Ok(f64::NAN) } else { value.extract() };
+    values.iter().map(number).collect()
+}
+
+fn one_row(x: &[f64]) -> PyResult<Matrix<'_>> {
+    let view = ArrayView2::from_shape((1, x.len()), x).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    Ok(Matrix::Double(view))
 }

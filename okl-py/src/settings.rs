@@ -47,6 +47,9 @@ fn object(table: &Bound<'_, PyDict>, depth: usize) -> PyResult<Map<String, Value
     let mut map = Map::new();
     for (key, value) in table.iter().filter(|(_, value)| !value.is_none()) {
         let key: String = key.extract()?;
+        if key == "missing" && depth == 0 {
+            continue; // of the rows, not of the engine: `gaps.rs`
+        }
         // `lambda` is a keyword of Python.
         let key = if key == "lam" { "lambda".into() } else { key };
         let value = match value.cast::<PyDict>() {

@@ -167,18 +167,29 @@ SHARED = {
     max_features
         The largest number of features. Names that come later are ignored with a warning and counted in
         `rows_with_ignored_features`. This bounds memory and time if names keep changing.
+    missing
+        What None, NaN and an absent feature become: `mean` or `last` (the mean, or the last value, over the rows before), `zero`,
+        or one of these with `+indicator`, as `mean+indicator`: one more feature of the model, which is 1 where the value is
+        missing. None: an absent feature is 0, None and NaN are refused.
 """,
     "streams": """
     `fit` learns a fixed set in several passes; `partial_fit` learns a stream. The model does not depend on how
     the stream is cut into calls, to the last bit.
 """,
     "features come and go": """
-    Features may differ from row to row: an absent feature is 0, and a new feature is 0 in all earlier rows.
+    Features may differ from row to row: an absent feature is 0 (but see `missing`), and a new feature is 0 in all earlier rows.
     `learn_many` gives exactly the same model as `learn_one` for each row.
 """,
     "warm start": """
     warm_start : bool, default=False
         Whether `fit` continues from the model of the last call. Scale and kernel width are kept.
+""",
+    "missing": """
+    missing : str or None, default=None
+        What NaN in X becomes: "mean" or "last" (the mean, or the last value, of the column over the rows before; 0 before the
+        first value), "zero", or one of these with "+indicator": one more feature for each column with NaN, which is 1 where the
+        value is missing. `fit` fills its rows once, in their order; `predict` fills from the rows that were learned. None: NaN is refused.
+        Sparse matrices are not filled.
 """,
     "learner params": """
     learner_params : dict or None, default=None

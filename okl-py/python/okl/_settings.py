@@ -41,6 +41,9 @@ class Settings(TypedDict, total=False):
     operator: npt.ArrayLike | Sequence[Mapping[str, Any]] | None
     average: Literal["auto", "none", "uniform", "exponential"] | Described | None
     scale: Literal["auto", "none", "standard", "log"] | Described | None
+    missing: (
+        Literal["refuse", "mean", "zero", "last", "mean+indicator", "zero+indicator", "last+indicator"] | None
+    )
     target_scale: Literal["none"] | Mapping[str, Any] | None
     threshold: Literal["norma", "tracker"] | Described | None
     regulariser: Literal["square", "norm", "power"] | Described | None

@@ -34,7 +34,7 @@ impl Learner {
         let Arguments { y, weights, ids, known, by_name } = *arguments;
         let mut signs = self.look(x.py(), Signs::after)?;
         let names = self.feature_names.checked(columns::names_of(x))?;
-        let given = Given { y, weights, ids, known, named: &self.named, names: &names };
+        let given = Given { y, weights, ids, known, named: &self.named, names: &names, gaps: &self.gaps };
         let reader = Reader { numbers_name: by_name || self.has_numbered_classes(x.py())?, ..self.reader };
         let scores = call::learn(&self.shared, reader, x, &given, |step| {
             each(step);
@@ -58,6 +58,12 @@ impl Learner {
         let scores = self.learn_rows(x, arguments, |step| report.push(step))?;
         let classes = self.classes(x.py())?.into_iter().map(|class| class.into_bound_py_any(x.py()));
         report.dictionary(x.py(), scores, &classes.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// The number of columns of X; 0 before the first row. Without indicators of missing values, the number of features.
+    pub(crate) fn columns(&self, py: Python<'_>) -> PyResult<usize> {
+        let features = self.look(py, okl::Learner::features)?;
+        Ok(self.gaps.columns().unwrap_or(features))
     }
 
     /// Whether the classes so far are whole numbers or truth values, also as text, as those of a file of the command line or of a server

@@ -24,6 +24,7 @@ use crate::alert_rate::AlertRate;
 use crate::call::{self, Object};
 use crate::columns::{self, FeatureNames};
 use crate::errors::refused;
+use crate::gaps::{self, Gaps};
 use crate::shared::Shared;
 use crate::targets::{Named, Reader, label};
 use crate::{command_line, files, health, settings};
@@ -44,6 +45,7 @@ pub struct Learner {
     pub(crate) warned: AtomicBool,
     pub(crate) named: Named,
     pub(crate) feature_names: FeatureNames,
+    pub(crate) gaps: Gaps,
 }
 
 impl From<okl::Learner> for Learner {
@@ -57,6 +59,7 @@ impl From<okl::Learner> for Learner {
             warned: AtomicBool::new(false),
             named: Named::default(),
             feature_names: FeatureNames::default(),
+            gaps: Gaps::default(),
         }
     }
 }
@@ -69,13 +72,15 @@ impl Learner {
     /// Another learner of the same rows: its features and classes have the same names.
     fn like(&self, learner: okl::Learner) -> Self {
         let named = Named::new(self.named.are_bools());
-        Learner { named, feature_names: FeatureNames::new(self.feature_names.get()), ..Learner::from(learner) }
+        let feature_names = FeatureNames::new(self.feature_names.get());
+        Learner { named, feature_names, gaps: self.gaps.copied(), ..Learner::from(learner) }
     }
 
     /// A learner from a model file, with the names of its features if the file has them.
     pub(crate) fn of_file(learner: okl::Learner) -> Self {
-        let names = store::feature_names(&learner).unwrap_or_default();
-        Learner { feature_names: FeatureNames::new(names.into()), ..Learner::from(learner) }
+        let gaps = Gaps::of_file(&learner);
+        let names = if gaps.rule().is_some() { gaps.column_names() } else { store::feature_names(&learner) };
+        Learner { feature_names: FeatureNames::new(names.unwrap_or_default().into()), gaps, ..Learner::from(learner) }
     }
 
     /// A class with its Python type.
@@ -117,9 +122,10 @@ impl Learner {
     fn new(config: Object<'_, '_>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let config = config.map(settings_table).transpose()?;
         let bools = settings::gives_bools(config, settings)?;
+        let gaps = gaps::take(&[config, settings])?.map(Gaps::new).unwrap_or_default();
         let config = settings::config(config, settings)?;
         let learner = Learner::from(okl::Learner::new(config).map_err(|e| refused(&e))?);
-        Ok(Learner { named: Named::new(bools), ..learner })
+        Ok(Learner { named: Named::new(bools), gaps, ..learner })
     }
 
     #[doc = include_str!("learn.txt")]
@@ -172,7 +178,7 @@ impl Learner {
     /// array([0.])
     fn predict<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let names = self.feature_names.checked(columns::names_of(X))?;
-        call::predict(&self.shared, self.reader, X, &names)
+        call::predict(&self.shared, self.reader, X, &names, &self.gaps)
     }
 
     /// Increases the number of features. All earlier rows are 0 in the new features.
@@ -186,6 +192,7 @@ impl Learner {
     /// >>> _ = m.learn([[1.0, 3.0]], [1.0])
     fn widen(&self, py: Python<'_>, features: i64) -> PyResult<()> {
         let features = within("features", features, 0, MOST_FEATURES)?;
+        let features = self.gaps.widen(features);
         self.shared.write(py, |learner| learner.widen(features))?.map_err(|e| refused(&e))
     }
 
@@ -209,7 +216,7 @@ impl Learner {
     /// >>> type(okl.Learner().to_bytes())
     /// <class 'bytes'>
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.shared.read(py, okl::Learner::to_bytes)?))
+        Ok(PyBytes::new(py, &files::bytes(py, &self.shared, &self.gaps)?))
     }
 
     /// The learner that `to_bytes` saved. It continues with the same bits.
@@ -242,7 +249,7 @@ impl Learner {
     /// {'squared': {}}
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let names = self.feature_names.get();
-        files::write(py, &path, &self.shared.write(py, |learner| files::with_names(learner, &names))?)
+        files::write(py, &path, &self.shared.write(py, |learner| files::with_names(learner, &names, &self.gaps))?)
     }
 
     #[doc = include_str!("to_onnx.txt")]
@@ -316,6 +323,7 @@ impl Learner {
         if self.named.are_bools() {
             settings::with_bools(&config)?;
         }
+        self.gaps.add_to(&config)?;
         Ok(config)
     }
 
@@ -348,7 +356,7 @@ impl Learner {
 
     #[setter]
     fn set_feature_names(&self, py: Python<'_>, names: Object<'_, '_>) -> PyResult<()> {
-        let (names, features) = (columns::given_names(names)?, self.look(py, okl::Learner::features)?);
+        let (names, features) = (columns::given_names(names)?, self.columns(py)?);
         if !names.is_empty() && features > 0 && names.len() != features {
             let found = names.len();
             return Err(PyValueError::new_err(format!("feature_names: expected {features}, one per feature, found {found}")));

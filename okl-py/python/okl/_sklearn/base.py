@@ -21,6 +21,7 @@ from sklearn.utils.validation import validate_data as sklearn_validate_data
 from okl._columns import SECONDS, check_collected, check_dates, is_arrow, is_missing, refusals, said_of
 from okl._okl import Learner, terms_within
 from okl._sklearn import words
+from okl._sklearn.missing import FillsMissing
 from okl._sklearn.passes import ROWS_AT_ONCE, learn_passes, with_step
 from okl._sklearn.refusal import rows_named
 from okl._sklearn.search import (
@@ -45,7 +46,7 @@ PLAIN_ALPHA = 1e-4
 """The regulariser where one is needed and several cannot be compared."""
 
 
-class KernelEstimator(BaseEstimator):
+class KernelEstimator(FillsMissing, BaseEstimator):
     """An estimator around one `okl.Learner`, its attribute `learner_`."""
 
     loss: Any
@@ -114,6 +115,8 @@ class KernelEstimator(BaseEstimator):
             **self._task(),
             **words.settings(self.learner_params),
         }
+        if self._fills():
+            config["missing"] = self.missing
         if self._prefers_proximal and "implicit" not in config:
             config["implicit"] = accepted({**config, "implicit": True})
         if "budget" not in config and config.get("form") in (None, "auto", "terms"):
@@ -151,6 +154,7 @@ class KernelEstimator(BaseEstimator):
         elif undecided and self._most_passes(rows.shape[0]) > 1 and keeps_means(config, rows.shape[0]):
             config["average"] = words.average(True, window)
         config["warmup"] = min(config.get("warmup", 256), rows.shape[0])
+        config.pop("missing", None)  # the rows of a fixed set are filled before
         if config["scale"] == "standard":
             config["scale"] = {"fixed": standard_scale(rows)}
         return config
@@ -375,7 +379,9 @@ class KernelEstimator(BaseEstimator):
         self, rows: np.ndarray, y: np.ndarray | None, weights: np.ndarray | None
     ) -> dict[str, Any]:
         """Learns rows in order; returns the results of each row."""
-        learner = getattr(self, "learner_", None) or self._new_learner(self._stream_config(rows))
+        learner = getattr(self, "learner_", None)
+        if learner is None:
+            learner = self._new_learner(self._stream_config(self._filled_first(rows)))
         try:
             report = self._threaded(learner).learn_report(rows, y, weights=weights)
         except KeyboardInterrupt:
@@ -387,6 +393,7 @@ class KernelEstimator(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._fills()
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -482,7 +489,7 @@ def standard_scale(rows: np.ndarray) -> dict[str, list[float]]:
     return {"shift": mean.tolist(), "factor": factor.tolist()}
 
 
-def validate_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **more: Any) -> Any:
+def validate_data(estimator: KernelEstimator, X: Any, y: Any = "no_validation", **more: Any) -> Any:
     """scikit-learn's checks of rows and targets, after checks for lazy frames and masked arrays."""
     for name, values in (("X", X), ("y", y)):
         check_collected(name, values)
@@ -490,6 +497,8 @@ def validate_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **
     check_dates(X)
     check_no_dates(X)
     try:
+        if not issparse(X) and estimator._fills():
+            more["ensure_all_finite"] = "allow-nan"
         return sklearn_validate_data(estimator, X, y, accept_sparse="csr", **more)
     except (TypeError, ValueError) as error:
         for words in () if issparse(X) else refusals(X):

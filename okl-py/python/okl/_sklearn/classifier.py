@@ -76,6 +76,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     <threads>
     warm_start : bool, default=False
         Whether `fit` continues from the model of the last call. Scale, kernel width and classes are kept.
+    <missing>
     <learner params>
 
     Attributes
@@ -137,6 +138,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         class_weight: dict[Any, float] | str | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
+        missing: str | None = None,
         learner_params: dict[str, Any] | None = None,
     ) -> None:
         self.loss = loss
@@ -160,6 +162,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.warm_start = warm_start
+        self.missing = missing
         self.learner_params = learner_params
 
     @restoring(BaseException)
@@ -190,10 +193,12 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         weights, rows, codes = without_zeros(weights, rows, codes)
         names = self._names()[codes]
         with rows_named(places):
+            rows, filler = self._filled_set(rows)
             if going_on:
                 self._continue_set(rows, names, weights)
             else:
                 self._fit_set(rows, names, weights, codes)
+            self._fill_as(filler)
         return self
 
     def partial_fit(

@@ -67,6 +67,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     <orders>
     <threads>
     <warm start>
+    <missing>
     learner_params : dict or None, default=None
         More settings of `okl.Learner`, which override all other parameters: ``{"warmup": 500}``, ...
 
@@ -132,6 +133,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
+        missing: str | None = None,
         learner_params: dict[str, Any] | None = None,
     ) -> None:
         self.nu = nu
@@ -151,6 +153,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.warm_start = warm_start
+        self.missing = missing
         self.learner_params = learner_params
 
     @restoring(BaseException)
@@ -173,12 +176,14 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         places = kept_rows(weights, rows.shape[0])
         weights, rows = without_zeros(weights, rows)
         with rows_named(places):
+            rows, filler = self._filled_set(rows)
             learner = copy(self.learner_) if going_on else self._new_learner(self._set_config(rows))
             for _ in self._passes(learner, rows, None, weights):
                 pass
             scores = learner.predict(rows)
             self._fitted_offset = away_from_scores(lower_quantile(scores, self.nu, weights), scores)
         self.learner_ = learner
+        self._fill_as(filler)
         return self
 
     def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:

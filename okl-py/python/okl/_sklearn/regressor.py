@@ -70,6 +70,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
     <orders>
     <threads>
     <warm start>
+    <missing>
     <learner params>
 
     Attributes
@@ -134,6 +135,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
+        missing: str | None = None,
         learner_params: dict[str, Any] | None = None,
     ) -> None:
         self.loss = loss
@@ -159,6 +161,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.warm_start = warm_start
+        self.missing = missing
         self.learner_params = learner_params
 
     @restoring(BaseException)
@@ -184,10 +187,12 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
             self._target_scale = TargetScale.of(targets, weights) if self.normalize_y else None
         self._warm_up = None
         with rows_named(places):
+            rows, filler = self._filled_set(rows)
             if going_on:
                 self._continue_set(rows, targets, weights)
             else:
                 self._fit_set(rows, targets, weights)
+            self._fill_as(filler)
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -222,7 +227,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
 
     def _begin(self, rows: np.ndarray) -> None:
         self._target_scale = None
-        config = self._stream_config(rows)
+        config = self._stream_config(self._filled_first(rows))
         learner = self._new_learner(config)
         learner.predict(rows)  # raises the errors of learning before anything has changed
         self._warm_up = TargetWarmUp(learner.config["warmup"], config) if self.normalize_y else None

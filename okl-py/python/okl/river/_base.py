@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import warnings
 from collections.abc import Hashable, Iterator, Mapping, Set
@@ -51,7 +52,8 @@ class KernelEstimator(base.Estimator):
                 _plain({name: value for name, value in given.items() if name != "terms"})
             )
         self.learner = Learner(**_chosen(given))
-        self._features = Features(int(limit))
+        fills = self.learner.config.get("missing") is not None
+        self._features = Features(int(limit), math.nan if fills else 0.0)
         self.rows_with_ignored_features = 0
 
     @property

@@ -76,6 +76,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         warmup: int = 256,
         classes: Sequence[Label] | None = None,
         max_features: int = 4096,
+        missing: str | None = None,
         **settings: Any,
     ) -> None:
         self.loss = loss
@@ -92,6 +93,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         self.warmup = warmup
         self.classes = classes
         self.max_features = max_features
+        self.missing = missing
         self.settings = settings
         self._by_sign = loss_name(loss) in SIGN_LOSSES
         self._labels: tuple[Label, ...] = tuple(classes or ())

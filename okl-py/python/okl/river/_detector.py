@@ -98,6 +98,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         scale: Setting = "auto",
         warmup: int = 256,
         max_features: int = 4096,
+        missing: str | None = None,
         **settings: Any,
     ) -> None:
         self.nu = nu
@@ -113,6 +114,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         self.scale = scale
         self.warmup = warmup
         self.max_features = max_features
+        self.missing = missing
         self.settings = settings
         self._start()
 

@@ -25,11 +25,13 @@ class Features:
     """The features so far, one column each, in order of appearance; new features of one row are sorted by name.
 
     There are at most `limit` features; further names are ignored. Rows from before the first feature have one column of
-    zeros, which the first feature takes over.
+    zeros, which the first feature takes over. A feature that is absent from a row has the value `absent`: 0, or NaN where the
+    model fills missing values.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, absent: float = 0.0) -> None:
         self.limit = limit
+        self.absent = absent
         self._columns: dict[Hashable, int] = {}
 
     def __len__(self) -> int:
@@ -58,23 +60,23 @@ class Features:
 
     def with_new(self, names: list[Hashable]) -> Features:
         """These features and then `names`."""
-        wider = Features(self.limit)
+        wider = Features(self.limit, self.absent)
         # Equal names are one object, so that the pickle of a model does not depend on where they came from.
         names = [intern(name) if type(name) is str else name for name in names]
         wider._columns = self._columns | {name: len(self) + i for i, name in enumerate(names)}
         return wider
 
     def row(self, x: Mapping[Hashable, Any]) -> list[Any]:
-        """The values of `x` by column; an absent feature is 0."""
-        get = x.get
-        return [get(name, 0.0) for name in self._columns] or [0.0]
+        """The values of `x` by column; an absent feature is `absent`."""
+        get, absent = x.get, self.absent
+        return [get(name, absent) for name in self._columns] or [0.0]
 
     def matrix(self, frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
-        """The values of a frame by column; an absent feature is 0."""
+        """The values of a frame by column; an absent feature is `absent`."""
         names, values = frame.columns, numbers(frame)
         if names and names == list(self._columns):
             return values
-        matrix = np.zeros((len(values), max(len(self), 1)))
+        matrix = np.full((len(values), max(len(self), 1)), self.absent if len(self) else 0.0)
         known = [i for i, name in enumerate(names) if name in self._columns]
         matrix[:, [self._columns[names[i]] for i in known]] = values[:, known]
         return matrix
@@ -135,8 +137,8 @@ def expected(found: float) -> str:
 _SPAN = "make a number of it first in a compose.FuncTransformer, for instance seconds since a first date"
 ADVICE = {
     "text": "encode it first, for instance with preprocessing.OneHotEncoder",
-    "missing": "fill it in first, for instance with preprocessing.StatImputer, or leave the feature out: an absent "
-    "feature is 0",
+    "missing": "fill it in first, for instance with preprocessing.StatImputer, give missing='mean', or leave the feature "
+    "out: an absent feature is 0",
     "a date": _SPAN,
     "a time span": _SPAN,
 }

@@ -64,6 +64,7 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
         offset: bool = True,
         warmup: int = 256,
         max_features: int = 4096,
+        missing: str | None = None,
         **settings: Any,
     ) -> None:
         self.loss = loss
@@ -79,6 +80,7 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
         self.offset = offset
         self.warmup = warmup
         self.max_features = max_features
+        self.missing = missing
         self.settings = settings
         self._start()
 
