@@ -10,6 +10,10 @@
 //!
 //! so a step changes five scalars and one term, whatever the number of terms. Only this file uses these scales.
 
+mod changes;
+
+pub(crate) use changes::{Changes, Rewrite};
+
 use crate::basis::sparse::SparseRow;
 use crate::gram::aligned::Aligned;
 use crate::gram::{Backend, CHUNK, LANES};
@@ -114,56 +118,6 @@ pub struct Coordinates {
     pub(crate) scales: Scales,
 }
 
-/// When the chunks of slots were written. Time is the number of changes so far.
-#[derive(Clone, Debug)]
-pub(crate) struct Changes {
-    now: u64,
-    /// The time at which the block began, and the first chunk that has changed since.
-    began: u64,
-    lowest: usize,
-    /// The time of the last change of each chunk, and of the last change of all chunks, including those beyond the list.
-    of_chunks: Vec<u64>,
-    of_all: u64,
-}
-
-impl Default for Changes {
-    /// Everything has changed.
-    fn default() -> Self {
-        Changes { now: 1, began: 0, lowest: 0, of_chunks: Vec::new(), of_all: 1 }
-    }
-}
-
-impl Changes {
-    fn note(&mut self, chunk: usize) {
-        if chunk >= self.of_chunks.len() {
-            self.of_chunks.resize(chunk + 1, 0);
-        }
-        self.now += 1;
-        self.of_chunks[chunk] = self.now;
-        self.lowest = self.lowest.min(chunk);
-    }
-
-    fn note_all(&mut self) {
-        self.now += 1;
-        (self.of_all, self.lowest) = (self.now, 0);
-    }
-
-    /// The time of the last change.
-    pub fn now(&self) -> u64 {
-        self.now
-    }
-
-    /// No chunk before this one has changed since the block began.
-    pub fn lowest(&self) -> usize {
-        self.lowest
-    }
-
-    /// The time at which a chunk was written last.
-    pub fn last(&self, chunk: usize) -> u64 {
-        self.of_chunks.get(chunk).copied().unwrap_or(0).max(self.of_all)
-    }
-}
-
 /// The scales are multiplied into the coefficients when one of them has fallen to this fraction of the scale it is combined with.
 const BAKE: f64 = 1.0 / 1024.0;
 /// Without riders, a scale of f beyond this size (or below its inverse) is moved into the coefficients by an exact power of two.
@@ -265,8 +219,20 @@ impl Coordinates {
         }
         if outputs != self.outputs {
             self.changes.note_all();
+            self.changes.record(Rewrite::Outputs(outputs));
         }
         (self.outputs, self.stride) = (outputs, stride);
+    }
+
+    /// Removes the first slots, a number of whole chunks. The others move to the front.
+    pub(crate) fn remove_first(&mut self, slots: usize) {
+        let stride = self.stride - slots;
+        let mut data = Aligned::zeros(self.columns() * stride);
+        let columns = self.data.chunks_exact(self.stride.max(1)).zip(data.chunks_exact_mut(stride.max(1)));
+        columns.for_each(|(from, to)| to.copy_from_slice(&from[slots..]));
+        (self.data, self.stride) = (data, stride);
+        let known = self.changes.of_chunks.len().min(slots / CHUNK);
+        self.changes.of_chunks.drain(..known);
     }
 
     /// Begins a block: [`Coordinates::has_changed`] is about later changes.
@@ -282,6 +248,10 @@ impl Coordinates {
     /// When which chunk was written.
     pub(crate) fn changes(&self) -> &Changes {
         &self.changes
+    }
+
+    pub(crate) fn changes_mut(&mut self) -> &mut Changes {
+        &mut self.changes
     }
 
     /// Computes the values of f and its riders at the point whose kernel values against the first slots are `row(plane)`.
@@ -413,8 +383,7 @@ impl Coordinates {
 
     /// Sets f and its riders to 0.
     pub(crate) fn zero(&mut self) {
-        self.changes.note_all();
-        self.data.iter_mut().for_each(|a| *a = 0.0);
+        self.rewrite(Rewrite::Zero);
         self.scales = Scales::FRESH;
     }
 
@@ -438,31 +407,46 @@ impl Coordinates {
 
     /// Moves the scale of f into the coefficients by a power of two: the coefficients alpha keep their exact values.
     fn renormalise(&mut self) {
-        self.changes.note_all();
         let power = libm::scalbn(1.0, libm::ilogb(self.scales.f));
         self.scales.f /= power;
-        self.data.iter_mut().for_each(|a| *a *= power);
+        self.rewrite(Rewrite::Power(power));
     }
 
-    /// Multiplies the scales into the stored coefficients and resets the scales. A scale may be negative; the zeros of features that a
-    /// learner does not know yet are +0, so all zeros stay +0.
+    /// Multiplies the scales into the stored coefficients and resets the scales.
     fn bake(&mut self) {
+        self.rewrite(Rewrite::Scales(self.scales));
+        self.scales = Scales::FRESH;
+    }
+
+    /// Changes all stored coefficients.
+    pub(crate) fn rewrite(&mut self, rewrite: Rewrite) {
+        match rewrite {
+            Rewrite::Power(power) => self.data.iter_mut().for_each(|a| *a *= power),
+            Rewrite::Scales(scales) => self.multiply_by(scales),
+            Rewrite::Negate => negate(&mut self.data),
+            Rewrite::Zero => self.data.fill(0.0),
+            Rewrite::Outputs(outputs) => return self.add_outputs(outputs),
+        }
         self.changes.note_all();
-        let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
+        self.changes.record(rewrite);
+    }
+
+    /// Multiplies scales into the stored coefficients. A scale may be negative; the zeros of features that a learner does not know
+    /// yet are +0, so all zeros stay +0.
+    fn multiply_by(&mut self, scales: Scales) {
+        let Scales { f: s, trace: (p, q), mean: (mp, mq) } = scales;
         let (riders, block) = (self.riders, self.outputs * self.stride);
         let (a, rest) = self.data.split_at_mut(block);
         let (b, g) = rest.split_at_mut(if riders.trace { block } else { 0 });
         b.iter_mut().zip(&*a).for_each(|(b, a)| *b = p * *b + q * a + 0.0);
         g.iter_mut().zip(&*a).for_each(|(g, a)| *g = mp * *g + mq * a + 0.0);
         a.iter_mut().for_each(|a| *a = *a * s + 0.0);
-        self.scales = Scales::FRESH;
     }
 
     /// Negates f and its riders. The stored coefficients change, not the scales, so the result is bit-identical to learning with
     /// the opposite sign.
     pub(crate) fn negate(&mut self) {
-        self.changes.note_all();
-        negate(&mut self.data);
+        self.rewrite(Rewrite::Negate);
     }
 
     pub(crate) fn forget_trace(&mut self) {
@@ -637,8 +621,6 @@ impl Coordinates {
         self.data.chunks_exact(self.stride.max(1)).map(move |column| &column[..slots])
     }
 
-    /// Restores the stored columns from the numbers of `columns_of`, one column after the other. The caller restores the scales
-    /// separately.
     /// A copy with some of the slots, in this order.
     pub(crate) fn subset(&self, slots: &[usize]) -> Self {
         let mut copy = Coordinates { scales: self.scales, ..Coordinates::new(self.outputs, self.riders) };
@@ -648,6 +630,8 @@ impl Coordinates {
         copy
     }
 
+    /// Restores the stored columns from the numbers of `columns_of`, one column after the other. The caller restores the scales
+    /// separately.
     pub(crate) fn restore(&mut self, slots: usize, columns: &[f64]) {
         self.reserve(slots);
         self.changes.note_all();

@@ -93,6 +93,9 @@ pub enum ErrorKind {
     /// A model file that cannot be read.
     #[error("model file: {0}")]
     Snapshot(String),
+    /// Terms that were kept elsewhere cannot be reached. The learner cannot be used any more.
+    #[error("{0}; this learner cannot be used any more, load the model that was saved last")]
+    Kept(String),
 }
 
 impl Error {

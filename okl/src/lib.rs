@@ -55,6 +55,7 @@
 //!   structured outputs, a [`budget::Budget`], a [`step::StepSize`]. Each trait states its laws.
 //! - [`certificate`] has bounds that hold during a run: on the regret, the alert rate and the effect of dropped terms.
 //! - [`snapshot`] describes the model file, [`mod@file`] writes and reads it.
+//! - [`sharded`] is a learner whose terms are divided between processes.
 //! - [`rls`] is the batch solver of the same problem, as a baseline.
 //! - [`glossary`] defines the words, [`mathematics`] has the algorithms with their equations.
 //!
@@ -82,6 +83,7 @@ pub mod mathematics {}
 mod parts;
 pub mod place;
 pub mod rls;
+pub mod sharded;
 
 pub use config::{Config, Label};
 pub use engine::{Outcome, Workspace};

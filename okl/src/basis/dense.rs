@@ -255,6 +255,13 @@ impl<K: DotKernel> Space for Dense<K> {
         self.unscaled.is_none().then(|| self.packed())
     }
 
+    fn remove_first(&mut self, slots: usize) {
+        self.line = NO_LINE;
+        self.panels.remove_first(slots);
+        self.squares.drain(..slots);
+        self.squares.shrink_to_fit();
+    }
+
     fn built_in_kernels(&self) -> Option<Vec<AnyKernel>> {
         self.kernels.iter().map(|kernel| kernel.built_in().cloned()).collect()
     }

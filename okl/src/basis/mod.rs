@@ -132,6 +132,10 @@ pub trait Space: Send + Sync {
     fn packed_terms(&self) -> Option<Packed<'_>> {
         None
     }
+    /// Removes the first slots, a number of whole panels. The others move to the front. Only spaces with [`Space::packed_terms`] need it.
+    fn remove_first(&mut self, _slots: usize) {
+        unreachable!("these centres are not kept elsewhere")
+    }
     /// The kernels of the planes, if all of them are built in.
     fn built_in_kernels(&self) -> Option<Vec<AnyKernel>> {
         None

@@ -123,6 +123,15 @@ impl<P: Space> Terms<P> {
         self.holes.push(slot as u32);
     }
 
+    /// Removes the first slots, a number of whole chunks of live terms without ids. The others move to the front.
+    pub(crate) fn remove_first(&mut self, slots: usize) {
+        self.space.remove_first(slots);
+        for list in [&mut self.births, &mut self.ids] {
+            list.drain(..slots);
+            list.shrink_to_fit();
+        }
+    }
+
     /// Removes the ids of all terms.
     pub(crate) fn forget_ids(&mut self) {
         self.ids.fill(NO_ID);

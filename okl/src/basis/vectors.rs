@@ -251,6 +251,10 @@ impl<K: DotKernel> Space for Vectors<K> {
         if let Vectors::Dense(space) = self { space.packed_terms() } else { None }
     }
 
+    fn remove_first(&mut self, slots: usize) {
+        of_storage!(self, space => space.remove_first(slots))
+    }
+
     fn built_in_kernels(&self) -> Option<Vec<AnyKernel>> {
         if let Vectors::Dense(space) = self { space.built_in_kernels() } else { None }
     }

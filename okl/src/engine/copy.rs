@@ -17,6 +17,7 @@ impl<F: Clone, L: Clone, S: Clone, B: Clone, R: Clone> Engine<F, L, S, B, R> {
             t: self.t,
             skipped: self.skipped,
             away: Default::default(),
+            kept: self.kept.clone(),
             first: 0,
             block: Default::default(),
             reader: Default::default(),

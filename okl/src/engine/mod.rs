@@ -46,6 +46,7 @@ mod copy;
 pub(crate) mod elsewhere;
 mod evict;
 pub mod head;
+pub(crate) mod kept;
 mod labels;
 mod norms;
 mod plan;
@@ -66,9 +67,10 @@ use crate::basis::terms::Terms;
 use crate::basis::vectors::Vectors;
 use crate::basis::{Basis, Form, RowsOf, Space};
 use crate::engine::bank::Bank;
-use crate::engine::elsewhere::{Away, Elsewhere, Source};
+use crate::engine::elsewhere::{Away, Elsewhere, Held, Source};
 use crate::engine::evict::{Scratch, Writer};
 use crate::engine::head::{Head, HeadParts, Rules};
+use crate::engine::kept::KeptChunks;
 use crate::engine::reader::Row;
 use crate::engine::rules::Objective;
 use crate::parts::budget::Budget;
@@ -118,6 +120,8 @@ pub struct Engine<F, L, S, B, R = AnyRegulariser> {
     pub(crate) skipped: u64,
     /// The place where settled chunks are summed, if there is one.
     pub(crate) away: Away,
+    /// The first chunks of terms, if they are kept elsewhere.
+    pub(crate) kept: KeptChunks,
     /// The number of the block's first row in its call.
     first: usize,
     block: Block,
@@ -189,6 +193,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             t: 0,
             skipped: 0,
             away: Away::default(),
+            kept: KeptChunks::default(),
             first: 0,
             block: Block::default(),
             reader: Reader::default(),
@@ -205,16 +210,18 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     pub fn learn_block(&mut self, rows: RowsOf<'_, F>, labels: &Labels<'_>, mut each: impl FnMut(usize, &Outcome<'_>)) {
         let count = F::Space::count(rows);
         self.away.begin_call();
+        self.kept.begin_call();
         self.first = 0;
         while self.first < count {
             let first = self.first;
-            let last = count.min(first + ROWS).min(self.look_ahead(rows));
+            let Some(end) = self.look_ahead(rows) else { break };
+            let last = count.min(first + ROWS).min(end);
             let part = F::Space::range(rows, first, last);
             self.begin(part);
             for r in 0..last - first {
                 let left = self.step(part, r, labels.target(first + r), labels.id(first + r));
                 each(first + r, &Outcome { scores: self.scores(), ..left });
-                if self.away.is_set() && self.away.has_changed(&self.heads[0].f) {
+                if self.totals_have_changed() {
                     // The totals in use are those of other coefficients: a new block begins.
                     self.first = first + r + 1;
                     break;
@@ -224,23 +231,37 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
                 self.first = last;
             }
         }
+        self.kept.end_call(&mut self.heads[0].f);
     }
 
-    /// Makes the totals of the next rows available, if they come from elsewhere. Returns the end of these rows.
-    fn look_ahead(&mut self, rows: RowsOf<'_, F>) -> usize {
+    /// Makes the totals of the next rows available, if they come from elsewhere. Returns the end of these rows; none if nothing can be
+    /// learned any more.
+    fn look_ahead(&mut self, rows: RowsOf<'_, F>) -> Option<usize> {
+        let Some(points) = F::Space::points(rows) else { return Some(usize::MAX) };
+        let Engine { basis, heads, kept, first, .. } = self;
+        if kept.is_set()
+            && let Form::Terms(terms) = basis.form()
+        {
+            return kept.look_ahead(terms, &mut heads[0].f, points, *first);
+        }
         // After an error, the totals that are there are still used.
         if !self.away.is_set() || self.stays_here().is_some() {
-            return usize::MAX;
+            return Some(usize::MAX);
         }
-        let Some(points) = F::Space::points(rows) else { return usize::MAX };
         let Engine { basis, heads, away, first, .. } = self;
         let source = Source { space: basis.space(), heads, slots: basis.slots() };
-        away.look_ahead(source, points, *first).unwrap_or(usize::MAX)
+        Some(away.look_ahead(source, points, *first).unwrap_or(usize::MAX))
     }
 
-    /// Whether learning uses a place elsewhere.
+    /// Whether totals in use are those of other coefficients.
+    fn totals_have_changed(&mut self) -> bool {
+        let f = &self.heads[0].f;
+        self.away.is_set() && self.away.has_changed(f) || self.kept.is_set() && self.kept.has_changed(f)
+    }
+
+    /// Whether learning uses sums from elsewhere.
     pub(crate) fn sums_elsewhere(&mut self) -> bool {
-        self.away.works() && self.stays_here().is_none()
+        self.kept.is_set() || self.away.works() && self.stays_here().is_none()
     }
 
     /// Why learning does not use the place elsewhere, if it does not.
@@ -275,6 +296,9 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             return;
         }
         self.basis.begin(rows, &mut self.block, true);
+        if self.kept.held().is_some() {
+            return self.reader.begin_elsewhere(self.heads.len());
+        }
         let awake = self.heads.iter().filter(|head| !head.retired).count();
         let settles = self.basis.settles() && (awake == 1 || self.budget.settles());
         let count = F::Space::count(rows);
@@ -305,7 +329,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             let judged = if taken { self.judged(voice, &example) } else { f64::NAN };
             self.watched.push(judged);
         }
-        let slot = if taken { self.write(rows, r, id) } else { None };
+        let slot = if taken { self.write(rows, r, id).map(|slot| slot + self.kept.slots()) } else { None };
         self.skipped += u64::from(!taken);
         Outcome { scores: &[], loss: Some(loss), slot, outside, threshold, positive: None }
     }
@@ -323,10 +347,10 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     /// returned.
     fn read(&mut self, r: usize) -> bool {
         self.block.patch(r);
-        let Engine { basis, heads, bank, output, block, reader, away, first, .. } = self;
+        let Engine { basis, heads, bank, output, block, reader, away, kept, first, .. } = self;
         let (slots, backend) = (basis.row_len(), basis.space().backend());
         let values = |plane| block.row(plane, r, slots);
-        let held = away.held().map(|held| (held, *first + r));
+        let held = away.held().or(kept.held()).map(|held| (held, *first + r));
         reader.read(heads, &Row { output, backend, values, features: block.features(r), r, held });
         if let Some(bank) = bank {
             bank.read(heads.iter().zip(&reader.readings).flat_map(|(head, at)| head.scores(at)));
@@ -461,6 +485,29 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
                 let values = |plane| block.row(plane, r, slots);
                 let features = block.features(r);
                 reader.read(&self.heads, &Row { output: &self.output, backend, values, features, r, held: None });
+                each(first + r, self.scores_of(reader, combined));
+            }
+        }
+    }
+
+    /// As [`Engine::predict`], where the sums over the first chunks are those of `held`.
+    pub(crate) fn predict_after(
+        &self,
+        workspace: &mut Workspace,
+        rows: RowsOf<'_, F>,
+        held: &Held,
+        mut each: impl FnMut(usize, &[f64]),
+    ) {
+        let (count, slots, backend) = (F::Space::count(rows), self.basis.row_len(), self.basis.space().backend());
+        let Workspace { block, reader, combined } = workspace;
+        for first in (0..count).step_by(ROWS) {
+            let part = F::Space::range(rows, first, count.min(first + ROWS));
+            self.basis.begin(part, block, false);
+            reader.begin_elsewhere(self.heads.len());
+            for r in 0..F::Space::count(part) {
+                let values = |plane| block.row(plane, r, slots);
+                let held = Some((held, first + r));
+                reader.read(&self.heads, &Row { output: &self.output, backend, values, features: None, r, held });
                 each(first + r, self.scores_of(reader, combined));
             }
         }

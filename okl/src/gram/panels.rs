@@ -136,6 +136,12 @@ impl Panels {
         self.panels.truncate(slots.div_ceil(LANES));
     }
 
+    /// Removes the panels of the first `slots` slots. The others move to the front.
+    pub(crate) fn remove_first(&mut self, slots: usize) {
+        self.panels.drain(..slots / LANES);
+        self.panels.shrink_to_fit();
+    }
+
     /// Writes a term.
     ///
     /// # Panics

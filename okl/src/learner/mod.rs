@@ -400,6 +400,9 @@ impl Learner {
     fn learn_part(&mut self, part: &Part<'_>, each: &mut dyn FnMut(usize, &Outcome<'_>)) {
         let count = self.steps();
         self.engine.watched.clear();
+        if self.warm.is_none() {
+            self.engine.kept.begin(|| self.config.to_json());
+        }
         let space = &self.engine.basis.space;
         let points = match space.unscaled() {
             Some(_) => self.rows.fill_keeping(&self.frame, part.x, space.backend()),

@@ -3,11 +3,13 @@
 use std::convert::Infallible;
 
 use crate::basis::Space;
+use crate::basis::vectors::Vectors;
 use crate::engine::Workspace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::learner::Learner;
 use crate::learner::batch::Batch;
 use crate::learner::rows::FramedRows;
+use crate::parts::kernel::AnyKernel;
 
 /// The scores of some rows, `outputs` numbers per row.
 ///
@@ -124,7 +126,10 @@ impl Learner {
         let outputs = self.outputs();
         let mut scores = Scores { outputs, values: vec![0.0; batch.rows() * outputs] };
         if self.features > 0 {
-            let mut run = || self.predict_blocks(workspace, batch, &mut scores);
+            let mut run = || match self.engine.kept.is_set() {
+                true => self.predict_kept(workspace, batch, &mut scores),
+                false => self.predict_blocks(workspace, batch, &mut scores),
+            };
             match &self.pool {
                 Some(pool) => pool.install(run),
                 None => run(),
@@ -149,6 +154,28 @@ impl Learner {
         });
         match each_block {
             Ok(()) => {}
+        }
+    }
+
+    /// Predicts rows whose sums over the first chunks come from their keeper. While it computes, the next rows are scaled and sent. After an
+    /// error of the keeper the scores are not those of the rows; the caller asks for the error.
+    fn predict_kept(&self, workspace: &mut Workspace, batch: &Batch<'_>, scores: &mut Scores) {
+        let Some(mut kept) = self.engine.kept.lock() else { return self.predict_blocks(workspace, batch, scores) };
+        let (outputs, space, mut buffer) = (scores.outputs, &self.engine.basis.space, Vec::new());
+        let mut framed = [FramedRows::default(), FramedRows::default()];
+        let count = batch.rows().div_ceil(KEPT);
+        let of = |part: usize| part * KEPT..batch.rows().min((part + 1) * KEPT);
+        for part in 0..=count {
+            if part < count {
+                let rows = batch.block(of(part), &mut buffer);
+                let points = Vectors::<AnyKernel>::points(framed[part % 2].fill(&self.frame, rows, space.backend(), false));
+                let Some(()) = points.and_then(|points| kept.start(points)) else { return };
+            }
+            let Some(before) = part.checked_sub(1) else { continue };
+            let (points, to) = (framed[before % 2].points(), &mut scores.values[of(before).start * outputs..]);
+            let Some(held) = kept.finish(of(before).len(), &self.engine.heads[0].f) else { return };
+            let each = |i: usize, z: &[f64]| to[i * outputs..(i + 1) * outputs].copy_from_slice(z);
+            self.engine.predict_after(workspace, points, &held, each);
         }
     }
 
@@ -187,6 +214,9 @@ impl Learner {
 
 /// The number of rows that are predicted together at a place elsewhere.
 const PREDICTED: usize = 4096;
+
+/// The number of rows that are predicted together where terms are kept elsewhere.
+const KEPT: usize = 1024;
 
 /// The error for a score that is not finite. All state stays below 1e150, so the reason is a kernel value that is too large.
 fn beyond_single_precision(row: usize, found: f64) -> Error {

@@ -228,9 +228,10 @@ impl Learner {
         // A class exists from its first row on, also when the rows are learned again.
         let outputs = if self.config.loss.reads() == Reads::Class { 0 } else { self.outputs() };
         let away = std::mem::take(&mut self.engine.away).emptied();
+        let kept = std::mem::take(&mut self.engine.kept);
         self.engine =
             build_engine(config, self.features).expect("a checked configuration stays valid once its statistics are known");
-        self.engine.away = away;
+        (self.engine.away, self.engine.kept) = (away, kept);
         self.engine.basis.space.set_threads(self.threads);
         self.blur.forget_kernels();
         self.engine.heads.iter_mut().for_each(|h| h.add_outputs(outputs));

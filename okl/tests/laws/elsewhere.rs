@@ -120,17 +120,17 @@ impl Place for Here {
     }
 }
 
-const ROWS: usize = 2500;
+pub const ROWS: usize = 2500;
 
 /// Rows of three features; classes or numbers; a third class that comes late; ids that name an early row again.
-struct Stream {
-    x: Vec<f32>,
-    y: Vec<f64>,
-    labels: Vec<Label>,
+pub struct Stream {
+    pub x: Vec<f32>,
+    pub y: Vec<f64>,
+    pub labels: Vec<Label>,
     ids: Vec<u64>,
 }
 
-fn stream() -> Stream {
+pub fn stream() -> Stream {
     let mut random = Random(7);
     let x: Vec<f32> = (0..3 * ROWS).map(|_| random.unit() as f32 * 4.0 - 2.0).collect();
     let y: Vec<f64> = (0..ROWS).map(|i| f64::from((x[3 * i] * 3.0).sin()) + 0.5 * random.unit()).collect();

@@ -11,6 +11,7 @@ mod many_terms;
 mod retire;
 mod rows;
 mod serving;
+mod sharded;
 #[path = "../support/mod.rs"]
 mod support;
 mod target_scale;

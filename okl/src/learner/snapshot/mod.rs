@@ -48,6 +48,7 @@
 //! # Ok::<(), okl::Error>(())
 //! ```
 
+mod kept;
 mod read;
 mod write;
 

@@ -15,21 +15,22 @@ use crate::basis::vectors::Vectors;
 use crate::config::ClassWeight;
 use crate::coordinates::Coordinates;
 use crate::engine::head::Head;
+use crate::engine::kept::KeptChunks;
 use crate::learner::Learner;
 use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, GROWTH, HEAD};
-use crate::learner::snapshot::{FORMAT, Header, head_tensor, scalar_names};
+use crate::learner::snapshot::{FORMAT, Header, head_tensor, kept, scalar_names};
 use crate::parts::kernel::AnyKernel;
 use crate::parts::step::AnyStep;
 
 /// A tensor to write.
-struct Tensor<'a> {
-    name: String,
-    shape: Vec<usize>,
-    data: Data<'a>,
+pub(super) struct Tensor<'a> {
+    pub name: String,
+    pub shape: Vec<usize>,
+    pub data: Data<'a>,
 }
 
 /// The numbers of a tensor, borrowed from the learner.
-enum Data<'a> {
+pub(super) enum Data<'a> {
     Doubles(Cow<'a, [f64]>),
     Wholes(Cow<'a, [u64]>),
     Bytes(&'a [u8]),
@@ -43,6 +44,8 @@ enum Data<'a> {
     Unscaled(&'a UnscaledRows),
     /// A model file inside the model file, with its checksum.
     File(Plan<'a>, u64),
+    /// Slots whose first chunks are kept elsewhere, with the numbers of the other slots.
+    AfterKept(kept::Part, &'a KeptChunks, Box<Data<'a>>),
     /// The place of the checksum.
     Checksum,
 }
@@ -68,21 +71,29 @@ impl<'a> Tensor<'a> {
     }
 
     fn dtype(&self) -> Dtype {
-        match self.data {
-            Data::Doubles(_) | Data::Columns(_) | Data::Unscaled(_) => Dtype::F64,
-            Data::Wholes(_) | Data::Slots(_) | Data::Checksum => Dtype::U64,
-            Data::Bytes(_) | Data::File(..) => Dtype::U8,
-            Data::Centres(_) | Data::Singles(_) => Dtype::F32,
-            Data::Columns32(_) => Dtype::U32,
-        }
+        self.data.dtype()
     }
 
     fn bytes(&self) -> usize {
         self.shape.iter().product::<usize>() * self.dtype().bitsize() / 8
     }
+}
 
-    fn write(&self, checksum: u64, to: &mut impl Write) -> io::Result<()> {
-        match &self.data {
+impl Data<'_> {
+    fn dtype(&self) -> Dtype {
+        match self {
+            Data::Doubles(_) | Data::Columns(_) | Data::Unscaled(_) => Dtype::F64,
+            Data::Wholes(_) | Data::Slots(_) | Data::Checksum => Dtype::U64,
+            Data::Bytes(_) | Data::File(..) => Dtype::U8,
+            Data::Centres(_) | Data::Singles(_) => Dtype::F32,
+            Data::Columns32(_) => Dtype::U32,
+            Data::AfterKept(_, _, own) => own.dtype(),
+        }
+    }
+
+    /// Writes the numbers of a tensor of this shape.
+    pub(super) fn write(&self, shape: &[usize], checksum: u64, to: &mut impl Write) -> io::Result<()> {
+        match self {
             Data::Doubles(values) => values.iter().try_for_each(|v| to.write_all(&v.to_le_bytes())),
             Data::Wholes(values) => values.iter().try_for_each(|v| to.write_all(&v.to_le_bytes())),
             Data::Slots(slots) => slots.iter().try_for_each(|v| to.write_all(&u64::from(*v).to_le_bytes())),
@@ -90,20 +101,21 @@ impl<'a> Tensor<'a> {
             Data::Singles(values) => values.iter().try_for_each(|v| to.write_all(&v.to_le_bytes())),
             Data::Columns32(columns) => columns.iter().try_for_each(|v| to.write_all(&v.to_le_bytes())),
             Data::Centres(space) => {
-                let mut centre = vec![0.0; self.shape[1]];
-                (0..self.shape[0]).try_for_each(|slot| {
+                let mut centre = vec![0.0; shape[1]];
+                (0..shape[0]).try_for_each(|slot| {
                     space.centre(slot, &mut centre);
                     centre.iter().try_for_each(|v| to.write_all(&v.to_le_bytes()))
                 })
             }
             Data::Columns(expansion) => {
-                let mut values = expansion.columns_of(self.shape[1]).flatten();
+                let mut values = expansion.columns_of(shape[1]).flatten();
                 values.try_for_each(|v| to.write_all(&v.to_le_bytes()))
             }
             Data::Unscaled(rows) => {
-                let mut values = (0..self.shape[0]).flat_map(|slot| rows.row(slot));
+                let mut values = (0..shape[0]).flat_map(|slot| rows.row(slot));
                 values.try_for_each(|v| to.write_all(&v.to_le_bytes()))
             }
+            Data::AfterKept(part, kept, own) => kept::write(*part, kept, own, shape, to),
             Data::File(plan, own) => plan.write(*own, &mut *to as &mut dyn Write),
             Data::Checksum => to.write_all(&checksum.to_le_bytes()),
         }
@@ -111,7 +123,7 @@ impl<'a> Tensor<'a> {
 }
 
 /// A model file before it is written.
-struct Plan<'a> {
+pub(super) struct Plan<'a> {
     /// The length of the header and the header.
     head: Vec<u8>,
     tensors: Vec<Tensor<'a>>,
@@ -144,15 +156,15 @@ impl<'a> Plan<'a> {
     fn write(&self, checksum: u64, to: impl Write) -> io::Result<()> {
         let mut to = BufWriter::new(to);
         to.write_all(&self.head)?;
-        self.tensors.iter().try_for_each(|tensor| tensor.write(checksum, &mut to))?;
+        self.tensors.iter().try_for_each(|tensor| tensor.data.write(&tensor.shape, checksum, &mut to))?;
         to.flush()
     }
 
     /// XXH3 of all bytes, with the bytes of the checksum set to zero.
-    fn checksum(&self) -> u64 {
+    fn checksum(&self) -> io::Result<u64> {
         let mut hash = Hash(Xxh3::new());
-        self.write(0, &mut hash).expect("a checksum takes every byte");
-        hash.0.digest()
+        self.write(0, &mut hash)?;
+        Ok(hash.0.digest())
     }
 }
 
@@ -185,7 +197,7 @@ impl Learner {
     pub fn to_bytes(&self) -> Vec<u8> {
         let plan = self.plan();
         let mut bytes = Vec::with_capacity(plan.bytes());
-        plan.write(plan.checksum(), &mut bytes).expect("memory takes every byte");
+        plan.checksum().and_then(|checksum| plan.write(checksum, &mut bytes)).expect("memory takes every byte");
         bytes
     }
 
@@ -205,7 +217,7 @@ impl Learner {
     /// Those of the writer.
     pub fn write_to(&self, to: impl Write) -> io::Result<()> {
         let plan = self.plan();
-        plan.write(plan.checksum(), to)
+        plan.write(plan.checksum()?, to)
     }
 
     fn plan(&self) -> Plan<'_> {
@@ -252,7 +264,7 @@ impl Learner {
             tensors.push(Tensor::doubles("growth", scalars::values(GROWTH, growth)));
             if let Some(shadow) = &growth.shadow {
                 let plan = shadow.plan();
-                let checksum = plan.checksum();
+                let checksum = plan.checksum().expect("a checksum takes every byte");
                 tensors.push(Tensor::new("growth.shadow", &[plan.bytes()], Data::File(plan, checksum)));
             }
         }
@@ -288,6 +300,7 @@ impl Learner {
                 tensors.push(Tensor::doubles("warm.shares", &warm.shares));
             }
         }
+        kept::add_kept(&mut tensors, &self.engine.kept);
         tensors
     }
 }
