@@ -3,6 +3,7 @@
     python benchmarks/cluster.py scaling
     python benchmarks/cluster.py keys 1000000
     python benchmarks/cluster.py average
+    python benchmarks/cluster.py sharded 200000
 
 Rows are generated while they are read, so that no file has to be read. The record is benchmarks/cluster.md.
 """
@@ -199,7 +200,43 @@ def models_of_quarter(config: dict, X: np.ndarray, y: np.ndarray) -> okl.Learner
     return model
 
 
+def large_model(config: dict, terms: int, features: int) -> okl.Learner:
+    """A model of many terms: the mean of small ones, which costs less than to learn it."""
+    rng, models, size = np.random.default_rng(1), [], 2000
+    for _ in range(terms // size):
+        X = rng.normal(size=(size, features)).astype(np.float32)
+        model = okl.Learner(config)
+        model.learn(X, np.sin(X[:, 0]))
+        models.append(model)
+    return okl.average(models).model
+
+
+def sharded(terms: int, rows: int = 4096, features: int = 64, rounds: int = 3) -> None:
+    """Rows per second of one process with two threads and of two shards, in turns."""
+    config = {**CONFIG, "kernel": "gaussian:0.01", "budget": "unlimited", "anchor": "none"}
+    alone = large_model(config, terms, features)
+    alone.threads = 2
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    rng = np.random.default_rng(2)
+    with okl.ray.ShardedLearner(alone, 2, worker_options={"num_cpus": 1}) as shards:
+        for turn in range(rounds + 1):
+            X = rng.normal(size=(rows, features)).astype(np.float32)
+            seconds, scores = [], []
+            for learner in (alone, shards):
+                start = time.perf_counter()
+                scores.append(learner.learn(X, np.sin(X[:, 0])))
+                seconds.append(time.perf_counter() - start)
+            assert np.array_equal(*scores)
+            if turn:  # The first call sends the model.
+                one, two = (rows / taken for taken in seconds)
+                print(f"{alone.terms} terms: one process {one:.0f} rows/s, two shards {two:.0f} rows/s, ratio {two / one:.2f}")
+        held = {"driver": shards.driver(), "shards": [shard["bytes"] for shard in shards.workers()]}
+        print(json.dumps(held))
+
+
 def main() -> None:
+    if sys.argv[1] == "sharded":
+        return sharded(int(sys.argv[2]))
     if sys.argv[1] == "average":
         return average()
     ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, object_store_memory=500_000_000)

@@ -5,7 +5,8 @@ use std::cell::Cell;
 use okl::batch::RowSource;
 use okl::engine::Outcome;
 use okl::loss::Reads;
-use okl::{Batch, Learner, Targets, Workspace};
+use okl::sharded::ShardedLearner;
+use okl::{Batch, Checked, Label, Learner, Scores, Targets, Workspace};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -34,9 +35,55 @@ pub struct Given<'a, 'py> {
     pub gaps: &'a Gaps,
 }
 
+/// A learner that takes rows: on one machine or sharded.
+pub trait Learns: Send + Sync {
+    fn outputs(&self) -> usize;
+    fn features(&self) -> usize;
+    fn widen(&mut self, features: usize) -> okl::Result<()>;
+    fn classes(&self) -> &[Label];
+    fn check<'a>(&self, batch: &Batch<'a>) -> okl::Result<Checked<'a>>;
+    fn learn_next(&mut self, checked: &mut Checked<'_>, each: impl FnMut(usize, &Outcome<'_>) + Send) -> okl::Result<bool>;
+    fn predict_with(&self, workspace: &mut Workspace, batch: &Batch<'_>) -> okl::Result<Scores>;
+}
+
+macro_rules! learns {
+    ($learner:ty) => {
+        impl Learns for $learner {
+            fn outputs(&self) -> usize {
+                self.outputs()
+            }
+            fn features(&self) -> usize {
+                self.features()
+            }
+            fn widen(&mut self, features: usize) -> okl::Result<()> {
+                self.widen(features)
+            }
+            fn classes(&self) -> &[Label] {
+                self.classes()
+            }
+            fn check<'a>(&self, batch: &Batch<'a>) -> okl::Result<Checked<'a>> {
+                self.check(batch)
+            }
+            fn learn_next(
+                &mut self,
+                checked: &mut Checked<'_>,
+                each: impl FnMut(usize, &Outcome<'_>) + Send,
+            ) -> okl::Result<bool> {
+                self.learn_next(checked, each)
+            }
+            fn predict_with(&self, workspace: &mut Workspace, batch: &Batch<'_>) -> okl::Result<Scores> {
+                self.predict_with(workspace, batch)
+            }
+        }
+    };
+}
+
+learns!(Learner);
+learns!(ShardedLearner);
+
 /// Learns rows and calls `each` with the result of every row. Returns the scores.
-pub fn learn<'py>(
-    shared: &Shared,
+pub fn learn<'py, L: Learns>(
+    shared: &Shared<L>,
     reader: Reader,
     x: &Bound<'py, PyAny>,
     given: &Given<'_, 'py>,
@@ -44,7 +91,7 @@ pub fn learn<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, held) = (x.py(), Rows::new(x)?);
     let _turn = given.gaps.begin(py, shared)?;
-    let filling = given.gaps.fill_in_order(&held.view(), shared.look(py, Learner::features)?)?;
+    let filling = given.gaps.fill_in_order(&held.view(), shared.look(py, L::features)?)?;
     let x = filling.as_ref().map_or_else(|| held.view(), Filling::view);
     let known = given.known.map(arrays::known).transpose()?;
     let known = known.as_ref().map(|k| k.as_slice()).transpose()?;
@@ -61,14 +108,14 @@ pub fn learn<'py>(
     let labels = Labels { targets: y.targets(), known: known.as_deref(), weights, ids };
     let batch = labels.of(x.batch());
 
-    let mut table = Table::new(batch.rows(), shared.look(py, Learner::outputs)?)?;
+    let mut table = Table::new(batch.rows(), shared.look(py, L::outputs)?)?;
     let mut signals = Signals::new();
     let mut pending = None;
     let learned = shared.write_in_turns(py, |learner| {
         let pending = match &mut pending {
             Some(pending) => pending,
             none => {
-                if let Some(rows) = filling.as_ref().and_then(|filling| filling.narrower(learner)) {
+                if let Some(rows) = filling.as_ref().and_then(|filling| filling.narrower(learner.features())) {
                     learner.check(&labels.of(Batch::of_f64(&rows, learner.features())))?;
                     learner.widen(x.features())?;
                 }
@@ -118,7 +165,7 @@ impl Labels<'_> {
 }
 
 /// The number of scores per row. Every known class has a score, even if nothing was learned for it.
-fn width(learner: &Learner, reads: Reads) -> usize {
+fn width(learner: &impl Learns, reads: Reads) -> usize {
     if reads == Reads::Class { learner.outputs().max(learner.classes().len()) } else { learner.outputs() }
 }
 
@@ -150,17 +197,17 @@ pub fn with_workspace<T>(work: impl FnOnce(&mut Workspace) -> T) -> T {
 const BLOCK: usize = 1024;
 
 /// Scores of rows, without learning.
-pub fn predict<'py>(
-    shared: &Shared,
+pub fn predict<'py, L: Learns>(
+    shared: &Shared<L>,
     reader: Reader,
     x: &Bound<'py, PyAny>,
     names: &[String],
     gaps: &Gaps,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, held) = (x.py(), Rows::new(x)?);
-    let filling = gaps.fill(&held.view(), shared.look(py, Learner::features)?)?;
+    let filling = gaps.fill(&held.view(), shared.look(py, L::features)?)?;
     let x = filling.as_ref().map_or_else(|| held.view(), Filling::view);
-    let mut table = Table::new(x.rows(), shared.look(py, Learner::outputs)?)?;
+    let mut table = Table::new(x.rows(), shared.look(py, L::outputs)?)?;
     let mut signals = Signals::new();
     let scored = shared.read(py, |learner| {
         with_workspace(|workspace| score(learner, &x, workspace, &mut table, &mut signals))?;
@@ -176,7 +223,7 @@ pub fn predict<'py>(
 
 /// Computes scores block by block. An error is returned with the first row of its block.
 fn score(
-    learner: &Learner,
+    learner: &impl Learns,
     x: &Matrix<'_>,
     workspace: &mut Workspace,
     table: &mut Table,

@@ -193,7 +193,7 @@ impl Gaps {
     }
 
     /// Waits until no other thread learns; none if NaN is refused.
-    pub fn begin<'a>(&'a self, py: Python<'_>, shared: &Shared) -> PyResult<Option<MutexGuard<'a, ()>>> {
+    pub fn begin<'a, L: Send + Sync>(&'a self, py: Python<'_>, shared: &Shared<L>) -> PyResult<Option<MutexGuard<'a, ()>>> {
         if self.rule().is_none() {
             return Ok(None);
         }
@@ -288,10 +288,10 @@ impl Filling {
         ArrayView2::from_shape((*rows, *features), x).map_or(Matrix::Double(ArrayView2::from(&[[]; 0])), Matrix::Double)
     }
 
-    /// The same rows without the new indicators, if the learner does not know these: what the learner can check before it gets them.
-    pub fn narrower(&self, learner: &Learner) -> Option<Vec<f64>> {
+    /// The same rows without the new indicators, if a learner of `known` features does not know these: what the learner can check before it gets them.
+    pub fn narrower(&self, known: usize) -> Option<Vec<f64>> {
         let features = self.chunk.features - self.added;
-        let new = self.added > 0 && learner.features() == features;
+        let new = self.added > 0 && known == features;
         new.then(|| self.chunk.x.chunks_exact(self.chunk.features).flat_map(|row| &row[..features]).copied().collect())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! It contains no algorithm. `rows`, `columns`, `targets` and `arrays` convert Python objects to the engine's input, without copies where
 //! possible; `settings` converts configurations; `shared` lets threads, signals and the interpreter share one learner; `learner`
-//! is the class `okl.Learner`; `command_line` is the command `okl`, without a binary.
+//! is the class `okl.Learner`; `sharded` is its form whose terms live in other processes; `command_line` is the command `okl`, without a binary.
 
 mod alert_rate;
 mod arrays;
@@ -19,6 +19,7 @@ mod row;
 mod rows;
 mod scores;
 mod settings;
+mod sharded;
 mod shared;
 mod targets;
 
@@ -42,6 +43,8 @@ mod _okl {
     use super::row::{learn_labelled, learn_row, predict_row};
     #[pymodule_export]
     use super::settings::{families, terms_within};
+    #[pymodule_export]
+    use super::sharded::{Shard, ShardedLearner};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

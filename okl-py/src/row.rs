@@ -34,7 +34,7 @@ pub fn learn_row(
     let batch = row.batch().weights(&weights);
     let learn = |targets: Targets<'_>| {
         let learned = learner.shared.touch(py, |learner| {
-            if let Some(narrow) = filling.as_ref().and_then(|filling| filling.narrower(learner)) {
+            if let Some(narrow) = filling.as_ref().and_then(|filling| filling.narrower(learner.features())) {
                 learner.check(&Batch::of_f64(&narrow, learner.features()).weights(&weights).targets(targets))?;
                 learner.widen(row.features())?;
             }

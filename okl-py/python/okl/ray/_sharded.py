@@ -1,0 +1,277 @@
+"""`ShardedLearner`: one model whose terms are divided between Ray actors."""
+
+import os
+import shutil
+import tempfile
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import ray
+
+import okl
+from okl._okl import Shard
+from okl._okl import ShardedLearner as Core
+from okl.ray._shard import Gap
+from okl.ray._workers import Call, Lane, answers
+
+ROWS = 512
+"""Rows per request: enough to hide the round trip, few enough that the driver keeps few terms."""
+
+
+class Holder:
+    """A shard in a process of its own. It checks that it has what the driver has sent: a process that was started again has nothing."""
+
+    def __init__(self, version: str):
+        self.version = version
+        self.shard: Shard | None = None
+
+    def begin(self, config: str) -> None:
+        if self.version != okl.__version__:
+            raise RuntimeError(f"the driver has okl {self.version}, this worker has okl {okl.__version__}")
+        self.shard = Shard(config)
+
+    def keep(self, index: int, chunk: bytes) -> None:
+        self._begun().keep(index, chunk)
+
+    def rewrite(self, number: int, rewrite: bytes) -> None:
+        shard = self._begun()
+        if shard.state()[1] < number:
+            raise Gap("changes of coefficients are missing")
+        shard.rewrite(number, rewrite)
+
+    def totals(self, rows: np.ndarray, state: tuple[int, int]) -> np.ndarray:
+        """The totals of rows over each chunk, from a shard in the state that the driver expects."""
+        if self._begun().state() != state:
+            raise Gap(
+                f"this shard has {self._begun().state()} chunks and changes, the driver expects {state}"
+            )
+        return self._begun().totals(rows)
+
+    def state(self) -> dict[str, Any]:
+        held = 0 if self.shard is None else self.shard.bytes
+        return {"bytes": held, "process": os.getpid(), "node": ray.get_runtime_context().get_node_id()}
+
+    def _begun(self) -> Shard:
+        if self.shard is None:
+            raise Gap("this shard was started again and has no chunks")
+        return self.shard
+
+
+class ShardLane(Lane):
+    """Calls to one shard. A shard that was started again first gets the chunks and changes that its predecessor had confirmed."""
+
+    def __init__(self, make: Any, number: int, patience: float, shards: "Shards"):
+        super().__init__(make, number, patience)
+        self.shards = shards
+
+    def _restore(self) -> None:
+        """Sends what was confirmed. The calls that were not confirmed follow."""
+        waiting = [call for call in self.sent if call.method != "totals"]
+        chunks = {call.arguments[0] for call in waiting if call.method == "keep"}
+        changes = {call.arguments[0] for call in waiting if call.method == "rewrite"}
+        if any(call.method == "begin" for call in waiting):
+            return
+        refs = [self.actor.begin.remote(self.shards.config)]
+        for number, rewrite in enumerate(self.shards.rewrites):
+            if number not in changes:
+                refs.append(self.actor.rewrite.remote(number, rewrite))
+        for index in range(self.number, self.shards.kept, len(self.shards.lanes)):
+            if index not in chunks:
+                refs.append(self.actor.keep.remote(index, self.shards.fetch(index)))
+                if (
+                    len(refs) > 16
+                ):  # A few at a time, so that the model does not pass through the driver's memory at once.
+                    ray.wait([refs.pop(0)], timeout=self.patience)
+
+
+class Shards:
+    """The chunks of a model: files of the driver, and copies in shards, which sum over them.
+
+    Chunk i belongs to shard i mod n. It is on the driver's disk before it is sent. The totals of all chunks are added in the order of the chunks.
+    """
+
+    def __init__(self) -> None:
+        self.folder = Path()
+        self.config = ""
+        self.kept = 0
+        self.rewrites: list[bytes] = []
+        self.requests: deque[tuple[list[Call], int]] = deque()
+        self.interrupted: BaseException | None = None
+        self.lanes: list[ShardLane] = []
+
+    def open(self, folder: Path, make: Any, workers: int, patience: float) -> None:
+        """Starts the shards."""
+        self.folder = folder
+        self.lanes = [ShardLane(make, number, patience, self) for number in range(workers)]
+
+    def begin(self, config: str) -> None:
+        self.config = config
+        answers([lane.send("begin", config) for lane in self.lanes])
+
+    def keep(self, index: int, chunk: bytes) -> None:
+        self.path(index).write_bytes(chunk)
+        self.kept = index + 1
+        self.lanes[index % len(self.lanes)].send("keep", index, chunk)
+
+    def rewrite(self, number: int, rewrite: bytes) -> None:
+        self.rewrites.append(rewrite)
+        for lane in self.lanes:
+            lane.send("rewrite", number, rewrite)
+
+    def start(self, rows: np.ndarray) -> None:
+        shared = ray.put(rows)
+        count = len(self.lanes)
+        states = [((self.kept - lane.number + count - 1) // count, len(self.rewrites)) for lane in self.lanes]
+        calls = [lane.send("totals", shared, state) for lane, state in zip(self.lanes, states)]
+        self.requests.append((calls, self.kept))
+
+    def finish(self) -> np.ndarray:
+        calls, kept = self.requests.popleft()
+        found = self._wait(calls)
+        size = sum(len(totals) for totals in found) // kept
+        sums = np.zeros(size)
+        for index in range(kept):
+            shard, at = index % len(found), index // len(found) * size
+            sums += found[shard][at : at + size]
+        return sums
+
+    def _wait(self, calls: list[Call]) -> list[Any]:
+        """The answers. The first Ctrl-C is raised after the rows under way have been learned: the learner would be lost here."""
+        while True:
+            try:
+                return answers(calls)
+            except KeyboardInterrupt as interrupt:
+                if self.interrupted is not None:
+                    raise
+                self.interrupted = interrupt
+
+    def fetch(self, index: int) -> bytes:
+        return self.path(index).read_bytes()
+
+    def path(self, index: int) -> Path:
+        return self.folder / f"{index:08}.chunk"
+
+
+class ShardedLearner:
+    """One model whose terms are divided between Ray actors, with the bits of `okl.Learner` on one machine.
+
+    The driver learns the rows and holds the last 3,000 terms at most. Whenever 1,024 terms are complete, they are written to the
+    driver's disk, sent to a shard and removed from the driver's memory. The shards sum over their terms for the next rows, while the driver learns the
+    rows before them. If a shard dies, Ray starts it again and the driver sends its terms from the disk.
+
+    Parameters
+    ----------
+    config : dict, str, bytes or okl.Learner
+        Settings as `okl.Learner` takes them, with ``budget="unlimited"``; or a learner, a model file or its bytes to continue.
+    workers : int
+        The number of shards, each a process.
+    path : str, optional
+        A folder on the disk of the driver for the terms; it must be empty. Default: a temporary folder, which `close` removes.
+    worker_options : dict, optional
+        Options of the Ray actors, for example ``{"num_cpus": 0.5}``.
+    patience : float
+        Seconds after which a shard that does not answer is an error. The learner cannot be used any more after it.
+    """
+
+    def __init__(
+        self,
+        config: dict[str, Any] | str | bytes | okl.Learner,
+        workers: int = 2,
+        *,
+        path: str | Path | None = None,
+        worker_options: dict[str, Any] | None = None,
+        patience: float = 300.0,
+    ):
+        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+            raise ValueError(f"workers: found {workers!r}, expected a whole number from 1 on")
+        self._shards = Shards()
+        self._core = Core(model_of(config), self._shards, ROWS)
+        self._temporary = path is None
+        self.folder = empty_folder(path)
+        if not ray.is_initialized():
+            ray.init()
+        holder = ray.remote(Holder).options(**{"num_cpus": 1, "max_restarts": -1, **(worker_options or {})})
+        self._shards.open(self.folder, lambda: holder.remote(okl.__version__), workers, patience)
+
+    def learn(self, X: Any, y: Any = None, *, weights: Any = None, known: Any = None) -> np.ndarray:
+        """Learns rows in order and returns their scores from before each update: those of `okl.Learner.learn`.
+
+        The round trip to the shards is hidden if a call has some thousand rows. Ids are not supported.
+        """
+        scores = self._core.learn(X, y, weights=weights, known=known)
+        interrupt, self._shards.interrupted = self._shards.interrupted, None
+        if interrupt is not None:
+            raise interrupt
+        return scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The scores of rows, without learning."""
+        return self._core.predict(X)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the model file: the bytes of `okl.Learner.to_bytes` on one machine. `okl.load` reads it."""
+        self._core.save(path)
+
+    @property
+    def terms(self) -> int:
+        """The number of terms, in the driver and the shards."""
+        return self._core.terms
+
+    @property
+    def examples(self) -> int:
+        """The number of rows learned."""
+        return self._core.examples
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The settings; after the warm-up with the estimated values."""
+        return self._core.config
+
+    def workers(self) -> list[dict[str, Any]]:
+        """Of each shard: the bytes of its terms, its process and node, and how often calls were sent again."""
+        found = answers([lane.send("state") for lane in self._shards.lanes])
+        return [{**state, "restarts": lane.restarts} for lane, state in zip(self._shards.lanes, found)]
+
+    def driver(self) -> dict[str, int]:
+        """Of the driver: the terms and bytes that it holds."""
+        return {"terms": self._core.terms - self._core.sent, "bytes": self._core.bytes}
+
+    def close(self) -> None:
+        """Ends the shards and removes the files of the terms. Save the model before."""
+        for lane in self._shards.lanes:
+            lane.close()
+        for index in range(self._shards.kept):
+            self._shards.path(index).unlink(missing_ok=True)
+        if self._temporary:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> "ShardedLearner":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def empty_folder(path: str | Path | None) -> Path:
+    """A folder for chunks; a temporary one if none is given."""
+    if path is None:
+        return Path(tempfile.mkdtemp(prefix="okl-shards-"))
+    folder = Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise ValueError(f"path: {str(folder)!r} is not empty; the terms of another learner may be there")
+    return folder
+
+
+def model_of(config: Any) -> bytes:
+    """The model file to start from."""
+    if isinstance(config, bytes):
+        return config
+    if isinstance(config, (str, Path)):
+        return Path(config).read_bytes()
+    learner = config if isinstance(config, okl.Learner) else okl.Learner(config)
+    if "missing" in learner.config:
+        raise ValueError("missing: a sharded learner fills in no missing values, fill them in before")
+    return learner.to_bytes()
