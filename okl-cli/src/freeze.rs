@@ -15,7 +15,8 @@ pub fn freeze(args: &Freeze) -> anyhow::Result<()> {
     let (bank, position) = store::load(&args.model)?;
     let mut plain = bank.freeze()?;
     if let Some(position) = position {
-        plain.set_position(serde_json::to_vec(&Position { frozen: Some(bank.examples()), ..position })?);
+        let progress = position.progress.saved_with(&plain);
+        plain.set_position(serde_json::to_vec(&Position { frozen: Some(bank.examples()), progress, ..position })?);
     }
     let weight = bank.members()[0].1;
     store::write(&args.output, &plain.to_bytes())?;

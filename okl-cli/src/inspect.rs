@@ -187,7 +187,8 @@ fn no_threshold(learner: &Learner) -> Option<String> {
 /// `okl inspect`.
 pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
     let (learner, position) = store::load(&args.model)?;
-    let position = position.unwrap_or_default();
+    let mut position = position.unwrap_or_default();
+    position.progress.meet(&learner);
     let names = position.schema.as_ref().map(|s| s.names()).unwrap_or_default();
     let text = match args.json {
         true => serde_json::to_string_pretty(&as_json(&learner, &position, &names))? + "\n",

@@ -2,6 +2,7 @@
 //!
 //! Only sums are kept, and a run continues the sums of the model file. So an interruption changes no bit of them.
 
+use okl::Learner;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
@@ -21,6 +22,16 @@ pub struct Progress {
     /// None in files of older versions, whose sums are not complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     learned: Option<Learned>,
+    /// The number of examples of the learner when these sums were saved. None in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    saved: Option<u64>,
+    /// The examples that the model learned from another program (Python, a server): they are not in the sums.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    elsewhere: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Sums over the rows that were learned: the losses, and the scores with their squared deviations (Welford).
@@ -118,7 +129,26 @@ impl Progress {
 
     /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
-        self.all.examples == 0 && self.learned.is_none()
+        self.all.examples == 0 && self.learned.is_none() && self.elsewhere == 0
+    }
+
+    /// Counts the examples that a learner has learned from another program since these sums were saved.
+    pub fn meet(&mut self, learner: &Learner) {
+        let counted = match self.saved {
+            Some(saved) => saved,
+            None if self.is_empty() => 0,
+            None => learner.examples(),
+        };
+        self.elsewhere += learner.examples().saturating_sub(counted);
+        self.saved = Some(learner.examples());
+        if self.elsewhere > 0 {
+            self.learned = None;
+        }
+    }
+
+    /// The sums as they are saved with a learner.
+    pub fn saved_with(&self, learner: &Learner) -> Progress {
+        Progress { saved: Some(learner.examples()), ..self.clone() }
     }
 
     /// The sum of the losses and the deviation of the scores, against which certificates are held.
@@ -136,19 +166,27 @@ impl Progress {
     /// One sentence; empty if there is no example.
     pub fn words(&self, task: Task) -> String {
         let recent = self.before.and(self.since);
-        let (Some(all), Some(late)) = (self.all.mean(), recent.mean()) else { return String::new() };
+        let elsewhere = match self.elsewhere {
+            0 => String::new(),
+            1 => "1 example was learned by another program (Python or a server) and is not counted here".into(),
+            n => format!(
+                "{} examples were learned by another program (Python or a server) and are not counted here",
+                count(n as f64)
+            ),
+        };
+        let (Some(all), Some(late)) = (self.all.mean(), recent.mean()) else { return elsewhere };
         let (name, show): (_, fn(f64) -> String) = match task {
             Task::Classes => ("error", percent),
             Task::Numbers => ("mean absolute error", figure),
             Task::Novelty => ("alert rate", percent),
         };
         let r2 = self.r2().map_or(String::new(), |r2| format!(" (R² {})", figure(r2)));
+        let late = format!("{} over the last {}", show(late), count(recent.examples as f64));
         format!(
-            "{name} {}{r2} over {} examples, each predicted before it was learned; {} over the last {}",
+            "{name} {}{r2} over {} examples, each predicted before it was learned; {}",
             show(all),
             count(self.all.examples as f64),
-            show(late),
-            count(recent.examples as f64)
+            if elsewhere.is_empty() { late } else { format!("{late} of these; {elsewhere}") }
         )
     }
 
@@ -159,7 +197,7 @@ impl Progress {
             true => Value::Null,
             false => json!({
                 "examples": self.all.examples, "error": self.all.mean(), "r2": self.r2(),
-                "recent_examples": recent.examples, "recent_error": recent.mean(),
+                "recent_examples": recent.examples, "recent_error": recent.mean(), "examples_elsewhere": self.elsewhere,
             }),
         }
     }

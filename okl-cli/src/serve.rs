@@ -13,6 +13,7 @@ use okl_server::hooks::{self, Allowed};
 use okl_server::http::{Listening, Server, Tls};
 use okl_server::log;
 use okl_server::options::Options;
+use okl_server::refusal::{Answered, Refusal};
 use okl_server::registry::Registry;
 use okl_server::rows::{Rows, Target};
 use okl_server::surface::{self, Surface, TableColumns, TableFormat};
@@ -55,7 +56,9 @@ impl Surface for CommandLine {
     }
 
     fn describe(&self, learner: &Learner, names: &[String]) -> Value {
-        inspect::as_json(learner, &Position { seen: Some(learner.examples()), ..Position::default() }, names)
+        let mut progress = store::progress(learner);
+        progress.meet(learner);
+        inspect::as_json(learner, &Position { seen: Some(learner.examples()), progress, ..Position::default() }, names)
     }
 
     fn explain(&self, learner: &Learner, x: &[f64], names: &[String], top: usize) -> Result<Vec<Value>, String> {
@@ -66,11 +69,15 @@ impl Surface for CommandLine {
         store::feature_names(learner).unwrap_or_default()
     }
 
+    fn rules(&self, learner: &Learner) -> Option<String> {
+        store::rules(learner)
+    }
+
     fn with_names(&self, learner: &Learner, names: &[String]) -> Option<Vec<u8>> {
         store::position_with(learner, names)
     }
 
-    fn table(&self, body: Vec<u8>, format: TableFormat, columns: &TableColumns, cells: usize) -> Result<Rows, String> {
+    fn table(&self, body: Vec<u8>, format: TableFormat, columns: &TableColumns, cells: usize) -> Answered<Rows> {
         let options = input::Options {
             format: Some(if format == TableFormat::Csv { Format::Csv } else { Format::Jsonl }),
             // Whatever its names look like: pandas names the columns of an array 0, 1, 2.
@@ -83,14 +90,23 @@ impl Surface for CommandLine {
             want_target: !columns.targets.is_empty(),
             ..input::Options::default()
         };
-        let mut reader = Reader::of("body", Cursor::new(plain(body)?), options).map_err(|e| without_flags(&e))?;
-        let mut rows = Rows::default();
-        while let Some(chunk) = reader.next().map_err(|e| without_flags(&e))? {
+        let body: Arc<[u8]> = plain(body)?.into();
+        let refused = |error: InputError| {
+            let row = error.line().map(|line| rows_before(&body, &options, line));
+            refusal(&error, row)
+        };
+        let mut reader = Reader::of("body", Cursor::new(Arc::clone(&body)), options.clone()).map_err(refused)?;
+        let (mut rows, mut reach) = (Rows::default(), Vec::new());
+        while let Some(chunk) = reader.next().map_err(refused)? {
             if (rows.count + chunk.rows).saturating_mul(chunk.features) > cells {
-                return Err(format!("more than {cells} numbers; send fewer rows at a time"));
+                return Err(Refusal::body(format!("more than {cells} numbers; send fewer rows at a time")));
             }
             add(&mut rows, &chunk);
+            reach.extend_from_slice(&chunk.reach);
         }
+        let features = rows.features;
+        let absent = |(row, known): (usize, &u32)| (*known as usize..features).map(move |feature| row * features + feature);
+        rows.absent = reach.iter().enumerate().flat_map(absent).collect();
         if matches!(reader.schema().features, Features::Named(_)) {
             rows.names = Some(reader.schema().names());
         }
@@ -98,11 +114,36 @@ impl Surface for CommandLine {
     }
 }
 
-/// The message of an error without advice that holds at the prompt only. Flags that are also query parameters become those.
+/// The number of rows before a line of a body.
+fn rows_before(body: &Arc<[u8]>, options: &input::Options, line: u64) -> usize {
+    let options = input::Options { skip_bad_rows: true, ..options.clone() };
+    let Ok(mut reader) = Reader::of("body", Cursor::new(Arc::clone(body)), options) else { return 0 };
+    let chunks = std::iter::from_fn(|| reader.next().ok().flatten());
+    chunks.map(|chunk| chunk.lines.iter().filter(|at| **at < line).count()).sum()
+}
+
+/// The error of a body, without advice that holds at the prompt only. Flags that are also query parameters become those.
+fn refusal(error: &InputError, row: Option<usize>) -> Refusal {
+    let column = error.column();
+    let place = match (row, column) {
+        (Some(row), Some(column)) => format!("row {row}, column '{column}': "),
+        (Some(row), None) => format!("row {row}: "),
+        (None, Some(column)) => format!("column '{column}': "),
+        (None, None) => String::new(),
+    };
+    let refusal = Refusal::body(place + &without_flags(error));
+    let detail: Map<String, Value> = [("row", row.map(Value::from)), ("column", column.map(Value::from))]
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.into(), value?)))
+        .collect();
+    if detail.is_empty() { refusal } else { refusal.with(Value::Object(detail)) }
+}
+
 fn without_flags(error: &InputError) -> String {
     let parameter = |text: String, name: &str| text.replace(&format!("--{name} "), &format!("?{name}="));
-    let text = ["target", "ignore", "weight", "id"].iter().fold(error.to_string(), |text, name| parameter(text, name));
-    let (kept, dropped): (Vec<&str>, Vec<&str>) = text.split("; ").partition(|part| !part.contains("--"));
+    let text = ["target", "ignore", "weight", "id"].iter().fold(error.text().to_owned(), |text, name| parameter(text, name));
+    let (kept, dropped): (Vec<&str>, Vec<&str>) =
+        text.split("; ").filter(|part| *part != "correct it").partition(|part| !part.contains("--"));
     let advice = match error.column() {
         _ if dropped.is_empty() => String::new(),
         Some(column) => format!("; correct it, leave the row out, or leave the column out with ?ignore={column}"),
@@ -112,9 +153,9 @@ fn without_flags(error: &InputError) -> String {
 }
 
 /// Refuses compressed bytes, whose length is not limited.
-fn plain(body: Vec<u8>) -> Result<Vec<u8>, String> {
+fn plain(body: Vec<u8>) -> Answered<Vec<u8>> {
     match body.as_slice() {
-        [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => Err("the body is compressed; send it as text".into()),
+        [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => Err(Refusal::body("the body is compressed; send it as text")),
         _ => Ok(body),
     }
 }

@@ -102,7 +102,8 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// If the file cannot be written; the message has the path. The old file is unchanged.
 pub fn save(path: &Path, learner: &mut Learner, position: &Position) -> anyhow::Result<()> {
-    learner.set_position(serde_json::to_vec(position)?);
+    let progress = position.progress.saved_with(learner);
+    learner.set_position(serde_json::to_vec(&Position { progress, ..position.clone() })?);
     learner.save(path).with_context(|| format!("{}: cannot be written", path.display()))
 }
 
@@ -111,6 +112,27 @@ pub fn feature_names(learner: &Learner) -> Option<Vec<String>> {
     let position: Position = serde_json::from_slice(learner.position()).ok()?;
     let schema = position.schema.filter(|schema| matches!(schema.features, Features::Named(_)))?;
     Some(schema.names()).filter(|names| names.len() == learner.features())
+}
+
+/// How well a learner did under the command line while it learned.
+pub fn progress(learner: &Learner) -> Progress {
+    serde_json::from_slice::<Position>(learner.position()).map(|position| position.progress).unwrap_or_default()
+}
+
+/// The rules by which a learner's features are made of the columns of a table, as flags; none if each feature is the number in a column.
+pub fn rules(learner: &Learner) -> Option<String> {
+    let position: Position = serde_json::from_slice(learner.position()).ok()?;
+    let schema = position.schema?;
+    let rules = [
+        ("--time", !schema.times.is_empty()),
+        ("--log", !schema.logs.is_empty()),
+        ("--text", !schema.texts.is_empty()),
+        ("--one-hot", schema.one_hot || !schema.categories.is_empty()),
+        ("--missing", !schema.missing.is_refused()),
+        ("--hash-bits", schema.hash_bits().is_some()),
+    ];
+    let rules: Vec<&str> = rules.iter().filter(|(_, used)| *used).map(|(flag, _)| *flag).collect();
+    (!rules.is_empty()).then(|| rules.join(", "))
 }
 
 /// The position of a learner with these names of the features, for a program that has no position in the data of its own. None if

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use okl::loss::Loss;
 use okl::{Config, Learner};
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ use crate::model::folder::{Folder, Settings};
 use crate::model::state::State;
 use crate::options::Options;
 use crate::refusal::{Answered, Refusal};
-use crate::surface::Surface;
+use crate::surface::{Surface, Task};
 
 /// A model, or the reason why it does not run.
 #[derive(Clone)]
@@ -261,6 +262,12 @@ fn configured(settings: &Settings) -> Answered<Option<Learner>> {
     config.check()?;
     if !settings.config.contains_key("loss") {
         return Ok(None);
+    }
+    let learns = Task::of(config.loss.reads());
+    if let Some(task) = settings.task.filter(|task| *task != learns) {
+        let text =
+            format!("task: \"{}\", but the loss in \"config\" is for \"{}\"; leave one of them out", task.word(), learns.word());
+        return Err(Refusal::body(text));
     }
     Ok(Some(Learner::new(config)?))
 }

@@ -2,10 +2,12 @@
 //!
 //! The command line depends on this crate, so this crate cannot use its code directly.
 
+use okl::loss::Reads;
 use okl::{Config, Learner};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::refusal::{Answered, Refusal};
 use crate::rows::{Rows, Target, Targets};
 
 /// The type of prediction.
@@ -83,6 +85,11 @@ pub trait Surface: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// The rules of a model file by which features are made of the columns of a table; none if features are the numbers of columns.
+    fn rules(&self, _: &Learner) -> Option<String> {
+        None
+    }
+
     /// The bytes that carry these names of the columns in a model file ([`Learner::set_position`]); none if they need not be changed.
     fn with_names(&self, _: &Learner, _: &[String]) -> Option<Vec<u8>> {
         None
@@ -91,8 +98,8 @@ pub trait Surface: Send + Sync + 'static {
     /// Reads a table. Its rows have at most `cells` numbers.
     ///
     /// # Errors
-    /// If it cannot be read; the row is named.
-    fn table(&self, body: Vec<u8>, format: TableFormat, columns: &TableColumns, cells: usize) -> Result<Rows, String>;
+    /// If it cannot be read; row and column are named, rows counted from 0.
+    fn table(&self, body: Vec<u8>, format: TableFormat, columns: &TableColumns, cells: usize) -> Answered<Rows>;
 }
 
 /// A surface without the command line: the simplest settings, and no tables.
@@ -121,8 +128,28 @@ impl Surface for Plain {
         Ok(scores.iter().map(|z| json!({ "score": z, "offset": learner.predicting_offset() })).collect())
     }
 
-    fn table(&self, _: Vec<u8>, _: TableFormat, _: &TableColumns, _: usize) -> Result<Rows, String> {
-        Err("this server reads JSON only".into())
+    fn table(&self, _: Vec<u8>, _: TableFormat, _: &TableColumns, _: usize) -> Answered<Rows> {
+        Err(Refusal::body("this server reads JSON only"))
+    }
+}
+
+impl Task {
+    /// The task of a loss.
+    pub fn of(reads: Reads) -> Task {
+        match reads {
+            Reads::Sign | Reads::Class => Task::Classes,
+            Reads::Number | Reads::Vector => Task::Numbers,
+            Reads::Nothing => Task::Novelty,
+        }
+    }
+
+    /// The word in settings.
+    pub fn word(self) -> &'static str {
+        match self {
+            Task::Classes => "classes",
+            Task::Numbers => "numbers",
+            Task::Novelty => "novelty",
+        }
     }
 }
 

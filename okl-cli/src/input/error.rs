@@ -78,6 +78,11 @@ impl InputError {
         self.0.trouble
     }
 
+    /// The message without file, row and column.
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
     /// The line of the input, from 1.
     pub fn line(&self) -> Option<u64> {
         self.0.line

@@ -52,6 +52,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     let learned_before = learner.examples();
     let mut run = Run::new(learner, task);
     run.progress = passes.progress();
+    run.progress.meet(&run.learner);
     run.replayed = kept::sample(args, task, passes.way());
     run.owe(passes.looked_at());
     let all_rows = recall(args, &mut run, &passes)?;

@@ -38,7 +38,11 @@ fn tables_are_read_as_okl_learn_reads_them() {
     assert!(file("csv") == file("lines") && without_names(&file("csv")) == file("json"));
     let (status, refused) = post("/v1/models/csv/learn?target=y&weight=w", "text/csv", "a,b,y,w\n1,2,cat,1\n1,x,cat,1\n");
     let message = refused["error"]["message"].as_str().unwrap();
-    assert!(status == 422 && message.contains("row 3") && message.contains("'b'"), "{message}");
+    assert!(status == 422 && message.contains("row 1, column 'b'"), "rows are counted from 0: {message}");
+    assert_eq!((&refused["error"]["row"], &refused["error"]["column"]), (&json!(1), &json!("b")));
+    let late = "{\"a\":1,\"b\":2,\"y\":\"cat\"}\n{\"a\":1,\"b\":2,\"z\":1,\"y\":\"cat\"}\n";
+    let (status, unknown) = post("/v1/models/lines/learn?target=y", "application/x-ndjson", late);
+    assert_eq!((status, &unknown["error"]["row"], &unknown["error"]["column"]), (422, &json!(1), &json!("z")), "{unknown}");
     assert!(!message.contains("--") && message.contains("?ignore=b"), "advice that holds for the server: {message}");
     let (_, refused) = post("/v1/models/csv/learn?target=y&weight=w", "text/csv", "a,b,y,w\n1,,cat,1\n");
     let message = refused["error"]["message"].as_str().unwrap();
@@ -98,6 +102,63 @@ fn a_downloaded_model_knows_its_columns() {
         assert_eq!(forward, predicted("backward.csv", "b,a\n5,1\n2,-3\n-7,7\n"), "{name}");
         assert!(forward.contains("yes") && forward.contains("no"), "{forward}");
     }
+}
+
+/// Examples that a server learned are counted apart: the figures of `okl learn` are not those of the last rows any more.
+#[test]
+fn inspect_says_what_the_server_learned() {
+    let folder = Folder::new("apart");
+    let served = Served::start(&folder, &[]);
+    let path = |name: &str| folder.0.join(name).to_str().unwrap().to_owned();
+    let okl = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_okl")).args(args).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let rows: String =
+        (0..40).map(|i| format!("{},{}\n", f64::from(i * 7 % 11) - 5.0, if i * 7 % 11 > 5 { "yes" } else { "no" })).collect();
+    let (table, model, after) = (path("t.csv"), path("m.okl"), path("after.okl"));
+    std::fs::write(&table, format!("a,y\n{rows}")).unwrap();
+    okl(&["learn", &table, "--target", "y", "-o", &model]);
+    assert!(!okl(&["inspect", &model]).contains("another program"));
+    let file = std::fs::read(&model).unwrap();
+    assert_eq!(call(&served.address, "PUT", "/v1/models/m", "application/octet-stream", &file).unwrap().0, 201);
+    let body = json!({ "rows": [[1], [2], [-3]], "targets": ["no", "no", "no"] });
+    json_call(&served.address, "POST", "/v1/models/m/learn", &body).unwrap();
+    std::fs::write(&after, call(&served.address, "GET", "/v1/models/m/snapshot", "", b"").unwrap().1).unwrap();
+    let (words, resumed) = (okl(&["inspect", &after]), path("resumed.okl"));
+    assert!(
+        words.contains("over 40 examples") && words.contains("of these; 3 examples were learned by another program"),
+        "{words}"
+    );
+    okl(&["learn", &table, "--target", "y", "--resume", &after, "-o", &resumed]);
+    let words = okl(&["inspect", &resumed]);
+    assert!(words.contains("over 80 examples") && words.contains("3 examples were learned by another program"), "{words}");
+    let described = json_call(&served.address, "GET", "/v1/models/m/inspect", &json!(null)).unwrap().1;
+    assert_eq!((&described["progressive"]["examples"], &described["on_this_server"]["examples"]), (&json!(40), &json!(3)));
+}
+
+/// The server does not apply the rules of a table, and says so when a model file has some.
+#[test]
+fn a_file_with_rules_for_columns_is_refused_unless_features_are_finished() {
+    let folder = Folder::new("rules");
+    let served = Served::start(&folder, &[]);
+    let (table, model) = (folder.0.join("t.csv"), folder.0.join("m.okl"));
+    std::fs::write(&table, "q,y\n1,1\n10,2\n100,3\n1000,4\n").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_okl"))
+        .arg("learn")
+        .arg(&table)
+        .args(["--target", "y", "--task", "numbers", "--log", "q", "-o"])
+        .arg(&model)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let file = std::fs::read(&model).unwrap();
+    let upload = |path: &str| call(&served.address, "PUT", path, "application/octet-stream", &file).unwrap();
+    let (status, said) = upload("/v1/models/m");
+    let said = String::from_utf8(said).unwrap();
+    assert!(status == 422 && said.contains("--log") && said.contains("?finished=true"), "{said}");
+    assert_eq!(upload("/v1/models/m?finished=true").0, 201);
 }
 
 #[test]

@@ -230,7 +230,8 @@ class Client:
         """The scores of rows, without learning.
 
         `fresh` waits until all rows sent before are learned. With `remember` (a time such as "1d"), the rows wait so
-        long for their targets; `Prediction.ids` has their ids for `label`.
+        long for their targets; `Prediction.ids` has their ids for `label`. Rows that are remembered before the model has learned
+        anything have NaN as scores.
         """
         query = {
             key: value
@@ -265,7 +266,8 @@ class Client:
     def events(self, name: str) -> Iterator[dict[str, Any]]:
         """The events of a model as they happen. Ends if the server stops.
 
-        `type` is "figures", "alert" or "drift". The first event has all figures; later ones say that they have changed.
+        `type` is "figures" (all figures: at first, then at most four times a second when they have changed), "alert", "drift", or
+        "missed" with the number of events that were lost because this client was too slow.
         """
         connection = self._connection(None)
         try:

@@ -79,13 +79,12 @@ fn targets(given: Option<Vec<OneTarget>>, rows: usize) -> Answered<Targets> {
             OneTarget::Several(list) => values.extend(list.iter().map(number_or_missing)),
         }
         if values.len() - before != width {
-            return Err(Refusal::body(format!(
-                "row {row}: {} targets, expected {width} as in the other rows",
-                values.len() - before
-            )));
+            let text = format!("row {row}: {} targets, expected {width} as in the other rows", values.len() - before);
+            return Err(Refusal::body(text).with(json!({ "row": row })));
         }
         if matches!(values.last(), Some(Target::Text(text)) if text.len() > LONGEST_NAME) {
-            return Err(Refusal::body(format!("row {row}: the name of a class has at most {LONGEST_NAME} bytes")));
+            let text = format!("row {row}: the name of a class has at most {LONGEST_NAME} bytes");
+            return Err(Refusal::body(text).with(json!({ "row": row })));
         }
     }
     Ok(Targets { width, values })
@@ -280,9 +279,6 @@ impl<'de> Visitor<'de> for OneRow<'_> {
         if let Some(pair) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
             let name = table.columns.iter().find(|(_, at)| **at == pair[0]).map_or("", |(name, _)| name);
             return Err(de::Error::custom(format!("row {number}: '{}' comes twice", shortened(name))));
-        }
-        if seen.is_empty() {
-            return Err(de::Error::custom(format!("row {number} is empty")));
         }
         table.ends.push(table.cells.len());
         Ok(())

@@ -124,6 +124,14 @@ async fn create(call: &Call<'_>) -> Answered<Answer> {
     let (settings, learner) = match call.kind.as_str() {
         "application/octet-stream" => {
             let learner = Learner::from_bytes(&call.body)?;
+            if let Some(rules) = call.server.registry.surface.rules(&learner).filter(|_| !call.flag("finished").unwrap_or(false))
+            {
+                let text = format!(
+                    "this model file makes its features by rules ({rules}), which the server does not apply to rows. To send rows of finished \
+                     features (inspect lists their names), upload the file with ?finished=true"
+                );
+                return Err(Refusal::body(text));
+            }
             (Settings { uploaded: true, sparse: call.flag("sparse")?, ..Settings::default() }, Some(learner))
         }
         "application/json" | "" if call.body.is_empty() => (Settings::default(), None),
@@ -179,7 +187,7 @@ fn table(call: &Call<'_>, model: &Model, format: Option<TableFormat>) -> Answere
     let most = registry.options.most_cells;
     let rows = match format {
         None => arrow::rows(&call.body, &columns, &registry.options)?,
-        Some(format) => registry.surface.table(call.body.to_vec(), format, &columns, most).map_err(Refusal::body)?,
+        Some(format) => registry.surface.table(call.body.to_vec(), format, &columns, most)?,
     };
     if rows.features > registry.options.most_features {
         return Err(Refusal::new(
@@ -228,7 +236,10 @@ fn explain(call: &Call<'_>) -> Answered<Answer> {
     if rows.count.saturating_mul(learner.terms().max(1)).saturating_mul(placed.features) > MOST_EXPLAINED || rows.count > 1000 {
         return Err(Refusal::new(413, "too_many_rows", "explain: too many rows for one request; send fewer"));
     }
-    let explained = long(usize::MAX, || call.server.registry.surface.explain(learner, &placed.x, &now.names, top));
+    // Rows and columns without names are counted from 0, as in messages.
+    let numbers: Vec<String> = (0..if now.names.is_empty() { placed.features } else { 0 }).map(|i| i.to_string()).collect();
+    let names = if now.names.is_empty() { &numbers } else { &*now.names };
+    let explained = long(usize::MAX, || call.server.registry.surface.explain(learner, &placed.x, names, top));
     let rows = explained.map_err(Refusal::body)?;
     Ok(answer::json(200, &json!({ "rows": rows, "threshold": learner.threshold(), "entry": now.entry })))
 }
@@ -240,6 +251,12 @@ async fn predict(call: Call<'_>) -> Answered<Answer> {
         model.fresh().await?;
     }
     let now = model.published();
+    if call.query("remember").is_some() && now.learner.as_ref().is_none_or(|learner| learner.features() == 0) {
+        // A model whose targets all come later begins like this. The rows have no scores.
+        let count = rows.count;
+        let ids = remember(&call, &model, rows).await?;
+        return Ok(answer::json(200, &json!({ "scores": vec![Value::Null; count], "entry": now.entry, "ids": ids })));
+    }
     let learner = learner_of(&now)?;
     let placed = placed_like(&now, learner, &rows, model.settings.sparse)?;
     let batch = Batch::of_f64(&placed.x, placed.features);
@@ -259,16 +276,26 @@ async fn predict(call: Call<'_>) -> Answered<Answer> {
             answer[name] = value;
         }
     }
-    if let Some(time) = call.query("remember") {
-        if !call.token.is_none_or(|token| token.allows(Right::Learn, Some(call.name))) {
-            return Err(Refusal::new(403, "no_right", "remember: this needs the right 'learn' as well"));
-        }
-        let until = (call.server.registry.options.clock)() + seconds(time)?;
+    if call.query("remember").is_some() {
         let x = placed.x.to_vec();
-        let first = model.remember(Rows { count: rows.count, features: placed.features, x, ..Rows::default() }, until).await?;
-        answer["ids"] = json!((first..first + rows.count as u64).collect::<Vec<_>>());
+        let placed = Rows { count: rows.count, features: placed.features, x, ..Rows::default() };
+        answer["ids"] = remember(&call, &model, placed).await?;
     }
     Ok(answer::json(200, &answer))
+}
+
+/// Lets rows wait for their targets; returns their ids.
+async fn remember(call: &Call<'_>, model: &Model, rows: Rows) -> Answered<Value> {
+    if !call.token.is_none_or(|token| token.allows(Right::Learn, Some(call.name))) {
+        return Err(Refusal::new(403, "no_right", "remember: this needs the right 'learn' as well"));
+    }
+    if rows.count == 0 {
+        return Err(Refusal::body("no rows"));
+    }
+    let until = (call.server.registry.options.clock)() + seconds(call.query("remember").unwrap_or(""))?;
+    let count = rows.count as u64;
+    let first = model.remember(rows, until).await?;
+    Ok(json!((first..first + count).collect::<Vec<_>>()))
 }
 
 /// Rows in the columns of the published learner. New columns of a sparse model are left out: they are 0 in all terms.
@@ -351,7 +378,13 @@ fn named(learner: &Learner, surface: &dyn Surface, names: &[String]) -> Option<L
 fn inspect(call: &Call<'_>) -> Answered<Answer> {
     let now = call.server.registry.model(call.name)?.published();
     let learner = learner_of(&now)?;
-    Ok(answer::json(200, &call.server.registry.surface.describe(learner, &now.names)))
+    let mut told = call.server.registry.surface.describe(learner, &now.names);
+    let figures = &now.figures;
+    told["on_this_server"] = json!({
+        "examples": figures.examples - figures.before, "error": figures.mean_error(), "recent_error": figures.recent_error(),
+        "recent_examples": figures.recent.len(),
+    });
+    Ok(answer::json(200, &told))
 }
 
 async fn freeze(call: &Call<'_>) -> Answered<Answer> {

@@ -130,7 +130,7 @@ impl Server {
         let query: Vec<_> = form_urlencoded::parse(request.uri().query().unwrap_or("").as_bytes()).into_owned().collect();
         route::check_query(route.action, &query)?;
         if route.action == Action::Events {
-            return stream::events(&*self.registry.model(name.unwrap_or(""))?);
+            return stream::events(&self.registry.model(name.unwrap_or(""))?);
         }
         let late = |_| Refusal::new(408, "too_slow", "the request took too long");
         let work = async {

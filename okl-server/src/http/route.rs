@@ -171,9 +171,10 @@ const IGNORE: Parameter = ("ignore", "CSV, NDJSON and Arrow: columns that are no
 /// The query parameters that an action reads; all others are refused.
 pub fn parameters(action: Action) -> &'static [Parameter] {
     match action {
-        Action::Create => {
-            &[("sparse", "a model file: true: a number that is absent from a row is 0, and a new name is a new column")]
-        }
+        Action::Create => &[
+            ("sparse", "a model file: true: a number that is absent from a row is 0, and a new name is a new column"),
+            ("finished", "a model file with rules for the columns of a table: true: rows come with finished features"),
+        ],
         Action::Predict => &[
             ("fresh", "true: waits until all rows sent before are learned"),
             ("remember", "a time such as 3600, 30m, 12h or 1d: the rows wait so long for their targets"),

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -11,11 +11,12 @@ use http_body_util::BodyExt;
 use hyper::Response;
 use hyper::body::{Body, Frame};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
+use serde_json::json;
 use tokio::sync::{broadcast, mpsc};
 
 use super::answer::Answer;
 use super::handlers;
-use crate::model::Model;
+use crate::model::{FIGURES, Model};
 use crate::refusal::Answered;
 
 /// A comment is sent after this time without events, so that a closed connection is noticed.
@@ -33,26 +34,35 @@ impl Body for Parts {
     }
 }
 
-/// The figures now, then events as they happen.
-pub(super) fn events(model: &Model) -> Answered<Answer> {
+/// The figures now, then events as they happen. All have one form: `data: {"type": ..., ...}`.
+pub(super) fn events(model: &Arc<Model>) -> Answered<Answer> {
     let (send, receive) = mpsc::channel(64);
-    let mut figures = handlers::figures(model);
-    figures["type"] = "figures".into();
-    let first = format!("event: figures\ndata: {figures}\n\n");
-    let _ = send.try_send(first.into());
-    tokio::spawn(forward(model.events(), send));
+    let _ = send.try_send(figures(model).into());
+    tokio::spawn(forward(Arc::downgrade(model), model.events(), send));
     let mut answer = Response::new(Parts(receive).boxed_unsync());
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     Ok(answer)
 }
 
+fn figures(model: &Model) -> String {
+    let mut figures = handlers::figures(model);
+    figures["type"] = FIGURES.into();
+    format!("data: {figures}\n\n")
+}
+
 /// Passes events on until the client or the model is gone. A slow client misses events and is told how many.
-async fn forward(mut events: broadcast::Receiver<Arc<str>>, send: mpsc::Sender<Bytes>) {
+async fn forward(model: Weak<Model>, mut events: broadcast::Receiver<Arc<str>>, send: mpsc::Sender<Bytes>) {
     loop {
         let part = match tokio::time::timeout(QUIET, events.recv()).await {
             Err(_) => ": still here\n\n".to_owned(),
+            Ok(Ok(event)) if &*event == FIGURES => match model.upgrade() {
+                Some(model) => figures(&model),
+                None => return,
+            },
             Ok(Ok(event)) => format!("data: {event}\n\n"),
-            Ok(Err(broadcast::error::RecvError::Lagged(missed))) => format!("event: missed\ndata: {missed}\n\n"),
+            Ok(Err(broadcast::error::RecvError::Lagged(missed))) => {
+                format!("data: {}\n\n", json!({ "type": "missed", "missed": missed }))
+            }
             Ok(Err(broadcast::error::RecvError::Closed)) => return,
         };
         if send.send(part.into()).await.is_err() {

@@ -36,6 +36,9 @@ pub fn place<'a>(rows: &'a Rows, names: &'a [String], features: usize, sparse: b
         Some(&at) if !sparse => Err(absent(at / rows.features, &given[at % rows.features])),
         _ => Ok(()),
     };
+    if names.is_empty() && given.is_empty() {
+        return Err(Refusal::body("row 0 is empty: the columns of this model are not known yet").with(json!({ "row": 0 })));
+    }
     if names.is_empty() && features > 0 {
         return Err(Refusal::body(format!(
             "the {features} columns of this model have no names: send each row as a list of {features} numbers"

@@ -48,13 +48,16 @@ pub struct LabelRequest {
     pub key: Option<String>,
 }
 
+/// The event that the figures have changed. Who passes it on puts the figures in.
+pub const FIGURES: &str = "figures";
+
 type Reply<T> = oneshot::Sender<Answered<T>>;
 
 /// Work for the thread of a model.
 enum Work {
     Learn(LearnRequest, Reply<Answer>),
     Label(LabelRequest, Reply<Answer>),
-    /// Rows in the columns of the model, and when they expire. The answer is the id of the first one.
+    /// Rows, and when they expire. The answer is the id of the first one.
     Remember(Rows, u64, Reply<u64>),
     /// Publishes the newest model.
     Fresh(Reply<()>),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::state::Answer;
 use crate::codec::Key;
@@ -21,6 +21,12 @@ pub struct Stream {
     pub next: u64,
     /// The entry and the scores of each of the last rows.
     kept: VecDeque<(u64, Vec<f64>)>,
+    /// The offsets of those among them that are alerts.
+    #[serde(default)]
+    alerts: VecDeque<u64>,
+    /// The class of positive scores, each from the offset on at which it became that.
+    #[serde(default)]
+    positive: VecDeque<(u64, Value)>,
 }
 
 impl Stream {
@@ -37,14 +43,34 @@ impl Stream {
         Ok(usize::try_from(self.next - offset).unwrap_or(usize::MAX).min(rows))
     }
 
+    /// The answer to the first rows of a request, which were learned before.
+    pub fn answer(&self, offset: u64, rows: usize) -> Answer {
+        let end = offset + rows as u64;
+        let alerts = self.alerts.iter().filter(|at| (offset..end).contains(at)).map(|at| (at - offset) as usize).collect();
+        let until = self.positive.partition_point(|(from, _)| *from < end);
+        let last = self.positive.range(..until).next_back();
+        let before = until.checked_sub(2).and_then(|at| self.positive.get(at));
+        let changed = last.zip(before).filter(|((from, _), _)| *from >= offset);
+        Answer {
+            entry: end.checked_sub(1).and_then(|last| self.row(last)).map_or(0, |(entry, _)| *entry),
+            scores: (offset..end).map(|at| self.scores(at)).collect(),
+            repeated: rows,
+            alerts,
+            not_learned: 0,
+            positive: last.map(|(_, class)| class.clone()),
+            positive_before: changed.map(|((from, _), (_, class))| ((from - offset) as usize, class.clone())),
+            told: Vec::new(),
+        }
+    }
+
     /// The entry and the scores of a row, if they are kept.
-    pub fn row(&self, offset: u64) -> Option<&(u64, Vec<f64>)> {
+    fn row(&self, offset: u64) -> Option<&(u64, Vec<f64>)> {
         let back = usize::try_from(self.next.checked_sub(offset)?).ok()?;
         self.kept.len().checked_sub(back).and_then(|at| self.kept.get(at))
     }
 
     /// The scores of a row; none if they are not kept, or the model had no configuration at this row.
-    pub fn scores(&self, offset: u64) -> Option<Vec<f64>> {
+    fn scores(&self, offset: u64) -> Option<Vec<f64>> {
         self.row(offset).map(|(_, scores)| scores.clone()).filter(|scores| !scores.is_empty())
     }
 
@@ -53,6 +79,18 @@ impl Stream {
         self.next = offset + answer.scores.len() as u64;
         self.kept.extend(answer.scores.iter().map(|row| (answer.entry, row.clone().unwrap_or_default())));
         self.kept.drain(..self.kept.len().saturating_sub(KEPT_ROWS));
+        self.alerts.extend(answer.alerts.iter().map(|row| offset + *row as u64));
+        if let Some(class) = answer.positive.as_ref().filter(|class| self.positive.back().map(|(_, last)| last) != Some(class)) {
+            let (row, before) = answer.positive_before.clone().unzip();
+            if let Some(before) = before.filter(|_| self.positive.is_empty()) {
+                self.positive.push_back((offset, before));
+            }
+            self.positive.push_back((offset + row.unwrap_or(0) as u64, class.clone()));
+        }
+        let first = self.next - self.kept.len() as u64;
+        self.alerts.retain(|at| *at >= first);
+        let old = self.positive.partition_point(|(from, _)| *from <= first).saturating_sub(1);
+        self.positive.drain(..old);
     }
 }
 

@@ -35,6 +35,9 @@ pub struct Answer {
     /// The row from which on another class has the positive scores, and the class before (at row 0: that of earlier answers).
     #[serde(default)]
     pub positive_before: Option<(usize, Value)>,
+    /// The alerts, for the events of this request.
+    #[serde(skip)]
+    pub told: Vec<Alert>,
 }
 
 impl Answer {
@@ -61,17 +64,23 @@ impl Answer {
         told
     }
 
+    /// A copy to keep.
+    fn without_events(&self) -> Answer {
+        Answer { told: Vec::new(), ..self.clone() }
+    }
+
     /// The answer to a repeated request: all its rows were learned before.
     pub fn as_repeat(&self) -> Answer {
         Answer { repeated: self.scores.len(), not_learned: 0, ..self.clone() }
     }
 
-    /// Puts the scores of rows that were learned before in front.
-    pub fn after(mut self, before: Vec<Option<Vec<f64>>>) -> Answer {
-        self.repeated = before.len();
-        self.alerts.iter_mut().for_each(|row| *row += before.len());
-        self.positive_before.iter_mut().for_each(|(row, _)| *row += before.len());
-        self.scores.splice(0..0, before);
+    /// Puts the answer to rows that were learned before in front.
+    pub fn after(mut self, before: Answer) -> Answer {
+        let rows = before.scores.len();
+        self.repeated = rows;
+        self.alerts = before.alerts.into_iter().chain(self.alerts.iter().map(|row| row + rows)).collect();
+        self.positive_before = self.positive_before.map(|(row, class)| (row + rows, class)).or(before.positive_before);
+        self.scores.splice(0..0, before.scores);
         self
     }
 }
@@ -151,7 +160,11 @@ impl State {
     /// # Errors
     /// If the columns do not fit.
     pub fn place<'a>(&'a self, rows: &'a Rows) -> Answered<Placed<'a>> {
-        let features = self.learner.as_ref().map_or(0, Learner::features);
+        let features = match self.learner.as_ref().map_or(0, Learner::features) {
+            // Before anything is learned, rows that wait for their targets decide.
+            0 => self.beside.waiting.width(),
+            features => features,
+        };
         columns::place(rows, &self.beside.names, features, self.sparse)
     }
 
@@ -192,11 +205,14 @@ impl State {
                     self.beside.streams.entry(name.clone()).or_default().advance(*offset, &answer);
                 }
                 if let Some(key) = key {
-                    self.beside.keys.keep(key.clone(), answer.clone());
+                    self.beside.keys.keep(key.clone(), answer.without_events());
                 }
                 Ok(answer)
             }
             Record::Remember { first, until, rows } => {
+                if let Some(names) = &rows.names {
+                    self.beside.names.clone_from(names);
+                }
                 for (id, x) in (*first..).zip(rows.x.chunks_exact(rows.features.max(1))) {
                     self.beside.waiting.add(id, WaitingRow { x: x.to_vec(), until: *until });
                 }
@@ -208,7 +224,7 @@ impl State {
                 ids.iter().for_each(|id| drop(self.beside.waiting.remove(*id)));
                 self.beside.figures.labelled += ids.len() as u64;
                 if let Some(key) = key {
-                    self.beside.keys.keep(key.clone(), answer.clone());
+                    self.beside.keys.keep(key.clone(), answer.without_events());
                 }
                 Ok(answer)
             }
@@ -238,7 +254,10 @@ impl State {
     /// # Errors
     /// If an id is not waiting.
     pub fn waiting_rows(&self, ids: &[u64], targets: &Targets) -> Answered<Rows> {
-        let features = self.learner()?.features();
+        let features = match self.learner.as_ref().map_or(0, Learner::features) {
+            0 => self.beside.waiting.width(),
+            features => features,
+        };
         let mut x = Vec::with_capacity(ids.len() * features);
         for (i, id) in ids.iter().enumerate() {
             let unknown = || {
@@ -329,12 +348,10 @@ fn count_row(
         let features = ready.placed.features;
         let x = &ready.placed.x[row * features..(row + 1) * features];
         let score = outcome.scores.first().copied().unwrap_or(0.0);
-        beside.figures.alert(Alert {
-            row: number,
-            score,
-            threshold: outcome.threshold,
-            columns: unusual(learner, x, &beside.names),
-        });
+        let columns = unusual(learner, x, &beside.names);
+        let alert = Alert { row: number, score, threshold: outcome.threshold, columns };
+        answer.told.push(alert.clone());
+        beside.figures.alert(alert);
         answer.alerts.push(row);
     }
     answer.scores.push(Some(outcome.scores));
@@ -380,7 +397,7 @@ pub fn class_json(class: &Label, flags: Option<bool>) -> Value {
 fn unusual(learner: &Learner, x: &[f64], names: &[String]) -> Vec<(String, f64)> {
     let away = |(i, v): (usize, &f64)| {
         let distance = learner.unlimited(i, *v);
-        (names.get(i).cloned().unwrap_or_else(|| (i + 1).to_string()), distance)
+        (names.get(i).cloned().unwrap_or_else(|| i.to_string()), distance)
     };
     let mut columns: Vec<(String, f64)> = x.iter().enumerate().map(away).collect();
     columns.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));

@@ -37,6 +37,11 @@ impl Waiting {
         self.rows.get(&id)
     }
 
+    /// The most numbers of a waiting row.
+    pub fn width(&self) -> usize {
+        self.rows.values().map(|row| row.x.len()).max().unwrap_or(0)
+    }
+
     /// Adds a row under the next id.
     pub fn add(&mut self, id: u64, row: WaitingRow) {
         self.rows.insert(id, row);

@@ -3,7 +3,6 @@
 //! Requests that arrive while others are stored and learned are taken together (a group): one sync for all of them. A request joins a group only if
 //! the result of its check cannot change by what the others learn; otherwise it is a group of its own.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,9 +13,10 @@ use serde::Serialize;
 use serde_json::{Map, json};
 use tokio::sync::mpsc;
 
+use super::figures::Figures;
 use super::folder::{Folder, Loaded, Settings};
 use super::state::{Answer, Beside, State};
-use super::{LabelRequest, LearnRequest, Model, Published, Reply, Work, key_of};
+use super::{FIGURES, LabelRequest, LearnRequest, Model, Published, Reply, Work, key_of};
 use crate::codec::{Key, Record};
 use crate::disk;
 use crate::journal::Journal;
@@ -28,8 +28,8 @@ use crate::surface::{self, Surface, Task};
 /// A request whose entry is not yet stored.
 struct Pending {
     records: Vec<Record>,
-    /// Scores of rows that were learned before, to be put before the others in the answer.
-    before: Vec<Option<Vec<f64>>>,
+    /// The answer to rows that were learned before, which comes before that to the others.
+    before: Answer,
     reply: Box<dyn FnOnce(Answered<Answer>) + Send>,
 }
 
@@ -38,7 +38,7 @@ enum Prepared {
     /// It repeats an earlier one.
     Known(Answer),
     /// It must be stored and learned; `joins`: together with others.
-    New { records: Vec<Record>, before: Vec<Option<Vec<f64>>>, joins: bool },
+    New { records: Vec<Record>, before: Answer, joins: bool },
 }
 
 pub(super) struct Writer {
@@ -179,7 +179,7 @@ impl Writer {
         if let Some(answer) = self.known(key.as_ref())? {
             return Ok(Prepared::Known(answer));
         }
-        let (mut rows, mut stream, mut before) = (request.rows.clone(), request.stream.clone(), Vec::new());
+        let (mut rows, mut stream, mut before) = (request.rows.clone(), request.stream.clone(), Answer::default());
         if let Some((name, offset)) = &mut stream {
             let known = self.state.beside.streams.get(name);
             if known.is_none() && self.state.beside.streams.len() >= self.options.most_streams {
@@ -188,10 +188,9 @@ impl Writer {
             }
             let stream = known.cloned().unwrap_or_default();
             let repeated = stream.repeated(name, *offset, rows.count)?;
-            before = (0..repeated as u64).map(|i| stream.scores(*offset + i)).collect();
+            before = stream.answer(*offset, repeated);
             if repeated == rows.count && repeated > 0 {
-                let entry = stream.row(*offset + repeated as u64 - 1).map_or(0, |(entry, _)| *entry);
-                return Ok(Prepared::Known(Answer { entry, scores: before, repeated, ..Answer::default() }));
+                return Ok(Prepared::Known(before));
             }
             rows = rows.after(repeated);
             *offset += repeated as u64;
@@ -211,6 +210,8 @@ impl Writer {
             self.check_no_targets(&self.state, &rows.targets)?;
             return Ok((Vec::new(), self.state.check(rows)?));
         }
+        // Rows that wait for their targets have decided the columns.
+        self.state.place(rows)?;
         let look = surface::look(rows, self.settings.task, self.settings.sparse);
         // The first target decides the type of the model, a missing one does not.
         let undecided = self.settings.task.is_none() && rows.targets.all_missing();
@@ -273,10 +274,10 @@ impl Writer {
             return Ok(());
         }
         let names: Vec<String> = old.iter().take(10).map(okl::Label::to_string).collect();
+        let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
         let text = format!(
-            "row {row}: target {value}, but this model learns classes ({}). For numbers, create another model with \"task\": \"numbers\" \
-             and send all rows to it; for a class with this name, send it as text, \"{value}\"",
-            names.join(", ")
+            "row {row}: target {value}, but this model learns classes{names}. For numbers, create another model with \"task\": \"numbers\" \
+             and send all rows to it; for a class with this name, send it as text, \"{value}\""
         );
         Err(Refusal::body(text).with(json!({ "row": row })))
     }
@@ -294,9 +295,9 @@ impl Writer {
         if rows.count == 0 {
             return Err(Refusal::body("no ids"));
         }
-        self.check(&rows)?;
-        let record = Record::Label { ids: request.ids.clone(), targets: request.targets.clone(), key };
-        Ok(Prepared::New { records: vec![record], before: Vec::new(), joins: false })
+        let (mut records, _) = self.check(&rows)?;
+        records.push(Record::Label { ids: request.ids.clone(), targets: request.targets.clone(), key });
+        Ok(Prepared::New { records, before: Answer::default(), joins: false })
     }
 
     fn prepare_remember(&self, rows: &Rows, first: u64, until: u64) -> Answered<Prepared> {
@@ -311,8 +312,18 @@ impl Writer {
             );
             return Err(Refusal::new(429, "too_many_waiting", text));
         }
-        let records = vec![Record::Remember { first, until, rows: rows.clone() }];
-        Ok(Prepared::New { records, before: Vec::new(), joins: false })
+        let records = vec![Record::Remember { first, until, rows: self.remembered(rows)? }];
+        Ok(Prepared::New { records, before: Answer::default(), joins: false })
+    }
+
+    /// Rows in the columns of the model. Rows with names (nothing was learned when they came) decide the names of the columns.
+    fn remembered(&self, rows: &Rows) -> Answered<Rows> {
+        if self.state.learner.as_ref().is_some_and(|learner| learner.features() > 0) && rows.names.is_none() {
+            return Ok(rows.clone());
+        }
+        let placed = self.state.place(rows)?;
+        let names = Some(placed.names.to_vec()).filter(|names| !names.is_empty());
+        Ok(Rows { count: rows.count, features: placed.features, x: placed.x.into_owned(), names, ..Rows::default() })
     }
 
     fn known(&self, key: Option<&Key>) -> Answered<Option<Answer>> {
@@ -365,7 +376,7 @@ impl Writer {
     }
 
     /// Applies the stored entries of one request.
-    fn learn(&mut self, records: &[Record], entry: &mut u64, before: Vec<Option<Vec<f64>>>) -> Answered<Answer> {
+    fn learn(&mut self, records: &[Record], entry: &mut u64, before: Answer) -> Answered<Answer> {
         let mut answer = Answer::default();
         for record in records {
             self.check_running()?;
@@ -378,14 +389,14 @@ impl Writer {
                     last = Instant::now();
                 }
             };
-            let (alerts, drifts) = (self.state.beside.figures.alerts, self.state.beside.figures.drifts);
+            let drifts = self.state.beside.figures.drifts;
             let applied = self.state.apply(*entry, record, &mut between);
             *entry += 1;
             answer = applied.map_err(|refusal| self.stop(&refusal))?;
             self.since_snapshot += answer.scores.len() as u64;
-            let figures = &self.state.beside.figures;
-            self.tell("alert", &figures.last_alerts, figures.alerts - alerts);
-            self.tell("drift", &figures.last_drifts, figures.drifts - drifts);
+            self.tell("alert", &answer.told);
+            let Figures { drifts: now, last_drifts, .. } = &self.state.beside.figures;
+            self.tell("drift", last_drifts.iter().skip(last_drifts.len().saturating_sub((now - drifts) as usize)));
         }
         Ok(answer.after(before))
     }
@@ -405,9 +416,9 @@ impl Writer {
         self.model.publish(new);
     }
 
-    /// Sends the newest alerts or drifts as events.
-    fn tell<T: Serialize>(&self, kind: &str, last: &VecDeque<T>, new: u64) {
-        for one in last.iter().skip(last.len().saturating_sub(new as usize)) {
+    /// Sends alerts or drifts as events.
+    fn tell<'a, T: Serialize + 'a>(&self, kind: &str, new: impl IntoIterator<Item = &'a T>) {
+        for one in new {
             let _ = self.model.events.send(json!({ "type": kind, kind: one }).to_string().into());
         }
     }
@@ -415,7 +426,7 @@ impl Writer {
     fn tell_figures(&mut self) {
         if self.model.events.receiver_count() > 0 && self.last_figures.elapsed().as_millis() >= 250 {
             self.last_figures = Instant::now();
-            let _ = self.model.events.send(json!({ "type": "figures" }).to_string().into());
+            let _ = self.model.events.send(FIGURES.into());
         }
     }
 
@@ -424,7 +435,7 @@ impl Writer {
         self.flush();
         let ids = self.state.beside.waiting.expired((self.options.clock)());
         if !ids.is_empty() && self.stopped.is_none() {
-            self.group.push(Pending { records: vec![Record::Expire(ids)], before: Vec::new(), reply: Box::new(drop) });
+            self.group.push(Pending { records: vec![Record::Expire(ids)], before: Answer::default(), reply: Box::new(drop) });
             self.flush();
         }
     }

@@ -149,9 +149,43 @@ fn every_refusal_of_a_row_names_it() {
         ("named", json!([{ "a": 1, "b": 2 }, { "a": 1, "b": null }]), 1),
         ("named", json!([{ "a": 1, "b": 2 }, { "a": 1, "b": 2, "c": 3 }]), 1),
         ("named", json!([{ "a": 1, "b": 2 }, { "a": 1 }]), 1),
+        ("named", json!([{ "a": 1, "b": 2 }, {}]), 1),
     ] {
         let reply = server.post(&format!("/v1/models/{model}/predict"), &json!({ "rows": rows }));
         assert!((400..423).contains(&reply.status) && reply.json()["error"]["row"] == row, "{rows}: {reply:?}");
         assert!(reply.message().contains(&format!("row {row}")), "{reply:?}");
     }
+}
+
+/// A repeat of rows of a stream has the alerts and the class of positive scores of the first answer; so has an overlap.
+#[test]
+fn a_repeat_has_the_whole_answer() {
+    let (_folder, server) = with_loss("hinge");
+    let part = |from: usize, rows: &Value, targets: &Value| {
+        server.post(LEARN, &json!({ "rows": rows, "targets": targets, "stream": "s", "offset": from })).good()
+    };
+    let (rows, targets) = (json!([[1, 0], [1, 1], [-1, 0], [1, 0]]), json!(["a", "a", "b", "a"]));
+    let same = |first: &Value, again: &Value| {
+        for key in ["scores", "alerts", "positive", "positive_before", "entry"] {
+            assert_eq!(first[key], again[key], "{key}");
+        }
+    };
+    let first = part(0, &rows, &targets);
+    assert_eq!(first["positive_before"], json!({ "row": 2, "class": "a" }));
+    same(&first, &part(0, &rows, &targets));
+    let overlap = part(1, &json!([[1, 1], [-1, 0], [1, 0], [0, 1]]), &json!(["a", "b", "a", "b"]));
+    assert_eq!((&overlap["positive"], &overlap["positive_before"]), (&json!("b"), &json!({ "row": 1, "class": "a" })));
+    let detector =
+        json!({ "loss": "nu_novelty:0.1", "kernel": "gaussian:1", "step": "constant:0.1", "lambda": 0.1, "theta0": 0.5 });
+    server.put("/v1/models/d", &json!({ "config": detector })).good();
+    let send = |from: u64, to: u64| {
+        let rows: Vec<[f64; 1]> = (from..to).map(|i| [if i % 7 == 6 { 50.0 * i as f64 } else { 0.0 }]).collect();
+        server.post("/v1/models/d/learn", &json!({ "rows": rows, "stream": "s", "offset": from })).good()
+    };
+    let first = send(0, 30);
+    assert!(first["alerts"].as_array().unwrap().contains(&json!(27)), "{first}");
+    same(&first, &send(0, 30));
+    let overlap = send(20, 40);
+    assert!(overlap["alerts"].as_array().unwrap().contains(&json!(7)), "row 27 of the stream: {overlap}");
+    assert!(overlap["alerts"].as_array().unwrap().contains(&json!(14)), "row 34, which is new: {overlap}");
 }

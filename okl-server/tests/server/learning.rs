@@ -271,11 +271,36 @@ fn alerts_are_events() {
     let mut events = std::net::TcpStream::connect(server.address).unwrap();
     write!(events, "GET /v1/models/m/events HTTP/1.1\r\nhost: {}\r\n\r\n", server.address).unwrap();
     let mut lines = BufReader::new(events).lines();
-    assert!(lines.any(|line| line.unwrap().starts_with("event: figures")));
+    assert!(lines.any(|line| line.unwrap().contains("\"type\":\"figures\"")));
     let answer = server.post(LEARN, &json!({ "rows": [[0.0], [0.0], [0.0], [50.0]] })).good();
     assert!(answer["alerts"].as_array().unwrap().contains(&json!(3)), "{answer}");
     let last = lines.map(Result::unwrap).filter(|line| line.contains("\"alert\"")).find(|line| line.contains("\"row\":3"));
     assert!(last.is_some());
+}
+
+/// Every alert of a request is an event, in one form, and so are the figures after it.
+#[test]
+fn all_alerts_of_a_request_are_events() {
+    use std::io::{BufRead, BufReader, Write};
+    let folder = Folder::new();
+    let server = Running::start(&folder);
+    let detector =
+        json!({ "loss": "nu_novelty:0.1", "kernel": "gaussian:1", "step": "constant:0.1", "lambda": 0.1, "theta0": 0.5 });
+    server.put("/v1/models/m", &json!({ "config": detector })).good();
+    let mut events = std::net::TcpStream::connect(server.address).unwrap();
+    write!(events, "GET /v1/models/m/events HTTP/1.1\r\nhost: {}\r\n\r\n", server.address).unwrap();
+    let lines = BufReader::new(events).lines().map(Result::unwrap);
+    let mut told = lines.filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
+    assert_eq!(told.next().unwrap()["rows"], 0);
+    std::thread::sleep(std::time::Duration::from_millis(300)); // figures are told four times a second at most
+    let rows: Vec<[f64; 1]> = (0..60).map(|i| [50.0 * f64::from(i)]).collect();
+    let alerts = server.post(LEARN, &json!({ "rows": rows })).good()["alerts"].clone();
+    assert!(alerts.as_array().unwrap().len() > 30, "{alerts}");
+    let found: Vec<Value> =
+        told.by_ref().take(alerts.as_array().unwrap().len()).map(|event| event["alert"]["row"].clone()).collect();
+    assert_eq!(json!(found), alerts);
+    let figures = told.next().unwrap();
+    assert_eq!((&figures["type"], &figures["rows"]), (&json!("figures"), &json!(60)));
 }
 
 /// The error of a detector is its rate of alerts, also for figures of an older snapshot, which have alerts and no errors.

@@ -117,3 +117,65 @@ fn an_uploaded_model_counts_what_its_file_has_learned() {
     let (all, since) = (error_of("m").unwrap(), error_of("copy").unwrap());
     assert!((300.0 * all - 200.0 * before - 100.0 * since).abs() < 1e-9, "{before} {since} {all}");
 }
+
+/// A model whose targets all come later: rows can be remembered before anything is learned, and survive a crash.
+#[test]
+fn rows_are_remembered_before_the_first_target() {
+    let (_other, plain) = undecided();
+    plain.post(LEARN, &json!({ "rows": [{ "a": 1, "b": 2 }, { "a": 2, "b": 1 }], "targets": ["x", "y"] })).good();
+    for settings in [json!({}), json!({ "config": { "loss": "max_margin" } })] {
+        let folder = Folder::new();
+        let server = Running::start(&folder);
+        server.put(MODEL, &settings).good();
+        let remember = |rows: Value| server.post("/v1/models/m/predict?remember=1d", &json!({ "rows": rows }));
+        let answer = remember(json!([{ "a": 1, "b": 2 }, { "b": 1, "a": 2 }])).good();
+        assert_eq!((&answer["scores"], &answer["ids"]), (&json!([null, null]), &json!([0, 1])));
+        assert_eq!(remember(json!([{ "a": 1, "c": 2 }])).json()["error"]["column"], "c");
+        assert_eq!(remember(json!([[1, 2, 3]])).status, 422, "the model has two columns");
+        let copy = folder.copy();
+        let again = Running::start(&copy);
+        for server in [&server, &again] {
+            let labelled = server.post("/v1/models/m/label", &json!({ "ids": [0, 1], "targets": ["x", "y"] })).good();
+            assert_eq!(labelled["learned"], 2);
+            let told = server.get(MODEL).good();
+            assert_eq!(
+                (&told["classes"], &told["feature_names"], &told["waiting"]),
+                (&json!(["x", "y"]), &json!(["a", "b"]), &json!(0))
+            );
+        }
+        assert_eq!(server.model_file("m"), again.model_file("m"));
+        if settings == json!({}) {
+            assert_eq!(server.model_file("m"), plain.model_file("m"), "as if the rows had come with their targets");
+        }
+    }
+    let (_folder, server) = undecided();
+    let remember = |rows: Value| server.post("/v1/models/m/predict?remember=1d", &json!({ "rows": rows }));
+    remember(json!([[1, 2]])).good();
+    assert_eq!(remember(json!([[1, 2, 3]])).json()["error"]["row"], 0);
+    assert_eq!(server.post(LEARN, &json!({ "rows": [[1]], "targets": [1] })).status, 422, "two columns, as the row that waits");
+}
+
+/// A task that contradicts the loss is refused when the model is created.
+#[test]
+fn the_task_is_that_of_the_loss() {
+    let (_folder, server) = undecided();
+    for (task, loss, good) in
+        [("numbers", "hinge", false), ("classes", "squared", false), ("novelty", "softmax", false), ("classes", "softmax", true)]
+    {
+        let reply = server.put("/v1/models/t", &json!({ "task": task, "config": { "loss": loss } }));
+        assert_eq!(reply.status, if good { 201 } else { 422 }, "{task} {loss}: {reply:?}");
+        assert!(good || reply.message().contains("leave one of them out"), "{reply:?}");
+    }
+}
+
+/// In a sparse model the row without numbers is the row of zeros.
+#[test]
+fn a_sparse_row_may_be_empty() {
+    let folder = Folder::new();
+    let server = Running::start(&folder);
+    server.put(MODEL, &json!({ "sparse": true, "task": "classes" })).good();
+    assert_eq!(server.post(LEARN, &json!({ "rows": [{}], "targets": ["x"] })).json()["error"]["row"], 0, "no column is known");
+    server.post(LEARN, &json!({ "rows": [{ "a": 1 }, { "b": 2 }, {}], "targets": ["x", "y", "x"] })).good();
+    let answer = server.post("/v1/models/m/predict", &json!({ "rows": [{ "a": 0 }, {}, { "c": 5 }] })).good();
+    assert!(answer["scores"][0] == answer["scores"][1] && answer["scores"][1] == answer["scores"][2], "{answer}");
+}
