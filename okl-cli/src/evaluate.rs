@@ -37,6 +37,7 @@ pub fn evaluate(args: &Evaluate) -> anyhow::Result<bool> {
         weight: args.weight.clone().or(position.way.weight),
         want_target: task_of(learner.config()) != Task::Novelty,
         skip_bad_rows: args.on_bad_row == Some(BadRow::Skip),
+        number_targets: task_of(learner.config()) == Task::Numbers && args.on_bad_row == Some(BadRow::Skip),
         schema: position.schema,
         ..Options::default()
     };
@@ -103,6 +104,7 @@ fn figures(summary: &Summary) -> Vec<(String, String)> {
 /// A line of the table; `cells` are headings, which decide the widths, and contents.
 fn line<'a>(name: &str, examples: &str, cells: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let name: String = name.replace(['\n', '\r'], "?").chars().take(NAMES).collect();
+    let name = if name.trim().is_empty() { "(empty)" } else { &name };
     let mut line = format!("{name:<NAMES$}{examples:>12}");
     for (heading, cell) in cells {
         let width = heading.chars().count().max(10) + 2;

@@ -54,18 +54,18 @@ pub fn fitted(chunk: &Chunk, features: usize) -> Cow<'_, Chunk> {
 }
 
 /// A model without feature names uses columns in their order. So the number of columns must equal the number of features,
-/// except in sparse formats.
+/// except in sparse formats. `chooses`: whether the command has --features.
 ///
 /// # Errors
 /// If the numbers differ; the message has both and what to do.
-pub fn check_width(learner: &Learner, data: &str, schema: &Schema, found: usize) -> anyhow::Result<()> {
+pub fn check_width(learner: &Learner, data: &str, schema: &Schema, found: usize, chooses: bool) -> anyhow::Result<()> {
     let known = learner.features();
     if schema.sparse || known == 0 || known == found {
         return Ok(());
     }
+    let choose = if chooses { "choose with --features, or leave some out" } else { "leave some out" };
     Err(usage(format!(
-        "{data}: has {found} columns for features ({}), and the model takes {known}, for which it has no names; \
-         choose with --features, or leave some out with --ignore",
+        "{data}: has {found} columns for features ({}), and the model takes {known}, for which it has no names; {choose} with --ignore",
         schema.listed()
     )))
 }
@@ -146,7 +146,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     while let Some(mut chunk) = chunks.next_unless(interrupted).transpose()? {
         filled.fill(&mut chunk, chunks.schema());
         if !named {
-            check_width(&learner, &args.data[chunk.file], chunks.schema(), chunk.features)?;
+            check_width(&learner, &args.data[chunk.file], chunks.schema(), chunk.features, true)?;
         }
         left_out.count(&chunk, learner.features());
         refuse(left_out.nothing_known(&args.data[chunk.file], chunks.schema(), learner.features(), false))?;

@@ -228,7 +228,11 @@ impl Run {
     /// [`Refused`], if the learner refuses a row (the blocks before it have been learned); and errors of the observer.
     pub fn learn(&mut self, chunk: &Chunk, watch: &mut impl Watch) -> anyhow::Result<usize> {
         if self.learner.features() > 0 && chunk.features > self.learner.features() {
-            self.learner.widen(chunk.features)?;
+            self.learner.widen(chunk.features).map_err(|error| {
+                let known = self.learner.features();
+                let new = |row: &usize| chunk.values(*row).any(|(column, _)| column >= known);
+                Refused::new(error.kind(), chunk, (0..chunk.rows).find(new).unwrap_or(0))
+            })?;
         }
         self.in_chunk = 0;
         let labels = self.labels(chunk)?;

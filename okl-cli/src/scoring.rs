@@ -46,7 +46,7 @@ pub fn score(learner: &Learner, paths: &[String], options: Options, mut filled: 
     while let Some(mut chunk) = chunks.next_unless(interrupted).transpose()? {
         let path = &paths[chunk.file];
         if !named {
-            check_width(learner, path, chunks.schema(), chunk.features)?;
+            check_width(learner, path, chunks.schema(), chunk.features, false)?;
         }
         if task == Task::Numbers {
             numbers_only(&chunk).map_err(|refused| {

@@ -88,6 +88,12 @@ impl Refused {
                 let text = format!("id {id} is reserved; use a smaller number");
                 InputError::of_row(file, self.line, None, text)
             }
+            // Only orthogonal random features cannot have more features than the first rows.
+            ErrorKind::Shape { what, .. } if what == "features" => {
+                let text = "the row has a feature that no row before it has, and orthogonal random features need all features from the start; \
+                            learn with --form fourier:N without orthogonal, or with --hash-bits";
+                InputError::of_row(file, self.line, None, text.into())
+            }
             other => InputError::of_row(file, self.line, None, other.to_string()),
         }
     }
@@ -102,7 +108,11 @@ pub fn numbers_only(chunk: &Chunk) -> Result<(), Refused> {
     let comma = has_decimal_comma(text.as_bytes());
     let expected = match comma {
         true => format!("a number; this is {DECIMAL_COMMA}"),
-        false => "a number; for classes use a loss such as max_margin".into(),
+        false => {
+            "a number; correct it, or leave such rows out with --task numbers --on-bad-row skip; for classes use a loss such as \
+                  max_margin"
+                .into()
+        }
     };
     let kind = ErrorKind::Target { row, found: format!("'{text}'"), expected };
     Err(Refused { target, ..Refused::new(&kind, chunk, 0) })

@@ -179,7 +179,7 @@ pub fn members(config: &Config, members: &[(Member, f64)]) -> Value {
 /// --------
 /// >>> import okl
 /// >>> okl.terms_within("1MB", features=20, loss="hinge")
-/// 1503
+/// 1204
 #[pyfunction]
 #[pyo3(signature = (memory, /, features, outputs=1, *, ids=false, **settings))]
 pub fn terms_within(

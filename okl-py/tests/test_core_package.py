@@ -109,7 +109,7 @@ def test_examples_run(thing: object) -> None:
     """Members of an extension type are examined one by one: doctest does not find them on its own."""
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     name = getattr(thing, "__name__", str(thing))
-    things = [okl.Learner, okl.AlertRate, okl.load] if thing is okl._okl else [thing]
+    things = [okl.Learner, okl.AlertRate, okl.load, okl.terms_within] if thing is okl._okl else [thing]
     for one in things:
         test = doctest.DocTestParser().get_doctest(inspect.getdoc(one) or "", {}, name, None, None)
         runner.run(test)

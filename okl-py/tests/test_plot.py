@@ -443,3 +443,23 @@ def test_a_field_that_records_do_not_have_is_refused():
         ValueError, match="records have no field 'erorr': use one of rows, error, recent_error"
     ):
         plot.History(okl.Learner(loss="squared")).column("erorr")
+
+
+def test_rows_of_weight_zero_do_not_count():
+    """Every second row has weight 0 and a target of its own: the errors are those of the others, in every kind of model."""
+    pd, _river = pytest.importorskip("pandas"), pytest.importorskip("river")
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(300, 2)), np.arange(300) % 2.0
+    y = np.where(weights > 0, np.sin(X[:, 0]), 1000.0)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    classes = pd.Series(np.where(weights > 0, np.where(X[:, 0] > 0, "p", "n"), "other"))
+    learned = [
+        plot.History(okl.Learner(loss="squared", offset=True)).learn(X, y, weights=weights),
+        plot.History(okl.KernelRegressor()).learn(X, y, sample_weight=weights),
+        plot.History(okl.river.KernelRegressor()).learn(frame, pd.Series(y), w=pd.Series(weights)),
+        plot.History(okl.river.KernelClassifier()).learn(frame, classes, w=pd.Series(weights)),
+    ]
+    assert max(history.records[-1].error for history in learned) < 0.5
+    detector = okl.Learner(loss="density", nu=0.2, warmup=20)
+    rates = plot.History(detector, every=300).learn(X, weights=weights).records[-1]
+    assert rates.recent_alert_rate == pytest.approx(rates.alert_rate)

@@ -461,3 +461,14 @@ def test_scores_are_recomputed_from_the_frame_and_its_limit():
 def test_every_shared_text_of_the_docstrings_is_used():
     texts = [path.read_text("utf-8") for path in Path(okl.__file__).parent.rglob("*.py")]
     assert set(_docs.SHARED) == set(re.findall(r"^ *<([a-z ]+)>$", "\n".join(texts), re.MULTILINE))
+
+
+@pytest.mark.parametrize("given", [{}, {"alpha": 1e-3, "gamma": 1.0}])
+def test_a_budget_in_bytes_of_fit_is_that_of_a_plain_learner(given):
+    """`fit` learns one setting after another, so a term takes the memory of one."""
+    model = KernelClassifier(budget="20kB", random_state=0, max_iter=2, **given).fit(X, TWO)
+    config = model.learner_.config
+    terms = okl.terms_within(
+        "20kB", X.shape[1], ids=True, **{k: v for k, v in config.items() if k != "budget"}
+    )
+    assert config["budget"] == {"merge": {"terms": terms}}

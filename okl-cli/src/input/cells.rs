@@ -34,6 +34,10 @@ impl Columns {
         }
         match self.list[column as usize].role {
             Role::Ignored => Ok(()),
+            Role::Target(_) if self.number_targets && matches!(value, Value::Text(_) | Value::Bool(_)) => {
+                let found = if let Value::Text(text) = value { shown(text) } else { shown(raw) };
+                Err(error::cell(&self.list[column as usize].name, format!("found {found}, expected a number")))
+            }
             Role::Target(t) => out.target(t, value, raw, &self.list[column as usize].name),
             Role::Weight => out.weight(value, &self.list[column as usize].name),
             Role::Id => out.id(raw, &self.list[column as usize].name),

@@ -66,6 +66,8 @@ pub(super) struct Columns {
     pub handed: usize,
     /// The columns whose texts are passed through.
     keeps: Vec<String>,
+    /// See [`Options::number_targets`].
+    pub number_targets: bool,
     /// Names that the model does not know: all of them, and those that no chunk has reported yet.
     unknown: [Vec<String>; 2],
 }
@@ -127,6 +129,7 @@ impl Columns {
             kept: Mark::default(),
             handed: 0,
             keeps: options.keep.clone(),
+            number_targets: options.number_targets,
             unknown: Default::default(),
             schema,
         };

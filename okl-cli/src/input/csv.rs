@@ -129,13 +129,20 @@ impl Csv {
 
     fn quoted(&self, record: &[u8], columns: &mut Columns, out: &mut Builder) -> Parsed {
         let (mut i, mut result) = (0, Ok(()));
-        split(record, self.delimiter, |field| {
+        split_checked(record, self.delimiter, |field, stray| {
             let field = field.trim_ascii();
             if let (Ok(()), Some(&column)) = (&result, self.plan.get(i)) {
-                result = columns.cell(column, classify(field), field, out);
+                result = match stray {
+                    Some(stray) => Err(after_quotes(&columns.list[column as usize].name, stray)),
+                    None => columns.cell(column, classify(field), field, out),
+                };
             }
             i += 1;
         });
+        // A quote that is not closed takes the next lines into its field, so their number of columns says nothing.
+        if matches!(&result, Err(fault) if fault.text.contains(AFTER_QUOTES)) {
+            return result;
+        }
         if i == self.plan.len() { result } else { Err(self.ragged(record)) }
     }
 
@@ -213,18 +220,35 @@ pub(super) fn open_quote(line: &[u8], delimiter: u8, inside: bool) -> bool {
     inside
 }
 
+const AFTER_QUOTES: &str = "after its closing quote";
+
+/// The error of a field with more text after its closing quote.
+fn after_quotes(column: &str, stray: &[u8]) -> Box<error::Fault> {
+    let stray: String = String::from_utf8_lossy(stray).chars().take(20).collect();
+    error::cell(
+        column,
+        format!("found {stray:?} {AFTER_QUOTES}; close the quote of the text, or write quotes inside of a text twice"),
+    )
+}
+
 /// Calls `each` with every field of a record, without its quotes.
 pub(super) fn split(record: &[u8], delimiter: u8, mut each: impl FnMut(&[u8])) {
+    split_checked(record, delimiter, |field, _| each(field));
+}
+
+/// Calls `each` with every field of a record, without its quotes, and with the rest of the field after its closing quote, if that is not blank.
+fn split_checked(record: &[u8], delimiter: u8, mut each: impl FnMut(&[u8], Option<&[u8]>)) {
     let (mut rest, mut clean) = (record, Vec::new());
     loop {
         let end;
         if rest.first() == Some(&b'"') {
             clean.clear();
-            end = unquote(rest, delimiter, &mut clean);
-            each(&clean);
+            let closed;
+            (end, closed) = unquote(rest, delimiter, &mut clean);
+            each(&clean, Some(rest[closed..end].trim_ascii()).filter(|stray| !stray.is_empty()));
         } else {
             end = rest.iter().position(|b| *b == delimiter).unwrap_or(rest.len());
-            each(&rest[..end]);
+            each(&rest[..end], None);
         }
         match rest.get(end + 1..) {
             Some(more) if end < rest.len() => rest = more,
@@ -233,19 +257,19 @@ pub(super) fn split(record: &[u8], delimiter: u8, mut each: impl FnMut(&[u8])) {
     }
 }
 
-/// Copies a field that begins with a quote; returns where it ends.
-fn unquote(field: &[u8], delimiter: u8, into: &mut Vec<u8>) -> usize {
-    let (mut at, mut inside) = (1, true);
+/// Copies a field that begins with a quote; returns where it ends, and where its quotes are closed.
+fn unquote(field: &[u8], delimiter: u8, into: &mut Vec<u8>) -> (usize, usize) {
+    let (mut at, mut inside, mut closed) = (1, true, None);
     while at < field.len() && (inside || field[at] != delimiter) {
         match (field[at], field.get(at + 1)) {
             (b'"', Some(b'"')) if inside => {
                 into.push(b'"');
                 at += 1;
             }
-            (b'"', _) if inside => inside = false,
+            (b'"', _) if inside => (inside, closed) = (false, Some(at + 1)),
             (byte, _) => into.push(byte),
         }
         at += 1;
     }
-    at
+    (at, closed.unwrap_or(at))
 }

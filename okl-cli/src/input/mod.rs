@@ -127,6 +127,8 @@ pub struct Options {
     pub sparse: bool,
     /// Whether rows that cannot be read are skipped and counted, instead of being an error.
     pub skip_bad_rows: bool,
+    /// Whether a target that is text is an error of its row, because the task is known to be numbers.
+    pub number_targets: bool,
     /// Whether a file without a target column is an error. If not, targets are read if the file has any.
     pub want_target: bool,
     /// The columns of a model: the same columns are read, in the same order.
@@ -164,6 +166,7 @@ impl Default for Options {
             hash_bits: None,
             sparse: false,
             skip_bad_rows: false,
+            number_targets: false,
             want_target: true,
             schema: None,
             after_line: 0,

@@ -31,6 +31,8 @@ pub(super) struct Table {
     reader: SerializedFileReader<File>,
     /// For each column that is read: its index in the file and in [`Columns`].
     plan: Vec<(usize, u32)>,
+    /// For each of them: how its times are written.
+    clocks: Vec<Option<Clock>>,
     /// How many of them, the first ones, are in the fingerprint: all but those that are only passed through.
     printed: usize,
     group: usize,
@@ -66,13 +68,20 @@ impl Table {
         let printed = used.len();
         let kept = kept.into_iter().filter(|(_, c)| columns.list[*c as usize].keep.is_some());
         let plan: Vec<(usize, u32)> = used.into_iter().chain(kept).collect();
+        let mut clocks = Vec::new();
         for (at, place) in &plan {
             let column = reader.metadata().file_metadata().schema_descr().column(*at);
             readable(&column).map_err(|fault| InputError::at(file, 0, *fault))?;
-            columns.list[*place as usize].moments = moments(&column);
-            columns.list[*place as usize].unit = unit(&column);
+            let described = &mut columns.list[*place as usize];
+            (described.moments, described.unit) = (moments(&column), unit(&column));
+            let number = matches!(described.role, Role::Number(_) | Role::Undecided);
+            if let Some(moments) = described.moments.filter(|_| number && options.schema.is_none()) {
+                let text = format!("the column has {moments}, expected numbers; {}", of_time(&described.name));
+                return Err(InputError::at(file, 0, *error::stop(&described.name, text)));
+            }
+            clocks.push(clock(&column));
         }
-        Ok(Table { reader, plan, printed, group: 0, readers: Vec::new(), batch: Vec::new(), rows: 0, at: 0, row: 0 })
+        Ok(Table { reader, plan, clocks, printed, group: 0, readers: Vec::new(), batch: Vec::new(), rows: 0, at: 0, row: 0 })
     }
 
     pub fn advance(&mut self, file: &str) -> Result<Option<u64>, InputError> {
@@ -109,7 +118,7 @@ impl Table {
     pub fn parse(&mut self, columns: &mut Columns, out: &mut Builder) -> Parsed<bool> {
         out.begin(columns.features());
         let row = self.at - 1;
-        for ((_, column), cells) in self.plan.iter().zip(&self.batch) {
+        for (((_, column), cells), clock) in self.plan.iter().zip(&self.batch).zip(&self.clocks) {
             let value = cells.value(row);
             if let Value::Text(text) = value {
                 columns.cell(*column, value, text, out)?;
@@ -117,6 +126,11 @@ impl Table {
             }
             let raw = match columns.list[*column as usize].role {
                 Role::Target(_) => cells.shown(row, decimal),
+                role if columns.list[*column as usize].keep.is_some() && role != Role::Id => match (clock, cells.wholes.get(row))
+                {
+                    (Some(clock), Some(whole)) if cells.present[row] => clock.text(*whole),
+                    _ => cells.shown(row, |number| number.to_string()),
+                },
                 _ if columns.list[*column as usize].keep.is_some() => cells.shown(row, |number| number.to_string()),
                 Role::Id | Role::Category(_) | Role::Words(_) => cells.shown(row, |number| number.to_string()),
                 Role::Ignored | Role::Undecided | Role::Number(_) | Role::Time(_) | Role::Log(_) | Role::Weight => String::new(),
@@ -238,25 +252,63 @@ fn scale(column: &ColumnDescriptor) -> f64 {
 
 /// What the whole numbers of the column are, if they are points in time.
 fn moments(column: &ColumnDescriptor) -> Option<&'static str> {
+    match clock(column)? {
+        Clock { second: 0, .. } => Some("dates"),
+        Clock { second: 1_000, .. } => Some("timestamps, in milliseconds since 1970"),
+        Clock { second: 1_000_000, .. } => Some("timestamps, in microseconds since 1970"),
+        Clock { .. } => Some("timestamps, in nanoseconds since 1970"),
+    }
+}
+
+/// How the points in time of a column are stored.
+#[derive(Clone, Copy)]
+struct Clock {
+    /// The units of a second; 0 for dates, which are days.
+    second: i64,
+    /// Whether the times are those of universal time.
+    utc: bool,
+}
+
+impl Clock {
+    /// The point in time as ISO 8601.
+    fn text(self, whole: i64) -> String {
+        if self.second == 0 {
+            return time::date(whole);
+        }
+        let (seconds, rest) = (whole.div_euclid(self.second), whole.rem_euclid(self.second));
+        let (day, clock) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+        let digits = self.second.ilog10() as usize;
+        let fraction = if rest == 0 { String::new() } else { format!(".{rest:0digits$}") };
+        let zone = if self.utc { "Z" } else { "" };
+        format!("{}T{:02}:{:02}:{:02}{fraction}{zone}", time::date(day), clock / 3600, clock / 60 % 60, clock % 60)
+    }
+}
+
+/// How the points in time of a column are stored, if it has any.
+fn clock(column: &ColumnDescriptor) -> Option<Clock> {
     match (column.logical_type_ref(), column.converted_type()) {
-        (Some(LogicalType::Timestamp(time)), _) if time.unit == TimeUnit::NANOS => Some("timestamps, in nanoseconds since 1970"),
-        (_, ConvertedType::TIMESTAMP_MICROS) => Some("timestamps, in microseconds since 1970"),
+        (Some(LogicalType::Timestamp(time)), _) => {
+            let second = match time.unit {
+                TimeUnit::MILLIS => 1_000,
+                TimeUnit::MICROS => 1_000_000,
+                TimeUnit::NANOS => 1_000_000_000,
+            };
+            Some(Clock { second, utc: time.is_adjusted_to_u_t_c })
+        }
+        (_, ConvertedType::TIMESTAMP_MILLIS) => Some(Clock { second: 1_000, utc: true }),
+        (_, ConvertedType::TIMESTAMP_MICROS) => Some(Clock { second: 1_000_000, utc: true }),
+        (Some(LogicalType::Date), _) | (_, ConvertedType::DATE) => Some(Clock { second: 0, utc: false }),
         _ => None,
     }
 }
 
 /// Milliseconds per unit of a column of times or dates.
 fn unit(column: &ColumnDescriptor) -> Option<f64> {
-    match (column.logical_type_ref(), column.converted_type()) {
-        (Some(LogicalType::Timestamp(time)), _) => Some(match time.unit {
-            TimeUnit::MILLIS => 1.0,
-            TimeUnit::MICROS => 1e-3,
-            TimeUnit::NANOS => 1e-6,
-        }),
-        (_, ConvertedType::TIMESTAMP_MILLIS) => Some(1.0),
-        (_, ConvertedType::TIMESTAMP_MICROS) => Some(1e-3),
-        (Some(LogicalType::Date), _) | (_, ConvertedType::DATE) => Some(time::DAY as f64),
-        _ => None,
+    match clock(column)?.second {
+        0 => Some(time::DAY as f64),
+        1_000 => Some(1.0),
+        1_000_000 => Some(1e-3),
+        _ => Some(1e-6),
     }
 }
 

@@ -76,6 +76,18 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     (1..=lengths[before]).contains(&day).then_some(years + within + day - 1)
 }
 
+/// The date of a day of the Gregorian calendar, counted from 1970-01-01, as 2024-01-31.
+pub(super) fn date(day: i64) -> String {
+    // Years that begin in March end with their leap day; 146,097 days are 400 years.
+    let since = day + 719_468;
+    let (era, within) = (since.div_euclid(146_097), since.rem_euclid(146_097));
+    let year = (within - within / 1460 + within / 36_524 - within / 146_096) / 365;
+    let of_year = within - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let (of_month, month) = (of_year - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
+    format!("{:04}-{month:02}-{of_month:02}", year + 400 * era + i64::from(month <= 2))
+}
+
 /// The rest of a text.
 struct Text<'a>(&'a [u8]);
 

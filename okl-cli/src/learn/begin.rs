@@ -76,8 +76,7 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<Begun>> {
     };
     agree(args.settings.task, known)?;
     no_target(&columns, known == Some(Task::Novelty))?;
-    let passes =
-        Passes::open(&args.data, &columns, &args.stream, None, known == Some(Task::Novelty), &all_names(&args.show.keep))?;
+    let passes = Passes::open(&args.data, &columns, &args.stream, None, known, &all_names(&args.show.keep))?;
     build(args, table, known, passes)
 }
 
@@ -134,14 +133,14 @@ fn resume(args: &Learn, columns: &Columns, learner: Learner, position: Option<Po
         );
         note(wrapped(&text, "  "));
     }
-    let (named, novelty) = (position.schema.is_some(), task_of(learner.config()) == Task::Novelty);
-    no_target(columns, novelty)?;
-    let mut passes = Passes::open(&args.data, columns, &args.stream, Some(position), novelty, &all_names(&args.show.keep))?;
+    let (named, task) = (position.schema.is_some(), task_of(learner.config()));
+    no_target(columns, task == Task::Novelty)?;
+    let mut passes = Passes::open(&args.data, columns, &args.stream, Some(position), Some(task), &all_names(&args.show.keep))?;
     if !named
         && let Some(features) =
             passes.look(|first| first.iter().any(|chunk| chunk.rows > 0), waiting(args))?.first().map(|chunk| chunk.features)
     {
-        check_width(&learner, &args.data[0], passes.schema(), features)?;
+        check_width(&learner, &args.data[0], passes.schema(), features, true)?;
     }
     Ok(Some(Begun { learner, passes, few_values: false, announced: None }))
 }

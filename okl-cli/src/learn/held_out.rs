@@ -26,6 +26,7 @@ fn options(task: Task, schema: &Schema, way: &Way) -> Options {
         format: way.format,
         schema: Some(schema.clone()),
         want_target: task != Task::Novelty,
+        number_targets: task == Task::Numbers && way.skip_bad_rows,
         weight: way.weight.clone(),
         skip_bad_rows: way.skip_bad_rows,
         encoding: way.encoding,

@@ -8,6 +8,7 @@ use anyhow::bail;
 
 use crate::args::{BadRow, Columns, Stream, all_names};
 use crate::input::{Chunk, Files, Filled, Format, Options, Places, ReadAhead, Rule, Schema, Whole, is_stream, read_ahead};
+use crate::metrics::Task;
 use crate::predict::one_stream;
 use crate::predictions::Consumed;
 use crate::progress::Progress;
@@ -66,7 +67,7 @@ impl Rows {
 }
 
 impl Passes {
-    /// Opens the data; with `model`, the position of a resumed model. `novelty`: there is no target; `keep`: columns to pass through.
+    /// Opens the data; with `model`, the position of a resumed model. `task`: the task, if it is known; `keep`: columns to pass through.
     ///
     /// # Errors
     /// If the data cannot be opened, or flags contradict each other or the position of the model.
@@ -75,7 +76,7 @@ impl Passes {
         columns: &Columns,
         stream: &Stream,
         model: Option<Position>,
-        novelty: bool,
+        task: Option<Task>,
         keep: &[String],
     ) -> anyhow::Result<Self> {
         let position = position(columns, stream, model)?;
@@ -105,7 +106,8 @@ impl Passes {
             ngrams: columns.ngrams.unwrap_or(0),
             hash_bits: columns.hash_bits,
             skip_bad_rows: way.skip_bad_rows,
-            want_target: !novelty,
+            want_target: task != Some(Task::Novelty),
+            number_targets: task == Some(Task::Numbers) && way.skip_bad_rows,
             schema: position.schema.clone(),
             after_line: if same && way.shuffle.is_none() { position.rows } else { 0 },
             consumed: position.print.filter(|_| same && way.shuffle.is_none() && position.rows > 0),

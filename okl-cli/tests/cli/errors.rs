@@ -288,3 +288,42 @@ fn a_table_without_the_numbered_features_of_a_model_is_refused_with_both_lists()
     fail(&["predict", &model, &table], 2, &["whose features are 1, 2; the columns are a, b; delete the header"]);
     assert_eq!(succeed(&["predict", &model, &folder.write("u.csv", "5,6\n")]).0.lines().count(), 2);
 }
+
+/// A target that is no number is a bad row like any other.
+#[test]
+fn a_target_that_cannot_be_read_is_skipped_like_a_feature() {
+    let folder = Folder::new("bad-target");
+    let row = |i: usize| format!("{},{}\n", i % 7, if i == 50 { "error".into() } else { (i % 7).to_string() });
+    let (data, model) = (folder.write("t.csv", "a,y\n".to_owned() + &(0..80).map(row).collect::<String>()), folder.path("m.okl"));
+    let learn = ["learn", &data, "--target", "y", "--task", "numbers", "-o", &model];
+    fail(&learn, 1, &["row 52, column 'y'", "found 'error', expected a number", "--task numbers --on-bad-row skip"]);
+    let all = json(&[&learn[..], &["--on-bad-row", "skip"]].concat());
+    assert_eq!((&all["skipped_rows"], &all["summary"]["examples"]), (&1.into(), &79.into()));
+    let told = json(&["evaluate", &model, &data, "--on-bad-row", "skip"]);
+    assert_eq!(told["summary"]["examples"], 79);
+    assert!(told["warnings"].to_string().contains("found 'error', expected a number"), "{told}");
+}
+
+/// A quote that is not closed would take the next row into its own.
+#[test]
+fn text_after_a_closing_quote_is_refused() {
+    let folder = Folder::new("open-quote");
+    let rows = |first: &str| folder.write("q.csv", format!("a,b,note,y\n1,2,{first},no\n3,4,\"n1\",yes\n5,6,\"n2\",no\n"));
+    let learn = |data: &str| ["learn", data, "--target", "y", "--text", "note"].map(str::to_owned);
+    let wrong = learn(&rows("\"unclosed"));
+    fail(&wrong.iter().map(String::as_str).collect::<Vec<_>>(), 1, &["row 2, column 'note'", "\"n1", "after its closing quote"]);
+    let right = learn(&rows("\"a \"\"word\"\", and\nanother line\" "));
+    assert_eq!(json(&right.iter().map(String::as_str).collect::<Vec<_>>())["summary"]["examples"], 3);
+}
+
+/// Orthogonal random features depend on the number of features: a new one is refused with its row.
+#[test]
+fn a_new_feature_of_orthogonal_random_features_is_refused_with_its_row() {
+    let folder = Folder::new("orthogonal");
+    let row = |i: usize| {
+        format!("{} | a:{} b:{}{}\n", if i % 2 == 0 { 1 } else { -1 }, i % 5, i % 3, if i == 2000 { " late:1" } else { "" })
+    };
+    let data = folder.write("t.vw", (0..2100).map(row).collect::<String>());
+    let learn = ["learn", &data, "--form", "fourier:10,orthogonal", "--kernel", "gaussian", "--quiet"];
+    fail(&learn, 1, &["t.vw, row 2001:", "a feature that no row before it has", "--form fourier:N without orthogonal"]);
+}

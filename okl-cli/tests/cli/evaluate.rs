@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::support::{Folder, Random, fail, json, numbers, ring, succeed};
+use crate::support::{Folder, Random, fail, json, numbers, okl, ring, succeed};
 
 /// The cells of a column of a table.
 fn column(text: &str, name: &str) -> Vec<String> {
@@ -79,7 +79,7 @@ fn cell(table: &str, group: &str, heading: &str) -> String {
 #[test]
 fn groups_have_the_figures_of_every_target() {
     let folder = Folder::new("evaluate-groups");
-    let text = with_group(&numbers(120), &["a", "b"]);
+    let text = with_group(&numbers(120), &["a", ""]);
     let (data, model) = (folder.write("s.csv", &text), folder.path("m.okl"));
     succeed(&["learn", &data, "--target", "u,v", "--ignore", "group", "--quiet", "-o", &model]);
     let predicted = succeed(&["predict", &model, &data]).0;
@@ -87,6 +87,7 @@ fn groups_have_the_figures_of_every_target() {
         column(text, name).iter().step_by(2).map(|value| value.parse().unwrap()).collect()
     };
     let (table, _) = succeed(&["evaluate", &model, &data, "--by", "group"]);
+    assert!(table.lines().any(|line| line.starts_with("(empty) ")), "{table}");
     for (target, score) in [("u", "score_u"), ("v", "score_v")] {
         let (y, z) = (at(&text, target), at(&predicted, score));
         let mean = y.iter().sum::<f64>() / y.len() as f64;
@@ -111,6 +112,11 @@ fn what_cannot_be_evaluated_is_refused() {
     let unlabelled = folder.write("u.csv", "x,y\n1,2\n");
     fail(&["evaluate", &model, &unlabelled], 2, &["no column 'where'", "x, y"]);
     fail(&["evaluate", &model, &data, "--by", "place"], 2, &["no column 'place'", "x, y, where"]);
+    // A model without names of columns; the command has no --features.
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../okl/tests/golden/binary.okl");
+    let output = okl(&["evaluate", golden, &data, "--target", "where"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("leave some out with --ignore") && !said.contains("--features"), "{said}");
     let many = ring(300)
         .lines()
         .enumerate()

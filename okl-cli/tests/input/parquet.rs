@@ -109,7 +109,7 @@ fn what_is_refused() {
     assert_eq!((all.x, all.bad), (vec![vec![1.0]], vec![(1, 2)]));
 }
 
-/// A column of timestamps is called one; only rows that a number can hold are read.
+/// A column of timestamps or dates is called one, and refused unless --time names it, as in text.
 #[test]
 fn timestamps_are_named() {
     // 2024-01-01.
@@ -128,8 +128,17 @@ fn timestamps_are_named() {
         assert!(said.contains("column 'when'") && said.contains(words) && said.contains("--ignore when"), "{said}");
         assert!(!said.contains("rescale") && !said.contains("--on-bad-row"), "{said}");
     }
-    let read_as = |kind: &str| read("t.parquet", table(kind, 1000), target("y")).unwrap().x[0][0];
-    assert_eq!(read_as("TIMESTAMP(MILLIS,true)"), 1000.0 * seconds as f64);
+    let dates = vec![Column::Ints(&[19_723]), Column::Doubles(&[1.0])];
+    let dates = write("required int32 when (DATE); required double y;", Compression::UNCOMPRESSED, &[dates]);
+    let said =
+        [refusal("t.parquet", table("TIMESTAMP(MILLIS,true)", 1000), target("y")), refusal("t.parquet", dates, target("y"))];
+    assert!(said[0].contains("timestamps, in milliseconds since 1970, expected numbers; say --time when"), "{said:?}");
+    assert!(said[1].contains("column 'when': the column has dates, expected numbers; say --time when"), "{said:?}");
+    // A model that has learned the numbers reads them.
+    let schema = read("t.csv", "when,y\n1,2\n", target("y")).unwrap().schema;
+    let options = Options { schema: Some(schema), ..Options::default() };
+    let all = read("t.parquet", table("TIMESTAMP(MILLIS,true)", 1000), options).unwrap();
+    assert_eq!(all.x[0][0], 1000.0 * seconds as f64);
     // A number that is no timestamp is still to be rescaled.
     let schema = "required int64 when; required double y;";
     let large = write(schema, Compression::UNCOMPRESSED, &[vec![Column::Longs(&[i64::MAX]), Column::Doubles(&[1.0])]]);
@@ -159,6 +168,13 @@ fn times_and_texts_are_passed_on() {
     let dates = vec![Column::Ints(&[19_723, 19_724]), Column::Doubles(&[1.0, 1.0])];
     let file = write("required int32 when (DATE); required double y;", Compression::UNCOMPRESSED, &[dates]);
     assert_eq!(times("t.parquet", file).x.iter().map(|row| row[0]).collect::<Vec<_>>(), [0.0, 1.0]);
+    // Times that are kept are texts: 1969-12-31 at 23:59:59.5, and a leap day.
+    let cells = vec![Column::Longs(&[-500, 1_709_208_000_000]), Column::Ints(&[-1, 19_782]), Column::Doubles(&[1.0, 1.0])];
+    let schema = "required int64 when (TIMESTAMP(MILLIS,true)); required int32 day (DATE); required double y;";
+    let keep = ["when", "day"].map(ToString::to_string).to_vec();
+    let options = Options { times: vec!["when".into()], ignore: vec!["day".into()], keep, ..target("y") };
+    let kept = read("t.parquet", write(schema, Compression::UNCOMPRESSED, &[cells]), options).unwrap().kept;
+    assert_eq!(kept, ["1969-12-31T23:59:59.500Z", "1969-12-31", "2024-02-29T12:00:00Z", "2024-02-29"]);
     let keep = ["c", "id", "y"].map(ToString::to_string).to_vec();
     let options = Options { ignore: vec!["id".into(), "c".into()], keep, ..target("y") };
     let plain = Options { keep: Vec::new(), ..options.clone() };

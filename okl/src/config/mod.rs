@@ -430,9 +430,11 @@ impl Config {
         }
     }
 
-    /// The sign of novelty scores. Coefficients are not negative unless a step overshoots, so a kernel >= 0 has scores >= 0.
+    /// The sign of novelty scores. Coefficients are not negative unless a step overshoots, so a kernel >= 0 has scores >= 0. Random
+    /// features approximate a kernel, with values of any sign.
     pub(crate) fn novelty_scores(&self) -> Scores {
-        let negative = self.rules().any(KernelRule::can_be_negative);
+        let fourier = matches!(self.form, Choice::Given(Form::Fourier { .. }));
+        let negative = fourier || self.rules().any(KernelRule::can_be_negative);
         if negative || self.allow_overshoot { Scores::AnySign } else { Scores::NotNegative }
     }
 

@@ -21,7 +21,7 @@ class Record(NamedTuple):
     rows: int
     error: float
     """Mean error so far, of predictions made before each row was learned; nan where there are no targets. A row counts once,
-    whatever its weight."""
+    whatever its weight; rows of weight 0 do not count."""
     recent_error: float
     """The same since the record before."""
     eta: float
@@ -29,7 +29,7 @@ class Record(NamedTuple):
     alert_rate: float
     """The share of rows outside, as the certificate counts them; nan where there is none."""
     recent_alert_rate: float
-    """The share since the record before, every row counted once; nan where no row was compared with a threshold."""
+    """The share since the record before, every row counted once and those of weight 0 not at all; nan where no row was compared with a threshold."""
     bound: float
     """The certificate: `alert_rate` is no further from nu."""
     most_terms: float
@@ -159,9 +159,12 @@ class History:
 
 
 def compared(learner: Learner, report: dict[str, np.ndarray]) -> np.ndarray:
-    """Which rows were outside. Rows that came before a detector had its threshold are left out, as in its alert rate."""
-    outside = report["outside"]
-    return outside if learner.threshold is None else outside[~np.isnan(report["threshold"])]
+    """Which rows were outside. Rows that were not learned, and those before a detector had its threshold, are left out, as in its
+    alert rate."""
+    counted = ~np.isnan(report["loss"]) if "loss" in report else np.ones(len(report["outside"]), dtype=bool)
+    if learner.threshold is not None:
+        counted &= ~np.isnan(report["threshold"])
+    return report["outside"][counted]
 
 
 def learns(model: Any) -> Callable[..., dict[str, np.ndarray]]:

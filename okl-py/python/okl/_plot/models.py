@@ -45,11 +45,12 @@ def nu_of(model: Any) -> float:
 
 
 def errors(model: Any, report: dict[str, np.ndarray], y: Any, known: Collection[Any] = ()) -> np.ndarray:
-    """The error of every row: 1 for a wrong class, the mean absolute residual, nan without a target."""
+    """The error of every row: 1 for a wrong class, the mean absolute residual, nan for a row that was not learned: without a target
+    or of weight 0."""
     if "wrong" in report:
-        return report["wrong"].astype(float)
+        return of_learned(report, report["wrong"])
     if "residual" in report:
-        return np.abs(report["residual"]).mean(axis=1)
+        return of_learned(report, np.abs(report["residual"]).mean(axis=1))
     loss, scores, count = loss_of(model), report["scores"], len(report["loss"])
     if y is None or loss in NOVELTY:
         return np.full(count, np.nan)
@@ -64,6 +65,11 @@ def errors(model: Any, report: dict[str, np.ndarray], y: Any, known: Collection[
     else:
         of_row = np.abs(np.asarray(y, dtype=float) - scores).reshape(count, -1).mean(axis=1)
     return np.where(learned, of_row, np.nan)
+
+
+def of_learned(report: dict[str, np.ndarray], errors: np.ndarray) -> np.ndarray:
+    """The errors, with nan for rows that were not learned. Reports of scikit-learn estimators have only rows that were."""
+    return np.where(np.isnan(report["loss"]), np.nan, errors) if "loss" in report else errors.astype(float)
 
 
 def first_of_class(y: Any, known: Collection[Any], learner: Learner, learned: np.ndarray) -> np.ndarray:

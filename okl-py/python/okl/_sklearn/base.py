@@ -157,7 +157,22 @@ class KernelEstimator(FillsMissing, BaseEstimator):
         config.pop("missing", None)  # the rows of a fixed set are filled before
         if config["scale"] == "standard":
             config["scale"] = {"fixed": standard_scale(rows)}
-        return config
+        return self._within_memory(rows, config)
+
+    def _within_memory(self, rows: np.ndarray, config: dict[str, Any]) -> dict[str, Any]:
+        """The configuration with as many terms as fit into `budget`, if that is a size and `fit` learns one setting after another:
+        a term of a plain learner is smaller than one of a bank."""
+        plain = self._searches and not self._one_pass(rows.shape[0]) and self._falls(config)
+        given = "budget" in words.settings(self.learner_params)
+        if given or not plain or not words.is_memory(self.budget) or "budget" not in config:
+            return config
+        one = {key: value for key, value in config.items() if key != "budget"}
+        one |= {"step": {"decay": {"eta": 1.0, "tau": 1000.0}}, "lambda": 1e-4}
+        if self._open_width():
+            one["kernel"] = {
+                "gaussian": {"gamma": 1.0}
+            }  # one width at a time; kernels of distance take the same memory
+        return {**config, "budget": {next(iter(config["budget"])): {"terms": self._terms_within(rows, one)}}}
 
     def _fit_set(
         self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None, codes: np.ndarray | None = None

@@ -53,8 +53,8 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
         The fraction outside the tube of "nu_epsilon" or the scale of "nu_huber".
     quantile : float, default=0.5
         The quantile of "quantile". With the default learning rate, `partial_fit` follows the last rows so closely that the
-        share of new rows below the prediction can differ from this by 0.2. With ``learning_rate="invscaling", eta0=1.0``
-        it is close to it, if the stream does not change. `fit` is within about 0.03 of it on most data; at the short
+        share of new rows below the prediction can differ from this by 0.25: the quantiles 0.25 and 0.75 were both about the
+        median. With ``learning_rate="invscaling", eta0=1.0`` it was within 0.1 of it, if the stream does not change. `fit` is within about 0.03 of it on most data; at the short
         side of skewed targets (the quantiles 0.05 and 0.1 of exponential noise) it was 0.09 above it.
     <fit intercept>
     <learning rate>

@@ -130,6 +130,17 @@ fn negative_scores_have_the_rate_that_was_asked_for() {
     }
 }
 
+/// Random features approximate a kernel with values of both signs: far from all rows, scores are small and of any sign.
+#[test]
+fn random_features_have_the_rate_that_was_asked_for() {
+    let mut data = cloud(6000, usize::MAX, 37);
+    data.x[6000..].iter_mut().for_each(|x| *x = 4.0 * *x + 5.0);
+    let run = count("loss='density:0.05'\nkernel='gaussian'\nform='fourier:100'", &data, below, None);
+    let stated = run.l.alert_rate().unwrap();
+    assert!((stated.rate - run.rate()).abs() < 1e-12, "{stated:?}, counted {}", run.rate());
+    assert!((run.rate() - 0.05).abs() <= stated.bound.min(0.015), "rate {}, {stated:?}", run.rate());
+}
+
 /// A step so small that theta does not move in f64 holds no rate, and the certificate says so.
 #[test]
 fn a_threshold_that_cannot_move_certifies_nothing() {
