@@ -227,6 +227,7 @@ impl Run {
     /// # Errors
     /// [`Refused`], if the learner refuses a row (the blocks before it have been learned); and errors of the observer.
     pub fn learn(&mut self, chunk: &Chunk, watch: &mut impl Watch) -> anyhow::Result<usize> {
+        self.in_chunk = 0;
         if self.learner.features() > 0 && chunk.features > self.learner.features() {
             self.learner.widen(chunk.features).map_err(|error| {
                 let known = self.learner.features();
@@ -234,7 +235,6 @@ impl Run {
                 Refused::new(error.kind(), chunk, (0..chunk.rows).find(new).unwrap_or(0))
             })?;
         }
-        self.in_chunk = 0;
         let labels = self.labels(chunk)?;
         let mut first = 0;
         while first < chunk.rows && !(interrupted() && self.rows() >= self.owed) {

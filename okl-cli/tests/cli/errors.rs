@@ -296,7 +296,11 @@ fn a_target_that_cannot_be_read_is_skipped_like_a_feature() {
     let row = |i: usize| format!("{},{}\n", i % 7, if i == 50 { "error".into() } else { (i % 7).to_string() });
     let (data, model) = (folder.write("t.csv", "a,y\n".to_owned() + &(0..80).map(row).collect::<String>()), folder.path("m.okl"));
     let learn = ["learn", &data, "--target", "y", "--task", "numbers", "-o", &model];
-    fail(&learn, 1, &["row 52, column 'y'", "found 'error', expected a number", "--task numbers --on-bad-row skip"]);
+    fail(
+        &[&learn[..], &["--quiet"]].concat(),
+        1,
+        &["row 52, column 'y'", "found 'error', expected a number", "--task numbers --on-bad-row skip"],
+    );
     let all = json(&[&learn[..], &["--on-bad-row", "skip"]].concat());
     assert_eq!((&all["skipped_rows"], &all["summary"]["examples"]), (&1.into(), &79.into()));
     let told = json(&["evaluate", &model, &data, "--on-bad-row", "skip"]);
