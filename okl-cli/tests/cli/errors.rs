@@ -325,7 +325,13 @@ fn text_after_a_closing_quote_is_refused() {
 fn a_new_feature_of_orthogonal_random_features_is_refused_with_its_row() {
     let folder = Folder::new("orthogonal");
     let row = |i: usize| {
-        format!("{} | a:{} b:{}{}\n", if i % 2 == 0 { 1 } else { -1 }, i % 5, i % 3, if i == 2000 { " late:1" } else { "" })
+        format!(
+            "{} | a:{} b:{}{}\n",
+            if i.is_multiple_of(2) { 1 } else { -1 },
+            i % 5,
+            i % 3,
+            if i == 2000 { " late:1" } else { "" }
+        )
     };
     let data = folder.write("t.vw", (0..2100).map(row).collect::<String>());
     let learn = ["learn", &data, "--form", "fourier:10,orthogonal", "--kernel", "gaussian", "--quiet"];
