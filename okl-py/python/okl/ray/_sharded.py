@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+import time
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,8 @@ class Holder:
 
     def state(self) -> dict[str, Any]:
         held = 0 if self.shard is None else self.shard.bytes
-        return {"bytes": held, "process": os.getpid(), "node": ray.get_runtime_context().get_node_id()}
+        node = ray.get_runtime_context().get_node_id()
+        return {"bytes": held, "process": os.getpid(), "node": node, "cpu_seconds": time.process_time()}
 
     def _begun(self) -> Shard:
         if self.shard is None:
@@ -230,7 +232,7 @@ class ShardedLearner:
         return self._core.config
 
     def workers(self) -> list[dict[str, Any]]:
-        """Of each shard: the bytes of its terms, its process and node, and how often calls were sent again."""
+        """Of each shard: the bytes of its terms, its process, node and CPU seconds, and how often calls were sent again."""
         found = answers([lane.send("state") for lane in self._shards.lanes])
         return [{**state, "restarts": lane.restarts} for lane, state in zip(self._shards.lanes, found)]
 
