@@ -2,7 +2,7 @@
 //!
 //! The interpreter is not released: a row is learned in microseconds, less than it can take to get the interpreter back.
 
-use numpy::ndarray::ArrayView2;
+use numpy::ndarray::{ArrayView2, ShapeError};
 use okl::batch::RowSource;
 use okl::loss::Reads;
 use okl::{Batch, Targets};
@@ -14,23 +14,29 @@ use crate::call::with_workspace;
 use crate::errors::refused;
 use crate::gaps::Gaps;
 use crate::learner::{Arguments, Learner};
-use crate::rows::Matrix;
+use crate::rows::{Matrix, SparseRows};
 use crate::targets::{is_bool, label};
 
-/// Learns one row: a number for every feature, and a target. For losses of two classes, the target is the name of a class.
+/// The columns of the values of a sparse row, ascending, and the number of features.
+type Columns = Option<(Vec<u32>, usize)>;
+
+/// Learns one row: a number for every feature, or for the given columns, and a target. For losses of two classes, the target is the name
+/// of a class.
 #[pyfunction]
-#[pyo3(signature = (learner, values, y=None, weight=1.0))]
+#[pyo3(signature = (learner, values, y=None, weight=1.0, columns=None))]
 pub fn learn_row(
     learner: &Bound<'_, Learner>,
     values: &Bound<'_, PyList>,
     y: Option<&Bound<'_, PyAny>>,
     weight: f64,
+    columns: Columns,
 ) -> PyResult<()> {
     let (learner, py, weights) = (learner.get(), values.py(), [weight]);
     let (reader, x) = (learner.reader, numbers(values, &learner.gaps)?);
     let _turn = learner.gaps.begin(py, &learner.shared)?;
-    let filling = learner.gaps.fill_in_order(&one_row(&x)?, learner.look(py, okl::Learner::features)?)?;
-    let row = filling.as_ref().map_or_else(|| one_row(&x), |filling| Ok(filling.view()))?;
+    let held = Row::new(x, columns);
+    let filling = learner.gaps.fill_in_order(&held.view()?, learner.look(py, okl::Learner::features)?)?;
+    let row = filling.as_ref().map_or_else(|| held.view(), |filling| Ok(filling.view()))?;
     let batch = row.batch().weights(&weights);
     let learn = |targets: Targets<'_>| {
         let learned = learner.shared.touch(py, |learner| {
@@ -78,13 +84,14 @@ pub fn learn_labelled<'py>(
 
 /// The scores of one row, one per output; 0 while there are neither features nor examples.
 #[pyfunction]
-pub fn predict_row(learner: &Bound<'_, Learner>, values: &Bound<'_, PyList>) -> PyResult<Vec<f64>> {
+#[pyo3(signature = (learner, values, columns=None))]
+pub fn predict_row(learner: &Bound<'_, Learner>, values: &Bound<'_, PyList>, columns: Columns) -> PyResult<Vec<f64>> {
     let (learner, py) = (learner.get(), values.py());
-    let x = numbers(values, &learner.gaps)?;
-    let filling = learner.gaps.fill(&one_row(&x)?, learner.look(py, okl::Learner::features)?)?;
-    let row = filling.as_ref().map_or_else(|| one_row(&x), |filling| Ok(filling.view()))?;
+    let held = Row::new(numbers(values, &learner.gaps)?, columns);
+    let filling = learner.gaps.fill(&held.view()?, learner.look(py, okl::Learner::features)?)?;
+    let row = filling.as_ref().map_or_else(|| held.view(), |filling| Ok(filling.view()))?;
     let scores = learner.look(py, |learner| match learner.features() {
-        0 if x.is_empty() => Ok(vec![0.0; learner.outputs()]),
+        0 if row.features() == 0 => Ok(vec![0.0; learner.outputs()]),
         _ => with_workspace(|workspace| learner.predict_with(workspace, &row.batch())).map(|scores| scores.values),
     })?;
     scores.map_err(|e| refused(&e))
@@ -97,7 +104,25 @@ fn numbers(values: &Bound<'_, PyList>, gaps: &Gaps) -> PyResult<Vec<f64>> {
     values.iter().map(number).collect()
 }
 
-fn one_row(x: &[f64]) -> PyResult<Matrix<'_>> {
-    let view = ArrayView2::from_shape((1, x.len()), x).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    Ok(Matrix::Double(view))
+/// One row of a call.
+enum Row {
+    Dense(Vec<f64>),
+    Sparse(SparseRows),
+}
+
+impl Row {
+    fn new(x: Vec<f64>, columns: Columns) -> Self {
+        match columns {
+            Some((columns, features)) => Row::Sparse(SparseRows::one(columns, x, features)),
+            None => Row::Dense(x),
+        }
+    }
+
+    fn view(&self) -> PyResult<Matrix<'_>> {
+        let wrong = |e: ShapeError| PyValueError::new_err(e.to_string());
+        match self {
+            Row::Dense(x) => ArrayView2::from_shape((1, x.len()), x).map(Matrix::Double).map_err(wrong),
+            Row::Sparse(row) => Ok(Matrix::Sparse(row)),
+        }
+    }
 }

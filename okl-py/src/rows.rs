@@ -28,6 +28,13 @@ pub struct SparseRows {
     features: usize,
 }
 
+impl SparseRows {
+    /// One row; its columns ascend.
+    pub fn one(columns: Vec<u32>, values: Vec<f64>, features: usize) -> Self {
+        SparseRows { starts: vec![0, values.len()], columns, values, features }
+    }
+}
+
 impl<'py> Rows<'py> {
     /// Converts an object to rows: float32 and float64 without a copy, other real numbers by conversion.
     pub fn new(x: &Bound<'py, PyAny>) -> PyResult<Self> {

@@ -171,6 +171,10 @@ SHARED = {
         What None, NaN and an absent feature become: `mean` or `last` (the mean, or the last value, over the rows before), `zero`,
         or one of these with `+indicator`, as `mean+indicator`: one more feature of the model, which is 1 where the value is
         missing. None: an absent feature is 0, None and NaN are refused.
+    hash_bits
+        If given, a feature is one of 2^hash_bits columns, by a hash of its name (`okl.hash_feature` with an empty namespace), as with
+        `okl learn --hash-bits`. Names are not kept, `max_features` has no meaning, features that share a column add up, rows stay
+        sparse and columns are not centred.
 """,
     "streams": """
     `fit` learns a fixed set in several passes; `partial_fit` learns a stream. The model does not depend on how

@@ -189,9 +189,15 @@ def learn_labelled(
     learner: Learner, X: npt.ArrayLike, y: npt.ArrayLike, weights: npt.ArrayLike | None = None
 ) -> dict[str, Any]: ...
 def learn_row(
-    learner: Learner, values: list[float | None], y: object = None, weight: float = 1.0
+    learner: Learner,
+    values: list[float | None],
+    y: object = None,
+    weight: float = 1.0,
+    columns: tuple[list[int], int] | None = None,
 ) -> None: ...
-def predict_row(learner: Learner, values: list[float | None]) -> list[float]: ...
+def predict_row(
+    learner: Learner, values: list[float | None], columns: tuple[list[int], int] | None = None
+) -> list[float]: ...
 def terms_within(
     memory: str, /, features: int, outputs: int = 1, *, ids: bool = False, **settings: Unpack[Settings]
 ) -> int | None: ...

@@ -15,9 +15,9 @@ from river import base
 
 from okl import HealthWarning, Learner
 from okl._interrupts import nothing_learned
-from okl._okl import learn_labelled, learn_row, predict_row
+from okl._okl import learn_labelled
 from okl._warnings import warn
-from okl.river._features import Features, check_frame, check_row
+from okl.river._features import Features, HashedFeatures, check_frame, check_row
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -44,7 +44,10 @@ class KernelEstimator(base.Estimator):
     def _start(self, **more: Any) -> None:
         """Builds the learner from the parameters that are not None, and `more`."""
         given = {name: value for name, value in self._get_params().items() if value is not None} | more
-        limit = given.pop("max_features")
+        limit, bits = given.pop("max_features"), given.pop("hash_bits", None)
+        if bits is not None:
+            _check_hash(bits, given)
+            given.setdefault("anchor", "none")  # columns are not centred, so that rows stay sparse
         if not isinstance(limit, Integral) or limit < 1:
             raise ValueError(f"max_features must be a whole number of at least 1, found {limit!r}")
         if "terms" in given and "budget" not in given:
@@ -53,7 +56,11 @@ class KernelEstimator(base.Estimator):
             )
         self.learner = Learner(**_chosen(given))
         fills = self.learner.config.get("missing") is not None
-        self._features = Features(int(limit), math.nan if fills else 0.0)
+        self._features = (
+            HashedFeatures(int(bits))
+            if bits is not None
+            else Features(int(limit), math.nan if fills else 0.0)
+        )
         self.rows_with_ignored_features = 0
 
     @property
@@ -76,9 +83,9 @@ class KernelEstimator(base.Estimator):
             if new := self._features.unseen(x.keys()):
                 trial, features = self._reader(new)
                 with _without_health_warnings():
-                    learn_row(trial, features.row(x), *target)
+                    features.learn(trial, x, *target)
                 self._widen(features)
-            learn_row(self.learner, self._features.row(x), *target)
+            self._features.learn(self.learner, x, *target)
         except (TypeError, ValueError):
             check_row(x)
             raise
@@ -120,7 +127,7 @@ class KernelEstimator(base.Estimator):
     def _predict_row(self, x: Mapping[Hashable, Any]) -> list[float]:
         try:
             learner, features = self._reader(self._features.unseen(x.keys()))
-            return predict_row(learner, features.row(x))
+            return features.predict(learner, x)
         except (TypeError, ValueError):
             check_row(x)
             raise
@@ -159,6 +166,16 @@ def _without_health_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HealthWarning)
         yield
+
+
+def _check_hash(bits: Any, given: dict[str, Any]) -> None:
+    if isinstance(bits, bool) or not isinstance(bits, Integral):
+        raise ValueError(f"hash_bits must be a whole number from 1 to 28, found {bits!r}")
+    if given.get("missing", "refuse") != "refuse":
+        raise ValueError(
+            f"missing={given['missing']!r} does not go with hash_bits: features may share a column, which has no mean or "
+            "last value; an absent feature is 0"
+        )
 
 
 DESCRIBE_A_KERNEL = {"gamma", "degree", "coef0", "alpha", "operator", "form"}

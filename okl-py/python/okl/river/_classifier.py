@@ -77,6 +77,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         classes: Sequence[Label] | None = None,
         max_features: int = 4096,
         missing: str | None = None,
+        hash_bits: int | None = None,
         **settings: Any,
     ) -> None:
         self.loss = loss
@@ -94,6 +95,7 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
         self.classes = classes
         self.max_features = max_features
         self.missing = missing
+        self.hash_bits = hash_bits
         self.settings = settings
         self._by_sign = loss_name(loss) in SIGN_LOSSES
         self._labels: tuple[Label, ...] = tuple(classes or ())

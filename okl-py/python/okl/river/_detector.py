@@ -99,6 +99,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         warmup: int = 256,
         max_features: int = 4096,
         missing: str | None = None,
+        hash_bits: int | None = None,
         **settings: Any,
     ) -> None:
         self.nu = nu
@@ -115,6 +116,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         self.warmup = warmup
         self.max_features = max_features
         self.missing = missing
+        self.hash_bits = hash_bits
         self.settings = settings
         self._start()
 

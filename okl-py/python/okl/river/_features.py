@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 import narwhals.stable.v2 as nw
 import numpy as np
 from river.utils import dataframe
+from scipy.sparse import csr_matrix
 
+from okl import Learner
 from okl._columns import check_collected, said_of
+from okl._okl import hash_feature, learn_row, predict_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +69,16 @@ class Features:
         wider._columns = self._columns | {name: len(self) + i for i, name in enumerate(names)}
         return wider
 
+    def learn(
+        self, learner: Learner, x: Mapping[Hashable, Any], y: object = None, weight: float = 1.0
+    ) -> None:
+        """Learns a row."""
+        learn_row(learner, self.row(x), y, weight)
+
+    def predict(self, learner: Learner, x: Mapping[Hashable, Any]) -> list[float]:
+        """The scores of a row."""
+        return predict_row(learner, self.row(x))
+
     def row(self, x: Mapping[Hashable, Any]) -> list[Any]:
         """The values of `x` by column; an absent feature is `absent`."""
         get, absent = x.get, self.absent
@@ -80,6 +93,54 @@ class Features:
         known = [i for i, name in enumerate(names) if name in self._columns]
         matrix[:, [self._columns[names[i]] for i in known]] = values[:, known]
         return matrix
+
+
+class HashedFeatures(Features):
+    """Features whose columns are hashes of their names, as those of `okl learn --hash-bits`: a fixed number of columns, whatever names
+    occur. Features that share a column add up. Rows are sparse, and an absent feature is 0."""
+
+    def __init__(self, bits: int) -> None:
+        super().__init__(limit=0)
+        hash_feature("", "", bits)  # refuses wrong numbers of bits
+        self.bits = bits
+
+    def unseen(self, names: Set[Hashable]) -> list[Hashable]:
+        """No name is new."""
+        return []
+
+    def ignored(self, names: Set[Hashable]) -> Hashable | None:
+        """No name is ignored."""
+        return None
+
+    def learn(
+        self, learner: Learner, x: Mapping[Hashable, Any], y: object = None, weight: float = 1.0
+    ) -> None:
+        """Learns a row."""
+        values, columns = self._hashed(x)
+        learn_row(learner, values, y, weight, (columns, 2**self.bits))
+
+    def predict(self, learner: Learner, x: Mapping[Hashable, Any]) -> list[float]:
+        """The scores of a row."""
+        values, columns = self._hashed(x)
+        return predict_row(learner, values, (columns, 2**self.bits))
+
+    def matrix(self, frame: nw.DataFrame[Any]) -> Any:
+        """The values of a frame as a sparse matrix."""
+        names = frame.columns
+        rows = [self._hashed(dict(zip(names, row, strict=True))) for row in numbers(frame).tolist()]
+        starts = np.cumsum([0] + [len(values) for values, _ in rows])
+        values = np.array([value for values, _ in rows for value in values], dtype=np.float64)
+        columns = np.array([column for _, columns in rows for column in columns], dtype=np.int64)
+        return csr_matrix((values, columns, starts), shape=(len(rows), 2**self.bits))
+
+    def _hashed(self, x: Mapping[Hashable, Any]) -> tuple[list[Any], list[int]]:
+        """The values of a row and their columns, which ascend."""
+        row: dict[int, Any] = {}
+        for name, value in x.items():
+            column = hash_feature("", str(name), self.bits)
+            row[column] = row[column] + value if column in row else value
+        columns = sorted(row)
+        return [row[column] for column in columns], columns
 
 
 def numbers(frame: nw.DataFrame[Any]) -> NDArray[np.float64]:

@@ -66,6 +66,7 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
         warmup: int = 256,
         max_features: int = 4096,
         missing: str | None = None,
+        hash_bits: int | None = None,
         **settings: Any,
     ) -> None:
         self.loss = loss
@@ -82,6 +83,7 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
         self.warmup = warmup
         self.max_features = max_features
         self.missing = missing
+        self.hash_bits = hash_bits
         self.settings = settings
         self._start()
 
