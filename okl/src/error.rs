@@ -74,6 +74,18 @@ pub enum ErrorKind {
         /// The value that was found.
         found: f64,
     },
+    /// A kernel value that no kernel has, with `kernel = precomputed`.
+    #[error("row {row}: the kernel value against item {item} is {found}, expected {expected}")]
+    KernelValue {
+        /// The row of the call.
+        row: usize,
+        /// The number of the other object.
+        item: u64,
+        /// The value that was found.
+        found: f64,
+        /// The values that are possible.
+        expected: String,
+    },
     /// The id `u64::MAX`, which is reserved.
     #[error("row {row}: id {id} is reserved, it means that a term has no id; use a smaller number")]
     Id {

@@ -85,6 +85,7 @@ pub mod place;
 pub mod rls;
 pub mod sharded;
 
+pub use basis::given::KernelRows;
 pub use config::{Config, Label};
 pub use engine::{Outcome, Workspace};
 pub use error::{Error, ErrorKind, Result};

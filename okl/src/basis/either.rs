@@ -109,6 +109,7 @@ impl<K: DotKernel> Basis for TermsOrWeights<Vectors<K>> {
             (Functions::Terms, _) => self.terms.begin(rows, block, learned),
             (Functions::Features, VectorRows::Dense(rows)) => weights::begin(self.terms.space.features(), rows, block),
             (Functions::Features, VectorRows::Sparse(rows)) => block.begin_features(rows),
+            (Functions::Features, VectorRows::Given(_)) => unreachable!("kernel values have no features"),
             (Functions::Fourier(fourier), _) => fourier.begin(self.terms.space.backend(), rows, block),
         }
     }

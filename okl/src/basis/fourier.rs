@@ -110,6 +110,7 @@ impl Fourier {
             VectorRows::Dense(rows) => {
                 backend.dots(rows.rows, &self.normals, 0..self.normals.panels(), &mut data[..plane], stride);
             }
+            VectorRows::Given(_) => unreachable!("kernel values have no features"),
             VectorRows::Sparse(rows) => {
                 for (i, out) in data[..plane].chunks_exact_mut(stride).enumerate() {
                     let row = rows.row(i);

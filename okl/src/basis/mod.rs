@@ -3,7 +3,8 @@
 //!
 //! A [`Space`] holds the centres of terms and computes kernel values. [`Dense`] holds f32 rows in the micro-kernel's panels.
 //! [`Operators`] holds centres of any type with an [`OperatorKernel`], one plane per entry of its matrix. [`Items`] is the
-//! special case of one output with a plain [`Kernel`](crate::parts::kernel::Kernel). In every space a kernel value depends on its
+//! special case of one output with a plain [`Kernel`](crate::parts::kernel::Kernel). [`given::Given`] holds centres whose kernel values
+//! the caller has computed. In every space a kernel value depends on its
 //! two points alone, so that blocks give exactly the same results as single rows.
 //!
 //! ```
@@ -27,6 +28,7 @@ pub mod block;
 pub mod dense;
 pub mod either;
 pub mod fourier;
+pub mod given;
 pub mod items;
 pub(crate) mod settled;
 pub mod sparse;
@@ -116,6 +118,8 @@ pub trait Space: Send + Sync {
     fn reserve(&mut self, slots: usize);
     /// Stores input `i` of `rows` as the centre of a slot.
     fn put(&mut self, slot: usize, rows: Self::Rows<'_>, i: usize);
+    /// Empties a slot whose term was removed; no other term takes its place now.
+    fn clear(&mut self, _slot: usize) {}
     /// Whether input `i` of `rows` equals the centre of this slot.
     fn is(&mut self, slot: usize, rows: Self::Rows<'_>, i: usize) -> bool;
     /// Writes the values of every row against every slot below `slots` (a multiple of 32) into the block.

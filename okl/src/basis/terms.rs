@@ -120,6 +120,7 @@ impl<P: Space> Terms<P> {
     /// Empties a slot permanently: it becomes a hole.
     pub(crate) fn remove(&mut self, slot: usize) {
         self.vacate(slot);
+        self.space.clear(slot);
         self.holes.push(slot as u32);
     }
 

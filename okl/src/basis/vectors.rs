@@ -1,4 +1,4 @@
-//! The space of a configured learner: rows of numbers, stored densely or sparsely.
+//! The space of a configured learner: rows of numbers, stored densely or sparsely, or objects that are given by their kernel values.
 //!
 //! Rows come in the layout of the storage; the learner converts them (`FramedRows` in learner/rows.rs). No bit of a
 //! result depends on the layout, so the storage may change at any time.
@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use crate::basis::block::Block;
+use crate::basis::given::{Given, GivenRows};
 use crate::basis::sparse::{Sparse, SparsePoints, SparseRow};
 use crate::basis::unscaled::UnscaledRows;
 use crate::basis::{Dense, Points, Space};
@@ -20,6 +21,8 @@ pub enum Vectors<K> {
     Dense(Dense<K>),
     /// Sparse rows in an inverted index.
     Sparse(Sparse<K>),
+    /// Objects with given kernel values.
+    Given(Given<K>),
 }
 
 /// Rows in the layout of the storage.
@@ -29,6 +32,8 @@ pub enum VectorRows<'a> {
     Dense(Points<'a>),
     /// Sparse rows.
     Sparse(SparsePoints<'a>),
+    /// Rows of kernel values.
+    Given(GivenRows<'a>),
 }
 
 impl<'a> VectorRows<'a> {
@@ -37,6 +42,7 @@ impl<'a> VectorRows<'a> {
         match self {
             VectorRows::Dense(rows) => rows.squares,
             VectorRows::Sparse(rows) => rows.squares,
+            VectorRows::Given(rows) => rows.squares(),
         }
     }
 
@@ -45,20 +51,28 @@ impl<'a> VectorRows<'a> {
         match self {
             VectorRows::Dense(all) => VectorRows::Dense(all.range(rows)),
             VectorRows::Sparse(all) => VectorRows::Sparse(all.range(rows)),
+            VectorRows::Given(all) => VectorRows::Given(all.range(rows)),
         }
     }
 
     fn dense(self) -> Points<'a> {
         match self {
             VectorRows::Dense(rows) => rows,
-            VectorRows::Sparse(_) => unreachable!("rows have the layout of the storage"),
+            VectorRows::Sparse(_) | VectorRows::Given(_) => unreachable!("rows have the layout of the storage"),
         }
     }
 
     fn sparse(self) -> SparsePoints<'a> {
         match self {
             VectorRows::Sparse(rows) => rows,
-            VectorRows::Dense(_) => unreachable!("rows have the layout of the storage"),
+            VectorRows::Dense(_) | VectorRows::Given(_) => unreachable!("rows have the layout of the storage"),
+        }
+    }
+
+    fn given(self) -> GivenRows<'a> {
+        match self {
+            VectorRows::Given(rows) => rows,
+            VectorRows::Dense(_) | VectorRows::Sparse(_) => unreachable!("rows have the layout of the storage"),
         }
     }
 }
@@ -69,6 +83,7 @@ macro_rules! of_storage {
         match $self {
             Vectors::Dense($space) => $call,
             Vectors::Sparse($space) => $call,
+            Vectors::Given($space) => $call,
         }
     };
     ($self:expr, $rows:ident, $space:ident => $call:expr) => {
@@ -81,6 +96,10 @@ macro_rules! of_storage {
                 let $rows = $rows.sparse();
                 $call
             }
+            Vectors::Given($space) => {
+                let $rows = $rows.given();
+                $call
+            }
         }
     };
 }
@@ -91,6 +110,7 @@ impl<K: DotKernel + Clone> Vectors<K> {
         match self {
             Vectors::Dense(space) => Vectors::Dense(space.under(planes)),
             Vectors::Sparse(space) => Vectors::Sparse(space.under(planes)),
+            Vectors::Given(space) => Vectors::Given(space.under(planes)),
         }
     }
 
@@ -99,6 +119,7 @@ impl<K: DotKernel + Clone> Vectors<K> {
         match self {
             Vectors::Dense(space) => Vectors::Dense(space.emptied()),
             Vectors::Sparse(space) => Vectors::Sparse(space.emptied()),
+            Vectors::Given(space) => Vectors::Given(space.emptied()),
         }
     }
 
@@ -135,7 +156,7 @@ impl<K: DotKernel + Clone> Vectors<K> {
                 let unscaled = from.unscaled().map_or(&[][..], |rows| rows.row(of));
                 to.put(slot, Points { rows: Matrix::one(&row).computed_from(unscaled), squares: &squares }, 0);
             }
-            _ => unreachable!("both have one storage"),
+            _ => unreachable!("both have one storage, and rows of numbers: other terms are not copied one by one"),
         }
     }
 }
@@ -144,6 +165,15 @@ impl<K: DotKernel> Vectors<K> {
     /// Whether rows are stored sparsely.
     pub fn is_sparse(&self) -> bool {
         matches!(self, Vectors::Sparse(_))
+    }
+
+    /// The objects with given kernel values, if the terms are such objects.
+    pub fn given(&self) -> Option<&Given<K>> {
+        if let Vectors::Given(space) = self { Some(space) } else { None }
+    }
+
+    pub(crate) fn given_mut(&mut self) -> Option<&mut Given<K>> {
+        if let Vectors::Given(space) = self { Some(space) } else { None }
     }
 
     /// Puts another kernel in the place of that of a plane.
@@ -174,7 +204,7 @@ impl<K: DotKernel> Vectors<K> {
     /// The centre of a slot, if rows are stored sparsely.
     pub fn sparse_centre(&self, slot: usize) -> Option<SparseRow<'_>> {
         match self {
-            Vectors::Dense(_) => None,
+            Vectors::Dense(_) | Vectors::Given(_) => None,
             Vectors::Sparse(space) => Some(space.row(slot)),
         }
     }
@@ -204,7 +234,11 @@ impl<K: DotKernel> Vectors<K> {
     }
 
     pub(crate) fn set_threads(&mut self, threads: usize) {
-        of_storage!(self, space => space.threads = threads)
+        match self {
+            Vectors::Dense(space) => space.threads = threads,
+            Vectors::Sparse(space) => space.threads = threads,
+            Vectors::Given(_) => {}
+        }
     }
 }
 
@@ -229,6 +263,10 @@ impl<K: DotKernel> Space for Vectors<K> {
 
     fn put(&mut self, slot: usize, rows: VectorRows<'_>, i: usize) {
         of_storage!(self, rows, space => space.put(slot, rows, i))
+    }
+
+    fn clear(&mut self, slot: usize) {
+        of_storage!(self, space => space.clear(slot))
     }
 
     fn is(&mut self, slot: usize, rows: VectorRows<'_>, i: usize) -> bool {

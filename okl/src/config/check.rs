@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 use crate::learner::batch::LARGEST;
 use crate::learner::scaling::LOG_UNITS;
 use crate::parts::budget::BudgetRule;
-use crate::parts::kernel::DotKernel;
 use crate::parts::loss::{AnyLoss, Loss, Reads};
 use crate::parts::output::Output;
 use crate::parts::regulariser::AnyRegulariser;
@@ -36,6 +35,7 @@ impl Config {
         }
         within("budget", self.budget().check())?;
         self.rules().try_for_each(KernelRule::check)?;
+        self.check_precomputed()?;
         self.check_lists()?;
         self.check_form()?;
         self.check_widths()?;
@@ -79,6 +79,27 @@ impl Config {
         let reason = "the members of a list learn in parallel, which this loss or budget does not allow (novelty losses, losses \
                       with nu, the olok and forgetron budgets): name one";
         refuse(field, reason.into())
+    }
+
+    /// Precomputed values are the only kernel, and there are no features to scale and no centres to merge.
+    fn check_precomputed(&self) -> Result<()> {
+        let refuse = |field: &str, reason: &str| Err(Error::config(field, reason));
+        if !self.is_precomputed() {
+            return match self.rules().chain(self.kernel_rules()).any(KernelRule::has_precomputed) {
+                true => refuse("kernel", "precomputed must be the only kernel: add or multiply kernels where the values are computed"),
+                false => Ok(()),
+            };
+        }
+        if !matches!(self.scale, Scale::Auto | Scale::None) {
+            return refuse("scale", "a precomputed kernel has no columns to scale: scale where the values are computed");
+        }
+        if matches!(self.budget, Some(BudgetRule::Merge { .. })) {
+            return refuse("budget", "merge makes a centre between two terms, of which a precomputed kernel has no values: use transfer");
+        }
+        match self.memory {
+            Some(_) => refuse("memory", "the number of terms cannot grow with a precomputed kernel: give a number of terms"),
+            None => Ok(()),
+        }
     }
 
     fn check_widths(&self) -> Result<()> {
@@ -296,7 +317,7 @@ impl Config {
                     && self.step.given().is_none_or(|step| matches!(step, AnyStep::Constant { .. }))
                     && self.lambda.given().is_none_or(|lambda| *lambda == 0.0)
                     && self.operator.is_none();
-                if !self.kernel_rules().iter().all(|k| k.kernel(0).translation_invariant()) {
+                if !self.can_merge() && !self.is_precomputed() {
                     refuse(
                         "the Forgetron needs k(x, x) to be bounded: use a Gaussian kernel or another that depends on x - x' only",
                     )

@@ -33,7 +33,8 @@ pub struct Variant {
     pub parameters: &'static [&'static str],
     /// Its meaning.
     pub about: &'static str,
-    /// Whether it is made of lists or of other values of the family, so that it needs a table and has no short form.
+    /// Whether it is left out of the help of the command line: made of lists or of other values of the family, so that it needs a table,
+    /// or for programs only.
     pub nested: bool,
     /// Whether it is written as a name alone in the canonical form, without a table of parameters.
     pub(crate) bare: bool,
@@ -152,6 +153,7 @@ pub const FAMILIES: [Family; 8] = [
             name("scaled", &["weight", "of"], "a weight times another kernel").nested(),
             name("sum", &[], "the sum of a list of kernels").nested(),
             name("product", &[], "the product of a list of kernels").nested(),
+            name("precomputed", &[], "values that a program computes, for objects of any kind").nested(),
         ],
     },
     Family {

@@ -150,6 +150,8 @@ pub enum KernelRule {
     Sum(Vec<KernelRule>),
     /// The product of kernels.
     Product(Vec<KernelRule>),
+    /// Values that the caller computes ([`KernelRows`](crate::KernelRows)).
+    Precomputed {},
 }
 
 fn one() -> f64 {
@@ -201,6 +203,13 @@ impl KernelRule {
             | KernelRule::Matern52 { gamma } => Some(gamma),
             _ => None,
         }
+    }
+
+    /// Whether this kernel or a part of it is precomputed.
+    pub(crate) fn has_precomputed(&self) -> bool {
+        let mut found = false;
+        self.look(&mut |k| found |= *k == KernelRule::Precomputed {});
+        found
     }
 
     /// Whether this is a Gaussian kernel, and not one that a Gaussian is a part of.
@@ -314,7 +323,7 @@ impl KernelRule {
     /// Whether k(x, y) can be negative. For a sum or a product: whether one of its parts can be.
     pub(crate) fn can_be_negative(&self) -> bool {
         match self {
-            KernelRule::Linear {} => true,
+            KernelRule::Linear {} | KernelRule::Precomputed {} => true,
             KernelRule::Polynomial { degree, .. } => degree % 2 == 1,
             KernelRule::Scaled { of, .. } => of.can_be_negative(),
             KernelRule::Sum(parts) | KernelRule::Product(parts) => parts.iter().any(KernelRule::can_be_negative),
@@ -385,7 +394,7 @@ impl KernelRule {
         };
         let invariant = self.kernel(0).translation_invariant();
         match self {
-            KernelRule::Linear {} => Ok(0.0),
+            KernelRule::Linear {} | KernelRule::Precomputed {} => Ok(0.0),
             KernelRule::Polynomial { degree, coef0, .. } => in_range(libm::pow(*coef0, f64::from(*degree)), false),
             KernelRule::Scaled { weight, of } => in_range(weight * of.value_at_zero()?, invariant),
             KernelRule::Sum(parts) => parts.iter().try_fold(0.0, |sum, k| in_range(sum + k.value_at_zero()?, false)),
@@ -399,7 +408,8 @@ impl KernelRule {
         let value = |g: &Gamma| g.at(which);
         let all = |parts: &[KernelRule]| parts.iter().map(|k| k.kernel(which)).collect();
         match self {
-            KernelRule::Linear {} => AnyKernel::Linear,
+            // A kernel value is an inner product in the space of the kernel.
+            KernelRule::Linear {} | KernelRule::Precomputed {} => AnyKernel::Linear,
             &KernelRule::Polynomial { degree, gamma, coef0 } => AnyKernel::Polynomial { degree, gamma, coef0 },
             KernelRule::Gaussian { gamma } => AnyKernel::Gaussian { gamma: value(gamma) },
             KernelRule::Exponential { gamma } => AnyKernel::Exponential { gamma: value(gamma) },

@@ -314,6 +314,17 @@ impl Config {
         self.single_kernel() && matches!(self.kernel_rules(), [KernelRule::Linear {}])
     }
 
+    /// Whether kernel values are given by the caller ([`KernelRows`](crate::KernelRows)) in place of rows of features.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// assert!(Config::from_toml("kernel = 'precomputed'")?.is_precomputed());
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn is_precomputed(&self) -> bool {
+        self.single_kernel() && matches!(self.kernel_rules(), [KernelRule::Precomputed {}])
+    }
+
     /// Whether a feature that is 0 stays 0 before the kernel: no anchor and no mean is subtracted. Only then sparse rows stay sparse.
     ///
     /// ```
@@ -358,7 +369,7 @@ impl Config {
     /// fewer terms can be compared.
     pub(crate) fn can_grow(&self) -> bool {
         let smd = self.members().iter().any(|member| matches!(member.step, AnyStep::Smd { .. }));
-        self.projects() && self.banks() && self.regulariser == AnyRegulariser::Square && !smd
+        self.projects() && self.banks() && self.regulariser == AnyRegulariser::Square && !smd && !self.is_precomputed()
     }
 
     pub(crate) fn single_kernel(&self) -> bool {
@@ -468,7 +479,7 @@ impl Config {
     pub fn needs_scale(&self) -> bool {
         match self.scale {
             Scale::Standard | Scale::Log => true,
-            Scale::Auto => !self.gives_all(),
+            Scale::Auto => !self.gives_all() && !self.is_precomputed(),
             _ => false,
         }
     }

@@ -44,6 +44,7 @@ impl Config {
     /// |---|---|
     /// | 4 features | the centre |
     /// | 8 features | with `scale = auto`, where units follow the stream: its unscaled row |
+    /// | 20 + 2 terms | with `kernel = precomputed`, in place of the centre: its item, k(x, x), and the values between terms |
     /// | 24 | its squared norm, birth time, id and slot |
     /// | 8 outputs functions | coefficients; functions: of every head, f, the trace of smd, the average |
     /// | 128 kernels | kernel values of the 32 rows of a block; kernels: widths of a bank, parts of an operator |
@@ -74,7 +75,8 @@ impl Config {
             BudgetRule::Weight { .. } | BudgetRule::Certified { .. } => 0,
         };
         let unscaled = if self.units_follow() { 8 * features } else { 0 };
-        4 * features + unscaled + 24 + 8 * columns + 128 * kernels + leaving + totals + compared
+        let centre = if self.is_precomputed() { 20 + 2 * self.budget().capacity().unwrap_or(0) } else { 4 * features + unscaled };
+        centre + 24 + 8 * columns + 128 * kernels + leaving + totals + compared
     }
 
     /// The bytes of a weight vector (`form = weights`), including everything that grows with the number of features: per feature,
@@ -134,9 +136,12 @@ impl Config {
             // A number of bytes asks for terms.
             return Config { budget: Some(self.budget_of_terms()), ..self.clone() }.within(bytes, features, outputs);
         }
+        let refused = |reason| Err(Error::config("memory", reason));
+        if self.is_precomputed() {
+            return refused("the memory of a precomputed kernel grows with the square of the number of terms: give that number".into());
+        }
         let each = self.bytes_per_term(features, outputs);
         let each = each + each.div_ceil(GROWTH);
-        let refused = |reason| Err(Error::config("memory", reason));
         match (self.budget().with_terms(bytes / each), bytes / each) {
             (None, _) => refused("only window, transfer, merge and forgetron have a number of terms to choose".into()),
             (_, 0) => refused(format!("one term of {features} features takes {each} bytes, there are {bytes}")),

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
+use crate::basis::given::{GivenRows, KernelRows};
 use crate::basis::terms::NO_ID;
 use crate::config::Label;
 use crate::error::{Error, ErrorKind, Result};
@@ -167,6 +168,17 @@ impl<'a> Batch<'a> {
 
     fn of_sparse(numbers: SparseNumbers<'a>, features: usize) -> Self {
         Batch::of(Origin::Memory(RowBlock::new(Numbers::Sparse(numbers), features)), features)
+    }
+
+    /// Rows of kernel values, for a learner with `kernel = precomputed`; see [`KernelRows`].
+    pub fn of_kernel_values(rows: &'a KernelRows<'a>) -> Self {
+        Batch::of(Origin::Memory(RowBlock::new(Numbers::Given(GivenRows::new(rows)), 1)), 1)
+    }
+
+    /// The rows, if they are kernel values.
+    pub(crate) fn kernel_rows(&self) -> Option<GivenRows<'a>> {
+        let Origin::Memory(rows) = self.origin else { return None };
+        if let Numbers::Given(rows) = rows.numbers() { Some(rows) } else { None }
     }
 
     /// Whether rows are sparse.

@@ -3,6 +3,7 @@
 use crate::basis::Dense;
 use crate::basis::either::{Functions, TermsOrWeights};
 use crate::basis::fourier::{Draw, Fourier};
+use crate::basis::given::Given;
 use crate::basis::vectors::Vectors;
 use crate::certificate::Tracker;
 use crate::config::{AUTO_MEMORY, Choice, Config, Form, HeadRule, Scale, Threshold};
@@ -120,6 +121,9 @@ impl Learner {
 }
 
 fn space(config: &Config, features: usize, backend: Backend) -> Vectors<AnyKernel> {
+    if config.is_precomputed() {
+        return Vectors::Given(Given::new(config.kernels(), backend));
+    }
     let mut dense = Dense::new(config.kernels(), features, backend);
     dense.narrow_blends = config.keeps_zeros();
     if config.units_follow() {

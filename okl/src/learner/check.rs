@@ -195,6 +195,8 @@ struct Standing {
     started: bool,
     /// The number of examples of the warm-up; none after its end.
     warm: Option<usize>,
+    /// The number of steps, if rows are kernel values: these are of the terms of that time.
+    terms_of: Option<u64>,
 }
 
 /// Buffers for checks and blocks, reused from call to call.
@@ -321,8 +323,11 @@ impl Learner {
             classes: &self.classes,
             started: self.engine.t > 0,
         };
+        self.check_kind(batch)?;
         check(batch, &known, &mut buffers.targets)?;
         self.check_layout(batch)?;
+        self.check_columns(batch)?;
+        self.check_kernel_values(batch)?;
         self.check_values(batch, buffers)
     }
 
@@ -365,6 +370,7 @@ impl Learner {
             classes: self.classes.names.len(),
             started: self.engine.t > 0,
             warm: self.warm.as_ref().map(|warm| warm.weights.len()),
+            terms_of: self.config.is_precomputed().then(|| self.steps()),
         }
     }
 
@@ -424,7 +430,7 @@ const MOST_FRAMED: usize = 1 << 24;
 const MOST_EXPANDED: usize = 1 << 16;
 
 /// The largest k(x, x) of a row that is learned. Single precision ends at 3.4e38; the difference is a margin for rounding.
-const LARGEST_VALUE: f64 = 1e37;
+pub(super) const LARGEST_VALUE: f64 = 1e37;
 
 fn too_large_for_its_kernel(row: usize, found: f64) -> Error {
     let hint = " up to 1e37: beyond single precision; leave the row out, scale its features (scale, or by hand), or lower the kernel's degree";

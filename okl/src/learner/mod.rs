@@ -15,6 +15,7 @@ mod figures;
 pub mod file;
 pub mod growth;
 pub mod health;
+mod kernel_rows;
 mod large_targets;
 mod members;
 #[cfg(test)]
@@ -461,12 +462,14 @@ impl Learner {
                 let mut count = |i| self.clipped.count_sparse(points.row(i), self.features, limit as f32);
                 (0..part.rows.len()).filter(known).for_each(&mut count);
             }
+            VectorRows::Given(_) => {}
         }
     }
 
     /// Measures the rounding errors in the rows of a part; only after the warm-up.
     fn count_rounding(&mut self, part: &Part<'_>) {
-        if self.frame.limit.is_some() || self.warm.is_some() || self.engine.basis.space.is_sparse() {
+        let space = &self.engine.basis.space;
+        if self.frame.limit.is_some() || self.warm.is_some() || space.is_sparse() || space.given().is_some() {
             return;
         }
         let row = &mut self.rows.unrounded;

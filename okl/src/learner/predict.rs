@@ -121,8 +121,10 @@ impl Learner {
     /// # Errors
     /// As [`Learner::predict`].
     pub fn predict_with(&self, workspace: &mut Workspace, batch: &Batch<'_>) -> Result<Scores> {
+        self.check_kind(batch)?;
         batch.check_rows(self.features)?;
         self.check_layout(batch)?;
+        self.check_columns(batch)?;
         let outputs = self.outputs();
         let mut scores = Scores { outputs, values: vec![0.0; batch.rows() * outputs] };
         if self.features > 0 {

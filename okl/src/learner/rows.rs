@@ -7,11 +7,12 @@
 //! | [`FramedRows`] | rows in the frame, in single precision, with their squared norms: the input of the kernel |
 //!
 //! The learner, the checks, the warm-up and the frame use rows through these three types and count them in rows, never in
-//! numbers. Rows come in dense or sparse, and are framed into the layout of the storage ([`crate::basis::vectors`]).
+//! numbers. Rows come in dense, sparse or as kernel values, and are framed into the layout of the storage ([`crate::basis::vectors`]).
 
 use std::ops::Range;
 
 use crate::basis::Points;
+use crate::basis::given::GivenRows;
 use crate::basis::sparse::SparsePoints;
 use crate::basis::vectors::VectorRows;
 use crate::error::{Error, ErrorKind, Result};
@@ -33,6 +34,8 @@ pub(crate) enum Numbers<'a> {
     Single(&'a [f32]),
     Double(&'a [f64]),
     Sparse(SparseNumbers<'a>),
+    /// Kernel values; the one feature of such a row is the number of its item.
+    Given(GivenRows<'a>),
 }
 
 /// The numbers of sparse rows: those of row i are at `starts[i]..starts[i + 1]`.
@@ -135,6 +138,7 @@ impl<'a> RowBlock<'a> {
             Numbers::Single(x) => of_numbers(x.len()),
             Numbers::Double(x) => of_numbers(x.len()),
             Numbers::Sparse(x) => x.count(),
+            Numbers::Given(x) => x.count(),
         }
     }
 
@@ -144,6 +148,7 @@ impl<'a> RowBlock<'a> {
             Numbers::Single(x) => x.len(),
             Numbers::Double(x) => x.len(),
             Numbers::Sparse(x) => return x.check_shape(),
+            Numbers::Given(_) => return Ok(()),
         };
         match length.is_multiple_of(self.features) {
             true => Ok(()),
@@ -158,6 +163,7 @@ impl<'a> RowBlock<'a> {
             Numbers::Single(x) => Numbers::Single(&x[range]),
             Numbers::Double(x) => Numbers::Double(&x[range]),
             Numbers::Sparse(x) => Numbers::Sparse(SparseNumbers { starts: &x.starts[rows.start..=rows.end], ..x }),
+            Numbers::Given(x) => Numbers::Given(x.range(rows)),
         };
         RowBlock { numbers, ..self }
     }
@@ -175,6 +181,7 @@ impl<'a> RowBlock<'a> {
                 let of_row = |i| x.row(i).filter(|(_, value)| *value != 0.0).map(move |(column, value)| (i, column, value));
                 (0..x.count()).flat_map(of_row).for_each(|(i, column, value)| each(i, column, value));
             }
+            Numbers::Given(x) => x.items().iter().enumerate().for_each(|(i, item)| each(i, 0, *item as f64)),
         }
     }
 
@@ -188,6 +195,7 @@ impl<'a> RowBlock<'a> {
             }
             Numbers::Single(x) => to.extend(x.iter().map(|&v| f64::from(v))),
             Numbers::Double(x) => to.extend_from_slice(x),
+            Numbers::Given(x) => to.extend(x.items().iter().map(|item| *item as f64)),
         }
     }
 
@@ -197,6 +205,7 @@ impl<'a> RowBlock<'a> {
             Numbers::Single(x) => check_finite(x, first, self.features),
             Numbers::Double(x) => check_finite(x, first, self.features),
             Numbers::Sparse(x) => x.check(first, self.features),
+            Numbers::Given(x) => x.check(first),
         }
     }
 }
@@ -353,9 +362,14 @@ pub(crate) struct FramedRows {
 }
 
 impl FramedRows {
-    /// Scales rows; they replace the earlier contents. With `sparse`, the frame must keep zeros.
-    pub fn fill(&mut self, frame: &Frame, rows: RowBlock<'_>, backend: Backend, sparse: bool) -> VectorRows<'_> {
+    /// Scales rows; they replace the earlier contents. With `sparse`, the frame must keep zeros. Kernel values stay as they are.
+    pub fn fill<'a>(&'a mut self, frame: &Frame, rows: RowBlock<'a>, backend: Backend, sparse: bool) -> VectorRows<'a> {
         self.unscaled.clear();
+        if let Numbers::Given(rows) = rows.numbers() {
+            self.squares.clear();
+            self.squares.extend_from_slice(rows.squares());
+            return VectorRows::Given(rows);
+        }
         self.scale(frame, rows, backend, sparse);
         self.points()
     }

@@ -136,7 +136,7 @@ impl Frame {
         match rows.numbers() {
             Numbers::Single(rows) => self.append(rows, out),
             Numbers::Double(rows) => self.append(rows, out),
-            Numbers::Sparse(_) => {
+            Numbers::Sparse(_) | Numbers::Given(_) => {
                 let mut row = Vec::new();
                 for i in 0..rows.count() {
                     row.clear();

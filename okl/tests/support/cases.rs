@@ -120,7 +120,7 @@ impl Stream {
         self.labelled(rows, part)
     }
 
-    fn labelled<'a>(&'a self, rows: Batch<'a>, part: std::ops::Range<usize>) -> Batch<'a> {
+    pub fn labelled<'a>(&'a self, rows: Batch<'a>, part: std::ops::Range<usize>) -> Batch<'a> {
         let mut batch = rows.targets(match &self.answers {
             Answers::None => Targets::None,
             Answers::Numbers(width, y) => Targets::Numbers(&y[part.start * width..part.end * width]),
@@ -460,7 +460,8 @@ fn has_spectrum(kernel: &KernelRule) -> bool {
     matches!(kernel, Gaussian { .. } | Exponential { .. } | Matern32 { .. } | Matern52 { .. })
 }
 
-fn accepted(mut config: Config) -> Config {
+/// Changes as little as possible until the configuration is accepted.
+pub fn accepted(mut config: Config) -> Config {
     if config.form == Choice::Given(Form::Weights) {
         (config.kernel, config.budget, config.memory) = (KernelRule::Linear {}.into(), None, None);
     }

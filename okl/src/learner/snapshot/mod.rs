@@ -10,6 +10,7 @@
 //! | `counts` | u64 | examples, steps not taken, features; single numbers by name (`scalars.rs`) |
 //! | `centres` | f32 (slots, features) | centres in their frame, holes included |
 //! | `centres.starts`, `centres.columns`, `centres.values` | u64, u32, f32 | in place of `centres`, if rows are stored sparsely: where the values of each slot begin (and the last one ends), their columns, and the values |
+//! | `items`, `items.own`, `items.between` | u64, f64, f32 | in place of `centres`, with `kernel = precomputed`: the item of each slot, k(x, x) of each slot, and the values of slot s against the slots before it, slot by slot |
 //! | `births`, `ids`, `holes` | u64 | per slot, per slot, and the holes in the order they will be filled |
 //! | `head.columns` | f64 (columns, slots) | stored coefficients, column by column; with `form = weights` one per feature instead of one per slot |
 //! | `head.scalars`, `head.offsets`, `head.gathered` | f64 | the head beside its coefficients; scalars by name |
@@ -49,6 +50,7 @@
 //! ```
 
 mod kept;
+mod items;
 mod read;
 mod write;
 

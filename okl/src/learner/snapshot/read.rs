@@ -139,7 +139,7 @@ impl Learner {
     }
 }
 
-struct File<'a> {
+pub(super) struct File<'a> {
     header: Header<'static>,
     tensors: SafeTensors<'a>,
     /// The names of the tensors that have been read.
@@ -149,7 +149,7 @@ struct File<'a> {
 /// The largest number of features, slots or classes, so that a damaged file cannot cause a huge allocation.
 const MOST: usize = 1 << 28;
 
-fn demand(holds: bool, what: &str) -> Result<()> {
+pub(super) fn demand(holds: bool, what: &str) -> Result<()> {
     if holds { Ok(()) } else { Err(Error::snapshot(what)) }
 }
 
@@ -204,21 +204,25 @@ impl<'a> File<'a> {
         }
     }
 
-    fn f64s(&self, name: &str) -> Result<Vec<f64>> {
+    pub(super) fn f64s(&self, name: &str) -> Result<Vec<f64>> {
         let (chunks, _) = self.bytes(name, Dtype::F64)?.as_chunks::<8>();
         let values: Vec<f64> = chunks.iter().map(|b| f64::from_le_bytes(*b)).collect();
         demand(values.iter().all(|v| v.is_finite()), &format!("tensor `{name}` is not finite"))?;
         Ok(values)
     }
 
-    fn f32s(&self, name: &str) -> Result<Vec<f32>> {
+    pub(super) fn singles(&self, name: &str) -> Result<Vec<f32>> {
         let (chunks, _) = self.bytes(name, Dtype::F32)?.as_chunks::<4>();
-        let values: Vec<f32> = chunks.iter().map(|b| f32::from_le_bytes(*b)).collect();
+        Ok(chunks.iter().map(|b| f32::from_le_bytes(*b)).collect())
+    }
+
+    fn f32s(&self, name: &str) -> Result<Vec<f32>> {
+        let values = self.singles(name)?;
         demand(values.iter().all(|v| f64::from(v.abs()) <= LARGEST), &format!("tensor `{name}` is not finite"))?;
         Ok(values)
     }
 
-    fn u64s(&self, name: &str) -> Result<Vec<u64>> {
+    pub(super) fn u64s(&self, name: &str) -> Result<Vec<u64>> {
         let (chunks, _) = self.bytes(name, Dtype::U64)?.as_chunks::<8>();
         Ok(chunks.iter().map(|b| u64::from_le_bytes(*b)).collect())
     }
@@ -310,7 +314,7 @@ impl<'a> File<'a> {
             learner.config.budget().capacity().is_none_or(|terms| slots <= terms),
             "there are more terms than the budget allows",
         )?;
-        self.restore_centres(learner, slots)?;
+        self.restore_centres(learner, &births)?;
         let terms = &mut learner.engine.basis;
         (terms.births, terms.ids) = (births, ids);
         terms.holes = holes.iter().map(|&h| h as u32).collect();
@@ -318,7 +322,11 @@ impl<'a> File<'a> {
         Ok(())
     }
 
-    fn restore_centres(&self, learner: &mut Learner, slots: usize) -> Result<()> {
+    fn restore_centres(&self, learner: &mut Learner, births: &[u64]) -> Result<()> {
+        let slots = births.len();
+        if let Some(space) = learner.engine.basis.space.given_mut() {
+            return self.restore_items(space, births);
+        }
         let (space, d) = (&mut learner.engine.basis.space, learner.features);
         if let Some((starts, columns)) = self.sparse_rows("centres", learner.config.keeps_zeros(), slots, d)? {
             let values = self.f32s("centres.values")?;

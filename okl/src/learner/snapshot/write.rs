@@ -38,7 +38,7 @@ pub(super) enum Data<'a> {
     Slots(&'a [u32]),
     Centres(&'a Vectors<AnyKernel>),
     /// Numbers of 32 bits.
-    Singles(Vec<f32>),
+    Singles(Cow<'a, [f32]>),
     Columns32(Cow<'a, [u32]>),
     Columns(&'a Coordinates),
     Unscaled(&'a UnscaledRows),
@@ -305,8 +305,16 @@ impl Learner {
     }
 }
 
-/// The centres as a matrix, or as the values of sparse rows.
+/// The centres as a matrix, as the values of sparse rows, or as items and their kernel values.
 fn centres(space: &Vectors<AnyKernel>, slots: usize) -> Vec<Tensor<'_>> {
+    if let Some(space) = space.given() {
+        let (own, between) = space.values(slots);
+        return vec![
+            Tensor::wholes("items", space.items(slots)),
+            Tensor::doubles("items.own", own),
+            Tensor::new("items.between", &[between.len()], Data::Singles(between.into())),
+        ];
+    }
     if !space.is_sparse() {
         return vec![Tensor::new("centres", &[slots, space.features()], Data::Centres(space))];
     }
@@ -319,7 +327,7 @@ fn centres(space: &Vectors<AnyKernel>, slots: usize) -> Vec<Tensor<'_>> {
     vec![
         Tensor::wholes("centres.starts", starts),
         Tensor::columns("centres.columns", columns),
-        Tensor::new("centres.values", &[values.len()], Data::Singles(values)),
+        Tensor::new("centres.values", &[values.len()], Data::Singles(values.into())),
     ]
 }
 

@@ -6,6 +6,7 @@
 mod drawn;
 mod named;
 mod own_spaces;
+mod precomputed;
 
 use crate::support::cases::{Answers, Case, Stream};
 use crate::support::plain::plain;
