@@ -225,7 +225,7 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serd
         "config": learner.config(), "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(), "frozen_after": position.frozen, "terms": learner.terms(), "features": learner.features(),
         "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "theta": learner.theta(),
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
-        "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": KernelRule::from(kernel_of(learner, m)), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
+        "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": rule_of(learner, m), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, position.progress.measured()),
         "health": health(learner, &sources(position, names)), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": verdict.words() })),
     })
@@ -239,7 +239,11 @@ fn in_words(learner: &Learner, position: &Position, names: &[String], [did, hash
         names[..names.len().min(most)].join(", ").replace('\n', "?") + more
     };
     let classes: Vec<String> = learner.classes().iter().map(ToString::to_string).collect();
-    let features = if learner.features() == 1 { "1 feature".into() } else { format!("{} features", learner.features()) };
+    let features = match learner.features() {
+        _ if learner.config().is_precomputed() => "objects with kernel values".into(),
+        1 => "1 feature".into(),
+        features => format!("{features} features"),
+    };
     let (stored, number) = match learner.config().uses_weights() {
         true => ("weights", count((weights(learner) * learner.outputs()) as f64)),
         false => ("terms", count(learner.terms() as f64)),
@@ -340,6 +344,14 @@ fn kernel_of<'a>(learner: &'a Learner, member: &Member) -> &'a AnyKernel {
     &kernels[member.width * kernels.len() / learner.widths()]
 }
 
+/// The kernel of a member as the configuration has it.
+fn rule_of(learner: &Learner, member: &Member) -> KernelRule {
+    match learner.config().is_precomputed() {
+        true => KernelRule::Precomputed {},
+        false => KernelRule::from(kernel_of(learner, member)),
+    }
+}
+
 /// A part of the configuration about as it is typed.
 fn typed(part: &impl serde::Serialize) -> String {
     shorthand(&serde_json::to_value(part).unwrap_or_default())
@@ -349,7 +361,7 @@ fn typed(part: &impl serde::Serialize) -> String {
 pub fn settled(plain: &Learner, weight: f64) -> String {
     let member = &plain.members()[0].0;
     let kernel = kernel_of(plain, member);
-    let named = if kernel.gaussian_gamma().is_some() { String::new() } else { format!(" {}", typed(&KernelRule::from(kernel))) };
+    let named = if kernel.gaussian_gamma().is_some() { String::new() } else { format!(" {}", typed(&rule_of(plain, member))) };
     format!("{}{named}, which had {} of the weight", member_in_words(plain, member), percent(weight))
 }
 

@@ -19,6 +19,18 @@ const REFUSALS: &[Refusal] = &[
     ("kernel = 'linear'\nbudget = 'merge:10'", "budget", &["merge", "distance", "transfer"]),
     ("kernel = { sum = ['gaussian:1', 'linear'] }\nbudget = 'merge:10'", "budget", &["distance"]),
     ("budget = 'merge:1'", "budget", &["at least 2", "found 1"]),
+    ("kernel = 'precomputed'\nbudget = 'merge:10'", "budget", &["merge", "centre between two terms", "use transfer"]),
+    ("kernel = 'precomputed'\nmemory = 1000000", "memory", &["cannot grow", "give a number of terms"]),
+    ("kernel = 'precomputed'\nscale = 'standard'", "scale", &["no columns to scale"]),
+    ("kernel = 'precomputed'\nform = 'weights'", "form", &["kernel = linear"]),
+    ("kernel = 'precomputed'\nform = 'fourier:100'", "form", &["gaussian", "use terms"]),
+    ("kernel = ['precomputed', 'linear']", "kernel", &["must be the only kernel"]),
+    ("kernel = '2*precomputed'", "kernel", &["must be the only kernel"]),
+    (
+        "loss = 'squared'\noperator = [{ kernel = 'precomputed', operator = [1.0] }]",
+        "kernel",
+        &["must be the only kernel", "where the values are computed"],
+    ),
     ("loss = 'nu_hinge:0'", "loss", &["nu", "between 0 and 1"]),
     ("loss = 'nu_novelty:1'", "loss", &["nu", "between 0 and 1", "not 1"]),
     ("loss = 'nu_epsilon:-0.5'", "loss", &["nu", "-0.5"]),
@@ -431,7 +443,7 @@ fn canonical_json_round_trips() {
     let kernels = json!([
         {"linear": {}}, {"polynomial": {"degree": 2, "gamma": gamma, "coef0": 0.0}}, {"gaussian": {"gamma": gamma}}, {"gaussian": {"gamma": "auto"}},
         {"exponential": {"gamma": gamma}}, {"matern32": {"gamma": gamma}}, {"matern52": {"gamma": gamma}}, {"rational_quadratic": {"gamma": gamma, "alpha": gamma}},
-        {"scaled": {"weight": gamma, "of": {"linear": {}}}}, {"sum": [{"linear": {}}, {"gaussian": {"gamma": gamma}}]}, {"product": [{"linear": {}}]},
+        {"scaled": {"weight": gamma, "of": {"linear": {}}}}, {"sum": [{"linear": {}}, {"gaussian": {"gamma": gamma}}]}, {"product": [{"linear": {}}]}, {"precomputed": {}},
         [{"gaussian": {"gamma": gamma}}, {"exponential": {"gamma": "auto"}}], "auto", {"matern32": {"gamma": "auto*16.0"}},
     ]);
     let losses = json!([

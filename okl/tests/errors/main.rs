@@ -6,6 +6,7 @@
 mod support;
 
 mod configurations;
+mod kernel_values;
 mod rows;
 mod sizes;
 

@@ -86,7 +86,7 @@ fn of_dense_rows(config: &Config, objects: &Objects) -> Trace {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases::count(200), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases::count(100), failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn the_cut_does_not_matter_for_kernel_values(case in cases::small()) {
         let (config, objects) = (precomputed(&case.config), Objects::of(&case.stream));
