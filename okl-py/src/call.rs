@@ -1,7 +1,9 @@
 //! The calls `learn` and `predict`: arguments are converted to arrays first, then the engine runs without the interpreter's lock.
 
 use std::cell::Cell;
+use std::ops::Range;
 
+use numpy::PyReadonlyArrayDyn;
 use okl::batch::RowSource;
 use okl::engine::Outcome;
 use okl::loss::Reads;
@@ -81,6 +83,73 @@ macro_rules! learns {
 learns!(Learner);
 learns!(ShardedLearner);
 
+/// What is known of the rows of a call, as arrays.
+pub struct Told<'py> {
+    pub y: Found<'py>,
+    known: Option<Vec<bool>>,
+    weights: Option<PyReadonlyArrayDyn<'py, f64>>,
+    ids: Option<PyReadonlyArrayDyn<'py, u64>>,
+}
+
+impl<'py> Told<'py> {
+    /// Reads the arguments of a call with so many rows.
+    pub fn read(reader: Reader, given: &Given<'_, 'py>, rows: usize) -> PyResult<Self> {
+        let known = given.known.map(arrays::known).transpose()?;
+        let known = known.as_ref().map(|k| k.as_slice()).transpose()?;
+        let mut y = match given.y {
+            Some(y) => reader.read(y, rows, known)?,
+            None if reader.reads == Reads::Nothing => Found::nothing(),
+            None => return Err(PyValueError::new_err("this loss reads a target: give y, or use predict(X)")),
+        };
+        let known = both(known, y.present.take());
+        let weights = given.weights.map(arrays::weights).transpose()?;
+        Ok(Told { y, known, weights, ids: given.ids.map(arrays::ids).transpose()? })
+    }
+
+    /// What is known of all rows. The engine checks the lengths.
+    pub fn labels(&self) -> PyResult<Labels<'_>> {
+        let weights = self.weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+        Ok(Labels { targets: self.y.targets.targets(), known: self.known.as_deref(), weights, ids: self.ids()? })
+    }
+
+    /// What is known of some of `count` rows.
+    pub fn part(&self, part: &Range<usize>, count: usize) -> PyResult<Labels<'_>> {
+        let Labels { targets, known, weights, ids } = self.labels()?;
+        let targets = match targets {
+            Targets::Numbers(y) => {
+                let width = y.len().checked_div(count).unwrap_or(0);
+                Targets::Numbers(&y[part.start * width..part.end * width])
+            }
+            Targets::Labels(labels) => Targets::Labels(&labels[part.clone()]),
+            other => other,
+        };
+        Ok(Labels {
+            targets,
+            known: known.map(|known| some("known", known, part, count)).transpose()?,
+            weights: weights.map(|weights| some("weights", weights, part, count)).transpose()?,
+            ids: ids.map(|ids| some("ids", ids, part, count)).transpose()?,
+        })
+    }
+
+    /// The ids of the rows, if there are any.
+    pub fn ids(&self) -> PyResult<Option<&[u64]>> {
+        Ok(self.ids.as_ref().map(|ids| ids.as_slice()).transpose()?)
+    }
+
+    /// Records the type of the names of new classes.
+    pub fn note_names(&self, reader: Reader, named: &Named) {
+        if self.y.targets.names_classes() && !reader.classes_given {
+            named.note(self.y.bools);
+        }
+    }
+}
+
+/// Some entries of an argument with one entry per row.
+fn some<'a, T>(name: &str, all: &'a [T], part: &Range<usize>, rows: usize) -> PyResult<&'a [T]> {
+    let refuse = || PyValueError::new_err(format!("{name}: expected {rows}, one per row, found {}", all.len()));
+    if all.len() == rows { Ok(&all[part.clone()]) } else { Err(refuse()) }
+}
+
 /// Learns rows and calls `each` with the result of every row. Returns the scores.
 pub fn learn<'py, L: Learns>(
     shared: &Shared<L>,
@@ -93,20 +162,9 @@ pub fn learn<'py, L: Learns>(
     let _turn = given.gaps.begin(py, shared)?;
     let filling = given.gaps.fill_in_order(&held.view(), shared.look(py, L::features)?)?;
     let x = filling.as_ref().map_or_else(|| held.view(), Filling::view);
-    let known = given.known.map(arrays::known).transpose()?;
-    let known = known.as_ref().map(|k| k.as_slice()).transpose()?;
-    let Found { targets: y, present, bools, flat } = match given.y {
-        Some(y) => reader.read(y, x.rows(), known)?,
-        None if reader.reads == Reads::Nothing => Found::nothing(),
-        None => return Err(PyValueError::new_err("this loss reads a target: give y, or use predict(X)")),
-    };
-    let known = both(known, present);
-    let weights = given.weights.map(arrays::weights).transpose()?;
-    let ids = given.ids.map(arrays::ids).transpose()?;
-    let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
-    let ids = ids.as_ref().map(|ids| ids.as_slice()).transpose()?;
-    let labels = Labels { targets: y.targets(), known: known.as_deref(), weights, ids };
-    let batch = labels.of(x.batch());
+    let told = Told::read(reader, given, x.rows())?;
+    let labels = told.labels()?;
+    let (batch, flat) = (labels.of(x.batch()), told.y.flat);
 
     let mut table = Table::new(batch.rows(), shared.look(py, L::outputs)?)?;
     let mut signals = Signals::new();
@@ -130,9 +188,7 @@ pub fn learn<'py, L: Learns>(
         Ok(more && signals.quiet())
     })?;
     learned.map_err(|e| refused_rows(e, &Place { first: 0, reads: reader.reads, names: given.names, flat }))?;
-    if y.names_classes() && !reader.classes_given {
-        given.named.note(bools);
-    }
+    told.note_names(reader, given.named);
     let rows = pending.map_or(0, |pending| pending.learned());
     if let Some(filling) = &filling {
         given.gaps.learned(filling, rows);
@@ -148,7 +204,7 @@ pub fn learn<'py, L: Learns>(
 }
 
 /// What a batch has beside its rows.
-struct Labels<'a> {
+pub struct Labels<'a> {
     targets: Targets<'a>,
     known: Option<&'a [bool]>,
     weights: Option<&'a [f64]>,
@@ -156,7 +212,7 @@ struct Labels<'a> {
 }
 
 impl Labels<'_> {
-    fn of<'b>(&'b self, rows: Batch<'b>) -> Batch<'b> {
+    pub fn of<'b>(&'b self, rows: Batch<'b>) -> Batch<'b> {
         let batch = rows.targets(self.targets);
         let batch = self.known.map_or(batch, |known| batch.known(known));
         let batch = self.weights.map_or(batch, |weights| batch.weights(weights));
@@ -165,7 +221,7 @@ impl Labels<'_> {
 }
 
 /// The number of scores per row. Every known class has a score, even if nothing was learned for it.
-fn width(learner: &impl Learns, reads: Reads) -> usize {
+pub fn width(learner: &impl Learns, reads: Reads) -> usize {
     if reads == Reads::Class { learner.outputs().max(learner.classes().len()) } else { learner.outputs() }
 }
 

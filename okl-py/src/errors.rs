@@ -43,6 +43,20 @@ pub fn refused_rows(error: Error, place: &Place<'_>) -> PyErr {
     refused(&kind.into())
 }
 
+/// The same error for rows that begin at row `first` of the call.
+pub fn moved(mut kind: ErrorKind, first: usize) -> ErrorKind {
+    match &mut kind {
+        ErrorKind::NotFinite { row, .. }
+        | ErrorKind::Column { row, .. }
+        | ErrorKind::Target { row, .. }
+        | ErrorKind::Weight { row, .. }
+        | ErrorKind::Id { row, .. }
+        | ErrorKind::KernelValue { row, .. } => *row += first,
+        _ => {}
+    }
+    kind
+}
+
 /// What to do about a target that is NaN.
 pub const MISSING: &str = "; for a row without a target give None in a list, or known=False for the row";
 

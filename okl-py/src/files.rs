@@ -6,6 +6,7 @@ use okl_cli::store;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::call::Object;
 use crate::errors::file_error;
 use crate::gaps::Gaps;
 use crate::learner::Learner;
@@ -17,6 +18,11 @@ use crate::shared::Shared;
 /// ----------
 /// path : str or os.PathLike
 ///     The file.
+/// kernel : callable, optional
+///     Of a model that learned objects with a function as kernel: the same function.
+/// objects : sequence, optional
+///     Of such a model: the objects of its terms, as the attribute `objects` had them when the model was saved. The file has their
+///     kernel values, not the objects; the values of the youngest term are compared.
 ///
 /// Returns
 /// -------
@@ -33,13 +39,13 @@ use crate::shared::Shared;
 /// >>> okl.load(path).examples
 /// 2
 #[pyfunction]
-#[pyo3(signature = (path))]
-pub fn load(py: Python<'_>, path: PathBuf) -> PyResult<Learner> {
+#[pyo3(signature = (path, *, kernel=None, objects=None))]
+pub fn load<'py>(py: Python<'py>, path: PathBuf, kernel: Object<'_, 'py>, objects: Object<'_, 'py>) -> PyResult<Learner> {
     let learner = py.detach(|| okl::Learner::load(&path)).map_err(|e| match e.get_ref() {
         Some(refused) if refused.is::<okl::Error>() => PyValueError::new_err(format!("{}: {e}", path.display())),
         _ => file_error(py, &e, &path),
     })?;
-    Ok(Learner::of_file(learner))
+    Learner::of_file(learner).attach(py, kernel, objects)
 }
 
 /// The model file of a learner, with what NaN becomes and without the names of the features.

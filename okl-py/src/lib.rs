@@ -2,7 +2,8 @@
 //!
 //! It contains no algorithm. `rows`, `columns`, `targets` and `arrays` convert Python objects to the engine's input, without copies where
 //! possible; `settings` converts configurations; `shared` lets threads, signals and the interpreter share one learner; `learner`
-//! is the class `okl.Learner`; `sharded` is its form whose terms live in other processes; `command_line` is the command `okl`, without a binary.
+//! is the class `okl.Learner`; `objects` computes kernel values of objects by a function of the caller; `sharded` is the learner whose terms
+//! live in other processes; `command_line` is the command `okl`, without a binary.
 
 mod alert_rate;
 mod arrays;
@@ -15,6 +16,7 @@ mod gaps;
 mod hash;
 mod health;
 mod learner;
+mod objects;
 mod row;
 mod rows;
 mod scores;

@@ -85,6 +85,15 @@ impl<L: Send + Sync> Shared<L> {
         })
     }
 
+    /// Runs a whole call with the interpreter's lock, except for waiting: no other call changes the learner in between, and Python code
+    /// that runs inside (a kernel) cannot use it. Other threads can read it.
+    pub fn exclusively<T>(&self, py: Python<'_>, run: impl FnOnce(&Held<'_>) -> PyResult<T>) -> PyResult<T> {
+        let address = self.enter()?;
+        let _writer = self.writer.lock_py_attached(py).map_err(|_| broken())?;
+        let _inside = Inside::of(address);
+        run(&Held(self))
+    }
+
     /// Changes the learner without the interpreter's lock. Other threads can run, except those that need this learner.
     pub fn write<T: Send>(&self, py: Python<'_>, write: impl FnOnce(&mut L) -> T + Send) -> PyResult<T> {
         let mut result = None;
@@ -138,7 +147,9 @@ impl<L: Send + Sync> Shared<L> {
     fn enter(&self) -> PyResult<usize> {
         let address = std::ptr::from_ref(self).addr();
         if INSIDE.with_borrow(|inside| inside.contains(&address)) {
-            return Err(PyRuntimeError::new_err("this learner is in the middle of a call: a signal handler cannot use it"));
+            return Err(PyRuntimeError::new_err(
+                "this learner is in the middle of a call: neither a signal handler nor its kernel can use it",
+            ));
         }
         self.check_process()?;
         Ok(address)
@@ -163,6 +174,21 @@ impl<L: Send + Sync> Shared<L> {
         self.admitted.store(self.arrived.load(Ordering::SeqCst), Ordering::SeqCst);
         self.process.store(here, Ordering::SeqCst);
         Ok(())
+    }
+}
+
+/// A learner that no other call can change.
+pub struct Held<'a>(&'a Shared);
+
+impl Held<'_> {
+    pub fn look<T>(&self, py: Python<'_>, look: impl FnOnce(&okl::Learner) -> T) -> PyResult<T> {
+        let learner = self.0.counted(|| self.0.learner.read_py_attached(py)).map_err(|_| broken())?;
+        Ok(look(&learner))
+    }
+
+    pub fn change<T>(&self, py: Python<'_>, change: impl FnOnce(&mut okl::Learner) -> T) -> PyResult<T> {
+        let mut learner = self.0.learner.write_py_attached(py).map_err(|_| broken())?;
+        Ok(change(&mut learner))
     }
 }
 

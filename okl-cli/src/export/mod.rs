@@ -95,7 +95,9 @@ pub fn export_with(learner: &Learner, to: To, choices: &Choices<'_>) -> Result<V
         bail!("the model has not learned any row yet, so there is nothing to export");
     }
     if learner.config().is_precomputed() {
-        bail!("the kernel is precomputed: the model has no centres, only coefficients of objects outside of the file, so it cannot be exported");
+        bail!(
+            "the kernel is precomputed: the model has no centres, only coefficients of objects outside of the file, so it cannot be exported"
+        );
     }
     let mut model = Model { threshold: choices.threshold, targets: choices.targets, ..Model::of(learner) };
     model.names.iter_mut().zip(choices.features).for_each(|(name, given)| name.clone_from(given));

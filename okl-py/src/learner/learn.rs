@@ -9,9 +9,9 @@ use pyo3::types::PyDict;
 
 use super::Learner;
 use crate::call::{self, Given, Object};
-use crate::columns;
 use crate::scores::{Report, Signs};
 use crate::targets::Reader;
+use crate::{columns, objects};
 
 /// The arguments of a call beside the rows.
 pub struct Arguments<'a, 'py> {
@@ -33,13 +33,20 @@ impl Learner {
     ) -> PyResult<Bound<'py, PyAny>> {
         let Arguments { y, weights, ids, known, by_name } = *arguments;
         let mut signs = self.look(x.py(), Signs::after)?;
-        let names = self.feature_names.checked(columns::names_of(x))?;
+        let names = match self.objects {
+            Some(_) => self.feature_names.get(),
+            None => self.feature_names.checked(columns::names_of(x))?,
+        };
         let given = Given { y, weights, ids, known, named: &self.named, names: &names, gaps: &self.gaps };
         let reader = Reader { numbers_name: by_name || self.has_numbered_classes(x.py())?, ..self.reader };
-        let scores = call::learn(&self.shared, reader, x, &given, |step| {
+        let each = |step: &Outcome<'_>| {
             each(step);
             signs.push(step);
-        })?;
+        };
+        let scores = match &self.objects {
+            Some(objects) => objects::learn(&self.shared, objects, reader, x, &given, each)?,
+            None => call::learn(&self.shared, reader, x, &given, each)?,
+        };
         self.feature_names.set(names);
         self.warn_once(x.py())?;
         if !by_name {

@@ -18,13 +18,14 @@ use okl::{Config, Label};
 use okl_cli::store;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyType};
+use pyo3::types::{PyBytes, PyDict, PyList, PyType};
 
 use crate::alert_rate::AlertRate;
 use crate::call::{self, Object};
 use crate::columns::{self, FeatureNames};
 use crate::errors::refused;
 use crate::gaps::{self, Gaps};
+use crate::objects::{self, Objects};
 use crate::shared::Shared;
 use crate::targets::{Named, Reader, label};
 use crate::{command_line, files, health, settings};
@@ -46,12 +47,15 @@ pub struct Learner {
     pub(crate) named: Named,
     pub(crate) feature_names: FeatureNames,
     pub(crate) gaps: Gaps,
+    /// With a kernel of the caller: the kernel and the objects of the terms.
+    pub(crate) objects: Option<Objects>,
 }
 
 impl From<okl::Learner> for Learner {
     fn from(learner: okl::Learner) -> Self {
         let Config { loss, classes, .. } = learner.config();
         let reader = Reader { reads: loss.reads(), classes_given: classes.is_some(), numbers_name: false };
+        let objects = learner.config().is_precomputed().then(Objects::default);
         Learner {
             reader,
             shared: Shared::new(learner),
@@ -60,6 +64,7 @@ impl From<okl::Learner> for Learner {
             named: Named::default(),
             feature_names: FeatureNames::default(),
             gaps: Gaps::default(),
+            objects,
         }
     }
 }
@@ -69,11 +74,30 @@ impl Learner {
         self.shared.look(py, look)
     }
 
-    /// Another learner of the same rows: its features and classes have the same names.
-    fn like(&self, learner: okl::Learner) -> Self {
+    /// Another learner of the same rows: its features and classes have the same names, and its kernel and objects are the same.
+    fn like(&self, py: Python<'_>, learner: okl::Learner) -> PyResult<Self> {
         let named = Named::new(self.named.are_bools());
+        let objects = self.objects.as_ref().map(|objects| objects.copied(py)).transpose()?;
         let feature_names = FeatureNames::new(self.feature_names.get());
-        Learner { named, feature_names, gaps: self.gaps.copied(), ..Learner::from(learner) }
+        Ok(Learner { named, objects, feature_names, gaps: self.gaps.copied(), ..Learner::from(learner) })
+    }
+
+    /// Gives a loaded learner the kernel and the objects of its terms.
+    pub(crate) fn attach(self, py: Python<'_>, kernel: Object<'_, '_>, objects: Object<'_, '_>) -> PyResult<Self> {
+        match (kernel, objects, &self.objects) {
+            (None, None, _) => {}
+            (Some(kernel), Some(given), Some(objects)) => {
+                let learner = self.look(py, okl::Learner::clone)?;
+                objects.attach(kernel, given, &learner)?;
+            }
+            (_, _, None) => {
+                return Err(PyValueError::new_err(
+                    "kernel and objects are for models that learned with a function as kernel: leave them out",
+                ));
+            }
+            _ => return Err(PyValueError::new_err("give both kernel and objects, or neither of them")),
+        }
+        Ok(self)
     }
 
     /// A learner from a model file, with the names of its features if the file has them.
@@ -121,11 +145,18 @@ impl Learner {
     #[pyo3(signature = (config=None, **settings))]
     fn new(config: Object<'_, '_>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let config = config.map(settings_table).transpose()?;
+        let (settings, kernel) = objects::take_kernel(config, settings)?;
+        let config = config.map(objects::without_function).transpose()?;
+        let (config, settings) = (config.as_ref(), settings.as_ref());
         let bools = settings::gives_bools(config, settings)?;
-        let gaps = gaps::take(&[config, settings])?.map(Gaps::new).unwrap_or_default();
+        let given = gaps::take(&[config, settings])?;
         let config = settings::config(config, settings)?;
         let learner = Learner::from(okl::Learner::new(config).map_err(|e| refused(&e))?);
-        Ok(Learner { named: Named::new(bools), gaps, ..learner })
+        if given.is_some() && learner.objects.is_some() {
+            return Err(PyValueError::new_err("missing: kernel values and objects have no columns to fill; leave it out"));
+        }
+        let objects = learner.objects.is_some().then(|| Objects::new(kernel));
+        Ok(Learner { named: Named::new(bools), objects, gaps: given.map(Gaps::new).unwrap_or_default(), ..learner })
     }
 
     #[doc = include_str!("learn.txt")]
@@ -154,29 +185,11 @@ impl Learner {
         self.report_of_rows(X, &Arguments { y, weights, ids, known, by_name: false })
     }
 
-    /// Scores of rows, without learning: the scores that `learn` would return for rows without a target.
-    ///
-    /// Parameters
-    /// ----------
-    /// X : array-like of shape (n, features)
-    ///     As in `learn`.
-    ///
-    /// Returns
-    /// -------
-    /// ndarray of float64
-    ///     The same shape as from `learn`. If two classes share one score, it is positive for `positive_class`. For novelty, a row is
-    ///     novel if and only if its score is below `threshold`.
-    ///
-    /// Notes
-    /// -----
-    /// Several threads may predict at the same time.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import okl
-    /// >>> okl.Learner(loss="squared").predict([[1.0, 2.0]])
-    /// array([0.])
+    #[doc = include_str!("predict.txt")]
     fn predict<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(objects) = &self.objects {
+            return objects::predict(&self.shared, objects, self.reader, X);
+        }
         let names = self.feature_names.checked(columns::names_of(X))?;
         call::predict(&self.shared, self.reader, X, &names, &self.gaps)
     }
@@ -219,7 +232,7 @@ impl Learner {
         Ok(PyBytes::new(py, &files::bytes(py, &self.shared, &self.gaps)?))
     }
 
-    /// The learner that `to_bytes` saved. It continues with the same bits.
+    /// The learner that `to_bytes` saved. It continues with the same bits. `kernel` and `objects` as in `okl.load`.
     ///
     /// Examples
     /// --------
@@ -228,8 +241,15 @@ impl Learner {
     /// >>> okl.Learner.from_bytes(m.to_bytes()).config == m.config
     /// True
     #[classmethod]
-    fn from_bytes(_cls: &Bound<'_, PyType>, py: Python<'_>, data: &[u8]) -> PyResult<Self> {
-        Ok(Learner::of_file(py.detach(|| okl::Learner::from_bytes(data)).map_err(|e| refused(&e))?))
+    #[pyo3(signature = (data, *, kernel=None, objects=None))]
+    fn from_bytes<'py>(
+        cls: &Bound<'py, PyType>,
+        data: &[u8],
+        kernel: Object<'_, 'py>,
+        objects: Object<'_, 'py>,
+    ) -> PyResult<Self> {
+        let py = cls.py();
+        Learner::of_file(py.detach(|| okl::Learner::from_bytes(data)).map_err(|e| refused(&e))?).attach(py, kernel, objects)
     }
 
     /// Writes the model file, which `okl.load` and the command line can read. It has the names of the features, where they are
@@ -274,24 +294,40 @@ impl Learner {
     }
 
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,), State)> {
-        let made_from = (this.get().to_bytes(this.py())?,);
-        let state = State::Names(this.get().named.are_bools(), this.get().feature_names.get().to_vec());
+        let (py, learner) = (this.py(), this.get());
+        let made_from = (learner.to_bytes(py)?,);
+        let (bools, names) = (learner.named.are_bools(), learner.feature_names.get().to_vec());
+        let kernel = learner.objects.as_ref().map(|objects| objects.kernel(py)).transpose()?.flatten();
+        let state = match kernel {
+            Some(kernel) => State::Objects(
+                bools,
+                names,
+                kernel,
+                learner.objects(py)?.map_or_else(Vec::new, |all| all.iter().map(Bound::unbind).collect()),
+            ),
+            None => State::Names(bools, names),
+        };
         Ok((this.get_type().getattr("from_bytes")?, made_from, state))
     }
 
     /// Restores from a pickle what the model file does not contain.
-    fn __setstate__(&self, state: State) {
-        let (State::Names(bools, _) | State::Bools(bools)) = state;
+    fn __setstate__(&self, py: Python<'_>, state: State) -> PyResult<()> {
+        let (State::Names(bools, _) | State::Bools(bools) | State::Objects(bools, ..)) = state;
         if bools {
             self.named.note(true);
         }
-        if let State::Names(_, names) = state {
+        if let (State::Objects(_, _, kernel, given), Some(objects)) = (&state, &self.objects) {
+            let given = given.iter().map(|object| object.clone_ref(py)).collect();
+            objects.restore(kernel.clone_ref(py), given, self.look(py, okl::Learner::items)?)?;
+        }
+        if let State::Names(_, names) | State::Objects(_, names, ..) = state {
             self.feature_names.set(names.into());
         }
+        Ok(())
     }
 
     fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
-        let copy = self.like(self.shared.read(py, okl::Learner::clone)?);
+        let copy = self.like(py, self.shared.read(py, okl::Learner::clone)?)?;
         copy.threads.store(self.threads(), Ordering::Relaxed);
         copy.warned.store(self.warned.load(Ordering::Relaxed), Ordering::Relaxed);
         Ok(copy)
@@ -324,6 +360,9 @@ impl Learner {
             settings::with_bools(&config)?;
         }
         self.gaps.add_to(&config)?;
+        if let Some(kernel) = self.objects.as_ref().map(|objects| objects.kernel(py)).transpose()?.flatten() {
+            config.set_item("kernel", kernel)?;
+        }
         Ok(config)
     }
 
@@ -440,9 +479,23 @@ impl Learner {
         health::dictionary(py, &self.look(py, okl::Learner::health)?, &self.feature_names.get())
     }
 
+    /// With a function as kernel: the objects of the terms, in the order of `coefficients`; with kernel "precomputed" the numbers of their
+    /// items. None for other kernels.
+    #[getter]
+    fn objects<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        let of_terms =
+            |objects: &Objects| self.shared.exclusively(py, |held| objects.of_terms(py, &held.look(py, okl::Learner::items)?));
+        self.objects.as_ref().map(of_terms).transpose()
+    }
+
     /// The centres of the terms, (terms, features), in the units of the data.
     #[getter]
     fn centres<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        if self.objects.is_some() {
+            return Err(PyValueError::new_err(
+                "the terms of this learner are objects, not rows of features: see the attribute `objects`",
+            ));
+        }
         let (centres, shape) = self.shared.read(py, |m| (m.centres(), [m.terms(), m.features()]))?;
         centres.into_pyarray(py).reshape(shape)
     }
@@ -487,24 +540,9 @@ impl Learner {
         settings::from_json(py, &members.to_string())
     }
 
-    /// A plain learner with the settings and the current function of the leading member; faster than the bank.
-    ///
-    /// Raises
-    /// ------
-    /// ValueError
-    ///     During the first `warmup` rows, because the settings are still provisional.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import numpy as np, okl
-    /// >>> m = okl.Learner(loss="squared")
-    /// >>> X = np.linspace(0.0, 6.0, 600).reshape(-1, 1)
-    /// >>> scores = m.learn(X, np.sin(X[:, 0]))
-    /// >>> plain = m.freeze()
-    /// >>> len(m.members), len(plain.members)
-    /// (15, 1)
+    #[doc = include_str!("freeze.txt")]
     fn freeze(&self, py: Python<'_>) -> PyResult<Self> {
-        Ok(self.like(self.look(py, okl::Learner::freeze)?.map_err(|e| refused(&e))?))
+        self.like(py, self.look(py, okl::Learner::freeze)?.map_err(|e| refused(&e))?)
     }
 
     /// Shift and factor per feature: the input of the kernels is (x - shift) * factor, clipped to [-limit, limit] if the setting `scale`
@@ -556,20 +594,7 @@ impl Learner {
         Ok(self.look(py, okl::Learner::alert_rate)?.map(AlertRate::from))
     }
 
-    /// A bound on the regret against every function of at most this norm and offset; None if no bound is proved.
-    ///
-    /// Parameters
-    /// ----------
-    /// norm, offset : float
-    ///     The largest norm and offset of the functions to compare with.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import okl
-    /// >>> m = okl.Learner(loss="hinge", kernel="gaussian:1", step="inverse_sqrt:0.5", lam=1e-3)
-    /// >>> report = m.learn_report([[0.0], [1.0], [0.0]], [1, -1, 1])
-    /// >>> bool(report["loss"].sum() - 3 <= m.regret_bound(norm=0.0))  # the zero function loses 1 per row
-    /// True
+    #[doc = include_str!("regret_bound.txt")]
     #[pyo3(signature = (norm, offset=0.0))]
     fn regret_bound(&self, py: Python<'_>, norm: f64, offset: f64) -> PyResult<Option<f64>> {
         for (name, found) in [("norm", norm), ("offset", offset)] {

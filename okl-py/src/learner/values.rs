@@ -28,6 +28,8 @@ pub fn within(name: &str, found: i64, least: i64, most: i64) -> PyResult<usize> 
 #[derive(FromPyObject, IntoPyObject)]
 pub enum State {
     Names(bool, Vec<String>),
+    /// Also the kernel and the objects of the terms.
+    Objects(bool, Vec<String>, Py<PyAny>, Vec<Py<PyAny>>),
     /// Of pickles from before there were names.
     #[pyo3(transparent)]
     Bools(bool),

@@ -232,6 +232,11 @@ impl<K: DotKernel> Given<K> {
         self.own[slot]
     }
 
+    /// The value of the items of two slots.
+    pub(crate) fn between(&self, a: usize, b: usize) -> f64 {
+        if a == b { self.own[a] } else { self.between[place(a, b)].into() }
+    }
+
     /// The items of the first slots; [`NO_ITEM`] for empty ones.
     pub(crate) fn items(&self, slots: usize) -> &[u64] {
         &self.items[..slots]

@@ -86,7 +86,9 @@ impl Config {
         let refuse = |field: &str, reason: &str| Err(Error::config(field, reason));
         if !self.is_precomputed() {
             return match self.rules().chain(self.kernel_rules()).any(KernelRule::has_precomputed) {
-                true => refuse("kernel", "precomputed must be the only kernel: add or multiply kernels where the values are computed"),
+                true => {
+                    refuse("kernel", "precomputed must be the only kernel: add or multiply kernels where the values are computed")
+                }
                 false => Ok(()),
             };
         }
@@ -94,7 +96,10 @@ impl Config {
             return refuse("scale", "a precomputed kernel has no columns to scale: scale where the values are computed");
         }
         if matches!(self.budget, Some(BudgetRule::Merge { .. })) {
-            return refuse("budget", "merge makes a centre between two terms, of which a precomputed kernel has no values: use transfer");
+            return refuse(
+                "budget",
+                "merge makes a centre between two terms, of which a precomputed kernel has no values: use transfer",
+            );
         }
         match self.memory {
             Some(_) => refuse("memory", "the number of terms cannot grow with a precomputed kernel: give a number of terms"),

@@ -138,7 +138,9 @@ impl Config {
         }
         let refused = |reason| Err(Error::config("memory", reason));
         if self.is_precomputed() {
-            return refused("the memory of a precomputed kernel grows with the square of the number of terms: give that number".into());
+            return refused(
+                "the memory of a precomputed kernel grows with the square of the number of terms: give that number".into(),
+            );
         }
         let each = self.bytes_per_term(features, outputs);
         let each = each + each.div_ceil(GROWTH);

@@ -51,7 +51,12 @@ impl GivenRows<'_> {
             check_norms(i, other, found, own, self.own(before))?;
             let reversed = self.value(before, item);
             if (found - reversed).abs() > TOLERANCE * (own * self.own(before)).sqrt() {
-                return refuse(i, other, found, format!("{reversed}, the value of the two in the other order: a kernel is symmetric"));
+                return refuse(
+                    i,
+                    other,
+                    found,
+                    format!("{reversed}, the value of the two in the other order: a kernel is symmetric"),
+                );
             }
         }
         Ok(())
@@ -72,7 +77,9 @@ fn check_norms(row: usize, item: u64, found: f64, own: f64, other: f64) -> Resul
             row,
             item,
             found,
-            format!("at most {most} in size, the square root of k(x, x) k(y, y): a kernel is positive semidefinite, a distance is not"),
+            format!(
+                "at most {most} in size, the square root of k(x, x) k(y, y): a kernel is positive semidefinite, a distance is not"
+            ),
         ),
         false => Ok(()),
     }
@@ -90,6 +97,15 @@ impl Learner {
     /// ```
     pub fn items(&self) -> Vec<u64> {
         self.items_and_squares().map(|(item, _)| item).collect()
+    }
+
+    /// The number of the youngest term in the order of [`Learner::items`], and its kernel values against all live terms, as they were
+    /// given: a caller that gives the objects of a saved model again can compare. None without terms, and for other kernels.
+    pub fn values_of_youngest(&self) -> Option<(usize, Vec<f64>)> {
+        let (terms, space) = (&self.engine.basis, self.engine.basis.space.given()?);
+        let live: Vec<usize> = terms.live().collect();
+        let youngest = (0..live.len()).max_by_key(|&i| terms.birth(live[i]))?;
+        Some((youngest, live.iter().map(|&slot| space.between(live[youngest], slot)).collect()))
     }
 
     /// The items of the live terms, and k(x, x) of each.

@@ -500,6 +500,9 @@ impl Learner {
         if features < self.features {
             return Err(Error::shape("features", format!("at least {}", self.features), features));
         }
+        if self.config.is_precomputed() && features > 1 {
+            return Err(Error::config("kernel", "precomputed: rows of kernel values have no features that could become more"));
+        }
         if self.features > 0 && features > self.features && self.engine.basis.fourier().is_some_and(Fourier::is_orthogonal) {
             let expected = format!("{}: orthogonal random features depend on the number of features of a row", self.features);
             return Err(Error::shape("features", expected, features));

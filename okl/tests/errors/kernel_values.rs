@@ -86,7 +86,8 @@ fn values_of_earlier_terms_are_refused() {
 
 #[test]
 fn the_forgetron_needs_a_normalised_kernel() {
-    let mut learner = learner("kernel = 'precomputed'\nloss = 'perceptron'\nbudget = 'forgetron:2'\nstep = 'constant:1'\nlambda = 0");
+    let mut learner =
+        learner("kernel = 'precomputed'\nloss = 'perceptron'\nbudget = 'forgetron:2'\nstep = 'constant:1'\nlambda = 0");
     let [large, normal] = [4.0, 1.0].map(|own| vec![own]);
     let rows = KernelRows::new(&[0], &[0], &large).unwrap();
     refused(&mut learner, &Batch::of_kernel_values(&rows).numbers(&[1.0]), &["row 0", "k(x, x) <= 1", "normalise"]);
@@ -97,7 +98,7 @@ fn the_forgetron_needs_a_normalised_kernel() {
 /// Rows that are the same object by their values update its term; others with the same id do not.
 #[test]
 fn an_id_is_recognised_by_the_values() {
-    let mut learner = learner(SETTINGS);
+    let mut learner = learner("kernel = 'precomputed'\nloss = 'squared'\nstep = 'constant:0.05'");
     let mut learn = |item: u64, columns: &[u64], values: &[f64]| {
         let rows = KernelRows::new(&[item], columns, values).unwrap();
         learner.learn(&Batch::of_kernel_values(&rows).numbers(&[1.0]).ids(&[5])).unwrap();
