@@ -136,6 +136,12 @@ impl<'py> Told<'py> {
         Ok(self.ids.as_ref().map(|ids| ids.as_slice()).transpose()?)
     }
 
+    /// Whether a row is learned, and not only predicted.
+    pub fn is_example(&self, row: usize) -> bool {
+        let weight = self.weights.as_ref().and_then(|weights| weights.as_slice().ok()?.get(row).copied());
+        self.known.as_ref().is_none_or(|known| known.get(row) == Some(&true)) && weight.is_none_or(|weight| weight > 0.0)
+    }
+
     /// Records the type of the names of new classes.
     pub fn note_names(&self, reader: Reader, named: &Named) {
         if self.y.targets.names_classes() && !reader.classes_given {

@@ -25,6 +25,9 @@ use crate::targets::Reader;
 /// The number of rows whose kernel values are computed together. More of them would cost values between rows that never become terms.
 const BLOCK: usize = 32;
 
+/// The numbers of rows that are only predicted count down from here, above those of all items.
+const NOT_LEARNED: u64 = u64::MAX - 1;
+
 /// The kernel of a learner with `kernel = precomputed`, and the objects of its terms.
 #[derive(Default)]
 pub struct Objects(Mutex<State>);
@@ -35,8 +38,6 @@ struct State {
     kernel: Option<Py<PyAny>>,
     /// The objects of the terms by the numbers of their items.
     of_item: HashMap<u64, Py<PyAny>>,
-    /// The number of the next object.
-    next: u64,
 }
 
 /// The rows of a call.
@@ -88,7 +89,7 @@ impl Objects {
         self.with(|state| {
             let of_item = state.of_item.iter().map(|(item, object)| (*item, object.clone_ref(py))).collect();
             let kernel = state.kernel.as_ref().map(|kernel| kernel.clone_ref(py));
-            Objects(Mutex::new(State { kernel, of_item, next: state.next }))
+            Objects(Mutex::new(State { kernel, of_item }))
         })
     }
 
@@ -117,15 +118,13 @@ impl Objects {
             )));
         }
         check_objects(kernel, &given, learner)?;
-        let next = items.iter().max().map_or(0, |item| item + 1);
         let of_item = items.into_iter().zip(given.into_iter().map(Bound::unbind)).collect();
-        self.with(|state| *state = State { kernel: Some(kernel.clone().unbind()), of_item, next })
+        self.with(|state| *state = State { kernel: Some(kernel.clone().unbind()), of_item })
     }
 
     /// Restores the state from a pickle, without a check.
     pub fn restore(&self, kernel: Py<PyAny>, objects: Vec<Py<PyAny>>, items: Vec<u64>) -> PyResult<()> {
-        let next = items.iter().max().map_or(0, |item| item + 1);
-        self.with(|state| *state = State { kernel: Some(kernel), of_item: items.into_iter().zip(objects).collect(), next })
+        self.with(|state| *state = State { kernel: Some(kernel), of_item: items.into_iter().zip(objects).collect() })
     }
 
     fn rows<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Rows<'py>> {
@@ -246,24 +245,19 @@ impl Values<'_> {
 struct Call<'a, 'py> {
     objects: &'a Objects,
     rows: Rows<'py>,
-    /// The items of the rows.
+    /// The items of the rows, and the rows of the items.
     items: Vec<u64>,
+    row_of: HashMap<u64, usize>,
     kernel: Option<Bound<'py, PyAny>>,
     reads: Reads,
     flat: bool,
 }
 
 impl<'py> Call<'_, 'py> {
-    /// The row with this item. The items of objects are consecutive.
-    fn row_of(&self, item: u64) -> Option<usize> {
-        let row = item.checked_sub(*self.items.first()?)? as usize;
-        (self.items.get(row) == Some(&item)).then_some(row)
-    }
-
     /// The object of an item: of a row of this call, or of a term.
     fn object(&self, py: Python<'py>, item: u64) -> PyResult<Bound<'py, PyAny>> {
-        if let (Rows::Objects(rows), Some(row)) = (&self.rows, self.row_of(item)) {
-            return Ok(rows[row].clone());
+        if let (Rows::Objects(rows), Some(row)) = (&self.rows, self.row_of.get(&item)) {
+            return Ok(rows[*row].clone());
         }
         let object = self.objects.with(|state| state.of_item.get(&item).map(|object| object.clone_ref(py)))?;
         object.map(|object| object.into_bound(py)).ok_or_else(broken)
@@ -295,9 +289,9 @@ impl<'py> Call<'_, 'py> {
         let kind = moved(error.kind().clone(), first);
         match &kind {
             ErrorKind::KernelValue { row, item, found, expected } => {
-                let other = match (&self.rows, self.row_of(*item)) {
+                let other = match (&self.rows, self.row_of.get(item)) {
                     (Rows::Gram(..), _) => format!("item {item}"),
-                    (_, Some(other)) if other == *row => "itself".into(),
+                    (_, Some(other)) if other == row => "itself".into(),
                     (_, Some(other)) => format!("row {other}"),
                     _ => format!("term {}", learner_items.iter().position(|term| term == item).unwrap_or(0)),
                 };
@@ -328,16 +322,33 @@ impl<'py> Call<'_, 'py> {
     }
 }
 
+/// The rows of items.
+fn rows_of(items: &[u64]) -> HashMap<u64, usize> {
+    items.iter().enumerate().map(|(row, item)| (*item, row)).collect()
+}
+
 /// The blocks of a call; an empty one if there are no rows.
 fn blocks(rows: usize, size: usize) -> impl Iterator<Item = Range<usize>> {
     (0..rows.max(1)).step_by(size).map(move |first| first..rows.min(first + size))
 }
 
-/// The items of the rows that are learned.
-fn items(state: &State, rows: &Rows<'_>, told: &Told<'_>) -> PyResult<Vec<u64>> {
+/// The items of the rows that are learned. The number of an object is that of its step, so that a loaded learner goes on with the same
+/// numbers; a row that is only predicted never becomes a term.
+fn items(learner: &Learner, rows: &Rows<'_>, told: &Told<'_>) -> PyResult<Vec<u64>> {
     let count = rows.count();
     match (rows, told.ids()?) {
-        (Rows::Objects(_), _) => Ok((state.next..).take(count).collect()),
+        (Rows::Objects(_), _) => {
+            let after_terms = learner.items().into_iter().max().map_or(0, |item| item + 1);
+            let mut next = after_terms.max(learner.examples() + learner.skipped());
+            let mut number = |row: usize| match told.is_example(row) {
+                true => {
+                    next += 1;
+                    next - 1
+                }
+                false => NOT_LEARNED - row as u64,
+            };
+            Ok((0..count).map(&mut number).collect())
+        }
         (Rows::Gram(..), Some(ids)) => {
             let refuse = || PyValueError::new_err(format!("ids: expected {count}, one per row, found {}", ids.len()));
             if ids.len() == count { Ok(ids.to_vec()) } else { Err(refuse()) }
@@ -361,9 +372,9 @@ pub fn learn<'py>(
     let (py, rows) = (x.py(), objects.rows(x)?);
     let (told, count) = (Told::read(reader, given, rows.count())?, rows.count());
     shared.exclusively(py, |held| {
-        let items = objects.with(|state| items(state, &rows, &told))??;
+        let items = held.look(py, |learner| items(learner, &rows, &told))??;
         let kernel = objects.kernel(py)?.map(|kernel| kernel.into_bound(py));
-        let call = Call { objects, rows, items, kernel, reads: reader.reads, flat: told.y.flat };
+        let call = Call { objects, rows, row_of: rows_of(&items), items, kernel, reads: reader.reads, flat: told.y.flat };
         let mut table = Table::new(count, held.look(py, Learner::outputs)?)?;
         let mut copy = if count > BLOCK { Some(held.look(py, Learner::clone)?) } else { None };
         for part in blocks(count, BLOCK) {
@@ -400,7 +411,6 @@ impl Call<'_, '_> {
         let new: Vec<(u64, Py<PyAny>)> = new.map(|(item, object)| (item, object.clone().unbind())).collect();
         let gone = self.objects.with(|state| {
             let gone: Vec<u64> = state.of_item.keys().copied().filter(|item| !terms.contains(item)).collect();
-            state.next = self.items.last().map_or(state.next, |last| last + 1);
             let gone: Vec<_> = gone.iter().filter_map(|item| state.of_item.remove(item)).collect();
             state.of_item.extend(new);
             gone
@@ -420,9 +430,9 @@ pub fn predict<'py>(shared: &Shared, objects: &Objects, reader: Reader, x: &Boun
     let count = rows.count();
     shared.exclusively(py, |held| {
         // These rows are no items: nothing has a value against them.
-        let items = (0..count as u64).map(|row| NOT_LEARNED - row).collect();
+        let items: Vec<u64> = (0..count as u64).map(|row| NOT_LEARNED - row).collect();
         let kernel = objects.kernel(py)?.map(|kernel| kernel.into_bound(py));
-        let call = Call { objects, rows, items, kernel, reads: reader.reads, flat: true };
+        let call = Call { objects, rows, row_of: rows_of(&items), items, kernel, reads: reader.reads, flat: true };
         let mut table = Table::new(count, held.look(py, Learner::outputs)?)?;
         let terms = held.look(py, Learner::items)?;
         for part in blocks(count, PREDICTED) {
@@ -438,6 +448,3 @@ pub fn predict<'py>(shared: &Shared, objects: &Objects, reader: Reader, x: &Boun
         table.array(py, reader.reads != Reads::Class)
     })
 }
-
-/// Above the numbers of all items.
-const NOT_LEARNED: u64 = u64::MAX - 1;

@@ -9,6 +9,8 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SERVED = ("watched_sensor.py", "delayed_clicks.py")
 """Examples that need a server: they are run by test_client.py."""
+OBJECTS = ("strings.py", "sequences.py")
+"""Examples of kernels over objects, which draw no picture."""
 
 
 @pytest.fixture
@@ -33,7 +35,8 @@ def numbers(line):
 
 
 def test_every_example_is_tested():
-    tested = {"digits_drift.py", "river_streams.py", "multi_output.py", "detector.py", *SERVED}
+    drawn = {"digits_drift.py", "river_streams.py", "multi_output.py", "detector.py"}
+    tested = {*drawn, *OBJECTS, *SERVED}
     assert {file.name for file in EXAMPLES.glob("*.py")} == tested
 
 
@@ -71,3 +74,12 @@ def test_detector(run):
     assert asked == [5.0]
     assert abs(raised[0] - 5.0) < 0.5
     assert unusual[0] > 3 * 7.0, "alerts are hardly better than rows at random"
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_kernels_over_objects(name):
+    """The share of mistakes falls: the last rows have less than half of those of the first."""
+    done = subprocess.run([sys.executable, str(EXAMPLES / name)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    mistaken = [float(line.split(":")[1].split("%")[0]) for line in done.stdout.splitlines() if "mistaken" in line]
+    assert len(mistaken) >= 3 and 2 * mistaken[-1] < mistaken[0]

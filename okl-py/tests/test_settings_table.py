@@ -60,7 +60,8 @@ def test_river_estimators_document_every_name() -> None:
         assert missing(FAMILIES["budget"], entry(cls, "budget")) == []
     for cls in river[:2]:
         for setting in ("kernel", "step", "average", "scale"):
-            assert missing(FAMILIES[setting].keys() - NESTED, entry(cls, setting)) == []
+            # River's rows are numbers, so these estimators refuse precomputed values.
+            assert missing(FAMILIES[setting].keys() - NESTED - {"precomputed"}, entry(cls, setting)) == []
 
 
 def test_scikit_learn_estimators_take_every_name() -> None:

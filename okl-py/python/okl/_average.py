@@ -217,7 +217,7 @@ def check_parts(where: str, model: Learner, file: "ModelFile") -> None:
             f"{where}: several members, averages, the step smd and operators cannot be averaged: give step, lam and average='none'"
         )
     if file.tensors["holes"].size or file.tensors["head.gathered"].size or "centres" not in file.tensors:
-        raise ValueError(f"{where}: this state cannot be averaged (empty slots, or sparse rows)")
+        raise ValueError(f"{where}: this state cannot be averaged (empty slots, sparse rows, or objects)")
 
 
 class ModelFile:

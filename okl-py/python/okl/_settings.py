@@ -3,7 +3,7 @@
 A setting with a name may have parameters behind it (``"window:500"``) or be a dict: these are a `str` and a `Mapping` here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -12,7 +12,8 @@ import numpy.typing as npt
 Described = str | Mapping[str, Any]
 
 Kernel = Literal[
-    "auto", "gaussian", "linear", "polynomial", "exponential", "matern32", "matern52", "rational_quadratic"
+    "auto", "gaussian", "linear", "polynomial", "exponential", "matern32", "matern52", "rational_quadratic",
+    "precomputed",
 ]  # fmt: skip
 Loss = Literal[
     "hinge", "nu_hinge", "perceptron", "logistic", "max_margin", "softmax", "novelty", "nu_novelty",
@@ -29,7 +30,7 @@ Budget = Literal[
 class Settings(TypedDict, total=False):
     """Keyword arguments of `okl.Learner`. A setting of None counts as not given."""
 
-    kernel: Kernel | Described | Sequence[Kernel | Described] | None
+    kernel: Kernel | Described | Sequence[Kernel | Described] | Callable[..., Any] | None
     loss: Loss | Described | Sequence[Loss | Described] | None
     step: Step | Described | None
     budget: Budget | int | Described | None

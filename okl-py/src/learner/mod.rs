@@ -460,15 +460,7 @@ impl Learner {
         self.look(py, okl::Learner::norm2)
     }
 
-    /// A bound on the distance, in the norm of the kernel's space, between the function that predicts and the function after the same
-    /// updates with no term dropped. If k(x, x) = 1, no score differs by more. 0: the function is exact.
-    ///
-    /// It counts terms that a full budget drops, merges or projects. In a bank (several settings learned in parallel, see `members`)
-    /// it also counts the following: a row becomes a new term only if the leading member needs one; otherwise the updates of the other
-    /// members are projected onto the nearest term, and the residuals count, by the weights of these members. So a bank has a
-    /// truncation error above 0 with ``budget="unlimited"``, too; a learner whose settings are all given has none.
-    ///
-    /// With a `target_scale` it is divided by the smallest factor, so that it is in the units of the targets.
+    #[doc = include_str!("truncation_error.txt")]
     #[getter]
     fn truncation_error(&self, py: Python<'_>) -> PyResult<f64> {
         self.look(py, okl::Learner::truncation_error)
@@ -525,15 +517,7 @@ impl Learner {
         coefficients.into_pyarray(py).reshape(shape)
     }
 
-    /// The settings that are learned in parallel, in descending order of weight: a list of dicts with `weight`, `step`, `lambda`,
-    /// `kernel`, `loss` and `average` ("none" for the last hypothesis). One entry of weight 1 if every setting is given.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import okl
-    /// >>> m = okl.Learner(loss="squared", gamma=1.0, step="auto", lam=0.01)
-    /// >>> [member["weight"] for member in m.members]
-    /// [0.2, 0.2, 0.2, 0.2, 0.2]
+    #[doc = include_str!("members.txt")]
     #[getter]
     fn members<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let members = self.look(py, |m| settings::members(m.config(), &m.members()))?;

@@ -20,6 +20,7 @@ from sklearn.utils.validation import validate_data as sklearn_validate_data
 
 from okl._columns import SECONDS, check_collected, check_dates, is_arrow, is_missing, refusals, said_of
 from okl._okl import Learner, terms_within
+from okl._own_kernel import refuse_own_kernel
 from okl._sklearn import words
 from okl._sklearn.missing import FillsMissing
 from okl._sklearn.passes import ROWS_AT_ONCE, learn_passes, with_step
@@ -95,6 +96,7 @@ class KernelEstimator(FillsMissing, BaseEstimator):
     def _config(self, rows: np.ndarray, window: int, automatic: int | None = TERMS) -> dict[str, Any]:
         """The configuration of the engine for these parameters and for data that begin with `rows`; `automatic` terms
         are those of budget="auto"."""
+        refuse_own_kernel(self.kernel)
         alpha = words.alpha(self.alpha)
         if words.is_word(self.learning_rate, "optimal") and alpha == "auto":
             alpha = PLAIN_ALPHA

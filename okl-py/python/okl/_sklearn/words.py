@@ -18,6 +18,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_scalar
 
 from okl._okl import families
+from okl._own_kernel import refuse_own_kernel
 
 Setting = str | dict[str, Any]
 
@@ -219,6 +220,7 @@ def settings(learner_params: Any) -> dict[str, Any]:
     given = dict(learner_params)
     if "lam" in given:
         given["lambda"] = given.pop("lam")
+    refuse_own_kernel(given.get("kernel"))
     return given
 
 

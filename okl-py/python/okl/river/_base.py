@@ -16,6 +16,7 @@ from river import base
 from okl import HealthWarning, Learner
 from okl._interrupts import nothing_learned
 from okl._okl import learn_labelled
+from okl._own_kernel import refuse_own_kernel
 from okl._warnings import warn
 from okl.river._features import Features, HashedFeatures, check_frame, check_row
 
@@ -44,6 +45,7 @@ class KernelEstimator(base.Estimator):
     def _start(self, **more: Any) -> None:
         """Builds the learner from the parameters that are not None, and `more`."""
         given = {name: value for name, value in self._get_params().items() if value is not None} | more
+        refuse_own_kernel(given.get("kernel"))
         limit, bits = given.pop("max_features"), given.pop("hash_bits", None)
         if bits is not None:
             _check_hash(bits, given)

@@ -1,5 +1,7 @@
 //! Reads the terms of a model file with `kernel = precomputed`: the numbers of objects and their kernel values.
 
+use safetensors::tensor::Dtype;
+
 use crate::basis::given::{Given, NO_ITEM};
 use crate::error::Result;
 use crate::learner::check::LARGEST_VALUE;
@@ -7,6 +9,12 @@ use crate::learner::snapshot::read::{File, demand};
 use crate::parts::kernel::AnyKernel;
 
 impl File<'_> {
+    /// Numbers of 32 bits, of any size.
+    pub(super) fn singles(&self, name: &str) -> Result<Vec<f32>> {
+        let (chunks, _) = self.bytes(name, Dtype::F32)?.as_chunks::<4>();
+        Ok(chunks.iter().map(|b| f32::from_le_bytes(*b)).collect())
+    }
+
     /// Restores objects with given kernel values.
     pub(super) fn restore_items(&self, space: &mut Given<AnyKernel>, births: &[u64]) -> Result<()> {
         let (items, own, between) = (self.u64s("items")?, self.f64s("items.own")?, self.singles("items.between")?);

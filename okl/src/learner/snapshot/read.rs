@@ -187,7 +187,7 @@ impl<'a> File<'a> {
         self.header.scalars.get(tensor).map_or(&[], Vec::as_slice)
     }
 
-    fn bytes(&self, name: &str, dtype: Dtype) -> Result<&'a [u8]> {
+    pub(super) fn bytes(&self, name: &str, dtype: Dtype) -> Result<&'a [u8]> {
         let tensor = self.tensors.tensor(name).map_err(|_| Error::snapshot(format!("tensor `{name}` is missing")))?;
         self.read.borrow_mut().insert(name.to_string());
         demand(tensor.dtype() == dtype, &format!("tensor `{name}` has another type"))?;
@@ -209,11 +209,6 @@ impl<'a> File<'a> {
         let values: Vec<f64> = chunks.iter().map(|b| f64::from_le_bytes(*b)).collect();
         demand(values.iter().all(|v| v.is_finite()), &format!("tensor `{name}` is not finite"))?;
         Ok(values)
-    }
-
-    pub(super) fn singles(&self, name: &str) -> Result<Vec<f32>> {
-        let (chunks, _) = self.bytes(name, Dtype::F32)?.as_chunks::<4>();
-        Ok(chunks.iter().map(|b| f32::from_le_bytes(*b)).collect())
     }
 
     fn f32s(&self, name: &str) -> Result<Vec<f32>> {
