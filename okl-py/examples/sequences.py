@@ -41,7 +41,9 @@ def logs(count: int, rng: np.random.Generator) -> tuple[list[list[int]], list[st
 
 def main() -> None:
     x, y = logs(600, np.random.default_rng(3))
-    m = okl.Learner(kernel=transitions, loss="logistic", budget="window:60", classes=["backwards", "forwards"])
+    m = okl.Learner(
+        kernel=transitions, loss="logistic", budget="window:60", classes=["backwards", "forwards"]
+    )
     scores = m.learn(x, y)
     right = (scores > 0) == (np.array(y) == "forwards")
     for first in range(0, 600, 200):

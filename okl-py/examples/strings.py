@@ -46,7 +46,9 @@ def words(count: int) -> tuple[list[str], list[float]]:
     for _ in range(count):
         language = below(2)
         # One syllable in five is borrowed from the other language.
-        syllables = [SYLLABLES[1 - language if below(5) == 0 else language][below(8)] for _ in range(2 + below(3))]
+        syllables = [
+            SYLLABLES[1 - language if below(5) == 0 else language][below(8)] for _ in range(2 + below(3))
+        ]
         texts.append("".join(syllables))
         languages.append(2.0 * language - 1.0)
     return texts, languages
@@ -54,7 +56,9 @@ def words(count: int) -> tuple[list[str], list[float]]:
 
 def main() -> None:
     x, y = words(2000)
-    m = okl.Learner(kernel=spectrum, loss="hinge", budget="transfer:100", step="inverse_sqrt:1", lam=1e-3, offset=True)
+    m = okl.Learner(
+        kernel=spectrum, loss="hinge", budget="transfer:100", step="inverse_sqrt:1", lam=1e-3, offset=True
+    )
     mistaken = m.learn(x, y) * y <= 0
     for first in range(0, 2000, 500):
         share = mistaken[first : first + 500].mean()

@@ -83,8 +83,13 @@ def test_the_cut_does_not_matter(words: Any, settings: dict[str, Any]) -> None:
     told = {} if settings["loss"].startswith("nu_") else {"y": y}
     at_once, one_by_one, in_parts = (okl.Learner(kernel=spectrum, **settings) for _ in range(3))
     scores = at_once.learn(x, **told)
-    single = [one_by_one.learn([x[i]], **{key: all_[[i]] for key, all_ in told.items()})[0] for i in range(150)]
-    parts = [in_parts.learn(x[i : i + 47], **{key: all_[i : i + 47] for key, all_ in told.items()}) for i in range(0, 150, 47)]
+    single = [
+        one_by_one.learn([x[i]], **{key: all_[[i]] for key, all_ in told.items()})[0] for i in range(150)
+    ]
+    parts = [
+        in_parts.learn(x[i : i + 47], **{key: all_[i : i + 47] for key, all_ in told.items()})
+        for i in range(0, 150, 47)
+    ]
     assert scores.tolist() == single == np.concatenate(parts).tolist()
     assert at_once.to_bytes() == one_by_one.to_bytes() == in_parts.to_bytes()
     assert at_once.objects == one_by_one.objects == in_parts.objects
@@ -94,13 +99,18 @@ def test_the_cut_does_not_matter(words: Any, settings: dict[str, Any]) -> None:
 def test_a_kernel_of_rows_is_the_built_in_one(rng: np.random.Generator) -> None:
     """Inner products of small whole numbers are exact, so all bits agree."""
     X, y = rng.integers(-3, 4, size=(120, 3)).astype(float), rng.choice([-1.0, 1.0], size=120)
-    built_in, own = okl.Learner(kernel="linear", form="terms", scale="none", **PLAIN), okl.Learner(kernel=dots, **PLAIN)
+    built_in, own = (
+        okl.Learner(kernel="linear", form="terms", scale="none", **PLAIN),
+        okl.Learner(kernel=dots, **PLAIN),
+    )
     gram = okl.Learner(kernel="precomputed", **PLAIN)
     scores = built_in.learn(X, y)
     assert own.learn(list(X), y).tolist() == scores.tolist() == own_scores(gram, X @ X.T, y)
     assert own.coefficients.tolist() == built_in.coefficients.tolist() == gram.coefficients.tolist()
     assert np.array_equal(X[gram.objects], built_in.centres) and np.array_equal(own.objects, built_in.centres)
-    assert gram.predict(X[:7] @ X.T).tolist() == built_in.predict(X[:7]).tolist() == own.predict(X[:7]).tolist()
+    assert (
+        gram.predict(X[:7] @ X.T).tolist() == built_in.predict(X[:7]).tolist() == own.predict(X[:7]).tolist()
+    )
     assert own.truncation_error == built_in.truncation_error and own.norm2 == built_in.norm2
 
 
@@ -200,10 +210,26 @@ def changed(place: tuple[int, int], value: float) -> Any:
         (lambda a, b: 1.0, ValueError, r"found shape \(\)"),
         (lambda a, b: spectrum(a, b).astype(str), TypeError, "kernel: expected real numbers"),
         (lambda a, b: spectrum(a, b) * 1j, TypeError, "kernel: expected real numbers"),
-        (changed((3, -1), np.nan), ValueError, "row 35: the kernel value against row 36 is NaN, expected a finite number"),
-        (changed((4, -1), -1.0), ValueError, r"row 36: the kernel value against itself is -1, expected k\(x, x\) >= 0"),
-        (changed((4, -2), 0.123), ValueError, "row 36: the kernel value against row 35 is 0.123, expected .* symmetric"),
-        (changed((1, 0), 5.0), ValueError, "row 33: the kernel value against row 12 is 5, expected at most 1 .*distance"),
+        (
+            changed((3, -1), np.nan),
+            ValueError,
+            "row 35: the kernel value against row 36 is NaN, expected a finite number",
+        ),
+        (
+            changed((4, -1), -1.0),
+            ValueError,
+            r"row 36: the kernel value against itself is -1, expected k\(x, x\) >= 0",
+        ),
+        (
+            changed((4, -2), 0.123),
+            ValueError,
+            "row 36: the kernel value against row 35 is 0.123, expected .* symmetric",
+        ),
+        (
+            changed((1, 0), 5.0),
+            ValueError,
+            "row 33: the kernel value against row 12 is 5, expected at most 1 .*distance",
+        ),
         (lambda a, b: 1 - spectrum(a, b), ValueError, "a distance is not"),
     ],
 )
@@ -262,7 +288,14 @@ def test_misuse_of_a_gram_matrix_is_named(words: Any) -> None:
     m.learn(gram[:9, :9], y[:9])
     unchanged(m, ValueError, "X has 3 rows and 9 columns: give ids", gram[:3, :9], y[:3])
     unchanged(m, ValueError, "X has 2 columns, expected one for item", gram[:2, :2], y[:2])
-    unchanged(m, ValueError, "X has 9 columns, expected one for item 12, a row of this call", gram[:1, :9], y[:1], ids=[12])
+    unchanged(
+        m,
+        ValueError,
+        "X has 9 columns, expected one for item 12, a row of this call",
+        gram[:1, :9],
+        y[:1],
+        ids=[12],
+    )
     unchanged(m, ValueError, "ids: expected 2, one per row, found 1", gram[:2], y[:2], ids=[3])
     unchanged(m, TypeError, "X has dtype.*okl.load", [["a", "b"]], [1.0], ids=[1])
     unchanged(m, ValueError, "X has 1 dimension.*rows of a Gram matrix", gram[0], [1.0])

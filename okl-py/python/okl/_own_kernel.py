@@ -6,7 +6,9 @@ from typing import Any
 
 def refuse_own_kernel(kernel: Any) -> None:
     """Refuses a function and "precomputed" where rows are numbers."""
-    named = kernel if isinstance(kernel, str) else next(iter(kernel), "") if isinstance(kernel, Mapping) else ""
+    named = (
+        kernel if isinstance(kernel, str) else next(iter(kernel), "") if isinstance(kernel, Mapping) else ""
+    )
     if callable(kernel) or named == "precomputed":
         found = "a function" if callable(kernel) else repr(kernel)
         raise ValueError(
