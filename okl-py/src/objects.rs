@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyMapping, PySet, PyString};
 
 use crate::arrays::{array, contiguous};
-use crate::call::{Given, Told, width, with_workspace};
+use crate::call::{Given, Object, Told, width, with_workspace};
 use crate::errors::{Place, broken, moved, refused_rows};
 use crate::scores::Table;
 use crate::shared::{Held, Shared};
@@ -132,6 +132,26 @@ impl Objects {
             Some(_) => sequence("X", x).map(Rows::Objects),
             None => gram(x),
         }
+    }
+}
+
+impl crate::learner::Learner {
+    /// Gives a loaded learner the kernel and the objects of its terms.
+    pub(crate) fn attach(self, py: Python<'_>, kernel: Object<'_, '_>, objects: Object<'_, '_>) -> PyResult<Self> {
+        match (kernel, objects, &self.objects) {
+            (None, None, _) => {}
+            (Some(kernel), Some(given), Some(objects)) => {
+                let learner = self.look(py, Learner::clone)?;
+                objects.attach(kernel, given, &learner)?;
+            }
+            (_, _, None) => {
+                return Err(PyValueError::new_err(
+                    "kernel and objects are for models that learned with a function as kernel: leave them out",
+                ));
+            }
+            _ => return Err(PyValueError::new_err("give both kernel and objects, or neither of them")),
+        }
+        Ok(self)
     }
 }
 

@@ -82,24 +82,6 @@ impl Learner {
         Ok(Learner { named, objects, feature_names, gaps: self.gaps.copied(), ..Learner::from(learner) })
     }
 
-    /// Gives a loaded learner the kernel and the objects of its terms.
-    pub(crate) fn attach(self, py: Python<'_>, kernel: Object<'_, '_>, objects: Object<'_, '_>) -> PyResult<Self> {
-        match (kernel, objects, &self.objects) {
-            (None, None, _) => {}
-            (Some(kernel), Some(given), Some(objects)) => {
-                let learner = self.look(py, okl::Learner::clone)?;
-                objects.attach(kernel, given, &learner)?;
-            }
-            (_, _, None) => {
-                return Err(PyValueError::new_err(
-                    "kernel and objects are for models that learned with a function as kernel: leave them out",
-                ));
-            }
-            _ => return Err(PyValueError::new_err("give both kernel and objects, or neither of them")),
-        }
-        Ok(self)
-    }
-
     /// A learner from a model file, with the names of its features if the file has them.
     pub(crate) fn of_file(learner: okl::Learner) -> Self {
         let gaps = Gaps::of_file(&learner);
