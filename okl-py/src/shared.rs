@@ -87,7 +87,7 @@ impl<L: Send + Sync> Shared<L> {
 
     /// Runs a whole call with the interpreter's lock, except for waiting: no other call changes the learner in between, and Python code
     /// that runs inside (a kernel) cannot use it. Other threads can read it.
-    pub fn exclusively<T>(&self, py: Python<'_>, run: impl FnOnce(&Held<'_>) -> PyResult<T>) -> PyResult<T> {
+    pub fn exclusively<T>(&self, py: Python<'_>, run: impl FnOnce(&Held<'_, L>) -> PyResult<T>) -> PyResult<T> {
         let address = self.enter()?;
         let _writer = self.writer.lock_py_attached(py).map_err(|_| broken())?;
         let _inside = Inside::of(address);
@@ -178,15 +178,15 @@ impl<L: Send + Sync> Shared<L> {
 }
 
 /// A learner that no other call can change.
-pub struct Held<'a>(&'a Shared);
+pub struct Held<'a, L = okl::Learner>(&'a Shared<L>);
 
-impl Held<'_> {
-    pub fn look<T>(&self, py: Python<'_>, look: impl FnOnce(&okl::Learner) -> T) -> PyResult<T> {
+impl<L: Send + Sync> Held<'_, L> {
+    pub fn look<T>(&self, py: Python<'_>, look: impl FnOnce(&L) -> T) -> PyResult<T> {
         let learner = self.0.counted(|| self.0.learner.read_py_attached(py)).map_err(|_| broken())?;
         Ok(look(&learner))
     }
 
-    pub fn change<T>(&self, py: Python<'_>, change: impl FnOnce(&mut okl::Learner) -> T) -> PyResult<T> {
+    pub fn change<T>(&self, py: Python<'_>, change: impl FnOnce(&mut L) -> T) -> PyResult<T> {
         let mut learner = self.0.learner.write_py_attached(py).map_err(|_| broken())?;
         Ok(change(&mut learner))
     }

@@ -275,7 +275,8 @@ def test_the_scale_is_that_of_all_rows_in_fit():
             TypeError,
             "gamma must be a number > 0, 'auto', 'median' or 'scale', found {'a': 1}",
         ),
-        ({"kernel": len}, TypeError, "kernel must be a name or a dict"),
+        ({"kernel": 3}, TypeError, "kernel must be a name or a dict"),
+        ({"kernel": len}, ValueError, "kernel: found a function.*use okl.Learner"),
         ({"kernel": "poly", "degree": 0}, ValueError, "degree == 0, must be >= 1"),
         (
             {"loss": "log"},

@@ -296,6 +296,9 @@ fn check(learner: &Learner) -> Result<()> {
     if !engine.basis.settles() {
         return refuse("form", "f is a weight vector and has no terms".into());
     }
+    if config.is_precomputed() {
+        return refuse("kernel", "the terms of a precomputed kernel are objects of the caller".into());
+    }
     if learner.growth.is_some() || config.budget() != (BudgetRule::Unlimited {}) {
         return refuse("budget", format!("only unlimited leaves all terms where they are; found {}", name_of(&config.budget())));
     }

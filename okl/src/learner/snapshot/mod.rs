@@ -49,8 +49,8 @@
 //! # Ok::<(), okl::Error>(())
 //! ```
 
-mod kept;
 mod items;
+mod kept;
 mod read;
 mod write;
 
