@@ -99,7 +99,7 @@ def test_signatures_read_well() -> None:
         str(inspect.signature(okl.Learner.learn))
         == "(self, /, X, y=None, *, weights=None, ids=None, known=None)"
     )
-    assert str(inspect.signature(okl.load)) == "(path)"
+    assert str(inspect.signature(okl.load)) == "(path, *, kernel=None, objects=None)"
 
 
 @pytest.mark.parametrize(
