@@ -39,6 +39,11 @@ impl Held {
         Held { rows, columns: f.columns(), time: f.changes().now(), ..Held::default() }
     }
 
+    /// The number of running totals.
+    pub(super) fn numbers(&self) -> usize {
+        self.rows.len() * self.columns
+    }
+
     pub(super) fn with_totals(self, totals: Vec<f64>) -> Self {
         Held { totals, ..self }
     }

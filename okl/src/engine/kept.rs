@@ -53,7 +53,16 @@ impl Kept {
             }
             self.held = None;
             let Some((held, chunks)) = self.asked.pop_front() else { return Ok(false) };
-            self.held = Some((held.with_totals(self.keeper.finish()?), chunks));
+            self.held = Some((self.receive(held)?, chunks));
+        }
+    }
+
+    /// Waits for the sums of some rows.
+    fn receive(&mut self, held: Held) -> Result<Held, String> {
+        let (sums, expected) = (self.keeper.finish()?, held.numbers());
+        match sums.len() == expected {
+            true => Ok(held.with_totals(sums)),
+            false => Err(format!("the shards returned {} sums, expected {expected}", sums.len())),
         }
     }
 
@@ -114,8 +123,7 @@ impl Kept {
 
     /// Waits for the sums of rows that are only predicted.
     pub fn finish(&mut self, rows: usize, f: &Coordinates) -> Option<Held> {
-        let totals = self.attempt(|here| here.keeper.finish())?;
-        let mut held = Held::of_first_chunks(0..rows, f).with_totals(totals);
+        let mut held = self.attempt(|here| here.receive(Held::of_first_chunks(0..rows, f)))?;
         held.folded = self.sent - self.gone;
         Some(held)
     }

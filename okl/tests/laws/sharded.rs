@@ -209,7 +209,7 @@ fn the_learner_holds_a_tenth_of_the_model() {
     let y: Vec<f64> = (0..rows).map(|i| (1 + i % 7) as f64).collect();
     let settings = "loss = 'squared'\nkernel = 'gaussian:0.1'\nstep = 'constant:0.3'\nlambda = 0.001\nbudget = 'unlimited'";
     let empty = Learner::new(plain(settings).unwrap()).unwrap();
-    let mut sharded = ShardedLearner::new(empty, Box::new(Sums(512, VecDeque::new()))).unwrap();
+    let mut sharded = ShardedLearner::new(empty, Box::new(Sums(512, VecDeque::new(), 0))).unwrap();
     let mut most = 0;
     let batch = Batch::new(&x, features).numbers(&y);
     let mut checked = sharded.check(&batch).unwrap();
@@ -222,8 +222,8 @@ fn the_learner_holds_a_tenth_of_the_model() {
     assert!(most.max(sharded.bytes()) * 10 <= model, "{} of {model} bytes are here", sharded.bytes());
 }
 
-/// A keeper whose sums are 0: only the memory of the learner matters.
-struct Sums(usize, VecDeque<usize>);
+/// A keeper whose sums are 0, for rows of this number at most; the last number is that of sums which are missing.
+struct Sums(usize, VecDeque<usize>, usize);
 
 impl Keeper for Sums {
     fn rows(&self) -> usize {
@@ -243,7 +243,7 @@ impl Keeper for Sums {
         Ok(())
     }
     fn finish(&mut self) -> Result<Vec<f64>, String> {
-        Ok(vec![0.0; self.1.pop_front().unwrap()])
+        Ok(vec![0.0; self.1.pop_front().unwrap() - self.2])
     }
     fn fetch(&mut self, _index: usize) -> Result<Vec<u8>, String> {
         Err("nothing is kept".into())
@@ -263,6 +263,10 @@ fn after_a_failure_nothing_is_learned_or_saved() {
         assert!(sharded.learn(&batch).is_err() && sharded.predict(&batch).is_err());
         assert!(sharded.write_to(&mut Vec::new()).is_err());
     }
+    let short = Box::new(Sums(100, VecDeque::new(), 1));
+    let mut sharded = ShardedLearner::new(Learner::new(plain(PLAIN).unwrap()).unwrap(), short).unwrap();
+    let text = sharded.learn(&batch).unwrap_err().to_string();
+    assert!(text.starts_with("the shards returned 99 sums, expected 100"), "{text}");
 }
 
 #[test]
