@@ -101,7 +101,10 @@ def test_the_cost_counts_every_pass_of_every_try():
 
 def test_it_warns_when_passes_end_too_early(monkeypatch):
     X, y = waves(60, 0.0)
-    with pytest.warns(ConvergenceWarning, match="fit stopped after 2 passes while more passes still lowered"):
+    with pytest.warns(
+        ConvergenceWarning,
+        match="fit stopped after 2 passes, and the last passes still lowered the loss; more may",
+    ):
         KernelRegressor(max_iter=2, random_state=0).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -473,7 +473,7 @@ class KernelEstimator(FillsMissing, BaseEstimator):
 
 def warn_of_passes(passes: int, advice: str) -> None:
     warn(
-        f"fit stopped after {passes} passes while more passes still lowered the loss: {advice}",
+        f"fit stopped after {passes} passes, and the last passes still lowered the loss; more may lower it further: {advice}",
         ConvergenceWarning,
     )
 
