@@ -63,8 +63,29 @@ pub fn one(rng: &mut Rng, family: &'static str, seed: u64) -> Case {
     if rng.chance(0.15) {
         rows.iter_mut().for_each(|row| row.known = rng.chance(0.8));
     }
+    // Drawn from a generator of their own, so that the other cases of a seed stay as they are.
+    let mut apart = Rng::new(seed ^ 0x7765_6967_6874_7321);
+    if apart.chance(0.1) {
+        as_weights(&mut settings);
+    }
+    if matches!(reads, Reads::Sign | Reads::Label | Reads::Class(_)) && apart.chance(0.15) {
+        let text = if apart.chance(0.5) { quoted("balanced") } else { "{\"0\": 0.3, \"1\": 2.0, \"-1\": 0.7}".into() };
+        settings.insert("class_weight", text);
+    }
     let cuts = (0..1 + rng.below(5)).map(|_| rng.below(n + 1)).collect();
     Case { seed, family, settings, rows, wide, ids, weights, cuts }
+}
+
+/// A linear kernel as a weight vector.
+fn as_weights(settings: &mut Settings) {
+    if settings.contains_key("operator") && !settings.contains_key("kernel") {
+        return; // a sum of operator kernels has its own kernels
+    }
+    settings.insert("kernel", "{\"linear\": {}}".into());
+    settings.insert("form", quoted("weights"));
+    for name in ["budget", "memory", "terms", "widths", "heads"] {
+        settings.remove(name);
+    }
 }
 
 fn quoted(text: &str) -> String {

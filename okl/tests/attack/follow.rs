@@ -1,6 +1,8 @@
 //! One run of a case, row by row, with a shadow in f64 beside every head that keeps every term.
 
-use okl::config::{Label, Member, OperatorRule};
+use std::collections::BTreeMap;
+
+use okl::config::{ClassWeight, Label, Member, OperatorRule};
 use okl::engine::head::{Average, Head};
 use okl::loss::{Loss, Reads};
 use okl::step::{AnyStep, StepSize};
@@ -100,6 +102,10 @@ pub struct Seen {
     pub y: Option<Target>,
     /// Whether the units of the columns changed after it was learned.
     pub rescaled: bool,
+    /// Its weight by its class, which multiplies the regulariser, too.
+    pub share: f64,
+    /// Its weight: that of the row times that of its class.
+    pub weight: f64,
 }
 
 /// A run under way.
@@ -123,6 +129,8 @@ pub struct Run<'a> {
     pub voices: Vec<Voice>,
     /// What truncation errors are multiplied by, to see that a false one is found out.
     pub deflate: f64,
+    /// The number of examples of each class so far, by its name.
+    pub counts: BTreeMap<String, f64>,
 }
 
 /// The configuration after the warm-up, which a learner built from it does not need; none where the stream is too short.
@@ -156,7 +164,7 @@ impl<'a> Run<'a> {
         let points = Points::new(&kernels);
         let steps = owners.iter().map(|member| member.step.clone()).collect();
         let offset_steps = owners.iter().map(|member| member.offset_step).collect();
-        Ok(Self { case, config, learner, points, shadows, steps, offset_steps, voices, deflate: 1.0 })
+        Ok(Self { case, config, learner, points, shadows, steps, offset_steps, voices, deflate: 1.0, counts: BTreeMap::new() })
     }
 
     /// A row as the kernels see it.
@@ -195,6 +203,8 @@ impl<'a> Run<'a> {
         }
         seen.learned = self.learner.examples() > before;
         (seen.class, seen.y) = (self.class(row), Some(self.read(row)));
+        seen.share = if row.known && row.weight > 0.0 { self.share(row) } else { 1.0 };
+        seen.weight = row.weight * seen.share;
         if positive.is_some() && positive != self.learner.positive() {
             // A second class that sorts after the first is the positive one: f and b are negated before the row is scored.
             self.shadows.iter_mut().for_each(Shadow::negate);
@@ -214,6 +224,27 @@ impl<'a> Run<'a> {
         let scored = if seen.rescaled { self.framed_by((&frame.0, &frame.1), &row.x) } else { x };
         seen.point = self.points.number(&scored);
         Ok(seen)
+    }
+
+    /// The weight of an example by its class: of a table divided by its largest number above 1, or the count of the rarest class over
+    /// that of its own, which is 1 over its own while there is one class.
+    fn share(&mut self, row: &Row) -> f64 {
+        let name = match &row.y {
+            Target::Class(label) => label.to_string(),
+            Target::Numbers(y) => (if y[0] > 0.0 { "1" } else { "-1" }).to_string(),
+            Target::Nothing => return 1.0,
+        };
+        *self.counts.entry(name.clone()).or_default() += 1.0;
+        let rarest = self.counts.values().copied().fold(f64::INFINITY, f64::min);
+        match &self.config.class_weight {
+            ClassWeight::Balanced if self.counts.len() > 1 => rarest / self.counts[&name],
+            ClassWeight::Balanced => 1.0 / self.counts[&name],
+            ClassWeight::Table(table) => {
+                let largest = table.values().copied().fold(1.0, f64::max);
+                table.get(&name).copied().unwrap_or(1.0) / largest
+            }
+            _ => 1.0,
+        }
     }
 
     /// The number of a row's class, if it is known.
@@ -292,8 +323,15 @@ fn held(learner: &Learner, head: usize, points: &mut Points) -> (Function, Funct
     let expansion = engine.heads()[head].expansion();
     let outputs = expansion.outputs();
     let mut centre = vec![0.0; engine.terms().space().features()];
-    for slot in engine.terms().live() {
-        engine.terms().space().centre(slot, &mut centre);
+    // The weight of feature j is the coefficient of the linear kernel at the unit vector e_j.
+    let weights = engine.basis().has_weights();
+    let slots: Vec<usize> = if weights { (0..learner.features()).collect() } else { engine.terms().live().collect() };
+    centre.resize(learner.features(), 0.0);
+    for slot in slots {
+        match weights {
+            true => centre.iter_mut().enumerate().for_each(|(j, x)| *x = if j == slot { 1.0 } else { 0.0 }),
+            false => engine.terms().space().centre(slot, &mut centre),
+        }
         let point = points.number(&centre);
         f.add(point, &(0..outputs).map(|o| expansion.alpha(o, slot)).collect::<Vec<_>>());
         let rider = |of: &dyn Fn(usize) -> Option<f64>| (0..outputs).map(of).collect::<Option<Vec<f64>>>();

@@ -118,6 +118,16 @@ fn the_certificates_survive() {
     assert!(tally.shown.is_empty(), "{} cases fail:\n{}", tally.shown.len(), tally.shown.join("\n"));
 }
 
+/// Weight vectors, and weights of classes in both forms.
+#[test]
+fn weight_vectors_and_weights_of_classes_are_drawn() {
+    let drawn: Vec<okl::Config> = (0..600).map(|seed| draw::draw(seed).0.config().expect("accepted")).collect();
+    let some = |has: &dyn Fn(&okl::Config) -> bool| drawn.iter().any(has);
+    assert!(some(&|config| config.uses_weights() && config.form != okl::config::Choice::Auto));
+    assert!(some(&|config| config.class_weight == okl::config::ClassWeight::Balanced));
+    assert!(some(&|config| matches!(config.class_weight, okl::config::ClassWeight::Table(_))));
+}
+
 /// The attack would say nothing of a part that is never drawn.
 #[test]
 fn every_kernel_loss_step_and_budget_is_drawn() {

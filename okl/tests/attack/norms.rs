@@ -20,7 +20,7 @@
 use okl::engine::head::Shrink;
 use okl::regulariser::Regulariser;
 
-use crate::follow::{Failure, Run, Shadow, fail, within};
+use crate::follow::{Failure, Run, Seen, Shadow, fail, within};
 use crate::points::{Function, Points, Shape, norm};
 
 /// Operations of double precision in one step, each with an error of 2^-53 of the sizes F and V.
@@ -185,10 +185,10 @@ fn trace(run: &Run, h: usize, shadow: &Shadow, t: usize) -> Result<(), Failure> 
     Ok(())
 }
 
-/// c = 1 - eta lambda omega'(|f|)/|f| with the true |f|, for the regularisers that ask for it.
-pub fn shrinking(run: &Run, learned: bool, t: usize) -> Result<(), Failure> {
+/// c = 1 - s eta lambda omega'(|f|)/|f|, with s the weight of the example by its class and with the true |f|, for the regularisers that ask for it.
+pub fn shrinking(run: &Run, seen: &Seen, t: usize) -> Result<(), Failure> {
     let forgetron = matches!(run.config.budget(), okl::budget::BudgetRule::Forgetron { .. }); // shrinks f by a rule of its own
-    if !learned || run.config.regulariser.is_square() || run.config.allow_overshoot || forgetron {
+    if !seen.learned || run.config.regulariser.is_square() || run.config.allow_overshoot || forgetron {
         return Ok(());
     }
     for (h, shadow) in run.shadows.iter().enumerate().filter(|(h, _)| !run.rests(*h)) {
@@ -198,7 +198,7 @@ pub fn shrinking(run: &Run, learned: bool, t: usize) -> Result<(), Failure> {
         if n <= 4.0 * slack {
             continue;
         }
-        let keep = |n: f64| (1.0 - head.eta() * head.lambda() * run.config.regulariser.pull(n.sqrt())).max(0.0);
+        let keep = |n: f64| (1.0 - seen.share * head.eta() * head.lambda() * run.config.regulariser.pull(n.sqrt())).max(0.0);
         let (a, b) = (keep(n - slack), keep(n + slack));
         let (found, alpha) = head.last_update();
         let quiet = alpha.iter().all(|a| *a == 0.0);

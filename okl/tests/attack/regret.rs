@@ -77,7 +77,7 @@ impl Ledger {
         if !seen.learned {
             return;
         }
-        let (weight, outputs) = (run.case.rows[t].weight, seen.scores.len());
+        let (weight, outputs) = (seen.weight, seen.scores.len());
         for h in 0..self.losses.len() {
             let shadow = &run.shadows[h];
             let z = run.score(&Voice { head: h, mean: false }, seen.point, outputs);
@@ -91,9 +91,9 @@ impl Ledger {
             if run.config.shrink == Shrink::OnUpdate && quiet {
                 continue; // with shrink = on_update the regulariser counts at updates only
             }
-            self.regularised[h] += 1.0;
+            self.regularised[h] += seen.share;
             if head.lambda() > 0.0 {
-                self.sizes[h] += run.points.inner(&shadow.shape, &shadow.live, &shadow.live);
+                self.sizes[h] += seen.share * run.points.inner(&shadow.shape, &shadow.live, &shadow.live);
             }
         }
         self.bank += weight * loss_of(run, seen, &seen.scores, seen.theta);
@@ -144,11 +144,11 @@ impl Ledger {
     fn bill(&self, run: &Run, h: usize, competitor: &Competitor) -> Bill {
         let (shape, outputs) = (&run.shadows[h].shape, run.learner.outputs());
         let mut losses = 0.0;
-        for (row, seen) in &self.rows {
+        for (_, seen) in &self.rows {
             let mut z = run.points.eval(shape, &competitor.u, seen.point, outputs);
             z.iter_mut().zip(&competitor.offset).for_each(|(z, b)| *z += b);
             z.truncate(seen.scores.len()); // the classes known at the row
-            losses += run.case.rows[*row].weight * loss_of(run, seen, &z, seen.theta);
+            losses += seen.weight * loss_of(run, seen, &z, seen.theta);
         }
         let norm2 = run.points.inner(shape, &competitor.u, &competitor.u).max(0.0);
         Bill { losses, norm: norm2.sqrt(), offset: norm(&competitor.offset) }
@@ -237,14 +237,14 @@ impl Ledger {
         let passes = (2000 / self.rows.len()).clamp(1, 10);
         let mut t = 0.0f64;
         for _ in 0..passes {
-            for (row, seen) in &self.rows {
+            for (_, seen) in &self.rows {
                 t += 1.0;
                 let eta = 1.0 / (lambda * t + t.sqrt()) / run.points.reach(shape, seen.point).powi(2).max(1.0);
                 let mut z = run.points.eval(shape, &u, seen.point, outputs);
                 z.iter_mut().zip(&b).for_each(|(z, b)| *z += b);
                 z.truncate(seen.scores.len());
                 let xi = gradient(run, seen, &z, 10.0);
-                let weight = run.case.rows[*row].weight.min(1.0);
+                let weight = seen.weight.min(1.0);
                 u.scale(1.0 - eta * lambda);
                 u.add(seen.point, &xi.iter().map(|g| -eta * weight * g).collect::<Vec<_>>());
                 if run.config.offset {
