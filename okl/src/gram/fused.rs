@@ -6,9 +6,9 @@ use super::window::Planes;
 use super::{Backend, LANES, Packed, Points};
 use crate::parts::kernel::DotKernel;
 
-/// The least work per thread, in floating-point operations: about ten microseconds of one core. For less work, another thread
+/// The least work per thread, in floating-point operations: about forty microseconds of one core. For less work, another thread
 /// costs more than it saves.
-const FLOPS_PER_PIECE: usize = 1 << 20;
+const FLOPS_PER_PIECE: usize = 1 << 22;
 
 /// The cost of one kernel map, in the same unit.
 const FLOPS_PER_VALUE: usize = 32;

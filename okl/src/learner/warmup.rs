@@ -229,10 +229,11 @@ impl Learner {
         let outputs = if self.config.loss.reads() == Reads::Class { 0 } else { self.outputs() };
         let away = std::mem::take(&mut self.engine.away).emptied();
         let kept = std::mem::take(&mut self.engine.kept);
+        let threads = self.engine.basis.space.threads();
         self.engine =
             build_engine(config, self.features).expect("a checked configuration stays valid once its statistics are known");
         (self.engine.away, self.engine.kept) = (away, kept);
-        self.engine.basis.space.set_threads(self.threads);
+        self.engine.basis.space.set_threads(threads);
         self.blur.forget_kernels();
         self.engine.heads.iter_mut().for_each(|h| h.add_outputs(outputs));
     }
