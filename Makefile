@@ -1,7 +1,7 @@
 # Everything this project does, one target each. `make` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help test built lint lint-rust lint-python python-tests ray-tests backends examples documentation python wheel demo bench nothing-set nothing-set-peers relevance speed endurance soak deny fuzz doc pictures ptx
+.PHONY: help test built lint lint-rust lint-python python-tests sklearn-tests ray-tests backends examples documentation python wheel demo bench nothing-set nothing-set-peers relevance speed endurance soak deny fuzz doc pictures ptx
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,11 +38,14 @@ wheel: .venv/ready ## the Python package as a wheel, in target/wheels
 python: .venv/packages ## the Python package, installed from a wheel in the tests' profile and tested together with its command line
 	$(MAKE) wheel WHEEL='--config-settings=build-args="--profile dev --features tested"'
 	.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels/okl-*.whl
-	$(MAKE) --jobs=2 --output-sync=target python-tests ray-tests
+	$(MAKE) --jobs=3 --output-sync=target python-tests sklearn-tests ray-tests
 
-# The tests on a cluster wait most of the time for processes that start or were killed, so they run beside the others.
+# In two halves for two cores. The tests on a cluster wait most of the time for processes that start or were killed, so they run beside the others.
 python-tests:
-	.venv/bin/python -m pytest --quiet --ignore=okl-py/tests/test_ray_cluster.py
+	.venv/bin/python -m pytest --quiet --ignore=okl-py/tests/test_ray_cluster.py --ignore-glob='*/test_sklearn*.py'
+
+sklearn-tests:
+	.venv/bin/python -m pytest --quiet okl-py/tests/test_sklearn*.py
 
 ray-tests:
 	.venv/bin/python -m pytest --quiet okl-py/tests/test_ray_cluster.py

@@ -124,7 +124,7 @@ def test_more_passes_than_are_needed_change_nothing():
 def test_the_advice_of_the_warning_helps():
     X, y = waves(60, 0.0)
     few = KernelRegressor(max_iter=4, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="after 4 passes .*: set max_iter=16, for instance"):
+    with pytest.warns(ConvergenceWarning, match="after 4 passes, .*: set max_iter=16, for instance"):
         few.fit(X, y)
     with pytest.warns(ConvergenceWarning, match="after 16 passes"):
         more = KernelRegressor(max_iter=16, random_state=0).fit(X, y)

@@ -12,7 +12,7 @@ const MOST: usize = 8;
 const TIMES: f64 = 100.0;
 /// The error after an outlier is reported if it is this many times as large as before.
 const WORSE: f64 = 3.0;
-/// The fewest rows before an outlier whose mean error counts.
+/// The fewest rows before or after an outlier whose mean error counts.
 const FEWEST: u64 = 20;
 
 /// The largest targets so far, and the sum of all errors.
@@ -65,7 +65,7 @@ impl LargeTargets {
         let outliers = self.largest.windows(2).position(apart)? + 1;
         let (largest, others) = (&self.largest[..outliers], self.largest[outliers].target.abs());
         let first = largest.iter().min_by_key(|large| large.rows)?;
-        let after = (self.rows - first.rows).checked_sub(outliers as u64).filter(|rows| *rows > 0)?;
+        let after = (self.rows - first.rows).checked_sub(outliers as u64).filter(|rows| *rows >= FEWEST && others > 0.0)?;
         let errors: f64 = largest.iter().map(|large| large.error).sum();
         let error_after = (self.sum - first.sum - errors) / after as f64;
         let error_before = (first.rows >= FEWEST).then(|| first.sum / first.rows as f64);
