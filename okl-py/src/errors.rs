@@ -65,9 +65,10 @@ fn not_finite(place: &Place<'_>, row: usize, column: &str, found: f64, hint: &st
     let (at, missing) = match (column.strip_prefix("target "), column.parse()) {
         (Some(_), _) if place.flat => (format!("row {row} of y"), MISSING),
         (Some(output), _) => (format!("row {row}, column {output} of y"), "; for a row without targets give known=False"),
-        (None, Ok(column)) => {
-            (format!("row {row}, column {}", shown(column, place.names)), "; fill it in first, or leave the row out")
-        }
+        (None, Ok(column)) => (
+            format!("row {row}, column {}", shown(column, place.names)),
+            "; set missing='mean', for example, fill it in first, or leave the row out",
+        ),
         (None, Err(_)) => (format!("row {row}, {column}"), hint),
     };
     let hint = if found.is_finite() { hint } else { missing };

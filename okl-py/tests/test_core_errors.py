@@ -82,7 +82,7 @@ BAD_ROWS: dict[str, tuple[Any, type[Exception], str]] = {
     "nan in a frame": (
         pd.DataFrame({"a": [1.0] * 10, "b": [1.0] * 9 + [np.nan]}),
         ValueError,
-        "row 9, column 'b': found NaN, expected a finite number; fill it in first, or leave the row out",
+        "row 9, column 'b': found NaN, expected a finite number; set missing='mean', for example, fill it in first, or leave the row out",
     ),
     "complex": (GOOD.astype(complex), TypeError, "X is a ndarray of complex128"),
     "dates": (
