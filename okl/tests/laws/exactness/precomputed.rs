@@ -12,9 +12,16 @@ struct Objects {
 }
 
 impl Objects {
-    /// Inner products of multiples of 1/64 are exact in single precision, so the order of a sum does not matter.
-    fn of(stream: &Stream) -> Self {
-        let x: Vec<f32> = stream.x.iter().map(|v| (v * 4.0).round() / 64.0).collect();
+    /// Inner products of multiples of 1/64 are exact in single precision, so the order of a sum does not matter. The Forgetron needs
+    /// k(x, x) <= 1: rows are divided by a power of two, which keeps the products exact.
+    fn of(stream: &Stream, config: &Config) -> Self {
+        let mut x: Vec<f32> = stream.x.iter().map(|v| (v * 4.0).round() / 64.0).collect();
+        if matches!(config.budget(), BudgetRule::Forgetron { .. }) {
+            let squares = x.chunks(stream.features).map(|row| row.iter().map(|v| v * v).sum::<f32>());
+            let largest = squares.fold(1.0, f32::max);
+            let unit = (0..).map(|k| 2f32.powi(k)).find(|unit| unit * unit >= largest).unwrap();
+            x.iter_mut().for_each(|v| *v /= unit);
+        }
         let doubles = x.iter().map(|v| f64::from(*v)).collect();
         Objects { features: stream.features, stream: Stream { x, doubles, ..stream.clone() } }
     }
@@ -89,7 +96,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases::count(100), failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn the_cut_does_not_matter_for_kernel_values(case in cases::small()) {
-        let (config, objects) = (precomputed(&case.config), Objects::of(&case.stream));
+        let config = precomputed(&case.config);
+        let objects = Objects::of(&case.stream, &config);
         let rows = objects.stream.rows();
         let single: Vec<usize> = (1..=rows).collect();
         let one_by_one = objects.learn(&config, &single, None);
