@@ -267,7 +267,8 @@ class Client:
         """The events of a model as they happen. Ends if the server stops.
 
         `type` is "figures" (all figures: at first, then at most four times a second when they have changed), "alert", "drift", or
-        "missed" with the number of events that were lost because this client was too slow.
+        "missed" with the number of events that were lost: a client can be 256 events behind, also when one request has more
+        alerts.
         """
         connection = self._connection(None)
         try:

@@ -260,30 +260,10 @@ fn models_are_listed_copied_frozen_and_deleted() {
     assert!(kept == document, "docs/openapi.json is old: OKL_WRITE_OPENAPI=1 writes it anew");
 }
 
-#[test]
-fn alerts_are_events() {
+/// A server with a detector, and the events of the detector from now on.
+fn watched_detector(folder: &Folder) -> (Running, impl Iterator<Item = Value>) {
     use std::io::{BufRead, BufReader, Write};
-    let folder = Folder::new();
-    let server = Running::start(&folder);
-    let detector =
-        json!({ "loss": "nu_novelty:0.1", "kernel": "gaussian:1", "step": "constant:0.1", "lambda": 0.1, "theta0": 0.5 });
-    server.put("/v1/models/m", &json!({ "config": detector })).good();
-    let mut events = std::net::TcpStream::connect(server.address).unwrap();
-    write!(events, "GET /v1/models/m/events HTTP/1.1\r\nhost: {}\r\n\r\n", server.address).unwrap();
-    let mut lines = BufReader::new(events).lines();
-    assert!(lines.any(|line| line.unwrap().contains("\"type\":\"figures\"")));
-    let answer = server.post(LEARN, &json!({ "rows": [[0.0], [0.0], [0.0], [50.0]] })).good();
-    assert!(answer["alerts"].as_array().unwrap().contains(&json!(3)), "{answer}");
-    let last = lines.map(Result::unwrap).filter(|line| line.contains("\"alert\"")).find(|line| line.contains("\"row\":3"));
-    assert!(last.is_some());
-}
-
-/// Every alert of a request is an event, in one form, and so are the figures after it.
-#[test]
-fn all_alerts_of_a_request_are_events() {
-    use std::io::{BufRead, BufReader, Write};
-    let folder = Folder::new();
-    let server = Running::start(&folder);
+    let server = Running::start(folder);
     let detector =
         json!({ "loss": "nu_novelty:0.1", "kernel": "gaussian:1", "step": "constant:0.1", "lambda": 0.1, "theta0": 0.5 });
     server.put("/v1/models/m", &json!({ "config": detector })).good();
@@ -291,7 +271,25 @@ fn all_alerts_of_a_request_are_events() {
     write!(events, "GET /v1/models/m/events HTTP/1.1\r\nhost: {}\r\n\r\n", server.address).unwrap();
     let lines = BufReader::new(events).lines().map(Result::unwrap);
     let mut told = lines.filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
-    assert_eq!(told.next().unwrap()["rows"], 0);
+    let figures = told.next().unwrap();
+    assert_eq!((&figures["type"], &figures["rows"]), (&json!("figures"), &json!(0)));
+    (server, told)
+}
+
+#[test]
+fn alerts_are_events() {
+    let folder = Folder::new();
+    let (server, mut told) = watched_detector(&folder);
+    let answer = server.post(LEARN, &json!({ "rows": [[0.0], [0.0], [0.0], [50.0]] })).good();
+    assert!(answer["alerts"].as_array().unwrap().contains(&json!(3)), "{answer}");
+    assert!(told.any(|event| event["alert"]["row"] == 3));
+}
+
+/// Every alert of a request is an event, in one form, and so are the figures after it.
+#[test]
+fn all_alerts_of_a_request_are_events() {
+    let folder = Folder::new();
+    let (server, mut told) = watched_detector(&folder);
     std::thread::sleep(std::time::Duration::from_millis(300)); // figures are told four times a second at most
     let rows: Vec<[f64; 1]> = (0..60).map(|i| [50.0 * f64::from(i)]).collect();
     let alerts = server.post(LEARN, &json!({ "rows": rows })).good()["alerts"].clone();
