@@ -80,6 +80,7 @@ mod learner;
 #[cfg_attr(not(doctest), doc = include_str!("../docs/algorithms.md"))]
 #[allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags, rustdoc::bare_urls)]
 pub mod mathematics {}
+pub mod means;
 mod parts;
 pub mod place;
 pub mod rls;

@@ -2,7 +2,7 @@
 
 use super::histogram::{Histogram, auc};
 use super::summary::{Auc, ClassFigures, ClassSummary, Confusion};
-use super::window::Mean;
+use okl::means::Mean;
 
 /// Classes with a row and a column of their own in the confusion matrix; later ones share the last.
 pub const MOST_CLASSES: usize = 50;

@@ -10,20 +10,19 @@ mod classes;
 mod histogram;
 mod numbers;
 mod summary;
-mod window;
 
 use serde::{Deserialize, Serialize};
 
 pub use classes::MOST_CLASSES;
+pub use okl::means::WINDOW;
 pub use summary::{
     Auc, ClassFigures, ClassSummary, Confusion, Coverage, NotLearned, OutputSummary, Residuals, Summary, bound, count, figure,
     percent,
 };
-pub use window::WINDOW;
 
 use classes::ClassCounts;
 use numbers::OutputCounts;
-use window::{Mean, Window};
+use okl::means::{Mean, Window};
 
 /// The type of prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

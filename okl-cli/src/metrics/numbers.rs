@@ -2,7 +2,7 @@
 
 use super::histogram::Histogram;
 use super::summary::{Coverage, OutputSummary, Residuals};
-use super::window::{Mean, WINDOW, Window};
+use okl::means::{Mean, WINDOW, Window};
 
 /// Bars of a residual histogram.
 const BARS: usize = 41;

@@ -247,3 +247,35 @@ fn equal_scores_count_as_in_okl_learn() {
         assert_eq!((&told["error"], &said["summary"]["error"]), (&json!(0.6), &json!(0.6)), "{loss}");
     }
 }
+
+/// Scores stay at 0 (the step is 1e-300), so the errors are |y|: 1, 2, 3, and by weight (1 * 1 + 2 * 3 + 3 * 0.5) / 4.5. The row of weight 0
+/// and the row without a target do not count.
+#[test]
+fn errors_are_weighted_as_in_okl_learn() {
+    let folder = Folder::new("weighted");
+    let served = Served::start(&folder, &[]);
+    let table = folder.0.join("weighted.csv");
+    let text = "x,w,y\n1,1,1\n2,3,-2\n3,0,50\n4,2,\n5,0.5,3\n";
+    std::fs::write(&table, text).unwrap();
+    let config = json!({ "loss": "squared", "kernel": "linear", "step": "constant:1e-300", "lambda": 0, "scale": "none", "target_scale": "none" });
+    json_call(&served.address, "PUT", "/v1/models/m", &json!({ "config": config })).unwrap();
+    let learned = call(&served.address, "POST", "/v1/models/m/learn?target=y&weight=w", "text/csv", text.as_bytes()).unwrap();
+    assert_eq!(learned.0, 200, "{}", String::from_utf8_lossy(&learned.1));
+    let told = json_call(&served.address, "GET", "/v1/models/m", &json!({})).unwrap().1;
+    let settings = folder.0.join("okl.json");
+    std::fs::write(&settings, config.to_string()).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_okl"))
+        .args(["learn", table.to_str().unwrap(), "--target", "y", "--task", "numbers", "--weight", "w", "--json", "--config"])
+        .arg(&settings)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let error = json!((1.0 + 3.0 * 2.0 + 0.5 * 3.0) / 4.5);
+    // The squared loss is half the square of the error.
+    let loss = json!((0.5 + 3.0 * 2.0 + 0.5 * 4.5) / 4.5);
+    let summary = &said["summary"];
+    let of_server = (&told["error"], &told["recent_error"], &told["loss"], &told["examples"]);
+    assert_eq!(of_server, (&error, &error, &loss, &json!(3)));
+    assert_eq!(of_server, (&summary["error"], &summary["windowed_error"], &summary["average_loss"], &summary["examples"]));
+}

@@ -267,8 +267,8 @@ class Client:
         """The events of a model as they happen. Ends if the server stops.
 
         `type` is "figures" (all figures: at first, then at most four times a second when they have changed), "alert", "drift", or
-        "missed" with the number of events that were lost: a client can be 256 events behind, also when one request has more
-        alerts.
+        "missed" with the number of alerts and drifts that were lost because they were not read in time: 16,384 of them wait,
+        or all of the last request if these are more.
         """
         connection = self._connection(None)
         try:

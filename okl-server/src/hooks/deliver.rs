@@ -1,6 +1,6 @@
 //! Sends events to a web hook, one after another.
 //!
-//! Events wait in the channel of the model, which has a fixed length; what does not fit is dropped and counted. An event is sent again after an error of the
+//! Events wait in the list of the model ([`events`](crate::model::events)); those that it drops are counted. An event is sent again after an error of the
 //! connection and the answers 408, 429 and 5xx, [`ATTEMPTS`] times in all; any other answer than 2xx is final, also a redirect.
 
 use std::net::SocketAddr;
@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ring::hmac;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, lookup_host};
-use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::{Allowed, Event, Hook, Url, is_public};
+use super::{Allowed, Hook, Kind, Url, is_public};
 use crate::model::Counts;
+use crate::model::events::{Event, Next, Reader};
 use crate::tokens::hex;
 
 /// How often an event is sent.
@@ -38,28 +38,26 @@ fn count(counter: &AtomicU64, by: u64) {
 
 impl Sender {
     /// Sends events until the model is gone.
-    pub async fn run(self, mut events: Receiver<Arc<str>>) {
-        loop {
-            match events.recv().await {
-                Ok(event) => self.event(&event).await,
-                Err(RecvError::Lagged(missed)) => count(&self.counts.hook_dropped, missed),
-                Err(RecvError::Closed) => return,
+    pub async fn run(self, mut events: Reader) {
+        while let Some(next) = events.next().await {
+            match next {
+                Next::Event(event) => self.event(&event).await,
+                Next::Missed(missed) => count(&self.counts.hook_dropped, missed),
+                Next::Figures => {}
             }
         }
     }
 
-    async fn event(&self, event: &str) {
-        let Ok(event) = serde_json::from_str::<Value>(event) else { return };
-        let (kind, number) = match event["type"].as_str() {
-            Some("alert") => (Event::Alert, &event["alert"]["row"]),
-            Some("drift") => (Event::Drift, &event["drift"]["example"]),
-            _ => return,
+    async fn event(&self, event: &Event) {
+        let (kind, word, number) = match event {
+            Event::Alert(alert) => (Kind::Alert, "alert", alert.row),
+            Event::Drift(drift) => (Kind::Drift, "drift", drift.example),
         };
         if !self.hook.events.contains(&kind) {
             return;
         }
-        let id = format!("{}-{}-{number}", self.model, event["type"].as_str().unwrap_or(""));
-        let body = json!({ "id": id, "model": self.model, "event": event }).to_string();
+        let id = format!("{}-{word}-{number}", self.model);
+        let body = json!({ "id": id, "model": self.model, "event": event.json() }).to_string();
         let mut pause = self.allowed.pause;
         for attempt in 1..=ATTEMPTS {
             let status = tokio::time::timeout(self.allowed.time, self.send(&id, &body)).await;

@@ -63,18 +63,18 @@ pub fn trusted(file: &Path) -> Result<Arc<ClientConfig>, String> {
     Ok(Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth()))
 }
 
-/// What is sent to a hook.
+/// A kind of event that is sent to a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Event {
+pub enum Kind {
     /// A row that is unlike the rows before it.
     Alert,
     /// The error has risen.
     Drift,
 }
 
-fn all_events() -> Vec<Event> {
-    vec![Event::Alert, Event::Drift]
+fn all_events() -> Vec<Kind> {
+    vec![Kind::Alert, Kind::Drift]
 }
 
 /// The body of a request that sets a hook.
@@ -83,7 +83,7 @@ fn all_events() -> Vec<Event> {
 struct Request {
     url: String,
     #[serde(default = "all_events")]
-    events: Vec<Event>,
+    events: Vec<Kind>,
 }
 
 /// A hook; the file `hook.json`.
@@ -92,7 +92,7 @@ pub struct Hook {
     /// The address.
     pub url: String,
     /// What is sent.
-    pub events: Vec<Event>,
+    pub events: Vec<Kind>,
     /// The key of the signatures.
     pub secret: String,
 }

@@ -12,11 +12,12 @@ use hyper::Response;
 use hyper::body::{Body, Frame};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use serde_json::json;
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::mpsc;
 
 use super::answer::Answer;
 use super::handlers;
-use crate::model::{FIGURES, Model};
+use crate::model::Model;
+use crate::model::events::{Next, Reader};
 use crate::refusal::Answered;
 
 /// A comment is sent after this time without events, so that a closed connection is noticed.
@@ -46,24 +47,22 @@ pub(super) fn events(model: &Arc<Model>) -> Answered<Answer> {
 
 fn figures(model: &Model) -> String {
     let mut figures = handlers::figures(model);
-    figures["type"] = FIGURES.into();
+    figures["type"] = "figures".into();
     format!("data: {figures}\n\n")
 }
 
 /// Passes events on until the client or the model is gone. A slow client misses events and is told how many.
-async fn forward(model: Weak<Model>, mut events: broadcast::Receiver<Arc<str>>, send: mpsc::Sender<Bytes>) {
+async fn forward(model: Weak<Model>, mut events: Reader, send: mpsc::Sender<Bytes>) {
     loop {
-        let part = match tokio::time::timeout(QUIET, events.recv()).await {
+        let part = match tokio::time::timeout(QUIET, events.next()).await {
             Err(_) => ": still here\n\n".to_owned(),
-            Ok(Ok(event)) if &*event == FIGURES => match model.upgrade() {
+            Ok(Some(Next::Figures)) => match model.upgrade() {
                 Some(model) => figures(&model),
                 None => return,
             },
-            Ok(Ok(event)) => format!("data: {event}\n\n"),
-            Ok(Err(broadcast::error::RecvError::Lagged(missed))) => {
-                format!("data: {}\n\n", json!({ "type": "missed", "missed": missed }))
-            }
-            Ok(Err(broadcast::error::RecvError::Closed)) => return,
+            Ok(Some(Next::Event(event))) => format!("data: {}\n\n", event.json()),
+            Ok(Some(Next::Missed(missed))) => format!("data: {}\n\n", json!({ "type": "missed", "missed": missed })),
+            Ok(None) => return,
         };
         if send.send(part.into()).await.is_err() {
             return;

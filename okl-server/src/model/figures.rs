@@ -4,14 +4,13 @@ use std::collections::VecDeque;
 
 use okl::certificate::AlertRate;
 use okl::loss::{Loss, Reads};
+use okl::means::{Mean, Window};
 use okl::{Label, Learner};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::drift::{Drift, Watch};
 use crate::rows::Learnable;
 
-/// The number of rows of the recent error.
-const RECENT: usize = 1000;
 /// The number of alerts that are kept, and of drifts.
 const ALERTS: usize = 20;
 
@@ -48,7 +47,7 @@ pub struct RowOutcome {
 pub struct Figures {
     /// All rows, also those without a target.
     pub rows: u64,
-    /// The rows with a target.
+    /// The rows with a target and a weight above 0; of a detector, those that were learned.
     pub examples: u64,
     /// The examples that a model file had learned before it was uploaded: their losses and errors are not known.
     #[serde(default)]
@@ -56,12 +55,20 @@ pub struct Figures {
     /// The examples without an error: the first rows of a detector, which has no threshold yet.
     #[serde(default)]
     pub unmeasured: u64,
-    /// The sum of the losses.
+    /// The sum of the losses, each times its weight.
+    #[serde(deserialize_with = "number")]
     pub loss: f64,
-    /// The sum of the errors: 1 for a wrong class or an alert, |score - target| for numbers.
+    /// The sum of the errors, each times its weight: 1 for a wrong class or an alert, |score - target| for numbers.
+    #[serde(deserialize_with = "number")]
     pub error: f64,
+    /// The total weight of the examples in `loss`. None in older snapshots: there, every example counts 1.
+    #[serde(default)]
+    pub loss_weight: Option<f64>,
+    /// The total weight of the examples in `error`.
+    #[serde(default)]
+    pub error_weight: Option<f64>,
     /// The errors of the last 1,000 examples.
-    pub recent: VecDeque<f32>,
+    pub recent: Window,
     /// The number of alerts of a novelty detector.
     pub alerts: u64,
     /// The last alerts.
@@ -81,16 +88,28 @@ pub struct Figures {
     pub labelled: u64,
 }
 
+/// JSON has no infinite numbers: a sum that overflowed is stored as null.
+fn number<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(json)?.unwrap_or(f64::NAN))
+}
+
 impl Figures {
     /// The figures of a model file that has learned this many examples.
     pub fn after(examples: u64) -> Figures {
         Figures { rows: examples, examples, before: examples, ..Figures::default() }
     }
 
-    /// The mean error of all examples that have one.
+    /// The mean error of all examples that have one, by weight.
     pub fn mean_error(&self) -> Option<f64> {
-        let measured = self.examples.saturating_sub(self.before + self.unmeasured);
-        (measured > 0).then(|| self.error_sum() / measured as f64)
+        Mean::of(self.error_sum(), self.error_weight()).value()
+    }
+
+    fn error_weight(&self) -> f64 {
+        self.error_weight.unwrap_or_else(|| self.examples.saturating_sub(self.before + self.unmeasured) as f64)
+    }
+
+    fn loss_weight(&self) -> f64 {
+        self.loss_weight.unwrap_or_else(|| self.examples.saturating_sub(self.before) as f64)
     }
 
     /// The sum of the errors. Older snapshots of a detector have no errors: each of their alerts is an error of 1.
@@ -98,37 +117,34 @@ impl Figures {
         if self.recent.is_empty() { self.alerts as f64 } else { self.error }
     }
 
-    /// The mean error of the last examples.
+    /// The mean error of the last examples, by weight.
     pub fn recent_error(&self) -> Option<f64> {
-        let sum: f64 = self.recent.iter().map(|e| f64::from(*e)).sum();
-        (!self.recent.is_empty()).then(|| sum / self.recent.len() as f64)
+        self.recent.value()
     }
 
-    /// The mean loss of all examples.
+    /// The mean loss of all examples, by weight.
     pub fn mean_loss(&self) -> Option<f64> {
-        let counted = self.examples.saturating_sub(self.before);
-        (counted > 0).then(|| self.loss / counted as f64)
+        Mean::of(self.loss, self.loss_weight()).value()
     }
 
-    /// Counts a row with its error; returns the number of the row.
-    pub fn add(&mut self, outcome: &RowOutcome, error: Option<f64>) -> u64 {
+    /// Counts a row with its error and its weight; returns the drift that is found at this row. As in `okl learn`, a row has an error if it
+    /// has a target and a weight above 0, also if the learner did not use it.
+    pub fn add(&mut self, outcome: &RowOutcome, error: Option<f64>, weight: f64) -> Option<Drift> {
         self.rows += 1;
-        if let Some(loss) = outcome.loss {
-            self.examples += 1;
-            self.unmeasured += u64::from(error.is_none());
-            self.loss += loss;
-            self.error = self.error_sum() + error.unwrap_or(0.0);
-            if let Some(error) = error {
-                self.recent.push_back(error as f32);
-                self.recent.drain(..self.recent.len().saturating_sub(RECENT));
-            }
-            if let Some(drift) = error.and_then(|error| self.watch.add(error, self.examples)) {
-                self.drifts += 1;
-                self.last_drifts.push_back(drift);
-                self.last_drifts.drain(..self.last_drifts.len().saturating_sub(ALERTS));
-            }
-        }
-        self.rows - 1
+        let weight_if = |counted: bool| if counted { weight } else { 0.0 };
+        self.loss_weight = Some(self.loss_weight() + weight_if(outcome.loss.is_some()));
+        self.error_weight = Some(self.error_weight() + weight_if(error.is_some()));
+        self.loss += outcome.loss.unwrap_or(0.0);
+        self.error = self.error_sum() + error.map_or(0.0, |error| weight * error);
+        self.examples += u64::from(outcome.loss.is_some() || error.is_some());
+        self.unmeasured += u64::from(outcome.loss.is_some() && error.is_none());
+        let error = error?;
+        self.recent.add(error, weight);
+        let drift = self.watch.add(error, self.examples)?;
+        self.drifts += 1;
+        self.last_drifts.push_back(drift);
+        self.last_drifts.drain(..self.last_drifts.len().saturating_sub(ALERTS));
+        Some(drift)
     }
 
     /// Keeps an alert.

@@ -2,6 +2,7 @@
 
 pub mod columns;
 pub mod drift;
+pub mod events;
 pub mod figures;
 pub mod folder;
 pub mod repeats;
@@ -15,13 +16,14 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use okl::Learner;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::codec::Key;
 use crate::options::Options;
 use crate::refusal::{Answered, Refusal};
 use crate::rows::{Rows, Targets};
 use crate::surface::Surface;
+use events::{Events, Reader};
 use figures::Figures;
 use folder::{Folder, Loaded, Settings};
 use state::Answer;
@@ -47,9 +49,6 @@ pub struct LabelRequest {
     /// A key that makes the request safe to repeat.
     pub key: Option<String>,
 }
-
-/// The event that the figures have changed. Who passes it on puts the figures in.
-pub const FIGURES: &str = "figures";
 
 type Reply<T> = oneshot::Sender<Answered<T>>;
 
@@ -122,7 +121,7 @@ pub struct Model {
     /// The counts of this model.
     pub counts: Arc<Counts>,
     published: RwLock<Arc<Published>>,
-    events: broadcast::Sender<Arc<str>>,
+    events: Events,
     work: mpsc::Sender<Work>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -160,7 +159,7 @@ impl Model {
             settings: loaded.settings.clone(),
             counts: Arc::default(),
             published: RwLock::default(),
-            events: broadcast::channel(256).0,
+            events: Events::default(),
             work: send,
             thread: Mutex::default(),
         });
@@ -201,8 +200,8 @@ impl Model {
     }
 
     /// The events of this model from now on.
-    pub fn events(&self) -> broadcast::Receiver<Arc<str>> {
-        self.events.subscribe()
+    pub fn events(&self) -> Reader {
+        self.events.reader()
     }
 
     async fn ask<T>(&self, work: impl FnOnce(Reply<T>) -> Work) -> Answered<T> {

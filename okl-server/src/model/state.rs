@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::columns::{self, Placed};
+use super::events::Event;
 use super::figures::{self, Alert, Figures, RowOutcome};
 use super::repeats::{Keys, Streams};
 use super::waiting::{Waiting, WaitingRow};
@@ -35,9 +36,9 @@ pub struct Answer {
     /// The row from which on another class has the positive scores, and the class before (at row 0: that of earlier answers).
     #[serde(default)]
     pub positive_before: Option<(usize, Value)>,
-    /// The alerts, for the events of this request.
+    /// The alerts and drifts of this request, in the order of its rows.
     #[serde(skip)]
-    pub told: Vec<Alert>,
+    pub told: Vec<Event>,
 }
 
 impl Answer {
@@ -337,11 +338,13 @@ fn count_row(
     answer: &mut Answer,
 ) {
     let row = answer.scores.len();
-    let error = figures::error_of(learner, *classes, &outcome, &ready.targets, row);
-    if outcome.loss.is_some() {
+    let weight = ready.weights.map_or(1.0, |weights| weights[row]);
+    let measured = ready.known[row] && weight > 0.0;
+    let error = measured.then(|| figures::error_of(learner, *classes, &outcome, &ready.targets, row)).flatten();
+    if measured {
         *classes = figures::known_after(learner, *classes, &ready.targets, row);
     }
-    let number = beside.figures.add(&outcome, error);
+    let drift = beside.figures.add(&outcome, error, weight);
     answer.not_learned += usize::from(outcome.loss.is_none());
     note_positive(learner, beside.flags, &outcome, answer);
     if outcome.outside == Some(true) && learner.config().loss.reads() == Reads::Nothing {
@@ -349,11 +352,12 @@ fn count_row(
         let x = &ready.placed.x[row * features..(row + 1) * features];
         let score = outcome.scores.first().copied().unwrap_or(0.0);
         let columns = unusual(learner, x, &beside.names);
-        let alert = Alert { row: number, score, threshold: outcome.threshold, columns };
-        answer.told.push(alert.clone());
+        let alert = Alert { row: beside.figures.rows - 1, score, threshold: outcome.threshold, columns };
+        answer.told.push(Event::Alert(alert.clone()));
         beside.figures.alert(alert);
         answer.alerts.push(row);
     }
+    answer.told.extend(drift.map(Event::Drift));
     answer.scores.push(Some(outcome.scores));
 }
 

@@ -9,14 +9,12 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use okl::loss::Reads;
-use serde::Serialize;
 use serde_json::{Map, json};
 use tokio::sync::mpsc;
 
-use super::figures::Figures;
 use super::folder::{Folder, Loaded, Settings};
 use super::state::{Answer, Beside, State};
-use super::{FIGURES, LabelRequest, LearnRequest, Model, Published, Reply, Work, key_of};
+use super::{LabelRequest, LearnRequest, Model, Published, Reply, Work, key_of};
 use crate::codec::{Key, Record};
 use crate::disk;
 use crate::journal::Journal;
@@ -389,14 +387,11 @@ impl Writer {
                     last = Instant::now();
                 }
             };
-            let drifts = self.state.beside.figures.drifts;
             let applied = self.state.apply(*entry, record, &mut between);
             *entry += 1;
             answer = applied.map_err(|refusal| self.stop(&refusal))?;
             self.since_snapshot += answer.scores.len() as u64;
-            self.tell("alert", &answer.told);
-            let Figures { drifts: now, last_drifts, .. } = &self.state.beside.figures;
-            self.tell("drift", last_drifts.iter().skip(last_drifts.len().saturating_sub((now - drifts) as usize)));
+            self.model.events.tell(std::mem::take(&mut answer.told));
         }
         Ok(answer.after(before))
     }
@@ -416,17 +411,10 @@ impl Writer {
         self.model.publish(new);
     }
 
-    /// Sends alerts or drifts as events.
-    fn tell<'a, T: Serialize + 'a>(&self, kind: &str, new: impl IntoIterator<Item = &'a T>) {
-        for one in new {
-            let _ = self.model.events.send(json!({ "type": kind, kind: one }).to_string().into());
-        }
-    }
-
     fn tell_figures(&mut self) {
-        if self.model.events.receiver_count() > 0 && self.last_figures.elapsed().as_millis() >= 250 {
+        if self.model.events.are_read() && self.last_figures.elapsed().as_millis() >= 250 {
             self.last_figures = Instant::now();
-            let _ = self.model.events.send(FIGURES.into());
+            self.model.events.tell_figures();
         }
     }
 

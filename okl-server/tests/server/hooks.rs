@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use okl_server::hooks::{Allowed, Url, is_public, trusted};
 use okl_server::model::drift::BLOCK;
-use okl_server::model::figures::{Figures, RowOutcome};
+use okl_server::model::events::{Event, Events, MOST, Next, Reader};
+use okl_server::model::figures::{Alert, Figures, RowOutcome};
 use okl_server::options::Options;
 use ring::hmac;
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ use crate::support::{Folder, Running, Setup};
 fn add(figures: &mut Figures, count: u64, every: u64) {
     let outcome = RowOutcome { loss: Some(0.0), ..RowOutcome::default() };
     for i in 0..count {
-        figures.add(&outcome, Some(f64::from(u8::from(i % every == 0))));
+        figures.add(&outcome, Some(f64::from(u8::from(i % every == 0))), 1.0);
     }
 }
 
@@ -59,6 +60,16 @@ fn targets() -> Vec<f64> {
     (0..3000).map(|i| if i < 2000 { f64::from(i % 2) } else { 5.0 }).collect()
 }
 
+/// The events of a model from now on.
+fn events(server: &Running, name: &str) -> impl Iterator<Item = Value> {
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    write!(stream, "GET /v1/models/{name}/events HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    let lines = BufReader::new(stream).lines().map(Result::unwrap);
+    let mut told = lines.filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
+    assert_eq!(told.next().unwrap()["type"], "figures");
+    told
+}
+
 #[test]
 fn drift_is_an_event_and_does_not_depend_on_the_cut() {
     let folder = Folder::new();
@@ -66,15 +77,11 @@ fn drift_is_an_event_and_does_not_depend_on_the_cut() {
     let mut told = Vec::new();
     for (name, cut) in [("whole", 3000), ("cut", 170)] {
         server.put(&format!("/v1/models/{name}"), &slow_learner()).good();
-        let mut events = TcpStream::connect(server.address).unwrap();
-        write!(events, "GET /v1/models/{name}/events HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
-        let mut lines = BufReader::new(events).lines().map(Result::unwrap);
-        lines.find(|line| line.contains("\"type\":\"figures\"")).unwrap();
+        let mut events = events(&server, name);
         for y in targets().chunks(cut) {
             server.post(&format!("/v1/models/{name}/learn"), &json!({ "rows": vec![[0.0]; y.len()], "targets": y })).good();
         }
-        let line = lines.find(|line| line.contains("\"type\":\"drift\"")).unwrap();
-        let event: Value = serde_json::from_str(line.strip_prefix("data: ").unwrap()).unwrap();
+        let event = events.find(|event| event["type"] == "drift").unwrap();
         assert_eq!((event["drift"]["example"].as_u64(), event["drift"]["now"].as_f64().unwrap().round()), (Some(2500), 5.0));
         told.push(event["drift"].clone());
     }
@@ -171,6 +178,64 @@ fn an_alert_is_sent_signed_and_again_until_it_is_taken() {
     }
     assert_eq!(server.call("DELETE", "/v1/models/m/hook", &[], b"").status, 200);
     assert_eq!((server.get("/v1/models/m/hook").status, server.call("DELETE", "/v1/models/m/hook", &[], b"").status), (404, 404));
+}
+
+/// The alerts of the answer, of the figures, of the events and of the hook are the same rows, however many one request has.
+#[test]
+fn answer_figures_events_and_hook_have_the_same_alerts() {
+    let folder = Folder::new();
+    let (port, received) = receiver(&["200 OK"; 1000]);
+    let allowed = Allowed { private: vec!["127.0.0.1".into()], ..Allowed::default() };
+    let server = Running::with(&folder, Setup { options: Options { hooks: allowed, ..Options::default() }, ..Setup::default() });
+    server.put("/v1/models/m", &novelty()).good();
+    server.put("/v1/models/m/hook", &json!({ "url": format!("http://127.0.0.1:{port}/") })).good();
+    let mut told = events(&server, "m");
+    // The rows are far from each other: about every second row is an alert.
+    let rows: Vec<[f64; 1]> = (0..1000).map(|i| [50.0 * f64::from(i)]).collect();
+    let answer = server.post("/v1/models/m/learn", &json!({ "rows": rows })).good();
+    let expected: Vec<u64> = answer["alerts"].as_array().unwrap().iter().map(|row| row.as_u64().unwrap()).collect();
+    assert!(expected.len() > 400, "{}", expected.len());
+    assert_eq!(server.get("/v1/models/m").good()["alerts"], json!(expected.len()));
+    let alerts = told.by_ref().filter(|event| event["type"] != "figures").take(expected.len());
+    assert_eq!(alerts.map(|event| event["alert"]["row"].as_u64().unwrap()).collect::<Vec<_>>(), expected);
+    let row = |(_, body): (String, String)| serde_json::from_str::<Value>(&body).unwrap()["event"]["alert"]["row"].as_u64();
+    assert_eq!(received.iter().take(expected.len()).map(|request| row(request).unwrap()).collect::<Vec<_>>(), expected);
+    assert_eq!(metric(&server, "okl_hook_dropped_total"), 0.0);
+}
+
+fn alert(row: u64) -> Event {
+    Event::Alert(Alert { row, score: 0.0, threshold: None, columns: Vec::new() })
+}
+
+/// A reader that is behind is told the exact number of events that it has missed, and gets all later ones. All events of one request wait.
+#[test]
+fn a_slow_reader_is_told_what_it_has_missed() {
+    let (most, events) = (MOST as u64, Events::default());
+    events.tell(vec![alert(0)]);
+    let (mut slow, mut quick) = (events.reader(), events.reader());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let taken = |reader: &mut Reader, expected: Next| assert_eq!(runtime.block_on(reader.next()), Some(expected));
+    events.tell((1..=10).map(alert).collect());
+    events.tell_figures();
+    for row in 1..=10 {
+        taken(&mut quick, Next::Event(alert(row)));
+    }
+    taken(&mut quick, Next::Figures);
+    events.tell((11..=most + 7).map(alert).collect());
+    taken(&mut slow, Next::Missed(7));
+    taken(&mut slow, Next::Event(alert(8)));
+    taken(&mut quick, Next::Event(alert(11)));
+    // One request with more events than otherwise wait.
+    events.tell((most + 8..=3 * most).map(alert).collect());
+    taken(&mut slow, Next::Missed(most - 1));
+    taken(&mut quick, Next::Missed(most - 4));
+    taken(&mut quick, Next::Event(alert(most + 8)));
+    taken(&mut slow, Next::Figures);
+    for row in most + 8..=3 * most {
+        taken(&mut slow, Next::Event(alert(row)));
+    }
+    drop(events);
+    assert_eq!(runtime.block_on(slow.next()), None, "the model is gone");
 }
 
 #[test]

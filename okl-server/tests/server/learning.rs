@@ -319,8 +319,29 @@ fn the_error_of_a_detector_is_its_rate_of_alerts() {
     assert!(metrics.contains(&format!("okl_error{{model=\"m\"}} {rate}\n")), "{metrics}");
     let mut older = Figures { rows: 10, examples: 10, alerts: 2, ..Figures::default() };
     assert_eq!(older.mean_error(), Some(0.2));
-    older.add(&RowOutcome { loss: Some(0.0), ..RowOutcome::default() }, Some(1.0));
+    older.add(&RowOutcome { loss: Some(0.0), ..RowOutcome::default() }, Some(1.0), 1.0);
     assert_eq!(older.mean_error(), Some(3.0 / 11.0));
+}
+
+/// Figures of a snapshot: those of an older version, where every example counts 1, and sums that overflowed.
+#[test]
+fn figures_of_older_snapshots_and_of_overflows_are_read() {
+    let read = |figures: &Value| serde_json::from_value::<Figures>(figures.clone()).unwrap();
+    let example = |error: f64| RowOutcome { loss: Some(error), ..RowOutcome::default() };
+    let mut stored = serde_json::to_value(Figures { rows: 2, examples: 2, loss: 3.0, error: 1.0, ..Figures::default() }).unwrap();
+    stored["recent"] = json!([1.0, 0.0]);
+    stored.as_object_mut().unwrap().retain(|name, _| !name.ends_with("_weight"));
+    let mut older = read(&stored);
+    assert_eq!((older.mean_error(), older.recent_error(), older.mean_loss()), (Some(0.5), Some(0.5), Some(1.5)));
+    older.add(&example(3.0), Some(0.5), 3.0);
+    assert_eq!((older.mean_error(), older.recent_error(), older.mean_loss()), (Some(0.5), Some(0.5), Some(1.2)));
+    assert_eq!(read(&serde_json::to_value(&older).unwrap()), older);
+    let mut large = Figures::default();
+    for error in [1e308, 1e308, f64::INFINITY] {
+        large.add(&example(error), Some(error), 1.0);
+    }
+    let again = read(&serde_json::to_value(&large).unwrap());
+    assert_eq!((again.examples, again.mean_error(), again.recent_error(), again.mean_loss()), (3, None, None, None));
 }
 
 /// Every route refuses a parameter that it does not read, and names those that it reads, which are those of the OpenAPI document.

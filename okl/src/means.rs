@@ -1,4 +1,8 @@
-//! Weighted means: over all values, and over the last 1,000.
+//! Weighted means of a stream: over all values, and over the last 1,000.
+//!
+//! The command line and the server measure the progressive error with them, so that both report the same number for the same rows.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The number of rows in a window.
 pub const WINDOW: usize = 1000;
@@ -11,6 +15,11 @@ pub struct Mean {
 }
 
 impl Mean {
+    /// The mean of values with this sum, each multiplied by its weight, and this total weight.
+    pub fn of(sum: f64, weight: f64) -> Mean {
+        Mean { sum, weight }
+    }
+
     /// Adds one value.
     pub fn add(&mut self, value: f64, weight: f64) {
         self.add_product(value * weight, weight);
@@ -39,7 +48,7 @@ impl Mean {
 }
 
 /// The last [`WINDOW`] values and their weights.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Window {
     values: Vec<(f64, f64)>,
     next: usize,
@@ -56,6 +65,11 @@ impl Window {
         self.next = (self.next + 1) % WINDOW;
     }
 
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
     /// The number of values.
     pub fn len(&self) -> usize {
         self.values.len()
@@ -68,11 +82,15 @@ impl Window {
         mean.value()
     }
 
+    /// The values and their weights, the oldest first.
+    fn in_order(&self) -> impl Iterator<Item = &(f64, f64)> {
+        self.values[self.next..].iter().chain(&self.values[..self.next])
+    }
+
     /// The mean of the last `count` values; of all, if there are fewer.
     pub fn of_last(&self, count: usize) -> Option<f64> {
-        let in_order = self.values[self.next..].iter().chain(&self.values[..self.next]);
         let mut mean = Mean::default();
-        in_order.skip(self.len().saturating_sub(count)).for_each(|&(value, weight)| mean.add(value, weight));
+        self.in_order().skip(self.len().saturating_sub(count)).for_each(|&(value, weight)| mean.add(value, weight));
         mean.value()
     }
 
@@ -82,5 +100,34 @@ impl Window {
         let total: f64 = self.values.iter().map(|(_, weight)| weight).sum();
         let squares: f64 = self.values.iter().map(|(value, weight)| (weight * (value - mean)).powi(2)).sum();
         (n > 1.0).then(|| (n / (n - 1.0) * squares).sqrt() / total)
+    }
+}
+
+/// A value with its weight. A value alone has the weight 1. JSON has no infinite numbers: such a value is stored as null.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Weighted(Option<f64>, f64),
+    Alone(Option<f64>),
+}
+
+/// As a list of pairs, the oldest first.
+impl Serialize for Window {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.in_order())
+    }
+}
+
+impl<'de> Deserialize<'de> for Window {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut window = Window::default();
+        for stored in Vec::<Stored>::deserialize(from)? {
+            let (value, weight) = match stored {
+                Stored::Weighted(value, weight) => (value, weight),
+                Stored::Alone(value) => (value, 1.0),
+            };
+            window.add(value.unwrap_or(f64::NAN), weight);
+        }
+        Ok(window)
     }
 }
