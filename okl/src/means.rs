@@ -2,6 +2,8 @@
 //!
 //! The command line and the server measure the progressive error with them, so that both report the same number for the same rows.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The number of rows in a window.
@@ -47,22 +49,19 @@ impl Mean {
     }
 }
 
-/// The last [`WINDOW`] values and their weights.
+/// The last [`WINDOW`] values and their weights, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Window {
-    values: Vec<(f64, f64)>,
-    next: usize,
+    values: VecDeque<(f64, f64)>,
 }
 
 impl Window {
     /// Adds one value and drops the oldest one if the window is full.
     pub fn add(&mut self, value: f64, weight: f64) {
-        if self.values.len() < WINDOW {
-            self.values.push((value, weight));
-            return;
+        if self.values.len() == WINDOW {
+            self.values.pop_front();
         }
-        self.values[self.next] = (value, weight);
-        self.next = (self.next + 1) % WINDOW;
+        self.values.push_back((value, weight));
     }
 
     /// Whether there is no value.
@@ -82,15 +81,10 @@ impl Window {
         mean.value()
     }
 
-    /// The values and their weights, the oldest first.
-    fn in_order(&self) -> impl Iterator<Item = &(f64, f64)> {
-        self.values[self.next..].iter().chain(&self.values[..self.next])
-    }
-
     /// The mean of the last `count` values; of all, if there are fewer.
     pub fn of_last(&self, count: usize) -> Option<f64> {
         let mut mean = Mean::default();
-        self.in_order().skip(self.len().saturating_sub(count)).for_each(|&(value, weight)| mean.add(value, weight));
+        self.values.iter().skip(self.len().saturating_sub(count)).for_each(|&(value, weight)| mean.add(value, weight));
         mean.value()
     }
 
@@ -114,7 +108,7 @@ enum Stored {
 /// As a list of pairs, the oldest first.
 impl Serialize for Window {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.in_order())
+        to.collect_seq(&self.values)
     }
 }
 

@@ -10,7 +10,7 @@
 //! without a change this happens in 3 of 100,000 blocks. The error of a row without a target is 1 for an alert and 0 otherwise. Everything is
 //! decided at counts of examples, so drifts are a function of the stream alone.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The examples of a block.
 pub const BLOCK: u64 = 500;
@@ -18,6 +18,11 @@ pub const BLOCK: u64 = 500;
 const FEWEST: u64 = 1000;
 /// The number of standard errors beyond which a difference is a drift.
 const ERRORS: f64 = 4.0;
+
+/// JSON has no infinite numbers: they are stored as null.
+pub(super) fn infinite<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(json)?.unwrap_or(f64::INFINITY))
+}
 
 /// The error has risen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,8 +32,10 @@ pub struct Drift {
     /// The mean error of the earlier examples.
     pub before: f64,
     /// The mean error of the block.
+    #[serde(deserialize_with = "infinite")]
     pub now: f64,
-    /// The difference in standard errors.
+    /// The difference in standard errors; infinite if all errors before were equal, and all of the block.
+    #[serde(deserialize_with = "infinite")]
     pub standard_errors: f64,
 }
 
@@ -36,7 +43,9 @@ pub struct Drift {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Sums {
     count: u64,
+    #[serde(deserialize_with = "infinite")]
     sum: f64,
+    #[serde(deserialize_with = "infinite")]
     squares: f64,
 }
 

@@ -6,9 +6,9 @@ use okl::certificate::AlertRate;
 use okl::loss::{Loss, Reads};
 use okl::means::{Mean, Window};
 use okl::{Label, Learner};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
-use super::drift::{Drift, Watch};
+use super::drift::{Drift, Watch, infinite};
 use crate::rows::Learnable;
 
 /// The number of alerts that are kept, and of drifts.
@@ -56,10 +56,10 @@ pub struct Figures {
     #[serde(default)]
     pub unmeasured: u64,
     /// The sum of the losses, each times its weight.
-    #[serde(deserialize_with = "number")]
+    #[serde(deserialize_with = "infinite")]
     pub loss: f64,
     /// The sum of the errors, each times its weight: 1 for a wrong class or an alert, |score - target| for numbers.
-    #[serde(deserialize_with = "number")]
+    #[serde(deserialize_with = "infinite")]
     pub error: f64,
     /// The total weight of the examples in `loss`. None in older snapshots: there, every example counts 1.
     #[serde(default)]
@@ -86,11 +86,6 @@ pub struct Figures {
     pub expired: u64,
     /// Waiting rows whose target arrived.
     pub labelled: u64,
-}
-
-/// JSON has no infinite numbers: a sum that overflowed is stored as null.
-fn number<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
-    Ok(Option::deserialize(json)?.unwrap_or(f64::NAN))
 }
 
 impl Figures {

@@ -323,7 +323,7 @@ fn the_error_of_a_detector_is_its_rate_of_alerts() {
     assert_eq!(older.mean_error(), Some(3.0 / 11.0));
 }
 
-/// Figures of a snapshot: those of an older version, where every example counts 1, and sums that overflowed.
+/// A snapshot of an older version, where every example counts 1; sums that overflowed; a drift without variance (JSON has no infinite numbers).
 #[test]
 fn figures_of_older_snapshots_and_of_overflows_are_read() {
     let read = |figures: &Value| serde_json::from_value::<Figures>(figures.clone()).unwrap();
@@ -342,6 +342,12 @@ fn figures_of_older_snapshots_and_of_overflows_are_read() {
     }
     let again = read(&serde_json::to_value(&large).unwrap());
     assert_eq!((again.examples, again.mean_error(), again.recent_error(), again.mean_loss()), (3, None, None, None));
+    let mut steady = Figures::default();
+    for i in 0..1500 {
+        steady.add(&example(0.0), Some(if i < 1000 { 0.0 } else { 1.0 }), 1.0);
+    }
+    assert_eq!((steady.drifts, steady.last_drifts[0].standard_errors), (1, f64::INFINITY));
+    assert_eq!(read(&serde_json::to_value(&steady).unwrap()), steady);
 }
 
 /// Every route refuses a parameter that it does not read, and names those that it reads, which are those of the OpenAPI document.
