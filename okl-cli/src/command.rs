@@ -9,8 +9,8 @@ use clap::{CommandFactory, Parser};
 use crate::args::{Cli, Command, Export, ExportTo};
 use crate::clash::{self, Named};
 use crate::export::Choices;
-use crate::input::Schema;
-use crate::table::{self, is_closed_pipe, note};
+use crate::store::Position;
+use crate::table::{self, is_closed_pipe, note, wrapped};
 use crate::usage::{Usage, usage};
 use crate::{demo, evaluate, export, freeze, input, inspect, learn, predict, signals, store};
 
@@ -111,11 +111,18 @@ fn export_model(args: &Export) -> anyhow::Result<()> {
         ExportTo::Onnx => export::To::Onnx,
         ExportTo::Json => export::To::Json,
     };
-    let schema = position.and_then(|position| position.schema);
-    let features = schema.as_ref().map_or(Vec::new(), Schema::names);
-    let targets = schema.map_or(Vec::new(), |schema| schema.targets);
-    let choices = Choices { features: &features, targets: &targets, ..Choices::of(&learner) };
+    let Position { schema, filled, .. } = position.unwrap_or_default();
+    let schema = schema.unwrap_or_default();
+    let (features, inputs) = (schema.names(), filled.inputs(&schema));
+    let choices = Choices { features: &features, targets: &schema.targets, inputs: inputs.as_ref(), ..Choices::of(&learner) };
     let bytes = export::export_with(&learner, to, &choices)?;
+    if let Some(inputs) = inputs.filter(|_| args.to == ExportTo::Libsvm) {
+        let text = format!(
+            "the model fills missing values (--missing {}), which LIBSVM cannot: fill them in first; the indicators are features",
+            inputs.missing
+        );
+        note(wrapped(&text, "  "));
+    }
     match args.output.as_str() {
         "-" => Ok(io::stdout().write_all(&bytes)?),
         path => store::write(path.as_ref(), &bytes),

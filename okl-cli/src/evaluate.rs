@@ -24,7 +24,7 @@ const LISTED: usize = 4;
 /// If the data, a file or an option is wrong. The message says where and what to do.
 pub fn evaluate(args: &Evaluate) -> anyhow::Result<bool> {
     one_stream(&args.data)?;
-    let (mut learner, position) = store::load(&args.model)?;
+    let (mut learner, position) = store::load_for_rows(&args.model)?;
     learner.set_threads(args.threads)?;
     learner.set_place(device::open(&args.device)?);
     let position = position.unwrap_or_default();

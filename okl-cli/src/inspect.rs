@@ -189,7 +189,7 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
     let (learner, position) = store::load(&args.model)?;
     let mut position = position.unwrap_or_default();
     position.progress.meet(&learner);
-    let names = position.schema.as_ref().map(|s| s.names()).unwrap_or_default();
+    let names = position.schema.as_ref().map(names_of).unwrap_or_default();
     let text = match args.json {
         true => serde_json::to_string_pretty(&as_json(&learner, &position, &names))? + "\n",
         false => {
@@ -217,13 +217,24 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
     Ok(say(&text)?)
 }
 
+/// The names of the features; none if the columns have no names and are the features.
+fn names_of(schema: &Schema) -> Vec<String> {
+    if schema.unnamed && schema.columns().len() == schema.len() { Vec::new() } else { schema.names() }
+}
+
+/// What a missing value becomes, as `--missing` says it; none if it is refused.
+fn missing(position: &Position) -> Option<String> {
+    let missing = position.schema.as_ref()?.missing;
+    (!missing.is_refused()).then(|| missing.to_string())
+}
+
 /// The description as JSON.
 pub fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_json::Value {
     // The share of examples outside the margin, tube or scale is a rate of alerts only for a detector.
     let alerts = learner.config().loss.reads() == Reads::Nothing;
     json!({
         "config": learner.config(), "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(), "frozen_after": position.frozen, "terms": learner.terms(), "features": learner.features(),
-        "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "theta": learner.theta(),
+        "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "missing": missing(position), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "theta": learner.theta(),
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": rule_of(learner, m), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, position.progress.measured()),
@@ -254,6 +265,7 @@ fn in_words(learner: &Learner, position: &Position, names: &[String], [did, hash
         (stored, format!("{number} of {features}, {} bytes", count(learner.bytes() as f64))),
         ("number of terms", growth(learner)),
         ("features", if hashed.is_empty() { list(names, 8) } else { hashed }),
+        ("missing values", missing(position).map_or(String::new(), |rule| format!("filled: {rule}"))),
         (if targets.len() == 1 { "target" } else { "targets" }, list(targets, 8)),
         ("classes", list(&classes, 20)),
         (

@@ -70,6 +70,10 @@ pub fn check_width(learner: &Learner, data: &str, schema: &Schema, found: usize,
     )))
 }
 
+/// What is said of a model of another program that hashes the names of its features.
+const HASHED: &str = "every column is a feature: the model keeps no names of columns, not even that of its target; leave columns that are \
+                      no features out with --ignore";
+
 /// The classes -1 and +1.
 static SIGNS: [Label; 2] = [Label::Int(-1), Label::Int(1)];
 
@@ -118,7 +122,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     let inputs: Vec<Named<'_>> = data.chain([Named::new("the model", &args.model)]).collect();
     clash::refuse(&inputs, &[Named::new("--output", &args.output)])?;
     one_stream(&args.data)?;
-    let (mut learner, position) = store::load(&args.model)?;
+    let (mut learner, position) = store::load_for_rows(&args.model)?;
     learner.set_threads(args.threads)?;
     learner.set_place(device::open(&args.device)?);
     let task = task_of(learner.config());
@@ -141,6 +145,10 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
         ..Options::default()
     };
     let mut chunks = read_ahead(Files::open(&args.data, options)?, 4)?;
+    let (hashed, format) = (chunks.schema().hash_bits().is_some(), chunks.format());
+    if hashed && chunks.schema().targets.is_empty() && task != Task::Novelty && format != Format::Vw && args.ignore.is_empty() {
+        note(wrapped(HASHED, "  "));
+    }
     let mut out = Predictions::held_back(&args.output, args.predictions_format, layout)?;
     let (mut workspace, mut left_out) = (Workspace::default(), LeftOut::new(chunks.schema(), chunks.format()));
     while let Some(mut chunk) = chunks.next_unless(interrupted).transpose()? {

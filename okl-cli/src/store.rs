@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::input::{Encoding, Feature, Features, Filled, Format, Schema};
 use crate::progress::Progress;
+use crate::usage::usage;
 
 /// The state that the command line stores in a model's `position`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -110,7 +111,7 @@ pub fn save(path: &Path, learner: &mut Learner, position: &Position) -> anyhow::
 /// The names of the features in the position of a learner; none if it has none, or not as many as there are features.
 pub fn feature_names(learner: &Learner) -> Option<Vec<String>> {
     let position: Position = serde_json::from_slice(learner.position()).ok()?;
-    let schema = position.schema.filter(|schema| matches!(schema.features, Features::Named(_)))?;
+    let schema = position.schema.filter(|schema| matches!(schema.features, Features::Named(_)) && !schema.unnamed)?;
     Some(schema.names()).filter(|names| names.len() == learner.features())
 }
 
@@ -121,8 +122,14 @@ pub fn progress(learner: &Learner) -> Progress {
 
 /// The rules by which a learner's features are made of the columns of a table, as flags; none if each feature is the number in a column.
 pub fn rules(learner: &Learner) -> Option<String> {
-    let position: Position = serde_json::from_slice(learner.position()).ok()?;
-    let schema = position.schema?;
+    let rules = used_rules(learner);
+    (!rules.is_empty()).then(|| rules.join(", "))
+}
+
+/// The flags of these rules.
+pub fn used_rules(learner: &Learner) -> Vec<&'static str> {
+    let position: Position = serde_json::from_slice(learner.position()).unwrap_or_default();
+    let schema = position.schema.unwrap_or_default();
     let rules = [
         ("--time", !schema.times.is_empty()),
         ("--log", !schema.logs.is_empty()),
@@ -131,15 +138,18 @@ pub fn rules(learner: &Learner) -> Option<String> {
         ("--missing", !schema.missing.is_refused()),
         ("--hash-bits", schema.hash_bits().is_some()),
     ];
-    let rules: Vec<&str> = rules.iter().filter(|(_, used)| *used).map(|(flag, _)| *flag).collect();
-    (!rules.is_empty()).then(|| rules.join(", "))
+    rules.iter().filter(|(_, used)| *used).map(|(flag, _)| *flag).collect()
+}
+
+/// Whether columns can be found by these names: each is different from the others and not empty.
+pub fn are_names(names: &[String]) -> bool {
+    !names.is_empty() && names.iter().collect::<BTreeSet<_>>().len() == names.len() && !names.iter().any(String::is_empty)
 }
 
 /// The position of a learner with these names of the features, for a program that has no position in the data of its own. None if
 /// the position is as it should be, if it is that of another program, or if a name is empty or occurs twice.
 pub fn position_with(learner: &Learner, names: &[String]) -> Option<Vec<u8>> {
-    let distinct = names.iter().collect::<BTreeSet<_>>().len() == names.len() && !names.iter().any(String::is_empty);
-    if names.is_empty() || names.len() != learner.features() || !distinct || feature_names(learner).as_deref() == Some(names) {
+    if !are_names(names) || names.len() != learner.features() || feature_names(learner).as_deref() == Some(names) {
         return None;
     }
     let mut position: Position = match learner.position() {
@@ -151,6 +161,28 @@ pub fn position_with(learner: &Learner, names: &[String]) -> Option<Vec<u8>> {
     let targets = position.schema.map(|schema| schema.targets).unwrap_or_default();
     position.schema = Some(Schema { features, targets, ..Schema::default() });
     serde_json::to_vec(&position).ok()
+}
+
+/// The position of a learner whose features are hashes of names, for a program that has no position in the data of its own.
+pub fn position_of_hashed(bits: u8) -> Vec<u8> {
+    let schema = Schema { features: Features::Hashed(bits), sparse: true, open: true, ..Schema::default() };
+    serde_json::to_vec(&Position { schema: Some(schema), ..Position::default() }).unwrap_or_default()
+}
+
+/// As [`load`], for rows of a table.
+///
+/// # Errors
+/// As [`load`], and if the model learned objects, which no table has.
+pub fn load_for_rows(path: &Path) -> anyhow::Result<(Learner, Option<Position>)> {
+    let (learner, position) = load(path)?;
+    if learner.config().is_precomputed() {
+        return Err(usage(format!(
+            "{}: the model learned objects by their kernel values (kernel = precomputed), so it takes no rows of a table; \
+             use it in Python: okl.load(path, kernel=..., objects=...)",
+            path.display()
+        )));
+    }
+    Ok((learner, position))
 }
 
 /// Loads a learner, and its position if it was trained by `okl learn`. A model saved by another program has no position or one

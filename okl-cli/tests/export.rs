@@ -4,9 +4,6 @@
 //! text are also run by onnxruntime and LIBSVM themselves (`export_check.py`), if `OKL_PYTHON` names a Python that has
 //! `onnxruntime`, `libsvm-official` and `numpy`.
 
-#[path = "../src/export/mod.rs"]
-mod export;
-
 #[path = "../../okl/tests/support/plain.rs"]
 mod plain;
 
@@ -15,9 +12,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use export::{To, export};
 use okl::loss::{Loss, Reads};
 use okl::{Batch, Config, Label, Learner, Targets};
+use okl_cli::export::{To, export};
 use plain::plain;
 use serde_json::{Value, json};
 

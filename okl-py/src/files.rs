@@ -24,6 +24,9 @@ use crate::shared::Shared;
 ///     Of such a model: the objects of its terms, as the attribute `objects` had them when the model was saved. The file has their
 ///     kernel values, not the objects; the values of the youngest term are compared.
 ///
+/// A model of the command line that was learned with `--time`, `--log`, `--text` or `--one-hot` takes finished features, as
+/// `feature_names` lists them: a warning says so.
+///
 /// Returns
 /// -------
 /// Learner
@@ -45,7 +48,25 @@ pub fn load<'py>(py: Python<'py>, path: PathBuf, kernel: Object<'_, 'py>, object
         Some(refused) if refused.is::<okl::Error>() => PyValueError::new_err(format!("{}: {e}", path.display())),
         _ => file_error(py, &e, &path),
     })?;
+    warn_of_rules(py, &path, &learner)?;
     Learner::of_file(learner).attach(py, kernel, objects)
+}
+
+/// Warns if the features of a model are made of the columns of a table by rules that only the command line has. Hashed features need no
+/// warning: rows of another number of columns are refused.
+fn warn_of_rules(py: Python<'_>, path: &Path, learner: &okl::Learner) -> PyResult<()> {
+    let mut rules = store::used_rules(learner);
+    rules.retain(|rule| !["--missing", "--hash-bits"].contains(rule));
+    if rules.is_empty() {
+        return Ok(());
+    }
+    let text = format!(
+        "{}: the model was learned with {}, which only the command line applies: in Python, rows must have the finished features (see \
+         feature_names)",
+        path.display(),
+        rules.join(", ")
+    );
+    py.import("okl._warnings")?.call_method1("warn", (text,)).map(drop)
 }
 
 /// The model file of a learner, with what NaN becomes and without the names of the features.

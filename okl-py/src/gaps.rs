@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use numpy::ndarray::ArrayView2;
 use numpy::{IntoPyArray, PyArrayMethods};
-use okl::Learner;
 use okl::batch::RowSource;
-use okl_cli::input::{Chunk, Feature, Features, Filled, Missing, Part, Schema};
-use okl_cli::store::Position;
+use okl::config::Scale;
+use okl::{Config, Learner};
+use okl_cli::input::{Chunk, Feature, Features, Filled, Inputs, Missing, Part, Schema};
+use okl_cli::store::{self, Position};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -73,6 +74,7 @@ impl Known {
     /// Adds columns, so that X has `columns` of them.
     fn widen(&mut self, columns: usize) {
         let from = self.columns().len();
+        self.schema.unnamed |= self.schema.is_empty();
         let mut list = self.list().to_vec();
         list.extend((from + 1..=columns).map(|number| Feature { column: number.to_string(), ..Feature::default() }));
         self.schema.features = Features::Named(list);
@@ -166,7 +168,7 @@ impl Gaps {
         self.rule()?;
         let names: Vec<String> = known.columns().iter().map(|at| known.list()[*at].name()).collect();
         let numbered = names.iter().enumerate().all(|(at, name)| *name == (at + 1).to_string());
-        (!numbered).then_some(names)
+        (!numbered && !known.schema.unnamed).then_some(names)
     }
 
     /// The number of columns of X; none if NaN is refused or there was no row.
@@ -178,6 +180,28 @@ impl Gaps {
     /// Adds the rule to a dictionary of settings.
     pub fn add_to(&self, settings: &Bound<'_, PyAny>) -> PyResult<()> {
         self.rule().map_or(Ok(()), |missing| settings.set_item("missing", missing.to_string()))
+    }
+
+    /// Removes the indicators from the scale of a configuration: a new learner has none before its first NaN.
+    pub fn without_indicators(&self, config: &mut Config) {
+        let (known, columns) = (self.known(), self.known().columns());
+        if let Scale::Fixed { shift, factor, log_units, .. } = &mut config.scale
+            && columns.len() < known.schema.len()
+        {
+            for values in [shift, factor, log_units].into_iter().filter(|values| values.len() == known.schema.len()) {
+                *values = columns.iter().map(|at| values[*at]).collect();
+            }
+        }
+    }
+
+    /// The columns of X and how the features of the model are made from them; none if NaN is refused.
+    pub fn inputs(&self, names: &[String]) -> Option<Inputs> {
+        let known = self.known();
+        let mut inputs = known.filled.inputs(&known.schema)?;
+        if names.len() == inputs.columns.len() {
+            inputs.columns.iter_mut().zip(names).for_each(|((name, _), given)| name.clone_from(given));
+        }
+        Some(inputs)
     }
 
     /// The number of features of the model if X has this many columns.
@@ -250,15 +274,16 @@ impl Gaps {
         let Known { mut schema, filled } = Known::clone(&self.known());
         let mut position: Position = serde_json::from_slice(learner.position()).unwrap_or_default();
         if let Some(before) = position.schema.take() {
-            schema = Schema { features: schema.features, missing: schema.missing, ..before };
+            schema = Schema { features: schema.features, missing: schema.missing, unnamed: schema.unnamed, ..before };
         }
         let plain = |f: &Feature| f.level.is_none() && matches!(f.part, None | Some(Part::Missing));
-        if let Features::Named(list) = &mut schema.features
+        if let Features::Named(list) = &schema.features
             && list.iter().all(plain)
         {
             let columns: Vec<String> = list.iter().filter(|f| f.part != Some(Part::Missing)).map(|f| f.column.clone()).collect();
-            let renamed = |old: &String| columns.iter().position(|column| column == old).and_then(|at| names.get(at));
-            list.iter_mut().for_each(|f| f.column = renamed(&f.column).unwrap_or(&f.column).clone());
+            if names.len() == columns.len() && store::are_names(names) {
+                schema.rename(&columns, names);
+            }
         }
         (position.schema, position.filled) = (Some(schema), filled);
         serde_json::to_vec(&position).ok()

@@ -1,8 +1,11 @@
 //! Hashes: of keys, which assigns them to shards (`okl.ray`), and of the names of features.
 
 use okl_cli::input::{HASH_BITS, hash_feature as column};
+use okl_cli::store;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+
+use crate::learner::Learner;
 
 /// The hash xxh3_64 of bytes, with seed 0.
 ///
@@ -28,8 +31,20 @@ pub fn xxh3_64(data: &[u8]) -> u64 {
 #[pyfunction]
 #[pyo3(signature = (namespace, name, bits))]
 pub fn hash_feature(namespace: &str, name: &str, bits: u8) -> PyResult<u32> {
+    check(bits)?;
+    Ok(column(namespace.as_bytes(), name.as_bytes(), bits))
+}
+
+/// Model files of `learner` say that its features are hashes of names, as those of `okl learn --hash-bits BITS` do.
+#[pyfunction]
+pub fn hash_names(py: Python<'_>, learner: &Bound<'_, Learner>, bits: u8) -> PyResult<()> {
+    check(bits)?;
+    learner.get().shared.write(py, |learner| learner.set_position(store::position_of_hashed(bits)))
+}
+
+fn check(bits: u8) -> PyResult<()> {
     match HASH_BITS.contains(&bits) {
-        true => Ok(column(namespace.as_bytes(), name.as_bytes(), bits)),
+        true => Ok(()),
         false => Err(PyValueError::new_err(format!("bits: expected a whole number from 1 to {}, found {bits}", HASH_BITS.end()))),
     }
 }

@@ -38,7 +38,7 @@ mod _okl {
     #[pymodule_export]
     use super::gaps::{fill_as, fill_rows};
     #[pymodule_export]
-    use super::hash::{hash_feature, xxh3_64};
+    use super::hash::{hash_feature, hash_names, xxh3_64};
     #[pymodule_export]
     use super::learner::Learner;
     #[pymodule_export]

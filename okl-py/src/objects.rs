@@ -28,6 +28,10 @@ const BLOCK: usize = 32;
 /// The numbers of rows that are only predicted count down from here, above those of all items.
 const NOT_LEARNED: u64 = u64::MAX - 1;
 
+/// How the file of a learner of a Gram matrix is loaded.
+const GRAM_FILES: &str =
+    "a model that learned the rows of a Gram matrix (kernel=\"precomputed\") is loaded without kernel and objects";
+
 /// The kernel of a learner with `kernel = precomputed`, and the objects of its terms.
 #[derive(Default)]
 pub struct Objects(Mutex<State>);
@@ -108,7 +112,9 @@ impl Objects {
     pub fn attach(&self, kernel: &Bound<'_, PyAny>, objects: &Bound<'_, PyAny>, learner: &Learner) -> PyResult<()> {
         if !kernel.is_callable() {
             let found = kernel.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("kernel: expected a function of two lists of objects, found a {found}")));
+            return Err(PyTypeError::new_err(format!(
+                "kernel: expected the function with which the model learned objects, found a {found}; {GRAM_FILES}"
+            )));
         }
         let (given, items) = (sequence("objects", objects)?, learner.items());
         if given.len() != items.len() {
@@ -149,7 +155,7 @@ impl crate::learner::Learner {
                     "kernel and objects are for models that learned with a function as kernel: leave them out",
                 ));
             }
-            _ => return Err(PyValueError::new_err("give both kernel and objects, or neither of them")),
+            _ => return Err(PyValueError::new_err(format!("give both kernel and objects, or neither of them: {GRAM_FILES}"))),
         }
         Ok(self)
     }

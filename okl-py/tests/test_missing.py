@@ -177,3 +177,154 @@ def test_river_estimators_take_none_nan_and_absent_features() -> None:
             assert model.predict_one(way(named[7])) == learner.predict(x[7:8])[0]
             model.learn_one({"a": 1.0, "d": 2.0}, 1.0)
             assert np.isfinite(model.predict_one({"d": None}))
+
+
+def command(*words: Any) -> subprocess.CompletedProcess[str]:
+    """One run of the command line."""
+    return subprocess.run([sys.executable, "-m", "okl", *map(str, words)], capture_output=True, text=True)
+
+
+def scores_of(done: subprocess.CompletedProcess[str]) -> list[float]:
+    assert done.returncode == 0, done.stderr
+    header, *lines = done.stdout.split()
+    return [float(line.split(",")[header.split(",").index("score")]) for line in lines]
+
+
+def as_csv(x: np.ndarray, header: str, y: np.ndarray | None = None) -> str:
+    table = x if y is None else np.column_stack([x, y])
+    lines = [",".join("" if np.isnan(cell) else repr(float(cell)) for cell in row) for row in table]
+    return "\n".join([header, *lines, ""])
+
+
+@pytest.mark.parametrize("rule", ["mean", "last+indicator"])
+def test_a_model_without_names_takes_the_columns_of_a_table_in_their_order(rule: str, tmp_path: Path) -> None:
+    x, y = rows(100)
+    ours = okl.Learner(missing=rule, **PLAIN)
+    ours.learn(x[:60], y[:60])
+    saved, more, ask, lines = (tmp_path / name for name in ("m.okl", "z.okl", "ask.csv", "ask.jsonl"))
+    ours.save(saved)
+    assert ours.feature_names is None and okl.load(saved).feature_names is None
+    ask.write_text(as_csv(x[60:], "u,v,w"))
+    objects = [{k: v for k, v in zip("uvw", row.tolist(), strict=True) if v == v} for row in x[60:]]
+    lines.write_text(
+        "".join(str({k: row.get(k) for k in "uvw"}) + "\n" for row in objects)
+        .replace("'", '"')
+        .replace("None", "null")
+    )
+    expected = ours.predict(x[60:]).tolist()
+    assert scores_of(command("predict", saved, ask)) == expected
+    assert scores_of(command("predict", saved, lines)) == expected
+    # A table with another number of columns is refused; columns can be left out.
+    wider = tmp_path / "wider.csv"
+    wider.write_text(as_csv(np.column_stack([y[60:], x[60:]]), "id,u,v,w"))
+    refused = command("predict", saved, wider)
+    assert (
+        refused.returncode == 2
+        and "has 4 columns for features (id, u, v, w), and the model takes 3" in refused.stderr
+    )
+    assert scores_of(command("predict", saved, wider, "--ignore", "id")) == expected
+    # Learning goes on with the same bits, and the file then has the names.
+    data = tmp_path / "more.csv"
+    data.write_text(as_csv(x[60:], "u,v,w,y", y[60:]))
+    done = command("learn", data, "--target", "y", "--resume", saved, "--quiet", "-o", more)
+    assert done.returncode == 0, done.stderr
+    ours.learn(x[60:], y[60:])
+    theirs = okl.load(more)
+    assert theirs.feature_names == ["u", "v", "w"]
+    assert np.array_equal(theirs.coefficients, ours.coefficients)
+    assert np.array_equal(theirs.predict(x), ours.predict(x))
+    shown = command("inspect", more).stdout
+    assert f"missing values    filled: {rule}" in shown
+    assert f'"missing": "{rule}"' in command("inspect", more, "--json").stdout
+
+
+def test_the_settings_of_a_learner_with_indicators_build_a_new_one() -> None:
+    x, y = rows()
+    model = okl.Learner(missing="mean+indicator", warmup=100, **PLAIN)
+    model.learn(x, y)
+    again = okl.Learner(model.config)
+    again.learn(x, y)
+    assert again.features == model.features > 3 and again.config["missing"] == "mean+indicator"
+    assert again.config["scale"]["fixed"]["shift"] == model.config["scale"]["fixed"]["shift"]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_an_onnx_graph_fills_as_the_model_does(rule: str, tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+
+    def run(model: bytes) -> dict[str, np.ndarray]:
+        session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        names = [output.name for output in session.get_outputs()]
+        return dict(zip(names, session.run(names, {"x": ask}), strict=True))
+
+    x, y = rows()
+    ask = np.vstack([x, [[NAN, NAN, NAN]]])
+    for settings in (
+        PLAIN,
+        PLAIN | {"scale": "log"},
+        PLAIN | {"scale": "none", "kernel": "linear", "form": "weights"},
+    ):
+        settings = {k: v for k, v in settings.items() if k != "budget" or "form" not in settings}
+        model = okl.Learner(missing=rule, **settings)
+        model.learn(x, y)
+        assert run(model.to_onnx())["scores"][:, 0] == pytest.approx(model.predict(ask), abs=1e-5)
+    model = okl.Learner(missing=rule, classes=["low", "high"], **(PLAIN | {"loss": "hinge"}))
+    model.learn(x, np.where(y > 0.8, "high", "low"))
+    labels = ["high" if score > 0 else "low" for score in model.predict(ask)]
+    assert run(model.to_onnx())["label"].tolist() == labels and len(set(labels)) == 2
+    # The command line exports the same graph.
+    saved, graph = tmp_path / "m.okl", tmp_path / "m.onnx"
+    model.save(saved)
+    assert command("export", saved, "--to", "onnx", "-o", graph).returncode == 0
+    assert run(graph.read_bytes())["label"].tolist() == labels
+    # LIBSVM has no rule for missing values: that is said.
+    plain = okl.Learner(missing=rule, **(PLAIN | {"scale": "none"}))
+    plain.learn(x, y)
+    plain.save(saved)
+    said = command("export", saved, "--to", "libsvm", "-o", tmp_path / "m.svm").stderr
+    assert f"(--missing {rule}), which LIBSVM cannot" in " ".join(said.split())
+    pytest.importorskip("sklearn")
+    regressor = okl.KernelRegressor(missing=rule, **FIT).fit(x, y)
+    assert run(regressor.to_onnx())["scores"][:, 0] == pytest.approx(regressor.predict(ask), abs=1e-4)
+
+
+def test_a_graph_of_a_table_makes_the_indicators_of_categories_and_logarithms(tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    random = np.random.default_rng(8)
+    table, saved, graph = tmp_path / "t.csv", tmp_path / "m.okl", tmp_path / "m.onnx"
+    cells = [
+        [f"{n:.2f}", f"{m:.2f}", "xyz"[k]]
+        for n, m, k in zip(*random.exponential(size=(2, 90)), random.integers(3, size=90))
+    ]
+    lines = [[*row, f"{float(row[0]) + len(row[2]):.2f}"] for row in cells]
+    for at in range(10, 90, 7):
+        lines[at][at % 3] = ""
+    table.write_text("\n".join(["a,b,c,y", *map(",".join, lines)]) + "\n")
+    flags = ["--missing", "mean+indicator", "--log", "b", "--one-hot", "c", "--task", "numbers", "--quiet"]
+    done = command("learn", table, "--target", "y", *flags, "-o", saved)
+    assert done.returncode == 0, done.stderr
+    # Python takes finished features, which a warning says once.
+    with pytest.warns(
+        UserWarning, match="learned with --log, --one-hot, which only the command line applies"
+    ) as warned:
+        model = okl.load(saved)
+    assert len(warned) == 1 and model.features == 8
+    names = model.feature_names
+    assert sorted(names) == ["a", "b log", "c=x", "c=y", "c=z"]
+    assert command("export", saved, "--to", "onnx", "-o", graph).returncode == 0
+    session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
+    one = [[2.0 if name == "a" else 0.7 if name == "b log" else float(name == "c=x") for name in names]] * 6
+    ask = np.array(one)
+    for row, name in enumerate(("a", "b log", "c=x", "c=y")):
+        ask[row, names.index(name)] = NAN
+    ask[4] = NAN
+    scores = session.run(["scores"], {"x": ask})[0][:, 0]
+    assert scores == pytest.approx(model.predict(ask), abs=1e-4)
+    # At the prompt the cells are those of the table; a text that is missing is none of the values.
+    table.write_text("a,b,c\n2,{0},\n,{0},x\n,,\n2,{0},x\n".format(repr(float(np.expm1(0.7)))))
+    expected = scores_of(command("predict", saved, table))
+    ask = np.array([one[0]] * 4)
+    ask[0, [names.index(f"c={value}") for value in "xyz"]] = NAN
+    ask[1, names.index("a")] = NAN
+    ask[2] = NAN
+    assert session.run(["scores"], {"x": ask})[0][:, 0] == pytest.approx(expected, abs=1e-4)

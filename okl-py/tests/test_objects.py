@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import functools
 import pickle
+import subprocess
+import sys
 import threading
 from collections import Counter
 from typing import Any
@@ -381,8 +383,21 @@ def test_files_with_other_objects_are_refused(words: Any, tmp_path: Any) -> None
             okl.load(path, kernel=spectrum, objects=objects)
     with pytest.raises(ValueError, match="give both kernel and objects"):
         okl.load(path, kernel=spectrum)
-    with pytest.raises(TypeError, match="kernel: expected a function"):
-        okl.load(path, kernel="linear", objects=m.objects)
+    with pytest.raises(
+        TypeError, match="kernel: expected the function .* Gram matrix .* without kernel and objects"
+    ):
+        okl.load(path, kernel="precomputed", objects=m.objects)
+    assert "the function spectrum" in repr(m) and "precomputed" in repr(okl.load(path))
+    # No table has objects: the command line says so before it reads one.
+    for command in (
+        ["predict", path, "no.csv"],
+        ["evaluate", path, "no.csv"],
+        ["learn", "no.csv", "--resume", path],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "okl", *map(str, command)], capture_output=True, text=True
+        )
+        assert done.returncode == 2 and "takes no rows of a table" in " ".join(done.stderr.split())
     with pytest.raises(ValueError, match="rows of a Gram matrix.*okl.load"):
         okl.load(path).predict(["abc"])
     okl.Learner(kernel="linear").save(path)
@@ -398,8 +413,9 @@ def test_estimators_refuse_own_kernels(name: str, kernel: Any) -> None:
     pytest.importorskip("sklearn")
     X, y = np.eye(4), [0, 1, 0, 1]
     for given in ({"kernel": kernel}, {"learner_params": {"kernel": kernel}}):
-        with pytest.raises(ValueError, match=r"use okl.Learner\(kernel=...\)"):
-            getattr(okl, name)(**given).fit(X, y)
+        for rows in (X, ["cat", "dog", "cow", "ant"]):
+            with pytest.raises(ValueError, match=r"use okl.Learner\(kernel=...\)"):
+                getattr(okl, name)(**given).fit(rows, y)
 
 
 def test_river_estimators_refuse_own_kernels() -> None:

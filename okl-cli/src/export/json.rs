@@ -8,6 +8,7 @@
 //! | `classes` | in the order of the outputs, or of appearance for a loss that reads a sign |
 //! | `positive` | for a loss that reads a sign: the class of positive scores; null without classes and for other losses |
 //! | `features` | their names in the order of the numbers of a row; a feature without a name has its number from 1 |
+//! | `missing` | only if the model fills missing values: the `rule`, and for each feature its `values`, the number in place of a missing one, null for an indicator |
 //! | `target` | the target's name, a list of names if there are several, or null if it is not known |
 //! | `outputs` | the number of scores |
 //! | `frame` | `shift` and `factor` per feature and the `limit` of the result, or null; from version 5 on also `log_units` |
@@ -23,6 +24,7 @@ use okl::loss::Reads;
 use serde_json::{Value, json};
 
 use super::{Model, Part, Waves};
+use crate::input::{Inputs, Origin};
 
 const SCORES: &str = "scores(x) = offset + sum over parts m and terms i of kernel_m(u, centres_i) operator_m coefficients_mi, \
     with u = (x - frame.shift) * frame.factor, clipped to [-limit, limit], computed in double precision and then rounded to single precision, \
@@ -61,11 +63,20 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
         ("offset", line(&json!(model.offset))),
         ("threshold", line(&json!(model.threshold))),
     ];
+    if let Some(inputs) = model.inputs {
+        entries.push(("missing", line(&missing(inputs))));
+    }
     if !model.waves.is_empty() {
         entries.push(("fourier", lines(model.waves.iter().map(|waves| described(waves, model)))));
     }
     let entries: Vec<String> = entries.iter().map(|(key, value)| format!("  \"{key}\": {value}")).collect();
     format!("{{\n{}\n}}\n", entries.join(",\n")).into_bytes()
+}
+
+/// The rule for missing values, and what a missing value of each feature becomes.
+fn missing(inputs: &Inputs) -> Value {
+    let value = |origin: &Origin| if let Origin::Column(column) = origin { Some(inputs.columns[*column].1) } else { None };
+    json!({ "rule": inputs.missing.to_string(), "values": inputs.features.iter().map(value).collect::<Vec<_>>() })
 }
 
 /// Frequencies, and the weights of their cosines and sines, one row each.

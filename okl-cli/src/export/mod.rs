@@ -33,6 +33,8 @@ use okl::loss::{Loss, Reads};
 use okl::{Label, Learner};
 use serde_json::{Value, json};
 
+use crate::input::Inputs;
+
 /// A format to export to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
@@ -77,12 +79,14 @@ pub struct Choices<'a> {
     pub features: &'a [String],
     /// The names of the targets in order; empty if they are not known.
     pub targets: &'a [String],
+    /// The columns, if values may be missing in them. An ONNX graph takes these columns, fills them and makes the indicators.
+    pub inputs: Option<&'a Inputs>,
 }
 
 impl Choices<'_> {
     /// The learner's own threshold and order of classes, without names.
     pub fn of(learner: &Learner) -> Self {
-        Choices { threshold: learner.threshold(), classes: None, features: &[], targets: &[] }
+        Choices { threshold: learner.threshold(), classes: None, features: &[], targets: &[], inputs: None }
     }
 }
 
@@ -99,7 +103,8 @@ pub fn export_with(learner: &Learner, to: To, choices: &Choices<'_>) -> Result<V
             "the kernel is precomputed: the model has no centres, only coefficients of objects outside of the file, so it cannot be exported"
         );
     }
-    let mut model = Model { threshold: choices.threshold, targets: choices.targets, ..Model::of(learner) };
+    let inputs = choices.inputs.filter(|inputs| inputs.features.len() == learner.features());
+    let mut model = Model { threshold: choices.threshold, targets: choices.targets, inputs, ..Model::of(learner) };
     model.names.iter_mut().zip(choices.features).for_each(|(name, given)| name.clone_from(given));
     if let Some(classes) = choices.classes {
         model.order(classes)?;
@@ -119,6 +124,8 @@ pub(crate) struct Model<'a> {
     names: Vec<String>,
     /// The targets' names; empty if they are not known.
     targets: &'a [String],
+    /// The columns from which the features are made, if values may be missing.
+    inputs: Option<&'a Inputs>,
     pub(crate) outputs: usize,
     pub(crate) shift: &'a [f64],
     pub(crate) factor: &'a [f64],
@@ -172,6 +179,7 @@ impl<'a> Model<'a> {
             features: learner.features(),
             names: (1..=learner.features()).map(|number| number.to_string()).collect(),
             targets: &[],
+            inputs: None,
             outputs: learner.outputs(),
             parts,
             centres,

@@ -2,7 +2,7 @@
 //!
 //! | name | type | what |
 //! |---|---|---|
-//! | `x` | double (rows, features) | input, in the units of the data |
+//! | `x` | double (rows, columns) | input, in the units of the data; NaN where a value is missing, if the model fills missing values |
 //! | `scores` | double (rows, outputs) | what `okl predict` returns |
 //! | `label` | int64 or string (rows) | the label of the largest score, the earlier one of equals; for a sign, the label of positive scores where the score is above 0, else the other one. int64 if all labels are whole numbers; -1 and 1 if there are no labels |
 //! | `novel` | bool (rows) | with a threshold: whether the score is below it |
@@ -13,8 +13,11 @@
 //! D = U Cᵀ            R² = max(0, |u|² + |c|² - 2 D)            scores = b + sum_m k_m(D, R²) W_m
 //! ```
 //!
-//! The documentation of the input `x` lists the features in order. Metadata: `okl.config`, `okl.features` (the features' names in order; a
-//! feature without a name has its number from 1), `okl.target` (the target's name, or a list of names; absent if it is not known),
+//! The columns of `x` are the features. Of a model that fills missing values they are the features without the indicators: the graph puts
+//! the number that the model has for a column in the place of NaN, and makes the indicators.
+//!
+//! The documentation of the input `x` lists its columns in order. Metadata: `okl.config`, `okl.features` (the columns' names in order; a
+//! column without a name has its number from 1), `okl.missing` (the rule, if missing values are filled), `okl.target` (the target's name, or a list of names; absent if it is not known),
 //! `okl.classes` (in the order of the scores) and `okl.positive` (the label of positive scores) as JSON, `okl.threshold` for novelty.
 
 use anyhow::{Result, bail};
@@ -24,6 +27,7 @@ use okl::loss::Reads;
 
 use super::Model;
 use super::protobuf::Message;
+use crate::input::{Inputs, Origin};
 
 /// Supported by the runtimes of the last years; older versions lack double precision in some operators.
 const IR_VERSION: u64 = 8;
@@ -47,12 +51,50 @@ pub(super) fn write(model: &Model<'_>) -> Result<Vec<u8>> {
         bail!("the model has {bytes} bytes of numbers, and an ONNX file holds at most 2 GB: learn with a smaller budget");
     }
     let mut graph = Graph::default();
-    let columns = format!("The features, one column each, in this order: {}", model.names.join(", "));
-    graph.declare_input("x", DOUBLE, &[Dim::Rows, Dim::Count(model.features)], &columns);
-    let rows = framed(&mut graph, model);
+    let names = columns(model);
+    let about = format!("The features, one column each, in this order: {}", names.join(", "));
+    graph.declare_input("x", DOUBLE, &[Dim::Rows, Dim::Count(names.len())], &about);
+    let x = model.inputs.map_or_else(|| "x".into(), |inputs| filled(&mut graph, inputs));
+    let rows = framed(&mut graph, model, &x);
     scores(&mut graph, model, &rows);
     decide(&mut graph, model);
     Ok(finish(&graph, model).0)
+}
+
+/// The names of the columns of `x`.
+fn columns(model: &Model<'_>) -> Vec<String> {
+    match model.inputs {
+        Some(inputs) => inputs.columns.iter().map(|(name, _)| name.clone()).collect(),
+        None => model.names.clone(),
+    }
+}
+
+/// The features, made from columns in which values may be missing.
+fn filled(graph: &mut Graph, inputs: &Inputs) -> String {
+    let values: Vec<f64> = inputs.columns.iter().map(|(_, value)| *value).collect();
+    let values = graph.doubles("missing_values", &[1, values.len()], &values);
+    let missing = graph.node("IsNaN", &["x"]);
+    let x = graph.node("Where", &[&missing, &values, "x"]);
+    let indicators: Vec<&Vec<usize>> =
+        inputs.features.iter().filter_map(|origin| if let Origin::Indicator(of) = origin { Some(of) } else { None }).collect();
+    if indicators.is_empty() {
+        return x;
+    }
+    let marks = graph.cast(&missing, DOUBLE);
+    let mut made = String::new();
+    for source in 0..indicators.iter().map(|of| of.len()).max().unwrap_or(0) {
+        let of: Vec<i64> = indicators.iter().map(|of| of[source.min(of.len() - 1)] as i64).collect();
+        let next = graph.gather(&marks, &of);
+        made = if source == 0 { next } else { graph.node("Max", &[&made, &next]) };
+    }
+    let both = graph.node_with("Concat", &[&x, &made], &[("axis", 1)]);
+    let mut indicator = inputs.columns.len() as i64..;
+    let place = |origin: &Origin| match origin {
+        Origin::Column(column) => *column as i64,
+        Origin::Indicator(_) => indicator.next().unwrap_or_default(),
+    };
+    let order: Vec<i64> = inputs.features.iter().map(place).collect();
+    graph.gather(&both, &order)
 }
 
 /// ModelProto.
@@ -71,8 +113,9 @@ fn finish(graph: &Graph, model: &Model<'_>) -> Message {
 fn metadata(model: &Model<'_>) -> Vec<Message> {
     let entry = |key: &str, value: String| Message::default().text(1, key).text(2, &value);
     let learner = model.learner;
-    let features = serde_json::json!(model.names).to_string();
+    let features = serde_json::json!(columns(model)).to_string();
     let mut entries = vec![entry("okl.config", learner.config().to_json()), entry("okl.features", features)];
+    entries.extend(model.inputs.map(|inputs| entry("okl.missing", inputs.missing.to_string())));
     if !model.targets.is_empty() {
         entries.push(entry("okl.target", model.target().to_string()));
     }
@@ -85,14 +128,14 @@ fn metadata(model: &Model<'_>) -> Vec<Message> {
 }
 
 /// The rows as the kernels see them: shifted and scaled in double precision, rounded once to single precision, as the learner does.
-fn framed(graph: &mut Graph, model: &Model<'_>) -> String {
+fn framed(graph: &mut Graph, model: &Model<'_>, x: &str) -> String {
     if !model.framed() {
-        return graph.rounded("x");
+        return graph.rounded(x);
     }
     let shift = graph.doubles("shift", &[1, model.features], model.shift);
     let factor = graph.doubles("factor", &[1, model.features], model.factor);
     let (least, most) = (graph.scalar(-model.limit), graph.scalar(model.limit));
-    let x = logarithms(graph, model);
+    let x = logarithms(graph, model, x);
     let x = graph.node("Sub", &[&x, &shift]);
     let x = graph.node("Mul", &[&x, &factor]);
     let x = graph.node("Clip", &[&x, &least, &most]);
@@ -100,16 +143,16 @@ fn framed(graph: &mut Graph, model: &Model<'_>) -> String {
 }
 
 /// sign(x) ln(1 + |x| / unit), if the scale of the model takes logarithms; otherwise x.
-fn logarithms(graph: &mut Graph, model: &Model<'_>) -> String {
+fn logarithms(graph: &mut Graph, model: &Model<'_>, x: &str) -> String {
     let units = model.learner.log_units();
     if units.is_empty() {
-        return "x".into();
+        return x.into();
     }
     let (units, one) = (graph.doubles("log_units", &[1, model.features], units), graph.scalar(1.0));
-    let size = graph.node("Abs", &["x"]);
+    let size = graph.node("Abs", &[x]);
     let size = graph.node("Div", &[&size, &units]);
     let size = graph.node("Add", &[&size, &one]);
-    let (logarithm, sign) = (graph.node("Log", &[&size]), graph.node("Sign", &["x"]));
+    let (logarithm, sign) = (graph.node("Log", &[&size]), graph.node("Sign", &[x]));
     graph.node("Mul", &[&logarithm, &sign])
 }
 
@@ -347,6 +390,13 @@ impl Graph {
 
     fn cast(&mut self, value: &str, to: u64) -> String {
         self.node_with("Cast", &[value], &[("to", to)])
+    }
+
+    /// These columns of a matrix.
+    fn gather(&mut self, matrix: &str, columns: &[i64]) -> String {
+        let name = self.fresh("columns");
+        let columns = self.integers(&name, columns);
+        self.node_with("Gather", &[matrix, &columns], &[("axis", 1)])
     }
 
     /// To single precision and back.

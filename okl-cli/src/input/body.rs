@@ -199,6 +199,8 @@ fn parser(head: &[u8], format: Format, options: &mut Options) -> Result<(Parser,
             no_missing(options, "VW")?;
             no_parts(options, "VW")?;
             name_labels(options, usize::from(labelled));
+            // Columns without names have numbers for names.
+            options.schema.iter_mut().for_each(|schema| schema.unnamed = false);
             // The only text to keep is the tag, which is no column; a feature may have its name.
             let columns = Columns::new(&Options { keep: Vec::new(), ..options.clone() }, vw::SHAPE);
             Ok((Parser::Vw(Vw::new(options)?), columns))
@@ -211,7 +213,11 @@ fn parser(head: &[u8], format: Format, options: &mut Options) -> Result<(Parser,
             if let Some(name) = options.keep.iter().find(inside) {
                 return Err(format!("--keep {name}: --ignore leaves out the object that has it; ignore its other keys by name"));
             }
-            Ok((Parser::Jsonl(Jsonl::default(), options.want_target), Columns::new(options, jsonl::shape(options.sparse))))
+            let mut columns = Columns::new(options, jsonl::shape(options.sparse));
+            if columns.schema().unnamed {
+                columns.name_in_order(&jsonl::first_keys(head, options))?;
+            }
+            Ok((Parser::Jsonl(Jsonl::default(), options.want_target), columns))
         }
         Format::Parquet => Err("not a Parquet file".into()),
     }
@@ -251,11 +257,13 @@ fn no_names(options: &Options, format: &str) -> Result<(), String> {
 
 /// Names the labels of formats without column names: `label`, or `label1`, `label2`, ...
 fn name_labels(options: &mut Options, width: usize) {
-    if options.targets.is_empty() && options.schema.is_none() {
+    if options.targets.is_empty() {
         options.targets = match width {
             1 => vec!["label".into()],
             _ => (1..=width).map(|i| format!("label{i}")).collect(),
         };
+        // The model of another program may have columns without a target.
+        options.schema.iter_mut().for_each(|schema| schema.targets.clone_from(&options.targets));
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::Options;
 use super::error::{self, Parsed};
+use super::plan::listed;
 use super::schema::{Feature, Features, Part, Schema};
 
 /// The largest number of features.
@@ -108,6 +109,7 @@ impl Columns {
                 Some(bits) => Features::Hashed(bits),
                 None => Features::Named(Vec::new()),
             },
+            unnamed: false,
             targets: options.targets.clone(),
             ignored: options.ignore.iter().chain(&options.id).chain(&options.weight).cloned().collect(),
             chosen: options.features.clone(),
@@ -155,13 +157,41 @@ impl Columns {
             }
         }
         self.name_parts();
-        if self.schema.hash_bits().is_some() {
-            return;
+        if self.schema.hash_bits().is_none() && !self.schema.unnamed {
+            self.add_all_known();
         }
+    }
+
+    fn add_all_known(&mut self) {
         self.schema.features = Features::Named(self.schema.named());
         for (i, feature) in self.schema.named().iter().enumerate() {
             self.add_known(feature, i as u32);
         }
+    }
+
+    /// Gives the columns of a model without names the names of a table's columns, in order. Columns that have a role already are left out.
+    ///
+    /// # Errors
+    /// If the model has another number of columns.
+    pub fn name_in_order(&mut self, names: &[String]) -> Result<(), String> {
+        if !self.schema.unnamed {
+            return Ok(());
+        }
+        let chosen = &self.schema.chosen;
+        let free = |name: &&String| self.at(name).is_none() && (chosen.is_empty() || chosen.contains(name));
+        let (free, columns): (Vec<String>, _) = (names.iter().filter(free).cloned().collect(), self.schema.columns());
+        if free.len() != columns.len() {
+            return Err(format!(
+                "has {} columns for features ({}), and the model takes {}, for which it has no names; leave some out with --ignore",
+                free.len(),
+                listed(free),
+                columns.len()
+            ));
+        }
+        self.schema.rename(&columns, &free);
+        self.add_all_known();
+        self.seal();
+        Ok(())
     }
 
     /// Gives the columns that are categories, times or texts their roles.

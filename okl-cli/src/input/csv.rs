@@ -195,9 +195,7 @@ fn no_duplicates(names: &[String]) -> Result<(), String> {
 /// A table without a header that has as many columns as the model has features: names its columns as the model does, in order.
 fn by_position(names: Vec<String>, options: &Options) -> Vec<String> {
     let Some(schema) = &options.schema else { return names };
-    let mut columns: Vec<String> = schema.named().into_iter().map(|f| f.column).collect();
-    let mut seen = std::collections::HashSet::new();
-    columns.retain(|name| seen.insert(name.clone()));
+    let columns = schema.columns();
     if columns.len() == names.len() { columns } else { names }
 }
 

@@ -10,6 +10,7 @@ use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::Options;
 use super::builder::Builder;
 use super::columns::{Column, Columns, Role, Shape};
 use super::error::{self, Fault, Parsed};
@@ -83,6 +84,19 @@ impl Jsonl {
         }
         Ok(())
     }
+}
+
+/// The keys of the first line in order, without those that the options name for something else than features.
+pub(super) fn first_keys(head: &[u8], options: &Options) -> Vec<String> {
+    let line = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
+    let fills = "zero".parse().ok();
+    let options = Options { schema: None, missing: fills, one_hot: true, ..options.clone() };
+    let mut columns = Columns::new(&options, shape(false));
+    let mut out = Builder::new([options.targets.len(), options.keep.len()], [true, false], options.id.is_some());
+    // What is wrong with the line is said when it is read as a row.
+    let _ = Jsonl::default().row(line, &mut columns, &mut out);
+    let is_feature = |column: &&Column| matches!(column.role, Role::Number(_) | Role::Category(_) | Role::Undecided);
+    columns.list.iter().filter(is_feature).map(|column| column.name.clone()).collect()
 }
 
 /// Advice if the first line shows that the file is one JSON array, or objects with commas between them.

@@ -3,6 +3,7 @@
 //! A cell is filled from the rows before its own, so the result does not depend on how the rows are cut into chunks. When a model
 //! predicts, it fills from the rows that it has learned: the score of a row depends on the row and the model alone.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Display, Formatter};
 use std::ops::Range;
 use std::str::FromStr;
@@ -10,7 +11,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::chunk::Chunk;
-use super::schema::{Features, Schema};
+use super::schema::{Feature, Features, Part, Schema};
 
 /// What a cell without a value becomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +65,27 @@ impl Display for Missing {
         let name = RULES.iter().find(|(rule, _)| *rule == self.rule).map_or("", |(_, name)| name);
         write!(f, "{name}{}", if self.indicator { "+indicator" } else { "" })
     }
+}
+
+/// The columns that a model takes where values may be missing, and how its features are made from them. The values of categories, texts and
+/// times are finished features, one column each.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// The rule.
+    pub missing: Missing,
+    /// The columns: the name of each, and what a missing value becomes.
+    pub columns: Vec<(String, f64)>,
+    /// How each feature is made.
+    pub features: Vec<Origin>,
+}
+
+/// How a feature of a model is made from columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The column, filled.
+    Column(usize),
+    /// 1 where the value is missing in one of these columns, 0 elsewhere.
+    Indicator(Vec<usize>),
 }
 
 /// The numbers of one column so far.
@@ -139,11 +161,39 @@ impl Filled {
         };
     }
 
+    /// How the features of a model are made from columns in which values may be missing; none if they may not.
+    pub fn inputs(&self, schema: &Schema) -> Option<Inputs> {
+        let Features::Named(list) = &schema.features else { return None };
+        let missing = Some(schema.missing).filter(|missing| !missing.is_refused())?;
+        let mut filled = self.clone();
+        filled.know(schema);
+        let is_indicator = |feature: &Feature| feature.part == Some(Part::Missing);
+        let have_values: HashSet<&str> = list.iter().filter(|f| !is_indicator(f)).map(|f| f.column.as_str()).collect();
+        let is_made = |feature: &Feature| is_indicator(feature) && have_values.contains(feature.column.as_str());
+        let (mut columns, mut places) = (Vec::new(), HashMap::<&str, Vec<usize>>::new());
+        for (at, feature) in (0..).zip(list).filter(|(_, feature)| !is_made(feature)) {
+            places.entry(&feature.column).or_default().push(columns.len());
+            columns.push((feature.name(), filled.value(at)));
+        }
+        let mut column = 0..;
+        let source = |feature: &Feature| match is_made(feature) {
+            true => Origin::Indicator(places[feature.column.as_str()].clone()),
+            false => Origin::Column(column.next().unwrap_or_default()),
+        };
+        let features = list.iter().map(source).collect();
+        Some(Inputs { missing, columns, features })
+    }
+
+    /// What a cell of a feature without a value becomes.
+    fn value(&self, feature: u32) -> f64 {
+        let seen = self.numbers.binary_search(&feature).ok().and_then(|at| self.seen.get(at));
+        seen.map_or(0.0, |seen| seen.value)
+    }
+
     fn fill_row(&self, chunk: &mut Chunk, row: usize) {
         let absent: Vec<u32> = chunk.missing_in(row).collect();
         for feature in absent {
-            let seen = self.numbers.binary_search(&feature).ok().and_then(|at| self.seen.get(at));
-            chunk.set(row, feature as usize, seen.map_or(0.0, |seen| seen.value));
+            chunk.set(row, feature as usize, self.value(feature));
         }
     }
 

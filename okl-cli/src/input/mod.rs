@@ -47,7 +47,7 @@ pub use error::{InputError, Trouble};
 pub use files::Files;
 pub use hash::{HASH_BITS, Used, hash_feature};
 pub use lines::LONGEST_LINE;
-pub use missing::{Filled, Missing, Rule};
+pub use missing::{Filled, Inputs, Missing, Origin, Rule};
 pub use number::{DECIMAL_COMMA, has_decimal_comma};
 pub use read_ahead::{Places, ReadAhead, read_ahead};
 pub use schema::{Feature, Features, Part, Schema};

@@ -24,9 +24,10 @@ pub(super) fn listed(names: Vec<String>) -> String {
 /// If the options name other columns.
 pub(super) fn agree(options: &mut Options) -> Result<(), String> {
     one_use(options)?;
+    take_columns(options);
     take_targets(options)?;
-    let Some(Schema { targets, features, chosen, missing, .. }) = &options.schema else { return Ok(()) };
-    let used = |name: &&String| matches!(features, Features::Named(list) if list.iter().any(|f| f.column == **name));
+    let Some(schema) = &options.schema else { return Ok(()) };
+    let Schema { targets, chosen, missing, .. } = schema;
     if !options.targets.is_empty() && options.targets != *targets {
         let numbered = targets.iter().all(|name| name.parse::<usize>().is_ok());
         let advice = match numbered && !targets.is_empty() {
@@ -39,15 +40,15 @@ pub(super) fn agree(options: &mut Options) -> Result<(), String> {
         return Err(format!("--target {given} is not what the model learned: {learned}{advice}"));
     }
     options.targets.clone_from(targets);
-    if let Some(name) = options.ignore.iter().find(|name| used(name)) {
+    if let Some(name) = options.ignore.iter().find(|name| is_used(schema, name)) {
         return Err(format!("--ignore {name}: the model was trained with this column, so it cannot be ignored"));
     }
-    let learned = options.schema.as_ref().and_then(Schema::hash_bits);
+    let learned = schema.hash_bits();
     if let Some(bits) = options.hash_bits.filter(|bits| Some(*bits) != learned) {
         let had = learned.map_or("without --hash-bits".into(), |bits| format!("with --hash-bits {bits}"));
         return Err(format!("--hash-bits {bits}: the model was trained {had}; remove this flag"));
     }
-    let Some(Schema { categories, times, logs, texts, ngrams, .. }) = &options.schema else { return Ok(()) };
+    let Schema { categories, times, logs, texts, ngrams, .. } = schema;
     let given = [
         (&options.categories, categories, "--one-hot"),
         (&options.times, times, "--time"),
@@ -69,17 +70,28 @@ pub(super) fn agree(options: &mut Options) -> Result<(), String> {
     Ok(())
 }
 
+/// Takes the columns of the options for those of a model without names: any column can be a feature, and any can be left out.
+fn take_columns(options: &mut Options) {
+    if let Some(schema) = options.schema.as_mut().filter(|schema| schema.unnamed) {
+        schema.chosen.clone_from(&options.features);
+        schema.ignored = options.ignore.iter().chain(&options.id).chain(&options.weight).cloned().collect();
+    }
+}
+
+/// Whether a column is the source of a feature of a model.
+fn is_used(schema: &Schema, name: &str) -> bool {
+    !schema.unnamed && matches!(&schema.features, Features::Named(list) if list.iter().any(|feature| feature.column == name))
+}
+
 /// Takes the targets of the options for those of a model of another program, which may have the names of its features alone.
 fn take_targets(options: &mut Options) -> Result<(), String> {
-    let Some(Schema { targets, features, .. }) = options.schema.as_mut().filter(|_| options.want_target) else { return Ok(()) };
-    if !targets.is_empty() {
+    let Some(schema) = options.schema.as_mut().filter(|schema| options.want_target && schema.targets.is_empty()) else {
         return Ok(());
-    }
-    let used = |name: &&String| matches!(features, Features::Named(list) if list.iter().any(|f| f.column == **name));
-    if let Some(name) = options.targets.iter().find(used) {
+    };
+    if let Some(name) = options.targets.iter().find(|name| is_used(schema, name)) {
         return Err(format!("--target {name}: this column is a feature of the model; name the column of the target"));
     }
-    targets.clone_from(&options.targets);
+    schema.targets.clone_from(&options.targets);
     Ok(())
 }
 
@@ -115,6 +127,7 @@ fn one_use(options: &Options) -> Result<(), String> {
 /// # Errors
 /// If a column is missing; the message lists the columns of the file.
 pub(super) fn assign(names: &[String], options: &Options, columns: &mut Columns) -> Result<Vec<u32>, String> {
+    columns.name_in_order(names)?;
     demand(names, options, columns)?;
     let mut plan = Vec::with_capacity(names.len());
     // A model that hashes names does not keep them: every column that is not named otherwise is one of its features.

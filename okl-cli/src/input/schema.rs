@@ -1,5 +1,7 @@
 //! The columns of a model's training data, so that `predict` and `--resume` read the same columns in the same order.
 
+use std::collections::{HashMap, HashSet};
+
 use serde::{Deserialize, Serialize};
 
 use super::chunk::Chunk;
@@ -105,6 +107,9 @@ impl Default for Features {
 pub struct Schema {
     /// The features in order.
     pub features: Features,
+    /// Whether the columns have no names and are numbered from 1: a table's columns are then taken in their order.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unnamed: bool,
     /// The targets' names.
     pub targets: Vec<String>,
     /// Columns that are neither features nor targets: ignored ones, ids, weights.
@@ -210,6 +215,24 @@ impl Schema {
             Features::Named(list) => list.extend_from_slice(&chunk.added),
             Features::Hashed(_) => {}
         }
+    }
+
+    /// The names of the columns of the features, each once, in order.
+    pub fn columns(&self) -> Vec<String> {
+        let mut seen = HashSet::new();
+        self.named().into_iter().map(|feature| feature.column).filter(|column| seen.insert(column.clone())).collect()
+    }
+
+    /// Gives columns other names. Afterwards the columns have names.
+    pub fn rename(&mut self, old: &[String], new: &[String]) {
+        let renamed: HashMap<&String, &String> = old.iter().zip(new).collect();
+        let mut list = self.named();
+        for feature in &mut list {
+            if let Some(name) = renamed.get(&feature.column) {
+                feature.column = (*name).clone();
+            }
+        }
+        (self.features, self.unnamed) = (Features::Named(list), false);
     }
 
     /// The features by name; a feature without a name gets its number as its name.

@@ -59,7 +59,7 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<Begun>> {
     let mut table = settings::given(&args.settings)?;
     let columns = settings::columns(&args.columns, &mut table)?;
     if let Some(path) = &args.stream.resume {
-        let (learner, position) = store::load(path)?;
+        let (learner, position) = store::load_for_rows(path)?;
         let memory = args.settings.memory.is_some().then_some("memory");
         if let Some(name) = table.keys().map(String::as_str).next().or(memory) {
             return Err(usage(format!("--{name}: a resumed model keeps its settings; remove this flag")));
@@ -135,6 +135,9 @@ fn resume(args: &Learn, columns: &Columns, learner: Learner, position: Option<Po
     }
     let (named, task) = (position.schema.is_some(), task_of(learner.config()));
     no_target(columns, task == Task::Novelty)?;
+    if let Some(bits) = columns.hash_bits.filter(|_| !named && learner.features() > 0) {
+        return Err(usage(format!("--hash-bits {bits}: the model was trained without --hash-bits; remove this flag")));
+    }
     let mut passes = Passes::open(&args.data, columns, &args.stream, Some(position), Some(task), &all_names(&args.show.keep))?;
     if !named
         && let Some(features) =

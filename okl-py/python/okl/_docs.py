@@ -176,7 +176,7 @@ SHARED = {
     hash_bits
         If given, a feature is one of 2^hash_bits columns, by a hash of its name (`okl.hash_feature` with an empty namespace), as with
         `okl learn --hash-bits`. Names are not kept, `max_features` has no meaning, features that share a column add up, rows stay
-        sparse and columns are not centred.
+        sparse and columns are not centred. The file of `learner.save` has the number of bits, so that `okl predict` hashes names itself.
 """,
     "streams": """
     `fit` learns a fixed set in several passes; `partial_fit` learns a stream. The model does not depend on how

@@ -268,7 +268,8 @@ impl Learner {
         }
         let order = classes.map(|classes| self.order(classes)).transpose()?;
         let names = self.feature_names.get();
-        let bytes = self.shared.read(py, |learner| command_line::onnx(learner, threshold, order.as_deref(), &names))??;
+        let bytes =
+            self.shared.read(py, |learner| command_line::onnx(learner, threshold, order.as_deref(), &names, &self.gaps))??;
         match path {
             None => Ok(Some(PyBytes::new(py, &bytes))),
             Some(path) => files::write(py, &path, &bytes).map(|()| None),
@@ -325,7 +326,12 @@ impl Learner {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let (config, terms, examples) = self.look(py, |m| (m.config().clone(), m.terms(), m.examples()))?;
-        let parts = settings::names(&config, ["loss", "kernel", "step", "budget"]);
+        let mut parts = settings::names(&config, ["loss", "kernel", "step", "budget"]);
+        if let Some(kernel) = self.objects.as_ref().map(|objects| objects.kernel(py)).transpose()?.flatten() {
+            let name =
+                kernel.bind(py).getattr("__name__").or_else(|_| Ok::<_, PyErr>(kernel.bind(py).get_type().name()?.into_any()))?;
+            parts = parts.replacen("precomputed", &format!("the function {name}"), 1);
+        }
         let offset = match (self.reader.reads, config.offset) {
             (Reads::Nothing, _) => "",
             (_, true) => ", offset",
@@ -337,7 +343,9 @@ impl Learner {
     /// The settings as a dict; after the warm-up with the estimated values. ``Learner(m.config)`` builds a new learner with the same settings.
     #[getter]
     fn config<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let config = settings::dictionary(py, &self.look(py, |m| m.config().clone())?)?;
+        let mut config = self.look(py, |m| m.config().clone())?;
+        self.gaps.without_indicators(&mut config);
+        let config = settings::dictionary(py, &config)?;
         if self.named.are_bools() {
             settings::with_bools(&config)?;
         }

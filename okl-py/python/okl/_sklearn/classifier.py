@@ -21,9 +21,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from okl import _docs
 from okl._okl import Learner
 from okl._sklearn import words
-from okl._sklearn.base import KernelEstimator, check_targets, check_weights, validate_data, without_zeros
+from okl._sklearn.base import KernelEstimator
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
 from okl._sklearn.search import Measured, calibrated_loss
+from okl._sklearn.validate import check_targets, check_weights, validate_data, without_zeros
 
 LOSS_NAMES = ("hinge", "log_loss", "perceptron", "nu_hinge", "max_margin", "softmax")
 

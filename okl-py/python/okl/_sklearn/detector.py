@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from okl import _docs
 from okl._sklearn import words
-from okl._sklearn.base import AVERAGED, KernelEstimator, check_weights, validate_data, without_zeros
+from okl._sklearn.base import AVERAGED, KernelEstimator
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
+from okl._sklearn.validate import check_weights, validate_data, without_zeros
 
 
 @_docs.filled

@@ -17,10 +17,11 @@ from okl._columns import SECONDS
 from okl._interrupts import rows_counted
 from okl._okl import Learner
 from okl._sklearn import words
-from okl._sklearn.base import KernelEstimator, check_targets, check_weights, validate_data, without_zeros
+from okl._sklearn.base import KernelEstimator
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
 from okl._sklearn.search import Measured
 from okl._sklearn.targets import TargetScale, TargetWarmUp
+from okl._sklearn.validate import check_targets, check_weights, validate_data, without_zeros
 
 LOSS_NAMES = (
     "squared_error", "absolute_error", "epsilon_insensitive", "huber", "quantile", "nu_epsilon", "nu_huber"

@@ -15,7 +15,7 @@ from river import base
 
 from okl import HealthWarning, Learner
 from okl._interrupts import nothing_learned
-from okl._okl import learn_labelled
+from okl._okl import hash_names, learn_labelled
 from okl._own_kernel import refuse_own_kernel
 from okl._warnings import warn
 from okl.river._features import Features, HashedFeatures, check_frame, check_row
@@ -57,6 +57,8 @@ class KernelEstimator(base.Estimator):
                 _plain({name: value for name, value in given.items() if name != "terms"})
             )
         self.learner = Learner(**_chosen(given))
+        if bits is not None:
+            hash_names(self.learner, int(bits))
         fills = self.learner.config.get("missing") is not None
         self._features = (
             HashedFeatures(int(bits))
@@ -89,7 +91,7 @@ class KernelEstimator(base.Estimator):
                 self._widen(features)
             self._features.learn(self.learner, x, *target)
         except (TypeError, ValueError):
-            check_row(x)
+            check_row(x, self._features.advice)
             raise
         self._count_ignored(x.keys(), 1)
 
@@ -103,7 +105,7 @@ class KernelEstimator(base.Estimator):
                 self._widen(features)
             report = self._learn_matrix(self.learner, self._features.matrix(frame), *target, **more)
         except ValueError:
-            check_frame(frame)
+            check_frame(frame, self._features.advice)
             raise
         self._count_ignored(set(frame.columns), len(frame))
         return report
@@ -131,7 +133,7 @@ class KernelEstimator(base.Estimator):
             learner, features = self._reader(self._features.unseen(x.keys()))
             return features.predict(learner, x)
         except (TypeError, ValueError):
-            check_row(x)
+            check_row(x, self._features.advice)
             raise
 
     def _predict_frame(self, frame: nw.DataFrame[Any]) -> list[list[float]]:
@@ -139,7 +141,7 @@ class KernelEstimator(base.Estimator):
             learner, features = self._reader(self._features.unseen(set(frame.columns)))
             scores = learner.predict(features.matrix(frame))
         except ValueError:
-            check_frame(frame)
+            check_frame(frame, self._features.advice)
             raise
         rows: list[list[float]] = (scores if scores.ndim == 2 else scores[:, None]).tolist()
         return rows

@@ -37,6 +37,11 @@ class Features:
         self.absent = absent
         self._columns: dict[Hashable, int] = {}
 
+    @property
+    def advice(self) -> Mapping[str, str]:
+        """What to do about a value that is not a number, by what it is."""
+        return ADVICE
+
     def __len__(self) -> int:
         return len(self._columns)
 
@@ -86,7 +91,7 @@ class Features:
 
     def matrix(self, frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
         """The values of a frame by column; an absent feature is `absent`."""
-        names, values = frame.columns, numbers(frame)
+        names, values = frame.columns, numbers(frame, self.advice)
         if names and names == list(self._columns):
             return values
         matrix = np.full((len(values), max(len(self), 1)), self.absent if len(self) else 0.0)
@@ -103,6 +108,11 @@ class HashedFeatures(Features):
         super().__init__(limit=0)
         hash_feature("", "", bits)  # refuses wrong numbers of bits
         self.bits = bits
+
+    @property
+    def advice(self) -> Mapping[str, str]:
+        """What to do about a value that is not a number, by what it is."""
+        return ADVICE | {"missing": f"{_FILL}, or {_LEAVE_OUT}"}
 
     def unseen(self, names: Set[Hashable]) -> list[Hashable]:
         """No name is new."""
@@ -127,7 +137,9 @@ class HashedFeatures(Features):
     def matrix(self, frame: nw.DataFrame[Any]) -> Any:
         """The values of a frame as a sparse matrix."""
         names = frame.columns
-        rows = [self._hashed(dict(zip(names, row, strict=True))) for row in numbers(frame).tolist()]
+        rows = [
+            self._hashed(dict(zip(names, row, strict=True))) for row in numbers(frame, self.advice).tolist()
+        ]
         starts = np.cumsum([0] + [len(values) for values, _ in rows])
         values = np.array([value for values, _ in rows for value in values], dtype=np.float64)
         columns = np.array([column for _, columns in rows for column in columns], dtype=np.int64)
@@ -143,11 +155,11 @@ class HashedFeatures(Features):
         return [row[column] for column in columns], columns
 
 
-def numbers(frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
+def numbers(frame: nw.DataFrame[Any], advice: Mapping[str, str]) -> NDArray[np.float64]:
     """The frame as a matrix of numbers, without reordering its columns."""
     for name, dtype in frame.schema.items():
         if dtype.is_temporal():  # would become a count of nanoseconds
-            raise TypeError(f"column {name!r}: found {dtype}, expected numbers; {ADVICE['a date']}")
+            raise TypeError(f"column {name!r}: found {dtype}, expected numbers; {advice['a date']}")
     try:
         return dataframe.to_numpy(frame)
     except (TypeError, ValueError):
@@ -155,7 +167,7 @@ def numbers(frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
             for row, value in enumerate(frame[name].to_list()):
                 if (kind := kind_of(value)) is not None:
                     raise TypeError(
-                        f"column {name!r}: found {value!r} in row {row}, expected numbers; {ADVICE[kind]}"
+                        f"column {name!r}: found {value!r} in row {row}, expected numbers; {advice[kind]}"
                     ) from None
         raise
 
@@ -166,40 +178,42 @@ def kind_of(value: Any) -> str | None:
     return None if said is None else said[0] if said[0] in ADVICE else "text"
 
 
-def check_row(x: Mapping[Hashable, Any]) -> None:
+def check_row(x: Mapping[Hashable, Any], advice: Mapping[str, str]) -> None:
     """Refuses a value that is not a number; the message has the name of the feature."""
     for name, value in x.items():
         try:
             size = math.fabs(value)
         except TypeError:
-            advice = ADVICE[kind_of(value) or "text"]
-            raise TypeError(f"feature {name!r}: found {value!r}, expected a number; {advice}") from None
+            said = advice[kind_of(value) or "text"]
+            raise TypeError(f"feature {name!r}: found {value!r}, expected a number; {said}") from None
         if not size <= LARGEST:
-            raise ValueError(f"feature {name!r}: found {value!r}, {expected(size)}") from None
+            raise ValueError(f"feature {name!r}: found {value!r}, {expected(size, advice)}") from None
 
 
-def check_frame(frame: nw.DataFrame[Any]) -> None:
+def check_frame(frame: nw.DataFrame[Any], advice: Mapping[str, str]) -> None:
     """Refuses a value that is not a number; the message has the row and the column."""
-    values = numbers(frame)
+    values = numbers(frame, advice)
     bad = np.argwhere(~(np.abs(values) <= LARGEST))
     if len(bad):
         row, column = bad[0].tolist()
+        found = values[row, column]
         raise ValueError(
-            f"row {row}, column {frame.columns[column]!r}: found {values[row, column]}, {expected(values[row, column])}"
+            f"row {row}, column {frame.columns[column]!r}: found {found}, {expected(found, advice)}"
         ) from None
 
 
-def expected(found: float) -> str:
+def expected(found: float, advice: Mapping[str, str]) -> str:
     """What is said of a number that is too large or not finite."""
-    advice = "rescale this feature" if math.isfinite(found) else ADVICE["missing"]
-    return f"expected a finite number below 1e15; {advice}"
+    said = "rescale this feature" if math.isfinite(found) else advice["missing"]
+    return f"expected a finite number below 1e15; {said}"
 
 
 _SPAN = "make a number of it first in a compose.FuncTransformer, for instance seconds since a first date"
+_FILL = "fill it in first, for instance with preprocessing.StatImputer"
+_LEAVE_OUT = "leave the feature out: an absent feature is 0"
 ADVICE = {
     "text": "encode it first, for instance with preprocessing.OneHotEncoder",
-    "missing": "fill it in first, for instance with preprocessing.StatImputer, give missing='mean', or leave the feature "
-    "out: an absent feature is 0",
+    "missing": f"{_FILL}, give missing='mean', or {_LEAVE_OUT}",
     "a date": _SPAN,
     "a time span": _SPAN,
 }
