@@ -5,14 +5,22 @@ use okl::place::Place;
 
 use crate::usage::usage;
 
-/// The place of a device, for [`Learner::set_place`]: `cpu`, `cuda`, or `cuda:N` for card number N.
+/// The place of `--device`.
 ///
 /// # Errors
 /// If there is no such device.
 pub fn open(device: &str) -> anyhow::Result<Option<Box<dyn Place>>> {
+    place(device).map_err(|reason| usage(format!("--device {device}: {reason}")))
+}
+
+/// The place of a device, for [`Learner::set_place`]: `cpu`, `cuda`, or `cuda:N` for card number N.
+///
+/// # Errors
+/// A sentence for the user if there is no such device.
+pub fn place(device: &str) -> Result<Option<Box<dyn Place>>, String> {
     match device {
         "cpu" | "" => Ok(None),
-        _ => card(device).map(Some).map_err(|reason| usage(format!("--device {device}: {reason}"))),
+        _ => card(device).map(Some),
     }
 }
 

@@ -69,8 +69,9 @@ fn learner(features: usize, threads: usize, on_card: bool) -> Result<Learner, Bo
     let mut learner = Learner::new(Config::from_toml(&settings)?)?;
     learner.set_threads(threads)?;
     if on_card {
-        let rows = std::env::var("CARD_ROWS").ok().and_then(|rows| rows.parse().ok()).unwrap_or(256);
+        let (rows, begun) = (std::env::var("CARD_ROWS").ok().and_then(|rows| rows.parse().ok()).unwrap_or(256), Instant::now());
         learner.set_place(Some(Box::new(Cuda::open(0)?.with_rows(rows)) as Box<dyn Place>));
+        println!("the card was found in {:.3} s", begun.elapsed().as_secs_f64());
     }
     Ok(learner)
 }

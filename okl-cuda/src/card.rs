@@ -1,5 +1,5 @@
 //! The parts of the CUDA driver that the place uses: a card with its kernels, memory on the card, and memory of this machine that
-//! the card can read and write. The only file with `unsafe`, beside the launches in `cuda.rs`.
+//! the card can read and write. The only file with `unsafe`, beside the launches in `opened.rs`.
 
 use std::ffi::{CString, c_void};
 use std::marker::PhantomData;
@@ -27,23 +27,16 @@ impl<T> Tried<T> for Result<T, DriverError> {
     }
 }
 
-/// A card, the compiled kernels, and the queue in which it works.
-#[derive(Debug)]
-pub(crate) struct Card {
+/// A card of this machine that is not used yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
     device: sys::CUdevice,
-    context: sys::CUcontext,
-    module: sys::CUmodule,
-    pub stream: sys::CUstream,
     pub name: String,
 }
 
-// SAFETY: handles of the driver may be used from any thread, after `Card::use_here` has made the context current there.
-unsafe impl Send for Card {}
-// SAFETY: as above; the driver's functions are thread-safe.
-unsafe impl Sync for Card {}
-
-impl Card {
-    pub fn open(number: usize) -> Result<Arc<Card>, String> {
+impl Found {
+    /// Finds a card by its number.
+    pub fn number(number: usize) -> Result<Found, String> {
         // SAFETY: loads and closes the library of the driver, if there is one.
         if !unsafe { sys::is_culib_present() } {
             return Err("there is no NVIDIA driver on this machine (libcuda is not found); use the device cpu".into());
@@ -55,9 +48,14 @@ impl Card {
             device.ok_or_else(|| format!("there is no card number {number} on this machine: it has {count}, counted from 0"))?;
         let device = result::device::get(device).tried("the card cannot be opened")?;
         let name = result::device::get_name(device).tried("the card has no name")?;
+        Ok(Found { device, name })
+    }
+
+    /// Opens the card and compiles the kernels for it. This takes some tenths of a second.
+    pub fn open(&self) -> Result<Arc<Card>, String> {
         // SAFETY: `device` is a card; the context is released when the card is dropped.
-        let context = unsafe { result::primary_ctx::retain(device) }.tried("the card cannot be opened")?;
-        let mut card = Card { device, context, module: std::ptr::null_mut(), stream: std::ptr::null_mut(), name };
+        let context = unsafe { result::primary_ctx::retain(self.device) }.tried("the card cannot be opened")?;
+        let mut card = Card { device: self.device, context, module: std::ptr::null_mut(), stream: std::ptr::null_mut() };
         card.use_here()?;
         let text = CString::new(KERNELS).map_err(|error| error.to_string())?;
         // SAFETY: the text ends with a zero.
@@ -66,7 +64,23 @@ impl Card {
         card.stream = result::stream::create(result::stream::StreamKind::NonBlocking).tried("the card has no queue")?;
         Ok(Arc::new(card))
     }
+}
 
+/// A card, the compiled kernels, and the queue in which it works.
+#[derive(Debug)]
+pub(crate) struct Card {
+    device: sys::CUdevice,
+    context: sys::CUcontext,
+    module: sys::CUmodule,
+    pub stream: sys::CUstream,
+}
+
+// SAFETY: handles of the driver may be used from any thread, after `Card::use_here` has made the context current there.
+unsafe impl Send for Card {}
+// SAFETY: as above; the driver's functions are thread-safe.
+unsafe impl Sync for Card {}
+
+impl Card {
     /// Makes the card the one that this thread works with.
     pub fn use_here(&self) -> Result<(), String> {
         // SAFETY: the context is held until the card is dropped.

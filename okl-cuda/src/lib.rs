@@ -1,6 +1,6 @@
 //! A [`Place`] on an NVIDIA card for the settled terms of an okl learner. Scores and models have the same bits as on the processor.
 //!
-//! The driver is loaded when [`open`] is called; nothing of it is needed to build or to run a program without a card. The kernels
+//! The driver is loaded when [`open`] is called, and the card is opened when it first has enough to do; nothing of it is needed to build or to run a program without a card. The kernels
 //! are in `src/kernels`: `place.cu`, and what the compiler made of it, `place.ptx`, which the driver compiles for its card.
 //!
 //! ```no_run
@@ -12,6 +12,7 @@
 
 mod card;
 mod cuda;
+mod opened;
 pub mod program;
 
 pub use cuda::Cuda;
@@ -20,7 +21,7 @@ use okl::place::Place;
 /// Opens the card that a device names: `cuda`, or `cuda:N` for card number N.
 ///
 /// # Errors
-/// A sentence for the user if there is no such card or no driver, or if the driver cannot compile the kernels.
+/// A sentence for the user if there is no such card or no driver.
 pub fn open(device: &str) -> Result<Box<dyn Place>, String> {
     Ok(Box::new(Cuda::open(number(device)?)?))
 }

@@ -10,6 +10,7 @@ mod arrays;
 mod call;
 mod columns;
 mod command_line;
+mod device;
 mod errors;
 mod files;
 mod gaps;

@@ -65,6 +65,11 @@ pub trait Place: Send {
     fn rows(&self) -> usize;
     /// Whether a request with so many multiplications is faster here than on the processor.
     fn pays(&self, multiplications: f64) -> bool;
+    /// The number of multiplications that the processor does in the time in which this place is opened by [`Place::begin`]; 0 if it
+    /// is open. A learner opens a place when it has so much to do, or has done so much without it.
+    fn opening(&self) -> f64 {
+        0.0
+    }
     /// Forgets all chunks and makes ready for others. Returns the number of chunks that it can hold.
     ///
     /// # Errors

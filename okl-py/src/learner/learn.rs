@@ -48,6 +48,7 @@ impl Learner {
             None => call::learn(&self.shared, reader, x, &given, each)?,
         };
         self.feature_names.set(names);
+        self.device.warn_once(&self.shared, x.py())?;
         self.warn_once(x.py())?;
         if !by_name {
             self.warn_of_signs(x.py(), &signs)?;

@@ -23,6 +23,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyType};
 use crate::alert_rate::AlertRate;
 use crate::call::{self, Object};
 use crate::columns::{self, FeatureNames};
+use crate::device::Device;
 use crate::errors::refused;
 use crate::gaps::{self, Gaps};
 use crate::objects::{self, Objects};
@@ -42,6 +43,7 @@ pub struct Learner {
     pub(crate) shared: Shared,
     pub(crate) reader: Reader,
     threads: AtomicUsize,
+    pub(crate) device: Device,
     /// Whether the health warning has been issued.
     pub(crate) warned: AtomicBool,
     pub(crate) named: Named,
@@ -60,6 +62,7 @@ impl From<okl::Learner> for Learner {
             reader,
             shared: Shared::new(learner),
             threads: AtomicUsize::new(1),
+            device: Device::default(),
             warned: AtomicBool::new(false),
             named: Named::default(),
             feature_names: FeatureNames::default(),
@@ -591,5 +594,27 @@ impl Learner {
         self.shared.write(py, |learner| learner.set_threads(threads))?.map_err(|e| refused(&e))?;
         self.threads.store(threads, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The device that computes: "cpu", "cuda" for the first NVIDIA card, or "cuda:N" for card number N. It can be set. Results do not
+    /// depend on it; it is not saved, and a copy of the learner computes on the processor.
+    ///
+    /// A card sums over the terms of a learner with the budget unlimited, window, age or olok and one member, and predicts large
+    /// batches of rows. If the card cannot do the work, the processor does it, and a warning says why.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import okl
+    /// >>> m = okl.Learner(loss="squared", kernel="gaussian:1", budget="unlimited")
+    /// >>> m.device
+    /// 'cpu'
+    #[getter]
+    fn device(&self) -> String {
+        self.device.name()
+    }
+
+    #[setter]
+    fn set_device(&self, py: Python<'_>, device: &str) -> PyResult<()> {
+        self.device.set(&self.shared, py, device)
     }
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::basis::block::ROWS;
 use crate::basis::{Points, Space};
 use crate::coordinates::Coordinates;
 use crate::engine::head::Head;
@@ -114,6 +115,8 @@ pub(crate) struct Elsewhere {
     /// request before it that saw another time.
     last: [(u64, usize); 2],
     summed: u64,
+    /// The multiplications that were done here because the place is not open.
+    waited: f64,
     error: Option<String>,
     centres: Vec<f32>,
     squares: Vec<f32>,
@@ -147,6 +150,7 @@ impl Elsewhere {
             held: None,
             last: [(0, 0); 2],
             summed: 0,
+            waited: 0.0,
             error: None,
             centres: Vec::new(),
             squares: Vec::new(),
@@ -202,10 +206,10 @@ impl Elsewhere {
         let (time, before) = self.last[1];
         let rewritten = |chunk: usize| chunk < before && changes.last(chunk) > time;
         let end = rows.squares.len().min(first + self.place.rows());
-        if whole == 0 {
+        let left = rows.squares.len() - first;
+        if !self.begin(of, whole * CHUNK, [end - first, left, left.min(ROWS)])? {
             return Ok(());
         }
-        self.begin(of)?;
         let usable: Vec<bool> = (0..whole.min(self.capacity)).map(|chunk| !rewritten(chunk)).collect();
         self.ask(of, rows, first..end, usable)
     }
@@ -242,17 +246,26 @@ impl Elsewhere {
         Ok(())
     }
 
-    /// Makes the place ready for the learner as it is now.
-    fn begin<P: Space, S: StepSize>(&mut self, of: Source<'_, P, S>) -> Result<(), String> {
+    /// Makes the place ready for the learner as it is now, if that is worthwhile; returns whether it is. The rows are those of the request,
+    /// those in sight, and those that are summed here if the place stays closed.
+    fn begin<P: Space, S: StepSize>(&mut self, of: Source<'_, P, S>, terms: usize, rows: [usize; 3]) -> Result<bool, String> {
         let (packed, kernels) = of.space.packed_terms().zip(of.space.built_in_kernels()).ok_or(NOT_BUILT_IN)?;
         let planes = of.heads.iter().flat_map(|head| std::iter::repeat_n(head.plane, head.f.columns())).collect();
         let shape = Shape { features: packed.panels.dim(), kernels, planes };
+        let [request, in_sight, here] = rows.map(|rows| shape.work() * (terms * rows) as f64);
+        if !self.place.pays(request) {
+            return Ok(false);
+        }
+        if self.waited + in_sight < self.place.opening() {
+            self.waited += here;
+            return Ok(false);
+        }
         if self.shape.as_ref() != Some(&shape) {
             self.sent.clear();
             self.capacity = self.place.begin(&shape)?;
             self.shape = Some(shape);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Sends a chunk if it was not sent or has changed since.
@@ -281,8 +294,11 @@ impl Elsewhere {
     pub fn ask_all<P: Space, S: StepSize>(&mut self, of: Source<'_, P, S>, rows: Points<'_>) -> bool {
         let (chunks, before) = (of.slots.div_ceil(CHUNK), self.asked.len());
         let asked = self.attempt(|here| {
-            here.begin(of)?;
-            let fits = if chunks <= here.capacity { chunks } else { 0 };
+            let begun = here.begin(of, chunks * CHUNK, [rows.squares.len(); 3])?;
+            let fits = if begun && chunks <= here.capacity { chunks } else { 0 };
+            if fits == 0 {
+                return Ok(());
+            }
             here.ask(of, rows, 0..rows.squares.len(), vec![true; fits])
         });
         asked.is_some() && self.asked.len() > before

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::support::cases::Random;
 use crate::support::plain::plain;
 use okl::gram::{Backend, Packed, Panels, kernel_rows};
+use okl::kernel::AnyKernel;
 use okl::place::{CHUNK, Chunk, Place, Request, Shape};
 use okl::{Batch, Label, Learner};
 
@@ -19,6 +20,8 @@ struct Here {
     capacity: usize,
     /// The number of requests after which it fails.
     fails_after: usize,
+    /// The multiplications that opening costs.
+    opening: f64,
     requests: Arc<AtomicUsize>,
     shape: Option<Shape>,
     chunks: Vec<Option<Stored>>,
@@ -31,6 +34,7 @@ impl Here {
             rows,
             capacity: 1000,
             fails_after: usize::MAX,
+            opening: 0.0,
             requests: Arc::default(),
             shape: None,
             chunks: Vec::new(),
@@ -70,6 +74,10 @@ impl Place for Here {
 
     fn pays(&self, multiplications: f64) -> bool {
         multiplications > 0.0
+    }
+
+    fn opening(&self) -> f64 {
+        if self.shape.is_none() { self.opening } else { 0.0 }
     }
 
     fn begin(&mut self, shape: &Shape) -> Result<usize, String> {
@@ -206,6 +214,21 @@ fn a_place_that_is_full_or_fails_changes_no_bit_and_says_so() {
         let (theirs, other, away) = run(SETTINGS[0], &stream, Some(Here { fails_after, ..Here::new(100) }), ROWS);
         assert!(theirs == scores && other == model, "fails after {fails_after} requests");
         assert_eq!(away.place().unwrap().processor.as_deref(), Some("it has broken down"));
+    }
+}
+
+/// 1,400 rows come when there is a whole chunk of terms, and predictions of 300 rows.
+#[test]
+fn a_place_is_opened_when_there_is_enough_to_do_or_was_enough_without_it() {
+    let stream = stream();
+    let (scores, model, _) = run(SETTINGS[0], &stream, None, ROWS);
+    let row = 1024.0 * Shape { features: 3, kernels: vec![AnyKernel::Linear], planes: vec![0] }.work();
+    for (opening, cut, expected) in [(1000.0, ROWS, 1000..ROWS), (1000.0, 100, 100..1000), (1e6, ROWS, 0..1), (1e6, 100, 0..1)] {
+        let place = Here { opening: opening * row, ..Here::new(100) };
+        let (theirs, other, away) = run(SETTINGS[0], &stream, Some(place), cut);
+        assert!(theirs == scores && other == model, "opening costs {opening} rows, calls of {cut}");
+        let rows = away.place().unwrap().rows as usize;
+        assert!(expected.contains(&rows), "opening costs {opening} rows, calls of {cut}: {rows} rows were summed there");
     }
 }
 
