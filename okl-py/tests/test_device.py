@@ -12,7 +12,9 @@ import okl
 
 
 def learner() -> okl.Learner:
-    return okl.Learner(loss="squared", kernel="gaussian:1", step="constant:0.1", budget="unlimited", scale="none")
+    return okl.Learner(
+        loss="squared", kernel="gaussian:1", step="constant:0.1", budget="unlimited", scale="none"
+    )
 
 
 def test_a_device_that_is_not_there_is_refused_and_changes_nothing() -> None:
