@@ -234,12 +234,19 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serd
     let alerts = learner.config().loss.reads() == Reads::Nothing;
     json!({
         "config": learner.config(), "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(), "frozen_after": position.frozen, "terms": learner.terms(), "features": learner.features(),
-        "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "missing": missing(position), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "theta": learner.theta(),
+        "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "missing": missing(position), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "step_sizes": learner.step_sizes(), "theta": learner.theta(),
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": rule_of(learner, m), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, position.progress.measured()),
         "health": health(learner, &sources(position, names)), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": verdict.words() })),
     })
+}
+
+/// The step size; where every weight has its own, their median and range.
+fn step_size(learner: &Learner) -> String {
+    let range =
+        |sizes: okl::StepSizes| format!(" (median; from {} to {} over the weights)", figure(sizes.least), figure(sizes.largest));
+    figure(learner.eta()) + &learner.step_sizes().map_or(String::new(), range)
 }
 
 fn in_words(learner: &Learner, position: &Position, names: &[String], [did, hashed]: [String; 2]) -> String {
@@ -273,7 +280,7 @@ fn in_words(learner: &Learner, position: &Position, names: &[String], [did, hash
             positive_class(learner).map_or(String::new(), |label| list(&[label.to_string()], 1) + " (scores above 0)"),
         ),
         ("bank", bank(learner)),
-        ("step size", figure(learner.eta())),
+        ("step size", step_size(learner)),
         ("threshold", threshold(learner)),
     ];
     lines.retain(|(_, value)| !value.is_empty());

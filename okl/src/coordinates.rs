@@ -11,8 +11,11 @@
 //! so a step changes five scalars and one term, whatever the number of terms. Only this file uses these scales.
 
 mod changes;
+mod steps;
 
 pub(crate) use changes::{Changes, Rewrite};
+pub use steps::StepSizes;
+pub(crate) use steps::{Advance, Features, Steps};
 
 use crate::basis::sparse::SparseRow;
 use crate::gram::aligned::Aligned;
@@ -115,6 +118,8 @@ pub struct Coordinates {
     /// Column by column: a for each output, then b, then g. Each column has `stride` slots and starts on a cache line.
     data: Aligned<f64>,
     changes: Changes,
+    /// The step sizes, if every coordinate has its own.
+    steps: Option<Steps>,
     pub(crate) scales: Scales,
 }
 
@@ -163,7 +168,8 @@ pub(crate) fn negate(values: &mut [f64]) {
 
 impl Coordinates {
     pub(crate) fn new(outputs: usize, riders: Riders) -> Self {
-        Coordinates { outputs, riders, stride: 0, data: Aligned::default(), changes: Changes::default(), scales: Scales::FRESH }
+        let (data, changes, scales) = (Aligned::default(), Changes::default(), Scales::FRESH);
+        Coordinates { outputs, riders, stride: 0, data, changes, steps: None, scales }
     }
 
     /// The number of outputs.
@@ -177,7 +183,7 @@ impl Coordinates {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.data.bytes()
+        self.data.bytes() + self.steps.as_ref().map_or(0, Steps::bytes)
     }
 
     pub(crate) fn columns(&self) -> usize {
@@ -216,6 +222,9 @@ impl Coordinates {
             let from = (function * self.outputs + o) * self.stride;
             self.data.copy_within(from..from + kept, to);
             self.data[to + kept..to + stride].fill(0.0);
+        }
+        if let Some(steps) = &mut self.steps {
+            steps.relayout((self.outputs, self.stride), (outputs, stride));
         }
         if outputs != self.outputs {
             self.changes.note_all();
@@ -385,6 +394,7 @@ impl Coordinates {
     pub(crate) fn zero(&mut self) {
         self.rewrite(Rewrite::Zero);
         self.scales = Scales::FRESH;
+        self.steps.iter_mut().for_each(Steps::restart);
     }
 
     /// Whether all coefficients of the first slots are zero, including the riders'.
@@ -397,7 +407,8 @@ impl Coordinates {
         let lost = |own: f64, other: f64| own.abs() <= BAKE * other.abs();
         let Riders { trace, mean } = self.riders;
         let far = !(1.0 / LARGEST_SCALE..LARGEST_SCALE).contains(&s.abs());
-        let worn = (trace && (lost(p, q) || lost(p, s))) || (mean && (lost(mp, mq) || lost(s, mq)));
+        let trace_worn = if self.steps.is_some() { self.trace_has_faded() } else { lost(p, q) || lost(p, s) };
+        let worn = (trace && trace_worn) || (mean && (lost(mp, mq) || lost(s, mq)));
         if worn || s == 0.0 || (far && (trace || mean)) {
             self.bake();
         } else if far {
@@ -598,7 +609,7 @@ impl Coordinates {
         let kept = data.len();
         data.copy_from_slice(&self.data[..kept]);
         let scales = Scales { mean: Scales::FRESH.mean, ..self.scales };
-        Coordinates { riders, data, scales, changes: Changes::default(), ..*self }
+        Coordinates { riders, data, scales, changes: Changes::default(), steps: self.steps.clone(), ..*self }
     }
 
     pub(crate) fn clear(&mut self, slot: usize) {

@@ -88,6 +88,7 @@ pub mod sharded;
 
 pub use basis::given::KernelRows;
 pub use config::{Config, Label};
+pub use coordinates::StepSizes;
 pub use engine::{Outcome, Workspace};
 pub use error::{Error, ErrorKind, Result};
 pub use learner::batch::{Batch, RowSource, Target, Targets};

@@ -122,7 +122,12 @@ fn nothing_is_allocated_in_the_loop() {
 /// A weight vector allocates nothing while it learns, and takes the bytes that are stated.
 #[test]
 fn weights_take_what_is_stated() {
-    let settings = ["step = 'constant:0.3'\nlambda = 1e-3", "step = 'smd'\nlambda = 1e-3\naverage = 'uniform'", "scale = 'none'"];
+    let settings = [
+        "step = 'constant:0.3'\nlambda = 1e-3",
+        "step = 'smd'\nlambda = 1e-3\naverage = 'uniform'",
+        "step = 'smd:eta=0.01,per=coordinate'\nlambda = 1e-3\naverage = 'uniform'",
+        "scale = 'none'",
+    ];
     for settings in settings {
         let config = Config::from_toml(&format!("loss = 'hinge'\nkernel = 'linear'\n{settings}")).unwrap();
         let mut learner = Learner::new(config.clone()).unwrap();

@@ -180,6 +180,9 @@ fn step_note(report: &Report<'_>) -> String {
             "{} settings learn in parallel; this is the step size of the one with the largest weight, and it jumps when another one gets the largest weight.",
             report.members
         ),
+        Some("smd") if report.setting("step").is_some_and(|step| !step["smd"]["per"].is_null()) => {
+            "Every weight has its own, adapted to the stream (stochastic meta-descent); this is their median.".into()
+        }
         Some("smd") => "It is adapted to the stream (SVMD): it rises where larger steps would have helped.".into(),
         Some("constant") => "It is constant.".into(),
         _ => "It depends only on the number of examples, not on their values.".into(),

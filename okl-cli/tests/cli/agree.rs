@@ -102,6 +102,19 @@ fn inspect_counts_rows_and_says_whose_figures_they_are() {
     assert!(!bank.contains("was frozen") && plain["frozen_after"] == inspected(&model)["examples"], "{plain}");
 }
 
+/// With a step size for each weight, their median and range.
+#[test]
+fn inspect_has_the_range_of_the_step_sizes() {
+    let folder = Folder::new("agree-steps");
+    let (data, model) = (folder.write("n.csv", numbers(300)), folder.path("m.okl"));
+    let settings = ["--kernel", "linear", "--lambda", "0", "--step", "smd:eta=0.01,per=coordinate"];
+    succeed(&[&["learn", &data, "--target", "u", "--features", "a,b,c", "-o", &model], &settings[..]].concat());
+    let (told, words) = (inspected(&model), succeed(&["inspect", &model]).0);
+    let [least, median, largest] = ["least", "median", "largest"].map(|name| told["step_sizes"][name].as_f64().unwrap());
+    assert!(least < largest && (least..=largest).contains(&median) && told["eta"] == median, "{told}");
+    assert!(words.contains("(median; from ") && words.contains("over the weights)"), "{words}");
+}
+
 /// A share of targets outside the tube is not a rate of alerts.
 #[test]
 fn a_regression_has_no_alert_rate() {

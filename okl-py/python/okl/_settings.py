@@ -80,6 +80,7 @@ class Settings(TypedDict, total=False):
     floor: float | None
     cap: float | None
     preset: str | None
+    per: str | None
     t0: float | None
     bound: float | None
     radius: float | None

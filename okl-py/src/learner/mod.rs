@@ -422,10 +422,16 @@ impl Learner {
         self.look(py, okl::Learner::terms)
     }
 
-    /// The step size of the last step.
+    /// The step size of the last step; the median of `step_sizes`, if every weight has its own.
     #[getter]
     fn eta(&self, py: Python<'_>) -> PyResult<f64> {
         self.look(py, okl::Learner::eta)
+    }
+
+    /// The smallest, the median and the largest step size, if every weight has its own (`step="smd:per=coordinate"`); otherwise None.
+    #[getter]
+    fn step_sizes(&self, py: Python<'_>) -> PyResult<Option<(f64, f64, f64)>> {
+        Ok(self.look(py, okl::Learner::step_sizes)?.map(|sizes| (sizes.least, sizes.median, sizes.largest)))
     }
 
     /// The adaptive margin, tube or scale of the loss; with a `target_scale`, in the units of the scaled targets.

@@ -10,7 +10,7 @@ use crate::parts::budget::BudgetRule;
 use crate::parts::loss::{AnyLoss, Loss, Reads};
 use crate::parts::output::Output;
 use crate::parts::regulariser::AnyRegulariser;
-use crate::parts::step::AnyStep;
+use crate::parts::step::{AnyStep, StepSize};
 
 impl Config {
     /// Checks the configuration; the error has the setting and the reason.
@@ -274,6 +274,9 @@ impl Config {
         if smd && (self.implicit || !square || self.allow_overshoot) {
             return refuse("step", "smd needs the explicit step, the square regulariser and eta lambda < 1; remove implicit, regulariser or allow_overshoot".into());
         }
+        if step.per_coordinate(*lambda).is_some() {
+            self.check_per_coordinate()?;
+        }
         if self.implicit {
             return self.check_implicit();
         }
@@ -287,6 +290,21 @@ impl Config {
             );
         }
         Ok(())
+    }
+
+    /// A step size for each coordinate needs coordinates that are features, and outputs that do not share them.
+    fn check_per_coordinate(&self) -> Result<()> {
+        let refuse = |reason: &str| Err(Error::config("step", reason));
+        if !self.uses_weights() {
+            return refuse(
+                "per = coordinate needs a weight vector: kernel = linear without budget and memory, or form = weights or fourier; \
+                 remove per to have one step size for all of f",
+            );
+        }
+        match self.operator {
+            Some(_) => refuse("per = coordinate needs outputs that do not share their coordinates: remove operator, or per"),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn check_implicit(&self) -> Result<()> {

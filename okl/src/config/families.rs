@@ -210,7 +210,7 @@ pub const FAMILIES: [Family; 8] = [
             name("linear", &["eta", "horizon"], "eta (1 - (t - 1)/horizon), constant after the horizon"),
             name("pegasos", &["t0"], "1 / (lambda (t + t0))"),
             name("normalised", &["eta", "tau"], "e / (1 + e s), s = k(x, x) + 1 with an offset; e = eta, or decaying with tau"),
-            name("smd", &["eta", "mu", "decay", "floor", "cap", "preset"], "adapts by stochastic meta-descent (SVMD)"),
+            name("smd", &["eta", "mu", "decay", "floor", "cap", "preset", "per"], "adapts by stochastic meta-descent (SVMD)"),
         ],
     },
     Family {
@@ -290,7 +290,7 @@ impl Parameter {
 }
 
 /// All parameters. A parameter has the same meaning for all names that have it.
-pub const PARAMETERS: [Parameter; 36] = [
+pub const PARAMETERS: [Parameter; 37] = [
     of(
         "gamma",
         "width of the kernel, as its formula has it: a number, median or auto (found from the first rows); in a file also a list of numbers",
@@ -317,6 +317,10 @@ pub const PARAMETERS: [Parameter; 36] = [
     of("floor", "smallest step of smd"),
     of("cap", "largest step of smd"),
     of("preset", "published parameters of smd, in place of mu, decay, floor and cap: svmd2005"),
+    of(
+        "per",
+        "what has a step of its own under smd: coordinate, that is, every weight (form weights or fourier); one step for all when not given",
+    ),
     of("terms", "number of terms of a window, transfer, merge or forgetron budget"),
     of("steps", "number of examples that a term lives under an age budget").for_instance("1000"),
     of("exponent", "exponent of the olok budget, between 0 and 1/2").for_instance("0.1"),

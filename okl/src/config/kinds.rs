@@ -22,7 +22,7 @@ enum Kind {
 
 /// Every setting and every parameter whose value is not described elsewhere: [families](crate::config::families) are names with parameters, `gamma` and
 /// `target_scale` say themselves what they expect.
-const KINDS: [(&str, Kind); 49] = [
+const KINDS: [(&str, Kind); 50] = [
     ("terms", Kind::Whole),
     ("steps", Kind::Whole),
     ("degree", Kind::Whole),
@@ -62,6 +62,7 @@ const KINDS: [(&str, Kind); 49] = [
     ("log_units", Kind::Numbers),
     ("sigma_rule", Kind::Word(&["quantile", "concomitant"])),
     ("preset", Kind::Word(&["svmd2005"])),
+    ("per", Kind::Word(&["coordinate"])),
     ("anchor", Kind::Word(&["first", "none"])),
     ("heads", Kind::Word(&["auto", "grid", "selected", "varied"])),
     ("widths", Kind::Word(&["auto", "fixed", "follow"])),

@@ -16,7 +16,7 @@ use crate::learner::batch::BLOCK;
 use crate::learner::scaling::MOST_COMPARED;
 use crate::parts::budget::BudgetRule;
 use crate::parts::regulariser::AnyRegulariser;
-use crate::parts::step::AnyStep;
+use crate::parts::step::{AnyStep, StepSize};
 
 const UNITS: [(&str, f64); 7] =
     [("KIB", 1024.0), ("MIB", 1048576.0), ("GIB", 1073741824.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9), ("B", 1.0)];
@@ -80,8 +80,8 @@ impl Config {
     }
 
     /// The bytes of a weight vector (`form = weights`), including everything that grows with the number of features: per feature,
-    /// rounded up to 32 of them, 8 bytes per output and function, and 128 bytes for the 32 rows of a block. Memory grows by a
-    /// thirty-second at a time, which is included. Beside it there is [`Config::bytes_beside_terms`].
+    /// rounded up to 32 of them, 8 bytes per output and function, as many for step sizes where every coordinate has its own, and 128 bytes
+    /// for the 32 rows of a block. Memory grows by a thirty-second at a time, which is included. Beside it there is [`Config::bytes_beside_terms`].
     ///
     /// ```
     /// # use okl::Config;
@@ -91,7 +91,8 @@ impl Config {
     /// ```
     pub fn bytes_of_weights(&self, features: usize, outputs: usize) -> usize {
         let columns = features.next_multiple_of(32);
-        (columns + columns / GROWTH) * (8 * outputs * self.functions() + 128)
+        let steps = self.heads().iter().filter(|head| head.step.per_coordinate(head.lambda).is_some()).count();
+        (columns + columns / GROWTH) * (8 * outputs * (self.functions() + steps) + 128)
     }
 
     /// The number of functions that have a coefficient per term and output.

@@ -4,7 +4,7 @@
 
 use crate::basis::sparse::SparseRow;
 use crate::certificate::{Rate, Regret, RegretStep, Tracker};
-use crate::coordinates::{Coordinates, Reading, Riders, Term, negate};
+use crate::coordinates::{Coordinates, Features, Reading, Riders, Term, negate};
 use crate::engine::norms::{Norms, own_form, own_mass};
 use crate::engine::plan::{Example, Plan};
 use crate::engine::rules::Objective;
@@ -34,6 +34,8 @@ pub struct Head<S> {
     pub(crate) offset_step: f64,
     pub(crate) f: Coordinates,
     pub(crate) eta: f64,
+    /// The step sizes of the offset, if every coordinate has its own.
+    pub(crate) offset_etas: Vec<f64>,
     pub(crate) offset: Vec<f64>,
     pub(crate) offset_trace: Vec<f64>,
     pub(crate) offset_mean: Vec<f64>,
@@ -67,8 +69,9 @@ impl<S: StepSize> Head<S> {
     pub(crate) fn new(parts: HeadParts<S>, outputs: usize, theta: f64, regret: bool, tracker: Option<Tracker>) -> Self {
         let HeadParts { step, lambda, plane, loss, average, both, offset_step } = parts;
         let riders = Riders { trace: step.trace().is_some(), mean: average != Average::None };
-        let eta = step.start();
-        let zeros = vec![0.0; outputs];
+        let rule = step.per_coordinate(lambda);
+        let eta = rule.map_or(step.start(), |rule| rule.eta(step.start(), 0.0));
+        let (zeros, f) = (vec![0.0; outputs], Coordinates::new(outputs, riders));
         Head {
             step,
             lambda,
@@ -80,7 +83,8 @@ impl<S: StepSize> Head<S> {
             both,
             offset_step,
             eta,
-            f: Coordinates::new(outputs, riders),
+            offset_etas: if rule.is_some() { vec![eta; outputs] } else { Vec::new() },
+            f: if rule.is_some() { f.with_steps(eta) } else { f },
             offset: zeros.clone(),
             offset_trace: zeros.clone(),
             offset_mean: zeros,
@@ -90,7 +94,7 @@ impl<S: StepSize> Head<S> {
             norms: Norms::default(),
             truncation: 0.0,
             mean_truncation: 0.0,
-            regret: Regret { holds: regret, ..Regret::default() },
+            regret: Regret { holds: regret && rule.is_none(), ..Regret::default() },
             rate: Rate::new(theta),
             tracker,
             cut_steps: 0,
@@ -124,9 +128,9 @@ impl<S: StepSize> Head<S> {
     pub fn lambda(&self) -> f64 {
         self.lambda
     }
-    /// The step size of the last step.
+    /// The step size of the last step; the median, if every coordinate has its own.
     pub fn eta(&self) -> f64 {
-        self.eta
+        self.step_sizes().map_or(self.eta, |sizes| sizes.median)
     }
     /// The offset b.
     pub fn offset(&self) -> &[f64] {
@@ -194,7 +198,8 @@ impl<S: StepSize> Head<S> {
     }
 
     /// The update for the last row with a target, before the budget acts: f <- keep f + k(x, .) alpha. Returns keep and alpha,
-    /// both including the shrink factor of a Forgetron. A head of a bank that rests returns keep = 0 and alpha = 0.
+    /// both including the shrink factor of a Forgetron. A head of a bank that rests returns keep = 0 and alpha = 0. With a step size for
+    /// each coordinate the update is no multiple of k(x, .): keep = 1 and alpha = 0, and nothing is ever dropped.
     ///
     /// With these values and the rows, a caller can compute f with no term dropped: the f_full of the truncation certificate.
     pub fn last_update(&self) -> (f64, Vec<f64>) {
@@ -206,6 +211,9 @@ impl<S: StepSize> Head<S> {
         self.f.add_outputs(outputs);
         for v in [&mut self.offset, &mut self.offset_trace, &mut self.offset_mean] {
             v.resize(outputs.max(v.len()), 0.0);
+        }
+        if self.f.steps().is_some() {
+            self.offset_etas.resize(outputs.max(self.offset_etas.len()), self.first_eta());
         }
     }
 
@@ -289,15 +297,19 @@ impl<S: StepSize> Head<S> {
             self.forget_trace();
         }
         self.plan.before = self.norms;
+        if rules.offset {
+            self.adapt_offset_steps();
+        }
         let plan = &self.plan;
-        self.f.shrink(plan.keep, plan.pull, plan.decay, omega);
+        let decay = if self.f.steps().is_some() { 1.0 } else { plan.decay };
+        self.f.shrink(plan.keep, plan.pull, decay, omega);
         self.mean_truncation += omega * (self.truncation - self.mean_truncation);
         self.truncation *= plan.keep.abs();
         self.norms.grow_mass(plan.keep, plan.norms.mass);
         self.theta_mean += omega * (self.theta - self.theta_mean);
         if rules.offset {
-            let eta = self.offset_step * plan.eta;
             for o in 0..self.offset.len() {
+                let eta = self.offset_step * self.offset_etas.get(o).copied().unwrap_or(plan.eta);
                 self.offset_mean[o] += omega * (self.offset[o] - self.offset_mean[o]);
                 self.offset[o] -= eta * plan.xi[o];
                 self.offset_trace[o] = plan.decay * self.offset_trace[o] - eta * plan.zeta[o];
@@ -354,14 +366,18 @@ impl<S: StepSize> Head<S> {
 
     /// Adds the planned term to the weights of the features of its row (basis of features).
     pub(crate) fn spread(&mut self, values: &[f32]) {
-        if self.plan.appends() {
+        if self.f.steps().is_some() {
+            self.advance(Features::Dense(values));
+        } else if self.plan.appends() {
             self.f.spread(values, &self.plan.alpha, &self.plan.beta);
         }
     }
 
     /// The same for the features of a sparse row.
     pub(crate) fn spread_sparse(&mut self, row: SparseRow<'_>) {
-        if self.plan.appends() {
+        if self.f.steps().is_some() {
+            self.advance(Features::Sparse(row));
+        } else if self.plan.appends() {
             self.f.spread_sparse(row, &self.plan.alpha, &self.plan.beta);
         }
     }
@@ -465,7 +481,8 @@ impl<S: StepSize> Head<S> {
         }
         self.offset_mean.copy_from_slice(&self.offset);
         self.offset_trace.fill(0.0);
-        self.eta = self.step.start();
+        self.eta = self.first_eta();
+        self.offset_etas.fill(self.eta);
         (self.theta_trace, self.theta_mean) = (0.0, 0.0);
         self.norms = Norms::default();
         (self.truncation, self.mean_truncation) = (0.0, 0.0);

@@ -43,6 +43,7 @@
 
 pub mod bank;
 mod copy;
+mod each;
 pub(crate) mod elsewhere;
 mod evict;
 pub mod head;

@@ -20,6 +20,9 @@ use crate::parts::output::{Output, dot};
 use crate::parts::regulariser::Regulariser;
 use crate::parts::step::{LARGEST_SHRINK, Signal, StepSize};
 
+/// The largest number of a state.
+pub(super) const LARGEST: f64 = 1e150;
+
 /// A step that has been computed and not yet taken.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
@@ -130,7 +133,8 @@ impl<S: StepSize> Head<S> {
             false => self.explicit_gradient(loss, at, example),
         }
         self.new_norms(output, &own[self.plane..], rules.regulariser.is_square(), at);
-        self.plan.finite = self.is_finite(at);
+        let size_of_each = self.bound_of_each(&own[self.plane..], output);
+        self.plan.finite = self.is_finite(at, size_of_each);
         self.plan.finite
     }
 
@@ -146,6 +150,9 @@ impl<S: StepSize> Head<S> {
             plan.lifted[o] = at.trace[o] + self.offset_trace[o];
         }
         let of_theta = plan.weight * plan.eval.dtheta * self.theta_trace;
+        if self.f.steps().is_some() {
+            return of_theta; // every coordinate has a product of its own: coordinates/steps.rs
+        }
         let lambda = if plan.quiet { 0.0 } else { plan.lambda };
         let product = lambda * self.norms.product + dot(&plan.xi, &plan.lifted) + of_theta;
         if product.is_finite() {
@@ -165,6 +172,10 @@ impl<S: StepSize> Head<S> {
         let signal = Signal { t, lambda: self.lambda, last: self.eta, product, size };
         let mut eta = self.step.eta(&signal);
         self.plan.cut = false;
+        if self.f.steps().is_some() {
+            (self.plan.eta, self.plan.keep, self.plan.pull) = (eta, 1.0, 0.0);
+            return;
+        }
         if rules.implicit {
             // 3.3: the proximal step does not need eta lambda < 1.
             self.plan.keep = 1.0 / (1.0 + eta * self.plan.lambda);
@@ -198,6 +209,9 @@ impl<S: StepSize> Head<S> {
             plan.zeta.iter_mut().zip(&plan.xi).for_each(|(zeta, xi)| *zeta = xi + bend * *zeta);
             plan.beta.iter_mut().zip(&plan.zeta).for_each(|(b, zeta)| *b = -eta * zeta);
         }
+        if self.f.steps().is_some() {
+            self.plan_each();
+        }
     }
 
     /// Solves xi = dl/dz at z0 - C xi, where z0 = c p + b and C = eta (c k J + offset_step) (3.3); then alpha = -eta c xi.
@@ -224,6 +238,10 @@ impl<S: StepSize> Head<S> {
 
     /// |f|² <- c² |f|² + 2 c alpha^T p + alpha^T K alpha, V(25); <f, v> and |v|² by 3.2, which generalises V(22)-(24).
     fn new_norms(&mut self, output: &Output, values: &[f64], square: bool, at: &Reading) {
+        if self.f.steps().is_some() {
+            self.plan.norms = Norms { mass: 0.0, ..self.norms };
+            return;
+        }
         let Plan { alpha, keep, .. } = &self.plan;
         let c = *keep;
         let parts = [c * c * self.norms.f2, 2.0 * c * dot(alpha, &at.f), own_form(output, values, alpha)];
@@ -250,9 +268,9 @@ impl<S: StepSize> Head<S> {
     }
 
     /// Whether all numbers after the step are at most 1e150. Then the sums of the certificates, and the norms after a loss, are
-    /// finite as well. Absolute values are added, so that no two numbers cancel.
-    fn is_finite(&self, at: &Reading) -> bool {
-        const LARGEST: f64 = 1e150;
+    /// finite as well. Absolute values are added, so that no two numbers cancel. `size_of_each` bounds the squares of coordinates that have
+    /// step sizes of their own.
+    fn is_finite(&self, at: &Reading, size_of_each: f64) -> bool {
         let p = &self.plan;
         let theta = p.weight * p.eval.dtheta * p.eta;
         let mut size =
@@ -261,6 +279,6 @@ impl<S: StepSize> Head<S> {
             size +=
                 p.alpha[o].abs() + p.beta[o].abs() + at.z[o].abs() + (self.offset[o] - self.offset_step * p.eta * p.xi[o]).abs();
         }
-        size <= LARGEST
+        size + size_of_each <= LARGEST
     }
 }

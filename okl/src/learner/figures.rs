@@ -139,7 +139,7 @@ impl Learner {
         self.engine.basis.len()
     }
 
-    /// The step size of the last step.
+    /// The step size of the last step; the median of [`Learner::step_sizes`], if every coordinate has its own.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -151,7 +151,22 @@ impl Learner {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn eta(&self) -> f64 {
-        self.head().eta
+        self.head().eta()
+    }
+
+    /// The smallest, the median and the largest step size, if every coordinate has its own (`step = smd:per=coordinate`): of the weights
+    /// that have moved and of the offsets. None before the first step.
+    ///
+    /// ```
+    /// # use okl::{Batch, Config, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("loss = 'squared'\nkernel = 'linear'\nstep = 'smd:eta=0.1,per=coordinate'\nlambda = 0")?)?;
+    /// assert_eq!(learner.step_sizes(), None);
+    /// learner.learn(&Batch::new(&[1.0, 3.0, 1.0, 3.0], 2).numbers(&[1.0, 1.0]))?;
+    /// assert!(learner.step_sizes().unwrap().least < 0.1);         // the first step was too long
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn step_sizes(&self) -> Option<crate::StepSizes> {
+        self.head().step_sizes()
     }
 
     /// The adaptive margin, tube or scale of the loss; with a `target_scale`, in the unit of the scaled targets.

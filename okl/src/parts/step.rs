@@ -6,7 +6,7 @@
 //! use okl::step::{AnyStep, Signal, StepSize};
 //! let at = |t, product| Signal { t, lambda: 0.1, last: 0.5, product, size: 1.0 };
 //! assert_eq!(AnyStep::InverseSqrt { eta: 1.0 }.eta(&at(4, 0.0)), 0.5);
-//! let smd = AnyStep::Smd { eta: 0.5, mu: 0.1, decay: 0.9, floor: None, cap: None, preset: None };
+//! let smd = AnyStep::Smd { eta: 0.5, mu: 0.1, decay: 0.9, floor: None, cap: None, preset: None, per: None };
 //! assert!(smd.eta(&at(2, -1.0)) > 0.5);                    // the last steps pointed the same way: go faster
 //! assert!(smd.eta(&at(2, 1.0)) < 0.5);                     // they were too long: go slower
 //! ```
@@ -43,6 +43,31 @@ pub trait StepSize: Send + Sync {
     fn start(&self) -> f64 {
         0.0
     }
+    /// How the step size of a single weight adapts, for policies that have one for each; none for policies with one step size for all.
+    fn per_coordinate(&self, _lambda: f64) -> Option<Adaptation> {
+        None
+    }
+}
+
+/// How smd adapts a step size to the product of gradient and trace: V(2), V(16), with the safeguards of E20.
+#[derive(Clone, Copy, Debug)]
+pub struct Adaptation {
+    /// The meta step size.
+    pub mu: f64,
+    /// The largest factor of one step. The smallest is 1/2.
+    pub growth: f64,
+    /// The smallest step size.
+    pub floor: f64,
+    /// The largest step size.
+    pub cap: f64,
+}
+
+impl Adaptation {
+    /// The step size after `last`, given the product of gradient and trace.
+    #[inline(always)]
+    pub fn eta(&self, last: f64, product: f64) -> f64 {
+        (last * (1.0 - self.mu * product).max(0.5).min(self.growth)).max(self.floor).min(self.cap)
+    }
 }
 
 /// The published setting of an algorithm.
@@ -52,6 +77,15 @@ pub trait StepSize: Send + Sync {
 pub enum Preset {
     /// Karatzoglou et al. 2005: mu = 0.1, decay = 1, factor max(1/2, .), no floor; the cap only keeps eta lambda < 1.
     Svmd2005,
+}
+
+/// What has a step size of its own under smd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Per {
+    /// Every weight, every offset and theta, where f is a weight vector: V(1)-(3).
+    Coordinate,
 }
 
 /// The built-in step sizes, by their names in a configuration.
@@ -139,6 +173,9 @@ pub enum AnyStep {
         /// The published setting; replaces mu, decay, floor and cap.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         preset: Option<Preset>,
+        /// What has a step size of its own; when not given, there is one for all of f.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        per: Option<Per>,
     },
 }
 
@@ -171,6 +208,20 @@ impl AnyStep {
     pub(crate) fn largest(&self, lambda: f64) -> f64 {
         let first = Signal { t: 1, lambda, last: self.start(), product: 0.0, size: 0.0 };
         self.eta(&first)
+    }
+
+    /// How smd adapts; none for the other step sizes.
+    fn adaptation(&self, lambda: f64) -> Option<Adaptation> {
+        match *self {
+            AnyStep::Smd { preset: Some(Preset::Svmd2005), .. } => {
+                Some(Adaptation { mu: 0.1, growth: f64::INFINITY, floor: 0.0, cap: LARGEST_SHRINK / lambda })
+            }
+            AnyStep::Smd { eta, mu, floor, cap, preset: None, .. } => {
+                let cap = cap.unwrap_or(if lambda > 0.0 { 0.5 / lambda } else { 1e6 * eta });
+                Some(Adaptation { mu, growth: 2.0, floor: floor.unwrap_or(1e-6 * eta), cap })
+            }
+            _ => None,
+        }
     }
 
     /// Checks the parameters; the error is a sentence for the user.
@@ -221,14 +272,7 @@ impl StepSize for AnyStep {
             }
             AnyStep::Linear { eta, horizon } => eta * (horizon as f64 - (t - 1.0)).max(1.0) / horizon as f64,
             AnyStep::Pegasos { t0 } => 1.0 / (s.lambda * (t + t0)),
-            AnyStep::Smd { preset: Some(Preset::Svmd2005), .. } => {
-                (s.last * (1.0 - 0.1 * s.product).max(0.5)).min(LARGEST_SHRINK / s.lambda)
-            }
-            AnyStep::Smd { eta, mu, floor, cap, preset: None, .. } => {
-                let factor = (1.0 - mu * s.product).clamp(0.5, 2.0);
-                let cap = cap.unwrap_or(if s.lambda > 0.0 { 0.5 / s.lambda } else { 1e6 * eta });
-                (s.last * factor).max(floor.unwrap_or(1e-6 * eta)).min(cap)
-            }
+            AnyStep::Smd { .. } => self.adaptation(s.lambda).map_or(s.last, |rule| rule.eta(s.last, s.product)),
         }
     }
 
@@ -245,5 +289,10 @@ impl StepSize for AnyStep {
             AnyStep::Smd { eta, .. } => eta,
             _ => 0.0,
         }
+    }
+
+    fn per_coordinate(&self, lambda: f64) -> Option<Adaptation> {
+        let AnyStep::Smd { per: Some(Per::Coordinate), .. } = self else { return None };
+        self.adaptation(lambda).map(|rule| Adaptation { cap: rule.cap.min(LARGEST_SHRINK / lambda), ..rule })
     }
 }

@@ -72,6 +72,10 @@ pub fn one(rng: &mut Rng, family: &'static str, seed: u64) -> Case {
         let text = if apart.chance(0.5) { quoted("balanced") } else { "{\"0\": 0.3, \"1\": 2.0, \"-1\": 0.7}".into() };
         settings.insert("class_weight", text);
     }
+    let mut apart = Rng::new(seed ^ 0x6561_6368_2073_7465);
+    if apart.chance(0.06) {
+        as_steps_per_coordinate(&mut apart, &mut settings);
+    }
     let cuts = (0..1 + rng.below(5)).map(|_| rng.below(n + 1)).collect();
     Case { seed, family, settings, rows, wide, ids, weights, cuts }
 }
@@ -86,6 +90,16 @@ fn as_weights(settings: &mut Settings) {
     for name in ["budget", "memory", "terms", "widths", "heads"] {
         settings.remove(name);
     }
+}
+
+/// A weight vector with a step size for each weight.
+fn as_steps_per_coordinate(rng: &mut Rng, settings: &mut Settings) {
+    as_weights(settings);
+    for name in ["operator", "implicit", "regulariser", "allow_overshoot"] {
+        settings.remove(name);
+    }
+    let (mu, decay) = (rng.pick(&[0.01, 0.05, 0.5]), rng.pick(&[0.0, 0.5, 0.9, 0.99, 1.0]));
+    settings.insert("step", quoted(&format!("smd:eta={},mu={mu},decay={decay},per=coordinate", rng.log_between(1e-3, 0.5))));
 }
 
 fn quoted(text: &str) -> String {

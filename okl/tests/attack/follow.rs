@@ -275,12 +275,18 @@ impl<'a> Run<'a> {
             } else if seen.learned {
                 shadow.average_scalars(t, seen.theta);
                 let (keep, alpha) = head.last_update();
+                let each = head.step_sizes().is_some();
                 shadow.advance(&self.points, t, keep, &alpha, seen.point);
                 let decay = self.steps[h].trace().unwrap_or(0.0);
                 let moved = Moved { keep, decay, alpha: &alpha, point: seen.point, exact };
                 let (old, new) = (Both(&shadow.live, &shadow.live_trace), Both(&live, &trace));
                 shadow.drift.step(&self.points, &shadow.shape, moved, old, new);
-                shadow.follow_offset(by, head.offset());
+                shadow.follow_offset(by.filter(|_| !each), head.offset());
+                if each {
+                    // The step is no multiple of k(x, .), and nothing is ever dropped: f in full is f. What the step must be is in
+                    // okl/tests/mathematics/per_coordinate.rs.
+                    shadow.keep_all(&self.points, &live);
+                }
             }
             if seen.rescaled && !shadow.resting {
                 shadow.begin_anew(&self.points, &live, &mean, &trace);
@@ -380,6 +386,14 @@ impl Shadow {
         // The coefficients of the average keep the roundings of before.
         self.peak = self.peak.max(self.history);
         self.drift = Drift::found(points, &self.shape, live, trace);
+    }
+
+    /// f with nothing dropped is f.
+    fn keep_all(&mut self, points: &Points, live: &Function) {
+        self.full = live.clone();
+        self.history = self.history.max(points.mass(&self.shape, live));
+        self.coefficients = self.coefficients.max(live.support().map(|(_, a)| norm(a)).sum());
+        self.peak = self.peak.max(self.history);
     }
 
     /// The other class is the positive one from now on.

@@ -43,6 +43,7 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use okl::config::families::family;
+use okl::loss::Loss;
 
 /// Checks that are known to fail, with the reason: counted, not failed on.
 const SWITCHED_OFF: &[(&str, &str)] = &[];
@@ -124,6 +125,8 @@ fn weight_vectors_and_weights_of_classes_are_drawn() {
     let drawn: Vec<okl::Config> = (0..600).map(|seed| draw::draw(seed).0.config().expect("accepted")).collect();
     let some = |has: &dyn Fn(&okl::Config) -> bool| drawn.iter().any(has);
     assert!(some(&|config| config.uses_weights() && config.form != okl::config::Choice::Auto));
+    let each = |config: &okl::Config| config.to_json().contains("\"per\":\"coordinate\"");
+    assert!(some(&|config| each(config) && config.offset) && some(&|config| each(config) && config.loss.nu().is_some()));
     assert!(some(&|config| config.class_weight == okl::config::ClassWeight::Balanced));
     assert!(some(&|config| matches!(config.class_weight, okl::config::ClassWeight::Table(_))));
 }

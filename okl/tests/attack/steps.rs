@@ -39,7 +39,8 @@ impl Run<'_> {
         let one = |h: usize| {
             let head = &self.learner.engine().heads()[h];
             Before {
-                eta: head.eta(),
+                // Weights that have not moved still have the first step size.
+                eta: head.step_sizes().map_or(head.eta(), |sizes| sizes.largest.max(self.steps[h].start())),
                 norm: head.norm2().max(0.0).sqrt(),
                 trace: head.trace_norm2().max(0.0).sqrt(),
                 offset_trace: norm(head.offset_trace()),

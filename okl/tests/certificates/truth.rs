@@ -372,7 +372,7 @@ fn the_forgetron_does_not_depend_on_the_size_of_the_kernel() {
 #[test]
 fn the_forgetron_shrinks_the_trace_with_f() {
     let mut rng = Rng::new(8);
-    let smd = AnyStep::Smd { eta: 1.0, mu: 1e-9, decay: 0.9, floor: None, cap: None, preset: None };
+    let smd = AnyStep::Smd { eta: 1.0, mu: 1e-9, decay: 0.9, floor: None, cap: None, preset: None, per: None };
     let mut engine = own_engine(AnyLoss::Perceptron {}, BudgetRule::Forgetron { terms: 10 }, vec![HeadParts::new(smd, 0.0)]);
     let mut shrunk = 0;
     for _ in 0..400 {

@@ -72,6 +72,13 @@ const REFUSALS: &[Refusal] = &[
     ("step = 'smd'\nimplicit = true", "step", &["smd", "explicit", "implicit"]),
     ("step = 'smd'\nregulariser = 'norm'", "step", &["smd", "regulariser"]),
     ("step = 'smd'\nallow_overshoot = true", "step", &["smd", "allow_overshoot"]),
+    ("step = 'smd:per=coordinate'", "step", &["per = coordinate", "weight vector", "linear", "fourier"]),
+    ("kernel = 'linear'\nform = 'terms'\nstep = 'smd:per=coordinate'", "step", &["per = coordinate", "weight vector"]),
+    (
+        "loss = 'squared'\nkernel = 'linear'\nstep = 'smd:per=coordinate'\nlambda = 0\noperator = [1.0, 0.5, 0.5, 1.0]",
+        "step",
+        &["per = coordinate", "operator"],
+    ),
     ("implicit = true\nregulariser = 'norm'", "implicit", &["square regulariser"]),
     ("implicit = true\nloss = 'perceptron'", "implicit", &["perceptron"]),
     ("implicit = true\nloss = 'softmax'\nclasses = [0, 1]\noperator = [1.0, 0.5, 0.5, 1.0]", "implicit", &["J = I"]),
@@ -392,6 +399,8 @@ fn every_way_to_write_it() {
         r#"{"loss":{"nu_huber":{"nu":0.2,"sigma_rule":"concomitant"}}}"#,
     );
     same(&["step = 'smd:preset=svmd2005'", "step = 'smd'\npreset = 'svmd2005'"], r#"{"step":{"smd":{"preset":"svmd2005"}}}"#);
+    let each = r#"{"kernel":{"linear":{}},"step":{"smd":{"per":"coordinate"}}}"#;
+    same(&["kernel = 'linear'\nstep = 'smd:per=coordinate'", "kernel = 'linear'\nstep = 'smd'\nper = 'coordinate'"], each);
     same(
         &[
             "loss = ['epsilon:0.2', 'huber:3', 'squared']",
@@ -456,7 +465,7 @@ fn canonical_json_round_trips() {
     let steps = json!([
         {"constant": {"eta": gamma}}, {"inverse_sqrt": {"eta": gamma}}, {"theorem1": {"bound": gamma, "radius": gamma, "horizon": 9}}, {"theorem2": {}},
         {"decay": {"eta": gamma, "tau": gamma}}, {"linear": {"eta": gamma, "horizon": 9}}, {"pegasos": {"t0": 1.5}}, {"smd": {"eta": gamma, "mu": gamma, "decay": gamma}},
-        {"smd": {"eta": gamma, "mu": gamma, "decay": gamma, "floor": gamma, "cap": gamma, "preset": "svmd2005"}},
+        {"smd": {"eta": gamma, "mu": gamma, "decay": gamma, "floor": gamma, "cap": gamma, "preset": "svmd2005", "per": "coordinate"}},
         {"normalised": {"eta": gamma}}, {"normalised": {"eta": gamma, "tau": gamma}}, "auto",
     ]);
     let budgets = json!([
@@ -565,7 +574,7 @@ fn values_of_another_kind_are_refused_in_plain_words() {
                    step.smd.decay step.smd.floor step.smd.cap step.pegasos.t0 step.theorem1.bound step.theorem1.radius \
                    budget.olok.exponent budget.weight.tolerance budget.certified.error average.exponential.rate threshold.tracker.speed \
                    regulariser.power.power scale.fixed.limit lambda theta0 offset_step";
-    let others = "scale.fixed.shift scale.fixed.factor scale.fixed.log_units scale.fixed.follow target_scale.fixed.shift target_scale loss.nu_huber.sigma_rule step.smd.preset \
+    let others = "scale.fixed.shift scale.fixed.factor scale.fixed.log_units scale.fixed.follow target_scale.fixed.shift target_scale loss.nu_huber.sigma_rule step.smd.preset step.smd.per \
                   anchor shrink offset implicit allow_overshoot classes operator";
     let listed = |name: &str| {
         whole.clone().chain(numbers.split(' ')).chain(others.split(' ')).any(|part| part.ends_with(&format!(".{name}")))

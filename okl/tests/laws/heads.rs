@@ -29,7 +29,7 @@ fn stream(rows: usize) -> (Vec<f32>, Vec<f64>) {
 }
 
 fn heads() -> Vec<HeadParts<AnyStep>> {
-    let smd = AnyStep::Smd { eta: 0.3, mu: 0.05, decay: 0.9, floor: None, cap: None, preset: None };
+    let smd = AnyStep::Smd { eta: 0.3, mu: 0.05, decay: 0.9, floor: None, cap: None, preset: None, per: None };
     [(AnyStep::Constant { eta: 0.5 }, 0.01), (AnyStep::InverseSqrt { eta: 1.0 }, 0.05), (smd, 0.02)]
         .map(|(step, lambda)| HeadParts { average: Average::Uniform, ..HeadParts::new(step, lambda) })
         .to_vec()

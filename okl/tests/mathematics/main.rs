@@ -6,6 +6,7 @@ mod equations;
 mod fourier;
 mod losses;
 mod offsets;
+mod per_coordinate;
 #[path = "../support/mod.rs"]
 mod support;
 mod twin;

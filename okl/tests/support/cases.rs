@@ -12,7 +12,7 @@ use okl::config::{
 use okl::engine::head::Average;
 use okl::loss::{AnyLoss, Loss, Reads, SigmaRule};
 use okl::regulariser::AnyRegulariser;
-use okl::step::{AnyStep, Preset};
+use okl::step::{AnyStep, Per, Preset};
 use okl::{Batch, Config, ErrorKind, Label, Targets};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -274,7 +274,11 @@ fn loss() -> impl Strategy<Value = AnyLoss> {
 }
 
 fn step() -> impl Strategy<Value = Choice<AnyStep>> {
-    let smd = |floor, cap, preset| AnyStep::Smd { eta: 0.2, mu: 0.05, decay: 0.9, floor, cap, preset };
+    let smd = |floor, cap, preset| AnyStep::Smd { eta: 0.2, mu: 0.05, decay: 0.9, floor, cap, preset, per: None };
+    let each = |mu, decay, preset| {
+        let per = Some(Per::Coordinate);
+        AnyStep::Smd { eta: 0.1, mu, decay, floor: None, cap: None, preset, per }
+    };
     let given = select(vec![
         AnyStep::Constant { eta: 0.3 },
         AnyStep::InverseSqrt { eta: 0.5 },
@@ -288,6 +292,9 @@ fn step() -> impl Strategy<Value = Choice<AnyStep>> {
         smd(None, None, None),
         smd(Some(0.05), Some(0.4), None),
         smd(None, None, Some(Preset::Svmd2005)),
+        each(0.05, 0.9, None),
+        each(0.3, 0.0, None),
+        each(0.05, 0.9, Some(Preset::Svmd2005)),
         AnyStep::Constant { eta: 30.0 },
     ]);
     prop_oneof![4 => given.prop_map(Choice::Given), 1 => Just(Choice::Auto)]
@@ -460,8 +467,19 @@ fn has_spectrum(kernel: &KernelRule) -> bool {
     matches!(kernel, Gaussian { .. } | Exponential { .. } | Matern32 { .. } | Matern52 { .. })
 }
 
+/// Whether every coordinate has a step size of its own.
+pub fn has_step_per_coordinate(config: &Config) -> bool {
+    matches!(config.step, Choice::Given(AnyStep::Smd { per: Some(_), .. }))
+}
+
 /// Changes as little as possible until the configuration is accepted.
 pub fn accepted(mut config: Config) -> Config {
+    if has_step_per_coordinate(&config) {
+        config.operator = None;
+        if !config.uses_weights() {
+            config.form = Form::Weights.into();
+        }
+    }
     if config.form == Choice::Given(Form::Weights) {
         (config.kernel, config.budget, config.memory) = (KernelRule::Linear {}.into(), None, None);
     }

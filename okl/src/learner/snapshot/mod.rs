@@ -14,6 +14,7 @@
 //! | `births`, `ids`, `holes` | u64 | per slot, per slot, and the holes in the order they will be filled |
 //! | `head.columns` | f64 (columns, slots) | stored coefficients, column by column; with `form = weights` one per feature instead of one per slot |
 //! | `head.scalars`, `head.offsets`, `head.gathered` | f64 | the head beside its coefficients; scalars by name |
+//! | `head.steps`, `head.offset_steps` | f64 (outputs, features), f64 | if every coordinate has a step size: those of the weights and of the offsets; that of theta is the scalar `eta` |
 //! | `head1.columns`, ... | f64 | the further heads of a bank, numbered |
 //! | `bank.weights`, `bank.losses`, `bank` | f64 | the weights of a bank's voices and their losses; the rest by name |
 //! | `budget`, `frame` | f64 | the budget's state, by name; shift and factor |
@@ -52,6 +53,7 @@
 mod items;
 mod kept;
 mod read;
+mod steps;
 mod write;
 
 use std::borrow::Cow;

@@ -394,6 +394,7 @@ impl<'a> File<'a> {
         {
             to.copy_from_slice(from);
         }
+        self.restore_steps(head, number, slots)?;
         let gathered = tensor("gathered")?;
         match &mut head.tracker {
             Some(tracker) => {

@@ -41,6 +41,8 @@ pub(super) enum Data<'a> {
     Singles(Cow<'a, [f32]>),
     Columns32(Cow<'a, [u32]>),
     Columns(&'a Coordinates),
+    /// The step sizes of coordinates.
+    Steps(&'a Coordinates),
     Unscaled(&'a UnscaledRows),
     /// A model file inside the model file, with its checksum.
     File(Plan<'a>, u64),
@@ -82,7 +84,7 @@ impl<'a> Tensor<'a> {
 impl Data<'_> {
     fn dtype(&self) -> Dtype {
         match self {
-            Data::Doubles(_) | Data::Columns(_) | Data::Unscaled(_) => Dtype::F64,
+            Data::Doubles(_) | Data::Columns(_) | Data::Steps(_) | Data::Unscaled(_) => Dtype::F64,
             Data::Wholes(_) | Data::Slots(_) | Data::Checksum => Dtype::U64,
             Data::Bytes(_) | Data::File(..) => Dtype::U8,
             Data::Centres(_) | Data::Singles(_) => Dtype::F32,
@@ -109,6 +111,10 @@ impl Data<'_> {
             }
             Data::Columns(expansion) => {
                 let mut values = expansion.columns_of(shape[1]).flatten();
+                values.try_for_each(|v| to.write_all(&v.to_le_bytes()))
+            }
+            Data::Steps(expansion) => {
+                let mut values = expansion.step_columns(shape[1]).flatten();
                 values.try_for_each(|v| to.write_all(&v.to_le_bytes()))
             }
             Data::Unscaled(rows) => {
@@ -332,16 +338,22 @@ fn centres(space: &Vectors<AnyKernel>, slots: usize) -> Vec<Tensor<'_>> {
 }
 
 impl Head<AnyStep> {
-    fn tensors(&self, number: usize, slots: usize) -> [Tensor<'_>; 4] {
+    fn tensors(&self, number: usize, slots: usize) -> Vec<Tensor<'_>> {
         let name = |what: &str| head_tensor(number, what);
         let columns = if slots > 0 { self.f.columns() } else { 0 };
         let offsets = [self.offset.as_slice(), &self.offset_trace, &self.offset_mean].concat();
         let gathered = self.tracker.as_ref().map_or(&[][..], |t| &t.gathered);
-        [
+        let mut tensors = vec![
             Tensor::new(name("columns"), &[columns, slots], Data::Columns(&self.f)),
             Tensor::doubles(name("scalars"), scalars::values(HEAD, self)),
             Tensor::new(name("offsets"), &[3, self.offset.len()], Data::Doubles(offsets.into())),
             Tensor::doubles(name("gathered"), gathered),
-        ]
+        ];
+        if self.f.steps().is_some() {
+            let outputs = if slots > 0 { self.f.outputs() } else { 0 };
+            tensors.push(Tensor::new(name("steps"), &[outputs, slots], Data::Steps(&self.f)));
+            tensors.push(Tensor::doubles(name("offset_steps"), &self.offset_etas));
+        }
+        tensors
     }
 }

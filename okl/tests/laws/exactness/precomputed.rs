@@ -64,7 +64,10 @@ fn precomputed(config: &Config) -> Config {
         BudgetRule::Merge { terms } => BudgetRule::Transfer { terms },
         budget => budget,
     };
-    let drawn = config.clone();
+    let mut drawn = config.clone();
+    if let Choice::Given(AnyStep::Smd { per, .. }) = &mut drawn.step {
+        *per = None; // there are no weights
+    }
     let operator = drawn.operator.filter(|operator| !matches!(operator, OperatorRule::Sum(_)));
     accepted(Config {
         kernel: KernelRule::Precomputed {}.into(),

@@ -93,7 +93,7 @@ fn whitening() {
     let lt = crate::twin::olok::transpose(&l);
     let j: Matrix = l.iter().map(|row| l.iter().map(|other| inner(row, other)).collect()).collect();
     let stream = streams::vector_regression(400, 3, 3, 64);
-    let smd = AnyStep::Smd { eta: 0.1, mu: 0.05, decay: 0.9, floor: None, cap: None, preset: None };
+    let smd = AnyStep::Smd { eta: 0.1, mu: 0.05, decay: 0.9, floor: None, cap: None, preset: None, per: None };
     // |f|² is exact under smd and where nothing is dropped; elsewhere it is a bound whose rounding depends on J.
     for (step, budget) in [(AnyStep::InverseSqrt { eta: 0.3 }, BudgetRule::Unlimited {}), (smd, BudgetRule::Window { terms: 60 })]
     {

@@ -150,7 +150,7 @@ fn general_operator_kernels() {
         same_scores(&scores, &naive, 1e-4, "general operator kernel");
         assert!(engine.heads()[0].norm2() >= naive_norm2(&twisted, &f) * (1.0 - 1e-4));
 
-        let smd = AnyStep::Smd { eta: 0.05, mu: 0.05, decay: 0.9, floor: None, cap: None, preset: None };
+        let smd = AnyStep::Smd { eta: 0.05, mu: 0.05, decay: 0.9, floor: None, cap: None, preset: None, per: None };
         let mut engine =
             engine_of(Operators::of(User(twisted)), AnyLoss::Huber { sigma: 0.5 }, budget, vec![(smd, 0.05)], Output::Full, 2);
         stream.iter().for_each(|(x, y)| _ = step_of(&mut engine, &[wide(x)], y));
