@@ -300,6 +300,13 @@ def test_scores_are_those_of_one_machine(clusters: Clusters, tmp_path: Path) -> 
     assert found["label"].tolist() == np.where(scores > 0, "same", "other").tolist()
     with pytest.raises(Exception, match="features: there is no column 'c'; there are 'a', 'b', 'row'"):
         scored(learner, X, features=["c"])
+    of_numbers = okl.Learner(loss="squared", kernel="gaussian:0.5", step="constant:0.3", lam=1e-3)
+    of_numbers.learn(X[:300], X[:300, 0])
+    found = scored(of_numbers, X, features=["a", "b"], interval=0.9, calibration=(X[300:], X[300:, 0]))
+    middle = of_numbers.predict(X)
+    width = np.sort(np.abs(X[300:, 0] - middle[300:]))[270]  # Place 271, the next above 0.9 of 301.
+    np.testing.assert_array_equal(found["lower"], middle - width)
+    np.testing.assert_array_equal(found["upper"], middle + width)
 
 
 CONFIGS = [

@@ -71,6 +71,11 @@ def test_scores_are_those_of_one_machine(spark: Any) -> None:
     np.testing.assert_allclose(found["probability"], 1 / (1 + np.exp(-found["score"])), rtol=1e-12)
     with pytest.raises(ValueError, match="features: there is no column 'c'; there are 'row', 'a', 'b'"):
         okl.spark.score(frame, learner, ["c"])
+    tube = okl.Learner(loss="nu_epsilon:0.1", kernel="gaussian:0.5", step="constant:0.3", lam=1e-3)
+    tube.learn(X, X[:, 0])
+    found = okl.spark.score(frame, tube, ["a", "b"], interval=0.9).toPandas().sort_values("row")
+    np.testing.assert_array_equal(found["lower"], tube.predict(X) - tube.theta)
+    np.testing.assert_array_equal(found["upper"], tube.predict(X) + tube.theta)
 
 
 class Stream:

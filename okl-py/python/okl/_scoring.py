@@ -17,17 +17,19 @@ class Scorer:
 
     A learner has `score` (or `score_CLASS`, `score_NUMBER` for several outputs), for classes `label`, for the logistic loss `probability` (of the
     class `positive_class`) or for softmax `probability_CLASS`, and for novelty `alert`. A scikit-learn estimator has `prediction`, and
-    `probability_CLASS` if it has `predict_proba`.
+    `probability_CLASS` if it has `predict_proba`. With `widths`, half the width of the interval of each output, `lower` and `upper` (`lower_NUMBER` and
+    `upper_NUMBER` for several outputs) are the score or prediction minus and plus it.
     """
 
-    def __init__(self, model: Any, features: Sequence[str] | None = None):
+    def __init__(self, model: Any, features: Sequence[str] | None = None, widths: np.ndarray | None = None):
         self.model = opened(model)
+        self.widths = widths
         self.features = list(features) if features is not None else getattr(self.model, "feature_names", None)
 
     def columns(self, X: np.ndarray) -> Columns:
-        if isinstance(self.model, okl.Learner):
-            return of_learner(self.model, X)
-        return of_estimator(self.model, X)
+        is_learner = isinstance(self.model, okl.Learner)
+        columns = of_learner(self.model, X) if is_learner else of_estimator(self.model, X)
+        return columns if self.widths is None else columns | ends(columns, self.widths)
 
     def matrix(self, found: dict[str, Any]) -> np.ndarray:
         """The features among the columns of a table."""
@@ -91,6 +93,17 @@ def of_one_score(learner: okl.Learner, scores: np.ndarray) -> Columns:
         (other,) = [name for name in learner.classes if name != learner.positive_class]
         columns["label"] = np.array([other, learner.positive_class])[(scores > 0).astype(int)]
     return columns
+
+
+def ends(columns: Columns, widths: np.ndarray) -> Columns:
+    """The ends of the intervals around each score or prediction."""
+    if "prediction" in columns and len(widths) > 1:
+        widths = widths.reshape(1, -1)
+    found = {}
+    for (name, middle), width in zip(columns.items(), widths):
+        number = name.removeprefix("score").removeprefix("prediction")
+        found |= {f"lower{number}": middle - width, f"upper{number}": middle + width}
+    return found
 
 
 def of_estimator(model: Any, X: np.ndarray) -> Columns:

@@ -8,6 +8,7 @@ from typing import Any
 
 import ray
 
+from okl._intervals import half_widths
 from okl._scoring import Scorer, opened
 
 _OPEN: dict[Any, Scorer] = {}
@@ -15,9 +16,16 @@ _OPEN: dict[Any, Scorer] = {}
 
 
 def score(
-    dataset: Any, model: Any, *, features: Sequence[str] | None = None, batch_size: int = 4096, **options: Any
+    dataset: Any,
+    model: Any,
+    *,
+    features: Sequence[str] | None = None,
+    interval: float | None = None,
+    calibration: tuple[Any, Any] | None = None,
+    batch_size: int = 4096,
+    **options: Any,
 ) -> Any:
-    """Adds what a model says of each row as columns: scores, labels, probabilities, alerts.
+    """Adds what a model says of each row as columns: scores, labels, probabilities, intervals, alerts.
 
     A row has the same bits as from `predict` on one machine.
 
@@ -27,6 +35,11 @@ def score(
     model : okl.Learner, scikit-learn estimator, path or bytes of a model file
     features : sequence of str, optional
         The columns of the features, in order. Default: the model's feature names; without them, the only column, if it holds arrays.
+    interval : float, optional
+        Adds the columns `lower` and `upper`: an interval that covers this share of the targets, such as 0.9. For models of numbers.
+    calibration : (X, y), optional
+        Rows that the model has not learned, from which the width of the interval is computed (split conformal prediction). Without them the interval is the
+        tube of the losses nu_epsilon and nu_huber, which covers the share 1 - nu.
     batch_size : int
     **options
         Further arguments of `map_batches`, for example ``num_cpus``.
@@ -35,9 +48,11 @@ def score(
     -------
     ray.data.Dataset
         The same rows with the columns `score` (or `score_CLASS`, `score_NUMBER`), `label` for classes, `probability` or `probability_CLASS` for
-        the losses logistic and softmax, and `alert` for novelty. Estimators have `prediction` and `probability_CLASS`.
+        the losses logistic and softmax, and `alert` for novelty. Estimators have `prediction` and `probability_CLASS`. With `interval`, `lower` and `upper`
+        (`lower_NUMBER`, `upper_NUMBER` for several targets).
     """
-    data = pickle.dumps(opened(model))
+    own = opened(model)
+    data = pickle.dumps((own, half_widths(own, interval, calibration)))
     work = partial(score_batch, ray.put(data), hashlib.sha256(data).hexdigest(), features)
     return dataset.map_batches(work, batch_size=batch_size, batch_format="numpy", **options)
 
@@ -48,6 +63,7 @@ def score_batch(
     name = digest, None if features is None else tuple(features)
     if name not in _OPEN:
         _OPEN.clear()
-        _OPEN[name] = Scorer(pickle.loads(ray.get(model)), features)
+        own, widths = pickle.loads(ray.get(model))
+        _OPEN[name] = Scorer(own, features, widths)
     scorer = _OPEN[name]
     return {**batch, **scorer.columns(scorer.matrix(batch))}

@@ -10,6 +10,7 @@ import pandas
 from pyspark.sql.functions import pandas_udf
 
 import okl
+from okl._intervals import half_widths
 from okl._scoring import Scorer, opened
 
 _OPEN: dict[Any, Scorer] = {}
@@ -18,8 +19,15 @@ _OPEN: dict[Any, Scorer] = {}
 KINDS = {"f": "double", "b": "boolean", "i": "long", "u": "long", "U": "string", "O": "string"}
 
 
-def score(frame: Any, model: Any, features: Sequence[str]) -> Any:
-    """Adds what a model says of each row as columns: scores, labels, probabilities, alerts.
+def score(
+    frame: Any,
+    model: Any,
+    features: Sequence[str],
+    *,
+    interval: float | None = None,
+    calibration: tuple[Any, Any] | None = None,
+) -> Any:
+    """Adds what a model says of each row as columns: scores, labels, probabilities, intervals, alerts.
 
     A row has the same bits as from `predict` on one machine.
 
@@ -29,6 +37,8 @@ def score(frame: Any, model: Any, features: Sequence[str]) -> Any:
     model : okl.Learner, scikit-learn estimator, path or bytes of a model file
     features : sequence of str
         The columns of the features, in order.
+    interval, calibration
+        As in `okl.ray.score`: the columns `lower` and `upper`.
 
     Returns
     -------
@@ -41,9 +51,10 @@ def score(frame: Any, model: Any, features: Sequence[str]) -> Any:
             f"features: there is no column {missing[0]!r}; there are {', '.join(map(repr, frame.columns))}"
         )
     own = opened(model)
-    data, version = pickle.dumps(own), okl.__version__
+    widths = half_widths(own, interval, calibration)
+    data, version = pickle.dumps((own, widths)), okl.__version__
     digest = hashlib.sha256(data).hexdigest()
-    empty = Scorer(own).columns(np.zeros((1, len(features))))
+    empty = Scorer(own, widths=widths).columns(np.zeros((1, len(features))))
     schema = ", ".join(f"`{name}` {KINDS[values.dtype.kind]}" for name, values in empty.items())
 
     # A function inside a function is sent as code.
@@ -71,5 +82,6 @@ def score(frame: Any, model: Any, features: Sequence[str]) -> Any:
 def scorer(digest: str, data: bytes) -> Scorer:
     if digest not in _OPEN:
         _OPEN.clear()
-        _OPEN[digest] = Scorer(pickle.loads(data))
+        own, widths = pickle.loads(data)
+        _OPEN[digest] = Scorer(own, widths=widths)
     return _OPEN[digest]
