@@ -400,7 +400,8 @@ pub fn loss_in_words(learner: &Learner) -> String {
     }
 }
 
-/// A setting as typed on the command line: `name:key=value,...`.
+/// A setting as typed on the command line: `name:key=value,...`, kernels also as `0.5*gaussian:gamma=1+linear`. A sum inside a product has
+/// parentheses, which only a file of settings can express.
 pub fn shorthand(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -415,7 +416,25 @@ pub fn shorthand(value: &Value) -> String {
 }
 
 fn part_of(name: &str, of: &Value) -> String {
+    let factor = |value: &Value| match value.get("sum") {
+        Some(_) => format!("({})", shorthand(value)),
+        None => shorthand(value),
+    };
     match of {
+        Value::Array(parts) if name == "sum" => parts.iter().map(shorthand).collect::<Vec<_>>().join("+"),
+        Value::Array(parts) if name == "product" => parts.iter().map(factor).collect::<Vec<_>>().join("*"),
+        Value::Object(keys) if name == "scaled" => format!("{}*{}", shorthand(&keys["weight"]), factor(&keys["of"])),
+        // Several widths are typed as several kernels.
+        Value::Object(keys) if keys.get("gamma").and_then(Value::as_array).is_some_and(|widths| widths.len() <= LISTED) => {
+            let widths = keys["gamma"].as_array().into_iter().flatten();
+            let one = |width: &Value| {
+                part_of(
+                    name,
+                    &Value::Object(keys.iter().map(|(k, v)| (k.clone(), if k == "gamma" { width } else { v }.clone())).collect()),
+                )
+            };
+            widths.map(one).collect::<Vec<_>>().join(",")
+        }
         Value::Object(keys) if keys.is_empty() => name.into(),
         Value::Object(keys) => {
             let keys: Vec<String> = keys.iter().map(|(key, value)| format!("{key}={}", shorthand(value))).collect();

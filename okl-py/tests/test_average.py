@@ -166,7 +166,18 @@ def test_the_average_is_better_than_a_part_and_worse_than_the_stream() -> None:
             {**TERMS, "kernel": "polynomial:degree=2,gamma=1,coef0=1", "scale": "none"},
             "kernel polynomial cannot be averaged",
         ),
-        ({**TERMS, "average": "uniform"}, "several members, averages, the step smd"),
+        (
+            {**TERMS, "average": "uniform"},
+            r"models\[0\]: found an average, which cannot be averaged: give average='none'",
+        ),
+        (
+            {**TERMS, "step": "smd:eta=0.1", "average": "none"},
+            "found the step smd, which .*: give another step",
+        ),
+        (
+            {**TERMS, "step": "auto", "warmup": 50},
+            r"found \d+ settings that learn in parallel, .*: give step, lam and gamma",
+        ),
         (
             {**TERMS, "anchor": None},
             "models.1.: shift and scale of the columns differ from models.0.: start all models",
@@ -186,3 +197,13 @@ def test_different_models_are_refused() -> None:
         okl.average([*models, *others])
     with pytest.raises(ValueError, match="models: expected at least one"):
         okl.average([])
+    for wrong, words in [
+        (models[0], "models: expected a list of learners, found a Learner"),
+        (None, "models: expected a list of learners, found a NoneType"),
+        ([*models, "m.okl"], r"models\[1\]: expected an okl.Learner, found a str"),
+    ]:
+        with pytest.raises(TypeError, match=words):
+            okl.average(wrong)
+    pytest.importorskip("sklearn")
+    with pytest.raises(TypeError, match=r"found a KernelRegressor; give its attribute learner_"):
+        okl.average([okl.KernelRegressor(random_state=0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])])

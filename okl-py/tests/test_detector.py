@@ -221,3 +221,12 @@ def test_a_threshold_stays_between_the_same_scores():
     assert away_from_scores(1.0, scores) == 1.0, "nothing is below"
     near = np.array([1.0, np.nextafter(1.0, 2.0)])
     assert away_from_scores(near[1], near) == near[1], "there is no number between them"
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+def test_a_kernel_that_is_no_kernel_of_distance_is_warned_of(kernel):
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    for learn in ("fit", "partial_fit"):
+        with pytest.warns(UserWarning, match="far away can look normal; use a kernel of distance") as warned:
+            getattr(NoveltyDetector(kernel=kernel), learn)(rows)
+        assert len(warned) == 1

@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("sklearn")
 
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from okl._sklearn import search
@@ -106,6 +107,9 @@ def test_it_warns_when_passes_end_too_early(monkeypatch):
         match="fit stopped after 2 passes, and the last passes still lowered the loss; more may",
     ):
         KernelRegressor(max_iter=2, random_state=0).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="fit stopped after 4 passes"):
+        # Twice the passes lower the loss by less than its noise, the usual number of passes by more.
+        KernelClassifier(max_iter=4, random_state=0).fit(*load_iris(return_X_y=True))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         KernelRegressor(random_state=0).fit(*waves(60, 1.0))

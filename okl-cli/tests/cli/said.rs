@@ -2,6 +2,10 @@
 
 use std::fmt::Write as _;
 
+use okl::Config;
+use okl_cli::inspect::shorthand;
+use serde_json::json;
+
 use crate::support::{Folder, Random, fail, json, numbers, okl, ring, succeed};
 
 /// All words of a text, one space apart.
@@ -382,4 +386,23 @@ fn steps_that_were_not_taken_are_said_once() {
     assert!(skipped.contains("steps were not taken"), "{skipped}: {said}");
     assert_eq!(said.matches("not taken").count() + said.matches("were skipped").count(), 1, "{said}");
     assert_eq!(words(&succeed(&["inspect", &model]).0).matches("steps were not taken").count(), 1);
+}
+
+#[test]
+fn a_kernel_is_shown_as_it_can_be_typed() {
+    let several = json!({ "gaussian": { "gamma": [0.5, 2.0] } });
+    for (given, shown) in [
+        (json!("0.5*gaussian:1+linear"), "0.5*gaussian:gamma=1.0+linear"),
+        (json!("matern32:0.3*linear"), "matern32:gamma=0.3*linear"),
+        (json!("0.25*gaussian:1*linear"), "0.25*gaussian:gamma=1.0*linear"),
+        (json!("rational_quadratic:gamma=0.3,alpha=2"), "rational_quadratic:alpha=2.0,gamma=0.3"),
+        (several, "gaussian:gamma=0.5,gaussian:gamma=2.0"),
+    ] {
+        let typed = |kernel| shorthand(&json!(Config::from_value(json!({ "kernel": kernel })).unwrap().kernel));
+        assert_eq!(typed(given), shown);
+        assert_eq!(typed(json!(shown)), shown);
+    }
+    let nested = json!({ "product": [{ "sum": ["linear", "gaussian:1"] }, "linear"] });
+    let config = Config::from_value(json!({ "kernel": nested })).unwrap();
+    assert_eq!(shorthand(&json!(config.kernel)), "(linear+gaussian:gamma=1.0)*linear");
 }

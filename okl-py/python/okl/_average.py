@@ -12,7 +12,7 @@ the checksum set to 0.
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,8 +76,7 @@ def average(models: Sequence[Learner], *, start: Learner | None = None) -> Avera
     >>> both.model.terms, both.lost, bool(np.abs(both.model.predict(X) - mean).max() < 1e-6)
     (400, 0.0, True)
     """
-    if not models:
-        raise ValueError("models: expected at least one")
+    models = learners(models)
     files = [ModelFile(model.to_bytes()) for model in models]
     for number, (model, file) in enumerate(zip(models, files)):
         check(number, model, file, models[0], files[0])
@@ -94,6 +93,23 @@ def average(models: Sequence[Learner], *, start: Learner | None = None) -> Avera
     mean.put("head.scalars", "mass", np.mean([file.get("mass") for file in files]))
     mean.put("head.scalars", "regret.holds", 0.0)
     return Average(Learner.from_bytes(mean.packed()), lost, dropped)
+
+
+def learners(models: Any) -> list[Learner]:
+    """The models as a list; anything else than learners is refused."""
+    if isinstance(models, (Learner, str, bytes)) or not isinstance(models, Iterable):
+        raise TypeError(f"models: expected a list of learners, found a {type(models).__name__}")
+    found = list(models)
+    for number, model in enumerate(found):
+        if not isinstance(model, Learner):
+            inside = next((name for name in ("learner_", "learner") if hasattr(model, name)), None)
+            advice = "" if inside is None else f"; give its attribute {inside}"
+            raise TypeError(
+                f"models[{number}]: expected an okl.Learner, found a {type(model).__name__}{advice}"
+            )
+    if not found:
+        raise ValueError("models: expected at least one")
+    return found
 
 
 def mean_of_weights(mean: "ModelFile", files: "list[ModelFile]") -> float:
@@ -177,7 +193,8 @@ def check(number: int, model: Learner, file: "ModelFile", first: Learner, first_
     where = f"models[{number}]"
     if model.warming_up:
         raise ValueError(
-            f"{where}: the warm-up has not ended after {model.examples} rows: its settings are provisional"
+            f"{where}: the warm-up has not ended after {model.examples} rows: its settings are provisional; learn more rows, or start "
+            "all models from one model that has learned more"
         )
     if model.config != first.config:
         names = [name for name in first.config if model.config.get(name) != first.config[name]]
@@ -207,15 +224,15 @@ def check_parts(where: str, model: Learner, file: "ModelFile") -> None:
             raise ValueError(
                 f"{where}: {setting} {name} cannot be averaged; those that can are {', '.join(known)}"
             )
-    if (
-        len(model.members) > 1
-        or config["average"] != "none"
-        or "smd" in config["step"]
-        or config.get("operator")
+    members = len(model.members)
+    for found, advice in (
+        (f"{members} settings that learn in parallel" if members > 1 else None, "give step, lam and gamma"),
+        ("an average" if config["average"] != "none" else None, "give average='none'"),
+        ("the step smd" if "smd" in config["step"] else None, "give another step"),
+        ("an operator" if config.get("operator") else None, "leave it out"),
     ):
-        raise ValueError(
-            f"{where}: several members, averages, the step smd and operators cannot be averaged: give step, lam and average='none'"
-        )
+        if found is not None:
+            raise ValueError(f"{where}: found {found}, which cannot be averaged: {advice}")
     if file.tensors["holes"].size or file.tensors["head.gathered"].size or "centres" not in file.tensors:
         raise ValueError(f"{where}: this state cannot be averaged (empty slots, sparse rows, or objects)")
 

@@ -81,7 +81,7 @@ SHARED = {
         on the rows (8 to 32 up to 16,000 rows) and doubles it while that lowers the loss on rows that were not learned and
         `max_iter` is not exceeded. "auto": 128 passes or 2,000,000 examples. With `tol=None` all passes are made; "auto" is then as
         many as make 100,000 examples, between 1 and 100. `fit` warns (ConvergenceWarning) if the last doubling
-        that it compared still lowered the loss clearly: more passes may lower it further. One pass is learned as a stream, by a bank of
+        that it compared still lowered the loss clearly, or, where `max_iter` is below the number to begin with, if that number does. One pass is learned as a stream, by a bank of
         settings in parallel: nothing is tried, and `search_` is empty.
     tol : float or None, default=1e-3
         None: `fit` makes all passes. A number matters where `learning_rate` is given, steps are not proximal, or `warm_start`

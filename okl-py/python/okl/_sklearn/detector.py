@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from okl import _docs
 from okl._sklearn import words
-from okl._sklearn.base import AVERAGED, KernelEstimator
+from okl._sklearn.base import AVERAGED, TERMS, KernelEstimator
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
 from okl._sklearn.validate import check_weights, validate_data, without_zeros
+from okl._warnings import warn
 
 
 @_docs.filled
@@ -84,7 +85,8 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         nothing is novel before.
     alert_rate_ : object with `rate`, `bound` and `nu`, or None
         The fraction of alerts since the threshold was set, with |rate - nu| <= bound for any data; with
-        `sample_weight`, the share of the weight. None before the first row that was compared with the threshold.
+        `sample_weight`, the share of the weight. None before the first row that was compared with the threshold. After `fit` it counts the
+        rows as they were learned, by the threshold that followed them, and not those below `offset_`, which is found after that.
     <centres>
     dual_coef_ : ndarray of shape (1, n_terms)
         <side by side>
@@ -244,6 +246,17 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     def _loss(self) -> words.Setting:
         nu = check_scalar(self.nu, "nu", Real, min_val=0, max_val=1, include_boundaries="neither")
         return {"density" if self._tracks() else "nu_novelty": {"nu": float(nu)}}
+
+    def _config(self, rows: np.ndarray, window: int, automatic: int | None = TERMS) -> dict[str, Any]:
+        config = super()._config(rows, window, automatic)
+        found = config["kernel"]
+        name = found if isinstance(found, str) else next(iter(found), "") if isinstance(found, dict) else ""
+        if name.partition(":")[0] in ("linear", "polynomial"):
+            warn(
+                f"kernel {name}: the scores of a detector are means of kernel values, which grow with the size of a row for this kernel, so "
+                "a row that is far away can look normal; use a kernel of distance, for instance kernel='rbf'"
+            )
+        return config
 
     def _task(self) -> dict[str, Any]:
         settings = {"threshold": words.named("threshold", self.threshold, words.THRESHOLD_NAMES)}

@@ -240,8 +240,9 @@ class Search:
             if not self.still_helping:
                 break
             best, measured = more, after
-        if 0 < self.space.most_passes < first_passes(len(self.task.y)):  # were so few enough?
-            after = self.one(parts, best._replace(passes=2 * best.passes))
+        usual = first_passes(len(self.task.y))
+        if 0 < self.space.most_passes < usual:  # were so few enough?
+            after = self.one(parts, best._replace(passes=max(2 * best.passes, usual)))
             self.still_helping = self.helps(measured, after, HELPS_PASSES)
         return best
 
