@@ -174,6 +174,7 @@ def test_the_average_is_better_than_a_part_and_worse_than_the_stream() -> None:
             {**TERMS, "step": "smd:eta=0.1", "average": "none"},
             "found the step smd, which .*: give another step",
         ),
+        ({**TERMS, "missing": "mean"}, "found missing='mean', which .*: every model fills from its own rows"),
         (
             {**TERMS, "step": "auto", "warmup": 50},
             r"found \d+ settings that learn in parallel, .*: give step, lam and gamma",

@@ -153,7 +153,7 @@ def test_scikit_learn_estimators_take_nan() -> None:
     two = okl.KernelClassifier(missing="zero", **FIT).fit(x, y > 1)
     assert np.array_equal(two.decision_function(x), two.decision_function(np.nan_to_num(x)))
     assert np.array_equal(pickle.loads(pickle.dumps(two)).decision_function(x), two.decision_function(x))
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match="Input X contains NaN. Give missing='mean', for example."):
         okl.KernelClassifier().fit(x, y > 1)
 
 

@@ -230,11 +230,21 @@ def check_parts(where: str, model: Learner, file: "ModelFile") -> None:
         ("an average" if config["average"] != "none" else None, "give average='none'"),
         ("the step smd" if "smd" in config["step"] else None, "give another step"),
         ("an operator" if config.get("operator") else None, "leave it out"),
+        (
+            fills_from_rows(config),
+            "every model fills from its own rows; fill X first, or give missing='zero'",
+        ),
     ):
         if found is not None:
             raise ValueError(f"{where}: found {found}, which cannot be averaged: {advice}")
     if file.tensors["holes"].size or file.tensors["head.gathered"].size or "centres" not in file.tensors:
         raise ValueError(f"{where}: this state cannot be averaged (empty slots, sparse rows, or objects)")
+
+
+def fills_from_rows(config: dict[str, Any]) -> str | None:
+    """The setting `missing`, if what NaN becomes depends on the rows that were learned."""
+    rule = config.get("missing")
+    return None if rule is None or rule.startswith("zero") else f"missing={rule!r}"
 
 
 class ModelFile:

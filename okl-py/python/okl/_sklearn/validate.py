@@ -34,6 +34,9 @@ def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **more: Any)
             reason = str(error).partition("\n")[0]  # as scikit-learn's own estimators have it
             raise type(error)(f"{words} ({reason})") from None
         check_targets(y, "y_numeric" in more)
+        first, line, rest = str(error).partition("\n")
+        if first == "Input X contains NaN." and not issparse(X):
+            raise ValueError(f"{first} Give missing='mean', for example.{line}{rest}") from None
         raise
 
 
