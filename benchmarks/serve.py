@@ -1,12 +1,14 @@
 """Load on `okl serve` from a second process: ratios and counts for benchmarks/serve.md. Standard library only.
 
     python3 benchmarks/serve.py target/release/okl [ROWS]
+    python3 benchmarks/serve.py target/release/okl predict [ROUNDS]
     python3 benchmarks/serve.py target/release/okl memory [ROWS]
 
 1. Durable learning in batches of 100 rows with 32 requests in flight, against `okl learn` on the same rows.
 2. The time of predicting one row while the model learns, against the time while it does not (99th percentile).
 3. The memory of the server after a tenth of the rows and after all of them.
 
+With `predict`: only 2, in rounds of one second without learning and one second with it, so that other programs disturb both alike.
 With `memory`: rows of two features in batches of 1,000 to a model of 100 terms; the memory after each tenth of the rows.
 """
 
@@ -99,6 +101,65 @@ def send_in_background(address, bodies):
     send_all(address, bodies)
 
 
+def learn_while(address, bodies, go, learned):
+    """Sends the bodies again and again while `go` is set; counts the answers. Lowest priority, as above."""
+    os.nice(19)
+
+    def work(at):
+        connection = http.client.HTTPConnection(address)
+        while True:
+            go.wait()
+            post(connection, "/v1/models/m/learn", bodies[at % len(bodies)])
+            at += IN_FLIGHT
+            with learned.get_lock():
+                learned.value += 1
+
+    for at in range(IN_FLIGHT):
+        threading.Thread(target=work, args=(at,), daemon=True).start()
+    threading.Event().wait()
+
+
+def predict_run(okl, rounds):
+    rows, targets = data(20_000)
+    cut = range(0, len(rows), BATCH)
+    bodies = [
+        json.dumps({"rows": rows[i : i + BATCH], "targets": targets[i : i + BATCH]}).encode() for i in cut
+    ]
+    one, ratios, all_times, load = json.dumps({"rows": rows[:1]}), [], ([], []), os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as folder:
+        served = Served(okl, os.path.join(folder, "models"))
+        go, learned = multiprocessing.Event(), multiprocessing.Value("l", 0)
+        learner = multiprocessing.Process(
+            target=learn_while, args=(served.address, bodies, go, learned), daemon=True
+        )
+        try:
+            connection = http.client.HTTPConnection(served.address)
+            post(connection, "/v1/models/m", json.dumps({"config": CONFIG}), "PUT")
+            send_all(served.address, bodies[:50])
+            learner.start()
+            for _ in range(rounds):
+                times = ([], [])
+                for busy in (0, 1):
+                    (go.set if busy else go.clear)()
+                    time.sleep(0.2)
+                    end = time.perf_counter() + 1
+                    while time.perf_counter() < end:
+                        times[busy].extend(predict_times(served.address, one, 20))
+                    all_times[busy].extend(times[busy])
+                ratios.append(percentile(times[1], 0.99) / percentile(times[0], 0.99))
+            go.clear()
+        finally:
+            learner.terminate()
+            served.process.terminate()
+            served.process.wait()
+    p99, median = ([1000 * percentile(times, share) for times in all_times] for share in (0.99, 0.5))
+    ratios.sort()
+    print(
+        f"| {time.strftime('%F')} | {rounds} | {median[0]:.2f}, {median[1]:.2f} | {p99[0]:.2f}, {p99[1]:.2f} | {p99[1] / p99[0]:.1f} | "
+        f"{ratios[len(ratios) // 2]:.1f} ({ratios[0]:.1f} to {ratios[-1]:.1f}) | {BATCH * learned.value / rounds / 1.2:.0f} | {load:.1f} |"
+    )
+
+
 def percentile(times, share):
     return sorted(times)[int(share * (len(times) - 1))]
 
@@ -134,7 +195,9 @@ def memory_run(okl, count):
             connection = http.client.HTTPConnection(served.address)
             post(connection, "/v1/models/m", json.dumps({"config": config}), "PUT")
             # The same hundred bodies again and again, so that the client needs no time to make them.
-            rows = [[[round(generator.gauss(0, 1), 2) for _ in range(2)] for _ in range(1000)] for _ in range(100)]
+            rows = [
+                [[round(generator.gauss(0, 1), 2) for _ in range(2)] for _ in range(1000)] for _ in range(100)
+            ]
             bodies = [
                 json.dumps({"rows": part, "targets": [1 if a * b > 0 else -1 for a, b in part]}).encode()
                 for part in rows
@@ -157,6 +220,8 @@ def memory_run(okl, count):
 def main():
     if sys.argv[2:3] == ["memory"]:
         return memory_run(sys.argv[1], int(sys.argv[3]) if len(sys.argv) > 3 else 10_000_000)
+    if sys.argv[2:3] == ["predict"]:
+        return predict_run(sys.argv[1], int(sys.argv[3]) if len(sys.argv) > 3 else 10)
     okl, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 100_000
     rows, targets = data(count)
     with tempfile.TemporaryDirectory() as folder:

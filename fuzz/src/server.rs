@@ -47,7 +47,7 @@ pub fn server_arrow(data: &[u8]) {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let plain = TableColumns::default();
     let (weight, id) = (Some("w".to_owned()), Some("k".to_owned()));
-    let used = TableColumns { targets: names(&["y", "b"]), weight, id, ignore: names(&["day"]), sparse: false };
+    let used = TableColumns { targets: names(&["y", "b"]), weight, id, ignore: names(&["day"]), ..TableColumns::default() };
     for columns in [plain, TableColumns { targets: names(&["y"]), ..TableColumns::default() }, used] {
         let Ok(rows) = arrow::rows(data, &columns, &Options::default()) else { continue };
         assert_eq!(rows.x.len(), rows.count * rows.features);

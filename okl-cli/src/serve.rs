@@ -93,7 +93,7 @@ impl Surface for CommandLine {
         let body: Arc<[u8]> = plain(body)?.into();
         let refused = |error: InputError| {
             let row = error.line().map(|line| rows_before(&body, &options, line));
-            refusal(&error, row)
+            refusal(&error, row, columns)
         };
         let mut reader = Reader::of("body", Cursor::new(Arc::clone(&body)), options.clone()).map_err(refused)?;
         let (mut rows, mut reach) = (Rows::default(), Vec::new());
@@ -123,7 +123,7 @@ fn rows_before(body: &Arc<[u8]>, options: &input::Options, line: u64) -> usize {
 }
 
 /// The error of a body, without advice that holds at the prompt only. Flags that are also query parameters become those.
-fn refusal(error: &InputError, row: Option<usize>) -> Refusal {
+fn refusal(error: &InputError, row: Option<usize>, columns: &TableColumns) -> Refusal {
     let column = error.column();
     let place = match (row, column) {
         (Some(row), Some(column)) => format!("row {row}, column '{column}': "),
@@ -131,7 +131,7 @@ fn refusal(error: &InputError, row: Option<usize>) -> Refusal {
         (None, Some(column)) => format!("column '{column}': "),
         (None, None) => String::new(),
     };
-    let refusal = Refusal::body(place + &without_flags(error));
+    let refusal = Refusal::body(place + &without_flags(error, columns));
     let detail: Map<String, Value> = [("row", row.map(Value::from)), ("column", column.map(Value::from))]
         .into_iter()
         .filter_map(|(key, value)| Some((key.into(), value?)))
@@ -139,17 +139,27 @@ fn refusal(error: &InputError, row: Option<usize>) -> Refusal {
     if detail.is_empty() { refusal } else { refusal.with(Value::Object(detail)) }
 }
 
-fn without_flags(error: &InputError) -> String {
+fn without_flags(error: &InputError, columns: &TableColumns) -> String {
     let parameter = |text: String, name: &str| text.replace(&format!("--{name} "), &format!("?{name}="));
     let text = ["target", "ignore", "weight", "id"].iter().fold(error.text().to_owned(), |text, name| parameter(text, name));
     let (kept, dropped): (Vec<&str>, Vec<&str>) =
         text.split("; ").filter(|part| *part != "correct it").partition(|part| !part.contains("--"));
     let advice = match error.column() {
         _ if dropped.is_empty() => String::new(),
-        Some(column) => format!("; correct it, leave the row out, or leave the column out with ?ignore={column}"),
-        None => "; correct it, or leave the row out".into(),
+        Some(column) if can_be_ignored(column, columns) => {
+            format!("; correct it, leave the row out, or leave the column out with ?ignore={column}")
+        }
+        _ => "; correct it, or leave the row out".into(),
     };
     kept.join("; ") + &advice
+}
+
+/// Whether a table is accepted without this column: it is no target, weight or id, and the model has not learned it.
+fn can_be_ignored(column: &str, columns: &TableColumns) -> bool {
+    let TableColumns { targets, weight, id, learned, features, sparse, .. } = columns;
+    let needed = targets.iter().chain(weight).chain(id).any(|name| name == column);
+    let open = *features == 0 || *sparse || (!learned.is_empty() && !learned.iter().any(|name| name == column));
+    !needed && open
 }
 
 /// Refuses compressed bytes, whose length is not limited.

@@ -51,6 +51,33 @@ def rows(count, seed=0):
     return X, np.where(X[:, 0] * X[:, 1] > 0, "in", "out")
 
 
+def test_upload_takes_the_settings_of_its_route(server, tmp_path):
+    table, model = tmp_path / "t.csv", tmp_path / "m.okl"
+    table.write_text("q,y\n1,1\n10,2\n100,3\n1000,4\n")
+    learn = [
+        sys.executable,
+        "-m",
+        "okl",
+        "learn",
+        table,
+        "--target",
+        "y",
+        "--task",
+        "numbers",
+        "--log",
+        "q",
+        "-o",
+        model,
+    ]
+    subprocess.run([str(word) for word in learn], check=True, capture_output=True)
+    client = okl.Client(server.url)
+    with pytest.raises(okl.ServerError, match="finished=true"):
+        client.upload("m", model.read_bytes())
+    told = client.upload("m", model.read_bytes(), finished=True, sparse=True)
+    assert told["examples"] == 4
+    assert told["settings"]["sparse"]
+
+
 def test_the_scores_are_those_of_a_learner(server):
     client = okl.Client(server.url)
     client.create("m", CONFIG)

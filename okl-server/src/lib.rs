@@ -5,6 +5,7 @@
 //! has the same bits as a run without the crash.
 
 pub mod arrow;
+pub mod background;
 pub mod codec;
 pub mod disk;
 pub mod hooks;

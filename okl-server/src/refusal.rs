@@ -4,6 +4,8 @@ use std::fmt::{self, Display, Formatter};
 
 use serde_json::{Value, json};
 
+use crate::rows::shortened;
+
 /// A refused request. It has changed nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
@@ -34,6 +36,28 @@ impl Refusal {
         self
     }
 
+    /// Names the column of a wrong target, where the targets of a table have names.
+    pub fn with_column_of_target(mut self, names: &[&str]) -> Self {
+        let Some(Value::Object(detail)) = &mut self.detail else { return self };
+        let column = detail.remove("target").and_then(|at| names.get(usize::try_from(at.as_u64()?).ok()?).copied());
+        if let Some(name) = column {
+            self.text = self.text.replacen(": target", &format!(", column '{name}': target"), 1);
+            detail.insert("column".into(), name.into());
+        }
+        self
+    }
+
+    /// Names the column of a wrong number, where the columns have names.
+    pub fn with_name_of_column(mut self, names: &[String]) -> Self {
+        let Some(Value::Object(detail)) = &mut self.detail else { return self };
+        let number = detail.get("column").and_then(Value::as_u64).and_then(|at| usize::try_from(at).ok());
+        if let Some((at, name)) = number.and_then(|at| Some((at, names.get(at)?))) {
+            self.text = self.text.replacen(&format!("column {at}:"), &format!("column '{}':", shortened(name)), 1);
+            detail.insert("column".into(), name.as_str().into());
+        }
+        self
+    }
+
     /// The body of the answer.
     pub fn json(&self) -> Value {
         let mut error = json!({ "code": self.code, "message": self.text });
@@ -54,15 +78,16 @@ impl Display for Refusal {
 impl From<okl::Error> for Refusal {
     fn from(error: okl::Error) -> Self {
         use okl::ErrorKind::{Id, NotFinite, Target, Weight};
-        let row = match error.kind() {
-            NotFinite { row, .. } | Target { row, .. } | Weight { row, .. } | Id { row, .. } => Some(*row),
-            _ => None,
+        let detail = match error.kind() {
+            // A column without a name is a number, from 0.
+            NotFinite { row, column, .. } => {
+                let number = column.parse::<usize>().map(Value::from);
+                json!({ "row": row, "column": number.unwrap_or_else(|_| column.as_str().into()) })
+            }
+            Target { row, .. } | Weight { row, .. } | Id { row, .. } => json!({ "row": row }),
+            _ => return Refusal::body(error.to_string()),
         };
-        let refusal = Refusal::body(error.to_string());
-        match row {
-            Some(row) => refusal.with(json!({ "row": row })),
-            None => refusal,
-        }
+        Refusal::body(error.to_string()).with(detail)
     }
 }
 

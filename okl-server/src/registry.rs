@@ -179,6 +179,7 @@ impl Registry {
         let mut state = State { learner, sparse: settings.sparse, ..State::default() };
         match &mut state.learner {
             Some(learner) => {
+                refuse_precomputed(learner.config())?;
                 state.beside.names = self.surface.names(learner);
                 state.beside.figures = Figures::after(learner.examples());
             }
@@ -252,6 +253,17 @@ impl Registry {
     }
 }
 
+/// Refuses a model over kernel values or objects: requests carry rows of numbers.
+fn refuse_precomputed(config: &Config) -> Answered<()> {
+    match config.is_precomputed() {
+        true => Err(Refusal::body(
+            "this model learns kernel values or objects (kernel = precomputed), and the server takes rows of numbers. Use it from Python \
+             (okl.Learner), or choose another kernel",
+        )),
+        false => Ok(()),
+    }
+}
+
 /// The learner of a configuration with a loss; none if the first rows decide. A threshold that is not given is chosen as by `okl learn`.
 fn configured(settings: &Settings) -> Answered<Option<Learner>> {
     let mut table = settings.config.clone();
@@ -260,6 +272,7 @@ fn configured(settings: &Settings) -> Answered<Option<Learner>> {
     }
     let config = Config::from_value(Value::Object(table))?;
     config.check()?;
+    refuse_precomputed(&config)?;
     if !settings.config.contains_key("loss") {
         return Ok(None);
     }

@@ -135,10 +135,17 @@ impl Targets {
     }
 
     fn numbers(&self) -> Answered<Vec<f64>> {
+        // Where one target of a table is no number, all are text: the first text that is no number is the wrong one.
+        let is_word = |target: &Target| matches!(target, Target::Text(text) if text.parse::<f64>().is_err());
+        let word = self.values.iter().position(is_word);
         let refuse = |at: usize, text: &str| {
+            let (at, text) = match word.map(|at| (at, &self.values[at])) {
+                Some((at, Target::Text(word))) => (at, word.as_str()),
+                _ => (at, text),
+            };
             let row = at / self.width;
             let text = format!("row {row}: target '{}', expected a number", shortened(text));
-            Err(Refusal::body(text).with(serde_json::json!({ "row": row })))
+            Err(Refusal::body(text).with(serde_json::json!({ "row": row, "target": at % self.width })))
         };
         let number = |(at, target): (usize, &Target)| match target {
             Target::Missing => Ok(0.0),

@@ -61,6 +61,10 @@ pub struct TableColumns {
     pub ignore: Vec<String>,
     /// Whether an absent number is 0.
     pub sparse: bool,
+    /// The columns that the model has learned; empty if they have no names, or nothing is learned yet.
+    pub learned: Vec<String>,
+    /// The number of columns that the model has learned.
+    pub features: usize,
 }
 
 /// The parts of the command line that the server uses.

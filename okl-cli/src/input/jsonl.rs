@@ -27,6 +27,8 @@ pub(super) struct Jsonl {
     /// The row in which each column was seen last.
     seen: Vec<u64>,
     row: u64,
+    /// Whether the rows are arrays; decided by the first row.
+    arrays: Option<bool>,
     fault: Option<Box<Fault>>,
 }
 
@@ -39,6 +41,11 @@ impl Jsonl {
         }
         if !matches!(line[0], b'{' | b'[') {
             return Err(error::row(format!("found {}, expected a JSON object like {{\"name\": 1.5}}", shown(line))));
+        }
+        let array = line[0] == b'[';
+        if *self.arrays.get_or_insert(array) != array {
+            let (found, before) = if array { ("an array", "objects") } else { ("an object", "arrays") };
+            return Err(error::row(format!("{found}, but the rows before are {before}; use one form")));
         }
         // While reading on with a model, the first row here is not the first row of the file.
         if self.row == 0

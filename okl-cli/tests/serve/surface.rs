@@ -43,7 +43,10 @@ fn tables_are_read_as_okl_learn_reads_them() {
     let late = "{\"a\":1,\"b\":2,\"y\":\"cat\"}\n{\"a\":1,\"b\":2,\"z\":1,\"y\":\"cat\"}\n";
     let (status, unknown) = post("/v1/models/lines/learn?target=y", "application/x-ndjson", late);
     assert_eq!((status, &unknown["error"]["row"], &unknown["error"]["column"]), (422, &json!(1), &json!("z")), "{unknown}");
-    assert!(!message.contains("--") && message.contains("?ignore=b"), "advice that holds for the server: {message}");
+    assert!(
+        !message.contains("--") && message.ends_with("correct it, or leave the row out"),
+        "advice that holds here: {message}"
+    );
     let (_, refused) = post("/v1/models/csv/learn?target=y&weight=w", "text/csv", "a,b,y,w\n1,,cat,1\n");
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(message.contains("the value is missing") && !message.contains("--"), "{message}");
@@ -278,4 +281,64 @@ fn errors_are_weighted_as_in_okl_learn() {
     let of_server = (&told["error"], &told["recent_error"], &told["loss"], &told["examples"]);
     assert_eq!(of_server, (&error, &error, &loss, &json!(3)));
     assert_eq!(of_server, (&summary["error"], &summary["windowed_error"], &summary["average_loss"], &summary["examples"]));
+}
+
+/// Advice in a message works, and the row and the column of a wrong value are fields of the error.
+#[test]
+fn advice_about_tables_can_be_followed() {
+    let folder = Folder::new("advice");
+    let served = Served::start(&folder, &[]);
+    json_call(&served.address, "PUT", "/v1/models/m", &json!({ "task": "numbers" })).unwrap();
+    let post = |query: &str, kind: &str, body: &str| {
+        let path = format!("/v1/models/m/learn?target=y{query}");
+        let (status, answer) = call(&served.address, "POST", &path, kind, body.as_bytes()).unwrap();
+        (status, serde_json::from_slice::<Value>(&answer).unwrap()["error"].clone())
+    };
+    let csv = |query: &str, body: &str| post(query, "text/csv", body);
+    let note = csv("", "a,b,note,y\n1,2,x,0.5\n2,3,x,1.5\n").1;
+    assert!(note["message"].as_str().unwrap().contains("?ignore=note"), "{note}");
+    assert_eq!(csv("&ignore=note", "a,b,note,y\n1,2,x,0.5\n2,3,x,1.5\n").0, 200);
+    let refused = [
+        ("&weight=w", "a,b,w,y\n1,2,1,0.5\n1,2,-1,0.5\n", json!(1), json!("w")),
+        ("", "a,b,y\n1,2,0.5\n1,x,0.5\n", json!(1), json!("b")),
+        ("", "a,b,y\n1,,0.5\n", json!(0), json!("b")),
+        ("", "a,b,y\n1,2,0.5\n3,4,z\n", json!(1), json!("y")),
+    ];
+    for (query, body, row, column) in refused {
+        let (status, error) = csv(query, body);
+        assert_eq!((status, &error["row"], &error["column"]), (422, &row, &column), "{body}: {error}");
+        assert!(!error["message"].as_str().unwrap().contains("ignore"), "{error}");
+    }
+    let mixed = post("", "application/x-ndjson", "{\"a\": 1, \"b\": 2, \"y\": 0.5}\n[1, 2, 0.5]\n").1;
+    assert!(
+        mixed["row"] == 1 && mixed["message"].as_str().unwrap().contains("an array, but the rows before are objects"),
+        "{mixed}"
+    );
+}
+
+/// A model that has learned lists of numbers takes a table by the order of its columns, as `okl predict` does.
+#[test]
+fn a_model_without_names_takes_a_table_in_the_order_of_its_columns() {
+    let folder = Folder::new("order");
+    let served = Served::start(&folder, &[]);
+    for name in ["listed", "table"] {
+        json_call(&served.address, "PUT", &format!("/v1/models/{name}"), &json!({ "config": config() })).unwrap();
+        let first = json!({ "rows": [[1, 2], [-3, 4]], "targets": [1, -1] });
+        json_call(&served.address, "POST", &format!("/v1/models/{name}/learn"), &first).unwrap();
+    }
+    let post = |path: &str, body: &str| {
+        let (status, answer) = call(&served.address, "POST", path, "text/csv", body.as_bytes()).unwrap();
+        (status, serde_json::from_slice::<Value>(&answer).unwrap())
+    };
+    let rows = json!({ "rows": [[0.5, 1], [2, -1]], "targets": [-1, 1] });
+    let listed = json_call(&served.address, "POST", "/v1/models/listed/learn", &rows).unwrap().1;
+    let (status, table) = post("/v1/models/table/learn?target=y", "a,b,y\n0.5,1,-1\n2,-1,1\n");
+    assert_eq!((status, &table["scores"]), (200, &listed["scores"]), "{table}");
+    let one = json_call(&served.address, "POST", "/v1/models/listed/predict?fresh=true", &json!({ "rows": [[1, 1]] })).unwrap().1;
+    let (status, of_table) = post("/v1/models/table/predict?fresh=true", "p,q\n1,1\n");
+    assert_eq!((status, &of_table["scores"]), (200, &one["scores"]), "{of_table}");
+    let (status, wide) = post("/v1/models/table/predict", "p,q,r\n1,1,1\n");
+    let message = wide["error"]["message"].as_str().unwrap();
+    assert!(status == 422 && message.contains("3 columns of numbers (p, q, r)") && message.contains("takes 2"), "{message}");
+    assert_eq!(post("/v1/models/table/predict?ignore=r", "p,q,r\n1,1,1\n").1["scores"], one["scores"]);
 }

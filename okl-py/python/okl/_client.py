@@ -171,9 +171,20 @@ class Client:
             body["task"] = task
         return self._json("PUT", _path(name), body)
 
-    def upload(self, name: str, model: bytes) -> dict[str, Any]:
-        """Creates a model from a model file."""
-        return _object(self._send("PUT", _path(name), model, kind="application/octet-stream"))
+    def upload(
+        self, name: str, model: bytes, *, finished: bool = False, sparse: bool = False
+    ) -> dict[str, Any]:
+        """Creates a model from a model file.
+
+        With `finished`, a file whose features are made by rules of `okl learn` (such as `--log`) is accepted: rows must then have
+        the finished features, whose names `inspect` lists. With `sparse`, a number that is absent from a row is 0, and a new name is
+        a new column.
+        """
+        query = urlencode(
+            {key: "true" for key, given in (("finished", finished), ("sparse", sparse)) if given}
+        )
+        path = _path(name) + (f"?{query}" if query else "")
+        return _object(self._send("PUT", path, model, kind="application/octet-stream"))
 
     def download(self, name: str) -> bytes:
         """The model file of a model."""

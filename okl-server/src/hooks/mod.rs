@@ -79,7 +79,7 @@ fn all_events() -> Vec<Kind> {
 
 /// The body of a request that sets a hook.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct Request {
     url: String,
     #[serde(default = "all_events")]

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::options::Options;
 use crate::refusal::{Answered, Refusal};
@@ -13,19 +14,19 @@ use crate::rows::{LONGEST_NAME, Rows, Target, Targets, shortened};
 
 /// A body of `learn` and `predict`.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object {\"rows\": [...]}")]
 struct Body {
     rows: Table,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "target_list")]
     targets: Option<Vec<OneTarget>>,
-    #[serde(default)]
-    weights: Option<Vec<f64>>,
-    #[serde(default)]
-    ids: Option<Vec<u64>>,
+    #[serde(default, deserialize_with = "weight_list")]
+    weights: Option<Vec<Number>>,
+    #[serde(default, deserialize_with = "id_list")]
+    ids: Option<Vec<Whole>>,
     #[serde(default)]
     stream: Option<String>,
     #[serde(default)]
-    offset: Option<u64>,
+    offset: Option<Whole>,
     #[serde(default)]
     key: Option<String>,
 }
@@ -43,17 +44,19 @@ pub struct Parsed {
 
 /// The body of `label`.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object {\"ids\": [...], \"targets\": [...]}")]
 struct LabelBody {
-    ids: Vec<u64>,
-    targets: Vec<OneTarget>,
+    #[serde(deserialize_with = "id_list")]
+    ids: Option<Vec<Whole>>,
+    #[serde(deserialize_with = "target_list")]
+    targets: Option<Vec<OneTarget>>,
     #[serde(default)]
     key: Option<String>,
 }
 
 /// The targets of one row.
 #[derive(Debug, Deserialize, Serialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a number, text, true, false, null or a list of numbers")]
 enum OneTarget {
     One(Target),
     Several(Vec<Option<f64>>),
@@ -61,6 +64,102 @@ enum OneTarget {
 
 fn number_or_missing(value: &Option<f64>) -> Target {
     value.map_or(Target::Missing, Target::Number)
+}
+
+/// A number. The message about anything else is in plain words.
+#[derive(Debug)]
+struct Number(f64);
+
+/// A whole number of 0 or more.
+#[derive(Debug)]
+struct Whole(u64);
+
+struct NumberVisitor;
+
+impl Visitor<'_> for NumberVisitor {
+    type Value = Number;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Number, E> {
+        Ok(Number(value))
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Number, E> {
+        Ok(Number(value as f64))
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Number, E> {
+        Ok(Number(value as f64))
+    }
+}
+
+struct WholeVisitor;
+
+impl Visitor<'_> for WholeVisitor {
+    type Value = Whole;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number of 0 or more")
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Whole, E> {
+        Ok(Whole(value))
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_f64(NumberVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_u64(WholeVisitor)
+    }
+}
+
+/// A list with one entry per row, or null. Errors name the row and what the entries are.
+struct PerRow<T>(&'static str, PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for PerRow<T> {
+    type Value = Option<Vec<T>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list with one {} per row", self.0)
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        let at = |e: A::Error, row: usize| de::Error::custom(format!("row {row}: {}: {e}", self.0));
+        while let Some(one) = list.next_element().map_err(|e| at(e, all.len()))? {
+            all.push(one);
+        }
+        Ok(Some(all))
+    }
+}
+
+fn target_list<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<OneTarget>>, D::Error> {
+    from.deserialize_any(PerRow("target", PhantomData))
+}
+
+fn weight_list<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<Number>>, D::Error> {
+    from.deserialize_any(PerRow("weight", PhantomData))
+}
+
+fn id_list<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<Whole>>, D::Error> {
+    from.deserialize_any(PerRow("id", PhantomData))
+}
+
+fn wholes(list: Vec<Whole>) -> Vec<u64> {
+    list.into_iter().map(|Whole(number)| number).collect()
 }
 
 /// Puts targets into one list; all rows have as many.
@@ -103,11 +202,24 @@ fn read<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Answered<T> {
     serde_json::from_slice(bytes).map_err(|e| {
         let text = e.to_string();
         let refusal = Refusal::new(400, "bad_json", format!("the body cannot be read: {text}"));
-        match text.strip_prefix("row ").and_then(|rest| rest.split([',', ':', ' ']).next()?.parse::<usize>().ok()) {
-            Some(row) => refusal.with(json!({ "row": row })),
+        match place_of(&text) {
+            Some(place) => refusal.with(place),
             None => refusal,
         }
     })
+}
+
+/// The row and the column with which a message of this file begins: `row 1: `, `row 1, number 2: ` or `row 1, column 'a': `.
+fn place_of(text: &str) -> Option<Value> {
+    let rest = text.strip_prefix("row ")?;
+    let (row, rest) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
+    let mut place = json!({ "row": row.parse::<usize>().ok()? });
+    let number = rest.strip_prefix(", number ").and_then(|rest| rest.split(':').next()?.parse::<usize>().ok());
+    let name = rest.strip_prefix(", column '").and_then(|rest| rest.split_once("': ")).map(|(name, _)| name);
+    if let Some(column) = number.map(Value::from).or(name.map(Value::from)) {
+        place["column"] = column;
+    }
+    Some(place)
 }
 
 /// Reads a body of `learn` or `predict`.
@@ -123,10 +235,11 @@ pub fn rows(bytes: &[u8], options: &Options) -> Answered<Parsed> {
             return Err(Refusal::body(format!("{what}: {length} for {} rows, expected one per row", rows.count)));
         }
     }
-    (rows.weights, rows.ids) = (body.weights, body.ids);
+    rows.weights = body.weights.map(|list| list.into_iter().map(|Number(weight)| weight).collect());
+    rows.ids = body.ids.map(wholes);
     short("stream", body.stream.as_ref())?;
     short("key", body.key.as_ref())?;
-    let stream = match (body.stream, body.offset) {
+    let stream = match (body.stream, body.offset.map(|Whole(offset)| offset)) {
         (Some(name), Some(offset)) if offset < 1 << 62 => Some((name, offset)),
         (None, None) => None,
         (Some(_), Some(_)) => return Err(Refusal::body("offset: too large")),
@@ -142,8 +255,9 @@ pub fn rows(bytes: &[u8], options: &Options) -> Answered<Parsed> {
 pub fn labels(bytes: &[u8]) -> Answered<(Vec<u64>, Targets, Option<String>)> {
     let body: LabelBody = read(bytes)?;
     short("key", body.key.as_ref())?;
-    let targets = targets(Some(body.targets), body.ids.len())?;
-    Ok((body.ids, targets, body.key))
+    let ids = wholes(body.ids.unwrap_or_default());
+    let targets = targets(Some(body.targets.unwrap_or_default()), ids.len())?;
+    Ok((ids, targets, body.key))
 }
 
 /// The rows of a body as they are read: lists of numbers, or numbers by name.
@@ -244,7 +358,7 @@ impl<'de> Visitor<'de> for OneRow<'_> {
         }
         let before = table.x.len();
         let at = |e: A::Error, column: usize| de::Error::custom(format!("row {number}, number {column}: {e}"));
-        while let Some(value) = row.next_element::<f64>().map_err(|e| at(e, table.x.len() - before))? {
+        while let Some(Number(value)) = row.next_element().map_err(|e| at(e, table.x.len() - before))? {
             table.x.push(value);
         }
         let width = table.x.len() - before;
@@ -266,7 +380,7 @@ impl<'de> Visitor<'de> for OneRow<'_> {
         let before = table.cells.len();
         let at = |e: A::Error, name: &str| de::Error::custom(format!("row {number}, column '{}': {e}", shortened(name)));
         while let Some(name) = row.next_key::<String>()? {
-            let value = row.next_value::<f64>().map_err(|e| at(e, &name))?;
+            let Number(value) = row.next_value().map_err(|e| at(e, &name))?;
             if name.is_empty() || name.len() > LONGEST_NAME {
                 return Err(de::Error::custom(format!("row {number}: the name of a column has 1 to {LONGEST_NAME} bytes")));
             }

@@ -1,5 +1,6 @@
 //! What each route does.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hyper::header::{CONTENT_DISPOSITION, HeaderValue, SET_COOKIE};
@@ -9,8 +10,8 @@ use serde_json::{Value, json};
 use super::answer::{self, Answer};
 use super::body::{self, Parsed};
 use super::route::{Action, Right};
+use super::sent::unknown_kind;
 use super::{Call, guard, openapi, page};
-use crate::arrow;
 use crate::model::columns;
 use crate::model::figures::rate_of;
 use crate::model::folder::Settings;
@@ -19,7 +20,7 @@ use crate::model::{LabelRequest, LearnRequest, Model, Published};
 use crate::refusal::{Answered, Refusal};
 use crate::registry::Slot;
 use crate::rows::Rows;
-use crate::surface::{Surface, TableColumns, TableFormat};
+use crate::surface::Surface;
 
 /// Bodies beyond this length are parsed, and rows beyond this number predicted, without holding up other requests of the same thread.
 const LONG: usize = 64 << 10;
@@ -56,7 +57,7 @@ pub(super) async fn handle(call: Call<'_>) -> Answered<Answer> {
 
 fn sign_in(call: &Call<'_>) -> Answered<Answer> {
     let Some(tokens) = &call.server.tokens else { return Ok(answer::json(200, &json!({ "signed_in": true }))) };
-    let form: Vec<(String, String)> = form_urlencoded::parse(&call.body).into_owned().collect();
+    let form: Vec<(String, String)> = form_urlencoded::parse(&call.sent.body).into_owned().collect();
     let secret = form.iter().find(|(key, _)| key == "token").map(|(_, value)| value.trim());
     let cookie = secret.and_then(|secret| tokens.sign_in(secret));
     let cookie = cookie.ok_or_else(|| Refusal::new(401, "no_token", "this token is not valid"))?;
@@ -121,10 +122,11 @@ fn rate_json(learner: &Learner, of_alerts: bool) -> Value {
 }
 
 async fn create(call: &Call<'_>) -> Answered<Answer> {
-    let (settings, learner) = match call.kind.as_str() {
+    let (settings, learner) = match call.sent.kind.as_str() {
         "application/octet-stream" => {
-            let learner = Learner::from_bytes(&call.body)?;
-            if let Some(rules) = call.server.registry.surface.rules(&learner).filter(|_| !call.flag("finished").unwrap_or(false))
+            let learner = Learner::from_bytes(&call.sent.body)?;
+            if let Some(rules) =
+                call.server.registry.surface.rules(&learner).filter(|_| !call.sent.flag("finished").unwrap_or(false))
             {
                 let text = format!(
                     "this model file makes its features by rules ({rules}), which the server does not apply to rows. To send rows of finished \
@@ -132,11 +134,11 @@ async fn create(call: &Call<'_>) -> Answered<Answer> {
                 );
                 return Err(Refusal::body(text));
             }
-            (Settings { uploaded: true, sparse: call.flag("sparse")?, ..Settings::default() }, Some(learner))
+            (Settings { uploaded: true, sparse: call.sent.flag("sparse")?, ..Settings::default() }, Some(learner))
         }
-        "application/json" | "" if call.body.is_empty() => (Settings::default(), None),
+        "application/json" | "" if call.sent.body.is_empty() => (Settings::default(), None),
         "application/json" | "" => {
-            let settings: Settings = serde_json::from_slice(&call.body).map_err(|e| {
+            let settings: Settings = serde_json::from_slice(&call.sent.body).map_err(|e| {
                 Refusal::new(400, "bad_json", format!("the body cannot be read: {e}; expected {{\"config\": {{...}}}}"))
             })?;
             (Settings { uploaded: false, ..settings }, None)
@@ -148,75 +150,30 @@ async fn create(call: &Call<'_>) -> Answered<Answer> {
     Ok(answer::json(if created { 201 } else { 200 }, &figures(&model)))
 }
 
-fn unknown_kind(expected: &str) -> Refusal {
-    Refusal::new(415, "unknown_type", format!("Content-Type: expected {expected}"))
-}
-
 /// Runs work that may take long.
 fn long<T>(size: usize, work: impl FnOnce() -> T) -> T {
     if size > LONG { tokio::task::block_in_place(work) } else { work() }
 }
 
-/// Reads the rows of a body in any of its formats.
-fn parse(call: &Call<'_>, model: &Model) -> Answered<Parsed> {
-    let registry = &call.server.registry;
-    let mut parsed = match call.kind.as_str() {
-        "application/json" | "" => body::rows(&call.body, &registry.options)?,
-        "text/csv" => table(call, model, Some(TableFormat::Csv))?,
-        "application/x-ndjson" | "application/jsonl" => table(call, model, Some(TableFormat::Ndjson))?,
-        "application/vnd.apache.arrow.stream" => table(call, model, None)?,
-        _ => return Err(unknown_kind("application/json, application/x-ndjson, text/csv or application/vnd.apache.arrow.stream")),
-    };
-    if parsed.key.is_none() {
-        parsed.key = call.key.clone().filter(|key| !key.is_empty() && key.len() <= 256);
-    }
-    Ok(parsed)
-}
-
-/// Reads a table; without a format, an Arrow stream.
-fn table(call: &Call<'_>, model: &Model, format: Option<TableFormat>) -> Answered<Parsed> {
-    let list = |name: &str| call.query(name).map(|text| text.split(',').map(str::to_owned).collect()).unwrap_or_default();
-    let columns = TableColumns {
-        targets: list("target"),
-        weight: call.query("weight").map(str::to_owned),
-        id: call.query("id").map(str::to_owned),
-        ignore: list("ignore"),
-        sparse: model.settings.sparse,
-    };
-    let registry = &call.server.registry;
-    let most = registry.options.most_cells;
-    let rows = match format {
-        None => arrow::rows(&call.body, &columns, &registry.options)?,
-        Some(format) => registry.surface.table(call.body.to_vec(), format, &columns, most)?,
-    };
-    if rows.features > registry.options.most_features {
-        return Err(Refusal::new(
-            413,
-            "too_many_features",
-            format!("{} columns, at most {} are allowed", rows.features, registry.options.most_features),
-        ));
-    }
-    let offset =
-        call.query("offset").map(|text| text.parse().map_err(|_| Refusal::body("offset: expected a number"))).transpose()?;
-    let stream = match (call.query("stream"), offset) {
-        (Some(name), Some(offset)) => Some((name.to_owned(), offset)),
-        (None, None) => None,
-        _ => return Err(Refusal::body("stream and offset belong together: send both or none")),
-    };
-    Ok(Parsed { rows, stream, key: None })
-}
-
 async fn learn(call: Call<'_>) -> Answered<Answer> {
     let model = call.server.registry.model(call.name)?;
-    let Parsed { rows, stream, key } = long(call.body.len(), || parse(&call, &model))?;
-    let answer = model.learn(LearnRequest { rows, stream, key }).await?;
-    Ok(answer::json(200, &answer.json()))
+    let (registry, of, sent) = (Arc::clone(&call.server.registry), Arc::clone(&model), call.sent);
+    let background = &call.server.background;
+    let targets = sent.query("target").map(str::to_owned);
+    let Parsed { rows, stream, key } = background.run(move || sent.rows(&registry, &of)).await??;
+    let learned = model.learn(LearnRequest { rows, stream, key }).await;
+    let answer = learned.map_err(|refusal| {
+        let names: Vec<&str> = targets.iter().flat_map(|names| names.split(',')).collect();
+        refusal.with_column_of_target(&names)
+    })?;
+    background.run(move || answer::json(200, &answer.json())).await
 }
 
 async fn label(call: &Call<'_>) -> Answered<Answer> {
     let model = call.server.registry.model(call.name)?;
-    let (ids, targets, key) = body::labels(&call.body)?;
-    let answer = model.label(LabelRequest { ids, targets, key: key.or_else(|| call.key.clone()) }).await?;
+    let (ids, targets, key) = body::labels(&call.sent.body)?;
+    let request = LabelRequest { ids, targets, key: key.or_else(|| call.sent.key.clone()) };
+    let answer = model.label(request).await.map_err(|refusal| refusal.with_column_of_target(&[]))?;
     Ok(answer::json(200, &answer.json()))
 }
 
@@ -227,8 +184,8 @@ fn learner_of(now: &Published) -> Answered<&Learner> {
 
 fn explain(call: &Call<'_>) -> Answered<Answer> {
     let model = call.server.registry.model(call.name)?;
-    let Parsed { rows, .. } = long(call.body.len(), || parse(call, &model))?;
-    let top = call.query("top").map_or(Ok(5), str::parse).ok().filter(|top| (1..=100).contains(top));
+    let Parsed { rows, .. } = long(call.sent.body.len(), || call.sent.rows(&call.server.registry, &model))?;
+    let top = call.sent.query("top").map_or(Ok(5), str::parse).ok().filter(|top| (1..=100).contains(top));
     let top = top.ok_or_else(|| Refusal::body("top: expected a number of terms from 1 to 100"))?;
     let now = model.published();
     let learner = learner_of(&now)?;
@@ -246,12 +203,12 @@ fn explain(call: &Call<'_>) -> Answered<Answer> {
 
 async fn predict(call: Call<'_>) -> Answered<Answer> {
     let model = call.server.registry.model(call.name)?;
-    let Parsed { rows, .. } = long(call.body.len(), || parse(&call, &model))?;
-    if call.flag("fresh")? {
+    let Parsed { rows, .. } = long(call.sent.body.len(), || call.sent.rows(&call.server.registry, &model))?;
+    if call.sent.flag("fresh")? {
         model.fresh().await?;
     }
     let now = model.published();
-    if call.query("remember").is_some() && now.learner.as_ref().is_none_or(|learner| learner.features() == 0) {
+    if call.sent.query("remember").is_some() && now.learner.as_ref().is_none_or(|learner| learner.features() == 0) {
         // A model whose targets all come later begins like this. The rows have no scores.
         let count = rows.count;
         let ids = remember(&call, &model, rows).await?;
@@ -276,7 +233,7 @@ async fn predict(call: Call<'_>) -> Answered<Answer> {
             answer[name] = value;
         }
     }
-    if call.query("remember").is_some() {
+    if call.sent.query("remember").is_some() {
         let x = placed.x.to_vec();
         let placed = Rows { count: rows.count, features: placed.features, x, ..Rows::default() };
         answer["ids"] = remember(&call, &model, placed).await?;
@@ -292,7 +249,7 @@ async fn remember(call: &Call<'_>, model: &Model, rows: Rows) -> Answered<Value>
     if rows.count == 0 {
         return Err(Refusal::body("no rows"));
     }
-    let until = (call.server.registry.options.clock)() + seconds(call.query("remember").unwrap_or(""))?;
+    let until = (call.server.registry.options.clock)() + seconds(call.sent.query("remember").unwrap_or(""))?;
     let count = rows.count as u64;
     let first = model.remember(rows, until).await?;
     Ok(json!((first..first + count).collect::<Vec<_>>()))
@@ -340,7 +297,7 @@ fn hook(call: &Call<'_>) -> Answered<Answer> {
     let (model, folder) = (registry.model(call.name)?, registry.folder_of(call.name));
     let told = match call.route.action {
         Action::SetHook => {
-            let hook = long(usize::MAX, || registry.hooks.set(&model, &folder, &registry.options.hooks, &call.body))?;
+            let hook = long(usize::MAX, || registry.hooks.set(&model, &folder, &registry.options.hooks, &call.sent.body))?;
             json!({ "url": hook.url, "events": hook.events, "secret": hook.secret })
         }
         Action::RemoveHook => registry.hooks.remove(&model, &folder).map(|()| json!({ "removed": call.name }))?,
@@ -388,7 +345,7 @@ fn inspect(call: &Call<'_>) -> Answered<Answer> {
 }
 
 async fn freeze(call: &Call<'_>) -> Answered<Answer> {
-    let to = call.query("to").ok_or_else(|| Refusal::body("to: the name of the new model is missing, as in ?to=NAME"))?;
+    let to = call.sent.query("to").ok_or_else(|| Refusal::body("to: the name of the new model is missing, as in ?to=NAME"))?;
     if !call.token.is_none_or(|token| token.allows(Right::Admin, Some(to))) {
         return Err(Refusal::new(403, "no_right", format!("the right 'admin' is needed for '{to}' as well")));
     }

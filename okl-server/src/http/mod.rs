@@ -8,6 +8,7 @@ pub mod metrics;
 mod openapi;
 mod page;
 pub mod route;
+mod sent;
 mod serve;
 mod stream;
 
@@ -20,13 +21,14 @@ use http_body_util::{BodyExt, Limited};
 use hyper::header::{ALLOW, CONTENT_ENCODING, HeaderValue};
 use hyper::{Request, body::Incoming};
 
+use crate::background::Background;
 use crate::refusal::{Answered, Refusal};
 use crate::registry::Registry;
-use crate::rows::shortened;
 use crate::tokens::Tokens;
 use answer::Answer;
 use metrics::Metrics;
 use route::{Action, Found, Route};
+use sent::Sent;
 pub use serve::{Listening, Tls};
 
 /// Everything that a request needs.
@@ -37,6 +39,8 @@ pub struct Server {
     pub tokens: Option<Tokens>,
     /// The metrics of the server.
     pub metrics: Metrics,
+    /// The threads for requests that learn.
+    background: Background,
     /// Whether a line is written for every request.
     pub log: bool,
     /// Whether the connection is encrypted: cookies are then sent over such connections only.
@@ -49,36 +53,14 @@ struct Call<'a> {
     route: &'static Route,
     /// The name of the model in the path; empty if there is none.
     name: &'a str,
-    query: Vec<(String, String)>,
-    kind: String,
-    key: Option<String>,
     token: Option<&'a crate::tokens::Token>,
-    body: Bytes,
-}
-
-impl Call<'_> {
-    /// A value of the query.
-    fn query(&self, name: &str) -> Option<&str> {
-        self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
-
-    /// A truth value of the query; false if it is absent.
-    fn flag(&self, name: &str) -> Answered<bool> {
-        match self.query(name) {
-            Some("true") => Ok(true),
-            None | Some("false") => Ok(false),
-            Some(other) => {
-                let text = format!("{name}: expected true or false, found '{}'", shortened(other));
-                Err(Refusal::new(400, "bad_parameter", text))
-            }
-        }
-    }
+    sent: Sent,
 }
 
 impl Server {
     /// A server of these models.
     pub fn new(registry: Arc<Registry>, tokens: Option<Tokens>) -> Self {
-        Server { registry, tokens, metrics: Metrics::default(), log: false, encrypted: false }
+        Server { registry, tokens, metrics: Metrics::default(), background: Background::default(), log: false, encrypted: false }
     }
 
     /// Answers one request.
@@ -140,7 +122,8 @@ impl Server {
             let kind = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
             // What curl sends with -d. Forms of other sites have been refused by their Origin.
             let kind = if kind == "application/x-www-form-urlencoded" { "application/json".into() } else { kind };
-            handlers::handle(Call { server: self, route, name: name.unwrap_or(""), query, kind, key, token, body }).await
+            let sent = Sent { query, kind, key, body };
+            handlers::handle(Call { server: self, route, name: name.unwrap_or(""), token, sent }).await
         };
         tokio::time::timeout(options.request_time, work).await.map_err(late)?
     }

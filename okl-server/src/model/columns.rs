@@ -92,7 +92,7 @@ fn absent(row: usize, name: &str) -> Refusal {
 }
 
 /// The names for a message.
-fn listed(names: &[String]) -> String {
+pub fn listed(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(20).map(|name| shortened(name)).collect();
     shown.join(", ") + if names.len() > shown.len() { ", ..." } else { "" }
 }

@@ -21,7 +21,7 @@ const MAGIC: &[u8; 8] = b"OKLSNAP1";
 
 /// How a model was created; the file `model.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "an object")]
 pub struct Settings {
     /// The configuration as it was given. Without a loss the rest is decided by the first rows.
     pub config: Map<String, Value>,

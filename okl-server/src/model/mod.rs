@@ -18,6 +18,7 @@ use std::thread::JoinHandle;
 use okl::Learner;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::background::{leave_a_processor, yield_to_predictions};
 use crate::codec::Key;
 use crate::options::Options;
 use crate::refusal::{Answered, Refusal};
@@ -126,13 +127,6 @@ pub struct Model {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Lowers the priority of the thread that learns: where the processors are busy, predictions go first.
-fn yield_to_predictions() {
-    // A priority that cannot be changed costs time only.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);
-}
-
 impl Model {
     /// Loads a model from its folder and starts its thread. Returns notes about the recovery, too.
     ///
@@ -182,6 +176,7 @@ impl Model {
         let model = Arc::clone(model);
         std::thread::Builder::new().name("okl-model".into()).spawn(move || {
             yield_to_predictions();
+            leave_a_processor();
             // The state of a thread that panicked is dropped with it; the files are whole, and readers have the published copy.
             if catch_unwind(AssertUnwindSafe(|| writer.run(receive))).is_err() {
                 let why = "an error of okl has ended the learning of this model; it predicts. Restart the server to load it again from its files";
@@ -196,7 +191,9 @@ impl Model {
     }
 
     fn publish(&self, new: Published) {
-        *self.published.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
+        let mut new = Arc::new(new);
+        std::mem::swap(&mut *self.published.write().unwrap_or_else(PoisonError::into_inner), &mut new);
+        // The old copy is dropped here, when no reader waits for the lock.
     }
 
     /// The events of this model from now on.

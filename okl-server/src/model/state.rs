@@ -185,7 +185,8 @@ impl State {
         let (learner, ready) = (self.learner()?, self.ready(rows)?);
         let wider = learner.features() > 0 && ready.placed.features > learner.features() && self.sparse && rows.names.is_some();
         let widened = wider.then(|| widened(learner, ready.placed.features)).transpose()?;
-        widened.as_ref().unwrap_or(learner).check(&ready.batch())?;
+        let checked = widened.as_ref().unwrap_or(learner).check(&ready.batch());
+        checked.map_err(|error| Refusal::from(error).with_name_of_column(&ready.placed.names))?;
         let classes_known = match &ready.targets {
             Learnable::Labels(labels) => labels.iter().all(|label| learner.classes().contains(label)),
             _ => true,

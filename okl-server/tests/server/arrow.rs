@@ -18,7 +18,7 @@ fn file(name: &str) -> Vec<u8> {
 fn columns(targets: &[&str], weight: Option<&str>, id: Option<&str>, ignore: &[&str]) -> TableColumns {
     let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let (weight, id) = (weight.map(str::to_owned), id.map(str::to_owned));
-    TableColumns { targets: all(targets), weight, id, ignore: all(ignore), sparse: false }
+    TableColumns { targets: all(targets), weight, id, ignore: all(ignore), ..TableColumns::default() }
 }
 
 fn read(name: &str, columns: &TableColumns) -> Result<Rows, Refusal> {

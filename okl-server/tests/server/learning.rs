@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use okl::{Batch, Learner};
+use okl::{Batch, Config, Learner};
 use okl_server::http::route::ROUTES;
 use okl_server::model::figures::{Figures, RowOutcome};
 use okl_server::options::Options;
@@ -73,6 +73,67 @@ fn a_bad_row_changes_nothing_and_is_named() {
         assert_eq!(reply.status, 422, "{wrong}: {reply:?}");
     }
     assert_eq!(server.model_file("m"), before);
+}
+
+/// Row and column of a wrong value are in fields of the error, and no message has a name of Rust.
+#[test]
+fn wrong_values_are_named_in_plain_words() {
+    let folder = Folder::new();
+    let server = Running::start(&folder);
+    for name in ["m", "named"] {
+        server.put(&format!("/v1/models/{name}"), &json!({ "config": config() })).good();
+    }
+    server.post("/v1/models/named/learn", &json!({ "rows": [{ "a": 1.0, "b": 2.0 }], "targets": [1] })).good();
+    let none = Value::Null;
+    let cases = [
+        ("m", r#"{"rows": [[1, 2], [1, "x"]], "targets": [1, 1]}"#, json!(1), json!(1)),
+        ("m", r#"{"rows": [[1, null]], "targets": [1]}"#, json!(0), json!(1)),
+        ("m", r#"{"rows": [[1, NaN]], "targets": [1]}"#, json!(0), json!(1)),
+        ("m", r#"{"rows": [[1e400, 2]], "targets": [1]}"#, json!(0), json!(0)),
+        ("m", r#"{"rows": [[1, 2], [1, 1e300]], "targets": [1, 1]}"#, json!(1), json!(1)),
+        ("named", r#"{"rows": [{"a": 1, "b": true}], "targets": [1]}"#, json!(0), json!("b")),
+        ("named", r#"{"rows": [{"b": 1e300, "a": 2}], "targets": [1]}"#, json!(0), json!("b")),
+        ("m", r#"{"rows": [[1, 2], [3, 4]], "targets": [1, {"y": 1}]}"#, json!(1), none.clone()),
+        ("m", r#"{"rows": [[1, 2], [3, 4]], "targets": [1, 1], "weights": [1, "x"]}"#, json!(1), none.clone()),
+        ("m", r#"{"rows": [[1, 2], [3, 4]], "targets": [1, 1], "ids": [1, -1]}"#, json!(1), none.clone()),
+        ("m", r#"{"rows": [[1, 2]], "targets": [1], "stream": "s", "offset": "x"}"#, none.clone(), none.clone()),
+        ("m", r#"{"rows": [5], "targets": [1]}"#, none.clone(), none.clone()),
+        ("m", r#"{"rows": 5}"#, none.clone(), none.clone()),
+        ("m", "[1]", none.clone(), none.clone()),
+        ("m", "5", none.clone(), none),
+    ];
+    let plain = |message: &str| {
+        let names = ["f64", "u64", "i64", "usize", "struct", "enum", "OneTarget", "variant", "Settings", "KernelRows"];
+        let found = names.iter().find(|name| message.contains(**name));
+        assert!(found.is_none() && message.len() > 20, "{message}");
+    };
+    for (name, body, row, column) in cases {
+        let reply = server.call("POST", &format!("/v1/models/{name}/learn"), &[], body.as_bytes());
+        let error = reply.json()["error"].clone();
+        assert!(matches!(reply.status, 400 | 422), "{body}: {reply:?}");
+        assert_eq!((&error["row"], &error["column"]), (&row, &column), "{body}: {error}");
+        plain(&reply.message());
+    }
+    for (path, body) in [("m/label", "{\"ids\": [1.5], \"targets\": [1]}"), ("m/label", "5"), ("m/hook", "5"), ("new", "5")] {
+        let method = if path == "m/label" { "POST" } else { "PUT" };
+        plain(&server.call(method, &format!("/v1/models/{path}"), &[], body.as_bytes()).message());
+    }
+}
+
+/// Requests carry rows of numbers, so a model over kernel values or objects is refused before it exists.
+#[test]
+fn a_precomputed_kernel_is_refused_at_creation_and_upload() {
+    let (_folder, server) = server();
+    let learner = Learner::new(Config::from_value(json!({ "loss": "hinge", "kernel": "precomputed" })).unwrap()).unwrap();
+    let of_file = [("content-type", "application/octet-stream")];
+    for reply in [
+        server.put("/v1/models/new", &json!({ "config": { "loss": "hinge", "kernel": "precomputed" } })),
+        server.put("/v1/models/new", &json!({ "config": { "kernel": "precomputed" } })),
+        server.call("PUT", "/v1/models/new", &of_file, &learner.to_bytes()),
+    ] {
+        assert!(reply.status == 422 && reply.message().contains("rows of numbers"), "{reply:?}");
+    }
+    assert_eq!(server.get("/v1/models/new").status, 404);
 }
 
 #[test]
