@@ -17,10 +17,15 @@ const COLUMNS: usize = 8;
 /// Explains the scores of rows, each with the `top` terms that add the most to it.
 ///
 /// # Errors
-/// If the rows do not fit the learner, or it has random features.
+/// If the rows do not fit the learner, or it has random features or products of columns.
 pub fn explain(learner: &Learner, x: &[f64], names: &[String], top: usize) -> okl::Result<Vec<Value>> {
     if learner.engine().basis().fourier().is_some() {
         let reason = "random features have neither terms nor weights of columns, so there is nothing to explain";
+        return Err(okl::ErrorKind::Config { field: "form".into(), reason: reason.into() }.into());
+    }
+    if learner.engine().basis().is_quadratic() {
+        let reason =
+            "a polynomial kernel as weights has weights of products of columns, which no column alone explains: use form = terms";
         return Err(okl::ErrorKind::Config { field: "form".into(), reason: reason.into() }.into());
     }
     let features = learner.features();

@@ -1,5 +1,6 @@
 //! `okl inspect`: describes a model in sentences.
 
+use okl::basis::Basis;
 use okl::budget::BudgetRule;
 use okl::certificate::AlertRate;
 use okl::config::{KernelRule, Member, Threshold};
@@ -114,9 +115,9 @@ fn truncation(learner: &Learner, measured: Measured) -> String {
     }
 }
 
-/// The number of weights per output: one per feature, or per random feature of each kernel width.
+/// The number of weights per output: one per feature, per product of two, or per random feature of each kernel width.
 fn weights(learner: &Learner) -> usize {
-    learner.engine().basis().fourier().map_or(learner.features(), |fourier| fourier.size() * learner.widths())
+    learner.engine().basis().slots() * learner.widths()
 }
 
 /// The changes of terms that the truncation error accounts for.

@@ -126,13 +126,17 @@ fn weights_take_what_is_stated() {
         "step = 'constant:0.3'\nlambda = 1e-3",
         "step = 'smd'\nlambda = 1e-3\naverage = 'uniform'",
         "step = 'smd:eta=0.01,per=coordinate'\nlambda = 1e-3\naverage = 'uniform'",
+        "kernel = 'polynomial:degree=2'\nstep = 'constant:0.0001'\nlambda = 1e-3",
         "scale = 'none'",
     ];
     for settings in settings {
-        let config = Config::from_toml(&format!("loss = 'hinge'\nkernel = 'linear'\n{settings}")).unwrap();
+        // 62 columns have 2,016 products.
+        let (kernel, columns) =
+            if settings.contains("polynomial") { ("form = 'weights'", 62) } else { ("kernel = 'linear'", 2_000) };
+        let config = Config::from_toml(&format!("loss = 'hinge'\n{kernel}\n{settings}")).unwrap();
         let mut learner = Learner::new(config.clone()).unwrap();
-        learner.learn_with(&stream(300, 2_000, 1).batch(), |_, _| {}).unwrap();
-        let data = stream(300, 2_000, 2);
+        learner.learn_with(&stream(300, columns, 1).batch(), |_, _| {}).unwrap();
+        let data = stream(300, columns, 2);
         let (mut first, mut last) = (0, 0);
         let count = |row: usize, _: &okl::engine::Outcome<'_>| {
             last = CALLS.get();
@@ -140,7 +144,7 @@ fn weights_take_what_is_stated() {
         };
         learner.learn_with(&data.batch(), count).unwrap();
         assert_eq!(last - first, 0, "{settings}: allocations while 299 rows were learned");
-        let (held, stated) = (learner.bytes(), config.bytes_of_weights(2_000, 1));
+        let (held, stated) = (learner.bytes(), config.bytes_of_weights(columns, 1));
         assert!(held <= stated + 4096 && held * 10 >= stated * 9, "{settings}: {held} bytes, {stated} stated");
     }
 }

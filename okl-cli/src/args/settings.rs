@@ -67,7 +67,7 @@ pub struct Settings {
     /// Classes are counted in the first 1,024 rows. Classes and columns that come later make terms larger; a warning says so if they exceed the size.
     #[arg(long, value_name = "SIZE", value_parser = okl::config::sizing::bytes, conflicts_with = "terms", help_heading = "Learner")]
     pub memory: Option<usize>,
-    /// What the model is stored as: terms (rows with coefficients), weights (one per column, for the linear kernel), or fourier:SIZE
+    /// What the model is stored as: terms (rows with coefficients), weights (one per column, for the linear kernel; of products of two columns for polynomial with degree 2), or fourier:SIZE
     ///
     /// fourier:SIZE (or fourier:size=SIZE,seed=SEED): weights of SIZE random Fourier features, which stand in for a gaussian,
     /// exponential, matern32 or matern52 kernel. Its cost does not grow with the number of rows, and there is no budget.

@@ -103,6 +103,12 @@ pub fn export_with(learner: &Learner, to: To, choices: &Choices<'_>) -> Result<V
             "the kernel is precomputed: the model has no centres, only coefficients of objects outside of the file, so it cannot be exported"
         );
     }
+    if learner.engine().basis().is_quadratic() {
+        bail!(
+            "a polynomial kernel as weights has a weight for every product of two columns, which no format of export can express: learn \
+             with --form terms to export the model"
+        );
+    }
     let inputs = choices.inputs.filter(|inputs| inputs.features.len() == learner.features());
     let mut model = Model { threshold: choices.threshold, targets: choices.targets, inputs, ..Model::of(learner) };
     model.names.iter_mut().zip(choices.features).for_each(|(name, given)| name.clone_from(given));

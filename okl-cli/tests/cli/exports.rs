@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, numbers, ring, succeed};
+use crate::support::{Folder, fail, numbers, ring, succeed};
 
 /// The fields of a protobuf message that have a length: their numbers and bytes.
 fn fields(mut bytes: &[u8]) -> Vec<(u64, &[u8])> {
@@ -108,4 +108,22 @@ fn the_description_of_a_model_names_its_targets() {
         let described: Value = serde_json::from_str(&succeed(&["inspect", &model, "--json"]).0).unwrap();
         assert_eq!(described["targets"], names);
     }
+}
+
+/// Weights of products have no form in the formats of export, and no column explains them alone.
+#[test]
+fn weights_of_products_are_not_exported_or_explained() {
+    let folder = Folder::new("exports-products");
+    let (data, model) = (folder.write("r.csv", ring(300)), folder.path("m.okl"));
+    let learn =
+        ["learn", &data, "--target", "where", "--kernel", "polynomial", "--degree", "2", "--form", "weights", "-o", &model];
+    succeed(&learn);
+    let inspected = succeed(&["inspect", &model]).0;
+    assert!(inspected.contains("6 of 2 features"), "{inspected}");
+    for to in ["onnx", "json", "libsvm"] {
+        fail(&["export", &model, "--to", to, "-o", "-"], 1, &["product of two columns", "--form terms"]);
+    }
+    let learner = okl::Learner::from_bytes(&fs::read(&model).unwrap()).unwrap();
+    let said = okl_cli::explain::explain(&learner, &[0.0, 0.0], &[], 3).unwrap_err().to_string();
+    assert!(said.contains("products of columns") && said.contains("form = terms"), "{said}");
 }

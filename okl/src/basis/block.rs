@@ -85,6 +85,18 @@ impl Block {
 
     /// Starts a block of sparse rows whose features are the basis functions.
     pub(crate) fn begin_features(&mut self, rows: SparsePoints<'_>) {
+        self.begin_features_by(rows, |row, columns, values| {
+            columns.extend_from_slice(row.columns);
+            values.extend_from_slice(row.values);
+        });
+    }
+
+    /// Starts a block of sparse rows whose features are computed: `add` appends the columns and values of a row's features.
+    pub(crate) fn begin_features_by(
+        &mut self,
+        rows: SparsePoints<'_>,
+        add: impl Fn(SparseRow<'_>, &mut Vec<u32>, &mut Vec<f32>),
+    ) {
         self.begin(rows.count(), 1, 0, 0);
         let mut block = self.spare.take().unwrap_or_default();
         block.starts.clear();
@@ -92,8 +104,7 @@ impl Block {
         block.values.clear();
         block.starts.push(0);
         for row in (0..rows.count()).map(|i| rows.row(i)) {
-            block.columns.extend_from_slice(row.columns);
-            block.values.extend_from_slice(row.values);
+            add(row, &mut block.columns, &mut block.values);
             block.starts.push(block.columns.len());
         }
         self.features = Some(block);

@@ -1,9 +1,11 @@
-//! The basis of a configured learner: stored terms, the features of rows (`form = weights`), or random features (`form = fourier`).
+//! The basis of a configured learner: stored terms, the features of rows or products of two of them (`form = weights`), or random
+//! features (`form = fourier`).
 
 use std::ops::{Deref, DerefMut, Range};
 
 use crate::basis::block::Block;
 use crate::basis::fourier::Fourier;
+use crate::basis::quadratic::{self, Quadratic};
 use crate::basis::terms::Terms;
 use crate::basis::vectors::{VectorRows, Vectors};
 use crate::basis::{Basis, Form, RowsOf, Space, weights};
@@ -17,6 +19,8 @@ pub enum Functions {
     Terms,
     /// The features of a row; the kernel is the linear one.
     Features,
+    /// The features of the polynomial kernel of degree 2.
+    Quadratic(Quadratic),
     /// Random Fourier features of a row.
     Fourier(Fourier),
 }
@@ -40,6 +44,11 @@ impl<P: Space> TermsOrWeights<P> {
         !matches!(self.functions, Functions::Terms)
     }
 
+    /// Whether f is a weight vector over the features of the polynomial kernel of degree 2.
+    pub fn is_quadratic(&self) -> bool {
+        matches!(self.functions, Functions::Quadratic(_))
+    }
+
     /// The random features, if f is a weight vector over them.
     pub fn fourier(&self) -> Option<&Fourier> {
         if let Functions::Fourier(fourier) = &self.functions { Some(fourier) } else { None }
@@ -52,6 +61,7 @@ impl<K: DotKernel> TermsOrWeights<Vectors<K>> {
         match &self.functions {
             Functions::Terms => self.terms.slots(),
             Functions::Features => self.terms.space.features(),
+            Functions::Quadratic(_) => quadratic::features(self.terms.space.features()),
             Functions::Fourier(fourier) => {
                 if self.terms.space.features() > 0 {
                     fourier.size()
@@ -109,7 +119,18 @@ impl<K: DotKernel> Basis for TermsOrWeights<Vectors<K>> {
             (Functions::Terms, _) => self.terms.begin(rows, block, learned),
             (Functions::Features, VectorRows::Dense(rows)) => weights::begin(self.terms.space.features(), rows, block),
             (Functions::Features, VectorRows::Sparse(rows)) => block.begin_features(rows),
-            (Functions::Features, VectorRows::Given(_)) => unreachable!("kernel values have no features"),
+            (Functions::Quadratic(map), VectorRows::Dense(rows)) => map.begin(self.terms.space.features(), rows, block),
+            (Functions::Quadratic(map), VectorRows::Sparse(rows)) => {
+                block.begin_features_by(rows, |row, columns, values| {
+                    map.of_sparse(row, |column, value| {
+                        columns.push(column);
+                        values.push(value);
+                    });
+                });
+            }
+            (Functions::Features | Functions::Quadratic(_), VectorRows::Given(_)) => {
+                unreachable!("kernel values have no features")
+            }
             (Functions::Fourier(fourier), _) => fourier.begin(self.terms.space.backend(), rows, block),
         }
     }

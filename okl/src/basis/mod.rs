@@ -30,6 +30,7 @@ pub mod either;
 pub mod fourier;
 pub mod given;
 pub mod items;
+pub mod quadratic;
 pub(crate) mod settled;
 pub mod sparse;
 pub mod terms;

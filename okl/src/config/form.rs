@@ -14,7 +14,8 @@ use crate::error::{Error, Result};
 pub enum Form {
     /// As terms: rows with their coefficients, under a budget.
     Terms,
-    /// As one weight per feature and output: linear kernels only. There is no budget, and nothing is truncated.
+    /// As one weight per feature and output, for a linear kernel; or per feature of the polynomial kernel of degree 2 (the columns, their
+    /// products and squares; for up to 1,446 columns). There is no budget, and nothing is truncated.
     Weights,
     /// As one weight per random Fourier feature and output, for kernels of distance. The features stand in for the kernel; f is exact
     /// under the kernel that they define.
@@ -93,8 +94,11 @@ impl Config {
         let Choice::Given(form) = self.form else { return Ok(()) };
         let what = match form {
             Form::Terms => return Ok(()),
-            Form::Weights if !self.is_linear() => {
-                return refuse("weights need kernel = linear, and no sum of operator kernels: use terms or fourier".into());
+            Form::Weights if !self.is_linear() && !self.is_quadratic() => {
+                return refuse(
+                    "weights need kernel = linear or polynomial with degree = 2, and no sum of operator kernels: use terms or fourier"
+                        .into(),
+                );
             }
             Form::Weights => "weights have",
             Form::Fourier { size, .. } if size < 2 || size % 2 == 1 || size > MOST => {

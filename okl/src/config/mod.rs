@@ -314,6 +314,11 @@ impl Config {
         self.single_kernel() && matches!(self.kernel_rules(), [KernelRule::Linear {}])
     }
 
+    /// Whether there is one kernel, the polynomial of degree 2.
+    pub(crate) fn is_quadratic(&self) -> bool {
+        self.single_kernel() && matches!(self.kernel_rules(), [KernelRule::Polynomial { degree: 2, .. }])
+    }
+
     /// Whether kernel values are given by the caller ([`KernelRows`](crate::KernelRows)) in place of rows of features.
     ///
     /// ```
@@ -441,11 +446,10 @@ impl Config {
         }
     }
 
-    /// The sign of novelty scores. Coefficients are not negative unless a step overshoots, so a kernel >= 0 has scores >= 0. Random
-    /// features approximate a kernel, with values of any sign.
+    /// The sign of novelty scores. Coefficients are not negative unless a step overshoots, so a kernel >= 0 has scores >= 0. A weight
+    /// vector has scores of any sign: random features approximate a kernel, and sums over features are rounded.
     pub(crate) fn novelty_scores(&self) -> Scores {
-        let fourier = matches!(self.form, Choice::Given(Form::Fourier { .. }));
-        let negative = fourier || self.rules().any(KernelRule::can_be_negative);
+        let negative = self.uses_weights() || self.rules().any(KernelRule::can_be_negative);
         if negative || self.allow_overshoot { Scores::AnySign } else { Scores::NotNegative }
     }
 

@@ -8,6 +8,7 @@
 //! # Ok::<(), okl::Error>(())
 //! ```
 
+use crate::basis::quadratic;
 use crate::config::portfolio::HeadRule;
 use crate::config::{Choice, Config};
 use crate::engine::head::Average;
@@ -79,7 +80,8 @@ impl Config {
         centre + 24 + 8 * columns + 128 * kernels + leaving + totals + compared
     }
 
-    /// The bytes of a weight vector (`form = weights`), including everything that grows with the number of features: per feature,
+    /// The bytes of a weight vector (`form = weights`), including everything that grows with the number of features: per feature (for a
+    /// polynomial kernel of degree 2 there are (n + 1)(n + 2)/2 for n columns),
     /// rounded up to 32 of them, 8 bytes per output and function, as many for step sizes where every coordinate has its own, and 128 bytes
     /// for the 32 rows of a block. Memory grows by a thirty-second at a time, which is included. Beside it there is [`Config::bytes_beside_terms`].
     ///
@@ -90,7 +92,8 @@ impl Config {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn bytes_of_weights(&self, features: usize, outputs: usize) -> usize {
-        let columns = features.next_multiple_of(32);
+        let weights = if self.is_quadratic() { quadratic::features(features) } else { features };
+        let columns = weights.next_multiple_of(32);
         let steps = self.heads().iter().filter(|head| head.step.per_coordinate(head.lambda).is_some()).count();
         (columns + columns / GROWTH) * (8 * outputs * (self.functions() + steps) + 128)
     }

@@ -4,6 +4,7 @@ use crate::basis::Dense;
 use crate::basis::either::{Functions, TermsOrWeights};
 use crate::basis::fourier::{Draw, Fourier};
 use crate::basis::given::Given;
+use crate::basis::quadratic::Quadratic;
 use crate::basis::vectors::Vectors;
 use crate::certificate::Tracker;
 use crate::config::{AUTO_MEMORY, Choice, Config, Form, HeadRule, Scale, Threshold};
@@ -137,7 +138,7 @@ fn functions(config: &Config, features: usize) -> Functions {
         Choice::Given(Form::Fourier { size, seed, orthogonal }) => {
             Functions::Fourier(Fourier::new(Draw { size, seed, orthogonal }, &config.kernels(), features))
         }
-        _ if config.uses_weights() => Functions::Features,
+        _ if config.uses_weights() => Quadratic::new(&config.kernels()[0]).map_or(Functions::Features, Functions::Quadratic),
         _ => Functions::Terms,
     }
 }

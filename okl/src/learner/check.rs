@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::basis::Space;
 use crate::basis::fourier::Fourier;
+use crate::basis::quadratic::MOST_COLUMNS;
 use crate::config::{Label, TargetScale};
 use crate::error::{Error, ErrorKind, Result};
 use crate::learner::batch::{Batch, Targets};
@@ -347,6 +348,7 @@ impl Learner {
         if found > MOST_ORTHOGONAL && self.engine.basis.fourier().is_some_and(Fourier::is_orthogonal) {
             return refuse(MOST_ORTHOGONAL, "for orthogonal random features: leave orthogonal out");
         }
+        self.check_products(found)?;
         if self.engine.basis.has_weights() && found > MOST_WEIGHTS {
             return refuse(MOST_WEIGHTS, "for form = weights: use hashed features, or form = terms");
         }
@@ -360,6 +362,16 @@ impl Learner {
             );
         }
         Ok(())
+    }
+
+    /// Refuses more columns than the features of the polynomial kernel of degree 2 may have.
+    pub(super) fn check_products(&self, found: usize) -> Result<()> {
+        if !self.engine.basis.is_quadratic() || found <= MOST_COLUMNS {
+            return Ok(());
+        }
+        let why =
+            "for a polynomial kernel as weights, which has a weight for every two columns: use form = terms, or fewer columns";
+        Err(Error::shape("features", format!("at most {MOST_COLUMNS} {why}"), found))
     }
 
     fn standing(&self) -> Standing {

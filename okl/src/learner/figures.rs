@@ -405,7 +405,8 @@ impl Learner {
 
     /// [`Learner::weights`] for the features of one kernel width; those of all widths are added up. With `form = fourier` the weights are
     /// of the cosines and then of the sines of [`Fourier::frequencies`](crate::basis::fourier::Fourier::frequencies), each divided by the
-    /// square root of the number of frequencies.
+    /// square root of the number of frequencies. With a polynomial kernel of degree 2 they are of the features of
+    /// [`quadratic`](crate::basis::quadratic).
     ///
     /// ```
     /// use okl::{Config, Learner};

@@ -509,7 +509,7 @@ impl Learner {
     /// ```
     ///
     /// # Errors
-    /// If the number would decrease, or increase under orthogonal random features.
+    /// If the number would decrease, increase under orthogonal random features, or be too large for the products of two features.
     pub fn widen(&mut self, features: usize) -> Result<()> {
         if features < self.features {
             return Err(Error::shape("features", format!("at least {}", self.features), features));
@@ -521,6 +521,7 @@ impl Learner {
             let expected = format!("{}: orthogonal random features depend on the number of features of a row", self.features);
             return Err(Error::shape("features", expected, features));
         }
+        self.check_products(features)?;
         self.widen_to(features);
         Ok(())
     }

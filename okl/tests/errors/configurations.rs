@@ -130,6 +130,7 @@ const REFUSALS: &[Refusal] = &[
         &["their own kernels"],
     ),
     ("form = 'weights'", "form", &["kernel = linear", "use terms or fourier"]),
+    ("form = 'weights'\nkernel = 'polynomial'", "form", &["degree = 2"]),
     ("form = 'weights'\nkernel = ['linear', 'gaussian']", "form", &["kernel = linear"]),
     ("form = 'weights'\nkernel = 'linear'\nbudget = 'window:10'", "form", &["no budget", "remove budget"]),
     ("form = 'weights'\nkernel = 'linear'\nmemory = 1000000", "form", &["remove memory"]),

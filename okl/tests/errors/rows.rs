@@ -210,11 +210,18 @@ fn too_many_features_are_refused() {
         ("kernel = 'gaussian:1'\nstep = 'constant:0.1'\nlambda = 0.01", 1 << 17, "anchor = none"),
         ("kernel = 'gaussian'\nanchor = 'none'", 1 << 25, "scale = none"),
         ("kernel = 'linear'\nscale = 'none'", 1 << 29, "form = weights"),
+        (
+            "kernel = 'polynomial:degree=2'\nform = 'weights'\nscale = 'none'",
+            1447,
+            "at most 1446 for a polynomial kernel as weights",
+        ),
     ] {
         let mut learner = Learner::new(okl::Config::from_toml(&format!("loss = 'hinge'\n{settings}")).unwrap()).unwrap();
         let batch = Batch::sparse(&[0, 1], &[7], &[1.0], features).numbers(&[1.0]);
         let said = learner.learn(&batch).unwrap_err().to_string();
         assert!(said.contains(word) && said.contains(&format!("found {features}")), "{said}");
         assert_eq!((learner.examples(), learner.features()), (0, 0));
+        let most = if settings.contains("polynomial") { 1446 } else { 0 };
+        assert!(most == 0 || (learner.widen(features).is_err() && learner.widen(most).is_ok()));
     }
 }

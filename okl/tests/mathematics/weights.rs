@@ -210,3 +210,64 @@ fn weights_are_terms_that_are_all_kept() {
         }
     }
 }
+
+/// The features of (2 <x, y> + 1)² in double precision, in the documented order: 1, then for every column 2 x_j, its products 2√2 x_i x_j
+/// with the columns before it, 2 x_j².
+fn products(x: &[f32]) -> Vec<f64> {
+    let x: Vec<f64> = x.iter().map(|v| f64::from(*v)).collect();
+    let mut features = vec![1.0];
+    for (j, own) in x.iter().enumerate() {
+        features.push(2.0 * own);
+        features.extend(x[..j].iter().map(|other| 8f64.sqrt() * other * own));
+        features.push(2.0 * own * own);
+    }
+    features
+}
+
+/// A polynomial kernel of degree 2 as weights: the weights of its features in f64, and the function of terms that are all kept. √8 is
+/// rounded to single precision, once per feature.
+#[test]
+fn weights_of_products_are_terms_of_the_polynomial_kernel() {
+    const CLOSE: f64 = 1e-5;
+    let x = rows();
+    let heads = [
+        "step = 'constant:0.0005'\nlambda = 0.01",
+        "step = 'smd:eta=0.0003'\nlambda = 0.01\naverage = 'uniform'",
+        "step = 'normalised:eta=0.5'\nlambda = 0.01",
+        "step = 'constant:0.1'\nimplicit = true\nlambda = 0.01",
+        "lambda = 0.01",
+    ];
+    let near = |what: &str, found: &[f64], expected: &[f64]| {
+        assert_eq!(found.len(), expected.len(), "{what}");
+        for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
+            assert!((found - expected).abs() <= CLOSE * expected.abs().max(1.0), "{what}, {i}: {found} for {expected}");
+        }
+    };
+    for formula in FORMULAS.iter().filter(|of| ["squared", "logistic", "softmax"].iter().any(|name| of.settings.contains(name))) {
+        for head in heads {
+            if head.contains("implicit") && formula.settings.contains("operator") {
+                continue;
+            }
+            let of = |form: &str| {
+                format!("kernel = 'polynomial:degree=2,gamma=2,coef0=1'\nscale = 'none'\noffset = true\n{head}\n{form}")
+            };
+            let (by_weights, scores) = learned(&of("form = 'weights'"), formula, &x);
+            let (by_terms, expected) = learned(&of("budget = 'unlimited'"), formula, &x);
+            let what = format!("{} {head}", formula.settings);
+            assert!(by_weights.terms() == 0 && by_terms.terms() == ROWS && scores.iter().any(|z| z.abs() > 0.1), "{what}");
+            near(&what, &scores, &expected);
+            near(&what, &[by_weights.norm2(), by_weights.eta()], &[by_terms.norm2(), by_terms.eta()]);
+            let (centres, outputs) = (by_terms.centres(), by_terms.outputs());
+            let mut w = vec![0.0; 21 * outputs];
+            for (centre, a) in centres.chunks_exact(FEATURES).zip(by_terms.predicting_coefficients().chunks_exact(outputs)) {
+                let centre: Vec<f32> = centre.iter().map(|c| *c as f32).collect();
+                for (j, feature) in products(&centre).iter().enumerate() {
+                    (0..outputs).for_each(|o| w[j * outputs + o] += feature * a[o]);
+                }
+            }
+            if !formula.settings.contains("operator") {
+                near(&what, &by_weights.weights().unwrap(), &w);
+            }
+        }
+    }
+}

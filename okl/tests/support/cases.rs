@@ -481,7 +481,9 @@ pub fn accepted(mut config: Config) -> Config {
         }
     }
     if config.form == Choice::Given(Form::Weights) {
-        (config.kernel, config.budget, config.memory) = (KernelRule::Linear {}.into(), None, None);
+        let quadratic = matches!(first(&config.kernel), KernelRule::Polynomial { .. });
+        let kernel = if quadratic { KernelRule::Polynomial { degree: 2, gamma: 0.3, coef0: 0.5 } } else { KernelRule::Linear {} };
+        (config.kernel, config.budget, config.memory) = (kernel.into(), None, None);
     }
     if matches!(config.form, Choice::Given(Form::Fourier { .. })) {
         (config.budget, config.memory) = (None, None);

@@ -317,6 +317,11 @@ fn every_part_is_drawn() {
             ("terms where weights are the default", c.form != Choice::Auto && !c.uses_weights() && c.budget.is_none()),
             ("weights in a bank", c.uses_weights() && c.members().len() > 1),
             ("weights with smd", c.uses_weights() && matches!(c.step, Choice::Given(AnyStep::Smd { .. }))),
+            ("weights of products", products(c)),
+            ("weights of products widened", products(c) && case.widened.is_some()),
+            ("weights of products over sparse rows", products(c) && c.keeps_zeros()),
+            ("weights of products with smd", products(c) && matches!(c.step, Choice::Given(AnyStep::Smd { .. }))),
+            ("weights of products of classes", products(c) && c.loss.reads() == Reads::Class),
             ("step sizes per coordinate", cases::has_step_per_coordinate(c) && c.lambda.given().is_some_and(|l| *l > 0.0)),
             ("step sizes per coordinate without lambda", cases::has_step_per_coordinate(c) && c.lambda == Choice::Given(0.0)),
             ("step sizes per coordinate in a bank", cases::has_step_per_coordinate(c) && c.members().len() > 1),
@@ -389,6 +394,11 @@ fn every_part_is_drawn() {
         seen.extend(flags.iter().filter(|f| f.1).map(|f| f.0.to_string()));
     }
     assert_eq!(seen, all);
+}
+
+/// Whether f is a weight vector over the features of a polynomial kernel.
+fn products(config: &okl::Config) -> bool {
+    config.uses_weights() && config.to_json().contains("polynomial")
 }
 
 fn fourier(config: &okl::Config) -> bool {
