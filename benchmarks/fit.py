@@ -5,7 +5,7 @@
     PYTHONPATH=benchmarks python benchmarks/fit.py DATA page                       # the tables of fit.md
 
 A run that the record (benchmarks/fit.jsonl) has is not made again. `--splits N` stops after N splits, `--only NAMES` takes
-these sets. Every learner has one thread; its time is processor time of `fit`, the search of its settings included.
+these sets, `--jobs N` makes N runs at a time. Every learner has one thread; its time is processor time of `fit`, the search of its settings included.
 
 Splits. Split s draws at most 12,000 rows without replacement with the seed s (classes keep their shares) and holds out a
 quarter of them. Sets with files for training and testing are drawn from both together. The published split of ijcnn1 and
@@ -20,10 +20,12 @@ that HistGradientBoosting*, which takes a fraction of the time.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -178,27 +180,35 @@ def read() -> list[dict[str, Any]]:
     return [json.loads(line) for line in RECORD.read_text().splitlines()] if RECORD.exists() else []
 
 
-def run(folder: Path, learners: tuple[str, ...], only: list[str], splits: int, label: str) -> None:
+@functools.cache
+def rows_of(folder: Path, name: str) -> tuple[Array, Array]:
+    return SETS[name](folder)
+
+
+def one(folder: Path, seed: int, name: str, learner: str, label: str) -> dict[str, Any]:
+    """One run: a line of the record."""
+    classes = name not in NUMBERS
+    arrays = published(folder, name) if name in FULL else split(*rows_of(folder, name), seed, classes)
+    if learner == "okl":
+        figures = okl_run(classes, arrays, seed)
+    else:
+        figures = measured(peer(learner, classes, arrays[0], seed), arrays)
+    entry = label if learner == "okl" else learner
+    return {"set": name, "split": seed, "learner": entry, "rows": len(arrays[0])} | figures
+
+
+def run(folder: Path, todo: list[tuple[int, str, str]], label: str, jobs: int) -> None:
     had = {(line["split"], line["set"], line["learner"]) for line in read()}
-    loaded: dict[str, tuple[Array, Array]] = {}
-    for seed, name, learner in runs(learners, only, splits):
-        entry = label if learner == "okl" else learner
-        if (seed, name, entry) in had:
-            continue
-        classes = name not in NUMBERS
-        if name in FULL:
-            arrays = published(folder, name)
-        else:
-            loaded.setdefault(name, SETS[name](folder))
-            arrays = split(*loaded[name], seed, classes)
-        if learner == "okl":
-            figures = okl_run(classes, arrays, seed)
-        else:
-            figures = measured(peer(learner, classes, arrays[0], seed), arrays)
-        line = {"set": name, "split": seed, "learner": entry, "rows": len(arrays[0])} | figures
-        with RECORD.open("a") as record:
-            record.write(json.dumps(line) + "\n")
-        print(json.dumps(line), flush=True)
+    left = [(s, name, of) for s, name, of in todo if (s, name, label if of == "okl" else of) not in had]
+    if jobs > 1:
+        # The longest runs first, so that no process is left with one of them at the end.
+        left.sort(key=lambda of: of[2] != "svm_tuned")
+    with ProcessPoolExecutor(jobs) as pool:
+        for done in as_completed([pool.submit(one, folder, *of, label) for of in left]):
+            text = json.dumps(done.result())
+            with RECORD.open("a") as record:
+                record.write(text + "\n")
+            print(text, flush=True)
 
 
 def page(label: str) -> None:
@@ -256,16 +266,17 @@ def row_of_page(name: str, label: str, by: dict[tuple[str, str], dict[int, dict[
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path)
-    parser.add_argument("what", choices=["peers", "okl", "page"])
+    parser.add_argument("what", choices=["peers", "okl", "all", "page"])
     parser.add_argument("--splits", type=int, default=SPLITS)
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--jobs", type=int, default=1, help="the number of processes")
     parser.add_argument("--label", default="okl", help="the name of these runs of okl in the record")
     options = parser.parse_args()
     if options.what == "page":
         page(options.label)
     else:
-        learners = PEERS if options.what == "peers" else ("okl",)
-        run(options.data, learners, options.only, options.splits, options.label)
+        learners = {"peers": PEERS, "okl": ("okl",), "all": ("okl", *PEERS)}[options.what]
+        run(options.data, runs(learners, options.only, options.splits), options.label, options.jobs)
 
 
 if __name__ == "__main__":
