@@ -438,11 +438,11 @@ impl Learner {
             scores.clear();
             scores.extend_from_slice(step.scores);
             target_scale.put_back(scores);
+            examples += u64::from(part.known()[i] && part.weights.is_none_or(|weights| weights[i] > 0.0));
             if numbers && step.loss.is_some() {
                 own.clear();
                 own.extend_from_slice(&y[i * width..(i + 1) * width]);
                 target_scale.put_back(own);
-                examples += 1;
                 let error = scores.iter().zip(own.iter()).map(|(z, y)| (z - y).abs()).sum::<f64>() / width as f64;
                 large_targets.add(examples, own, error);
             }

@@ -173,7 +173,7 @@ fn probes(run: &mut Run, rng: &mut Rng, t: usize) -> Vec<(Vec<f64>, usize)> {
             x.iter_mut().for_each(|v| *v = f64::from(v.clamp(-9e14, 9e14) as f32));
         }
         let framed = run.framed(&x);
-        let point = run.points.number(&framed);
+        let point = run.point_of(&framed);
         out.push((x, point));
     }
     out
@@ -241,7 +241,7 @@ fn written_out(run: &Run, scores: &[f64], point: usize, t: usize) -> Result<(), 
 fn frozen(run: &mut Run, t: usize) -> Result<(), Failure> {
     let x = &run.case.rows[t].x;
     let framed = run.framed(x);
-    let point = run.points.number(&framed);
+    let point = run.point_of(&framed);
     let run = &*run;
     let Some(bank) = run.learner.engine().bank() else { return Ok(()) };
     let first = |best: usize, v: usize| if bank.weights()[v] > bank.weights()[best] { v } else { best };

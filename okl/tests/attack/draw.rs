@@ -76,6 +76,10 @@ pub fn one(rng: &mut Rng, family: &'static str, seed: u64) -> Case {
     if apart.chance(0.06) {
         as_steps_per_coordinate(&mut apart, &mut settings);
     }
+    let mut apart = Rng::new(seed ^ 0x7761_7665_7320_6f66);
+    if apart.chance(0.12) {
+        as_features(&mut apart, &mut settings);
+    }
     let cuts = (0..1 + rng.below(5)).map(|_| rng.below(n + 1)).collect();
     Case { seed, family, settings, rows, wide, ids, weights, cuts }
 }
@@ -90,6 +94,23 @@ fn as_weights(settings: &mut Settings) {
     for name in ["budget", "memory", "terms", "widths", "heads"] {
         settings.remove(name);
     }
+}
+
+/// A weight vector over random features or over products of two columns, in place of the kernel.
+fn as_features(rng: &mut Rng, settings: &mut Settings) {
+    as_weights(settings);
+    if !settings.contains_key("form") {
+        return; // a sum of operator kernels has its own kernels
+    }
+    if rng.chance(0.3) {
+        let (gamma, coef0) = (rng.log_between(0.01, 2.0), rng.pick(&[0.0, 0.5, 1.0]));
+        settings.insert("kernel", format!("{{\"polynomial\": {{\"degree\": 2, \"gamma\": {gamma}, \"coef0\": {coef0}}}}}"));
+        return;
+    }
+    let name = rng.pick(&["gaussian", "exponential", "matern32", "matern52"]);
+    settings.insert("kernel", format!("{{{name:?}: {{\"gamma\": {}}}}}", rng.log_between(0.01, 5.0)));
+    let orthogonal = if rng.chance(0.3) { ",orthogonal=true" } else { "" };
+    settings.insert("form", quoted(&format!("fourier:size={},seed={}{orthogonal}", 2 * (1 + rng.below(15)), rng.below(100))));
 }
 
 /// A weight vector with a step size for each weight.

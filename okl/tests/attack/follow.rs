@@ -2,8 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use okl::basis::block::Block;
+use okl::basis::vectors::VectorRows;
+use okl::basis::{Basis, Points as RowPoints};
 use okl::config::{ClassWeight, Label, Member, OperatorRule};
 use okl::engine::head::{Average, Head};
+use okl::gram::Matrix;
+use okl::kernel::AnyKernel;
 use okl::loss::{Loss, Reads};
 use okl::step::{AnyStep, StepSize};
 use okl::{Config, Learner};
@@ -155,7 +160,10 @@ impl<'a> Run<'a> {
             Learner::new(config.clone()).map_err(|e| Failure { check: "frozen refused", row: 0, text: e.to_string() })?;
         let members = config.members();
         let (voices, owners) = voices(&members);
-        let kernels = learner.engine().terms().space().kernels().to_vec();
+        let mut kernels = learner.engine().terms().space().kernels().to_vec();
+        if has_map(&learner) {
+            kernels = vec![AnyKernel::Linear]; // of the features
+        }
         let heads = learner.engine().heads().len();
         if heads != owners.len() {
             return fail("heads", 0, format!("{heads} heads, {} by the members {members:?}", owners.len()));
@@ -170,6 +178,19 @@ impl<'a> Run<'a> {
     /// A row as the kernels see it.
     pub fn framed(&self, x: &[f64]) -> Vec<f32> {
         self.framed_by(self.learner.frame(), x)
+    }
+
+    /// The number of a row: of its features, if f is a weight vector over features that are computed from the row. They define the kernel
+    /// of such a learner; okl/tests/mathematics/fourier.rs holds them against their formulas.
+    pub fn point_of(&mut self, framed: &[f32]) -> usize {
+        if !has_map(&self.learner) {
+            return self.points.number(framed);
+        }
+        let (basis, mut block) = (self.learner.engine().basis(), Block::default());
+        let rows = VectorRows::Dense(RowPoints { rows: Matrix::one(framed), squares: &[0.0] });
+        basis.begin(rows, &mut block, false);
+        let features = block.terms_mut().data[..basis.slots()].to_vec();
+        self.points.number(&features)
     }
 
     fn framed_by(&self, (shift, factor): (&[f64], &[f64]), x: &[f64]) -> Vec<f32> {
@@ -222,7 +243,7 @@ impl<'a> Run<'a> {
         }
         // Units change after the row was scored and learned in the old ones.
         let scored = if seen.rescaled { self.framed_by((&frame.0, &frame.1), &row.x) } else { x };
-        seen.point = self.points.number(&scored);
+        seen.point = self.point_of(&scored);
         Ok(seen)
     }
 
@@ -322,6 +343,11 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Whether f is a weight vector over features that are computed from the row.
+fn has_map(learner: &Learner) -> bool {
+    learner.engine().basis().fourier().is_some() || learner.engine().basis().is_quadratic()
+}
+
 /// f, its average and its trace, over points.
 fn held(learner: &Learner, head: usize, points: &mut Points) -> (Function, Function, Function) {
     let (mut f, mut mean, mut trace) = (Function::default(), Function::default(), Function::default());
@@ -329,10 +355,11 @@ fn held(learner: &Learner, head: usize, points: &mut Points) -> (Function, Funct
     let expansion = engine.heads()[head].expansion();
     let outputs = expansion.outputs();
     let mut centre = vec![0.0; engine.terms().space().features()];
+    let features = if has_map(learner) { engine.basis().slots() } else { learner.features() };
     // The weight of feature j is the coefficient of the linear kernel at the unit vector e_j.
     let weights = engine.basis().has_weights();
-    let slots: Vec<usize> = if weights { (0..learner.features()).collect() } else { engine.terms().live().collect() };
-    centre.resize(learner.features(), 0.0);
+    let slots: Vec<usize> = if weights { (0..features).collect() } else { engine.terms().live().collect() };
+    centre.resize(features, 0.0);
     for slot in slots {
         match weights {
             true => centre.iter_mut().enumerate().for_each(|(j, x)| *x = if j == slot { 1.0 } else { 0.0 }),

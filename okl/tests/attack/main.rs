@@ -127,6 +127,12 @@ fn weight_vectors_and_weights_of_classes_are_drawn() {
     assert!(some(&|config| config.uses_weights() && config.form != okl::config::Choice::Auto));
     let each = |config: &okl::Config| config.to_json().contains("\"per\":\"coordinate\"");
     assert!(some(&|config| each(config) && config.offset) && some(&|config| each(config) && config.loss.nu().is_some()));
+    let has = |config: &okl::Config, word: &str| config.to_json().contains(word);
+    for word in ["\"fourier\":{\"size\"", "orthogonal", "\"form\":\"weights\""] {
+        let kernel = if word.contains("weights") { "polynomial" } else { "kernel" };
+        assert!(some(&|config| has(config, word) && has(config, kernel)), "{word}");
+        assert!(some(&|config| has(config, word) && has(config, kernel) && has(config, "smd")), "{word} with smd");
+    }
     assert!(some(&|config| config.class_weight == okl::config::ClassWeight::Balanced));
     assert!(some(&|config| matches!(config.class_weight, okl::config::ClassWeight::Table(_))));
 }

@@ -206,4 +206,22 @@ pub(super) const LIST: &[Found] = &[
         labels: &[-2, 3, -2, -2, 3, -2, 3],
         ..NONE
     },
+    Found {
+        name: "a large target is numbered among all examples, also after one whose kernel values overflow, whatever the cut",
+        settings: &[
+            ("form", "\"weights\""),
+            ("kernel", "{\"polynomial\": {\"degree\": 2, \"gamma\": 0.8876894894901625, \"coef0\": 1}}"),
+            ("lambda", "3.860693506004391e-5"),
+            ("loss", "\"nu_epsilon:0.99\""),
+            ("operator", "[1.0625, 0.125, 0.125, 3.5]"),
+            ("step", "\"inverse_sqrt:2491.985779043626\""),
+            ("warmup", "32"),
+        ],
+        features: 2,
+        x: &[1e14, 0.0, 0.0, 0.0, -1e14, 1e14, 0.0, 0.0],
+        outputs: 2,
+        y: &[1.4000000000000001, 1.7000000000000002, 0.14, 0.52, -0.72, -0.81, 0.11, 0.9400000000000001],
+        weights: &[0.5467396505685438, 1.0, 1e-9, 2.318997501657393],
+        ..NONE
+    },
 ];
