@@ -244,3 +244,14 @@ fn a_jump_is_not_said_to_be_a_drift() {
     let date = said(4000, &|i| i as f64);
     assert!(date.len() == 1 && date[0].contains("units follow the stream, but the column drifts on and on"), "{date:?}");
 }
+
+/// Units also follow where no step is taken, because targets are too large. Such a learner survives a save.
+#[test]
+fn units_that_change_while_no_step_is_taken_survive_a_save() {
+    let (x, y) = stream(100, 40, 1000.0);
+    let y: Vec<f64> = y.iter().map(|y| 1e200 * y).collect();
+    let mut learner = learner("step = 'inverse_sqrt:0.9'\nlambda = 1e-3\nbudget = 'window:20'\nwarmup = 16");
+    learner.learn(&Batch::of_f64(&x, 2).numbers(&y)).unwrap();
+    assert!(learner.examples() == 0 && learner.unit_changes().is_some_and(|(changes, _)| changes > 0));
+    assert!(Learner::from_bytes(&learner.to_bytes()).unwrap().to_bytes() == learner.to_bytes());
+}

@@ -284,7 +284,7 @@ impl<'a> File<'a> {
         }
         let (state, rows) = (self.f64s("units")?, self.f64s("units.rows")?);
         demand(rows.iter().all(|v| v.abs() <= LARGEST), "tensor `units.rows` has a number that is too large")?;
-        let examples = learner.engine.t;
+        let examples = learner.steps();
         learner.units = Units::restored(&state, rows, learner.features, examples);
         demand(learner.units.is_some(), "the statistics of the units are not possible")
     }

@@ -82,6 +82,9 @@ fn states_that_cannot_be_are_refused() {
         }
     };
 
+    let (each, _) = trained(10);
+    refused(&each, "step sizes are not possible", |p| p.put("head.steps", 3, (-0.1f64).to_bits()));
+    refused(&each, "step sizes are not possible", cut("head.offset_steps", 1));
     refused(&rich, "`counts`", cut("counts", 1));
     refused(&rich, "too many features", |p| p.put("counts", 2, 1 << 40));
     refused(&rich, "`examples` is not possible", |p| p.put("counts", 0, u64::MAX));

@@ -34,7 +34,8 @@ fn golden_files_resume_to_the_same_bits() {
                 (false, 16),
                 (false, 256),
                 (false, 256),
-                (false, 16)
+                (false, 16),
+                (false, 256)
             ][which]
         );
         let mut stream = Fixed::new();
@@ -46,6 +47,42 @@ fn golden_files_resume_to_the_same_bits() {
         assert!(warming || found.lines().next() == first.lines().next(), "{path:?}: the first score is that of the loaded model");
         assert_eq!(found, std::fs::read_to_string(&scores).unwrap(), "{path:?}");
     }
+}
+
+/// Learns items from..to one by one; returns the bits of their scores, a line each. Item i is a number a_i, and k(i, j) = 1 + min(a_i, a_j),
+/// which is exact.
+fn learn_items(learner: &mut Learner, items: std::ops::Range<u64>) -> String {
+    let place = |i: u64| (i * 37 % 41) as f64 / 8.0;
+    let mut lines = String::new();
+    for item in items {
+        let columns: Vec<u64> = learner.items().into_iter().chain([item]).collect();
+        let values: Vec<f64> = columns.iter().map(|other| 1.0 + place(*other).min(place(item))).collect();
+        let rows = KernelRows::new(&[item], &columns, &values).unwrap();
+        let y = [if place(item) > 2.0 { 1.0 } else { -0.5 }];
+        let scores = learner.learn(&Batch::of_kernel_values(&rows).numbers(&y)).unwrap();
+        lines += &format!("{:016x}\n", scores.values[0].to_bits());
+    }
+    lines
+}
+
+/// A model of a precomputed kernel: the numbers of its objects, their kernel values, trace and average.
+#[test]
+fn a_golden_file_of_a_precomputed_kernel_resumes_to_the_same_bits() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/items-4");
+    let (model, scores) = (path.with_extension("okl"), path.with_extension("scores"));
+    if std::env::var_os("OKL_BLESS").is_some_and(|v| v == "1") && !model.exists() {
+        let settings = "loss = 'squared'\nkernel = 'precomputed'\nstep = 'smd:eta=0.05'\nlambda = 0.01\nbudget = 'transfer:8'\naverage = 'uniform'\noffset = true";
+        let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
+        learn_items(&mut learner, 0..40);
+        std::fs::write(&model, learner.to_bytes()).unwrap();
+        std::fs::write(&scores, learn_items(&mut learner, 40..80)).unwrap();
+    }
+    let bytes = std::fs::read(&model).unwrap();
+    let mut learner = Learner::from_bytes(&bytes).unwrap();
+    assert!((learner.terms(), learner.examples()) == (8, 40) && learner.truncation_error() > 0.0);
+    let again = learner.to_bytes();
+    assert!(text_of(&again) != text_of(&bytes) || again == bytes, "the file is written otherwise than it was");
+    assert_eq!(learn_items(&mut learner, 40..80), std::fs::read_to_string(&scores).unwrap());
 }
 
 /// A tracker under a linear kernel, written before scores of any sign had a tracker of their own, goes on as it was: the thresholds and

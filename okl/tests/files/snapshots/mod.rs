@@ -15,7 +15,7 @@ use crate::support::cases::Random;
 use crate::support::plain::plain;
 use okl::loss::AnyLoss;
 use okl::snapshot::FORMAT;
-use okl::{Batch, Config, ErrorKind, Label, Learner};
+use okl::{Batch, Config, ErrorKind, KernelRows, Label, Learner};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +56,7 @@ impl Fixed {
 }
 
 /// (name, settings, rows learned before the save)
-const GOLDEN: [(&str, &str, usize); 10] = [
+const GOLDEN: [(&str, &str, usize); 11] = [
     (
         "binary",
         "loss = 'hinge'\nkernel = 'gaussian:0.5'\nstep = 'inverse_sqrt:0.5'\nlambda = 0.01\nbudget = 'window:8'\noffset = true",
@@ -100,6 +100,12 @@ const GOLDEN: [(&str, &str, usize); 10] = [
         "loss = ['hinge', 'logistic']\nkernel = 'auto'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 16\nbudget = 'merge:12'\noffset = true",
         60,
     ),
+    // Weights of products, each with a step size of its own.
+    (
+        "products",
+        "loss = 'softmax'\nkernel = 'polynomial:degree=2,gamma=0.5,coef0=1'\nform = 'weights'\nscale = 'none'\nstep = 'smd:eta=0.05,per=coordinate'\nlambda = 0.001\naverage = 'uniform'\noffset = true",
+        40,
+    ),
 ];
 
 fn trained(which: usize) -> (Learner, Fixed) {
@@ -118,8 +124,8 @@ fn golden_files() -> impl Iterator<Item = (usize, PathBuf, bool)> {
         [(name.to_string(), false), (format!("{name}-4"), FORMAT == 4)].map(|(name, current)| (which, folder.join(name), current))
     };
     // Classes under a sign have a golden file since format 4, which stores the positive one; so have banks of several kernels, random
-    // features with weights of classes, and merged rows from which nothing is subtracted.
-    let since_format_4 = ["signs", "mixed", "waves", "absent", "varied"];
+    // features with weights of classes, merged rows from which nothing is subtracted, and weights of products.
+    let since_format_4 = ["signs", "mixed", "waves", "absent", "varied", "products"];
     (0..GOLDEN.len()).flat_map(versions).filter(move |(_, path, _)| !since_format_4.iter().any(|name| path.ends_with(name)))
 }
 
