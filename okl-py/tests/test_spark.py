@@ -94,7 +94,9 @@ class Stream:
                 {"k": f"k{self.keys[i]}", "at": i, "a": self.X[i, 0], "b": self.X[i, 1], "y": self.y[i]}
                 for i in some
             ]
-            (folder / f"{number}.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
+            path = folder / f"{number}.json"
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            os.utime(path, (1e9 + number, 1e9 + number))  # Spark reads files in the order of their times.
 
     def models(self) -> tuple[dict[str, str], np.ndarray]:
         digests, scores = {}, np.empty(len(self.keys))
@@ -140,35 +142,87 @@ def test_a_stream_that_is_restarted_has_the_models_of_one_machine(spark: Any, tm
 
 
 DRIVER = """
-import os, sys
+import os, signal, sys
+from pathlib import Path
 from pyspark.sql import SparkSession
 import okl
-rows, folder, rocks, config = sys.argv[1], sys.argv[2], sys.argv[3], eval(sys.argv[4])
-builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
+master, folder, rocks, config, killed = sys.argv[1], Path(sys.argv[2]), sys.argv[3], eval(sys.argv[4]), eval(sys.argv[5])
+
+def executor():
+    # The executor is the Java process above this worker.
+    pid = os.getppid()
+    while b"CoarseGrainedExecutorBackend" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return pid
+
+def killing(name, rows):
+    def each(frames):
+        for frame in frames:
+            for row in rows:
+                once = folder / f"killed-{name}-{row}"
+                if row in frame["at"].values and not once.exists():
+                    once.touch()
+                    os.kill(executor(), signal.SIGKILL)
+            yield frame
+    return each
+
+builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
+builder = builder.config("spark.executor.memory", "512m").config("spark.driver.memory", "1g")
 spark = builder.config("spark.sql.streaming.stateStore.providerClass", rocks).getOrCreate()
 schema = "k string, at long, a double, b double, y double"
-frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(rows)
+frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(str(folder / "rows"))
+if killed:
+    frame = frame.mapInPandas(killing("before", killed[0]), schema)
 learned = okl.spark.keyed(frame, "k", config, features=["a", "b"], target="y", order="at")
+if killed:
+    learned = learned.mapInPandas(killing("after", killed[1]), learned.schema)
 def write(batch, number):
     batch.count()
     print("batch", number, flush=True)
-query = learned.writeStream.foreachBatch(write).option("checkpointLocation", folder + "/checkpoint")
+query = learned.writeStream.foreachBatch(write).option("checkpointLocation", str(folder / "checkpoint"))
 query.trigger(availableNow=True).start().awaitTermination()
 """
+
+
+def driver(
+    folder: Path, master: str = "local[2]", killed: list[list[int]] | None = None
+) -> subprocess.Popen[str]:
+    """A driver in a process of its own. `killed`: the rows at which an executor is killed before they are learned, and those after."""
+    arguments = [master, str(folder), ROCKS, repr(CONFIG), repr(killed)]
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, "-c", DRIVER, *arguments]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, start_new_session=True, env=environment
+    )
+
+
+def kill_at(driver: subprocess.Popen[str], line: str) -> None:
+    """Kills Python and Java when the driver writes this line."""
+    assert driver.stdout is not None
+    with driver:
+        for found in driver.stdout:
+            if found.strip() == line:
+                os.killpg(driver.pid, signal.SIGKILL)
+    assert driver.returncode == -signal.SIGKILL
 
 
 def test_the_driver_is_killed(spark: Any, tmp_path: Path) -> None:
     """Python and Java die in the middle of a micro-batch. Another driver goes on from the checkpoint."""
     stream = Stream(tmp_path / "rows")
-    arguments = [str(tmp_path / "rows"), str(tmp_path), ROCKS, repr(CONFIG)]
-    command = [sys.executable, "-c", DRIVER, *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as driver:
-        assert driver.stdout is not None
-        for line in driver.stdout:
-            if line.strip() == "batch 2":  # Its rows are learned, its state is not committed.
-                os.killpg(driver.pid, signal.SIGKILL)
-    assert driver.returncode == -signal.SIGKILL
+    kill_at(driver(tmp_path), "batch 2")  # Its rows are learned, its state is not committed.
     run(stream.learned(spark), tmp_path)
+    assert models_of(spark, tmp_path) == stream.models()[0]
+
+
+def test_executors_and_the_driver_of_a_cluster_are_killed(spark: Any, tmp_path: Path) -> None:
+    """Two executors in processes of their own. One is killed while rows are read, one after rows were learned and before their state is committed. Then the
+    driver is killed with all executors, and another cluster goes on from the checkpoint."""
+    stream = Stream(tmp_path / "rows")
+    cluster = "local-cluster[2,1,1024]"
+    kill_at(driver(tmp_path, cluster, [[150], [270]]), "batch 2")
+    assert {path.name for path in tmp_path.glob("killed-*")} == {"killed-before-150", "killed-after-270"}
+    with driver(tmp_path, cluster) as second:
+        assert second.wait() == 0
     assert models_of(spark, tmp_path) == stream.models()[0]
 
 
