@@ -244,6 +244,14 @@ impl Coordinates {
         self.changes.of_chunks.drain(..known);
     }
 
+    /// Writes a chunk of coefficients behind the first `slots` slots, a number of whole chunks.
+    pub(crate) fn push_chunk(&mut self, slots: usize, chunk: &Coordinates) {
+        self.reserve(slots + CHUNK);
+        self.changes.note(slots / CHUNK);
+        let columns = self.data.chunks_exact_mut(self.stride).zip(chunk.columns_of(CHUNK));
+        columns.for_each(|(to, from)| to[slots..slots + CHUNK].copy_from_slice(from));
+    }
+
     /// Begins a block: [`Coordinates::has_changed`] is about later changes.
     pub(crate) fn nothing_changed(&mut self) {
         (self.changes.began, self.changes.lowest) = (self.changes.now, usize::MAX);

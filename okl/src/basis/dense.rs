@@ -262,6 +262,17 @@ impl<K: DotKernel> Space for Dense<K> {
         self.squares.shrink_to_fit();
     }
 
+    fn put_centres(&mut self, first: usize, centres: &Panels, squares: &[f32]) {
+        self.line = NO_LINE;
+        self.reserve(first + squares.len());
+        let mut centre = vec![0.0; self.features()];
+        for (i, square) in squares.iter().enumerate() {
+            centres.get(i, &mut centre[..centres.dim()]);
+            self.panels.put(first + i, &centre);
+            self.squares[first + i] = *square;
+        }
+    }
+
     fn built_in_kernels(&self) -> Option<Vec<AnyKernel>> {
         self.kernels.iter().map(|kernel| kernel.built_in().cloned()).collect()
     }

@@ -45,7 +45,7 @@ use std::ops::Range;
 
 use crate::basis::block::Block;
 use crate::basis::terms::Terms;
-use crate::gram::{Backend, Packed};
+use crate::gram::{Backend, Packed, Panels};
 use crate::parts::kernel::{AnyKernel, DotKernel, Pair};
 
 /// The type of the rows of a basis.
@@ -139,6 +139,10 @@ pub trait Space: Send + Sync {
     }
     /// Removes the first slots, a number of whole panels. The others move to the front. Only spaces with [`Space::packed_terms`] need it.
     fn remove_first(&mut self, _slots: usize) {
+        unreachable!("these centres are not kept elsewhere")
+    }
+    /// Writes centres with their squared norms into the slots from `first` on. Only spaces with [`Space::packed_terms`] need it.
+    fn put_centres(&mut self, _first: usize, _centres: &Panels, _squares: &[f32]) {
         unreachable!("these centres are not kept elsewhere")
     }
     /// The kernels of the planes, if all of them are built in.

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use crate::basis::block::Block;
 use crate::basis::{Basis, Form, RowsOf, Space};
-use crate::gram::LANES;
+use crate::gram::{CHUNK, LANES};
+use crate::sharded::chunk::Chunk;
 
 /// Marks a term without an id.
 pub(crate) const NO_ID: u64 = u64::MAX;
@@ -21,12 +22,26 @@ pub struct Terms<P> {
     /// How often a row was stored whose id named a live term with another input.
     pub(crate) taken_over: u64,
     slot_of: HashMap<u64, u32>,
+    part: Part,
 }
+
+/// Which part of all slots is here, if chunks are kept elsewhere: consecutive slots, where the first slot follows the last one of a ring.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// The number of the first slot that is here, and the number of slots that are elsewhere only.
+    first: usize,
+    elsewhere: usize,
+    /// The number of slots of the ring; larger than any number if there is none.
+    ring: usize,
+}
+
+const ALL: Part = Part { first: 0, elsewhere: 0, ring: usize::MAX };
 
 impl<P: Space> Terms<P> {
     /// An empty set of terms.
     pub fn new(space: P) -> Self {
-        Terms { space, births: Vec::new(), ids: Vec::new(), holes: Vec::new(), taken_over: 0, slot_of: HashMap::new() }
+        let (births, ids, holes) = (Vec::new(), Vec::new(), Vec::new());
+        Terms { space, births, ids, holes, taken_over: 0, slot_of: HashMap::new(), part: ALL }
     }
 
     /// A copy of the same slots, birth times and ids with another space.
@@ -38,6 +53,7 @@ impl<P: Space> Terms<P> {
             holes: self.holes.clone(),
             taken_over: self.taken_over,
             slot_of: self.slot_of.clone(),
+            part: self.part,
         }
     }
 
@@ -131,6 +147,38 @@ impl<P: Space> Terms<P> {
             list.drain(..slots);
             list.shrink_to_fit();
         }
+        self.part.first = (self.part.first + slots) % self.part.ring;
+        self.part.elsewhere += slots;
+    }
+
+    /// Puts a chunk that was elsewhere behind the other slots, which are whole chunks.
+    pub(crate) fn push_chunk(&mut self, chunk: &Chunk) {
+        self.space.put_centres(self.slots(), &chunk.panels, &chunk.squares);
+        self.births.extend(&chunk.births);
+        self.ids.extend(&chunk.ids);
+        self.part.elsewhere -= CHUNK;
+    }
+
+    /// From now on, the first slot follows the last one of `slots` slots.
+    pub(crate) fn set_ring(&mut self, slots: usize) {
+        self.part.ring = slots;
+    }
+
+    /// The number of live terms, here and elsewhere.
+    pub(crate) fn all(&self) -> usize {
+        self.len() + self.part.elsewhere
+    }
+
+    /// The number of a slot of all slots among those that are here.
+    pub(crate) fn here(&self, slot: usize) -> usize {
+        let Part { first, ring, .. } = self.part;
+        if slot >= first { slot - first } else { slot + (ring - first) }
+    }
+
+    /// The number among all slots of a slot that is here.
+    pub(crate) fn overall(&self, slot: usize) -> usize {
+        let Part { first, ring, .. } = self.part;
+        if slot < ring - first { slot + first } else { slot - (ring - first) }
     }
 
     /// Removes the ids of all terms.

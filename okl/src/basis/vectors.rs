@@ -10,7 +10,7 @@ use crate::basis::given::{Given, GivenRows};
 use crate::basis::sparse::{Sparse, SparsePoints, SparseRow};
 use crate::basis::unscaled::UnscaledRows;
 use crate::basis::{Dense, Points, Space};
-use crate::gram::{Backend, Matrix, Packed};
+use crate::gram::{Backend, Matrix, Packed, Panels};
 use crate::parts::kernel::{AnyKernel, DotKernel, Pair};
 
 /// Rows of numbers with one or more kernels.
@@ -291,6 +291,10 @@ impl<K: DotKernel> Space for Vectors<K> {
 
     fn remove_first(&mut self, slots: usize) {
         of_storage!(self, space => space.remove_first(slots))
+    }
+
+    fn put_centres(&mut self, first: usize, centres: &Panels, squares: &[f32]) {
+        of_storage!(self, space => space.put_centres(first, centres, squares))
     }
 
     fn built_in_kernels(&self) -> Option<Vec<AnyKernel>> {

@@ -35,35 +35,6 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Rows whose sums over the chunks in front of those of the engine are under way.
-    pub(super) fn of_first_chunks(rows: Range<usize>, f: &Coordinates) -> Self {
-        Held { rows, columns: f.columns(), time: f.changes().now(), ..Held::default() }
-    }
-
-    /// The number of running totals.
-    pub(super) fn numbers(&self) -> usize {
-        self.rows.len() * self.columns
-    }
-
-    pub(super) fn with_totals(self, totals: Vec<f64>) -> Self {
-        Held { totals, ..self }
-    }
-
-    /// Whether these are the totals of this row.
-    pub(super) fn covers(&self, row: usize) -> bool {
-        self.rows.contains(&row)
-    }
-
-    /// The end of the rows.
-    pub(super) fn end(&self) -> usize {
-        self.rows.end
-    }
-
-    /// Whether all coefficients have changed since the totals were asked for.
-    pub(super) fn is_stale(&self, f: &Coordinates) -> bool {
-        f.changes().of_all() > self.time
-    }
-
     /// The running totals of a row over the first chunks.
     pub fn running(&self, row: usize) -> &[f64] {
         &self.totals[(row - self.rows.start) * self.columns..][..self.columns]

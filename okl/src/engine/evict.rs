@@ -157,6 +157,7 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         let slot = match room {
             Room::Fresh => return self.terms.fresh(),
             Room::Drop(slot) => {
+                let slot = self.terms.here(slot);
                 self.evict(slot, None);
                 slot
             }

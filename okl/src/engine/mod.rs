@@ -58,7 +58,7 @@ mod sight;
 use labels::Answer;
 pub use labels::Labels;
 pub(crate) use plan::Example;
-pub(crate) use reader::Reader;
+pub(crate) use reader::{Reader, Sums};
 
 use std::sync::MutexGuard;
 
@@ -68,10 +68,10 @@ use crate::basis::terms::Terms;
 use crate::basis::vectors::Vectors;
 use crate::basis::{Basis, Form, RowsOf, Space};
 use crate::engine::bank::Bank;
-use crate::engine::elsewhere::{Away, Elsewhere, Held, Source};
+use crate::engine::elsewhere::{Away, Elsewhere, Source};
 use crate::engine::evict::{Scratch, Writer};
 use crate::engine::head::{Head, HeadParts, Rules};
-use crate::engine::kept::KeptChunks;
+use crate::engine::kept::{Here, KeptChunks};
 use crate::engine::reader::Row;
 use crate::engine::rules::Objective;
 use crate::parts::budget::Budget;
@@ -239,11 +239,12 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     /// learned any more.
     fn look_ahead(&mut self, rows: RowsOf<'_, F>) -> Option<usize> {
         let Some(points) = F::Space::points(rows) else { return Some(usize::MAX) };
-        let Engine { basis, heads, kept, first, .. } = self;
+        let Engine { basis, heads, budget, kept, first, .. } = self;
         if kept.is_set()
             && let Form::Terms(terms) = basis.form()
         {
-            return kept.look_ahead(terms, &mut heads[0].f, points, *first);
+            let here = Here { terms, f: &mut heads[0].f, ring: budget.ring() };
+            return kept.look_ahead(here, points, *first);
         }
         // After an error, the totals that are there are still used.
         if !self.away.is_set() || self.stays_here().is_some() {
@@ -297,7 +298,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             return;
         }
         self.basis.begin(rows, &mut self.block, true);
-        if self.kept.held().is_some() {
+        if self.kept.held(self.basis.slots()).is_some() {
             return self.reader.begin_elsewhere(self.heads.len());
         }
         let awake = self.heads.iter().filter(|head| !head.retired).count();
@@ -330,7 +331,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             let judged = if taken { self.judged(voice, &example) } else { f64::NAN };
             self.watched.push(judged);
         }
-        let slot = if taken { self.write(rows, r, id).map(|slot| slot + self.kept.slots()) } else { None };
+        let slot = if taken { self.write(rows, r, id) } else { None };
         self.skipped += u64::from(!taken);
         Outcome { scores: &[], loss: Some(loss), slot, outside, threshold, positive: None }
     }
@@ -351,7 +352,8 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         let Engine { basis, heads, bank, output, block, reader, away, kept, first, .. } = self;
         let (slots, backend) = (basis.row_len(), basis.space().backend());
         let values = |plane| block.row(plane, r, slots);
-        let held = away.held().or(kept.held()).map(|held| (held, *first + r));
+        let of_kept = kept.held(basis.slots()).map(|(totals, layout)| Sums::Kept(totals, layout));
+        let held = away.held().map(Sums::Place).or(of_kept).map(|held| (held, *first + r));
         reader.read(heads, &Row { output, backend, values, features: block.features(r), r, held });
         if let Some(bank) = bank {
             bank.read(heads.iter().zip(&reader.readings).flat_map(|(head, at)| head.scores(at)));
@@ -460,7 +462,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         }
         let slot = writer.write(rows, id);
         writer.drop_expired();
-        slot
+        slot.map(|slot| writer.terms.overall(slot))
     }
 
     /// The head whose coefficients the budget sees, and which decides whether a new term is stored.
@@ -491,12 +493,12 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         }
     }
 
-    /// As [`Engine::predict`], where the sums over the first chunks are those of `held`.
+    /// As [`Engine::predict`], with totals over chunks that are elsewhere.
     pub(crate) fn predict_after(
         &self,
         workspace: &mut Workspace,
         rows: RowsOf<'_, F>,
-        held: &Held,
+        held: Sums<'_>,
         mut each: impl FnMut(usize, &[f64]),
     ) {
         let (count, slots, backend) = (F::Space::count(rows), self.basis.row_len(), self.basis.space().backend());

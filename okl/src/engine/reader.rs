@@ -8,6 +8,7 @@ use crate::basis::{Basis, Space};
 use crate::coordinates::{self, Reading};
 use crate::engine::elsewhere::Held;
 use crate::engine::head::Head;
+use crate::engine::kept::{At, Layout, Totals};
 use crate::gram::{Backend, CHUNK};
 use crate::parts::output::Output;
 use crate::parts::step::StepSize;
@@ -37,7 +38,16 @@ pub(crate) struct Row<'a, V> {
     /// The number of the row in its block.
     pub r: usize,
     /// The totals from elsewhere, and the number of the row there.
-    pub held: Option<(&'a Held, usize)>,
+    pub held: Option<(Sums<'a>, usize)>,
+}
+
+/// Totals over chunks that are elsewhere.
+#[derive(Clone, Copy)]
+pub(crate) enum Sums<'a> {
+    /// At a place that has copies of the chunks.
+    Place(&'a Held),
+    /// At a keeper, with the places of all chunks.
+    Kept(&'a Totals, Layout),
 }
 
 /// The heads that are read, with their readings.
@@ -165,13 +175,26 @@ impl Reader {
             sums.clear();
             sums.resize(columns, 0.0);
             fresh.resize(columns, 0.0);
-            Held::add(held.running(r), &head.f, sums);
-            for (chunk, row) in values(head.plane).chunks(CHUNK).enumerate().skip(held.folded) {
-                let totals = held.total(r, chunk).unwrap_or_else(|| {
-                    head.f.sum_chunk(*backend, row, chunk, fresh);
-                    fresh
-                });
-                Held::add(totals, &head.f, sums);
+            let row = values(head.plane);
+            let mut sum_here = |chunk: usize, sums: &mut [f64]| {
+                let row = &row[chunk * CHUNK..row.len().min((chunk + 1) * CHUNK)];
+                head.f.sum_chunk(*backend, row, chunk, fresh);
+                Held::add(fresh, &head.f, sums);
+            };
+            match held {
+                Sums::Place(held) => {
+                    Held::add(held.running(r), &head.f, sums);
+                    for chunk in held.folded..row.len().div_ceil(CHUNK) {
+                        match held.total(r, chunk) {
+                            Some(total) => Held::add(total, &head.f, sums),
+                            None => sum_here(chunk, sums),
+                        }
+                    }
+                }
+                Sums::Kept(totals, layout) => layout.chunks().for_each(|at| match at {
+                    At::Here(chunk) => sum_here(chunk, sums),
+                    At::Keeper(chunk) => Held::add(totals.of(r, chunk), &head.f, sums),
+                }),
             }
             head.f.read_sums(output, sums, to);
         }

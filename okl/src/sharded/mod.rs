@@ -2,8 +2,9 @@
 //!
 //! The total of a chunk of 1,024 slots depends on that chunk alone, and totals are added in the order of the chunks. So the terms of
 //! one model can be divided between processes. The learner holds the last terms. When a chunk is full, the learner sends it to a
-//! [`Keeper`] and removes it from its own memory. For the next rows it asks for the sums over all chunks that it sent, while it learns
-//! the rows before them. The scores and the model file have the same bits as those of a [`Learner`].
+//! [`Keeper`] and removes it from its own memory. For the next rows it asks for the totals over all chunks that it sent, while it learns
+//! the rows before them. Under a window, the chunk with the oldest terms comes back before they are overwritten. The scores and the model file
+//! have the same bits as those of a [`Learner`].
 //!
 //! ```
 //! use std::collections::VecDeque;
@@ -11,9 +12,9 @@
 //! use okl::sharded::{Keeper, Shard, ShardedLearner};
 //! use okl::{Batch, Config, Learner};
 //!
-//! /// Chunks in this process, and the sums that were asked for.
+//! /// Chunks in this process, and the totals that were asked for.
 //! #[derive(Default)]
-//! struct Here { shard: Option<Shard>, chunks: Vec<Vec<u8>>, sums: VecDeque<Vec<f64>> }
+//! struct Here { shard: Option<Shard>, chunks: Vec<Vec<u8>>, totals: VecDeque<Vec<f64>> }
 //! impl Keeper for Here {
 //!     fn rows(&self) -> usize { 64 }
 //!     fn begin(&mut self, config: &str) -> Result<(), String> {
@@ -30,16 +31,15 @@
 //!     }
 //!     fn start(&mut self, rows: Points<'_>) -> Result<(), String> {
 //!         let numbers: Vec<f32> = (0..rows.rows.len()).flat_map(|i| rows.rows.row(i)).copied().collect();
-//!         let totals = self.shard.as_mut().unwrap().totals(&numbers, rows.rows.dim());
-//!         let mut sums = vec![0.0; totals.len() / self.chunks.len()];
-//!         for chunk in totals.chunks_exact(sums.len()) {
-//!             sums.iter_mut().zip(chunk).for_each(|(sum, total)| *sum += total);
-//!         }
-//!         self.sums.push_back(sums);
+//!         self.totals.push_back(self.shard.as_mut().unwrap().totals(&numbers, rows.rows.dim()));
 //!         Ok(())
 //!     }
-//!     fn finish(&mut self) -> Result<Vec<f64>, String> { self.sums.pop_front().ok_or("nothing was asked".into()) }
+//!     fn finish(&mut self) -> Result<Vec<f64>, String> { self.totals.pop_front().ok_or("nothing was asked".into()) }
 //!     fn fetch(&mut self, index: usize) -> Result<Vec<u8>, String> { Ok(self.chunks[index].clone()) }
+//!     fn forget(&mut self, first: usize) -> Result<(), String> {
+//!         self.shard.as_mut().unwrap().forget(first);
+//!         Ok(())
+//!     }
 //! }
 //! let config = Config::from_toml("loss = 'squared'\nkernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'unlimited'")?;
 //! let x: Vec<f32> = (0..2000).map(|i| (i as f32 * 0.37).sin()).collect();
@@ -67,7 +67,7 @@ use crate::basis::{Basis, Points, Space};
 use crate::budget::BudgetRule;
 use crate::config::families::name_of;
 use crate::config::{Config, Label};
-use crate::engine::kept::KeptChunks;
+use crate::engine::kept::{KeptChunks, least_ring};
 use crate::engine::{Outcome, Workspace};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gram::CHUNK;
@@ -78,7 +78,7 @@ use crate::regulariser::Regulariser;
 /// Holds the chunks that a learner has removed from its own memory, and sums over them.
 ///
 /// Laws: a chunk is on the disk when `keep` returns, or will not be lost for another reason: the learner removes it. The total of a chunk
-/// is that of [`Shard::totals`]. Sums start at +0, and totals are added in the order of the chunks. Calls take effect in their
+/// is that of [`Shard::totals`]. Calls take effect in their
 /// order: a request uses the chunks and changes of the calls before it. A keeper tries again until it succeeds; after an error the
 /// learner cannot be used any more. An error is a sentence for the user.
 pub trait Keeper: Send {
@@ -89,7 +89,7 @@ pub trait Keeper: Send {
     /// # Errors
     /// If the keeper cannot be used.
     fn begin(&mut self, config: &str) -> std::result::Result<(), String>;
-    /// Stores a chunk. Chunks are numbered from 0 and come in order.
+    /// Stores a chunk. Chunks come in the order of their numbers, without a gap; the first number is 0 unless a full window is continued.
     ///
     /// # Errors
     /// If the chunk cannot be stored.
@@ -99,12 +99,13 @@ pub trait Keeper: Send {
     /// # Errors
     /// If the change cannot be made.
     fn rewrite(&mut self, number: usize, rewrite: Vec<u8>) -> std::result::Result<(), String>;
-    /// Starts a request for the sums of rows over all chunks. At most three are under way.
+    /// Starts a request for the totals of rows over each chunk. At most three are under way.
     ///
     /// # Errors
     /// If the request cannot be started.
     fn start(&mut self, rows: Points<'_>) -> std::result::Result<(), String>;
-    /// Waits for the request that was started first and returns its sums, row by row with all columns.
+    /// Waits for the request that was started first and returns its totals: for every chunk in the order of the numbers, row by row with all
+    /// columns.
     ///
     /// # Errors
     /// If the sums could not be computed.
@@ -114,6 +115,11 @@ pub trait Keeper: Send {
     /// # Errors
     /// If the chunk cannot be read.
     fn fetch(&mut self, index: usize) -> std::result::Result<Vec<u8>, String>;
+    /// Chunks with smaller numbers than `first` are not needed by later calls. Requests under way use them.
+    ///
+    /// # Errors
+    /// If the chunks cannot be removed.
+    fn forget(&mut self, first: usize) -> std::result::Result<(), String>;
 }
 
 /// A [`Learner`] whose settled terms live elsewhere, with the same bits.
@@ -132,7 +138,8 @@ impl ShardedLearner {
     /// If the settings change terms everywhere, so that no chunk of terms is settled. The error has the setting.
     pub fn new(mut learner: Learner, keeper: Box<dyn Keeper>) -> Result<Self> {
         check(&learner)?;
-        learner.engine.kept = KeptChunks::at(keeper);
+        let ring = ring(learner.config.budget(), keeper.rows())?;
+        learner.engine.kept = KeptChunks::at(keeper, ring);
         Ok(ShardedLearner { learner })
     }
 
@@ -299,8 +306,9 @@ fn check(learner: &Learner) -> Result<()> {
     if config.is_precomputed() {
         return refuse("kernel", "the terms of a precomputed kernel are objects of the caller".into());
     }
-    if learner.growth.is_some() || config.budget() != (BudgetRule::Unlimited {}) {
-        return refuse("budget", format!("only unlimited leaves all terms where they are; found {}", name_of(&config.budget())));
+    if learner.growth.is_some() || !matches!(config.budget(), BudgetRule::Unlimited {} | BudgetRule::Window { .. }) {
+        let reason = "only unlimited and window leave all terms but the oldest where they are";
+        return refuse("budget", format!("{reason}; found {}", name_of(&config.budget())));
     }
     if engine.basis.space.packed_terms().is_none() {
         let reason = "only dense rows whose units stay can be sharded (scale = none or standard, no sparse rows)";
@@ -317,6 +325,17 @@ fn check(learner: &Learner) -> Result<()> {
         return refuse("model", "it has empty slots or terms with ids, which can change".into());
     }
     Ok(())
+}
+
+/// The number of chunks of a window; none without a window. `rows` is the number of rows of a request.
+fn ring(budget: BudgetRule, rows: usize) -> Result<Option<usize>> {
+    let BudgetRule::Window { terms } = budget else { return Ok(None) };
+    let least = slots(least_ring(rows));
+    if terms < least || !terms.is_multiple_of(CHUNK) {
+        let expected = format!("the window of a sharded learner is a multiple of {CHUNK} terms, from {least} on");
+        return Err(Error::config("budget", format!("{expected}; found {terms}")));
+    }
+    Ok(Some(terms / CHUNK))
 }
 
 /// The number of slots of whole chunks.

@@ -66,9 +66,14 @@ impl Shard {
         Ok(())
     }
 
-    /// The numbers of chunks and of changes that this shard has.
-    pub fn state(&self) -> (usize, usize) {
-        (self.chunks.len(), self.rewrites.len())
+    /// Removes the chunks with smaller numbers than `first`.
+    pub fn forget(&mut self, first: usize) {
+        self.chunks.retain(|(index, _)| *index >= first);
+    }
+
+    /// The number of its first chunk (0 if there is none), how many chunks it has, and how many changes.
+    pub fn state(&self) -> (usize, usize, usize) {
+        (self.chunks.first().map_or(0, |(index, _)| *index), self.chunks.len(), self.rewrites.len())
     }
 
     /// The totals of rows of `features` numbers over each chunk: for every chunk, row by row with all columns.

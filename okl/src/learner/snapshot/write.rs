@@ -46,7 +46,7 @@ pub(super) enum Data<'a> {
     Unscaled(&'a UnscaledRows),
     /// A model file inside the model file, with its checksum.
     File(Plan<'a>, u64),
-    /// Slots whose first chunks are kept elsewhere, with the numbers of the other slots.
+    /// Slots of which some chunks are kept elsewhere, with the numbers of the other slots.
     AfterKept(kept::Part, &'a KeptChunks, Box<Data<'a>>),
     /// The place of the checksum.
     Checksum,

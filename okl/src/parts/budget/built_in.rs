@@ -141,6 +141,10 @@ impl Budget for AnyBudget {
         }
     }
 
+    fn ring(&self) -> Option<(usize, usize)> {
+        if let State::Window { terms, oldest_slot } = self.state { Some((terms, oldest_slot)) } else { None }
+    }
+
     fn cleared(&mut self) {
         self.set_oldest_slot(0);
     }

@@ -144,6 +144,11 @@ pub trait Budget: Send + Sync {
     fn settles(&self) -> bool {
         false
     }
+    /// For a budget that overwrites the oldest term, slot after slot and then from the first slot on: the number of slots, and the slot
+    /// that is overwritten next.
+    fn ring(&self) -> Option<(usize, usize)> {
+        None
+    }
     /// Bytes held that grow with the number of terms.
     fn bytes(&self) -> usize {
         0
