@@ -66,6 +66,10 @@ impl Keeper for Calls {
     fn fetch(&mut self, index: usize) -> Result<Vec<u8>, String> {
         self.call(|_, object| object.call_method1("fetch", (index,))?.extract())
     }
+
+    fn forget(&mut self, first: usize) -> Result<(), String> {
+        self.call(|_, object| object.call_method1("forget", (first,)).map(drop))
+    }
 }
 
 /// A learner whose settled terms are at a keeper. See `okl.ray.ShardedLearner`.
@@ -80,7 +84,7 @@ pub struct ShardedLearner {
 #[pymethods]
 #[allow(non_snake_case)] // X is a matrix, here as in scikit-learn.
 impl ShardedLearner {
-    /// `model` is a model file; `keeper` has the methods begin, keep, rewrite, start, finish and fetch.
+    /// `model` is a model file; `keeper` has the methods begin, keep, rewrite, start, finish, fetch and forget.
     #[new]
     fn new(py: Python<'_>, model: &[u8], keeper: Py<PyAny>, rows: usize) -> PyResult<Self> {
         let learner = py.detach(|| okl::Learner::from_bytes(model)).map_err(|e| refused(&e))?;
@@ -187,8 +191,13 @@ impl Shard {
         self.with(py, |shard| shard.rewrite(number, rewrite)).map_err(PyRuntimeError::new_err)
     }
 
-    /// The numbers of chunks and of changes that this shard has.
-    fn state(&self, py: Python<'_>) -> (usize, usize) {
+    /// Removes the chunks with smaller numbers than `first`.
+    fn forget(&self, py: Python<'_>, first: usize) {
+        self.with(py, |shard| shard.forget(first));
+    }
+
+    /// The number of its first chunk (0 if there is none), how many chunks it has, and how many changes.
+    fn state(&self, py: Python<'_>) -> (usize, usize, usize) {
         self.with(py, |shard| shard.state())
     }
 

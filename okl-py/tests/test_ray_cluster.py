@@ -392,14 +392,17 @@ SHARDED = {
 }
 
 
-def test_shards_are_killed(clusters: Clusters, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("budget", "cut"), [("unlimited", [0, 2600, 3900, 5200]), ("window:4096", [0, 4500, 7200, 9500])]
+)
+def test_shards_are_killed(clusters: Clusters, tmp_path: Path, budget: str, cut: list[int]) -> None:
     """One shard dies between two calls, the other one while rows are learned. The average multiplies all coefficients now and then."""
     clusters.two()
-    X = np.random.default_rng(5).normal(size=(5200, 6))
-    y, cut = np.sin(X[:, 0]), [0, 2600, 3900, 5200]
-    alone = okl.Learner(SHARDED)
+    X = np.random.default_rng(5).normal(size=(cut[-1], 6))
+    y, settings = np.sin(X[:, 0]), {**SHARDED, "budget": budget}
+    alone = okl.Learner(settings)
     with okl.ray.ShardedLearner(
-        SHARDED, 2, path=tmp_path / "terms", worker_options={"num_cpus": 0.5}
+        settings, 2, path=tmp_path / "terms", worker_options={"num_cpus": 0.5}
     ) as learner:
         processes = [worker["process"] for worker in learner.workers()]
         for part, (first, last) in enumerate(zip(cut, cut[1:])):
@@ -413,9 +416,11 @@ def test_shards_are_killed(clusters: Clusters, tmp_path: Path) -> None:
         later.join()
         np.testing.assert_array_equal(learner.predict(X), alone.predict(X))
         assert all(worker["restarts"] > 0 and worker["bytes"] > 0 for worker in learner.workers())
-        assert (learner.terms, learner.examples) == (5200, 5200) and learner.driver()["terms"] < 3072
+        assert (learner.terms, learner.examples) == (alone.terms, cut[-1])
+        assert learner.driver()["terms"] <= 3072
         learner.save(tmp_path / "m.okl")
-        assert len(list((tmp_path / "terms").iterdir())) >= 3
+        # Files of terms that were overwritten are removed.
+        assert 2 <= len(list((tmp_path / "terms").iterdir())) <= 5
     digests = [
         hashlib.sha256(data).hexdigest() for data in ((tmp_path / "m.okl").read_bytes(), alone.to_bytes())
     ]
@@ -425,10 +430,10 @@ def test_shards_are_killed(clusters: Clusters, tmp_path: Path) -> None:
 def test_what_cannot_be_sharded_is_refused(
     clusters: Clusters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(
-        ValueError, match="budget: only unlimited leaves all terms where they are; found window"
-    ):
+    with pytest.raises(ValueError, match="budget: .* a multiple of 1024 terms, from 4096 on; found 5000"):
         okl.ray.ShardedLearner({**SHARDED, "budget": "window:5000"})
+    with pytest.raises(ValueError, match="budget: only unlimited and window leave .* found age"):
+        okl.ray.ShardedLearner({**SHARDED, "budget": "age:5000"})
     with pytest.raises(ValueError, match="missing: a sharded learner fills in no missing values"):
         okl.ray.ShardedLearner({**SHARDED, "missing": "mean"})
     with pytest.raises(ValueError, match="workers: found 0, expected a whole number from 1 on"):

@@ -18,6 +18,7 @@ from okl.ray import FileReader, KafkaReader, shard_of  # noqa: E402
 from okl.ray._folder import Folder  # noqa: E402
 from okl.ray._keys import all_key_bytes, key_bytes  # noqa: E402
 from okl.ray._shard import Gap, Part, Shard  # noqa: E402
+from okl.ray._sharded import Shards  # noqa: E402
 from okl.ray._store import Fenced, Store  # noqa: E402
 
 CONFIG = {
@@ -229,6 +230,30 @@ def test_a_folder_keeps_its_settings(tmp_path: Path) -> None:
     assert (first.claim(), Folder(tmp_path, None, 64, None).claim()) == (1, 2)
     with pytest.raises(Fenced, match="another driver"):
         first.deliver("p", 10)
+
+
+class Actor:
+    """Notes the calls of a shard's lane, and what had reached the disk before each of them."""
+
+    def __init__(self, number: int, calls: list[Any], synced: list[Path]):
+        self.number, self.calls, self.synced = number, calls, synced
+
+    def send(self, method: str, *arguments: Any) -> None:
+        self.calls.append((self.number, method, arguments[0], list(self.synced)))
+
+
+def test_a_chunk_is_on_the_disk_before_it_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    calls: list[Any] = []
+    monkeypatch.setattr("os.fsync", lambda file: synced.append(Path(f"/proc/self/fd/{file}").resolve()))
+    shards = Shards()
+    shards.folder, shards.lanes = tmp_path, [Actor(number, calls, synced) for number in (0, 1)]  # type: ignore[misc]
+    shards.keep(0, b"first")
+    shards.keep(1, b"second")
+    for number, (lane, method, index, before) in enumerate(calls):
+        assert (lane, method, index) == (number, "keep", number)
+        assert before[-2:] == [tmp_path / f"{number:08}.chunk", tmp_path]
+    assert (tmp_path / "00000001.chunk").read_bytes() == b"second"
 
 
 FORMATS = ["csv", "ndjson", "parquet"]

@@ -70,14 +70,13 @@ def conformal(model: Any, level: float, X: Any, y: Any) -> np.ndarray:
         raise ValueError(
             f"calibration: found {rows} rows, expected at least {needed} for interval = {level:g}"
         )
-    return residuals[place - 1]
+    return np.asarray(residuals[place - 1])
 
 
 def tube(model: Any, level: float) -> np.ndarray:
     learner = model if isinstance(model, okl.Learner) else getattr(model, "learner_", None)
     advice = "give calibration=(X, y), rows that the model has not learned"
-    name = None if learner is None else loss_name(learner)
-    if name not in TUBES:
+    if learner is None or (name := loss_name(learner)) not in TUBES:
         raise ValueError(
             f"interval: only the losses nu_epsilon and nu_huber have an interval of their own; {advice}"
         )

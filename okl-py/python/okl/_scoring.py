@@ -99,7 +99,7 @@ def ends(columns: Columns, widths: np.ndarray) -> Columns:
     """The ends of the intervals around each score or prediction."""
     if "prediction" in columns and len(widths) > 1:
         widths = widths.reshape(1, -1)
-    found = {}
+    found: Columns = {}
     for (name, middle), width in zip(columns.items(), widths):
         number = name.removeprefix("score").removeprefix("prediction")
         found |= {f"lower{number}": middle - width, f"upper{number}": middle + width}

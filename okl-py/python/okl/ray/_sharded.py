@@ -38,15 +38,18 @@ class Holder:
 
     def rewrite(self, number: int, rewrite: bytes) -> None:
         shard = self._begun()
-        if shard.state()[1] < number:
+        if shard.state()[2] < number:
             raise Gap("changes of coefficients are missing")
         shard.rewrite(number, rewrite)
 
-    def totals(self, rows: np.ndarray, state: tuple[int, int]) -> np.ndarray:
+    def forget(self, _before: int, first: int) -> None:
+        self._begun().forget(first)
+
+    def totals(self, rows: np.ndarray, state: tuple[int, int, int]) -> np.ndarray:
         """The totals of rows over each chunk, from a shard in the state that the driver expects."""
         if self._begun().state() != state:
             raise Gap(
-                f"this shard has {self._begun().state()} chunks and changes, the driver expects {state}"
+                f"this shard has {self._begun().state()} (first chunk, chunks, changes), the driver expects {state}"
             )
         return self._begun().totals(rows)
 
@@ -79,7 +82,9 @@ class ShardLane(Lane):
         for number, rewrite in enumerate(self.shards.rewrites):
             if number not in changes:
                 refs.append(self.actor.rewrite.remote(number, rewrite))
-        for index in range(self.number, self.shards.kept, len(self.shards.lanes)):
+        # Calls before one that was not confirmed may need the chunks that it removes.
+        forgotten = [call.arguments[0] for call in waiting if call.method == "forget"]
+        for index in self.shards.of_lane(self.number, min(forgotten, default=self.shards.first)):
             if index not in chunks:
                 refs.append(self.actor.keep.remote(index, self.shards.fetch(index)))
                 if (
@@ -91,15 +96,17 @@ class ShardLane(Lane):
 class Shards:
     """The chunks of a model: files of the driver, and copies in shards, which sum over them.
 
-    Chunk i belongs to shard i mod n. It is on the driver's disk before it is sent. The totals of all chunks are added in the order of the chunks.
+    Chunk i belongs to shard i mod n. It is on the driver's disk before it is sent. Chunks that are not needed any more are removed from the disk when all
+    shards have confirmed it.
     """
 
     def __init__(self) -> None:
         self.folder = Path()
         self.config = ""
-        self.kept = 0
+        self.first = self.kept = 0
+        self.oldest_file = 0
         self.rewrites: list[bytes] = []
-        self.requests: deque[tuple[list[Call], int]] = deque()
+        self.requests: deque[tuple[list[Call], range]] = deque()
         self.interrupted: BaseException | None = None
         self.lanes: list[ShardLane] = []
 
@@ -113,9 +120,21 @@ class Shards:
         answers([lane.send("begin", config) for lane in self.lanes])
 
     def keep(self, index: int, chunk: bytes) -> None:
-        self.path(index).write_bytes(chunk)
+        if self.first == self.kept:
+            self.first = self.oldest_file = index
+        write_through(self.path(index), chunk)
         self.kept = index + 1
         self.lanes[index % len(self.lanes)].send("keep", index, chunk)
+
+    def forget(self, first: int) -> None:
+        for lane in self.lanes:
+            lane.send("forget", self.first, first)
+        self.first = first
+
+    def of_lane(self, number: int, first: int) -> range:
+        """The chunks of a shard, from chunk `first` on."""
+        count = len(self.lanes)
+        return range(first + (number - first) % count, self.kept, count)
 
     def rewrite(self, number: int, rewrite: bytes) -> None:
         self.rewrites.append(rewrite)
@@ -124,20 +143,24 @@ class Shards:
 
     def start(self, rows: np.ndarray) -> None:
         shared = ray.put(rows)
-        count = len(self.lanes)
-        states = [((self.kept - lane.number + count - 1) // count, len(self.rewrites)) for lane in self.lanes]
-        calls = [lane.send("totals", shared, state) for lane, state in zip(self.lanes, states)]
-        self.requests.append((calls, self.kept))
+        calls = []
+        for lane in self.lanes:
+            own = self.of_lane(lane.number, self.first)
+            state = (own[0] if own else 0, len(own), len(self.rewrites))
+            calls.append(lane.send("totals", shared, state))
+        self.requests.append((calls, range(self.first, self.kept)))
 
     def finish(self) -> np.ndarray:
-        calls, kept = self.requests.popleft()
+        """The totals of all chunks in their order."""
+        calls, chunks = self.requests.popleft()
         found = self._wait(calls)
-        size = sum(len(totals) for totals in found) // kept
-        sums = np.zeros(size)
-        for index in range(kept):
-            shard, at = index % len(found), index // len(found) * size
-            sums += found[shard][at : at + size]
-        return sums
+        totals = np.empty((len(chunks), sum(map(len, found)) // len(chunks)))
+        for shard, own in enumerate(found):
+            totals[(shard - chunks.start) % len(found) :: len(found)] = own.reshape(-1, totals.shape[1])
+        for index in range(self.oldest_file, chunks.start):
+            self.path(index).unlink(missing_ok=True)
+        self.oldest_file = max(self.oldest_file, chunks.start)
+        return totals.reshape(-1)
 
     def _wait(self, calls: list[Call]) -> list[Any]:
         """The answers. The first Ctrl-C is raised after the rows under way have been learned: the learner would be lost here."""
@@ -161,12 +184,14 @@ class ShardedLearner:
 
     The driver learns the rows and holds the last 3,000 terms at most. Whenever 1,024 terms are complete, they are written to the
     driver's disk, sent to a shard and removed from the driver's memory. The shards sum over their terms for the next rows, while the driver learns the
-    rows before them. If a shard dies, Ray starts it again and the driver sends its terms from the disk.
+    rows before them. Under a window, the oldest terms come back from the disk before they are overwritten. If a shard dies, Ray starts it again and the
+    driver sends its terms from the disk.
 
     Parameters
     ----------
     config : dict, str, bytes or okl.Learner
-        Settings as `okl.Learner` takes them, with ``budget="unlimited"``; or a learner, a model file or its bytes to continue.
+        Settings as `okl.Learner` takes them, with ``budget="unlimited"`` or a window of a multiple of 1,024 terms, from 4,096 on; or a learner, a model file
+        or its bytes to continue.
     workers : int
         The number of shards, each a process.
     path : str, optional
@@ -244,7 +269,7 @@ class ShardedLearner:
         """Ends the shards and removes the files of the terms. Save the model before."""
         for lane in self._shards.lanes:
             lane.close()
-        for index in range(self._shards.kept):
+        for index in range(self._shards.oldest_file, self._shards.kept):
             self._shards.path(index).unlink(missing_ok=True)
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -254,6 +279,19 @@ class ShardedLearner:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def write_through(path: Path, data: bytes) -> None:
+    """Writes a file and waits until it and its name are on the disk."""
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def empty_folder(path: str | Path | None) -> Path:
