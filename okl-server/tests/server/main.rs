@@ -1,6 +1,7 @@
 //! The server over real connections, and its journal.
 
 mod arrow;
+mod background;
 mod faults;
 mod fuzz;
 mod hooks;
