@@ -149,7 +149,7 @@ def predict_run(okl, rounds):
                     time.sleep(0.2)
                     end = time.perf_counter() + 1
                     while time.perf_counter() < end:
-                        times[busy].extend(predict_times(served.address, one, 20))
+                        times[busy].extend(predict_times(served.address, one, 500))
                     all_times[busy].extend(times[busy])
                 ratios.append(percentile(times[1], 0.99) / percentile(times[0], 0.99))
             go.clear()
