@@ -49,6 +49,8 @@ pub struct Regret {
     pub(crate) last_inverse: f64,
     /// What the bank had lost more than this head when the certificate began.
     pub(crate) lost_before: f64,
+    /// lambda of the previous step; 0 before the first step.
+    pub(crate) last_lambda: f64,
 }
 
 /// The data of one explicit step that the regret certificate needs.
@@ -83,6 +85,12 @@ impl Regret {
             self.linear += growth * s.norm2.sqrt();
             self.square += 0.5 * growth;
         }
+        // The inequality of a step has lambda_t |f_{t+1}|²/2, the objective lambda_t |f_t|²/2. The sum of the differences is at most the sum
+        // of (lambda_t - lambda_{t-1}) |f_t|²/2; lambda_t changes with the weight of the example's class.
+        if s.lambda > self.last_lambda {
+            self.constant += 0.5 * (s.lambda - self.last_lambda) * s.norm2;
+        }
+        self.last_lambda = s.lambda;
         if let Some((offset2, step)) = s.offset {
             let growth = (inverse - self.last_inverse) / step;
             self.constant += 0.5 * step * s.eta * s.xi2;

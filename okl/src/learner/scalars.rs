@@ -202,6 +202,8 @@ pub(crate) const HEAD: &[Scalar<Head<AnyStep>>] = &[
         value == 1.0),
     // Before units could follow the stream, every certificate began with the learner.
     scalar!("regret.lost_before", any, Absent::Is(0.0), |h| h.regret.lost_before),
+    // Older versions did not count a growing lambda: the last one was never smaller.
+    scalar!("regret.last_lambda", not_negative, Absent::Is(f64::MAX), |h| h.regret.last_lambda),
     // A number that no version of okl has, in the crate's own tests only (`newer.rs`).
     #[cfg(test)]
     Scalar { name: "not_yet", get: |_| 2.0, set: |_, _| {}, check: any, absent: Absent::Is(2.0) },

@@ -136,4 +136,24 @@ pub(super) const LIST: &[Found] = &[
         labels: &[1, 2, 1, 3, 3],
         ..NONE
     },
+    Found {
+        name: "the regret counts that a class of larger weight is regularised more",
+        settings: &[
+            ("average", "\"exponential:0.2\""),
+            ("budget", "\"transfer:1\""),
+            ("class_weight", "\"balanced\""),
+            (
+                "kernel",
+                "{\"sum\": [{\"rational_quadratic\": {\"gamma\": 0.5098984595065198, \"alpha\": 1.894095301751138}}, {\"matern32\": {\"gamma\": 0.46729399789030357}}]}",
+            ),
+            ("lambda", "0.05674941097861603"),
+            ("loss", "\"hinge:0.3\""),
+            ("shrink", "\"on_update\""),
+            ("step", "\"constant:0.01683091310365479\""),
+            ("warmup", "4"),
+        ],
+        x: &[700.0, 700.0, 700.0, 700.0, 700.0, 700.0, 700.0],
+        labels: &[-2, -2, -2, -2, 3, -2, -2],
+        ..NONE
+    },
 ];
