@@ -110,6 +110,33 @@ def test_reset_trace(rng: np.random.Generator) -> None:
         assert (m.to_bytes() != before) == changes
 
 
+def test_step_sizes(rng: np.random.Generator) -> None:
+    """Every weight has its own, and the columns differ in scale; otherwise there is one step size and no range."""
+    X = rng.normal(size=(200, 2)) * [3.0, 0.1]
+    m = okl.Learner(
+        loss="squared", kernel="linear", scale="none", lam=0, step="smd", eta=0.02, per="coordinate"
+    )
+    assert m.step_sizes is None
+    m.learn(X, X[:, 0] + 5 * X[:, 1])
+    assert m.step_sizes is not None
+    least, median, largest = m.step_sizes
+    assert 0 < least < largest and median == m.eta
+    assert okl.Learner.from_bytes(m.to_bytes()).step_sizes == m.step_sizes
+    assert okl.Learner(loss="squared", step="smd").step_sizes is None
+
+
+def test_products(rng: np.random.Generator) -> None:
+    """A polynomial kernel of degree 2 as weights: one per column, product of two columns and square, and a constant."""
+    X = rng.normal(size=(100, 3))
+    settings = {"loss": "squared", "kernel": "polynomial", "degree": 2, "step": "constant:0.01", "lam": 0.01}
+    m, terms = (
+        okl.Learner(**settings, scale="none", **form)
+        for form in ({"form": "weights"}, {"budget": "unlimited"})
+    )
+    assert np.allclose(m.learn(X, X[:, 0] * X[:, 1]), terms.learn(X, X[:, 0] * X[:, 1]), atol=1e-5)
+    assert m.weights is not None and m.weights.shape == (10, 1) and m.terms == 0
+
+
 def test_alert_rate(rng: np.random.Generator) -> None:
     m = okl.Learner(loss="nu_novelty", nu=0.1, kernel="gaussian:1", step="constant:0.01", lam=1.0)
     m.learn(rng.normal(size=(4000, 1)))
