@@ -128,11 +128,14 @@ def test_step_sizes(rng: np.random.Generator) -> None:
 def test_products(rng: np.random.Generator) -> None:
     """A polynomial kernel of degree 2 as weights: one per column, product of two columns and square, and a constant."""
     X = rng.normal(size=(100, 3))
-    settings = {"loss": "squared", "kernel": "polynomial", "degree": 2, "step": "constant:0.01", "lam": 0.01}
-    m, terms = (
-        okl.Learner(**settings, scale="none", **form)
-        for form in ({"form": "weights"}, {"budget": "unlimited"})
-    )
+    settings: dict[str, Any] = {
+        "loss": "squared",
+        "kernel": "polynomial:degree=2",
+        "scale": "none",
+        "step": "constant:0.01",
+    }
+    m = okl.Learner(**settings, lam=0.01, form="weights")
+    terms = okl.Learner(**settings, lam=0.01, budget="unlimited")
     assert np.allclose(m.learn(X, X[:, 0] * X[:, 1]), terms.learn(X, X[:, 0] * X[:, 1]), atol=1e-5)
     assert m.weights is not None and m.weights.shape == (10, 1) and m.terms == 0
 
