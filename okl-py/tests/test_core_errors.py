@@ -215,7 +215,7 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
         "squared",
         {"y": Y, "weights": Y - 1},
         ValueError,
-        "row 0: weight -1, expected a finite number >= 0",
+        "row 0: weight -1, expected a number from 0 to 1e15",
     ),
     "nan weight": ("squared", {"y": Y, "weights": Y * np.nan}, ValueError, "row 0: weight NaN"),
     "text weights": (

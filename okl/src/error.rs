@@ -66,8 +66,8 @@ pub enum ErrorKind {
         /// The targets that the loss accepts.
         expected: String,
     },
-    /// A weight that is negative or not finite.
-    #[error("row {row}: weight {found}, expected a finite number >= 0")]
+    /// A weight that is negative, larger than 1e15, or not finite.
+    #[error("row {row}: weight {}, expected a number from 0 to 1e15", plainly(*found))]
     Weight {
         /// The row of the call.
         row: usize,
@@ -142,3 +142,8 @@ impl Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// A number without hundreds of digits.
+fn plainly(number: f64) -> String {
+    if number.abs() < 1e16 { number.to_string() } else { format!("{number:e}") }
+}

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use okl::batch::LARGEST;
+
 use super::chunk::{Bad, Chunk, MOST_EXPANDED};
 use super::error::{self, InputError, Parsed};
 use super::number::{self, Value, shown};
@@ -149,11 +151,11 @@ impl Builder {
 
     pub fn weight(&mut self, value: Value<'_>, column: &str) -> Parsed {
         let found = match value {
-            Value::Number(v) if v.is_finite() && v >= 0.0 => {
+            Value::Number(v) if (0.0..=LARGEST).contains(&v) => {
                 self.weight = Some(v);
                 return Ok(());
             }
-            Value::Int(v) if v >= 0 => {
+            Value::Int(v) if (0.0..=LARGEST).contains(&(v as f64)) => {
                 self.weight = Some(v as f64);
                 return Ok(());
             }
@@ -163,7 +165,7 @@ impl Builder {
             Value::Int(v) => v.to_string(),
             Value::Bool(v) => v.to_string(),
         };
-        Err(error::cell(column, format!("found {found}, expected a weight: a finite number >= 0")))
+        Err(error::cell(column, format!("found {found}, expected a weight: a number from 0 to 1e15")))
     }
 
     pub fn id(&mut self, text: &[u8], column: &str) -> Parsed {

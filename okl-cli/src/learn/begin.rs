@@ -74,14 +74,14 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<Begun>> {
         Some(TaskName::Classes) if args.settings.memory.is_none() || table.contains_key("classes") => Some(Task::Classes),
         _ => None,
     };
-    agree(args.settings.task, known)?;
+    agree(args.settings.task, known, ["the given loss", "give another loss"])?;
     no_target(&columns, known == Some(Task::Novelty))?;
     let passes = Passes::open(&args.data, &columns, &args.stream, None, known, &all_names(&args.show.keep))?;
     build(args, table, known, passes)
 }
 
-/// Refuses a loss of another task than that of --task.
-fn agree(named: Option<TaskName>, known: Option<Task>) -> anyhow::Result<()> {
+/// Refuses another task than that of --task. `whose`: the loss or the model that has the known task, and what to do.
+fn agree(named: Option<TaskName>, known: Option<Task>, whose: [&str; 2]) -> anyhow::Result<()> {
     let named = named.map(|task| match task {
         TaskName::Classes => (Task::Classes, "classes"),
         TaskName::Numbers => (Task::Numbers, "numbers"),
@@ -94,7 +94,8 @@ fn agree(named: Option<TaskName>, known: Option<Task>) -> anyhow::Result<()> {
     };
     match (named, known) {
         (Some((task, name)), Some(known)) if task != known => {
-            Err(usage(format!("--task {name}: the given loss is one for {}; remove --task or give another loss", of_loss(known))))
+            let [whose, advice] = whose;
+            Err(usage(format!("--task {name}: {whose} is one for {}; remove --task or {advice}", of_loss(known))))
         }
         _ => Ok(()),
     }
@@ -134,6 +135,7 @@ fn resume(args: &Learn, columns: &Columns, learner: Learner, position: Option<Po
         note(wrapped(&text, "  "));
     }
     let (named, task) = (position.schema.is_some(), task_of(learner.config()));
+    agree(args.settings.task, Some(task), ["the model", "learn a new model without --resume"])?;
     no_target(columns, task == Task::Novelty)?;
     if let Some(bits) = columns.hash_bits.filter(|_| !named && learner.features() > 0) {
         return Err(usage(format!("--hash-bits {bits}: the model was trained without --hash-bits; remove this flag")));

@@ -457,7 +457,8 @@ fn unit_of_targets(asked: &Config, summary: &Summary) -> Option<String> {
         AnyLoss::Huber { .. } => " With the line below, sigma is in standard deviations of the target.",
         _ => "",
     };
-    let poor = |o: &OutputSummary| o.r2.is_some_and(|r2| r2 < 0.5);
+    // A quantile is not the mean: its R² says nothing, and its coverage says whether the steps are long enough.
+    let poor = |o: &OutputSummary| o.coverage.map_or(o.r2.is_some_and(|r2| r2 < 0.5), |coverage| coverage.is_off());
     // Measured: the quantile loss gains from units only where its targets are much farther away.
     let limit = if matches!(*asked.loss, AnyLoss::Quantile { .. }) { 300.0 } else { 3.0 };
     let far = |o: &OutputSummary| {

@@ -109,28 +109,36 @@ impl Coverage {
         (share - q).abs() > chance + 0.2 * q.min(1.0 - q)
     }
 
-    /// Where the coverage is off, over all `examples` or over the last rows: what it is, and what to try.
+    /// Whether the coverage of the last rows is off.
+    pub fn is_off(&self) -> bool {
+        self.off(self.last, self.last_examples)
+    }
+
+    /// Where the coverage of the last rows is off: what it is, and what to try. Where that of the last rows is right, the rows at the
+    /// beginning are the reason if that of all rows is off.
     pub fn warning(&self, examples: u64) -> Option<String> {
-        let off = self.off(self.seen, examples) || self.off(self.last, self.last_examples);
-        off.then(|| {
-            format!(
-                "The predicted {} quantile is off: {} of all targets and {} of the last {} lie at or below it. To come closer to {}, try the quantile {}.",
-                self.asked,
-                percent(self.seen),
-                percent(self.last),
-                count(self.last_examples as f64),
-                percent(self.asked),
+        if !self.is_off() && !self.off(self.seen, examples) {
+            return None;
+        }
+        let (asked, all, last) = (self.asked, percent(self.seen), percent(self.last));
+        let last = format!("{last} of the last {}", count(self.last_examples as f64));
+        Some(match self.is_off() {
+            true => format!(
+                "The predicted {asked} quantile is off: {all} of all targets and {last} lie at or below it. To come closer to {}, try the quantile {}.",
+                percent(asked),
                 self.other_quantile()
-            )
+            ),
+            false => format!(
+                "The predicted {asked} quantile was off at the beginning: {all} of all targets lie at or below it, and {last}, as asked."
+            ),
         })
     }
 
     /// The quantile to try instead: as far on the other side of the one that was asked for as the coverage is on this side, and at most half
-    /// of the way to 0 or 1. The coverage of the last rows counts if it is off, otherwise that of all rows.
+    /// of the way to 0 or 1.
     pub fn other_quantile(&self) -> f64 {
         let q = self.asked;
-        let seen = if self.off(self.last, self.last_examples) { self.last } else { self.seen };
-        let tried = (2.0 * q - seen).clamp(0.5 * q, 0.5 * (1.0 + q));
+        let tried = (2.0 * q - self.last).clamp(0.5 * q, 0.5 * (1.0 + q));
         (1000.0 * tried).round() / 1000.0
     }
 }

@@ -224,3 +224,26 @@ fn a_key_that_appears_later_is_not_said_to_be_divided() {
     assert!(said(40).contains(own), "{}", said(40));
     assert!(said(1).contains("over the first 32 examples; gamma"), "{}", said(1));
 }
+
+/// A quantile is far from the mean, so a small R² is no reason to change the unit of the targets.
+#[test]
+fn a_quantile_that_covers_what_was_asked_gets_no_advice_about_units() {
+    let folder = Folder::new("advice-quantile");
+    let mut state = 5u64;
+    let mut unit = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let mut rows = String::from("a,b,y\n");
+    for _ in 0..4000 {
+        let (a, b) = (6.0 * unit() - 3.0, 6.0 * unit() - 3.0);
+        let noise: f64 = (0..12).map(|_| unit()).sum::<f64>() - 6.0;
+        rows += &format!("{a},{b},{}\n", 1000.0 + 50.0 * a.sin() + (10.0 + 5.0 * b.abs()) * noise);
+    }
+    let data = folder.write("q.csv", rows);
+    let learn = ["learn", &data, "--target", "y", "--loss", "quantile:0.9", "-o", &folder.path("q.okl")];
+    let (_, err) = succeed(&learn);
+    let coverage = json(&[&learn[..], &["--json"]].concat())["summary"]["outputs"][0]["coverage"]["last"].as_f64().unwrap();
+    assert!((coverage - 0.9).abs() < 0.03, "{coverage}");
+    assert!(!err.contains("target_scale"), "{err}");
+}

@@ -454,3 +454,15 @@ fn a_stream_is_continued_beside_a_file_named_dash() {
     assert!(child.wait().unwrap().success());
     assert_eq!(json(&["inspect", &model])["examples"], 300);
 }
+
+#[test]
+fn a_task_that_is_not_that_of_the_model_is_refused() {
+    let folder = Folder::new("resume-task");
+    let (data, model) = (folder.write("d.csv", ring(60)), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "where", "-o", &model, "--quiet"]);
+    for task in ["numbers", "novelty"] {
+        let words = [&format!("--task {task}: the model is one for classes"), "without --resume"];
+        fail(&["learn", &data, "--resume", &model, "--task", task, "-o", &folder.path("n.okl")], 2, &words);
+    }
+    succeed(&["learn", &data, "--resume", &model, "--task", "classes", "-o", &model, "--quiet"]);
+}

@@ -1,6 +1,6 @@
 //! Metrics against naive recomputation over stored predictions.
 
-use okl_cli::metrics::{self, ClassSummary, MOST_CLASSES, Metrics, Observed, Summary, Target, Task, WINDOW};
+use okl_cli::metrics::{self, ClassSummary, Coverage, MOST_CLASSES, Metrics, Observed, Summary, Target, Task, WINDOW};
 
 use crate::support::{HOSTILE, Random, names};
 
@@ -371,4 +371,15 @@ fn coverage_is_the_share_of_targets_at_or_below_the_score() {
     assert_eq!(said(0.0), "");
     assert!(said(0.07).starts_with("The predicted 0.9 quantile is off: 8"), "{}", said(0.07));
     assert!(said(-0.07).contains("is off"), "{}", said(-0.07));
+}
+
+/// Advice to ask for another quantile would spoil the rows that come.
+#[test]
+fn a_quantile_that_was_off_at_the_beginning_gets_no_advice() {
+    let warning = |seen, last| Coverage { asked: 0.9, seen, last, last_examples: 1000 }.warning(8000);
+    assert_eq!(warning(0.9, 0.9), None);
+    let said = warning(0.86, 0.9).unwrap();
+    assert!(said.contains("was off at the beginning: 86.00 % of all targets") && !said.contains("try"), "{said}");
+    assert!(warning(0.86, 0.86).unwrap().ends_with("try the quantile 0.94."));
+    assert!(warning(0.9, 0.86).unwrap().ends_with("try the quantile 0.94."));
 }

@@ -332,7 +332,7 @@ impl<'a> Batch<'a> {
         if let Some(row) = self.ids.and_then(|ids| ids.iter().position(|id| *id == NO_ID)) {
             return Err(ErrorKind::Id { row, id: NO_ID }.into());
         }
-        let bad = |w: &f64| !(w.is_finite() && *w >= 0.0);
+        let bad = |w: &f64| !(0.0..=LARGEST).contains(w);
         match self.weights.and_then(|w| w.iter().position(bad).map(|row| (row, w[row]))) {
             Some((row, found)) => Err(ErrorKind::Weight { row, found }.into()),
             None => Ok(()),

@@ -48,13 +48,15 @@ struct Large {
 impl LargeTargets {
     /// Adds a row: its number, its targets and its error before the update.
     pub fn add(&mut self, number: u64, targets: &[f64], error: f64) {
+        let error = error.min(f64::MAX);
         let target = targets.iter().copied().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
         if self.largest.len() <= MOST || target.abs() > self.largest[MOST].target.abs() {
             let at = self.largest.partition_point(|large| large.target.abs() >= target.abs());
             self.largest.insert(at, Large { number, target, error, sum: self.sum, rows: self.rows });
             self.largest.truncate(MOST + 1);
         }
-        self.sum += error;
+        // A model file holds finite numbers only.
+        self.sum = (self.sum + error).min(f64::MAX);
         self.rows += 1;
     }
 

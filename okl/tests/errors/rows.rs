@@ -111,15 +111,28 @@ fn targets_that_the_loss_cannot_read() {
     count(refused(&mut fresh, &Batch::new(&x, 2).numbers(&[1.0; 3]), &["targets", "found 3"]));
 }
 
+/// Sums of such targets and of their errors are beyond all numbers.
+#[test]
+fn a_model_with_the_largest_targets_can_be_read_again() {
+    for loss in ["squared", "absolute", "huber:1", "quantile:0.9", "epsilon:0.1", "nu_epsilon:0.1", "nu_huber:0.1"] {
+        let mut learner = learner(&format!("loss = '{loss}'\nkernel = 'gaussian:0.5'"));
+        let x: Vec<f32> = (0..40).map(|i| i as f32 / 7.0).collect();
+        let y: Vec<f64> = (0..40).map(|i| [f64::MAX, -f64::MAX, 1.5, -f64::MAX, f64::MAX][i % 5]).collect();
+        learner.learn(&Batch::new(&x, 1).numbers(&y)).unwrap();
+        let again = Learner::from_bytes(&learner.to_bytes()).unwrap_or_else(|error| panic!("{loss}: {error}"));
+        assert_eq!(again.to_bytes(), learner.to_bytes(), "{loss}");
+    }
+}
+
 #[test]
 fn weights_that_are_none() {
     for toml in [HINGE, NOVELTY, SQUARED] {
         let mut learner = started(toml);
-        for bad in [-1.0, f64::NAN, f64::INFINITY, -1e-300] {
+        for bad in [-1.0, f64::NAN, f64::INFINITY, -1e-300, 1.1e15, 1e308] {
             let kind = refused(
                 &mut learner,
                 &Batch::new(&[0.0; 4], 2).numbers(&[1.0, 1.0]).weights(&[1.0, bad]),
-                &["row 1", "weight", ">= 0"],
+                &["row 1", "weight", "from 0 to 1e15"],
             );
             assert!(matches!(kind, ErrorKind::Weight { row: 1, .. }));
         }
