@@ -32,18 +32,9 @@ fn refuse_lazy(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     Err(PyTypeError::new_err(format!("{name} is a LazyFrame, which has no rows yet: use {name}.collect()")))
 }
 
-/// Refuses masked arrays: a plain array would lose the mask and use the arbitrary numbers under it.
+/// Refuses masked arrays, and lists of them: a plain array would lose the mask and use the arbitrary numbers under it.
 fn refuse_masked(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
-    if !object.hasattr("mask")? || !object.py().import("numpy.ma")?.call_method1("is_masked", (object,))?.extract()? {
-        return Ok(());
-    }
-    let mask = object.py().import("numpy")?.call_method1("argwhere", (object.getattr("mask")?,))?;
-    let place: Vec<usize> = mask.get_item(0)?.call_method0("tolist")?.extract()?;
-    let place: Vec<String> = ["row", "column"].iter().zip(place).map(|(axis, at)| format!("{axis} {at}")).collect();
-    Err(PyValueError::new_err(format!(
-        "{name} has masked values, the first in {}: fill them in first, for instance with numpy.ma.filled, or leave these rows out",
-        place.join(", ")
-    )))
+    object.py().import("okl._columns")?.call_method1("check_unmasked", (name, object)).map(drop)
 }
 
 /// What is said of a list whose rows differ in length; numpy's words do not have the row. None if this is not the fault.

@@ -57,6 +57,9 @@ pub fn moved(mut kind: ErrorKind, first: usize) -> ErrorKind {
     kind
 }
 
+/// What to do about a number that is NaN.
+const UNSET: &str = "; set missing='mean', for example, fill it in first, or leave the row out";
+
 /// What to do about a target that is NaN.
 pub const MISSING: &str = "; for a row without a target give None in a list, or known=False for the row";
 
@@ -67,7 +70,7 @@ fn not_finite(place: &Place<'_>, row: usize, column: &str, found: f64, hint: &st
         (Some(output), _) => (format!("row {row}, column {output} of y"), "; for a row without targets give known=False"),
         (None, Ok(column)) => (
             format!("row {row}, column {}", shown(column, place.names)),
-            "; set missing='mean', for example, fill it in first, or leave the row out",
+            if found.is_nan() { UNSET } else { "; replace it, or leave the row out" },
         ),
         (None, Err(_)) => (format!("row {row}, {column}"), hint),
     };

@@ -89,6 +89,19 @@ pub fn with_names(learner: &mut okl::Learner, names: &[String], gaps: &Gaps) -> 
     bytes
 }
 
+/// Takes the names of the features out of a learner from a file that `Learner.save` wrote, so that its bytes are those of a learner that
+/// was not loaded. The position of a file of the command line has more than names and stays.
+pub fn without_names(learner: &mut okl::Learner, names: &[String], gaps: Gaps) -> Gaps {
+    let (held, unnamed) = (learner.position().to_vec(), gaps.unnamed());
+    learner.set_position(Vec::new());
+    let saved = unnamed.position(learner, names).or_else(|| store::position_with(learner, names));
+    if saved.as_ref() == Some(&held) {
+        return unnamed;
+    }
+    learner.set_position(held);
+    gaps
+}
+
 /// Writes a file atomically.
 pub fn write(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<()> {
     py.detach(|| okl::file::write(path, bytes)).map_err(|e| file_error(py, &e, path))

@@ -157,6 +157,18 @@ impl Gaps {
         Gaps { known: Mutex::new(self.known()), ..Gaps::default() }
     }
 
+    /// The same rule and values for columns that have numbers in place of names.
+    pub fn unnamed(&self) -> Self {
+        let mut known = Known::clone(&self.known());
+        if self.column_names().is_some() {
+            let names: Vec<String> = known.columns().iter().map(|at| known.list()[*at].column.clone()).collect();
+            let numbers: Vec<String> = (1..=names.len()).map(|number| number.to_string()).collect();
+            known.schema.rename(&names, &numbers);
+            known.schema.unnamed = true;
+        }
+        Gaps { known: Mutex::new(Arc::new(known)), ..Gaps::default() }
+    }
+
     /// The rule; none if NaN is refused.
     pub fn rule(&self) -> Option<Missing> {
         Some(self.known().schema.missing).filter(|missing| !missing.is_refused())

@@ -208,3 +208,56 @@ def test_different_models_are_refused() -> None:
     pytest.importorskip("sklearn")
     with pytest.raises(TypeError, match=r"found a KernelRegressor; give its attribute learner_"):
         okl.average([okl.KernelRegressor(random_state=0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])])
+
+
+def test_names_of_columns_are_compared_and_kept() -> None:
+    pd = pytest.importorskip("pandas")
+    X = np.random.default_rng(1).normal(size=(100, 3))
+    frame, y = pd.DataFrame(X, columns=list("abc")), X[:, 0]
+
+    def learned(rows: Any) -> okl.Learner:
+        model = okl.Learner(**WEIGHTS)
+        model.learn(rows, y)
+        return model
+
+    named, turned, plain = learned(frame), learned(frame[list("cba")]), learned(X)
+    words = r"models\[2\]: column 0 is 'c', in models\[1\] it is 'a': models need the same columns in the same order"
+    with pytest.raises(ValueError, match=words):
+        okl.average([plain, named, turned])
+    for models in ([named, named], [plain, named]):
+        mean = okl.average(models).model
+        assert mean.feature_names == ["a", "b", "c"]
+        with pytest.raises(ValueError, match="column 0 of X is 'c', but it was 'a'"):
+            mean.predict(frame[list("cba")])
+    assert okl.average([plain, plain]).model.feature_names is None
+
+
+def test_classes_of_the_mean_are_those_of_the_models() -> None:
+    models = [okl.Learner(**{**TERMS, "loss": "hinge"}) for _ in range(2)]
+    for model in models:
+        model.learn([[0.0], [1.0]], [False, True])
+    assert [type(name) for name in okl.average(models).model.classes] == [bool, bool]
+
+
+def test_a_model_without_rows_is_refused() -> None:
+    (model,), _, _ = parts(WEIGHTS, count=1)
+    for models, number in (([okl.Learner(**WEIGHTS), model], 0), ([model, okl.Learner(**WEIGHTS)], 1)):
+        with pytest.raises(
+            ValueError, match=rf"models\[{number}\]: it has not learned any row; leave it out"
+        ):
+            okl.average(models)
+
+
+def test_indicators_of_other_columns_are_refused() -> None:
+    models, X = [], np.random.default_rng(1).normal(size=(50, 2))
+    for column in (0, 1):
+        rows = X.copy()
+        rows[3, column] = np.nan
+        models.append(okl.Learner(**WEIGHTS, missing="zero+indicator"))
+        models[-1].learn(rows, X[:, 0])
+    with pytest.raises(
+        ValueError, match=r"models\[1\]: found indicators of missing values for the columns \[1\]"
+    ):
+        okl.average(models)
+    mean = okl.average(models[:1] * 2).model
+    np.testing.assert_allclose(mean.predict([[np.nan, 1.0]]), models[0].predict([[np.nan, 1.0]]), rtol=1e-12)

@@ -194,6 +194,28 @@ def test_wrong_values_are_named_before_they_are_sent(X, y, weights, said):
         client.learn("m", X, y, weights=weights)
 
 
+def test_masked_values_are_refused():
+    """Under a mask are numbers that nobody has measured."""
+    client, X = okl.Client("http://127.0.0.1:9", retries=0), np.ma.array(np.ones((5, 3)), mask=False)
+    X[3, 2] = np.ma.masked
+    for masked in (X, list(X)):
+        for send in (client.predict, client.learn, client.explain):
+            with pytest.raises(
+                ValueError, match="X has masked values, the first in row 3, column 2: fill them in"
+            ):
+                send("m", masked)
+    for name in ("weights", "ids"):
+        with pytest.raises(ValueError, match=f"{name} has masked values, the first in row 3:"):
+            client.learn("m", X.data, np.ones(5), **{name: X[:, 2]})
+    with pytest.raises(ValueError, match="ids has masked values, the first in row 3:"):
+        client.label("m", X[:, 2], np.ones(5))
+
+
+def test_a_sparse_matrix_is_refused():
+    with pytest.raises(TypeError, match=r"X: found a sparse matrix.*X.toarray\(\).*sparse=True"):
+        okl.Client("http://127.0.0.1:9", retries=0).predict("m", pytest.importorskip("scipy.sparse").eye(3))
+
+
 def test_missing_targets_are_counted(server):
     client = okl.Client(server.url)
     client.create("m", {"loss": "squared"})

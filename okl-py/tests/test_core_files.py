@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -250,6 +251,28 @@ def test_names_of_features_are_in_the_file(command_line: list[str], rings: Any, 
     ]:
         done = subprocess.run([*command_line, *map(str, learn), *flags], capture_output=True, text=True)
         assert done.returncode != 0 and said in done.stderr
+
+
+@pytest.mark.parametrize("missing", [None, "mean", "zero+indicator"])
+def test_bytes_are_the_same_for_a_learner_that_was_loaded(missing: str | None, tmp_path: Path) -> None:
+    """The names of the columns are in files and pickles, not in the bytes: a learner that was saved in between has the same bytes."""
+    pandas = pytest.importorskip("pandas")
+    X = np.random.default_rng(1).normal(size=(400, 3))
+    X[::7, 1] = np.nan if missing else 0.0
+    frame, y = pandas.DataFrame(X, columns=["2", "b", "1"]), X[:, 0] * X[:, 2]
+    once, again = okl.Learner(loss="squared", missing=missing), okl.Learner(loss="squared", missing=missing)
+    once.learn(frame, y)
+    for first in (0, 200):
+        again.learn(frame[first : first + 200], y[first : first + 200])
+        again.save(tmp_path / "m.okl")
+        file = (tmp_path / "m.okl").read_bytes()
+        again = okl.load(tmp_path / "m.okl")
+        assert again.feature_names == ["2", "b", "1"]
+        again.save(tmp_path / "m.okl")
+        assert (tmp_path / "m.okl").read_bytes() == file
+    assert again.to_bytes() == once.to_bytes() == pickle.loads(pickle.dumps(again)).to_bytes()
+    assert okl.Learner.from_bytes(again.to_bytes()).feature_names is None
+    assert again.predict(frame).tobytes() == once.predict(frame).tobytes()
 
 
 def test_names_that_cannot_be_in_a_file_are_left_out(tmp_path: Path) -> None:

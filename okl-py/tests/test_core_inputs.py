@@ -166,6 +166,10 @@ def test_masked_values_are_refused(regressor: okl.Learner) -> None:
         regressor.learn(np.ones((5, 3)), y)
     with pytest.raises(ValueError, match="weights has masked values, the first in row 4:"):
         regressor.learn(np.ones((5, 3)), np.ones(5), weights=y)
+    with pytest.raises(ValueError, match=words):
+        regressor.learn(list(X), np.ones(5))
+    with pytest.raises(ValueError, match="y has masked values, the first in row 4:"):
+        regressor.learn(np.ones((5, 3)), list(y))
     assert regressor.to_bytes() == before
 
 

@@ -112,7 +112,9 @@ def test_nothing_changes_where_a_row_is_refused() -> None:
     wrong = np.array(
         [[NAN, 1.0, NAN], [1.0, np.inf, 2.0]]
     )  # the first row would add the indicator of the last column
-    with pytest.raises(ValueError, match="row 1, column 1: found inf"):
+    with pytest.raises(
+        ValueError, match="row 1, column 1: found inf, expected a finite number; replace it, or"
+    ):
         model.learn(wrong, [1.0, 2.0])
     with pytest.raises(ValueError, match="expected 3, found 2"):
         model.learn(wrong[:, :2], [1.0, 2.0])

@@ -115,6 +115,12 @@ def test_intervals_that_are_refused() -> None:
         (okl.Learner(settings, loss="hinge"), 0.9, (X, numbers), "the loss hinge has no numbers as targets"),
         (okl.KernelClassifier().fit(X, y), 0.9, (X, numbers), "KernelClassifier is no regressor"),
         (squared, 0.99, (X, numbers), "calibration: found 60 rows, expected at least 99 for interval = 0.99"),
+        (
+            squared,
+            0.9,
+            (X, np.ma.array(numbers, mask=np.arange(60) == 7)),
+            "calibration: y has masked values, the first in row 7",
+        ),
         (squared, 0.9, (X, numbers[1:]), r"calibration: y has the shape \(59,\)"),
         (squared, 0.9, (X, np.where(np.arange(60) == 7, np.nan, 0)), "calibration: row 7 has no finite tar"),
     ]:

@@ -1,6 +1,7 @@
 """KernelClassifier: labels, scores, probabilities, weights, several passes."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
 
 import okl
+from okl import plot
 from okl.sklearn import KernelClassifier
 
 X2, Y2 = make_moons(300, noise=0.2, random_state=0)
@@ -69,10 +71,54 @@ def test_classes_that_are_given_stay():
     model.partial_fit(X2[:1], Y2[:1], classes=[1, 0]).partial_fit(X2, Y2)
     with pytest.raises(ValueError, match="not the same as on the first call"):
         model.partial_fit(X2, Y2, classes=[0, 1, 2])
-    with pytest.raises(ValueError, match="previously unseen labels"):
+    with pytest.raises(
+        ValueError, match="row [0-9]+ of y: found the label [0-9], which is none of the classes"
+    ):
         model.partial_fit(X2, Y2 + 1)
     with pytest.raises(ValueError, match="number of classes has to be greater than one; got 1 class"):
         KernelClassifier().fit(X2, np.ones(300))
+
+
+UNKNOWN = [
+    (["v1", "v2"], "v10"),
+    (["no", "yes"], "yesterday"),
+    ([False, True], 7),
+    (np.array([0, 1], np.uint8), 256),
+    (np.array([0, 1], np.int8), -1),
+    ([0, 1], 2.0),
+    (np.array(["a", "b"], object), "ab"),
+]
+
+
+@pytest.mark.parametrize(("classes", "label"), UNKNOWN)
+def test_an_unknown_label_is_never_taken_for_a_class(classes, label):
+    """Converted to the type of the classes, these labels would be "v1", "yes", True, 0 and so on."""
+    known = np.asarray(classes)[Y2[:40]]
+    said = re.escape(f"row 5 of y: found the label {label!r}, which is none of the classes")
+    unknown = [label if row == 5 else name for row, name in enumerate(known.tolist())]
+    streams = [KernelClassifier().partial_fit(X2[:40], known, classes=classes)]
+    streams += [KernelClassifier(max_iter=1, tol=None, warm_start=True, random_state=0).fit(X2[:40], known)]
+    for model in streams:
+        before = model.learner_.to_bytes()
+        for learn in (model.partial_fit, model.fit, plot.History(model).learn):
+            if learn != model.fit or model.warm_start:
+                with pytest.raises(ValueError, match=said):
+                    learn(X2[:40], np.array(unknown))
+        assert model.learner_.to_bytes() == before
+    with pytest.raises(ValueError, match=said):
+        KernelClassifier().partial_fit(X2[:40], unknown, classes=classes)
+
+
+def test_labels_of_another_type_are_the_same_classes():
+    """Numbers are equal by value, and text of another length is equal text."""
+    for classes, labels in (
+        ([0, 1], Y2 * 1.0),
+        ([0, 1], Y2 > 0),
+        (["a", "bcd"], np.array(["a", "bcd"], object)[Y2]),
+    ):
+        model = KernelClassifier().partial_fit(X2, labels, classes=classes)
+        assert model.score(X2, labels) > 0.8
+        assert model.classes_.tolist() == classes
 
 
 @pytest.mark.parametrize("loss", ["hinge", "log_loss"])
@@ -322,7 +368,9 @@ def test_warm_start_takes_other_rows_and_keeps_classes():
     model = KernelClassifier(warm_start=True, random_state=0).fit(X2[:100], Y2[:100])
     model.fit(X2[100:], Y2[100:])
     assert model.score(X2, Y2) > 0.9
-    with pytest.raises(ValueError, match="previously unseen labels"):
+    with pytest.raises(
+        ValueError, match="row [0-9]+ of y: found the label [0-9], which is none of the classes"
+    ):
         model.fit(X2, Y2 + 5)
 
 

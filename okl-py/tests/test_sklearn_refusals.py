@@ -124,6 +124,11 @@ def test_targets_that_cannot_be_learned_are_named_by_their_row():
             KernelClassifier().fit(X, np.array(y, dtype=object))
         with pytest.raises(ValueError, match=words):
             KernelClassifier().partial_fit(X, np.array(y, dtype=object))
+    for y in (["a", None, "b", "a"], [None, "a", "b", "a"]):
+        with pytest.raises(
+            ValueError, match=f"row {y.index(None)} of y: found nan, expected a target; leave the row out"
+        ):
+            KernelClassifier().partial_fit(X, pd.Series(y, dtype="category"))
     for y, words in {
         (
             "low",

@@ -382,6 +382,14 @@ def test_masked_values_are_refused():
         KernelRegressor().fit(X, np.ma.array(NUMBERS, mask=np.arange(len(X)) == 3))
     with pytest.raises(ValueError, match="sample_weight has masked values, the first in row 3:"):
         KernelRegressor().fit(X, NUMBERS, np.ma.array(NUMBERS, mask=np.arange(len(X)) == 3))
+    model = KernelRegressor(max_iter=1, tol=None).fit(X, NUMBERS)
+    for y_and_weights, name in (((MASKED[:, 1],), "y"), ((NUMBERS, MASKED[:, 1]), "sample_weight")):
+        with pytest.raises(
+            ValueError, match=f"{name} has masked values, the first in row 7: fill them in first"
+        ):
+            model.score(X, *y_and_weights)
+    with pytest.raises(ValueError, match="X has masked values, the first in row 7, column 1"):
+        model.partial_fit(list(MASKED), NUMBERS)
 
 
 def test_every_budget_of_the_engine_has_its_name_here():

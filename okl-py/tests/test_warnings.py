@@ -81,3 +81,20 @@ def test_of_ignored_features() -> None:
     with pytest.warns(UserWarning, match="feature 'b' is ignored") as caught:
         model.learn_one({"a": 1.0, "b": 2.0}, 1.0)
     assert caught[0].filename == __file__
+
+
+def test_of_a_learner_that_has_diverged() -> None:
+    """A constant step far above 2 / |x|²: errors grow by a factor per row."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    settings = {"loss": "squared", "kernel": "linear", "lam": 0.0, "scale": "none"}
+    stays, diverges = okl.Learner(settings, step="constant:0.01"), okl.Learner(settings, step="constant:3")
+    stays.learn(X, X[:, 0])
+    assert stays.health()["findings"] == []
+    scores = [diverges.learn(X[:19], X[:19, 0])]
+    assert np.abs(scores[0]).max() > 1e6 and diverges.health()["findings"] == []  # too few rows to judge
+    said = warning(lambda: scores.append(diverges.learn(X[19:], X[19:, 0])))[0]
+    error, largest = np.abs(np.concatenate(scores) - X[:, 0]).mean(), np.abs(X[:, 0]).max()
+    assert f"no target exceeds {float(f'{largest:.3e}')} in size: the model has diverged" in said
+    assert float(said.split()[7].rstrip(",")) == pytest.approx(error, rel=1e-3)
+    assert said.startswith(diverges.health()["findings"][0])
+    assert okl.Learner.from_bytes(diverges.to_bytes()).health() == diverges.health()

@@ -54,7 +54,8 @@ def average(models: Sequence[Learner], *, start: Learner | None = None) -> Avera
     ----------
     models : sequence of Learner
         Models with weights (linear kernel, or `form="fourier"`), or with terms and a kernel that is a function of distance; without averages, several members, an
-        adaptive theta or a warm-up that has not ended.
+        adaptive theta, the step smd, an operator, values that are filled from rows, or a warm-up that has not ended. Where they know the
+        names of their columns, these must be equal; the mean has them.
     start : Learner, optional
         The model that all of them started from; its rows are then counted once.
 
@@ -80,6 +81,7 @@ def average(models: Sequence[Learner], *, start: Learner | None = None) -> Avera
     files = [ModelFile(model.to_bytes()) for model in models]
     for number, (model, file) in enumerate(zip(models, files)):
         check(number, model, file, models[0], files[0])
+    check_names(models)
     mean = files[0]
     shared = 0 if start is None else (len(models) - 1) * start.examples
     mean.put("counts", "examples", sum(model.examples for model in models) - shared)
@@ -92,7 +94,35 @@ def average(models: Sequence[Learner], *, start: Learner | None = None) -> Avera
     mean.put("head.scalars", "truncation", np.mean([file.get("truncation") for file in files]) + lost)
     mean.put("head.scalars", "mass", np.mean([file.get("mass") for file in files]))
     mean.put("head.scalars", "regret.holds", 0.0)
-    return Average(Learner.from_bytes(mean.packed()), lost, dropped)
+    return Average(named_as(models, Learner.from_bytes(mean.packed())), lost, dropped)
+
+
+def named_as(models: list[Learner], mean: Learner) -> Learner:
+    """The mean with the names of the columns, and with classes that are bools where those of the models are."""
+    mean.__setstate__(models[0].__reduce__()[2])
+    if (first := first_named(models)) is not None:
+        mean.feature_names = models[first].feature_names
+    return mean
+
+
+def first_named(models: list[Learner]) -> int | None:
+    """The number of the first model that knows the names of its columns."""
+    return next((number for number, model in enumerate(models) if model.feature_names is not None), None)
+
+
+def check_names(models: list[Learner]) -> None:
+    """Refuses models whose columns have other names: column 0 of one would be added to another column of the other."""
+    first = first_named(models)
+    for number, model in enumerate(models):
+        names = model.feature_names
+        if first is None or names is None or names == models[first].feature_names:
+            continue
+        pairs = enumerate(zip(names, models[first].feature_names, strict=True))
+        column, (found, expected) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
+        raise ValueError(
+            f"models[{number}]: column {column} is {found!r}, in models[{first}] it is {expected!r}: models need the same columns in the "
+            "same order"
+        )
 
 
 def learners(models: Any) -> list[Learner]:
@@ -191,6 +221,8 @@ def capacity(config: dict[str, Any]) -> int | None:
 def check(number: int, model: Learner, file: "ModelFile", first: Learner, first_file: "ModelFile") -> None:
     """Refuses a model whose mean with the first one is not defined."""
     where = f"models[{number}]"
+    if model.examples == 0:
+        raise ValueError(f"{where}: it has not learned any row; leave it out")
     if model.warming_up:
         raise ValueError(
             f"{where}: the warm-up has not ended after {model.examples} rows: its settings are provisional; learn more rows, or start "
@@ -205,6 +237,11 @@ def check(number: int, model: Learner, file: "ModelFile", first: Learner, first_
         )
     if model.features != first.features:
         raise ValueError(f"{where}: found {model.features} features, models[0] has {first.features}")
+    if file.indicators() != first_file.indicators():
+        raise ValueError(
+            f"{where}: found indicators of missing values for the columns {file.indicators()}, models[0] has them for "
+            f"{first_file.indicators()}: start all models from one model that has seen a missing value in each of these columns"
+        )
     if not np.array_equal(file.tensors["frame"], first_file.tensors["frame"]):
         raise ValueError(
             f"{where}: shift and scale of the columns differ from models[0]: start all models from one model, or give anchor='none' and a scale"
@@ -266,6 +303,15 @@ class ModelFile:
     def has_weights(self) -> bool:
         """Whether f has one coefficient per feature (or random feature), and no terms."""
         return not self.tensors["births"].size and bool(self.tensors["head.columns"].size)
+
+    def indicators(self) -> list[int]:
+        """The columns whose missing values have an indicator, in the order of these features."""
+        position = bytes(self.tensors["position"]) or b"{}"
+        schema = (json.loads(position) if position[:1] == b"{" else {}).get("schema") or {}
+        features = schema.get("features")
+        named = features.get("named", []) if isinstance(features, dict) else []
+        columns = [feature["column"] for feature in named if feature.get("part") is None]
+        return [columns.index(feature["column"]) for feature in named if feature.get("part") == "missing"]
 
     def get(self, name: str, tensor: str = "head.scalars") -> float:
         return float(self.tensors[tensor][self.names[tensor].index(name)])

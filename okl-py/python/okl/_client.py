@@ -13,7 +13,16 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import numpy as np
 
-from ._columns import as_numbers, is_arrow, is_missing, numbers, said_of, with_none
+from ._columns import (
+    FILL_MASKED,
+    as_numbers,
+    check_unmasked,
+    is_arrow,
+    is_missing,
+    numbers,
+    said_of,
+    with_none,
+)
 from ._warnings import warn_of_health
 
 
@@ -224,7 +233,7 @@ class Client:
         for what, value, read in (
             ("targets", y, _targets),
             ("weights", weights, _weights),
-            ("ids", ids, _list),
+            ("ids", ids, _ids),
         ):
             if value is not None:
                 body[what] = read(value)
@@ -271,7 +280,7 @@ class Client:
 
     def label(self, name: str, ids: Sequence[int], targets: Any) -> np.ndarray:
         """Learns remembered rows whose targets have arrived, in this order; returns their scores from before each update."""
-        body = {"ids": [int(i) for i in ids], "targets": _targets(targets)}
+        body = {"ids": [int(i) for i in _ids(ids)], "targets": _targets(targets)}
         return _learned(self._json("POST", _path(name, "label"), body, key=uuid.uuid4().hex))
 
     def events(self, name: str) -> Iterator[dict[str, Any]]:
@@ -320,8 +329,13 @@ def _list(values: Any) -> list[Any]:
     return [v.item() if hasattr(v, "item") else v for v in values]
 
 
+def _ids(ids: Any) -> list[Any]:
+    check_unmasked("ids", ids)
+    return _list(ids)
+
+
 def _targets(y: Any) -> list[Any]:
-    """The targets for JSON; a missing one (NaN, None, or pandas' NA) is null."""
+    """The targets for JSON; a missing one (NaN, None, pandas' NA, or a masked value) is null."""
     y = with_none(y)
     if getattr(getattr(y, "dtype", None), "kind", "") in ("m", "M"):
         y = list(np.asarray(y))  # as a list of numpy, dates would be numbers
@@ -343,6 +357,7 @@ def _target(row: int, value: Any) -> Any:
 
 
 def _weights(weights: Any) -> list[float]:
+    check_unmasked("weights", weights)
     values = np.asarray(weights, dtype=float).ravel()
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(wrong):
@@ -368,6 +383,12 @@ def _warn_of_missing(targets: Sequence[Any], answer: Mapping[str, Any]) -> None:
 def _rows(X: Any) -> list[Any]:
     if isinstance(X, Sequence) and X and isinstance(X[0], Mapping):
         return [_named(at, row) for at, row in enumerate(X)]
+    if hasattr(X, "tocsr"):
+        raise TypeError(
+            "X: found a sparse matrix, expected rows of numbers; give X.toarray(), or a list of dictionaries with the numbers "
+            "that are not 0 by name, for a model that was created with sparse=True"
+        )
+    check_unmasked("X", X, FILL_MASKED)
     names = _names(X)
     rows = np.asarray(as_numbers(X))
     rows = np.asarray(rows if rows.dtype.kind in "fiub" else numbers(X), dtype=float)

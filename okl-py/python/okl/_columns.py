@@ -20,6 +20,33 @@ def check_collected(name: str, values: Any) -> None:
         raise TypeError(f"{name} is a LazyFrame, which has no rows yet: use {name}.collect()")
 
 
+FILL_MASKED = "fill them in first, or leave these rows out"
+MASKED = {
+    "X": "fill them in first, for instance with X.filled(numpy.nan) and missing='mean', or leave these rows out",
+    "y": "leave these rows out, or give known=~numpy.ma.getmaskarray(y)",
+}
+"""What `Learner` advises for arguments with masked values."""
+
+
+def check_unmasked(name: str, values: Any, advice: str | None = None) -> None:
+    """Refuses masked values: a plain array would have the arbitrary numbers under the mask."""
+    if (place := first_masked(values)) is not None:
+        where = ", ".join(f"{axis} {at}" for axis, at in zip(("row", "column"), place, strict=False))
+        advice = MASKED.get(name, FILL_MASKED) if advice is None else advice
+        raise ValueError(f"{name} has masked values, the first in {where}: {advice}")
+
+
+def first_masked(values: Any) -> list[int] | None:
+    """Row and column of the first masked value of an array, or of a list of arrays; None if there is none."""
+    if np.ma.is_masked(values):
+        place: list[int] = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
+        return place
+    for row, value in enumerate(values if isinstance(values, (list, tuple)) else ()):
+        if isinstance(value, np.ma.MaskedArray) and (place_in_row := first_masked(value)) is not None:
+            return [row, *place_in_row]
+    return None
+
+
 def numbers(X: Any) -> np.ndarray:
     """A matrix of objects that are numbers, as float64.
 

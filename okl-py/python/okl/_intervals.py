@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import okl
+from okl._columns import check_unmasked
 
 NUMBERS = ("squared", "absolute", "epsilon", "nu_epsilon", "huber", "nu_huber", "quantile")
 """The losses whose targets are numbers."""
@@ -54,6 +55,7 @@ def loss_name(learner: okl.Learner) -> str:
 
 def conformal(model: Any, level: float, X: Any, y: Any) -> np.ndarray:
     predicted = np.asarray(model.predict(X), dtype=float)
+    check_unmasked("calibration: y", y)
     targets = np.asarray(y, dtype=float)
     if targets.shape != predicted.shape:
         raise ValueError(

@@ -86,10 +86,11 @@ impl Learner {
     }
 
     /// A learner from a model file, with the names of its features if the file has them.
-    pub(crate) fn of_file(learner: okl::Learner) -> Self {
+    pub(crate) fn of_file(mut learner: okl::Learner) -> Self {
         let gaps = Gaps::of_file(&learner);
-        let names = if gaps.rule().is_some() { gaps.column_names() } else { store::feature_names(&learner) };
-        Learner { feature_names: FeatureNames::new(names.unwrap_or_default().into()), gaps, ..Learner::from(learner) }
+        let names = if gaps.rule().is_some() { gaps.column_names() } else { store::feature_names(&learner) }.unwrap_or_default();
+        let gaps = files::without_names(&mut learner, &names, gaps);
+        Learner { feature_names: FeatureNames::new(names.into()), gaps, ..Learner::from(learner) }
     }
 
     /// A class with its Python type.

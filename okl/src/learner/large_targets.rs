@@ -1,4 +1,5 @@
-//! Single targets that are much larger than all others, and what they do to the model.
+//! Errors that are large against the targets: single targets that are much larger than all others and what they do to the model, and models
+//! that have diverged.
 //!
 //! Under the squared loss, one target of 1e9 moves the model by as much as a billion ordinary ones. The largest targets are kept with the sum
 //! of the errors before them, so the errors before and after can be compared at any time. Memory is constant, and all sums are in the order
@@ -12,7 +13,9 @@ const MOST: usize = 8;
 const TIMES: f64 = 100.0;
 /// The error after an outlier is reported if it is this many times as large as before.
 const WORSE: f64 = 3.0;
-/// The fewest rows before or after an outlier whose mean error counts.
+/// A model has diverged if its mean error is this many times as large as the largest target: the error of the constant 0 is never above it.
+const DIVERGED: f64 = 1000.0;
+/// The fewest rows before or after an outlier, or from the start, whose mean error counts.
 const FEWEST: u64 = 20;
 
 /// The largest targets so far, and the sum of all errors.
@@ -60,9 +63,29 @@ impl LargeTargets {
         self.rows += 1;
     }
 
-    /// A sentence, if a few targets are much larger than all others and the model is worse after them. `numbered`: what
-    /// the numbers of the rows count.
+    /// A sentence, if the model has diverged, or if a few targets are much larger than all others and the model is worse after them.
+    /// `numbered`: what the numbers of the rows count.
     pub fn finding(&self, loss: &AnyLoss, numbered: &str) -> Option<String> {
+        self.diverged().or_else(|| self.outliers(loss, numbered))
+    }
+
+    /// A sentence, if the mean error of all rows is far above the largest target.
+    fn diverged(&self) -> Option<String> {
+        let largest = self.largest.first()?.target.abs();
+        let error = self.sum / self.rows as f64;
+        if self.rows < FEWEST || largest == 0.0 || error.is_nan() || error <= DIVERGED * largest {
+            return None;
+        }
+        Some(format!(
+            "the mean error of {} rows is {}, but no target exceeds {} in size: the model has diverged; choose a smaller step, \
+             scale the columns, or leave rows with very large values out, and start again",
+            self.rows,
+            shown(error),
+            shown(largest)
+        ))
+    }
+
+    fn outliers(&self, loss: &AnyLoss, numbered: &str) -> Option<String> {
         let apart = |pair: &[Large]| pair[0].target.abs() > TIMES * pair[1].target.abs().max(f64::MIN_POSITIVE);
         let outliers = self.largest.windows(2).position(apart)? + 1;
         let (largest, others) = (&self.largest[..outliers], self.largest[outliers].target.abs());

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from okl._columns import FILL_MASKED, check_unmasked
 from okl._plot.models import View, view
 from okl._plot.style import MARK, POINTS, REGIONS, axes
 
@@ -52,6 +53,8 @@ def decision_regions(
     -------
     matplotlib axes
     """
+    check_unmasked("X", X, FILL_MASKED)
+    check_unmasked("y", y, FILL_MASKED)
     points = np.asarray(X, dtype=float)
     if points.ndim != 2 or points.shape[1] != 2:
         raise ValueError(f"decision regions are drawn for two features, found X of shape {points.shape}")

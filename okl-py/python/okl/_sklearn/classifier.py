@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_expit, log_softmax
 from sklearn.base import ClassifierMixin
-from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import check_scalar
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
@@ -19,12 +18,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from okl import _docs
+from okl._columns import objects
 from okl._okl import Learner
 from okl._sklearn import words
 from okl._sklearn.base import KernelEstimator
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
 from okl._sklearn.search import Measured, calibrated_loss
-from okl._sklearn.validate import check_targets, check_weights, validate_data, without_zeros
+from okl._sklearn.validate import ScoresUnmasked, check_targets, check_weights, validate_data, without_zeros
 
 LOSS_NAMES = ("hinge", "log_loss", "perceptron", "nu_hinge", "max_margin", "softmax")
 
@@ -44,7 +44,7 @@ def _gives_probabilities(estimator: KernelClassifier) -> bool:
 
 
 @_docs.filled
-class KernelClassifier(ClassifierMixin, KernelEstimator):
+class KernelClassifier(ScoresUnmasked, ClassifierMixin, KernelEstimator):
     """Kernel classifier that learns one example at a time, in bounded memory.
 
     <streams>
@@ -301,10 +301,20 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             )
 
     def _codes(self, y: np.ndarray) -> np.ndarray:
-        """The index of every label in `classes_`."""
-        encoder = LabelEncoder()
-        encoder.classes_ = self.classes_
-        return encoder.transform(y)
+        """The index of every label in `classes_`.
+
+        Labels are compared as they are: converted to the type of `classes_`, "v10" would become "v1", and 7 would become True.
+        """
+        places = {label: place for place, label in enumerate(objects(self.classes_))}
+        labels = objects(y)
+        codes = [places.get(label, -1) for label in labels]
+        if -1 in codes:
+            row = codes.index(-1)
+            raise ValueError(
+                f"row {row} of y: found the label {labels[row]!r}, which is none of the classes {objects(self.classes_)}; "
+                "leave such rows out, or start a new model with all classes"
+            )
+        return np.array(codes, dtype=np.intp)
 
     def _names(self) -> np.ndarray:
         """The names of the classes in the learner and its files: whole numbers and text, others by a number."""

@@ -21,7 +21,7 @@ from okl._sklearn.base import KernelEstimator
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
 from okl._sklearn.search import Measured
 from okl._sklearn.targets import TargetScale, TargetWarmUp
-from okl._sklearn.validate import check_targets, check_weights, validate_data, without_zeros
+from okl._sklearn.validate import ScoresUnmasked, check_targets, check_weights, validate_data, without_zeros
 
 LOSS_NAMES = (
     "squared_error", "absolute_error", "epsilon_insensitive", "huber", "quantile", "nu_epsilon", "nu_huber"
@@ -32,7 +32,7 @@ LOSSES = {"squared_error": "squared", "absolute_error": "absolute", "epsilon_ins
 
 
 @_docs.filled
-class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelEstimator):
+class KernelRegressor(ScoresUnmasked, RegressorMixin, MultiOutputMixin, KernelEstimator):
     """Kernel regressor of one or several outputs that learns one example at a time, in bounded memory.
 
     <streams>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -11,7 +12,17 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
-from okl._columns import SECONDS, check_collected, check_dates, is_arrow, is_missing, refusals, said_of
+from okl._columns import (
+    FILL_MASKED,
+    SECONDS,
+    check_collected,
+    check_dates,
+    check_unmasked,
+    is_arrow,
+    is_missing,
+    refusals,
+    said_of,
+)
 from okl._own_kernel import refuse_own_kernel
 
 
@@ -22,7 +33,7 @@ def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **more: Any)
         refuse_own_kernel(estimator.learner_params.get("kernel"))
     for name, values in (("X", X), ("y", y)):
         check_collected(name, values)
-        check_unmasked(name, values)
+        check_unmasked(name, values, FILL_MASKED if name == "y" else None)
     check_dates(X)
     check_no_dates(X)
     try:
@@ -38,6 +49,28 @@ def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **more: Any)
         if first == "Input X contains NaN." and not issparse(X):
             raise ValueError(f"{first} Give missing='mean', for example.{line}{rest}") from None
         raise
+
+
+class ScoresUnmasked:
+    """`score` of scikit-learn, after a check for masked arrays, which its metrics take without their masks."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of correct labels of a classifier, the coefficient of determination R² of a regressor.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        check_unmasked("y", y, FILL_MASKED)
+        check_unmasked("sample_weight", sample_weight)
+        found: float = super().score(X, y, sample_weight=sample_weight)  # type: ignore[misc]
+        return found
 
 
 def check_no_dates(X: Any) -> None:
@@ -64,7 +97,7 @@ def check_targets(y: Any, numeric: bool) -> None:
     """Refuses a target that is missing, of another type than the first, or text where numbers are expected."""
     values = np.asarray(y, dtype=object)
     for row, value in enumerate(values if values.ndim == 1 else ()):
-        if is_missing(value):
+        if is_missing(value) or (isinstance(value, float) and math.isnan(value)):
             raise ValueError(f"row {row} of y: found {value}, expected a target; leave the row out") from None
         if numeric and (words := said_of(value)) is not None and words[1] == SECONDS:
             raise ValueError(
@@ -79,18 +112,6 @@ def check_targets(y: Any, numeric: bool) -> None:
                 f"row {row} of y: found {value!r} of type {type(value).__name__}, but row 0 has {values[0]!r} of "
                 f"type {type(values[0]).__name__}: give labels of one type"
             ) from None
-
-
-def check_unmasked(name: str, values: Any) -> None:
-    """Refuses an array with masked values: the numbers under the mask are arbitrary."""
-    if np.ma.is_masked(values):
-        place = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
-        where = f"row {place[0]}" + (f", column {place[1]}" if len(place) > 1 else "")
-        imputer = "sklearn.impute.SimpleImputer or " if name == "X" else ""
-        raise ValueError(
-            f"{name} has masked values, the first in {where}: fill them in first, for instance with "
-            f"{imputer}numpy.ma.filled, or leave these rows out"
-        )
 
 
 def check_weights(sample_weight: Any, rows: int, some: bool = False) -> np.ndarray | None:

@@ -10,6 +10,7 @@ import numpy as np
 import ray
 
 import okl
+from okl._columns import FILL_MASKED, check_unmasked
 from okl.ray._checks import check_nodes
 from okl.ray._folder import Folder
 from okl.ray._keys import Key, all_key_bytes, key_bytes, key_text, shard_of
@@ -371,6 +372,8 @@ def check_partition(name: Any) -> str:
 
 def check_rows(count: int, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Rows and targets as arrays of `count` rows, all finite."""
+    check_unmasked("X", X, FILL_MASKED)
+    check_unmasked("y", y, FILL_MASKED)
     matrix = np.asarray(X)
     if matrix.dtype.kind not in "fiub":
         raise TypeError(f"X: found an array of {matrix.dtype}, expected numbers")

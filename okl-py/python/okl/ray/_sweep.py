@@ -9,6 +9,7 @@ import numpy as np
 import ray
 
 import okl
+from okl._columns import FILL_MASKED, check_unmasked
 from okl._scoring import loss_of
 
 Metric = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -70,6 +71,8 @@ def sweep(
         raise ValueError("configs: expected at least one")
     if halving is not None and halving < 2:
         raise ValueError(f"halving: expected a whole number of at least 2, found {halving}")
+    check_unmasked("X", X)
+    check_unmasked("y", y, FILL_MASKED)
     rows, targets = np.asarray(X), np.asarray(y)
     if len(rows) != len(targets):
         raise ValueError(f"y: found {len(targets)} targets for {len(rows)} rows")
