@@ -114,7 +114,9 @@ fn targets_that_the_loss_cannot_read() {
 /// Sums of such targets and of their errors are beyond all numbers.
 #[test]
 fn a_model_with_the_largest_targets_can_be_read_again() {
-    for loss in ["squared", "absolute", "huber:1", "quantile:q=0.9", "epsilon:epsilon=0.1", "nu_epsilon:nu=0.1", "nu_huber:nu=0.1"] {
+    for loss in
+        ["squared", "absolute", "huber:1", "quantile:q=0.9", "epsilon:epsilon=0.1", "nu_epsilon:nu=0.1", "nu_huber:nu=0.1"]
+    {
         let mut learner = learner(&format!("loss = '{loss}'\nkernel = 'gaussian:0.5'"));
         let x: Vec<f32> = (0..40).map(|i| i as f32 / 7.0).collect();
         let y: Vec<f64> = (0..40).map(|i| [f64::MAX, -f64::MAX, 1.5, -f64::MAX, f64::MAX][i % 5]).collect();
