@@ -151,5 +151,5 @@ macro_rules! flat {
 }
 
 flat! {
-    gamma, degree, coef0, alpha, margin, nu, epsilon, sigma, sigma_rule, q, eta, tau, bound, radius, horizon, t0, mu, decay, floor, cap, preset, terms, steps, exponent, tolerance, error, rate, speed,
+    gamma, degree, coef0, alpha, margin, nu, epsilon, sigma, sigma_rule, q, eta, tau, bound, radius, horizon, t0, mu, decay, floor, cap, preset, per, terms, steps, exponent, tolerance, error, rate, speed,
 }

@@ -457,8 +457,9 @@ fn unit_of_targets(asked: &Config, summary: &Summary) -> Option<String> {
         AnyLoss::Huber { .. } => " With the line below, sigma is in standard deviations of the target.",
         _ => "",
     };
-    // A quantile is not the mean: its R² says nothing, and its coverage says whether the steps are long enough.
-    let poor = |o: &OutputSummary| o.coverage.map_or(o.r2.is_some_and(|r2| r2 < 0.5), |coverage| coverage.is_off());
+    // A quantile far from the median is far from the mean too: its R² says nothing, but its coverage does.
+    let outer = |o: &OutputSummary| o.coverage.filter(|coverage| (coverage.asked - 0.5).abs() > 0.25);
+    let poor = |o: &OutputSummary| outer(o).map_or(o.r2.is_some_and(|r2| r2 < 0.5), |coverage| coverage.is_off());
     // Measured: the quantile loss gains from units only where its targets are much farther away.
     let limit = if matches!(*asked.loss, AnyLoss::Quantile { .. }) { 300.0 } else { 3.0 };
     let far = |o: &OutputSummary| {

@@ -235,7 +235,7 @@ fn a_quantile_that_covers_what_was_asked_gets_no_advice_about_units() {
         (state >> 11) as f64 / (1u64 << 53) as f64
     };
     let mut rows = String::from("a,b,y\n");
-    for _ in 0..4000 {
+    for _ in 0..8000 {
         let (a, b) = (6.0 * unit() - 3.0, 6.0 * unit() - 3.0);
         let noise: f64 = (0..12).map(|_| unit()).sum::<f64>() - 6.0;
         rows += &format!("{a},{b},{}\n", 1000.0 + 50.0 * a.sin() + (10.0 + 5.0 * b.abs()) * noise);
@@ -243,7 +243,7 @@ fn a_quantile_that_covers_what_was_asked_gets_no_advice_about_units() {
     let data = folder.write("q.csv", rows);
     let learn = ["learn", &data, "--target", "y", "--loss", "quantile:0.9", "-o", &folder.path("q.okl")];
     let (_, err) = succeed(&learn);
-    let coverage = json(&[&learn[..], &["--json"]].concat())["summary"]["outputs"][0]["coverage"]["last"].as_f64().unwrap();
+    let coverage = json(&learn)["summary"]["outputs"][0]["coverage"]["last"].as_f64().unwrap();
     assert!((coverage - 0.9).abs() < 0.03, "{coverage}");
     assert!(!err.contains("target_scale"), "{err}");
 }

@@ -319,7 +319,7 @@ pub const PARAMETERS: [Parameter; 37] = [
     of("preset", "published parameters of smd, in place of mu, decay, floor and cap: svmd2005"),
     of(
         "per",
-        "what has a step of its own under smd: coordinate, that is, every weight (form weights or fourier); one step for all when not given",
+        "word coordinate: under smd, every weight has a step size of its own (form weights or fourier); one step size for all when not given",
     ),
     of("terms", "number of terms of a window, transfer, merge or forgetron budget"),
     of("steps", "number of examples that a term lives under an age budget").for_instance("1000"),
