@@ -159,10 +159,10 @@ impl Learner {
     ///
     /// ```
     /// # use okl::{Batch, Config, Learner};
-    /// let mut learner = Learner::new(Config::from_toml("loss = 'squared'\nkernel = 'linear'\nstep = 'smd:eta=0.1,per=coordinate'\nlambda = 0")?)?;
+    /// let mut learner = Learner::new(Config::from_toml("loss = 'squared'\nkernel = 'linear'\nstep = 'smd:eta=0.2,per=coordinate'\nlambda = 0\nscale = 'none'")?)?;
     /// assert_eq!(learner.step_sizes(), None);
     /// learner.learn(&Batch::new(&[1.0, 3.0, 1.0, 3.0], 2).numbers(&[1.0, 1.0]))?;
-    /// assert!(learner.step_sizes().unwrap().least < 0.1);         // the first step was too long
+    /// assert!(learner.step_sizes().unwrap().least < 0.2);         // the first step was too long
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn step_sizes(&self) -> Option<crate::StepSizes> {
