@@ -99,7 +99,8 @@ def average(models: Sequence[Learner], *, start: Learner | None = None) -> Avera
 
 def named_as(models: list[Learner], mean: Learner) -> Learner:
     """The mean with the names of the columns, and with classes that are bools where those of the models are."""
-    mean.__setstate__(models[0].__reduce__()[2])
+    state: Any = mean  # The types of a learner do not name what pickle calls.
+    state.__setstate__(models[0].__reduce__()[2])
     if (first := first_named(models)) is not None:
         mean.feature_names = models[first].feature_names
     return mean
@@ -117,7 +118,7 @@ def check_names(models: list[Learner]) -> None:
         names = model.feature_names
         if first is None or names is None or names == models[first].feature_names:
             continue
-        pairs = enumerate(zip(names, models[first].feature_names, strict=True))
+        pairs = enumerate(zip(names, models[first].feature_names or [], strict=True))
         column, (found, expected) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
         raise ValueError(
             f"models[{number}]: column {column} is {found!r}, in models[{first}] it is {expected!r}: models need the same columns in the "
