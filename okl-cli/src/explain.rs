@@ -48,7 +48,7 @@ impl Explained<'_> {
     }
 
     fn row(&self, x: &[f64], score: &[f64]) -> Value {
-        let u: Vec<f32> = x.iter().enumerate().map(|(j, x)| self.model.learner.framed(j, *x)).collect();
+        let u = self.model.learner.framed_row(x);
         let mut row = json!({ "score": score, "offset": self.model.offset });
         match &self.weights {
             Some(weights) => self.columns(&mut row, x, &u, weights, score),
@@ -101,13 +101,15 @@ impl Explained<'_> {
         added
     }
 
-    /// The columns in which a row and a term differ the most, in the unit of the kernel.
+    /// The columns in which a row and a term differ the most, in the unit of the scaled columns.
     fn differences(&self, x: &[f64], u: &[f32], centre: &[f32]) -> Value {
+        let learner = self.model.learner;
+        let (u, centre) = (learner.scaled_columns(u), learner.scaled_columns(centre));
         let away = |j: usize| f64::from(u[j]) - f64::from(centre[j]);
         let mut columns: Vec<usize> = (0..u.len()).filter(|j| away(*j) != 0.0).collect();
         columns.sort_by(|a, b| away(*b).abs().total_cmp(&away(*a).abs()));
         columns.truncate(COLUMNS);
-        let one = |j: &usize| json!({ "column": self.name(*j), "value": x[*j], "stored": self.model.learner.unframed(*j, centre[*j]), "difference": away(*j) });
+        let one = |j: &usize| json!({ "column": self.name(*j), "value": x[*j], "stored": learner.unframed(*j, centre[*j]), "difference": away(*j) });
         columns.iter().map(one).collect()
     }
 }

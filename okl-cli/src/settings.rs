@@ -271,7 +271,8 @@ fn left_open(config: &Config, look: &Look) -> Vec<String> {
     let members = config.members();
     if config.scale == Scale::Auto && config.needs_scale() {
         let (unit, centre) = if look.sparse { ("their entries' size", ", not centred") } else { ("their deviation", "") };
-        said.push(format!("scale = auto: columns in units of {unit}{centre}, unless many share one range already"));
+        let whitened = if config.whitens_by_default() { "; their correlations are removed (whiten)" } else { "" };
+        said.push(format!("scale = auto: columns in units of {unit}{centre}, unless many share one range already{whitened}"));
     } else if config.scale == Scale::Auto {
         said.push("scale = none: gamma, step and lambda are given, and gamma is in the units of the data".into());
     }

@@ -217,6 +217,8 @@ fn special_cases() -> Vec<Case> {
         of("bank-of-classes", "loss = 'max_margin'\nkernel = { gaussian = { gamma = [0.3, 1.2] } }\nstep = 'auto'\nbudget = 'merge:60'".into()),
         far("far-from-zero"),
         of("logarithms", format!("{squared}\nkernel = 'gaussian:0.7'\nscale = 'log'\nwarmup = 32")),
+        of("whitened", "loss = 'density:0.1'\nkernel = 'gaussian'\nscale = 'whiten'\nwarmup = 32\nbudget = 'window:60'".into()),
+        of("whitened-and-fixed", format!("{squared}\nkernel = 'gaussian:0.7'\nscale = {{ fixed = {{ shift = [0.1, 0.2, 0.0, 0.0], factor = [1.5, 0.5, 1.0, 1.0], whiten = [0.8, -0.3, 1.2] }} }}")),
         of("logarithms-of-a-weight-vector", format!("{hinge}\nkernel = 'linear'\nform = 'weights'\nscale = 'log'\nwarmup = 32").replace("budget = 'window:200'", "")),
         labelled("numbered-classes", "loss = 'max_margin'\nkernel = 'gaussian:0.7'", &[9, -4, 1_000_000_007, 2].map(Label::Int)),
         labelled("mixed-classes", "loss = 'softmax'\nkernel = 'gaussian:0.7'", &["b".into(), Label::Int(7), "é".into()]),
@@ -403,6 +405,7 @@ fn what_libsvm_cannot_say_is_refused_with_a_reason() {
     for obstacle in ["several widths", "own scale", "--gamma NUMBER --scale none"] {
         assert!(bank.contains(obstacle), "one message says everything: {bank}");
     }
+    assert!(reason(&find("whitened-and-fixed")).contains("removes the correlations of the features"));
     assert!(reason(&find("logarithms-of-a-weight-vector")).contains("takes logarithms of the features"));
     assert!(reason(&find("cut-off")).contains("clips features at 0.5"));
     assert!(reason(&find("polynomial-standard")).contains("shifts the features"));
@@ -484,6 +487,12 @@ fn json_scores(model: &Value, x: &[f64]) -> Vec<f64> {
             u.iter_mut().zip(&units).for_each(|(u, unit)| *u = (1.0 + u.abs() / unit).ln().copysign(*u));
         }
         u.iter_mut().zip(shift.iter().zip(&factor)).for_each(|(u, (m, f))| *u = ((*u - m) * f).clamp(-limit, limit));
+        if let Some(triangle) = model["frame"].get("whiten").and_then(Value::as_array) {
+            let z = u.clone();
+            for (u, row) in u.iter_mut().zip(triangle) {
+                *u = numbers(row).iter().zip(&z).map(|(t, z)| t * z).sum();
+            }
+        }
     }
     let mut scores = numbers(&model["offset"]);
     for (part, rows) in model["parts"].as_array().unwrap().iter().zip(model["coefficients"].as_array().unwrap()) {
@@ -508,7 +517,16 @@ fn json_computes_the_scores() {
         let model: Value = serde_json::from_slice(&export(&case.learner, To::Json).unwrap()).unwrap();
         assert_eq!(
             (&model["format"], &model["version"]),
-            (&json!("okl model"), &json!(if case.name.starts_with("logarithms") { 5 } else { 4 }))
+            (
+                &json!("okl model"),
+                &json!(if case.name.starts_with("whitened") {
+                    6
+                } else if case.name.starts_with("logarithms") {
+                    5
+                } else {
+                    4
+                })
+            )
         );
         assert_eq!((&model["features"], &model["target"]), (&json!(["1", "2", "3", "4"]), &Value::Null));
         assert_eq!(model["outputs"], json!(case.learner.outputs()));

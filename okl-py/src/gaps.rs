@@ -197,9 +197,11 @@ impl Gaps {
     /// Removes the indicators from the scale of a configuration: a new learner has none before its first NaN.
     pub fn without_indicators(&self, config: &mut Config) {
         let (known, columns) = (self.known(), self.known().columns());
-        if let Scale::Fixed { shift, factor, log_units, .. } = &mut config.scale
+        if let Scale::Fixed { shift, factor, log_units, whiten, .. } = &mut config.scale
             && columns.len() < known.schema.len()
         {
+            // Indicators come after the columns of X, so the triangle of these is the beginning of the whole one.
+            whiten.truncate(columns.len() * (columns.len() + 1) / 2);
             for values in [shift, factor, log_units].into_iter().filter(|values| values.len() == known.schema.len()) {
                 *values = columns.iter().map(|at| values[*at]).collect();
             }

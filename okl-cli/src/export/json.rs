@@ -11,7 +11,7 @@
 //! | `missing` | only if the model fills missing values: the `rule`, and for each feature its `values`, the number in place of a missing one, null for an indicator |
 //! | `target` | the target's name, a list of names if there are several, or null if it is not known |
 //! | `outputs` | the number of scores |
-//! | `frame` | `shift` and `factor` per feature and the `limit` of the result, or null; from version 5 on also `log_units` |
+//! | `frame` | `shift` and `factor` per feature and the `limit` of the result, or null; from version 5 on also `log_units`, from 6 on `whiten`, the rows of a lower triangle |
 //! | `parts` | kernel and operator (matrix, its rows divided by the factors of a `target_scale`; or null for the identity), one unless operator kernels are summed or a bank has several widths |
 //! | `centres` | one row per term, in the frame; of a weight vector, one row per output |
 //! | `coefficients` | part by part, one row per term, one number per output; the average's where there is one; without an operator divided by the factors of a `target_scale` |
@@ -23,7 +23,7 @@ use okl::config::KernelRule;
 use okl::loss::Reads;
 use serde_json::{Value, json};
 
-use super::{Model, Part, Waves};
+use super::{Model, Part, Waves, rows_of_triangle};
 use crate::input::{Inputs, Origin};
 
 const SCORES: &str = "scores(x) = offset + sum over parts m and terms i of kernel_m(u, centres_i) operator_m coefficients_mi, \
@@ -34,21 +34,33 @@ const SCORES_OF_WAVES: &str = "scores(x) = offset + sum over the entries of four
     sin(<frequencies_j, u>) sines_j, with u = (x - frame.shift) * frame.factor, clipped to [-limit, limit], computed in double precision \
     and then rounded to single precision, or u = x rounded to single precision if frame is null";
 
+const WHITENED: &str = "after that, the first numbers of u are multiplied by the lower triangle frame.whiten, in double precision, and rounded to single precision again; the other numbers stay as they are";
+
 const LOGARITHMS: &str = "before that, x is replaced by sign(x) ln(1 + |x| / frame.log_units)";
 
 pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     let (learner, logarithms) = (model.learner, model.learner.log_units());
     let scores = if model.waves.is_empty() { SCORES } else { SCORES_OF_WAVES };
     let scores = if logarithms.is_empty() { scores.to_string() } else { format!("{scores}; {LOGARITHMS}") };
+    let triangle = rows_of_triangle(learner.whitening());
+    let scores = if triangle.is_empty() { scores } else { format!("{scores}; {WHITENED}") };
     let about = json!({ "scores": scores, "decision": decision(model.reads()) });
     let mut frame = model.framed().then(|| json!({ "shift": model.shift, "factor": model.factor, "limit": model.limit }));
     if let Some(frame) = frame.as_mut().filter(|_| !logarithms.is_empty()) {
         frame["log_units"] = json!(logarithms);
     }
+    if let Some(frame) = frame.as_mut().filter(|_| !triangle.is_empty()) {
+        frame["whiten"] = json!(triangle);
+    }
+    let version = match (triangle.is_empty(), logarithms.is_empty()) {
+        (false, _) => "6",
+        (true, false) => "5",
+        (true, true) => "4",
+    };
     let parts: Vec<Value> = model.parts.iter().map(|part| describe(part, model.outputs)).collect();
     let mut entries = vec![
         ("format", "\"okl model\"".into()),
-        ("version", if logarithms.is_empty() { "4" } else { "5" }.into()),
+        ("version", version.into()),
         ("about", line(&about)),
         ("config", learner.config().to_json()),
         ("classes", line(&json!(learner.classes()))),

@@ -99,6 +99,9 @@ fn obstacles(model: &Model<'_>) -> Vec<String> {
     if !model.learner.log_units().is_empty() {
         found.push("it takes logarithms of the features (scale = log), and LIBSVM does not".into());
     }
+    if !model.learner.whitening().is_empty() {
+        found.push("it removes the correlations of the features (scale = whiten), and LIBSVM does not".into());
+    }
     if model.limit < LARGEST {
         found.push(format!("it clips features at {} units, and LIBSVM's kernels do not", model.limit));
     }

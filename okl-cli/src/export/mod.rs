@@ -307,6 +307,17 @@ fn of_weights<'a>(learner: &'a Learner, weights: &[f64]) -> (Vec<f32>, Vec<Part<
     (centres, vec![Part { kernel, operator: None, coefficients }])
 }
 
+/// The rows of a lower triangle that is stored row by row.
+fn rows_of_triangle(mut triangle: &[f64]) -> Vec<&[f64]> {
+    let mut rows = Vec::new();
+    while !triangle.is_empty() {
+        let (row, rest) = triangle.split_at(rows.len() + 1);
+        rows.push(row);
+        triangle = rest;
+    }
+    rows
+}
+
 fn framed_centres(learner: &Learner) -> Vec<f32> {
     let terms = learner.engine().terms();
     let mut centres = vec![0.0; terms.len() * learner.features()];

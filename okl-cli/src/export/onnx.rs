@@ -25,8 +25,8 @@ use okl::Label;
 use okl::kernel::AnyKernel;
 use okl::loss::Reads;
 
-use super::Model;
 use super::protobuf::Message;
+use super::{Model, rows_of_triangle};
 use crate::input::{Inputs, Origin};
 
 /// Supported by the runtimes of the last years; older versions lack double precision in some operators.
@@ -139,6 +139,25 @@ fn framed(graph: &mut Graph, model: &Model<'_>, x: &str) -> String {
     let x = graph.node("Sub", &[&x, &shift]);
     let x = graph.node("Mul", &[&x, &factor]);
     let x = graph.node("Clip", &[&x, &least, &most]);
+    let x = graph.rounded(&x);
+    whitened(graph, model, &x)
+}
+
+/// The rows times the triangle of the model, if it whitens; rounded again, as the learner does.
+fn whitened(graph: &mut Graph, model: &Model<'_>, x: &str) -> String {
+    let triangle = rows_of_triangle(model.learner.whitening());
+    if triangle.is_empty() {
+        return x.into();
+    }
+    // u = T z of a column of numbers is z' T' of a row. Columns after the triangle are left as they are.
+    let entry = |row: usize, column: usize| match triangle.get(column) {
+        Some(of_row) => of_row.get(row).copied().unwrap_or(0.0),
+        None => f64::from(u8::from(row == column)),
+    };
+    let places = (0..model.features).flat_map(|i| (0..model.features).map(move |j| (i, j)));
+    let transposed: Vec<f64> = places.map(|(i, j)| entry(i, j)).collect();
+    let transposed = graph.doubles("whiten", &[model.features, model.features], &transposed);
+    let x = graph.node("MatMul", &[x, &transposed]);
     graph.rounded(&x)
 }
 

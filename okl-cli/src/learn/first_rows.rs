@@ -53,9 +53,17 @@ fn units(asked: &Config, learner: &Learner) -> String {
 
 /// The units of the columns and of gamma.
 fn units_of_gamma(asked: &Config, now: &Config) -> String {
-    let (Scale::Auto | Scale::Standard | Scale::Log, Scale::Fixed { shift, factor, .. }) = (&asked.scale, &now.scale) else {
+    let (Scale::Auto | Scale::Whiten | Scale::Standard | Scale::Log, Scale::Fixed { shift, factor, .. }) =
+        (&asked.scale, &now.scale)
+    else {
         return String::new();
     };
+    if matches!(&now.scale, Scale::Fixed { whiten, .. } if !whiten.is_empty()) {
+        let examples = count(asked.warmup as f64);
+        return format!(
+            " Columns are whitened: their correlations over the first {examples} examples are removed; gamma is in units of whitened columns."
+        );
+    }
     let (centred, examples) = (asked.anchor != Anchor::None, count(asked.warmup as f64));
     let own = factor.contains(&1.0).then_some(" (a column that did not vary there, or appeared later, keeps its own unit)");
     let own = own.unwrap_or_default();

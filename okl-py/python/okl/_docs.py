@@ -52,12 +52,13 @@ SHARED = {
         `okl.Learner`, as "exponential:0.01" or "uniform".
 """,
     "scale": """
-    scale : "auto", "standard", "log" or None, default="auto"
+    scale : "auto", "standard", "log", "whiten" or None, default="auto"
         "standard": columns are scaled to mean 0 and standard deviation 1 over the first `warmup` rows (all rows in
         `fit`). "auto": over the first `warmup` rows, in `fit` those of the first pass, unless `gamma` is a number or more
         than eight columns share one range; with a kernel of distance, the units then follow the rows where a column takes another
         unit or level. "log": for columns with heavy tails, sign(x) ln(1 + |x| / unit) with a small unit per column, then as "standard" over
-        the first `warmup` rows. None: not scaled. With a kernel of distance, values scaled by the first `warmup` rows are clipped at
+        the first `warmup` rows. "whiten": as "auto", then the correlations of the columns over the first `warmup` rows are removed, for
+        kernels of distance and up to 256 columns; "auto" of a `NoveltyDetector` is "whiten", if `gamma` is "auto". None: not scaled. With a kernel of distance, values scaled by the first `warmup` rows are clipped at
         a limit, see `learner_.health()`; "standard" in `fit` has no limit.
 """,
     "searched budget and scale": """
@@ -151,7 +152,9 @@ SHARED = {
     scale
         `standard`: features are scaled to mean 0 and standard deviation 1 over the first `warmup` examples; `none`;
         `log`: for heavy tails, sign(x) ln(1 + |x| / unit) with a small unit per feature, then `standard`;
-        `auto`: `standard`, unless `gamma`, `step` and `lam` are all given, or many features share one range.
+        `whiten`: as `auto`, then the correlations of the features are removed;
+        `auto`: `standard`, unless `gamma`, `step` and `lam` are all given, or many features share one range; `whiten` for a
+        detector with the loss `density` whose `gamma` is not given.
 """,
     "river average": """
     average

@@ -41,7 +41,7 @@ class Settings(TypedDict, total=False):
     class_weight: Literal["none", "balanced"] | str | Mapping[Any, float] | None
     operator: npt.ArrayLike | Sequence[Mapping[str, Any]] | None
     average: Literal["auto", "none", "uniform", "exponential"] | Described | None
-    scale: Literal["auto", "none", "standard", "log"] | Described | None
+    scale: Literal["auto", "none", "standard", "log", "whiten"] | Described | None
     missing: (
         Literal["refuse", "mean", "zero", "last", "mean+indicator", "zero+indicator", "last+indicator"] | None
     )

@@ -6,6 +6,7 @@ use crate::engine::head::Average;
 use crate::error::{Error, Result};
 use crate::learner::batch::LARGEST;
 use crate::learner::scaling::LOG_UNITS;
+use crate::learner::whitening;
 use crate::parts::budget::BudgetRule;
 use crate::parts::loss::{AnyLoss, Loss, Reads};
 use crate::parts::output::Output;
@@ -182,7 +183,22 @@ impl Config {
             }
             _ => {}
         }
-        if let Scale::Fixed { shift, factor, log_units, limit, follow } = &self.scale {
+        if self.scale == Scale::Whiten && !self.can_whiten() {
+            let reason = "whiten needs kernels of distance, as gaussian, and anchor = first: use scale = standard";
+            return refuse("scale", reason.into());
+        }
+        if let Scale::Fixed { shift, factor, log_units, limit, follow, whiten } = &self.scale {
+            if !whiten.is_empty() && !self.can_whiten() {
+                return refuse("scale", "a fixed scale can whiten only with a kernel of distance and anchor = first".into());
+            }
+            let Some(size) = whitening::size(whiten.len()).filter(|size| *size <= shift.len()) else {
+                let (found, columns) = (whiten.len(), shift.len());
+                let reason = format!("whiten needs n (n + 1) / 2 numbers, for the first n of {columns} columns, found {found}");
+                return refuse("scale", reason);
+            };
+            if whiten.iter().any(|t| !t.is_finite()) || (1..=size).any(|rows| whiten[whitening::entries(rows) - 1] <= 0.0) {
+                return refuse("scale", "whiten must be finite, with a number > 0 at the end of each row of the triangle".into());
+            }
             if *follow && !self.units_can_follow() {
                 return refuse(
                     "scale",

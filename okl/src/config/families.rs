@@ -264,7 +264,8 @@ pub const FAMILIES: [Family; 8] = [
             name("none", &[], "as they are").bare(),
             name("standard", &[], "mean 0 and standard deviation 1 over the first rows").bare(),
             name("log", &[], "for heavy tails: sign(x) ln(1 + |x| / unit) with a small unit per column, then standard").bare(),
-            name("fixed", &["shift", "factor", "log_units", "limit", "follow"], "(x - shift) factor, one number per column").nested(),
+            name("whiten", &[], "as auto; then the correlations of the columns are removed: distances are Mahalanobis distances (default of density)").bare(),
+            name("fixed", &["shift", "factor", "log_units", "limit", "follow", "whiten"], "(x - shift) factor, one number per column").nested(),
         ],
     },
     Family {
@@ -290,7 +291,7 @@ impl Parameter {
 }
 
 /// All parameters. A parameter has the same meaning for all names that have it.
-pub const PARAMETERS: [Parameter; 37] = [
+pub const PARAMETERS: [Parameter; 38] = [
     of(
         "gamma",
         "width of the kernel, as its formula has it: a number, median or auto (found from the first rows); in a file also a list of numbers",
@@ -330,6 +331,7 @@ pub const PARAMETERS: [Parameter; 37] = [
     of("speed", "speed at which the tracker of the threshold moves; found from the first scores when not given"),
     of("shift", "numbers that a fixed scale subtracts, one per column"),
     of("factor", "numbers that a fixed scale multiplies by, one per column"),
+    of("whiten", "the lower triangle by which a fixed scale multiplies scaled rows, row by row"),
     of("log_units", "units of the logarithms that a fixed scale takes first, one per column"),
     of("limit", "largest size of a scaled value; larger values are clipped"),
     of("follow", "choice whether the units of a fixed scale follow the stream (default false)"),

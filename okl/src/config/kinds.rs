@@ -22,7 +22,7 @@ enum Kind {
 
 /// Every setting and every parameter whose value is not described elsewhere: [families](crate::config::families) are names with parameters, `gamma` and
 /// `target_scale` say themselves what they expect.
-const KINDS: [(&str, Kind); 50] = [
+const KINDS: [(&str, Kind); 51] = [
     ("terms", Kind::Whole),
     ("steps", Kind::Whole),
     ("degree", Kind::Whole),
@@ -60,6 +60,7 @@ const KINDS: [(&str, Kind); 50] = [
     ("shift", Kind::Numbers),
     ("factor", Kind::Numbers),
     ("log_units", Kind::Numbers),
+    ("whiten", Kind::Numbers),
     ("sigma_rule", Kind::Word(&["quantile", "concomitant"])),
     ("preset", Kind::Word(&["svmd2005"])),
     ("per", Kind::Word(&["coordinate"])),

@@ -482,7 +482,7 @@ impl Config {
     /// ```
     pub fn needs_scale(&self) -> bool {
         match self.scale {
-            Scale::Standard | Scale::Log => true,
+            Scale::Standard | Scale::Log | Scale::Whiten => true,
             Scale::Auto => !self.gives_all() && !self.is_precomputed(),
             _ => false,
         }
@@ -491,10 +491,15 @@ impl Config {
     /// Whether the units of the columns follow the stream after the warm-up.
     pub(crate) fn units_follow(&self) -> bool {
         match self.scale {
-            Scale::Auto => self.needs_scale() && self.units_can_follow(),
+            Scale::Auto | Scale::Whiten => self.needs_scale() && self.units_can_follow(),
             Scale::Fixed { follow, .. } => follow,
             _ => false,
         }
+    }
+
+    /// Whether rows can be whitened: they are dense, and the kernels are of distance.
+    pub(crate) fn can_whiten(&self) -> bool {
+        self.anchor == Anchor::First && !self.is_precomputed() && self.kernels().iter().all(DotKernel::translation_invariant)
     }
 
     /// Whether units can follow the stream: rows are dense, k(x, x) does not depend on the units, and there are terms whose unscaled rows

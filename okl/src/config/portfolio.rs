@@ -2,7 +2,7 @@
 //! are not given.
 
 use crate::config::kernel_rule::WIDTHS;
-use crate::config::{Choice, Config, Gamma, Heads, KernelRule, OperatorRule};
+use crate::config::{Choice, Config, Gamma, Heads, KernelRule, OperatorRule, Scale};
 use crate::engine::head::Average;
 use crate::learner::scaling::FEW_COLUMNS;
 use crate::parts::budget::BudgetRule;
@@ -165,6 +165,23 @@ impl Config {
     /// Whether `gamma = auto` is found by coverage (`coverage.rs`): for a density of kernels of distance.
     pub(crate) fn covers(&self) -> bool {
         self.is_density() && self.can_merge()
+    }
+
+    /// Whether `scale = auto` is `whiten`: for a density whose width is found by coverage. A given width is in the units of the columns.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// assert!(Config::from_toml("loss = 'density'")?.whitens_by_default());
+    /// assert!(!Config::from_toml("loss = 'density'\nkernel = 'gaussian:0.5'")?.whitens_by_default());
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn whitens_by_default(&self) -> bool {
+        self.covers() && self.can_whiten() && self.needs_scale() && !self.rules().any(KernelRule::gives_gamma)
+    }
+
+    /// Whether rows are whitened, by a triangle that is found or given.
+    pub(crate) fn scale_whitens(&self) -> bool {
+        matches!(&self.scale, Scale::Whiten) || matches!(&self.scale, Scale::Fixed { whiten, .. } if !whiten.is_empty())
     }
 
     /// Whether several settings can learn in parallel. A threshold, tube or scale that adapts belongs to one function, and some

@@ -289,6 +289,9 @@ pub enum Scale {
     /// For heavy tails: sign(x) ln(1 + |x| / unit), then as `standard`. The unit of a column is the absolute value that a tenth of its
     /// entries other than 0 do not exceed in the first `warmup` examples. Zero stays zero where nothing is subtracted (`anchor = none`).
     Log,
+    /// As `auto`; then the correlations of the columns are removed, so that distances are Mahalanobis distances, by the covariance of the
+    /// first `warmup` examples. For kernels of distance, and up to 256 columns. A density whose `gamma` and `scale` are `auto` has it.
+    Whiten,
     /// (x - shift) * factor. After the warm-up, `standard`, `log` and `auto` are replaced by this.
     Fixed {
         /// The numbers to subtract.
@@ -304,6 +307,9 @@ pub enum Scale {
         /// Whether shift and factor follow the stream, as after the warm-up of `auto`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         follow: bool,
+        /// If not empty: the scaled row is multiplied by this lower triangle, row by row, after it is clipped.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        whiten: Vec<f64>,
     },
 }
 

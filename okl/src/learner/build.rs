@@ -56,6 +56,9 @@ impl Learner {
         if config.chooses_steps() && config.needs_warmup() && config.repeats() {
             config.warmup_passes.get_or_insert(WARMUP_PASSES);
         }
+        if config.scale == Scale::Auto && config.whitens_by_default() {
+            config.scale = Scale::Whiten;
+        }
         Self::build(config)
     }
 

@@ -18,6 +18,8 @@ const UNCOVERED: f64 = 0.1;
 /// The candidates: this many half powers of 2 below and above the width of the median heuristic.
 const WIDER: i32 = 12;
 const NARROWER: i32 = 16;
+/// The multiple of gamma for whitened rows. Their columns are as wide in every direction, so a narrower kernel still has rows near it.
+const NARROWER_IF_WHITENED: f64 = 1.5;
 /// The largest number of rows that are compared; evenly spaced, if there are more.
 const MOST: usize = 256;
 
@@ -36,7 +38,8 @@ pub(super) fn factor(config: &Config, median: f64, rows: &[f32], features: usize
         let middle = least + (most - least) / 2;
         (least, most) = if covers(middle) { (middle, most) } else { (least, middle) };
     }
-    of_candidate(least)
+    let narrower = if config.scale_whitens() { NARROWER_IF_WHITENED } else { 1.0 };
+    of_candidate(least) * narrower
 }
 
 fn of_candidate(candidate: i32) -> f64 {

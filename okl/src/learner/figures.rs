@@ -436,7 +436,7 @@ impl Learner {
         })
     }
 
-    /// Shift and factor per feature: the input of the kernels is (x - shift) * factor. Empty if it is x itself. With
+    /// Shift and factor per feature: the input of the kernels is (x - shift) * factor, and with [`Learner::whitening`] its product with the triangle. Empty if it is x itself. With
     /// [`Learner::log_units`], x is a logarithm of the value.
     ///
     /// ```
@@ -469,7 +469,35 @@ impl Learner {
         &self.frame.log
     }
 
-    /// The value that the kernels get for a value of a feature.
+    /// With `scale = whiten`, the lower triangle by which a scaled row is multiplied, row by row. Otherwise empty.
+    ///
+    /// ```
+    /// use okl::{Batch, Config, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("loss = 'density'\nscale = 'whiten'\nwarmup = 4")?)?;
+    /// learner.learn(&Batch::new(&[1.0, 1.0, 2.0, 2.0, 3.0, 4.0, 5.0, 4.0], 2))?;
+    /// assert_eq!(learner.whitening().len(), 3);
+    /// let (x, whitened) = ([2.0, 4.0], learner.framed_row(&[2.0, 4.0]));
+    /// let scaled: Vec<f32> = (0..2).map(|j| learner.framed(j, x[j])).collect();
+    /// assert!(learner.scaled_columns(&whitened).iter().zip(scaled).all(|(a, b)| (a - b).abs() < 1e-6));
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn whitening(&self) -> &[f64] {
+        &self.frame.whiten
+    }
+
+    /// The row that the kernels get for a row of the data. It must have [`Learner::features`] numbers.
+    pub fn framed_row(&self, x: &[f64]) -> Vec<f32> {
+        let mut framed = vec![0.0; x.len()];
+        self.frame.apply_to(x, &mut framed);
+        framed
+    }
+
+    /// The scaled columns of a row that the kernels get; the same row, unless rows are whitened.
+    pub fn scaled_columns(&self, framed: &[f32]) -> Vec<f32> {
+        self.frame.columns_of(framed)
+    }
+
+    /// The scaled value of a feature: what the kernels get, unless rows are whitened ([`Learner::framed_row`]).
     pub fn framed(&self, feature: usize, x: f64) -> f32 {
         self.frame.value(feature, x)
     }
@@ -479,7 +507,7 @@ impl Learner {
         self.frame.unlimited(feature, x)
     }
 
-    /// The value of a feature for which the kernels get `u`.
+    /// The value of a feature whose scaled value is `u`.
     pub fn unframed(&self, feature: usize, u: f32) -> f64 {
         self.frame.undo_value(feature, u)
     }

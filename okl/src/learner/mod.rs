@@ -30,6 +30,7 @@ pub(crate) mod scaling;
 pub mod snapshot;
 pub mod units;
 mod warmup;
+pub(crate) mod whitening;
 mod widths;
 
 use std::ops::Range;
@@ -468,6 +469,18 @@ impl Learner {
     fn count_clipped(&mut self, part: &Part<'_>) {
         let Some(limit) = self.frame.limit.filter(|_| self.warm.is_none()) else { return };
         let known = |i: &usize| part.known()[*i];
+        if self.frame.whitens() {
+            // A whitened row no longer shows what was clipped.
+            let (mut row, mut scaled) = (Vec::new(), Vec::new());
+            for i in (0..part.rows.len()).filter(known) {
+                row.clear();
+                part.x.row(i).append_to(&mut row);
+                scaled.clear();
+                scaled.extend(row.iter().enumerate().map(|(column, x)| self.frame.value(column, *x)));
+                self.clipped.count(&scaled, limit as f32);
+            }
+            return;
+        }
         match self.rows.points() {
             VectorRows::Dense(points) => {
                 (0..part.rows.len()).filter(known).for_each(|i| self.clipped.count(points.rows.row(i), limit as f32));

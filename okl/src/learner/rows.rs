@@ -255,7 +255,7 @@ impl Sample {
             Some(columns) if !frame.shift.is_empty() => {
                 let some = |of: &[f64]| columns.iter().map(|&column| of[column as usize]).collect();
                 let log = if frame.log.is_empty() { Vec::new() } else { some(&frame.log) };
-                Frame { shift: some(&frame.shift), factor: some(&frame.factor), log, limit: frame.limit }
+                Frame { shift: some(&frame.shift), factor: some(&frame.factor), log, limit: frame.limit, ..Frame::default() }
             }
             _ => frame.clone(),
         }
@@ -270,7 +270,7 @@ impl Sample {
             all
         };
         let log = if frame.log.is_empty() { Vec::new() } else { all(&frame.log) };
-        Frame { shift: vec![0.0; features], factor: all(&frame.factor), log, limit: frame.limit }
+        Frame { shift: vec![0.0; features], factor: all(&frame.factor), log, limit: frame.limit, ..Frame::default() }
     }
 
     /// The rows of the sample.

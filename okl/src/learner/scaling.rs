@@ -10,6 +10,8 @@
 //! the absolute value that a tenth of the column's entries other than 0 do not exceed ([`log_units`]). So zero stays zero, the order
 //! of the values is kept, and values far above the unit are spread as their logarithms are. The unit is fixed after the warm-up.
 //!
+//! `scale = whiten` scales as `auto` and then removes the correlations of the columns (`whitening.rs`).
+//!
 //! Shift and factor are applied in double precision, and the result is rounded once to single precision for the kernels. So a
 //! column that varies little around a large value (a time in seconds since 1970) keeps its digits.
 //!
@@ -20,6 +22,7 @@
 use crate::config::Scale;
 use crate::learner::batch::LARGEST;
 use crate::learner::rows::{Numbers, RowBlock};
+use crate::learner::whitening;
 
 /// The limit of `scale = standard` in standard deviations. Bounded columns usually stay below it, and kernel values do not vanish there.
 pub(crate) const CLIP: f64 = 8.0;
@@ -46,6 +49,8 @@ pub(crate) struct Frame {
     pub log: Vec<f64>,
     /// The largest absolute value of a scaled feature.
     pub limit: Option<f64>,
+    /// The triangle that whitens scaled rows (`whitening.rs`); empty if rows are not whitened.
+    pub whiten: Vec<f64>,
 }
 
 impl Frame {
@@ -96,14 +101,14 @@ impl Frame {
 
     /// The frame as a setting.
     pub fn fixed(&self, follow: bool) -> Scale {
-        let Frame { shift, factor, log, limit } = self.clone();
-        Scale::Fixed { shift, factor, log_units: log, limit, follow }
+        let Frame { shift, factor, log, limit, whiten } = self.clone();
+        Scale::Fixed { shift, factor, log_units: log, limit, follow, whiten }
     }
 
     /// The frame of a setting; none if the setting is not a fixed scale.
     pub fn of(scale: &Scale) -> Option<Frame> {
-        let Scale::Fixed { shift, factor, log_units, limit, .. } = scale.clone() else { return None };
-        Some(Frame { shift, factor, log: log_units, limit })
+        let Scale::Fixed { shift, factor, log_units, limit, whiten, .. } = scale.clone() else { return None };
+        Some(Frame { shift, factor, log: log_units, limit, whiten })
     }
 
     /// The same frame with this limit.
@@ -130,6 +135,18 @@ impl Frame {
         }
     }
 
+    /// Whether rows are whitened: a number of a scaled row then depends on several columns.
+    pub fn whitens(&self) -> bool {
+        !self.whiten.is_empty()
+    }
+
+    /// The same frame, whitened by the covariance of rows that it has scaled.
+    pub fn whitened(self, rows: RowBlock<'_>) -> Self {
+        let mut scaled = Vec::new();
+        self.apply(rows, &mut scaled);
+        Frame { whiten: whitening::triangle(&scaled, rows.features()), ..self }
+    }
+
     /// Scales rows. Extremely large values are clipped, so that they stay finite.
     pub fn apply(&self, rows: RowBlock<'_>, out: &mut Vec<f32>) {
         out.clear();
@@ -147,7 +164,7 @@ impl Frame {
         }
     }
 
-    /// One scaled value.
+    /// One scaled value, without whitening.
     pub fn value(&self, column: usize, x: f64) -> f32 {
         if self.shift.is_empty() {
             return x as f32;
@@ -168,6 +185,19 @@ impl Frame {
     }
 
     fn append<T: Copy + Into<f64>>(&self, rows: &[T], out: &mut Vec<f32>) {
+        let first = out.len();
+        self.append_columns(rows, out);
+        self.whiten_all(&mut out[first..]);
+    }
+
+    fn whiten_all(&self, rows: &mut [f32]) {
+        if self.whitens() {
+            rows.chunks_exact_mut(self.shift.len()).for_each(|row| whitening::apply(&self.whiten, row, LARGEST as f32));
+        }
+    }
+
+    /// Appends rows whose columns are scaled, without whitening.
+    fn append_columns<T: Copy + Into<f64>>(&self, rows: &[T], out: &mut Vec<f32>) {
         if self.shift.is_empty() {
             out.extend(rows.iter().map(|&x| x.into() as f32));
             return;
@@ -187,6 +217,15 @@ impl Frame {
     /// Scales one row. The result has the same bits as in [`Frame::apply`].
     pub fn apply_to(&self, row: &[f64], out: &mut [f32]) {
         out.iter_mut().zip(row).enumerate().for_each(|(column, (u, x))| *u = self.value(column, *x));
+        self.whiten_all(out);
+    }
+
+    /// The scaled columns of a row that the kernels get: those of a whitened row are computed back.
+    pub fn columns_of(&self, row: &[f32]) -> Vec<f32> {
+        match self.whitens() {
+            true => whitening::undo(&self.whiten, row).iter().map(|z| *z as f32).collect(),
+            false => row.to_vec(),
+        }
     }
 
     /// Scales one row, without rounding or limit.
@@ -195,11 +234,11 @@ impl Frame {
     }
 
     /// Converts a scaled row back to the units of the data.
-    pub fn undo<'a>(&'a self, row: &'a [f32]) -> impl Iterator<Item = f64> + 'a {
-        row.iter().enumerate().map(|(column, &u)| self.undo_value(column, u))
+    pub fn undo(&self, row: &[f32]) -> impl Iterator<Item = f64> + '_ {
+        self.columns_of(row).into_iter().enumerate().map(|(column, u)| self.undo_value(column, u))
     }
 
-    /// Converts one scaled value back to the unit of the data.
+    /// Converts one scaled value, without whitening, back to the unit of the data.
     pub fn undo_value(&self, column: usize, u: f32) -> f64 {
         let frame = self.shift.get(column).zip(self.factor.get(column));
         let curved = frame.map_or(f64::from(u), |(shift, factor)| f64::from(u) / factor + shift);
@@ -363,7 +402,7 @@ mod tests {
     fn a_logarithm_keeps_signs_zeros_and_order() {
         let above = |logs: f64| 2.0 * (logs.exp() - 1.0);
         let rows = [0.0, above(1.0), -above(1.0), above(3.0), 1e15];
-        let frame = Frame { shift: vec![0.5], factor: vec![2.0], log: vec![2.0], limit: Some(60.0) };
+        let frame = Frame { shift: vec![0.5], factor: vec![2.0], log: vec![2.0], limit: Some(60.0), ..Frame::default() };
         let mut framed = Vec::new();
         frame.apply(RowBlock::new(Numbers::Double(&rows), 1), &mut framed);
         let expected = [-1.0, 1.0, -3.0, 5.0, 60.0];

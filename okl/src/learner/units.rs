@@ -13,7 +13,7 @@
 //!    - *most of its values spread further*: in each of two windows, the interquartile range, divided by 1.35 (as for a normal
 //!      distribution), exceeds 4 units and 4 running deviations. The running statistics then begin anew with these windows.
 //!    - *some of its values spread further*: more than 5 %, but not more than half of them are clipped, and the deviation of the window
-//!      exceeds 2 units.
+//!      exceeds 2 units. Values do not count as clipped where clipping makes no two different values equal, as in a column of two values.
 //!    - *it stays elsewhere*: in each of four windows more than half of the values are clipped, or the deviation is positive and below
 //!      1/32 of the unit and of the running deviation; and the means of the four agree within a quarter of a deviation. The running statistics
 //!      then begin anew with these windows.
@@ -346,10 +346,13 @@ fn follow(columns: &mut [Column], window: &[Moments], seen: &Seen) -> bool {
     jumps || some || stays
 }
 
-/// The number of values of a column that are clipped.
+/// The number of values of a column that are clipped; 0 if clipping makes no two different values equal: nothing is lost then.
 fn clipped(rows: &[f64], frame: &Frame, column: usize) -> usize {
     let (shift, factor, limit) = (frame.shift[column], frame.factor[column], frame.limit.unwrap_or(f64::MAX));
-    rows.iter().skip(column).step_by(frame.shift.len()).filter(|x| (**x - shift).abs() * factor >= limit).count()
+    let values = || rows.iter().skip(column).step_by(frame.shift.len()).filter(|x| (**x - shift).abs() * factor >= limit);
+    let side = |above: bool| values().filter(move |x| (**x > shift) == above);
+    let loses = [true, false].into_iter().any(|above| side(above).zip(side(above).skip(1)).any(|(a, b)| a != b));
+    if loses { values().count() } else { 0 }
 }
 
 /// Moves the outliers of each column nearer to the median.
@@ -515,6 +518,19 @@ mod tests {
         assert!(units.iter().all(|unit| *unit == units[0]), "{units:?}");
         let level: Vec<_> = [0.0, 0.0, 100.0, 100.0, 100.0, 100.0].map(|level| wave(64, 1.0, level)).to_vec();
         assert!(near(units_of(&level)[4], 1.0) && shift_of(&level) == 100.0, "{}", shift_of(&level));
+    }
+
+    /// Two of 64 values are 1 at first, and 1 is clipped in that unit; then a third of them is. A third value, clipped as 1 is, changes the unit.
+    #[test]
+    fn a_column_of_two_values_keeps_its_unit() {
+        let ones = |every: usize| (0..64).map(|i| f64::from(u8::from(i % every == 0))).collect::<Vec<f64>>();
+        let mut first = vec![0.0; 640];
+        first[100] = 1.0;
+        let later = units_of(&[first.clone(), ones(3), ones(3), ones(2), ones(3), ones(3)]);
+        assert!(later.iter().all(|unit| *unit == later[0] && 8.0 * unit < 0.9), "{later:?}");
+        let three: Vec<f64> = ones(3).iter().enumerate().map(|(i, x)| if i == 3 { 2.0 } else { *x }).collect();
+        let later = units_of(&[first, three.clone(), three]);
+        assert!(later[1] > 4.0 * 640f64.recip().sqrt(), "{later:?}");
     }
 
     /// Numbers of single precision around 1e9 are multiples of 64: such a spread is rounding, whatever the unit was.

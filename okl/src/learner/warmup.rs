@@ -191,6 +191,11 @@ impl Learner {
     /// The frame of `scale = standard` for these rows, without their outliers where units follow the stream. With `auto`, columns that share one range have a larger limit, and more than
     /// [`FEW_COLUMNS`] such columns are not standardised.
     fn found_frame(&self, rows: &Sample) -> Frame {
+        let frame = self.found_units(rows);
+        if self.config.scale == Scale::Whiten { frame.whitened(rows.rows()) } else { frame }
+    }
+
+    fn found_units(&self, rows: &Sample) -> Frame {
         let clip = self.translation_invariant().then_some(CLIP);
         let frame = match self.config.anchor {
             _ if self.config.scale == Scale::Log => return self.found_logarithms(rows).limited(clip),
@@ -203,7 +208,10 @@ impl Learner {
             Anchor::None => Frame::sparse(&rows.numbers, rows.width),
         };
         let ranges = scaling::ranges(&rows.numbers, rows.width);
-        if self.config.scale == Scale::Auto && self.translation_invariant() && scaling::share_a_range(&ranges) {
+        if matches!(self.config.scale, Scale::Auto | Scale::Whiten)
+            && self.translation_invariant()
+            && scaling::share_a_range(&ranges)
+        {
             let widest = ranges.last().copied().unwrap_or(0.0);
             return match ranges.len() > FEW_COLUMNS {
                 true => frame.in_units_of_the_data().limited((widest > 0.0).then_some((FAR_CLIP * widest).min(LARGEST))),

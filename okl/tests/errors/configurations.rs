@@ -209,6 +209,20 @@ const REFUSALS: &[Refusal] = &[
         "scale",
         &["log_units", "cannot follow"],
     ),
+    ("scale = 'whiten'\nkernel = 'linear'", "scale", &["kernels of distance", "standard"]),
+    ("scale = 'whiten'\nanchor = 'none'", "scale", &["anchor = first"]),
+    (
+        "kernel = 'linear'\nscale = { fixed = { shift = [1.0], factor = [1.0], whiten = [1.0] } }",
+        "scale",
+        &["kernel of distance"],
+    ),
+    ("scale = { fixed = { shift = [1.0], factor = [1.0], whiten = [1.0, 0.0] } }", "scale", &["n (n + 1) / 2", "found 2"]),
+    (
+        "scale = { fixed = { shift = [1.0], factor = [1.0], whiten = [1.0, 0.5, 1.0] } }",
+        "scale",
+        &["first n of 1 columns", "found 3"],
+    ),
+    ("scale = { fixed = { shift = [1.0], factor = [1.0], whiten = [-1.0] } }", "scale", &["> 0", "triangle"]),
 ];
 
 /// Read, and refused by the one place of validation, which names the setting and says why; nothing is built.
@@ -234,6 +248,7 @@ fn settings_that_are_not_finite() {
             log_units: vec![log],
             limit: None,
             follow: false,
+            whiten: Vec::new(),
         };
         let [scale, factor, log] = [fixed(bad, 1.0, 1.0), fixed(1.0, bad, 1.0), fixed(1.0, 1.0, bad)];
         let nu = AnyLoss::NuHinge { nu: 0.5 };
@@ -478,7 +493,7 @@ fn canonical_json_round_trips() {
         ("threshold", json!(["norma", {"tracker": {"speed": gamma}}])),
         (
             "scale",
-            json!(["auto", "none", "standard", "log", {"fixed": {"shift": [gamma, -gamma], "factor": [gamma, 1.0], "log_units": [gamma, 1.0]}}]),
+            json!(["auto", "none", "standard", "log", "whiten", {"fixed": {"shift": [gamma, -gamma], "factor": [gamma, 1.0], "log_units": [gamma, 1.0], "whiten": [gamma, -gamma, 1.0]}}]),
         ),
         ("regulariser", json!(["square", "norm", {"power": {"power": 1.0 + gamma}}])),
         ("anchor", json!(["first", "none"])),
@@ -575,7 +590,7 @@ fn values_of_another_kind_are_refused_in_plain_words() {
                    step.smd.decay step.smd.floor step.smd.cap step.pegasos.t0 step.theorem1.bound step.theorem1.radius \
                    budget.olok.exponent budget.weight.tolerance budget.certified.error average.exponential.rate threshold.tracker.speed \
                    regulariser.power.power scale.fixed.limit lambda theta0 offset_step";
-    let others = "scale.fixed.shift scale.fixed.factor scale.fixed.log_units scale.fixed.follow target_scale.fixed.shift target_scale loss.nu_huber.sigma_rule step.smd.preset step.smd.per \
+    let others = "scale.fixed.shift scale.fixed.factor scale.fixed.log_units scale.fixed.whiten scale.fixed.follow target_scale.fixed.shift target_scale loss.nu_huber.sigma_rule step.smd.preset step.smd.per \
                   anchor shrink offset implicit allow_overshoot classes operator";
     let listed = |name: &str| {
         whole.clone().chain(numbers.split(' ')).chain(others.split(' ')).any(|part| part.ends_with(&format!(".{name}")))

@@ -406,9 +406,10 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
         theta0: loss.theta().filter(|_| tracked).map(|t| t.start + 0.25),
         scale: match scale {
             0 => Scale::Standard,
-            1 => fixed(shape.features),
+            1 => fixed(shape.features, anchored),
             2 => Scale::Auto,
             3 => Scale::Log,
+            4 => Scale::Whiten,
             _ => Scale::None,
         },
         target_scale: match reads {
@@ -437,7 +438,7 @@ fn target_scale(outputs: usize) -> TargetScale {
 }
 
 /// A frame that leaves the last features as they are, so that they may come later.
-fn fixed(features: usize) -> Scale {
+fn fixed(features: usize, whitens: bool) -> Scale {
     let early = |i: usize| i < features.div_ceil(2);
     Scale::Fixed {
         shift: (0..features).map(|i| if early(i) { 0.1 * i as f64 } else { 0.0 }).collect(),
@@ -448,7 +449,14 @@ fn fixed(features: usize) -> Scale {
         },
         limit: features.is_multiple_of(2).then_some(0.75),
         follow: false,
+        whiten: if features % 3 == 1 && whitens { triangle(features.div_ceil(2)) } else { Vec::new() },
     }
+}
+
+/// A lower triangle with a positive diagonal; none of the numbers is exact in double precision.
+fn triangle(size: usize) -> Vec<f64> {
+    let entry = |(i, j): (usize, usize)| if i == j { 0.7 + 0.1 * i as f64 } else { 0.3 - 0.2 * (i + j) as f64 };
+    (0..size).flat_map(|i| (0..=i).map(move |j| (i, j))).map(entry).collect()
 }
 
 /// Whether terms can be merged under this kernel.
@@ -526,6 +534,8 @@ pub fn accepted(mut config: Config) -> Config {
             "target_scale" => config.target_scale = TargetScale::None,
             "widths" => config.widths = Choice::Auto,
             "heads" => config.heads = Choice::Auto,
+            "scale" if config.anchor == Anchor::None => config.scale = Scale::Auto,
+            "scale" => config.scale = Scale::Standard,
             "kernel" => config.kernel = first(&config.kernel).into(),
             "loss" => config.loss = (*config.loss).clone().into(),
             "budget" => config.budget = Some(BudgetRule::Window { terms: 5 }),

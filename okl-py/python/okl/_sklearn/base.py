@@ -104,7 +104,7 @@ class KernelEstimator(FillsMissing, BaseEstimator):
             scale = "none"
         by_name = (self._kernel(), self.gamma, self.degree, self.coef0)
         config = {
-            "kernel": words.kernel(*by_name, rows, scale in ("standard", "log")),
+            "kernel": words.kernel(*by_name, rows, scale in ("standard", "log", "whiten")),
             "loss": self._loss(),
             "step": words.step(
                 self.learning_rate, self.eta0, alpha, words.kernel_size(*by_name, rows.shape[1])

@@ -41,7 +41,8 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     gamma : float, "auto", "median" or "scale", default="auto"
         <median width>
         "auto": the narrowest width with which nine of ten of the first `warmup` rows have at least 1 % of the others
-        near, by the mean of their kernel values (1 / n_features for "poly").
+        near, by the mean of their kernel values; gamma is 1.5 times that of this width where rows are whitened, as with `scale` = "auto"
+        (1 / n_features for "poly").
         <scale width>
     <coefficients>
     alpha : float or "auto", default="auto"

@@ -34,7 +34,7 @@ LEARNING_RATES = {"invscaling": "inverse_sqrt", "optimal": "pegasos", "adaptive"
 KERNEL_NAMES = ("rbf", "linear", "poly", "laplacian", "matern32", "matern52", "rational_quadratic")
 RATE_NAMES = ("auto", "decay", "invscaling", "constant", "optimal", "adaptive")
 AVERAGE_NAMES = ("auto", "none", "uniform", "exponential")
-SCALE_NAMES = ("auto", "standard", "log", "none")
+SCALE_NAMES = ("auto", "standard", "log", "whiten", "none")
 THRESHOLD_NAMES = ("tracker", "norma")
 BUDGET_NAMES = (
     "unlimited", "window", "merge", "transfer", "forgetron", "age", "olok", "weight", "certified"

@@ -195,8 +195,14 @@ fn other_formats_and_configurations_are_refused() {
     refused(&window, "coefficients do not fit", |p| p.header.config.average = okl::engine::head::Average::Uniform.into());
     refused(&window, "classes", |p| p.header.config.classes = Some(vec![Label::from(1), Label::from(2)]));
     refused(&window, "scale has another number", |p| {
-        p.header.config.scale =
-            okl::config::Scale::Fixed { shift: vec![0.0], factor: vec![1.0], log_units: vec![], limit: None, follow: false }
+        p.header.config.scale = okl::config::Scale::Fixed {
+            shift: vec![0.0],
+            factor: vec![1.0],
+            log_units: vec![],
+            limit: None,
+            follow: false,
+            whiten: vec![],
+        }
     });
     refused(&window, "`warm.x` is missing", |p| {
         p.header.config.kernel = okl::config::KernelRule::Gaussian { gamma: okl::config::Gamma::Median }.into()

@@ -35,7 +35,8 @@ fn golden_files_resume_to_the_same_bits() {
                 (false, 256),
                 (false, 256),
                 (false, 16),
-                (false, 256)
+                (false, 256),
+                (false, 16)
             ][which]
         );
         let mut stream = Fixed::new();

@@ -56,7 +56,7 @@ impl Fixed {
 }
 
 /// (name, settings, rows learned before the save)
-const GOLDEN: [(&str, &str, usize); 11] = [
+const GOLDEN: [(&str, &str, usize); 12] = [
     (
         "binary",
         "loss = 'hinge'\nkernel = 'gaussian:0.5'\nstep = 'inverse_sqrt:0.5'\nlambda = 0.01\nbudget = 'window:8'\noffset = true",
@@ -106,6 +106,7 @@ const GOLDEN: [(&str, &str, usize); 11] = [
         "loss = 'softmax'\nkernel = 'polynomial:degree=2,gamma=0.5,coef0=1'\nform = 'weights'\nscale = 'none'\nstep = 'smd:eta=0.05,per=coordinate'\nlambda = 0.001\naverage = 'uniform'\noffset = true",
         40,
     ),
+    ("whitened", "loss = 'density:0.1'\nkernel = 'gaussian'\nscale = 'whiten'\nwarmup = 16\nbudget = 'window:25'", 60),
 ];
 
 fn trained(which: usize) -> (Learner, Fixed) {
@@ -124,8 +125,8 @@ fn golden_files() -> impl Iterator<Item = (usize, PathBuf, bool)> {
         [(name.to_string(), false), (format!("{name}-4"), FORMAT == 4)].map(|(name, current)| (which, folder.join(name), current))
     };
     // Classes under a sign have a golden file since format 4, which stores the positive one; so have banks of several kernels, random
-    // features with weights of classes, merged rows from which nothing is subtracted, and weights of products.
-    let since_format_4 = ["signs", "mixed", "waves", "absent", "varied", "products"];
+    // features with weights of classes, merged rows from which nothing is subtracted, weights of products, and whitened rows.
+    let since_format_4 = ["signs", "mixed", "waves", "absent", "varied", "products", "whitened"];
     (0..GOLDEN.len()).flat_map(versions).filter(move |(_, path, _)| !since_format_4.iter().any(|name| path.ends_with(name)))
 }
 

@@ -55,8 +55,9 @@ fn run(case: &Case, cuts: &[usize], how: &Departure) -> Trace {
     let rows = case.stream.rows();
     let widened = case.widened.filter(|_| how.widened);
     let mut config = case.config.clone();
-    if let (Scale::Fixed { shift, factor, log_units, .. }, Some((early, _))) = (&mut config.scale, widened) {
+    if let (Scale::Fixed { shift, factor, log_units, whiten, .. }, Some((early, _))) = (&mut config.scale, widened) {
         [shift, factor, log_units].into_iter().for_each(|of| of.truncate(early));
+        whiten.truncate(early * (early + 1) / 2);
     }
     let mut learner = Learner::new(config).unwrap();
     learner.set_threads(how.threads).unwrap();
@@ -340,6 +341,18 @@ fn every_part_is_drawn() {
             ("logarithms of sparse rows", c.scale == Scale::Log && c.keeps_zeros()),
             ("logarithms widened", c.scale == Scale::Log && case.widened.is_some()),
             ("given logarithms", matches!(&c.scale, Scale::Fixed { log_units, .. } if !log_units.is_empty())),
+            ("whitened rows", c.scale == Scale::Whiten),
+            ("whitened rows widened", c.scale == Scale::Whiten && case.widened.is_some()),
+            ("whitened rows whose units follow", c.scale == Scale::Whiten && !c.uses_weights()),
+            (
+                "whitened rows by default",
+                c.scale == Scale::Auto && Learner::new(c.clone()).unwrap().config().scale == Scale::Whiten,
+            ),
+            ("given whitening", matches!(&c.scale, Scale::Fixed { whiten, .. } if !whiten.is_empty())),
+            (
+                "given whitening widened",
+                matches!(&c.scale, Scale::Fixed { whiten, .. } if !whiten.is_empty()) && case.widened.is_some(),
+            ),
             ("sparse rows that are merged", c.keeps_zeros() && merges(c)),
             ("weights over sparse rows", c.keeps_zeros() && c.uses_weights()),
             ("random features", fourier(c)),
