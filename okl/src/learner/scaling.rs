@@ -192,7 +192,7 @@ impl Frame {
 
     fn whiten_all(&self, rows: &mut [f32]) {
         if self.whitens() {
-            rows.chunks_exact_mut(self.shift.len()).for_each(|row| whitening::apply(&self.whiten, row, LARGEST as f32));
+            whitening::apply(&self.whiten, rows, self.shift.len(), LARGEST as f32);
         }
     }
 

@@ -55,13 +55,25 @@ fn identity(features: usize) -> Vec<f64> {
     (0..features).flat_map(|row| (0..=row).map(move |column| f64::from(u8::from(row == column)))).collect()
 }
 
-/// T z, rounded to single precision at the end; `limit` bounds its size.
-pub(crate) fn apply(triangle: &[f64], row: &mut [f32], limit: f32) {
-    // From the last number to the first: an entry depends on earlier numbers and itself, which are still those of z.
-    for i in (0..row.len()).rev() {
-        let Some(of_row) = triangle.get(entries(i)..entries(i + 1)) else { continue };
-        let sum: f64 = of_row.iter().zip(&row[..=i]).map(|(t, z)| t * f64::from(*z)).sum();
-        row[i] = (sum as f32).clamp(-limit, limit);
+/// Rows that are multiplied at a time: their sums do not wait for each other. A sum does not depend on the other rows.
+const TOGETHER: usize = 8;
+
+/// T z for every row, rounded to single precision at the end; `limit` bounds the size of a number.
+pub(crate) fn apply(triangle: &[f64], rows: &mut [f32], features: usize, limit: f32) {
+    for rows in rows.chunks_mut(TOGETHER * features) {
+        let count = rows.len() / features;
+        // From the last number to the first: an entry depends on earlier numbers and itself, which are still those of z.
+        for i in (0..features).rev() {
+            let Some(of_row) = triangle.get(entries(i)..entries(i + 1)) else { continue };
+            let mut sums = [0.0; TOGETHER];
+            for (j, t) in of_row.iter().enumerate() {
+                let numbers = rows[j..].iter().step_by(features);
+                sums.iter_mut().zip(numbers).for_each(|(sum, z)| *sum += t * f64::from(*z));
+            }
+            for (row, sum) in sums[..count].iter().enumerate() {
+                rows[row * features + i] = (*sum as f32).clamp(-limit, limit);
+            }
+        }
     }
 }
 
@@ -141,7 +153,7 @@ mod tests {
         let triangle = triangle(&rows, features);
         assert_eq!(triangle.len(), entries(3), "the last column is constant");
         let (of_rows, mut whitened) = (covariance(&rows, features, &varying), rows.clone());
-        whitened.chunks_exact_mut(features).for_each(|row| apply(&triangle, row, 1e15));
+        apply(&triangle, &mut whitened, features, 1e15);
         assert!(whitened.chunks_exact(features).all(|row| row[3] == 5.0));
         let of_whitened = covariance(&whitened, features, &varying);
         let mean = (of_rows[0] + of_rows[4] + of_rows[8]) / 3.0;
@@ -161,9 +173,19 @@ mod tests {
         let triangle = triangle(&rows, 4);
         for row in rows.chunks_exact(4) {
             let mut whitened = row.to_vec();
-            apply(&triangle, &mut whitened, 1e15);
+            apply(&triangle, &mut whitened, 4, 1e15);
             assert!(undo(&triangle, &whitened).iter().zip(row).all(|(z, x)| (z - f64::from(*x)).abs() < 1e-5));
         }
+    }
+
+    /// Rows one by one and all at once have the same bits.
+    #[test]
+    fn a_row_does_not_depend_on_the_others() {
+        let mut together = rows();
+        let (triangle, mut alone) = (triangle(&together, 4), together.clone());
+        apply(&triangle, &mut together, 4, 1e15);
+        alone.chunks_exact_mut(4).for_each(|row| apply(&triangle, row, 4, 1e15));
+        assert!(together.iter().zip(&alone).all(|(a, b)| a.to_bits() == b.to_bits()));
     }
 
     /// A column of zeros, in the middle or at the end, has no effect on the others, to the last bit.
