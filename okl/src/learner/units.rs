@@ -13,10 +13,13 @@
 //!    - *most of its values spread further*: in each of two windows, the interquartile range, divided by 1.35 (as for a normal
 //!      distribution), exceeds 4 units and 4 running deviations. The running statistics then begin anew with these windows.
 //!    - *some of its values spread further*: more than 5 %, but not more than half of them are clipped, and the deviation of the window
-//!      exceeds 2 units. Values do not count as clipped where clipping makes no two different values equal, as in a column of two values.
+//!      exceeds 2 units.
 //!    - *it stays elsewhere*: in each of four windows more than half of the values are clipped, or the deviation is positive and below
 //!      1/32 of the unit and of the running deviation; and the means of the four agree within a quarter of a deviation. The running statistics
 //!      then begin anew with these windows.
+//!
+//! A column that has only two values in a window, as an indicator has, keeps its unit by the first two rules: clipped or not, its two values
+//! stay two values.
 //!
 //! A date or a counter does nothing of this: it leaves its first range, is clipped there, and so becomes a constant, which does not make
 //! every row different from all earlier ones.
@@ -220,10 +223,13 @@ impl Units {
             let of = first..first + size;
             let columns = &mut self.columns[of.clone()];
             let unit = wanted / frame.factor[first];
-            let seen = Seen {
-                unit,
-                range: (size == 1).then_some(quartiles[first] / QUARTILES),
-                clipped: if size == 1 { clipped(rows, frame, first) as f64 / count as f64 } else { 0.0 },
+            let seen = match size == 1 {
+                true if has_two_values(rows, features, first) => Seen { unit, range: Some(0.0), clipped: 0.0 },
+                true => {
+                    let clipped = clipped(rows, frame, first) as f64 / count as f64;
+                    Seen { unit, range: Some(quartiles[first] / QUARTILES), clipped }
+                }
+                false => Seen { unit, range: None, clipped: 0.0 },
             };
             if !follow(columns, &window[of.clone()], &seen) {
                 continue;
@@ -346,13 +352,17 @@ fn follow(columns: &mut [Column], window: &[Moments], seen: &Seen) -> bool {
     jumps || some || stays
 }
 
-/// The number of values of a column that are clipped; 0 if clipping makes no two different values equal: nothing is lost then.
+/// The number of values of a column that are clipped.
 fn clipped(rows: &[f64], frame: &Frame, column: usize) -> usize {
     let (shift, factor, limit) = (frame.shift[column], frame.factor[column], frame.limit.unwrap_or(f64::MAX));
-    let values = || rows.iter().skip(column).step_by(frame.shift.len()).filter(|x| (**x - shift).abs() * factor >= limit);
-    let side = |above: bool| values().filter(move |x| (**x > shift) == above);
-    let loses = [true, false].into_iter().any(|above| side(above).zip(side(above).skip(1)).any(|(a, b)| a != b));
-    if loses { values().count() } else { 0 }
+    rows.iter().skip(column).step_by(frame.shift.len()).filter(|x| (**x - shift).abs() * factor >= limit).count()
+}
+
+/// Whether a column has at most two different values.
+fn has_two_values(rows: &[f64], features: usize, column: usize) -> bool {
+    let values = || rows.iter().skip(column).step_by(features);
+    let (Some(first), other) = (values().next(), values().find(|x| **x != rows[column])) else { return true };
+    values().all(|x| x == first || Some(x) == other)
 }
 
 /// Moves the outliers of each column nearer to the median.

@@ -352,9 +352,9 @@ FACTORS = tuple(np.logspace(-1, 2, 13))
 
 
 def first_passes(rows: int) -> int:
-    """The passes of the first candidates: more over a small set, fewer over a large one."""
+    """The passes of the first candidates: more over a small set, fewer over a large one. Doubling finds out whether more help."""
     if rows <= SEARCHED:
-        return int(np.clip(4000 // rows, 8, 32))
+        return int(np.clip(4000 // rows, 8, 16))
     return int(np.clip(400_000 // rows, 1, 8))
 
 
