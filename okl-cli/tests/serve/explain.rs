@@ -63,6 +63,7 @@ fn the_parts_of_any_model_add_up() {
             "loss = 'squared'\noperator = [1, 0.5, 0.5, 1]\nkernel = 'gaussian:0.01'\nstep = 'constant:0.1'\nlambda = 0.001",
             batch().numbers(&y),
         ),
+        ("loss = 'density:0.1'\nscale = 'whiten'\nwarmup = 64", batch()),
     ];
     for (settings, batch) in cases {
         let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();

@@ -59,6 +59,9 @@ HELPS = 0.003
 HELPS_PASSES = 0.01
 """The same for twice the passes, which take twice the time."""
 
+FIRST_PASSES = 16
+"""The largest number of passes of the first candidates."""
+
 MOST_PASSES = 128
 MOST_EXAMPLES = 2_000_000
 """Bounds on the passes over a set, and on their number of examples."""
@@ -240,7 +243,7 @@ class Search:
             if not self.still_helping:
                 break
             best, measured = more, after
-        usual = first_passes(len(self.task.y))
+        usual = usual_passes(len(self.task.y))
         if 0 < self.space.most_passes < usual:  # were so few enough?
             after = self.one(parts, best._replace(passes=max(2 * best.passes, usual)))
             self.still_helping = self.helps(measured, after, HELPS_PASSES)
@@ -352,9 +355,14 @@ FACTORS = tuple(np.logspace(-1, 2, 13))
 
 
 def first_passes(rows: int) -> int:
-    """The passes of the first candidates: more over a small set, fewer over a large one. Doubling finds out whether more help."""
+    """The passes of the first candidates. Doubling finds out whether more help."""
+    return min(usual_passes(rows), FIRST_PASSES)
+
+
+def usual_passes(rows: int) -> int:
+    """The passes that are enough for most sets: more over a small set, fewer over a large one."""
     if rows <= SEARCHED:
-        return int(np.clip(4000 // rows, 8, 16))
+        return int(np.clip(4000 // rows, 8, 32))
     return int(np.clip(400_000 // rows, 1, 8))
 
 
