@@ -86,7 +86,9 @@ class ShardLane(Lane):
         own = {number for number in self.shards.kept if self.shards.lane(number) is self}
         for number in sorted((own | forgotten) - chunks):
             refs.append(self.actor.keep.remote(number, self.shards.fetch(number)))
-            if len(refs) > 16:  # A few at a time, so that the model does not pass through the driver's memory at once.
+            if (
+                len(refs) > 16
+            ):  # A few at a time, so that the model does not pass through the driver's memory at once.
                 ray.wait([refs.pop(0)], timeout=self.patience)
 
 
