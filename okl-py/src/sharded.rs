@@ -42,20 +42,20 @@ impl Keeper for Calls {
         self.call(|_, object| object.call_method1("begin", (config,)).map(drop))
     }
 
-    fn keep(&mut self, index: usize, chunk: Vec<u8>) -> Result<(), String> {
-        self.call(|py, object| object.call_method1("keep", (index, PyBytes::new(py, &chunk))).map(drop))
+    fn keep(&mut self, number: usize, chunk: Vec<u8>) -> Result<(), String> {
+        self.call(|py, object| object.call_method1("keep", (number, PyBytes::new(py, &chunk))).map(drop))
     }
 
     fn rewrite(&mut self, number: usize, rewrite: Vec<u8>) -> Result<(), String> {
         self.call(|py, object| object.call_method1("rewrite", (number, PyBytes::new(py, &rewrite))).map(drop))
     }
 
-    fn start(&mut self, rows: Points<'_>) -> Result<(), String> {
+    fn start(&mut self, rows: Points<'_>, chunks: &[usize]) -> Result<(), String> {
         self.call(|py, object| {
             let numbers: Vec<f32> = (0..rows.rows.len()).flat_map(|i| rows.rows.row(i)).copied().collect();
             let shape = (rows.rows.len(), rows.rows.dim());
             let rows = numbers.into_pyarray(py).call_method1("reshape", (shape,))?;
-            object.call_method1("start", (rows,)).map(drop)
+            object.call_method1("start", (rows, chunks)).map(drop)
         })
     }
 
@@ -63,12 +63,12 @@ impl Keeper for Calls {
         self.call(|_, object| Ok(object.call_method0("finish")?.extract::<PyReadonlyArray1<'_, f64>>()?.as_slice()?.to_vec()))
     }
 
-    fn fetch(&mut self, index: usize) -> Result<Vec<u8>, String> {
-        self.call(|_, object| object.call_method1("fetch", (index,))?.extract())
+    fn fetch(&mut self, number: usize) -> Result<Vec<u8>, String> {
+        self.call(|_, object| object.call_method1("fetch", (number,))?.extract())
     }
 
-    fn forget(&mut self, first: usize) -> Result<(), String> {
-        self.call(|_, object| object.call_method1("forget", (first,)).map(drop))
+    fn forget(&mut self, number: usize) -> Result<(), String> {
+        self.call(|_, object| object.call_method1("forget", (number,)).map(drop))
     }
 }
 
@@ -132,10 +132,10 @@ impl ShardedLearner {
         self.shared.look(py, okl::sharded::ShardedLearner::terms)
     }
 
-    /// The number of terms that are at the keeper only.
+    /// The number of terms in this process, with the holes between them.
     #[getter]
-    fn sent(&self, py: Python<'_>) -> PyResult<usize> {
-        self.shared.look(py, okl::sharded::ShardedLearner::sent)
+    fn here(&self, py: Python<'_>) -> PyResult<usize> {
+        self.shared.look(py, okl::sharded::ShardedLearner::here)
     }
 
     /// The number of bytes of this process that grow with the number of terms.
@@ -182,8 +182,8 @@ impl Shard {
     }
 
     /// Stores a chunk. A chunk that is already there stays as it is.
-    fn keep(&self, py: Python<'_>, index: usize, chunk: &[u8]) -> PyResult<()> {
-        self.with(py, |shard| shard.keep(index, chunk)).map_err(PyRuntimeError::new_err)
+    fn keep(&self, py: Python<'_>, number: usize, chunk: &[u8]) -> PyResult<()> {
+        self.with(py, |shard| shard.keep(number, chunk)).map_err(PyRuntimeError::new_err)
     }
 
     /// Changes the coefficients of all chunks; `number` counts the changes from 0.
@@ -191,20 +191,32 @@ impl Shard {
         self.with(py, |shard| shard.rewrite(number, rewrite)).map_err(PyRuntimeError::new_err)
     }
 
-    /// Removes the chunks with smaller numbers than `first`.
-    fn forget(&self, py: Python<'_>, first: usize) {
-        self.with(py, |shard| shard.forget(first));
+    /// Removes a chunk, if it is there.
+    fn forget(&self, py: Python<'_>, number: usize) {
+        self.with(py, |shard| shard.forget(number));
     }
 
-    /// The number of its first chunk (0 if there is none), how many chunks it has, and how many changes.
-    fn state(&self, py: Python<'_>) -> (usize, usize, usize) {
-        self.with(py, |shard| shard.state())
+    /// The number of changes so far.
+    #[getter]
+    fn rewrites(&self, py: Python<'_>) -> usize {
+        self.with(py, |shard| shard.rewrites())
     }
 
-    /// The totals of rows (float32) over each chunk: for every chunk, row by row with all columns.
-    fn totals<'py>(&self, py: Python<'py>, rows: PyReadonlyArray2<'py, f32>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    /// Whether all these chunks are here.
+    fn has(&self, py: Python<'_>, chunks: Vec<usize>) -> bool {
+        self.with(py, |shard| chunks.iter().all(|number| shard.has(*number)))
+    }
+
+    /// The totals of rows (float32) over chunks: for every chunk in this order, row by row with all columns.
+    fn totals<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f32>,
+        chunks: Vec<usize>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let (features, numbers) = (rows.shape()[1], rows.as_slice()?);
-        Ok(self.with(py, |shard| shard.totals(numbers, features)).into_pyarray(py))
+        let totals = self.with(py, |shard| shard.totals(numbers, features, &chunks)).map_err(PyRuntimeError::new_err)?;
+        Ok(totals.into_pyarray(py))
     }
 
     /// The number of bytes held.

@@ -109,6 +109,79 @@ KERNELS = [
 ]
 
 
+def shadow_values(kernel: str, a: np.ndarray) -> np.ndarray:
+    """Kernel values of all pairs, from differences in extended precision."""
+    rows = a.astype(np.longdouble)
+    squares = ((rows[:, None] - rows[None]) ** 2).sum(axis=2)
+    name, _, rest = kernel.partition(":")
+    given = dict(part.split("=") for part in rest.split(",")) if "=" in rest else {"gamma": rest}
+    gamma, r = np.longdouble(given["gamma"]), np.sqrt(squares)
+    three, five = np.sqrt(np.longdouble(3)) * gamma * r, np.sqrt(np.longdouble(5)) * gamma * r
+    return {
+        "gaussian": np.exp(-gamma * squares),
+        "exponential": np.exp(-gamma * r),
+        "matern32": (1 + three) * np.exp(-three),
+        "matern52": (1 + five + five**2 / 3) * np.exp(-five),
+        "rational_quadratic": (1 + gamma * squares / np.longdouble(given.get("alpha", 1)))
+        ** -np.longdouble(given.get("alpha", 1)),
+    }[name]
+
+
+ATTACKED = [
+    {"loss": "squared"},
+    {"loss": "epsilon:0.05", "offset": True},
+    {"loss": "logistic"},
+    {"loss": "softmax"},
+    {"loss": "squared", "targets": 2},
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("budget", ["window", "merge", "transfer"])
+@pytest.mark.parametrize("head", ATTACKED, ids=lambda head: f"{head['loss']}-{head.get('targets', 1)}")
+def test_the_certificate_stands_an_attack(kernel: str, budget: str, head: dict[str, Any]) -> None:
+    """Rows far from 0, rows that come again and rows that almost do: the norm of the difference in extended precision is at most `lost`."""
+    rng = np.random.default_rng(sum(map(ord, f"{kernel}{budget}{head}")))
+    targets = head.get("targets", 1)
+    for far, near in ((0.0, 1.0), (3000.0, 1.0), (1e6, 1.0), (0.0, 1e-3), (100.0, 30.0)):
+        X = (far + near * rng.normal(size=(90, 2))).astype(np.float32)
+        X[30:40], X[40:50] = X[:10], np.nextafter(X[10:20], np.float32(np.inf))
+        y: Any = np.sin(X @ [[1.0, 0.3], [2.0, 1.0]])[:, :targets]
+        y = y if targets > 1 else y[:, 0]
+        if head["loss"] in ("logistic", "softmax"):
+            y = np.array(["a", "b", "c"][: 3 if head["loss"] == "softmax" else 2])[rng.integers(0, 2, 90)]
+        # Merging needs terms; narrow kernels keep the terms of the models apart, wide ones make them alike.
+        settings = {key: value for key, value in head.items() if key != "targets"}
+        models = [
+            okl.Learner(
+                **settings,
+                kernel=kernel,
+                budget=f"{budget}:25",
+                step="constant:0.4",
+                lam=1e-3,
+                anchor="none",
+                scale="none",
+                **({"classes": sorted(set(y))} if y.dtype.kind == "U" else {}),
+            )
+            for _ in range(3)
+        ]
+        for number, model in enumerate(models):
+            model.learn(X[number * 30 : number * 30 + 30], y[number * 30 : number * 30 + 30])
+        found = okl.average(models)
+        assert found.model.terms <= 25
+        a = np.concatenate(
+            [model.coefficients / len(models) for model in models] + [-found.model.coefficients]
+        ).astype(np.longdouble)
+        centres = np.concatenate([model.centres for model in (*models, found.model)])
+        norm = np.sqrt(max((a * (shadow_values(kernel, centres) @ a)).sum(), np.longdouble(0)))
+        assert norm <= found.lost, f"rows near {far} with a spread of {near}"
+        assert found.lost <= 1.001 * norm + 1e-5 * np.abs(a).sum(), "the bound is not needlessly large"
+        offset = [
+            np.zeros(1) if m.offset is None else np.atleast_1d(m.offset) for m in (*models, found.model)
+        ]
+        np.testing.assert_allclose(np.mean(offset[:-1], axis=0), offset[-1], rtol=0, atol=1e-12)
+
+
 def kernel_values(kernel: str, centres: np.ndarray) -> np.ndarray:
     """Kernel values as the engine has them: f of a learner with one term of coefficient 1."""
     rows = []
@@ -237,6 +310,24 @@ def test_classes_of_the_mean_are_those_of_the_models() -> None:
     for model in models:
         model.learn([[0.0], [1.0]], [False, True])
     assert [type(name) for name in okl.average(models).model.classes] == [bool, bool]
+
+
+def test_models_without_terms() -> None:
+    """All rows of a part may lie inside the tube: its model is f = 0."""
+    models = [okl.Learner(**{**TERMS, "loss": "epsilon:0.5", "offset": True}) for _ in range(3)]
+    for model, y in zip(models, (0.1, 0.2, 3.0)):
+        model.learn([[0.0], [1.0]], [0.0, y])
+    assert [model.terms for model in models] == [0, 0, 1]
+    for some in (models[:2], models, models[::-1]):
+        found = okl.average(some)
+        mean = np.mean([model.predict([[0.5], [1.0]]) for model in some], axis=0)
+        np.testing.assert_allclose(found.model.predict([[0.5], [1.0]]), mean, rtol=0, atol=1e-12)
+        assert (found.model.terms, found.lost, found.model.examples) == (
+            some != models[:2],
+            0.0,
+            2 * len(some),
+        )
+        found.model.learn([[0.0]], [5.0])
 
 
 def test_a_model_without_rows_is_refused() -> None:

@@ -254,6 +254,9 @@ def test_a_chunk_is_on_the_disk_before_it_is_sent(tmp_path: Path, monkeypatch: p
         assert (lane, method, index) == (number, "keep", number)
         assert before[-2:] == [tmp_path / f"{number:08}.chunk", tmp_path]
     assert (tmp_path / "00000001.chunk").read_bytes() == b"second"
+    # The file of a chunk that came back stays until its shard has answered a later request: it may have to be sent again.
+    shards.forget(0)
+    assert calls[-1][:3] == (0, "forget", 0) and shards.kept == {1} and shards.fetch(0) == b"first"
 
 
 FORMATS = ["csv", "ndjson", "parquet"]

@@ -241,6 +241,11 @@ def test_what_is_refused(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="needs the state store RocksDB: set .* found 'another'"):
         okl.spark.keyed(frame, "k", CONFIG, features=["a"], target="y", order="at")
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKS)
+    models: Any = okl.spark._keyed.Models(CONFIG, ["a"], "y", "k", "at", None, "9.9.9")
+    with pytest.raises(
+        RuntimeError, match=r"the driver has okl 9.9.9, this worker has okl \d.*: install one"
+    ):
+        models.init(None)
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"

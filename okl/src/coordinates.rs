@@ -11,6 +11,7 @@
 //! so a step changes five scalars and one term, whatever the number of terms. Only this file uses these scales.
 
 mod changes;
+mod chunks;
 mod steps;
 
 pub(crate) use changes::{Changes, Rewrite};
@@ -233,25 +234,6 @@ impl Coordinates {
         (self.outputs, self.stride) = (outputs, stride);
     }
 
-    /// Removes the first slots, a number of whole chunks. The others move to the front.
-    pub(crate) fn remove_first(&mut self, slots: usize) {
-        let stride = self.stride - slots;
-        let mut data = Aligned::zeros(self.columns() * stride);
-        let columns = self.data.chunks_exact(self.stride.max(1)).zip(data.chunks_exact_mut(stride.max(1)));
-        columns.for_each(|(from, to)| to.copy_from_slice(&from[slots..]));
-        (self.data, self.stride) = (data, stride);
-        let known = self.changes.of_chunks.len().min(slots / CHUNK);
-        self.changes.of_chunks.drain(..known);
-    }
-
-    /// Writes a chunk of coefficients behind the first `slots` slots, a number of whole chunks.
-    pub(crate) fn push_chunk(&mut self, slots: usize, chunk: &Coordinates) {
-        self.reserve(slots + CHUNK);
-        self.changes.note(slots / CHUNK);
-        let columns = self.data.chunks_exact_mut(self.stride).zip(chunk.columns_of(CHUNK));
-        columns.for_each(|(to, from)| to[slots..slots + CHUNK].copy_from_slice(from));
-    }
-
     /// Begins a block: [`Coordinates::has_changed`] is about later changes.
     pub(crate) fn nothing_changed(&mut self) {
         (self.changes.began, self.changes.lowest) = (self.changes.now, usize::MAX);
@@ -340,15 +322,6 @@ impl Coordinates {
     /// Computes the sum of every column over one chunk of slots.
     pub(crate) fn sum_chunk(&self, backend: Backend, row: &[f32], chunk: usize, totals: &mut [f64]) {
         self.sum_columns(backend, row, chunk * CHUNK, 0, totals);
-    }
-
-    /// Appends the stored coefficients of one chunk, column by column. Slots that do not exist are 0.
-    pub(crate) fn append_chunk(&self, chunk: usize, to: &mut Vec<f64>) {
-        for column in self.data.chunks_exact(self.stride.max(1)).take(self.columns()) {
-            let end = to.len() + CHUNK;
-            to.extend(column.iter().skip(chunk * CHUNK).take(CHUNK));
-            to.resize(end, 0.0);
-        }
     }
 
     /// Sums `sums.len()` columns, starting with column `first`, over the `row.len()` slots that start at `slot`; `TOGETHER`

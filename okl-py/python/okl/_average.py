@@ -153,6 +153,8 @@ def mean_of_weights(mean: "ModelFile", files: "list[ModelFile]") -> float:
 def mean_of_terms(mean: "ModelFile", files: "list[ModelFile]", config: dict[str, Any]) -> tuple[float, int]:
     """The union of the terms, in the order of their births, within the budget."""
     births = np.concatenate([file.tensors["births"] for file in files])
+    if not len(births):
+        return 0.0, 0
     order = np.argsort(births, kind="stable")
     centres = np.concatenate([file.tensors["centres"] for file in files])[order]
     columns = np.concatenate([file.columns() for file in files], axis=1)[:, order] / len(files)
@@ -322,7 +324,10 @@ class ModelFile:
 
     def columns(self) -> np.ndarray:
         """The coefficients, (outputs, terms or features)."""
-        return np.asarray(self.tensors["head.columns"] * self.get("scale.f"))
+        stored = self.tensors["head.columns"]
+        if not stored.size:  # A model without terms has no columns in its file.
+            return np.zeros((self.tensors["head.offsets"].shape[1], 0))
+        return np.asarray(stored * self.get("scale.f"))
 
     def set_columns(self, columns: np.ndarray) -> None:
         self.tensors["head.columns"] = columns

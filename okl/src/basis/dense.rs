@@ -255,22 +255,18 @@ impl<K: DotKernel> Space for Dense<K> {
         self.unscaled.is_none().then(|| self.packed())
     }
 
-    fn remove_first(&mut self, slots: usize) {
+    fn remove_slots(&mut self, slots: Range<usize>) {
         self.line = NO_LINE;
-        self.panels.remove_first(slots);
-        self.squares.drain(..slots);
+        self.panels.remove(slots.clone());
+        self.squares.drain(slots);
         self.squares.shrink_to_fit();
     }
 
-    fn put_centres(&mut self, first: usize, centres: &Panels, squares: &[f32]) {
+    fn insert_centres(&mut self, slot: usize, centres: Panels, squares: &[f32]) {
         self.line = NO_LINE;
-        self.reserve(first + squares.len());
-        let mut centre = vec![0.0; self.features()];
-        for (i, square) in squares.iter().enumerate() {
-            centres.get(i, &mut centre[..centres.dim()]);
-            self.panels.put(first + i, &centre);
-            self.squares[first + i] = *square;
-        }
+        self.reserve(slot);
+        self.panels.insert(slot, centres);
+        self.squares.splice(slot..slot, squares.iter().copied());
     }
 
     fn built_in_kernels(&self) -> Option<Vec<AnyKernel>> {

@@ -143,6 +143,10 @@ impl<K: DotKernel> Basis for TermsOrWeights<Vectors<K>> {
         self.coordinates()
     }
 
+    fn places(&self) -> &[usize] {
+        self.terms.places()
+    }
+
     fn self_values(&self, rows: RowsOf<'_, Self>, i: usize, out: &mut [f64]) {
         self.terms.space.self_values(rows, i, out);
     }

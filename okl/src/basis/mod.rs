@@ -81,6 +81,10 @@ pub trait Basis: Send + Sync {
     fn slots(&self) -> usize {
         self.row_len()
     }
+    /// Where chunks are kept elsewhere: the numbers of the chunks that are here, in order.
+    fn places(&self) -> &[usize] {
+        &[]
+    }
     /// k(x, x) of row `i`, one value per plane.
     fn self_values(&self, rows: RowsOf<'_, Self>, i: usize, out: &mut [f64]);
     /// Whether learning a row leaves most coefficients unchanged.
@@ -137,12 +141,12 @@ pub trait Space: Send + Sync {
     fn packed_terms(&self) -> Option<Packed<'_>> {
         None
     }
-    /// Removes the first slots, a number of whole panels. The others move to the front. Only spaces with [`Space::packed_terms`] need it.
-    fn remove_first(&mut self, _slots: usize) {
+    /// Removes some slots, which are whole panels. Those behind them move forward. Only spaces with [`Space::packed_terms`] need it.
+    fn remove_slots(&mut self, _slots: Range<usize>) {
         unreachable!("these centres are not kept elsewhere")
     }
-    /// Writes centres with their squared norms into the slots from `first` on. Only spaces with [`Space::packed_terms`] need it.
-    fn put_centres(&mut self, _first: usize, _centres: &Panels, _squares: &[f32]) {
+    /// Inserts whole panels of centres with their squared norms in front of a slot. Only spaces with [`Space::packed_terms`] need it.
+    fn insert_centres(&mut self, _slot: usize, _centres: Panels, _squares: &[f32]) {
         unreachable!("these centres are not kept elsewhere")
     }
     /// The kernels of the planes, if all of them are built in.

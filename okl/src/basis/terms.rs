@@ -22,26 +22,22 @@ pub struct Terms<P> {
     /// How often a row was stored whose id named a live term with another input.
     pub(crate) taken_over: u64,
     slot_of: HashMap<u64, u32>,
-    part: Part,
+    /// Which chunks of slots are here, if others are kept elsewhere.
+    places: Option<Places>,
 }
 
-/// Which part of all slots is here, if chunks are kept elsewhere: consecutive slots, where the first slot follows the last one of a ring.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    /// The number of the first slot that is here, and the number of slots that are elsewhere only.
-    first: usize,
-    elsewhere: usize,
-    /// The number of slots of the ring; larger than any number if there is none.
-    ring: usize,
+/// The chunks of slots that are here, in order, and the number of all chunks. A chunk that is not here is whole.
+#[derive(Clone, Debug)]
+struct Places {
+    here: Vec<usize>,
+    all: usize,
 }
-
-const ALL: Part = Part { first: 0, elsewhere: 0, ring: usize::MAX };
 
 impl<P: Space> Terms<P> {
     /// An empty set of terms.
     pub fn new(space: P) -> Self {
         let (births, ids, holes) = (Vec::new(), Vec::new(), Vec::new());
-        Terms { space, births, ids, holes, taken_over: 0, slot_of: HashMap::new(), part: ALL }
+        Terms { space, births, ids, holes, taken_over: 0, slot_of: HashMap::new(), places: None }
     }
 
     /// A copy of the same slots, birth times and ids with another space.
@@ -53,13 +49,13 @@ impl<P: Space> Terms<P> {
             holes: self.holes.clone(),
             taken_over: self.taken_over,
             slot_of: self.slot_of.clone(),
-            part: self.part,
+            places: self.places.clone(),
         }
     }
 
-    /// The number of live terms.
+    /// The number of live terms, including those that are kept elsewhere.
     pub fn len(&self) -> usize {
-        self.births.len() - self.holes.len()
+        self.births.len() + self.elsewhere() - self.holes.len()
     }
 
     /// Whether there are no live terms.
@@ -67,7 +63,7 @@ impl<P: Space> Terms<P> {
         self.len() == 0
     }
 
-    /// Slots in use, holes included.
+    /// Slots in use, holes included, without those that are kept elsewhere.
     pub fn slots(&self) -> usize {
         self.births.len()
     }
@@ -94,9 +90,13 @@ impl<P: Space> Terms<P> {
     /// Returns a slot for a new term that displaces no other: the last hole, or a new slot.
     pub(crate) fn fresh(&mut self) -> usize {
         if let Some(hole) = self.holes.pop() {
-            return hole as usize;
+            return self.here(hole as usize);
         }
         let slot = self.births.len();
+        if let Some(Places { here, all }) = self.places.as_mut().filter(|_| slot.is_multiple_of(CHUNK)) {
+            here.push(*all);
+            *all += 1;
+        }
         self.space.reserve(slot + 1);
         for list in [&mut self.births, &mut self.ids] {
             if list.len() == list.capacity() {
@@ -137,48 +137,54 @@ impl<P: Space> Terms<P> {
     pub(crate) fn remove(&mut self, slot: usize) {
         self.vacate(slot);
         self.space.clear(slot);
-        self.holes.push(slot as u32);
+        self.holes.push(self.overall(slot) as u32);
     }
 
-    /// Removes the first slots, a number of whole chunks of live terms without ids. The others move to the front.
-    pub(crate) fn remove_first(&mut self, slots: usize) {
-        self.space.remove_first(slots);
+    /// From now on, chunks may be kept elsewhere. Holes are numbers among all slots.
+    pub(crate) fn divide(&mut self) {
+        let all = self.slots().div_ceil(CHUNK);
+        self.places.get_or_insert_with(|| Places { here: (0..all).collect(), all });
+    }
+
+    /// The number of slots that are kept elsewhere only.
+    pub(crate) fn elsewhere(&self) -> usize {
+        self.places.as_ref().map_or(0, |places| (places.all - places.here.len()) * CHUNK)
+    }
+
+    /// Removes a whole chunk of those that are here. The terms have no ids.
+    pub(crate) fn remove_chunk(&mut self, chunk: usize) {
+        let (slots, removed) = (chunk * CHUNK..(chunk + 1) * CHUNK, self.places()[chunk]);
+        self.space.remove_slots(slots.clone());
         for list in [&mut self.births, &mut self.ids] {
-            list.drain(..slots);
+            list.drain(slots.clone());
             list.shrink_to_fit();
         }
-        self.part.first = (self.part.first + slots) % self.part.ring;
-        self.part.elsewhere += slots;
+        self.places.iter_mut().for_each(|places| places.here.retain(|place| *place != removed));
     }
 
-    /// Puts a chunk that was elsewhere behind the other slots, which are whole chunks.
-    pub(crate) fn push_chunk(&mut self, chunk: &Chunk) {
-        self.space.put_centres(self.slots(), &chunk.panels, &chunk.squares);
-        self.births.extend(&chunk.births);
-        self.ids.extend(&chunk.ids);
-        self.part.elsewhere -= CHUNK;
+    /// Puts the chunk of a place, which was elsewhere, before chunk `at` of those that are here.
+    pub(crate) fn insert_chunk(&mut self, at: usize, place: usize, chunk: Chunk) {
+        self.space.insert_centres(at * CHUNK, chunk.panels, &chunk.squares);
+        self.births.splice(at * CHUNK..at * CHUNK, chunk.births);
+        self.ids.splice(at * CHUNK..at * CHUNK, chunk.ids);
+        self.places.iter_mut().for_each(|places| places.here.insert(at, place));
     }
 
-    /// From now on, the first slot follows the last one of `slots` slots.
-    pub(crate) fn set_ring(&mut self, slots: usize) {
-        self.part.ring = slots;
-    }
-
-    /// The number of live terms, here and elsewhere.
-    pub(crate) fn all(&self) -> usize {
-        self.len() + self.part.elsewhere
-    }
-
-    /// The number of a slot of all slots among those that are here.
+    /// The number of a slot of all slots among those that are here. Its chunk must be here.
     pub(crate) fn here(&self, slot: usize) -> usize {
-        let Part { first, ring, .. } = self.part;
-        if slot >= first { slot - first } else { slot + (ring - first) }
+        let Some(Places { here, .. }) = &self.places else { return slot };
+        here.binary_search(&(slot / CHUNK)).expect("a chunk is here before it changes") * CHUNK + slot % CHUNK
     }
 
     /// The number among all slots of a slot that is here.
     pub(crate) fn overall(&self, slot: usize) -> usize {
-        let Part { first, ring, .. } = self.part;
-        if slot < ring - first { slot + first } else { slot - (ring - first) }
+        self.places.as_ref().map_or(slot, |places| places.here[slot / CHUNK] * CHUNK + slot % CHUNK)
+    }
+
+    /// The birth time of the oldest term of a chunk that is here; larger than any time if it has none.
+    pub(crate) fn oldest_birth(&self, chunk: usize) -> u64 {
+        let births = &self.births[chunk * CHUNK..self.slots().min((chunk + 1) * CHUNK)];
+        births.iter().copied().filter(|birth| *birth > 0).min().unwrap_or(u64::MAX)
     }
 
     /// Removes the ids of all terms.
@@ -225,6 +231,10 @@ impl<P: Space> Basis for Terms<P> {
 
     fn slots(&self) -> usize {
         self.births.len()
+    }
+
+    fn places(&self) -> &[usize] {
+        self.places.as_ref().map_or(&[], |places| &places.here)
     }
 
     fn self_values(&self, rows: RowsOf<'_, Self>, i: usize, out: &mut [f64]) {

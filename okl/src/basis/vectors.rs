@@ -289,12 +289,12 @@ impl<K: DotKernel> Space for Vectors<K> {
         if let Vectors::Dense(space) = self { space.packed_terms() } else { None }
     }
 
-    fn remove_first(&mut self, slots: usize) {
-        of_storage!(self, space => space.remove_first(slots))
+    fn remove_slots(&mut self, slots: Range<usize>) {
+        of_storage!(self, space => space.remove_slots(slots))
     }
 
-    fn put_centres(&mut self, first: usize, centres: &Panels, squares: &[f32]) {
-        of_storage!(self, space => space.put_centres(first, centres, squares))
+    fn insert_centres(&mut self, slot: usize, centres: Panels, squares: &[f32]) {
+        of_storage!(self, space => space.insert_centres(slot, centres, squares))
     }
 
     fn built_in_kernels(&self) -> Option<Vec<AnyKernel>> {

@@ -239,11 +239,11 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     /// learned any more.
     fn look_ahead(&mut self, rows: RowsOf<'_, F>) -> Option<usize> {
         let Some(points) = F::Space::points(rows) else { return Some(usize::MAX) };
-        let Engine { basis, heads, budget, kept, first, .. } = self;
+        let Engine { basis, heads, budget, kept, first, t, .. } = self;
         if kept.is_set()
             && let Form::Terms(terms) = basis.form()
         {
-            let here = Here { terms, f: &mut heads[0].f, ring: budget.ring() };
+            let here = Here { terms, f: &mut heads[0].f, budget, t: *t };
             return kept.look_ahead(here, points, *first);
         }
         // After an error, the totals that are there are still used.
@@ -298,7 +298,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             return;
         }
         self.basis.begin(rows, &mut self.block, true);
-        if self.kept.held(self.basis.slots()).is_some() {
+        if self.kept.held().is_some() {
             return self.reader.begin_elsewhere(self.heads.len());
         }
         let awake = self.heads.iter().filter(|head| !head.retired).count();
@@ -352,7 +352,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         let Engine { basis, heads, bank, output, block, reader, away, kept, first, .. } = self;
         let (slots, backend) = (basis.row_len(), basis.space().backend());
         let values = |plane| block.row(plane, r, slots);
-        let of_kept = kept.held(basis.slots()).map(|(totals, layout)| Sums::Kept(totals, layout));
+        let of_kept = kept.held().map(|totals| Sums::Kept(totals, totals.layout(basis.places())));
         let held = away.held().map(Sums::Place).or(of_kept).map(|held| (held, *first + r));
         reader.read(heads, &Row { output, backend, values, features: block.features(r), r, held });
         if let Some(bank) = bank {

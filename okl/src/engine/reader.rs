@@ -47,7 +47,7 @@ pub(crate) enum Sums<'a> {
     /// At a place that has copies of the chunks.
     Place(&'a Held),
     /// At a keeper, with the places of all chunks.
-    Kept(&'a Totals, Layout),
+    Kept(&'a Totals, Layout<'a>),
 }
 
 /// The heads that are read, with their readings.

@@ -81,7 +81,7 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
     }
 
     fn terms(&self) -> usize {
-        self.terms.all()
+        self.terms.len()
     }
 
     fn births(&self) -> &[u64] {

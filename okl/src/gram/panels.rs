@@ -136,10 +136,16 @@ impl Panels {
         self.panels.truncate(slots.div_ceil(LANES));
     }
 
-    /// Removes the panels of the first `slots` slots. The others move to the front.
-    pub(crate) fn remove_first(&mut self, slots: usize) {
-        self.panels.drain(..slots / LANES);
+    /// Removes the panels of some slots, which are whole panels. Those behind them move forward.
+    pub(crate) fn remove(&mut self, slots: Range<usize>) {
+        self.panels.drain(slots.start / LANES..slots.end / LANES);
         self.panels.shrink_to_fit();
+    }
+
+    /// Inserts other panels of at most as many features in front of a slot, the first one of a panel.
+    pub(crate) fn insert(&mut self, slot: usize, mut others: Panels) {
+        others.widen(self.dim);
+        self.panels.splice(slot / LANES..slot / LANES, others.panels);
     }
 
     /// Writes a term.

@@ -2,8 +2,8 @@
 
 use std::convert::Infallible;
 
-use crate::basis::Space;
 use crate::basis::vectors::Vectors;
+use crate::basis::{Basis, Space};
 use crate::engine::{Sums, Workspace};
 use crate::error::{Error, ErrorKind, Result};
 use crate::learner::Learner;
@@ -176,7 +176,7 @@ impl Learner {
             let Some(before) = part.checked_sub(1) else { continue };
             let (points, to) = (framed[before % 2].points(), &mut scores.values[of(before).start * outputs..]);
             let Some(totals) = kept.finish(of(before).len(), &self.engine.heads[0].f) else { return };
-            let held = Sums::Kept(&totals, kept.layout(self.engine.basis.slots()));
+            let held = Sums::Kept(&totals, totals.layout(self.engine.basis.places()));
             let each = |i: usize, z: &[f64]| to[i * outputs..(i + 1) * outputs].copy_from_slice(z);
             self.engine.predict_after(workspace, points, held, each);
         }

@@ -3,41 +3,42 @@
 //! The total of a chunk of 1,024 slots depends on that chunk alone, and totals are added in the order of the chunks. So the terms of
 //! one model can be divided between processes. The learner holds the last terms. When a chunk is full, the learner sends it to a
 //! [`Keeper`] and removes it from its own memory. For the next rows it asks for the totals over all chunks that it sent, while it learns
-//! the rows before them. Under a window, the chunk with the oldest terms comes back before they are overwritten. The scores and the model file
-//! have the same bits as those of a [`Learner`].
+//! the rows before them. Under the budgets window, age and olok, a chunk comes back before one of its terms is overwritten or dropped. The scores
+//! and the model file have the same bits as those of a [`Learner`].
 //!
 //! ```
-//! use std::collections::VecDeque;
+//! use std::collections::{HashMap, VecDeque};
 //! use okl::basis::Points;
 //! use okl::sharded::{Keeper, Shard, ShardedLearner};
 //! use okl::{Batch, Config, Learner};
 //!
 //! /// Chunks in this process, and the totals that were asked for.
 //! #[derive(Default)]
-//! struct Here { shard: Option<Shard>, chunks: Vec<Vec<u8>>, totals: VecDeque<Vec<f64>> }
+//! struct Here { shard: Option<Shard>, chunks: HashMap<usize, Vec<u8>>, totals: VecDeque<Vec<f64>> }
 //! impl Keeper for Here {
 //!     fn rows(&self) -> usize { 64 }
 //!     fn begin(&mut self, config: &str) -> Result<(), String> {
 //!         self.shard = Some(Shard::new(config)?);
 //!         Ok(())
 //!     }
-//!     fn keep(&mut self, index: usize, chunk: Vec<u8>) -> Result<(), String> {
-//!         self.shard.as_mut().unwrap().keep(index, &chunk)?;
-//!         self.chunks.push(chunk);
+//!     fn keep(&mut self, number: usize, chunk: Vec<u8>) -> Result<(), String> {
+//!         self.shard.as_mut().unwrap().keep(number, &chunk)?;
+//!         self.chunks.insert(number, chunk);
 //!         Ok(())
 //!     }
 //!     fn rewrite(&mut self, number: usize, rewrite: Vec<u8>) -> Result<(), String> {
 //!         self.shard.as_mut().unwrap().rewrite(number, &rewrite)
 //!     }
-//!     fn start(&mut self, rows: Points<'_>) -> Result<(), String> {
+//!     fn start(&mut self, rows: Points<'_>, chunks: &[usize]) -> Result<(), String> {
 //!         let numbers: Vec<f32> = (0..rows.rows.len()).flat_map(|i| rows.rows.row(i)).copied().collect();
-//!         self.totals.push_back(self.shard.as_mut().unwrap().totals(&numbers, rows.rows.dim()));
+//!         self.totals.push_back(self.shard.as_mut().unwrap().totals(&numbers, rows.rows.dim(), chunks)?);
 //!         Ok(())
 //!     }
 //!     fn finish(&mut self) -> Result<Vec<f64>, String> { self.totals.pop_front().ok_or("nothing was asked".into()) }
-//!     fn fetch(&mut self, index: usize) -> Result<Vec<u8>, String> { Ok(self.chunks[index].clone()) }
-//!     fn forget(&mut self, first: usize) -> Result<(), String> {
-//!         self.shard.as_mut().unwrap().forget(first);
+//!     fn fetch(&mut self, number: usize) -> Result<Vec<u8>, String> { Ok(self.chunks[&number].clone()) }
+//!     fn forget(&mut self, number: usize) -> Result<(), String> {
+//!         self.shard.as_mut().unwrap().forget(number);
+//!         self.chunks.remove(&number);
 //!         Ok(())
 //!     }
 //! }
@@ -64,13 +65,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::basis::{Basis, Points, Space};
-use crate::budget::BudgetRule;
+use crate::budget::Budget;
 use crate::config::families::name_of;
 use crate::config::{Config, Label};
-use crate::engine::kept::{KeptChunks, least_ring};
+use crate::engine::kept::KeptChunks;
 use crate::engine::{Outcome, Workspace};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gram::CHUNK;
 use crate::learner::batch::Batch;
 use crate::learner::{Checked, Learner, Scores, file};
 use crate::regulariser::Regulariser;
@@ -89,22 +89,22 @@ pub trait Keeper: Send {
     /// # Errors
     /// If the keeper cannot be used.
     fn begin(&mut self, config: &str) -> std::result::Result<(), String>;
-    /// Stores a chunk. Chunks come in the order of their numbers, without a gap; the first number is 0 unless a full window is continued.
+    /// Stores a chunk. The numbers are 0, 1, 2, ...; a chunk that came back and is sent again has a new number.
     ///
     /// # Errors
     /// If the chunk cannot be stored.
-    fn keep(&mut self, index: usize, chunk: Vec<u8>) -> std::result::Result<(), String>;
+    fn keep(&mut self, number: usize, chunk: Vec<u8>) -> std::result::Result<(), String>;
     /// Changes the coefficients of all chunks ([`Shard::rewrite`]). The bytes in which the chunks were stored do not change.
     ///
     /// # Errors
     /// If the change cannot be made.
     fn rewrite(&mut self, number: usize, rewrite: Vec<u8>) -> std::result::Result<(), String>;
-    /// Starts a request for the totals of rows over each chunk. At most three are under way.
+    /// Starts a request for the totals of rows over chunks, which are given by their numbers. At most three are under way.
     ///
     /// # Errors
     /// If the request cannot be started.
-    fn start(&mut self, rows: Points<'_>) -> std::result::Result<(), String>;
-    /// Waits for the request that was started first and returns its totals: for every chunk in the order of the numbers, row by row with all
+    fn start(&mut self, rows: Points<'_>, chunks: &[usize]) -> std::result::Result<(), String>;
+    /// Waits for the request that was started first and returns its totals: for every chunk in the order of the request, row by row with all
     /// columns.
     ///
     /// # Errors
@@ -114,17 +114,17 @@ pub trait Keeper: Send {
     ///
     /// # Errors
     /// If the chunk cannot be read.
-    fn fetch(&mut self, index: usize) -> std::result::Result<Vec<u8>, String>;
-    /// Chunks with smaller numbers than `first` are not needed by later calls. Requests under way use them.
+    fn fetch(&mut self, number: usize) -> std::result::Result<Vec<u8>, String>;
+    /// Later calls do not need this chunk. Requests under way use it.
     ///
     /// # Errors
-    /// If the chunks cannot be removed.
-    fn forget(&mut self, first: usize) -> std::result::Result<(), String>;
+    /// If the chunk cannot be removed.
+    fn forget(&mut self, number: usize) -> std::result::Result<(), String>;
 }
 
 /// A [`Learner`] whose settled terms live elsewhere, with the same bits.
 ///
-/// It holds up to about 3,000 terms itself, however many terms the model has. After an error of its [`Keeper`] it cannot be used any more; load the
+/// It holds up to about 6,000 terms itself, or a 40th of the model if that is more. After an error of its [`Keeper`] it cannot be used any more; load the
 /// model that was saved last.
 #[derive(Debug)]
 pub struct ShardedLearner {
@@ -138,8 +138,7 @@ impl ShardedLearner {
     /// If the settings change terms everywhere, so that no chunk of terms is settled. The error has the setting.
     pub fn new(mut learner: Learner, keeper: Box<dyn Keeper>) -> Result<Self> {
         check(&learner)?;
-        let ring = ring(learner.config.budget(), keeper.rows())?;
-        learner.engine.kept = KeptChunks::at(keeper, ring);
+        learner.engine.kept = KeptChunks::at(keeper);
         Ok(ShardedLearner { learner })
     }
 
@@ -223,12 +222,17 @@ impl ShardedLearner {
 
     /// The number of terms, here and at the keeper.
     pub fn terms(&self) -> usize {
-        self.learner.terms() + self.learner.engine.kept.slots()
+        self.learner.terms()
     }
 
-    /// The number of terms at the keeper.
+    /// The number of slots at the keeper only: terms, and holes where terms were dropped.
     pub fn sent(&self) -> usize {
-        self.learner.engine.kept.slots()
+        self.learner.engine.basis.elsewhere()
+    }
+
+    /// The number of slots here: terms, and holes where terms were dropped.
+    pub fn here(&self) -> usize {
+        self.learner.engine.basis.slots()
     }
 
     /// The number of bytes here of everything that grows with the number of terms.
@@ -306,8 +310,8 @@ fn check(learner: &Learner) -> Result<()> {
     if config.is_precomputed() {
         return refuse("kernel", "the terms of a precomputed kernel are objects of the caller".into());
     }
-    if learner.growth.is_some() || !matches!(config.budget(), BudgetRule::Unlimited {} | BudgetRule::Window { .. }) {
-        let reason = "only unlimited and window leave all terms but the oldest where they are";
+    if learner.growth.is_some() || !engine.budget.settles() {
+        let reason = "only unlimited, window, age and olok leave most terms as they are";
         return refuse("budget", format!("{reason}; found {}", name_of(&config.budget())));
     }
     if engine.basis.space.packed_terms().is_none() {
@@ -321,24 +325,8 @@ fn check(learner: &Learner) -> Result<()> {
         let field = if config.allow_overshoot { "allow_overshoot" } else { "regulariser" };
         return refuse(field, "it can set all terms to zero".into());
     }
-    if engine.basis.live().count() != engine.basis.slots() || engine.basis.ids.iter().any(|id| *id != u64::MAX) {
-        return refuse("model", "it has empty slots or terms with ids, which can change".into());
+    if engine.basis.ids.iter().any(|id| *id != u64::MAX) {
+        return refuse("model", "it has terms with ids, which can change".into());
     }
     Ok(())
-}
-
-/// The number of chunks of a window; none without a window. `rows` is the number of rows of a request.
-fn ring(budget: BudgetRule, rows: usize) -> Result<Option<usize>> {
-    let BudgetRule::Window { terms } = budget else { return Ok(None) };
-    let least = slots(least_ring(rows));
-    if terms < least || !terms.is_multiple_of(CHUNK) {
-        let expected = format!("the window of a sharded learner is a multiple of {CHUNK} terms, from {least} on");
-        return Err(Error::config("budget", format!("{expected}; found {terms}")));
-    }
-    Ok(Some(terms / CHUNK))
-}
-
-/// The number of slots of whole chunks.
-pub(crate) fn slots(chunks: usize) -> usize {
-    chunks * CHUNK
 }

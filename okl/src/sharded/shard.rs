@@ -1,5 +1,7 @@
 //! The side of a shard: chunks of terms, and the sums of rows over them.
 
+use std::collections::BTreeMap;
+
 use crate::config::Config;
 use crate::coordinates::Rewrite;
 use crate::gram::{self, Backend, CHUNK, Matrix, Packed, Points};
@@ -13,8 +15,8 @@ const ROWS: usize = 32;
 pub struct Shard {
     kernel: AnyKernel,
     backend: Backend,
-    /// The chunks, in the order of their numbers.
-    chunks: Vec<(usize, Chunk)>,
+    /// The chunks by their numbers.
+    chunks: BTreeMap<usize, Chunk>,
     /// All changes of coefficients so far.
     rewrites: Vec<Rewrite>,
 }
@@ -34,19 +36,21 @@ impl Shard {
         let config = Config::from_json(config).map_err(|e| e.to_string())?;
         let backend = Backend::chosen()?;
         let [kernel] = config.kernels().try_into().map_err(|_| "a sharded learner has one kernel")?;
-        Ok(Shard { kernel, backend, chunks: Vec::new(), rewrites: Vec::new() })
+        Ok(Shard { kernel, backend, chunks: BTreeMap::new(), rewrites: Vec::new() })
     }
 
     /// Stores a chunk. A chunk that is already there stays as it is.
     ///
     /// # Errors
     /// If the chunk is damaged, or was encoded after changes that this shard does not have.
-    pub fn keep(&mut self, index: usize, bytes: &[u8]) -> Result<(), String> {
-        let Err(at) = self.chunks.binary_search_by_key(&index, |(index, _)| *index) else { return Ok(()) };
+    pub fn keep(&mut self, number: usize, bytes: &[u8]) -> Result<(), String> {
+        if self.chunks.contains_key(&number) {
+            return Ok(());
+        }
         let mut chunk = chunk::decode(bytes)?;
         let missed = self.rewrites.get(chunk.rewrites..).ok_or("changes of coefficients are missing")?;
         missed.iter().for_each(|rewrite| chunk.f.rewrite(*rewrite));
-        self.chunks.insert(at, (index, chunk));
+        self.chunks.insert(number, chunk);
         Ok(())
     }
 
@@ -60,46 +64,60 @@ impl Shard {
         }
         if number == self.rewrites.len() {
             let rewrite = chunk::decode_rewrite(bytes)?;
-            self.chunks.iter_mut().for_each(|(_, chunk)| chunk.f.rewrite(rewrite));
+            self.chunks.values_mut().for_each(|chunk| chunk.f.rewrite(rewrite));
             self.rewrites.push(rewrite);
         }
         Ok(())
     }
 
-    /// Removes the chunks with smaller numbers than `first`.
-    pub fn forget(&mut self, first: usize) {
-        self.chunks.retain(|(index, _)| *index >= first);
+    /// Removes a chunk, if it is there.
+    pub fn forget(&mut self, number: usize) {
+        self.chunks.remove(&number);
     }
 
-    /// The number of its first chunk (0 if there is none), how many chunks it has, and how many changes.
-    pub fn state(&self) -> (usize, usize, usize) {
-        (self.chunks.first().map_or(0, |(index, _)| *index), self.chunks.len(), self.rewrites.len())
+    /// The number of changes so far.
+    pub fn rewrites(&self) -> usize {
+        self.rewrites.len()
     }
 
-    /// The totals of rows of `features` numbers over each chunk: for every chunk, row by row with all columns.
+    /// The number of chunks.
+    pub fn chunks(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Whether it has a chunk.
+    pub fn has(&self, number: usize) -> bool {
+        self.chunks.contains_key(&number)
+    }
+
+    /// The totals of rows of `features` numbers over chunks, which are given by their numbers: for every chunk, row by row with all columns.
+    ///
+    /// # Errors
+    /// If a chunk is not here.
     ///
     /// # Panics
     /// If `rows` is not whole rows.
-    pub fn totals(&mut self, rows: &[f32], features: usize) -> Vec<f64> {
+    pub fn totals(&mut self, rows: &[f32], features: usize, chunks: &[usize]) -> Result<Vec<f64>, String> {
         let rows = Matrix::new(features, rows);
         let mut squares = vec![0.0; rows.len()];
         self.backend.squares(rows, &mut squares);
         let rows = Points { rows, squares: &squares };
         let mut values = vec![0.0; ROWS * CHUNK];
         let mut totals = Vec::new();
-        for (_, chunk) in &mut self.chunks {
+        for number in chunks {
+            let chunk = self.chunks.get_mut(number).ok_or_else(|| format!("chunk {number} is not in this shard"))?;
             chunk.panels.widen(features);
             let first = totals.len();
             totals.resize(first + squares.len() * chunk.f.columns(), 0.0);
             sum(self.backend, &self.kernel, chunk, rows, &mut values, &mut totals[first..]);
         }
-        totals
+        Ok(totals)
     }
 
     /// The number of bytes held.
     pub fn bytes(&self) -> usize {
         let of_chunk = |chunk: &Chunk| chunk.panels.bytes() + CHUNK * (2 * size_of::<u64>() + size_of::<f32>()) + chunk.f.bytes();
-        self.chunks.iter().map(|(_, chunk)| of_chunk(chunk)).sum()
+        self.chunks.values().map(of_chunk).sum()
     }
 }
 

@@ -33,25 +33,24 @@ class Holder:
             raise RuntimeError(f"the driver has okl {self.version}, this worker has okl {okl.__version__}")
         self.shard = Shard(config)
 
-    def keep(self, index: int, chunk: bytes) -> None:
-        self._begun().keep(index, chunk)
+    def keep(self, number: int, chunk: bytes) -> None:
+        self._begun().keep(number, chunk)
 
     def rewrite(self, number: int, rewrite: bytes) -> None:
         shard = self._begun()
-        if shard.state()[2] < number:
+        if shard.rewrites < number:
             raise Gap("changes of coefficients are missing")
         shard.rewrite(number, rewrite)
 
-    def forget(self, _before: int, first: int) -> None:
-        self._begun().forget(first)
+    def forget(self, number: int) -> None:
+        self._begun().forget(number)
 
-    def totals(self, rows: np.ndarray, state: tuple[int, int, int]) -> np.ndarray:
-        """The totals of rows over each chunk, from a shard in the state that the driver expects."""
-        if self._begun().state() != state:
-            raise Gap(
-                f"this shard has {self._begun().state()} (first chunk, chunks, changes), the driver expects {state}"
-            )
-        return self._begun().totals(rows)
+    def totals(self, rows: np.ndarray, chunks: list[int], rewrites: int) -> np.ndarray:
+        """The totals of rows over chunks, from a shard that has all changes."""
+        shard = self._begun()
+        if shard.rewrites != rewrites or not shard.has(chunks):
+            raise Gap("this shard was started again and does not have all chunks and changes yet")
+        return shard.totals(rows, chunks)
 
     def state(self) -> dict[str, Any]:
         held = 0 if self.shard is None else self.shard.bytes
@@ -83,30 +82,30 @@ class ShardLane(Lane):
             if number not in changes:
                 refs.append(self.actor.rewrite.remote(number, rewrite))
         # Calls before one that was not confirmed may need the chunks that it removes.
-        forgotten = [call.arguments[0] for call in waiting if call.method == "forget"]
-        for index in self.shards.of_lane(self.number, min(forgotten, default=self.shards.first)):
-            if index not in chunks:
-                refs.append(self.actor.keep.remote(index, self.shards.fetch(index)))
-                if (
-                    len(refs) > 16
-                ):  # A few at a time, so that the model does not pass through the driver's memory at once.
-                    ray.wait([refs.pop(0)], timeout=self.patience)
+        forgotten = {call.arguments[0] for call in waiting if call.method == "forget"}
+        own = {number for number in self.shards.kept if self.shards.lane(number) is self}
+        for number in sorted((own | forgotten) - chunks):
+            refs.append(self.actor.keep.remote(number, self.shards.fetch(number)))
+            if (
+                len(refs) > 16
+            ):  # A few at a time, so that the model does not pass through the driver's memory at once.
+                ray.wait([refs.pop(0)], timeout=self.patience)
 
 
 class Shards:
     """The chunks of a model: files of the driver, and copies in shards, which sum over them.
 
-    Chunk i belongs to shard i mod n. It is on the driver's disk before it is sent. Chunks that are not needed any more are removed from the disk when all
-    shards have confirmed it.
+    Chunk i belongs to shard i mod n. It is on the driver's disk before it is sent. The file of a chunk that is not needed any more is removed when its
+    shard has confirmed that.
     """
 
     def __init__(self) -> None:
         self.folder = Path()
         self.config = ""
-        self.first = self.kept = 0
-        self.oldest_file = 0
+        self.kept: set[int] = set()
+        self.forgotten: list[int] = []
         self.rewrites: list[bytes] = []
-        self.requests: deque[tuple[list[Call], range]] = deque()
+        self.requests: deque[tuple[list[Call], list[int], list[int]]] = deque()
         self.interrupted: BaseException | None = None
         self.lanes: list[ShardLane] = []
 
@@ -119,47 +118,43 @@ class Shards:
         self.config = config
         answers([lane.send("begin", config) for lane in self.lanes])
 
-    def keep(self, index: int, chunk: bytes) -> None:
-        if self.first == self.kept:
-            self.first = self.oldest_file = index
-        write_through(self.path(index), chunk)
-        self.kept = index + 1
-        self.lanes[index % len(self.lanes)].send("keep", index, chunk)
+    def keep(self, number: int, chunk: bytes) -> None:
+        write_through(self.path(number), chunk)
+        self.kept.add(number)
+        self.lane(number).send("keep", number, chunk)
 
-    def forget(self, first: int) -> None:
-        for lane in self.lanes:
-            lane.send("forget", self.first, first)
-        self.first = first
+    def forget(self, number: int) -> None:
+        self.kept.discard(number)
+        self.forgotten.append(number)
+        self.lane(number).send("forget", number)
 
-    def of_lane(self, number: int, first: int) -> range:
-        """The chunks of a shard, from chunk `first` on."""
-        count = len(self.lanes)
-        return range(first + (number - first) % count, self.kept, count)
+    def lane(self, number: int) -> ShardLane:
+        """The shard of a chunk."""
+        return self.lanes[number % len(self.lanes)]
 
     def rewrite(self, number: int, rewrite: bytes) -> None:
         self.rewrites.append(rewrite)
         for lane in self.lanes:
             lane.send("rewrite", number, rewrite)
 
-    def start(self, rows: np.ndarray) -> None:
-        shared = ray.put(rows)
-        calls = []
-        for lane in self.lanes:
-            own = self.of_lane(lane.number, self.first)
-            state = (own[0] if own else 0, len(own), len(self.rewrites))
-            calls.append(lane.send("totals", shared, state))
-        self.requests.append((calls, range(self.first, self.kept)))
+    def start(self, rows: np.ndarray, chunks: list[int]) -> None:
+        shared, count = ray.put(rows), len(self.lanes)
+        calls = [
+            lane.send("totals", shared, [c for c in chunks if c % count == lane.number], len(self.rewrites))
+            for lane in self.lanes
+        ]
+        self.requests.append((calls, chunks, self.forgotten))
+        self.forgotten = []
 
     def finish(self) -> np.ndarray:
-        """The totals of all chunks in their order."""
-        calls, chunks = self.requests.popleft()
-        found = self._wait(calls)
+        """The totals of all chunks in the order of the request."""
+        calls, chunks, forgotten = self.requests.popleft()
+        found, owner = self._wait(calls), np.array(chunks) % len(calls)
         totals = np.empty((len(chunks), sum(map(len, found)) // len(chunks)))
-        for shard, own in enumerate(found):
-            totals[(shard - chunks.start) % len(found) :: len(found)] = own.reshape(-1, totals.shape[1])
-        for index in range(self.oldest_file, chunks.start):
-            self.path(index).unlink(missing_ok=True)
-        self.oldest_file = max(self.oldest_file, chunks.start)
+        for lane, own in enumerate(found):
+            totals[owner == lane] = own.reshape(-1, totals.shape[1])
+        for number in forgotten:  # These calls came after those that removed the chunks.
+            self.path(number).unlink(missing_ok=True)
         return totals.reshape(-1)
 
     def _wait(self, calls: list[Call]) -> list[Any]:
@@ -172,26 +167,26 @@ class Shards:
                     raise
                 self.interrupted = interrupt
 
-    def fetch(self, index: int) -> bytes:
-        return self.path(index).read_bytes()
+    def fetch(self, number: int) -> bytes:
+        return self.path(number).read_bytes()
 
-    def path(self, index: int) -> Path:
-        return self.folder / f"{index:08}.chunk"
+    def path(self, number: int) -> Path:
+        return self.folder / f"{number:08}.chunk"
 
 
 class ShardedLearner:
     """One model whose terms are divided between Ray actors, with the bits of `okl.Learner` on one machine.
 
-    The driver learns the rows and holds the last 3,000 terms at most. Whenever 1,024 terms are complete, they are written to the
+    The driver learns the rows and holds a few thousand terms. Whenever 1,024 terms are complete, they are written to the
     driver's disk, sent to a shard and removed from the driver's memory. The shards sum over their terms for the next rows, while the driver learns the
-    rows before them. Under a window, the oldest terms come back from the disk before they are overwritten. If a shard dies, Ray starts it again and the
+    rows before them. Under a budget, terms come back from the disk before they are overwritten or dropped. If a shard dies, Ray starts it again and the
     driver sends its terms from the disk.
 
     Parameters
     ----------
     config : dict, str, bytes or okl.Learner
-        Settings as `okl.Learner` takes them, with ``budget="unlimited"`` or a window of a multiple of 1,024 terms, from 4,096 on; or a learner, a model file
-        or its bytes to continue.
+        Settings as `okl.Learner` takes them, with the budget ``unlimited``, ``window``, ``age`` or ``olok``; or a learner, a model file or its bytes to
+        continue.
     workers : int
         The number of shards, each a process.
     path : str, optional
@@ -262,15 +257,15 @@ class ShardedLearner:
         return [{**state, "restarts": lane.restarts} for lane, state in zip(self._shards.lanes, found)]
 
     def driver(self) -> dict[str, int]:
-        """Of the driver: the terms and bytes that it holds."""
-        return {"terms": self._core.terms - self._core.sent, "bytes": self._core.bytes}
+        """Of the driver: the terms that it holds, with the holes between them, and their bytes."""
+        return {"terms": self._core.here, "bytes": self._core.bytes}
 
     def close(self) -> None:
         """Ends the shards and removes the files of the terms. Save the model before."""
         for lane in self._shards.lanes:
             lane.close()
-        for index in range(self._shards.oldest_file, self._shards.kept):
-            self._shards.path(index).unlink(missing_ok=True)
+        for file in self.folder.glob("*.chunk"):
+            file.unlink()
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
 

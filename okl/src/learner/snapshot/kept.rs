@@ -5,8 +5,10 @@ use std::ops::Range;
 
 use super::head_tensor;
 use super::write::{Data, Tensor};
+use crate::basis::terms::Terms;
+use crate::basis::{Basis, Space};
 use crate::coordinates::Coordinates;
-use crate::engine::kept::{At, KeptChunks};
+use crate::engine::kept::{At, KeptChunks, Layout};
 use crate::gram::CHUNK;
 use crate::sharded::chunk::Chunk;
 
@@ -35,29 +37,38 @@ impl Part {
     }
 }
 
+/// Where the slots of a learner are.
+#[derive(Clone, Copy)]
+pub(super) struct Divided<'a> {
+    kept: &'a KeptChunks,
+    /// The places of the chunks that are here, and the number of slots that are not.
+    here: &'a [usize],
+    elsewhere: usize,
+}
+
 /// Adds the slots that are kept elsewhere to those of the learner.
-pub(super) fn add_kept<'a>(tensors: &mut [Tensor<'a>], kept: &'a KeptChunks) {
-    let slots = kept.slots();
-    for tensor in tensors.iter_mut().filter(|_| slots > 0) {
+pub(super) fn add_kept<'a, P: Space>(tensors: &mut [Tensor<'a>], terms: &'a Terms<P>, kept: &'a KeptChunks) {
+    let slots = Divided { kept, here: terms.places(), elsewhere: terms.elsewhere() };
+    for tensor in tensors.iter_mut().filter(|_| slots.elsewhere > 0) {
         if let Some(part) = Part::of(&tensor.name) {
-            tensor.shape[part.axis()] += slots;
+            tensor.shape[part.axis()] += slots.elsewhere;
             let own = std::mem::replace(&mut tensor.data, Data::Checksum);
-            tensor.data = Data::AfterKept(part, kept, Box::new(own));
+            tensor.data = Data::Divided(part, slots, Box::new(own));
         }
     }
 }
 
 /// Writes a tensor of this shape: the slots that are kept elsewhere and those of the learner, in their order.
-pub(super) fn write(part: Part, kept: &KeptChunks, own: &Data<'_>, shape: &[usize], to: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(part: Part, slots: Divided<'_>, own: &Data<'_>, shape: &[usize], to: &mut impl Write) -> io::Result<()> {
     let mut shape = shape.to_vec();
-    shape[part.axis()] -= kept.slots();
+    shape[part.axis()] -= slots.elsewhere;
     if let Data::Columns(f) = own {
-        return write_columns(kept, f, &shape, to);
+        return write_columns(slots, f, &shape, to);
     }
     let mut here = Vec::new();
     own.write(&shape, 0, &mut here)?;
     let of_chunk = here.len() / shape[0].max(1) * CHUNK;
-    each_chunk(kept, shape[0], |chunk| match (chunk, part) {
+    each_chunk(slots, |chunk| match (chunk, part) {
         (Slots::Here(chunk), _) => to.write_all(&here[chunk * of_chunk..here.len().min((chunk + 1) * of_chunk)]),
         (Slots::Fetched(chunk), Part::Births) => chunk.births.iter().try_for_each(|v| to.write_all(&v.to_le_bytes())),
         (Slots::Fetched(chunk), Part::Ids) => chunk.ids.iter().try_for_each(|v| to.write_all(&v.to_le_bytes())),
@@ -72,12 +83,13 @@ enum Slots {
     Fetched(Box<Chunk>),
 }
 
-/// Calls `each` with all chunks in order, one at a time, if the learner has this number of slots.
-fn each_chunk(kept: &KeptChunks, slots: usize, mut each: impl FnMut(Slots) -> io::Result<()>) -> io::Result<()> {
-    let Some(mut kept) = kept.lock() else { return Ok(()) };
-    kept.layout(slots).chunks().try_for_each(|at| match at {
+/// Calls `each` with all chunks in order, one at a time.
+fn each_chunk(slots: Divided<'_>, mut each: impl FnMut(Slots) -> io::Result<()>) -> io::Result<()> {
+    let Some(mut kept) = slots.kept.lock() else { return Ok(()) };
+    let there = kept.only_there(slots.here);
+    Layout::new(&there, slots.here).chunks().try_for_each(|at| match at {
         At::Here(chunk) => each(Slots::Here(chunk)),
-        At::Keeper(number) => each(Slots::Fetched(Box::new(kept.fetch(number).map_err(io::Error::other)?))),
+        At::Keeper(at) => each(Slots::Fetched(Box::new(kept.fetch(there[at]).map_err(io::Error::other)?))),
     })
 }
 
@@ -91,13 +103,13 @@ fn write_centres(chunk: &mut Chunk, features: usize, to: &mut impl Write) -> io:
     })
 }
 
-fn write_columns(kept: &KeptChunks, f: &Coordinates, shape: &[usize], to: &mut impl Write) -> io::Result<()> {
+fn write_columns(slots: Divided<'_>, f: &Coordinates, shape: &[usize], to: &mut impl Write) -> io::Result<()> {
     for column in 0..shape[0] {
         let mut write = |f: &Coordinates, slots: Range<usize>| {
             let mut values = f.columns_of(slots.end).skip(column).take(1).flat_map(|values| &values[slots.start..]);
             values.try_for_each(|v| to.write_all(&v.to_le_bytes()))
         };
-        each_chunk(kept, shape[1], |chunk| match chunk {
+        each_chunk(slots, |chunk| match chunk {
             Slots::Here(chunk) => write(f, chunk * CHUNK..shape[1].min((chunk + 1) * CHUNK)),
             Slots::Fetched(chunk) => write(&chunk.f, 0..CHUNK),
         })?;

@@ -15,7 +15,6 @@ use crate::basis::vectors::Vectors;
 use crate::config::ClassWeight;
 use crate::coordinates::Coordinates;
 use crate::engine::head::Head;
-use crate::engine::kept::KeptChunks;
 use crate::learner::Learner;
 use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, GROWTH, HEAD};
 use crate::learner::snapshot::{FORMAT, Header, head_tensor, kept, scalar_names};
@@ -47,7 +46,7 @@ pub(super) enum Data<'a> {
     /// A model file inside the model file, with its checksum.
     File(Plan<'a>, u64),
     /// Slots of which some chunks are kept elsewhere, with the numbers of the other slots.
-    AfterKept(kept::Part, &'a KeptChunks, Box<Data<'a>>),
+    Divided(kept::Part, kept::Divided<'a>, Box<Data<'a>>),
     /// The place of the checksum.
     Checksum,
 }
@@ -89,7 +88,7 @@ impl Data<'_> {
             Data::Bytes(_) | Data::File(..) => Dtype::U8,
             Data::Centres(_) | Data::Singles(_) => Dtype::F32,
             Data::Columns32(_) => Dtype::U32,
-            Data::AfterKept(_, _, own) => own.dtype(),
+            Data::Divided(_, _, own) => own.dtype(),
         }
     }
 
@@ -121,7 +120,7 @@ impl Data<'_> {
                 let mut values = (0..shape[0]).flat_map(|slot| rows.row(slot));
                 values.try_for_each(|v| to.write_all(&v.to_le_bytes()))
             }
-            Data::AfterKept(part, kept, own) => kept::write(*part, kept, own, shape, to),
+            Data::Divided(part, slots, own) => kept::write(*part, *slots, own, shape, to),
             Data::File(plan, own) => plan.write(*own, &mut *to as &mut dyn Write),
             Data::Checksum => to.write_all(&checksum.to_le_bytes()),
         }
@@ -306,7 +305,7 @@ impl Learner {
                 tensors.push(Tensor::doubles("warm.shares", &warm.shares));
             }
         }
-        kept::add_kept(&mut tensors, &self.engine.kept);
+        kept::add_kept(&mut tensors, terms, &self.engine.kept);
         tensors
     }
 }

@@ -10,12 +10,13 @@ pub(super) struct Age {
 }
 
 impl Age {
-    pub fn see_new_term(&mut self, t: u64) {
-        self.oldest_birth = self.oldest_birth.min(t);
+    /// There is another term, which was born at this time.
+    pub fn see_term(&mut self, birth: u64) {
+        self.oldest_birth = self.oldest_birth.min(birth);
     }
 
-    pub fn expired(&mut self, sight: &dyn Sight, steps: u64, out: &mut Vec<usize>) {
-        let last = sight.t().saturating_sub(steps);
+    /// Finds the terms that were born at the time `last` or before.
+    pub fn expired(&mut self, sight: &dyn Sight, last: u64, out: &mut Vec<usize>) {
         if self.oldest_birth > last {
             return;
         }

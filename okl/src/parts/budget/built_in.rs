@@ -80,7 +80,7 @@ impl Budget for AnyBudget {
     fn room(&mut self, sight: &mut dyn Sight) -> Room {
         self.new_terms += 1.0;
         match &mut self.state {
-            State::Age { age, .. } | State::Olok { age, .. } => age.see_new_term(sight.t()),
+            State::Age { age, .. } | State::Olok { age, .. } => age.see_term(sight.t()),
             State::Window { terms, oldest_slot } if sight.terms() >= *terms => {
                 let slot = *oldest_slot;
                 *oldest_slot = (slot + 1) % *terms;
@@ -115,13 +115,9 @@ impl Budget for AnyBudget {
     }
 
     fn expired(&mut self, sight: &mut dyn Sight, out: &mut Vec<usize>) {
+        let last = self.drops_until(sight.t());
         match &mut self.state {
-            State::Age { steps, age } => age.expired(sight, *steps, out),
-            State::Olok { exponent, t0, age } => {
-                // s_t = ceil(max(t^(1/2 + exponent), t_0)).
-                let steps = libm::ceil(libm::pow(sight.t() as f64, 0.5 + *exponent).max(*t0)).min(9e18) as u64;
-                age.expired(sight, steps, out);
-            }
+            State::Age { age, .. } | State::Olok { age, .. } => age.expired(sight, last, out),
             State::Weight(weight) => weight.expired(sight, out),
             State::Certified(certified) => certified.expired(sight, out),
             State::Unlimited | State::Window { .. } => {}
@@ -143,6 +139,24 @@ impl Budget for AnyBudget {
 
     fn ring(&self) -> Option<(usize, usize)> {
         if let State::Window { terms, oldest_slot } = self.state { Some((terms, oldest_slot)) } else { None }
+    }
+
+    fn drops_until(&self, t: u64) -> u64 {
+        match self.state {
+            State::Age { steps, .. } => t.saturating_sub(steps),
+            // s_t = ceil(max(t^(1/2 + exponent), t_0)).
+            State::Olok { exponent, t0, .. } => {
+                t.saturating_sub(libm::ceil(libm::pow(t as f64, 0.5 + exponent).max(t0)).min(9e18) as u64)
+            }
+            State::Unlimited | State::Window { .. } | State::Weight(_) | State::Certified(_) => 0,
+            State::Transfer { .. } | State::Merge { .. } | State::Forgetron { .. } => 0,
+        }
+    }
+
+    fn came_back(&mut self, oldest: u64) {
+        if let State::Age { age, .. } | State::Olok { age, .. } = &mut self.state {
+            age.see_term(oldest);
+        }
     }
 
     fn cleared(&mut self) {

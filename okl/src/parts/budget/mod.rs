@@ -149,6 +149,15 @@ pub trait Budget: Send + Sync {
     fn ring(&self) -> Option<(usize, usize)> {
         None
     }
+    /// For a budget that drops terms by their age: at the end of example `t`, terms that were born at this time or before are gone.
+    fn drops_until(&self, t: u64) -> u64 {
+        let _ = t;
+        0
+    }
+    /// Terms that were kept elsewhere are in sight again; the oldest one was born at this time.
+    fn came_back(&mut self, oldest: u64) {
+        let _ = oldest;
+    }
     /// Bytes held that grow with the number of terms.
     fn bytes(&self) -> usize {
         0
