@@ -195,7 +195,7 @@ impl Tokens {
         let path = path.display();
         match list {
             Ok(list) => {
-                let text = format!("{path} has changed: {} tokens are valid now", list.len());
+                let text = format!("{path} has changed and was read again; valid tokens: {}", list.len());
                 *self.list.write().unwrap_or_else(PoisonError::into_inner) = list;
                 Some(text)
             }
