@@ -15,6 +15,7 @@ pub mod evaluate;
 #[cfg(feature = "serve")]
 pub mod explain;
 pub mod export;
+pub mod filler;
 pub mod freeze;
 pub mod input;
 pub mod inspect;

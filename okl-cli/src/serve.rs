@@ -16,13 +16,14 @@ use okl_server::options::Options;
 use okl_server::refusal::{Answered, Refusal};
 use okl_server::registry::Registry;
 use okl_server::rows::{Rows, Target};
-use okl_server::surface::{self, Surface, TableColumns, TableFormat};
+use okl_server::surface::{self, Filling, Gaps, Surface, TableColumns, TableFormat};
 use okl_server::tokens::{self, Tokens};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::args::{Serve, Task, Token, TokenCommand, all_names};
-use crate::input::{self, Chunk, Features, Format, InputError, Reader};
+use crate::filler::{self, Filler};
+use crate::input::{self, Chunk, Features, Format, InputError, Missing, Reader, Rule};
 use crate::settings::{self, Look};
 use crate::store::{self, Position};
 use crate::table::{note, say};
@@ -61,8 +62,8 @@ impl Surface for CommandLine {
         inspect::as_json(learner, &Position { seen: Some(learner.examples()), progress, ..Position::default() }, names)
     }
 
-    fn explain(&self, learner: &Learner, x: &[f64], names: &[String], top: usize) -> Result<Vec<Value>, String> {
-        explain::explain(learner, x, names, top).map_err(|e| e.to_string())
+    fn explain(&self, learner: &Learner, x: &[f64], names: &[String], top: usize) -> okl::Result<Vec<Value>> {
+        explain::explain(learner, x, names, top)
     }
 
     fn names(&self, learner: &Learner) -> Vec<String> {
@@ -70,7 +71,23 @@ impl Surface for CommandLine {
     }
 
     fn rules(&self, learner: &Learner) -> Option<String> {
-        store::rules(learner)
+        match store::used_rules(learner)[..] {
+            ["--missing"] if self.gaps_of(learner).is_some() => None,
+            _ => store::rules(learner),
+        }
+    }
+
+    fn gaps(&self, rule: &str) -> Result<Option<Arc<dyn Gaps>>, String> {
+        let missing: Missing = rule.parse()?;
+        Ok((!missing.is_refused()).then(|| shared(Filler::new(missing))))
+    }
+
+    fn gaps_of(&self, learner: &Learner) -> Option<Arc<dyn Gaps>> {
+        Filler::of_file(learner).filter(|filler| !filler.is_sparse()).map(shared)
+    }
+
+    fn stored_gaps(&self, stored: &Value) -> Option<Arc<dyn Gaps>> {
+        serde_json::from_value(stored.clone()).ok().map(shared)
     }
 
     fn with_names(&self, learner: &Learner, names: &[String]) -> Option<Vec<u8>> {
@@ -87,6 +104,8 @@ impl Surface for CommandLine {
             id: columns.id.clone(),
             weight: columns.weight.clone(),
             sparse: columns.sparse,
+            // The model fills these cells: the reader only has to find them.
+            missing: columns.fills.then_some(Missing { rule: Rule::Zero, indicator: false }),
             want_target: !columns.targets.is_empty(),
             ..input::Options::default()
         };
@@ -96,21 +115,95 @@ impl Surface for CommandLine {
             refusal(&error, row, columns)
         };
         let mut reader = Reader::of("body", Cursor::new(Arc::clone(&body)), options.clone()).map_err(refused)?;
-        let (mut rows, mut reach) = (Rows::default(), Vec::new());
+        let (mut rows, mut reach, mut missing) = (Rows::default(), Vec::new(), Vec::new());
         while let Some(chunk) = reader.next().map_err(refused)? {
             if (rows.count + chunk.rows).saturating_mul(chunk.features) > cells {
                 return Err(Refusal::body(format!("more than {cells} numbers; send fewer rows at a time")));
             }
+            missing.extend(chunk.missing.iter().map(|(row, feature)| (rows.count + *row as usize, *feature as usize)));
             add(&mut rows, &chunk);
             reach.extend_from_slice(&chunk.reach);
         }
         let features = rows.features;
-        let absent = |(row, known): (usize, &u32)| (*known as usize..features).map(move |feature| row * features + feature);
-        rows.absent = reach.iter().enumerate().flat_map(absent).collect();
+        let later = |(row, known): (usize, &u32)| (*known as usize..features).map(move |feature| row * features + feature);
+        rows.absent = reach.iter().enumerate().flat_map(later).collect();
+        rows.absent.extend(missing.into_iter().map(|(row, feature)| row * features + feature));
+        rows.absent.sort_unstable();
         if matches!(reader.schema().features, Features::Named(_)) {
             rows.names = Some(reader.schema().names());
         }
         Ok(rows)
+    }
+}
+
+/// Fills cells without a value by the rules of this crate.
+#[derive(Debug)]
+struct Fills(Arc<Filler>);
+
+/// Filled rows, and the state before them.
+struct FilledRows {
+    before: Arc<Filler>,
+    filling: filler::Filling,
+}
+
+fn shared(filler: Filler) -> Arc<dyn Gaps> {
+    Arc::new(Fills(Arc::new(filler)))
+}
+
+impl Fills {
+    fn rows(&self, filling: filler::Filling) -> Box<dyn Filling> {
+        Box::new(FilledRows { before: Arc::clone(&self.0), filling })
+    }
+}
+
+impl Gaps for Fills {
+    fn rule(&self) -> String {
+        self.0.rule().unwrap_or_default().to_string()
+    }
+
+    fn columns(&self) -> usize {
+        self.0.columns().len()
+    }
+
+    fn column_names(&self) -> Vec<String> {
+        self.0.column_names().unwrap_or_default()
+    }
+
+    fn feature_names(&self, columns: &[String]) -> Vec<String> {
+        match self.columns() {
+            count if columns.is_empty() => self.0.feature_names(&(0..count).map(|at| at.to_string()).collect::<Vec<_>>()),
+            _ => self.0.feature_names(columns),
+        }
+    }
+
+    fn fill(&self, x: &[f64], columns: usize) -> Box<dyn Filling> {
+        self.rows(self.0.fill(x, columns))
+    }
+
+    fn fill_in_order(&self, x: &[f64], columns: usize) -> Box<dyn Filling> {
+        self.rows(self.0.fill_in_order(x, columns))
+    }
+
+    fn position(&self, learner: &Learner, columns: &[String]) -> Option<Vec<u8>> {
+        self.0.position(learner, columns)
+    }
+
+    fn stored(&self) -> Value {
+        json!(*self.0)
+    }
+}
+
+impl Filling for FilledRows {
+    fn x(&self) -> &[f64] {
+        self.filling.x()
+    }
+
+    fn features(&self) -> usize {
+        self.filling.features()
+    }
+
+    fn after(&self, rows: usize) -> Arc<dyn Gaps> {
+        shared(self.before.after(&self.filling, rows))
     }
 }
 
@@ -252,7 +345,8 @@ pub fn serve(args: &Serve) -> anyhow::Result<bool> {
         (None, None) => None,
         _ => return Err(usage("--certificate and --key belong together: give both or none")),
     };
-    let tokens = args.token_file.as_ref().or(file.token_file.as_ref()).map(|path| read_tokens(path)).transpose()?;
+    let tokens = args.token_file.as_ref().or(file.token_file.as_ref()).map(|path| Tokens::of_file(path)).transpose();
+    let tokens = tokens.map_err(anyhow::Error::msg)?;
     let (registry, notes) = Registry::open(&args.folder, Arc::new(CommandLine), options)
         .with_context(|| format!("{}: cannot be used", args.folder.display()))?;
     notes.iter().for_each(|text| log::line("recovery", &json!({ "message": text })));
@@ -294,11 +388,6 @@ async fn signal() {
     }
 }
 
-fn read_tokens(path: &Path) -> anyhow::Result<Tokens> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))?;
-    Tokens::parse(&text).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))
-}
-
 /// `okl token new`: adds a token to the file and prints its secret once.
 ///
 /// # Errors
@@ -313,6 +402,11 @@ pub fn token(args: &Token) -> anyhow::Result<()> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let written = options.open(&new.file).and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
     written.with_context(|| format!("{}: cannot be written", new.file.display()))?;
-    note(format!("The token '{}' is in {} as a hash. This is the only time that it is shown:", new.name, new.file.display()));
+    note(format!(
+        "The token '{}' is in {} as a hash. A server that runs with this file accepts it within a second or two. This is the only time \
+         that it is shown:",
+        new.name,
+        new.file.display()
+    ));
     Ok(say(&format!("{secret}\n"))?)
 }

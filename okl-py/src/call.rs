@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 
 use crate::arrays;
 use crate::errors::{Place, refused_rows};
-use crate::gaps::{Filling, Gaps};
+use crate::gaps::{self, Gaps};
 use crate::rows::{Matrix, Rows};
 use crate::scores::Table;
 use crate::shared::{Shared, Signals};
@@ -167,7 +167,7 @@ pub fn learn<'py, L: Learns>(
     let (py, held) = (x.py(), Rows::new(x)?);
     let _turn = given.gaps.begin(py, shared)?;
     let filling = given.gaps.fill_in_order(&held.view(), shared.look(py, L::features)?)?;
-    let x = filling.as_ref().map_or_else(|| held.view(), Filling::view);
+    let x = filling.as_ref().map_or_else(|| held.view(), gaps::view);
     let told = Told::read(reader, given, x.rows())?;
     let labels = told.labels()?;
     let (batch, flat) = (labels.of(x.batch()), told.y.flat);
@@ -268,7 +268,7 @@ pub fn predict<'py, L: Learns>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, held) = (x.py(), Rows::new(x)?);
     let filling = gaps.fill(&held.view(), shared.look(py, L::features)?)?;
-    let x = filling.as_ref().map_or_else(|| held.view(), Filling::view);
+    let x = filling.as_ref().map_or_else(|| held.view(), gaps::view);
     let mut table = Table::new(x.rows(), shared.look(py, L::outputs)?)?;
     let mut signals = Signals::new();
     let scored = shared.read(py, |learner| {

@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::call::with_workspace;
 use crate::errors::refused;
-use crate::gaps::Gaps;
+use crate::gaps::{self, Gaps};
 use crate::learner::{Arguments, Learner};
 use crate::rows::{Matrix, SparseRows};
 use crate::targets::{is_bool, label};
@@ -36,7 +36,7 @@ pub fn learn_row(
     let _turn = learner.gaps.begin(py, &learner.shared)?;
     let held = Row::new(x, columns);
     let filling = learner.gaps.fill_in_order(&held.view()?, learner.look(py, okl::Learner::features)?)?;
-    let row = filling.as_ref().map_or_else(|| held.view(), |filling| Ok(filling.view()))?;
+    let row = filling.as_ref().map_or_else(|| held.view(), |filling| Ok(gaps::view(filling)))?;
     let batch = row.batch().weights(&weights);
     let learn = |targets: Targets<'_>| {
         let learned = learner.shared.touch(py, |learner| {
@@ -89,7 +89,7 @@ pub fn predict_row(learner: &Bound<'_, Learner>, values: &Bound<'_, PyList>, col
     let (learner, py) = (learner.get(), values.py());
     let held = Row::new(numbers(values, &learner.gaps)?, columns);
     let filling = learner.gaps.fill(&held.view()?, learner.look(py, okl::Learner::features)?)?;
-    let row = filling.as_ref().map_or_else(|| held.view(), |filling| Ok(filling.view()))?;
+    let row = filling.as_ref().map_or_else(|| held.view(), |filling| Ok(gaps::view(filling)))?;
     let scores = learner.look(py, |learner| match learner.features() {
         0 if row.features() == 0 => Ok(vec![0.0; learner.outputs()]),
         _ => with_workspace(|workspace| learner.predict_with(workspace, &row.batch())).map(|scores| scores.values),

@@ -100,6 +100,34 @@ def test_the_scores_are_those_of_a_learner(server):
     assert client.inspect("m")["examples"] == 200
 
 
+def test_missing_values_are_filled_as_a_learner_fills_them(server):
+    client, (X, _) = okl.Client(server.url), rows(40)
+    y, gaps = X[:, 0] * X[:, 1], np.random.default_rng(3).random(X.shape) < 0.2
+    X[gaps] = np.nan
+    settings = {**CONFIG, "loss": "squared", "missing": "mean+indicator"}
+    learner = okl.Learner(settings)
+    client.create("m", settings)
+    client.create("named", settings)
+    dictionaries = [
+        {name: None if value != value else value for name, value in zip("ab", row, strict=True)}
+        for row in X.tolist()
+    ]
+    scores = learner.learn(X[:30], y[:30])
+    assert np.array_equal(client.learn("m", X[:30], y[:30]), scores)
+    assert np.array_equal(client.learn("named", dictionaries[:30], y[:30]), scores)
+    for name, ask in (("m", X[30:]), ("named", dictionaries[30:]), ("named", [{"b": 1.0}])):
+        expected = learner.predict([[np.nan, 1.0]] if len(ask) == 1 else X[30:])
+        assert np.array_equal(client.predict(name, ask, fresh=True).scores, expected)
+    # The file comes back with the rule and the values, and a file of Python goes there.
+    assert np.array_equal(okl.Learner.from_bytes(client.download("m")).predict(X), learner.predict(X))
+    client.upload("up", learner.to_bytes())
+    assert np.array_equal(client.learn("up", X[30:], y[30:]), learner.learn(X[30:], y[30:]))
+    client.create("refuse", CONFIG)
+    with pytest.raises(okl.ServerError, match="row 1, column 1: no value") as refused:
+        client.learn("refuse", [[1.0, 2.0], [3.0, np.nan]], [1, -1])
+    assert refused.value.details == {"row": 1, "column": 1}
+
+
 def test_labels_arrive_later(server):
     client = okl.Client(server.url)
     client.create("m", CONFIG)
@@ -164,8 +192,8 @@ def test_wrong_arguments_are_named():
     with pytest.raises(ValueError, match="url: expected"):
         okl.Client("127.0.0.1:7878")
     client = okl.Client("http://127.0.0.1:9", retries=0)
-    with pytest.raises(ValueError, match="row 1, column 0: found nan"):
-        client.learn("m", [[0.0], [np.nan]])
+    with pytest.raises(ValueError, match="row 1, column 0: found inf"):
+        client.learn("m", [[0.0], [np.inf]])
     with pytest.raises(OSError, match="refused") as refused:
         client.models()
     assert any("http://127.0.0.1:9" in note for note in refused.value.__notes__)
@@ -181,7 +209,7 @@ DAY = np.datetime64("2024-01-31")
         ([[0.0], ["x"]], None, None, r"column 0: found 'x' \(text\) in row 1"),
         ([[0.0], [None]], None, None, r"column 0: found None \(missing\) in row 1"),
         (np.array([[1.0 + 2.0j]]), None, None, "of type complex"),
-        ([{"a": 1.0}, {"a": np.nan}], None, None, "X: row 1, column 'a': found nan"),
+        ([{"a": 1.0}, {"a": -np.inf}], None, None, "X: row 1, column 'a': found -inf"),
         ([{"a": 1.0}, {"a": "x"}], None, None, r"X: row 1, column 'a': found 'x' \(text\)"),
         ([[0.0], [0.0]], [1.0, np.inf], None, "y: row 1: found inf"),
         ([[0.0], [0.0]], np.array([DAY, DAY]), None, "y: row 0: found 2024-01-31 of type"),

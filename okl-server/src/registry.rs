@@ -18,7 +18,7 @@ use crate::model::folder::{Folder, Settings};
 use crate::model::state::State;
 use crate::options::Options;
 use crate::refusal::{Answered, Refusal};
-use crate::surface::{Surface, Task};
+use crate::surface::{Gaps, Surface, Task};
 
 /// A model, or the reason why it does not run.
 #[derive(Clone)]
@@ -154,11 +154,17 @@ impl Registry {
         }
     }
 
-    /// Creates a model. Returns false if it exists already with the same settings.
+    /// Creates a model; `gaps` are those of the model file. Returns false if it exists already with the same settings.
     ///
     /// # Errors
     /// If the settings are wrong, or a model with this name and other settings exists.
-    pub async fn create(self: &Arc<Self>, name: &str, settings: Settings, learner: Option<Learner>) -> Answered<bool> {
+    pub async fn create(
+        self: &Arc<Self>,
+        name: &str,
+        settings: Settings,
+        learner: Option<Learner>,
+        gaps: Option<Arc<dyn Gaps>>,
+    ) -> Answered<bool> {
         check_name(name)?;
         let _changing = self.changing.lock().await;
         match self.model(name) {
@@ -176,11 +182,13 @@ impl Registry {
                 format!("there are {} models already, the most for this server", self.options.most_models),
             ));
         }
-        let mut state = State { learner, sparse: settings.sparse, ..State::default() };
+        let gaps = if settings.uploaded { gaps } else { settings.gaps(&*self.surface)? };
+        let mut state = State { learner, sparse: settings.sparse, gaps, ..State::default() };
         match &mut state.learner {
             Some(learner) => {
                 refuse_precomputed(learner.config())?;
-                state.beside.names = self.surface.names(learner);
+                let names = || self.surface.names(learner);
+                state.beside.names = state.gaps.as_ref().map_or_else(names, |gaps| gaps.column_names());
                 state.beside.figures = Figures::after(learner.examples());
             }
             None => state.learner = configured(&settings)?,
@@ -266,7 +274,7 @@ fn refuse_precomputed(config: &Config) -> Answered<()> {
 
 /// The learner of a configuration with a loss; none if the first rows decide. A threshold that is not given is chosen as by `okl learn`.
 fn configured(settings: &Settings) -> Answered<Option<Learner>> {
-    let mut table = settings.config.clone();
+    let mut table = settings.of_learner();
     if Config::from_value(Value::Object(table.clone()))?.follows_a_rate() {
         table.entry("threshold").or_insert_with(|| json!("tracker"));
     }

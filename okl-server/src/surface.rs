@@ -2,6 +2,9 @@
 //!
 //! The command line depends on this crate, so this crate cannot use its code directly.
 
+use std::fmt::Debug;
+use std::sync::Arc;
+
 use okl::loss::Reads;
 use okl::{Config, Learner};
 use serde::{Deserialize, Serialize};
@@ -61,10 +64,52 @@ pub struct TableColumns {
     pub ignore: Vec<String>,
     /// Whether an absent number is 0.
     pub sparse: bool,
+    /// Whether the model fills cells without a value.
+    pub fills: bool,
     /// The columns that the model has learned; empty if they have no names, or nothing is learned yet.
     pub learned: Vec<String>,
     /// The number of columns that the model has learned.
     pub features: usize,
+}
+
+/// Fills cells without a value (NaN) from the rows that were learned. A row has a number for each column; with indicators, the model has more
+/// features than columns.
+pub trait Gaps: Send + Sync + Debug {
+    /// The rule, as the setting `missing` has it.
+    fn rule(&self) -> String;
+
+    /// The number of columns of a row; 0 before the first row.
+    fn columns(&self) -> usize;
+
+    /// The names of the columns in a model file; empty if they have none.
+    fn column_names(&self) -> Vec<String>;
+
+    /// The names of the features, for columns with these names. Columns without names are counted from 0.
+    fn feature_names(&self, columns: &[String]) -> Vec<String>;
+
+    /// Rows for predictions, filled from the rows that were learned.
+    fn fill(&self, x: &[f64], columns: usize) -> Box<dyn Filling>;
+
+    /// Rows to learn, each filled from all rows before it. New indicators may be added.
+    fn fill_in_order(&self, x: &[f64], columns: usize) -> Box<dyn Filling>;
+
+    /// The bytes that carry the rule, the values and the names of the columns in a model file ([`Learner::set_position`]).
+    fn position(&self, learner: &Learner, columns: &[String]) -> Option<Vec<u8>>;
+
+    /// The state for a snapshot; [`Surface::stored_gaps`] reads it.
+    fn stored(&self) -> Value;
+}
+
+/// Rows in the features of the model, without NaN.
+pub trait Filling: Send {
+    /// The numbers, row by row.
+    fn x(&self) -> &[f64];
+
+    /// Numbers per row.
+    fn features(&self) -> usize;
+
+    /// The state after the first `rows` of these rows were learned.
+    fn after(&self, rows: usize) -> Arc<dyn Gaps>;
 }
 
 /// The parts of the command line that the server uses.
@@ -82,7 +127,7 @@ pub trait Surface: Send + Sync + 'static {
     ///
     /// # Errors
     /// If the rows cannot be predicted.
-    fn explain(&self, learner: &Learner, x: &[f64], names: &[String], top: usize) -> Result<Vec<Value>, String>;
+    fn explain(&self, learner: &Learner, x: &[f64], names: &[String], top: usize) -> okl::Result<Vec<Value>>;
 
     /// The names of the columns that a model file has from the program that wrote it.
     fn names(&self, _: &Learner) -> Vec<String> {
@@ -91,6 +136,27 @@ pub trait Surface: Send + Sync + 'static {
 
     /// The rules of a model file by which features are made of the columns of a table; none if features are the numbers of columns.
     fn rules(&self, _: &Learner) -> Option<String> {
+        None
+    }
+
+    /// What cells without a value become, by a setting `missing`; none if they are refused.
+    ///
+    /// # Errors
+    /// If there is no such rule.
+    fn gaps(&self, rule: &str) -> Result<Option<Arc<dyn Gaps>>, String> {
+        match rule {
+            "refuse" => Ok(None),
+            _ => Err("this server refuses rows without a value".into()),
+        }
+    }
+
+    /// What cells without a value become in a model file; none if they are refused.
+    fn gaps_of(&self, _: &Learner) -> Option<Arc<dyn Gaps>> {
+        None
+    }
+
+    /// Reads the state of a snapshot; none if it has another form.
+    fn stored_gaps(&self, _: &Value) -> Option<Arc<dyn Gaps>> {
         None
     }
 
@@ -127,8 +193,8 @@ impl Surface for Plain {
         json!({ "config": learner.config(), "examples": learner.examples(), "terms": learner.terms(), "feature_names": names })
     }
 
-    fn explain(&self, learner: &Learner, x: &[f64], _: &[String], _: usize) -> Result<Vec<Value>, String> {
-        let scores = learner.predict(&okl::Batch::of_f64(x, learner.features())).map_err(|e| e.to_string())?;
+    fn explain(&self, learner: &Learner, x: &[f64], _: &[String], _: usize) -> okl::Result<Vec<Value>> {
+        let scores = learner.predict(&okl::Batch::of_f64(x, learner.features()))?;
         Ok(scores.iter().map(|z| json!({ "score": z, "offset": learner.predicting_offset() })).collect())
     }
 

@@ -10,7 +10,8 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use ring::digest::{SHA256, digest};
@@ -134,12 +135,29 @@ fn parse_line(line: &str) -> Result<Token, String> {
     })
 }
 
+/// The tokens of a file.
+fn parse(text: &str) -> Result<Vec<Arc<Token>>, String> {
+    let mut list = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or("").trim();
+        if !line.is_empty() {
+            list.push(Arc::new(parse_line(line).map_err(|e| format!("line {}: {e}", i + 1))?));
+        }
+    }
+    if list.is_empty() {
+        return Err("no token in the file; `okl token new` makes one".into());
+    }
+    Ok(list)
+}
+
 /// All tokens, and the cookies that were given for them.
 #[derive(Debug, Default)]
 pub struct Tokens {
-    list: Vec<Token>,
-    /// Hash of the cookie: the token, and when the cookie ends.
-    sessions: Mutex<HashMap<[u8; 32], (usize, Instant)>>,
+    list: RwLock<Vec<Arc<Token>>>,
+    /// The token file, and its text when it was last read.
+    file: Option<(PathBuf, Mutex<String>)>,
+    /// Hash of the cookie: the hash of its token, and when the cookie ends.
+    sessions: Mutex<HashMap<[u8; 32], ([u8; 32], Instant)>>,
     /// Requests of each token in the current second.
     rates: Mutex<HashMap<String, (Instant, u32)>>,
 }
@@ -150,29 +168,55 @@ impl Tokens {
     /// # Errors
     /// If a line is wrong; its number is in the text.
     pub fn parse(text: &str) -> Result<Tokens, String> {
-        let mut list = Vec::new();
-        for (i, line) in text.lines().enumerate() {
-            let line = line.split('#').next().unwrap_or("").trim();
-            if !line.is_empty() {
-                list.push(parse_line(line).map_err(|e| format!("line {}: {e}", i + 1))?);
+        Ok(Tokens { list: RwLock::new(parse(text)?), ..Tokens::default() })
+    }
+
+    /// Reads a token file, which [`Tokens::look`] reads again when it has changed.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or a line is wrong; its number is in the text.
+    pub fn of_file(path: &Path) -> Result<Tokens, String> {
+        let text = std::fs::read_to_string(path).map_err(|e| format!("{}: cannot be read: {e}", path.display()))?;
+        let tokens = Tokens::parse(&text).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(Tokens { file: Some((path.into(), Mutex::new(text))), ..tokens })
+    }
+
+    /// Reads the token file again if it has changed. A token that is no longer there is refused from now on, and so are its cookies. If the
+    /// file cannot be read or a line is wrong, the tokens stay as they are. Returns a message about a change.
+    pub fn look(&self) -> Option<String> {
+        let (path, last) = self.file.as_ref()?;
+        let read = std::fs::read_to_string(path).unwrap_or_default();
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last == read {
+            return None;
+        }
+        let list = parse(&read);
+        *last = read;
+        let path = path.display();
+        match list {
+            Ok(list) => {
+                let text = format!("{path} has changed and was read again; valid tokens: {}", list.len());
+                *self.list.write().unwrap_or_else(PoisonError::into_inner) = list;
+                Some(text)
             }
+            Err(e) => Some(format!("{path} has changed and is not used: {e}. The tokens of before stay valid")),
         }
-        if list.is_empty() {
-            return Err("no token in the file; `okl token new` makes one".into());
-        }
-        Ok(Tokens { list, ..Tokens::default() })
+    }
+
+    fn first(&self, fits: impl Fn(&[u8; 32]) -> bool) -> Option<Arc<Token>> {
+        let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
+        list.iter().fold(None, |found, token| if fits(&token.hash) { Some(Arc::clone(token)) } else { found })
     }
 
     /// The token with this secret. All tokens are compared, whichever fits.
-    pub fn find(&self, secret: &str) -> Option<&Token> {
+    pub fn find(&self, secret: &str) -> Option<Arc<Token>> {
         let sum = hash(secret);
-        self.list.iter().fold(None, |found, token| if same(&token.hash, &sum) { Some(token) } else { found })
+        self.first(|hash| same(hash, &sum))
     }
 
     /// Exchanges a token for a cookie.
     pub fn sign_in(&self, secret: &str) -> Option<String> {
         let token = self.find(secret)?;
-        let at = self.list.iter().position(|t| t == token)?;
         let cookie = random().ok()?;
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -180,15 +224,15 @@ impl Tokens {
         if sessions.len() >= MOST_SESSIONS {
             return None;
         }
-        sessions.insert(hash(&cookie), (at, now + SESSION));
+        sessions.insert(hash(&cookie), (token.hash, now + SESSION));
         Some(cookie)
     }
 
     /// The token of a cookie.
-    pub fn session(&self, cookie: &str) -> Option<&Token> {
+    pub fn session(&self, cookie: &str) -> Option<Arc<Token>> {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        let (at, end) = sessions.get(&hash(cookie))?;
-        self.list.get(*at).filter(|_| *end > Instant::now())
+        let (of, end) = sessions.get(&hash(cookie))?;
+        self.first(|hash| same(hash, of)).filter(|_| *end > Instant::now())
     }
 
     /// Counts a request of a token; false if there were more than `most` in this second.

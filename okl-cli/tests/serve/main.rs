@@ -3,6 +3,7 @@
 
 mod explain;
 mod kills;
+mod missing;
 mod page;
 mod support;
 mod surface;

@@ -128,6 +128,10 @@ fn the_page_shows_the_models_in_a_browser() {
     browser.wait_for("2 models, updated");
     browser.wait_for("No term has been dropped or merged: the model is exact.");
     browser.wait_for("largest scaled values: flow +50");
+    browser.wait_for("since this page was opened: ");
+    assert_eq!(browser.value("[...document.querySelectorAll('polyline')].length"), 2, "one value is a line, too");
+    let alerts = "[...document.querySelectorAll('dt')].filter((name) => name.textContent === 'alerts').length";
+    assert_eq!(browser.value(alerts), 1, "only a detector has alerts");
     assert_eq!(browser.value("document.cookie"), "", "scripts cannot read the cookie");
     let grounds: Vec<Value> = ["light", "dark"]
         .map(|scheme| {

@@ -173,7 +173,8 @@ class Client:
     ) -> dict[str, Any]:
         """Creates a model. Without a loss and a task, the first rows decide.
 
-        With `sparse`, a number that is absent from a row is 0, and a new name is a new column.
+        With `sparse`, a number that is absent from a row is 0, and a new name is a new column. With `missing` in the configuration
+        (as `okl.Learner` has it), rows may have NaN, None in a dictionary, or names that are absent.
         """
         body: dict[str, Any] = {"config": dict(config or {}), "sparse": sparse}
         if task is not None:
@@ -394,26 +395,34 @@ def _rows(X: Any) -> list[Any]:
     rows = np.asarray(rows if rows.dtype.kind in "fiub" else numbers(X), dtype=float)
     if rows.ndim != 2:
         raise ValueError(f"X: expected rows and columns, found an array of shape {rows.shape}")
-    if not np.isfinite(rows).all():
-        row, column = np.argwhere(~np.isfinite(rows))[0]
+    if np.isinf(rows).any():
+        row, column = np.argwhere(np.isinf(rows))[0]
         raise ValueError(
             f"X: row {row}, column {column}: found {rows[row, column]}, expected a finite number"
         )
+    cells = rows.tolist()
+    if np.isnan(rows).any():
+        cells = [[None if value != value else value for value in row] for row in cells]
     if names is not None:
-        return [dict(zip(names, row, strict=True)) for row in rows.tolist()]
-    return list(rows.tolist())
+        return [dict(zip(names, row, strict=True)) for row in cells]
+    return list(cells)
 
 
-def _named(at: int, row: Mapping[Any, Any]) -> dict[str, float]:
-    """A row of numbers by name."""
-    for name, value in row.items():
-        if (words := said_of(value)) is not None:
-            raise TypeError(
-                f"X: row {at}, column {name!r}: found {value!r} ({words[0]}), expected a number; {words[1]}"
-            )
-        if not math.isfinite(value):
-            raise ValueError(f"X: row {at}, column {name!r}: found {value}, expected a finite number")
-    return {str(name): float(value) for name, value in row.items()}
+def _named(at: int, row: Mapping[Any, Any]) -> dict[str, float | None]:
+    """A row of numbers by name; a value that is missing is None."""
+    return {str(name): _number(at, name, value) for name, value in row.items()}
+
+
+def _number(at: int, name: Any, value: Any) -> float | None:
+    if is_missing(value):
+        return None
+    if (words := said_of(value)) is not None:
+        raise TypeError(
+            f"X: row {at}, column {name!r}: found {value!r} ({words[0]}), expected a number; {words[1]}"
+        )
+    if math.isinf(value):
+        raise ValueError(f"X: row {at}, column {name!r}: found {value}, expected a finite number")
+    return None if math.isnan(value) else float(value)
 
 
 def _names(X: Any) -> list[str] | None:

@@ -40,6 +40,8 @@ pub struct Parsed {
     pub stream: Option<(String, u64)>,
     /// The idempotency key.
     pub key: Option<String>,
+    /// The row and the column of the first number of a JSON body that is null.
+    pub null: Option<(usize, Value)>,
 }
 
 /// The body of `label`.
@@ -228,7 +230,7 @@ fn place_of(text: &str) -> Option<Value> {
 /// If it is not JSON, does not have this form, or exceeds a limit. The row is named.
 pub fn rows(bytes: &[u8], options: &Options) -> Answered<Parsed> {
     let body: Body = read(bytes)?;
-    let mut rows = body.rows.rows(options)?;
+    let (mut rows, null) = body.rows.rows(options)?;
     rows.targets = targets(body.targets, rows.count)?;
     for (what, length) in [("weights", body.weights.as_ref().map(Vec::len)), ("ids", body.ids.as_ref().map(Vec::len))] {
         if let Some(length) = length.filter(|n| *n != rows.count) {
@@ -245,7 +247,7 @@ pub fn rows(bytes: &[u8], options: &Options) -> Answered<Parsed> {
         (Some(_), Some(_)) => return Err(Refusal::body("offset: too large")),
         _ => return Err(Refusal::body("stream and offset belong together: send both or none")),
     };
-    Ok(Parsed { rows, stream, key: body.key })
+    Ok(Parsed { rows, stream, key: body.key, null })
 }
 
 /// Reads a body of `label`.
@@ -260,12 +262,14 @@ pub fn labels(bytes: &[u8]) -> Answered<(Vec<u64>, Targets, Option<String>)> {
     Ok((ids, targets, body.key))
 }
 
-/// The rows of a body as they are read: lists of numbers, or numbers by name.
+/// The rows of a body as they are read: lists of numbers, or numbers by name. A number that is null is NaN.
 #[derive(Debug, Default)]
 struct Table {
     count: usize,
     width: usize,
     x: Vec<f64>,
+    /// The row and the column of the first null.
+    null: Option<(usize, Value)>,
     /// For rows with names: the columns in order of appearance, and the column and value of each number of each row.
     columns: HashMap<String, u32>,
     cells: Vec<(u32, f64)>,
@@ -274,7 +278,15 @@ struct Table {
 }
 
 impl Table {
-    fn rows(self, options: &Options) -> Answered<Rows> {
+    /// The number of a cell, and a note of its place if it is null.
+    fn number(&mut self, cell: Option<Number>, column: impl FnOnce() -> Value) -> f64 {
+        if cell.is_none() {
+            self.null.get_or_insert_with(|| (self.count, column()));
+        }
+        cell.map_or(f64::NAN, |Number(value)| value)
+    }
+
+    fn rows(self, options: &Options) -> Answered<(Rows, Option<(usize, Value)>)> {
         let features = if self.ends.is_empty() { self.width } else { self.columns.len() };
         if features > options.most_features {
             return Err(Refusal::new(
@@ -290,21 +302,20 @@ impl Table {
             );
             return Err(Refusal::new(413, "too_many_numbers", text));
         }
-        if self.ends.is_empty() {
-            return Ok(Rows { count: self.count, features, x: self.x, ..Rows::default() });
-        }
-        let mut names = vec![String::new(); features];
+        let named = !self.ends.is_empty();
+        let mut names = vec![String::new(); if named { features } else { 0 }];
         self.columns.into_iter().for_each(|(name, at)| names[at as usize] = name);
-        let mut x = vec![f64::NAN; self.count * features];
+        let mut x = if named { vec![f64::NAN; self.count * features] } else { self.x };
         let mut from = 0;
         for (row, end) in x.chunks_exact_mut(features.max(1)).zip(&self.ends) {
             self.cells[from..*end].iter().for_each(|(at, value)| row[*at as usize] = *value);
             from = *end;
         }
-        // JSON has no NaN: what is NaN here was not in the row.
+        // JSON has no NaN: what is NaN here was not in the row, or null.
         let absent: Vec<usize> = x.iter().enumerate().filter(|(_, v)| v.is_nan()).map(|(at, _)| at).collect();
         absent.iter().for_each(|at| x[*at] = 0.0);
-        Ok(Rows { count: self.count, features, x, names: Some(names), absent, ..Rows::default() })
+        let rows = Rows { count: self.count, features, x, names: named.then_some(names), absent, ..Rows::default() };
+        Ok((rows, self.null))
     }
 }
 
@@ -325,10 +336,17 @@ impl<'de> Visitor<'de> for TableVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<Table, A::Error> {
         let mut table = Table::default();
-        while rows.next_element_seed(OneRow(&mut table))?.is_some() {
-            table.count += 1;
+        loop {
+            let row = table.count;
+            match rows.next_element_seed(OneRow(&mut table)) {
+                Ok(Some(())) => table.count += 1,
+                Ok(None) => return Ok(table),
+                Err(error) => {
+                    let text = error.to_string();
+                    return Err(if text.starts_with("row ") { error } else { de::Error::custom(format!("row {row}: {text}")) });
+                }
+            }
         }
-        Ok(table)
     }
 }
 
@@ -358,7 +376,9 @@ impl<'de> Visitor<'de> for OneRow<'_> {
         }
         let before = table.x.len();
         let at = |e: A::Error, column: usize| de::Error::custom(format!("row {number}, number {column}: {e}"));
-        while let Some(Number(value)) = row.next_element().map_err(|e| at(e, table.x.len() - before))? {
+        while let Some(cell) = row.next_element().map_err(|e| at(e, table.x.len() - before))? {
+            let column = table.x.len() - before;
+            let value = table.number(cell, || column.into());
             table.x.push(value);
         }
         let width = table.x.len() - before;
@@ -380,7 +400,8 @@ impl<'de> Visitor<'de> for OneRow<'_> {
         let before = table.cells.len();
         let at = |e: A::Error, name: &str| de::Error::custom(format!("row {number}, column '{}': {e}", shortened(name)));
         while let Some(name) = row.next_key::<String>()? {
-            let Number(value) = row.next_value().map_err(|e| at(e, &name))?;
+            let cell = row.next_value().map_err(|e| at(e, &name))?;
+            let value = table.number(cell, || name.as_str().into());
             if name.is_empty() || name.len() > LONGEST_NAME {
                 return Err(de::Error::custom(format!("row {number}: the name of a column has 1 to {LONGEST_NAME} bytes")));
             }
@@ -392,7 +413,7 @@ impl<'de> Visitor<'de> for OneRow<'_> {
         seen.sort_unstable();
         if let Some(pair) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
             let name = table.columns.iter().find(|(_, at)| **at == pair[0]).map_or("", |(name, _)| name);
-            return Err(de::Error::custom(format!("row {number}: '{}' comes twice", shortened(name))));
+            return Err(de::Error::custom(format!("row {number}, column '{}': the name comes twice", shortened(name))));
         }
         table.ends.push(table.cells.len());
         Ok(())

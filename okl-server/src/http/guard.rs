@@ -1,5 +1,7 @@
 //! Who may do what: Host and Origin, tokens and cookies, rights, rates.
 
+use std::sync::Arc;
+
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, COOKIE, HOST, HeaderName, ORIGIN};
 
@@ -48,7 +50,7 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
 
 /// The token of a request: a bearer token, or the cookie of the live page. A cookie counts only for requests that a page of another site
 /// cannot send: reading, or with an Origin, which has been checked.
-fn token<'a>(headers: &HeaderMap, route: &Route, tokens: &'a Tokens) -> Option<&'a Token> {
+fn token(headers: &HeaderMap, route: &Route, tokens: &Tokens) -> Option<Arc<Token>> {
     if let Some(value) = header(headers, AUTHORIZATION) {
         return value.strip_prefix("Bearer ").and_then(|secret| tokens.find(secret.trim()));
     }
@@ -60,13 +62,13 @@ fn token<'a>(headers: &HeaderMap, route: &Route, tokens: &'a Tokens) -> Option<&
 ///
 /// # Errors
 /// 401 without a valid token, 403 without the right, 429 if the token has sent too many requests.
-pub fn authorise<'a>(
+pub fn authorise(
     headers: &HeaderMap,
     route: &Route,
     model: Option<&str>,
-    tokens: Option<&'a Tokens>,
+    tokens: Option<&Tokens>,
     most_rate: Option<u32>,
-) -> Answered<Option<&'a Token>> {
+) -> Answered<Option<Arc<Token>>> {
     let Some(tokens) = tokens.filter(|_| route.needs != Needs::Nothing) else { return Ok(None) };
     let token = token(headers, route, tokens);
     let token = token.ok_or_else(|| Refusal::new(401, "no_token", "send a valid token: Authorization: Bearer TOKEN"))?;

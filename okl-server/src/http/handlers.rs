@@ -11,8 +11,8 @@ use super::answer::{self, Answer};
 use super::body::{self, Parsed};
 use super::route::{Action, Right};
 use super::sent::unknown_kind;
-use super::{Call, guard, openapi, page};
-use crate::model::columns;
+use super::{Call, Server, guard, openapi, page};
+use crate::model::columns::{self, Absent};
 use crate::model::figures::rate_of;
 use crate::model::folder::Settings;
 use crate::model::state::class_json;
@@ -20,7 +20,7 @@ use crate::model::{LabelRequest, LearnRequest, Model, Published};
 use crate::refusal::{Answered, Refusal};
 use crate::registry::Slot;
 use crate::rows::Rows;
-use crate::surface::Surface;
+use crate::surface::{Filling, Surface};
 
 /// Bodies beyond this length are parsed, and rows beyond this number predicted, without holding up other requests of the same thread.
 const LONG: usize = 64 << 10;
@@ -98,7 +98,7 @@ fn list(call: &Call<'_>) -> Answer {
 /// The figures of a model.
 pub(super) fn figures(model: &Model) -> Value {
     let now = model.published();
-    let Published { learner, names, figures, entry, waiting, journal_bytes, stopped, flags } = &*now;
+    let Published { learner, names, gaps, figures, entry, waiting, journal_bytes, stopped, flags } = &*now;
     let class = |class: &Label| class_json(class, *flags);
     let classes: Option<Vec<Value>> = learner.as_deref().map(|l| l.classes().iter().take(100).map(class).collect());
     let positive = learner.as_deref().and_then(|l| l.classes().get(l.positive()?)).map(class);
@@ -108,7 +108,7 @@ pub(super) fn figures(model: &Model) -> Value {
         "recent_error": figures.recent_error(), "loss": figures.mean_loss(), "alerts": figures.alerts, "last_alerts": figures.last_alerts,
         "drifts": figures.drifts, "last_drift": figures.last_drifts.back(),
         "waiting": waiting, "expired": figures.expired, "labelled": figures.labelled, "journal_bytes": journal_bytes, "stopped": stopped.as_deref(),
-        "feature_names": &names[..names.len().min(100)], "settings": model.settings,
+        "feature_names": &names[..names.len().min(100)], "settings": model.settings, "missing": gaps.as_ref().map(|gaps| gaps.rule()),
         "predicted": model.counts.predicted.load(Ordering::Relaxed),
         "features": of(|l| json!(l.features())), "outputs": of(|l| json!(l.outputs())), "terms": of(|l| json!(l.terms())), "bytes": of(|l| json!(l.bytes())),
         "eta": of(|l| json!(l.eta())), "classes": classes, "positive": positive, "warming_up": of(|l| json!(l.warming_up())),
@@ -122,30 +122,36 @@ fn rate_json(learner: &Learner, of_alerts: bool) -> Value {
 }
 
 async fn create(call: &Call<'_>) -> Answered<Answer> {
-    let (settings, learner) = match call.sent.kind.as_str() {
+    let surface = &call.server.registry.surface;
+    let (settings, learner, gaps) = match call.sent.kind.as_str() {
         "application/octet-stream" => {
             let learner = Learner::from_bytes(&call.sent.body)?;
-            if let Some(rules) =
-                call.server.registry.surface.rules(&learner).filter(|_| !call.sent.flag("finished").unwrap_or(false))
-            {
+            let (finished, sparse) = (call.sent.flag("finished")?, call.sent.flag("sparse")?);
+            if let Some(rules) = surface.rules(&learner).filter(|_| !finished) {
                 let text = format!(
                     "this model file makes its features by rules ({rules}), which the server does not apply to rows. To send rows of finished \
                      features (inspect lists their names), upload the file with ?finished=true"
                 );
                 return Err(Refusal::body(text));
             }
-            (Settings { uploaded: true, sparse: call.sent.flag("sparse")?, ..Settings::default() }, Some(learner))
+            let gaps = surface.gaps_of(&learner).filter(|_| !finished);
+            if sparse && gaps.is_some() {
+                let text =
+                    "this model file fills missing values, and in a sparse model an absent number is 0; leave ?sparse=true out";
+                return Err(Refusal::body(text));
+            }
+            (Settings { uploaded: true, sparse, ..Settings::default() }, Some(learner), gaps)
         }
-        "application/json" | "" if call.sent.body.is_empty() => (Settings::default(), None),
+        "application/json" | "" if call.sent.body.is_empty() => (Settings::default(), None, None),
         "application/json" | "" => {
             let settings: Settings = serde_json::from_slice(&call.sent.body).map_err(|e| {
                 Refusal::new(400, "bad_json", format!("the body cannot be read: {e}; expected {{\"config\": {{...}}}}"))
             })?;
-            (Settings { uploaded: false, ..settings }, None)
+            (Settings { uploaded: false, ..settings }, None, None)
         }
         _ => return Err(unknown_kind("application/json or application/octet-stream (a model file)")),
     };
-    let created = call.server.registry.create(call.name, settings, learner).await?;
+    let created = call.server.registry.create(call.name, settings, learner, gaps).await?;
     let model = call.server.registry.model(call.name)?;
     Ok(answer::json(if created { 201 } else { 200 }, &figures(&model)))
 }
@@ -160,7 +166,7 @@ async fn learn(call: Call<'_>) -> Answered<Answer> {
     let (registry, of, sent) = (Arc::clone(&call.server.registry), Arc::clone(&model), call.sent);
     let background = &call.server.background;
     let targets = sent.query("target").map(str::to_owned);
-    let Parsed { rows, stream, key } = background.run(move || sent.rows(&registry, &of)).await??;
+    let Parsed { rows, stream, key, .. } = background.run(move || sent.rows(&registry, &of)).await??;
     let learned = model.learn(LearnRequest { rows, stream, key }).await;
     let answer = learned.map_err(|refusal| {
         let names: Vec<&str> = targets.iter().flat_map(|names| names.split(',')).collect();
@@ -189,15 +195,17 @@ fn explain(call: &Call<'_>) -> Answered<Answer> {
     let top = top.ok_or_else(|| Refusal::body("top: expected a number of terms from 1 to 100"))?;
     let now = model.published();
     let learner = learner_of(&now)?;
-    let placed = placed_like(&now, learner, &rows, model.settings.sparse)?;
-    if rows.count.saturating_mul(learner.terms().max(1)).saturating_mul(placed.features) > MOST_EXPLAINED || rows.count > 1000 {
+    let asked = asked(call.server, &now, learner, &rows, model.settings.sparse)?;
+    if rows.count.saturating_mul(learner.terms().max(1)).saturating_mul(asked.features()) > MOST_EXPLAINED || rows.count > 1000 {
         return Err(Refusal::new(413, "too_many_rows", "explain: too many rows for one request; send fewer"));
     }
     // Rows and columns without names are counted from 0, as in messages.
-    let numbers: Vec<String> = (0..if now.names.is_empty() { placed.features } else { 0 }).map(|i| i.to_string()).collect();
-    let names = if now.names.is_empty() { &numbers } else { &*now.names };
-    let explained = long(usize::MAX, || call.server.registry.surface.explain(learner, &placed.x, names, top));
-    let rows = explained.map_err(Refusal::body)?;
+    let names = match now.feature_names() {
+        names if names.is_empty() => (0..asked.features()).map(|i| i.to_string()).collect(),
+        names => names,
+    };
+    let explained = long(usize::MAX, || call.server.registry.surface.explain(learner, asked.x(), &names, top));
+    let rows = explained.map_err(|error| Refusal::from(error).with_name_of_column(&now.feature_names()))?;
     Ok(answer::json(200, &json!({ "rows": rows, "threshold": learner.threshold(), "entry": now.entry })))
 }
 
@@ -215,9 +223,10 @@ async fn predict(call: Call<'_>) -> Answered<Answer> {
         return Ok(answer::json(200, &json!({ "scores": vec![Value::Null; count], "entry": now.entry, "ids": ids })));
     }
     let learner = learner_of(&now)?;
-    let placed = placed_like(&now, learner, &rows, model.settings.sparse)?;
-    let batch = Batch::of_f64(&placed.x, placed.features);
-    let scores = long(rows.count * learner.terms().max(1), || learner.predict(&batch))?;
+    let asked = asked(call.server, &now, learner, &rows, model.settings.sparse)?;
+    let batch = Batch::of_f64(asked.x(), asked.features());
+    let scores = long(rows.count * learner.terms().max(1), || learner.predict(&batch));
+    let scores = scores.map_err(|error| Refusal::from(error).with_name_of_column(&now.feature_names()))?;
     model.counts.predicted.fetch_add(rows.count as u64, Ordering::Relaxed);
     let lists: Vec<&[f64]> = (0..rows.count).map(|i| scores.row(i)).collect();
     let class = |class: usize| learner.classes().get(class).map(|class| class_json(class, now.flags));
@@ -234,9 +243,10 @@ async fn predict(call: Call<'_>) -> Answered<Answer> {
         }
     }
     if call.sent.query("remember").is_some() {
-        let x = placed.x.to_vec();
-        let placed = Rows { count: rows.count, features: placed.features, x, ..Rows::default() };
-        answer["ids"] = remember(&call, &model, placed).await?;
+        // Cells without a value are filled when the row is learned.
+        let columns::Placed { x, features, .. } = asked.placed;
+        let waits = Rows { count: rows.count, features, x: x.into_owned(), ..Rows::default() };
+        answer["ids"] = remember(&call, &model, waits).await?;
     }
     Ok(answer::json(200, &answer))
 }
@@ -255,22 +265,42 @@ async fn remember(call: &Call<'_>, model: &Model, rows: Rows) -> Answered<Value>
     Ok(json!((first..first + count).collect::<Vec<_>>()))
 }
 
+/// Rows to predict.
+struct Asked<'a> {
+    /// In the columns of the model.
+    placed: columns::Placed<'a>,
+    /// In the features of the model, if it fills cells.
+    filling: Option<Box<dyn Filling>>,
+}
+
+impl Asked<'_> {
+    fn x(&self) -> &[f64] {
+        self.filling.as_ref().map_or(&self.placed.x, |filling| filling.x())
+    }
+
+    fn features(&self) -> usize {
+        self.filling.as_ref().map_or(self.placed.features, |filling| filling.features())
+    }
+}
+
 /// Rows in the columns of the published learner. New columns of a sparse model are left out: they are 0 in all terms.
-fn placed_like<'a>(now: &'a Published, learner: &Learner, rows: &'a Rows, sparse: bool) -> Answered<columns::Placed<'a>> {
+fn asked<'a>(server: &Server, now: &'a Published, learner: &Learner, rows: &'a Rows, sparse: bool) -> Answered<Asked<'a>> {
     if learner.features() == 0 {
         return Err(Refusal::new(409, "nothing_learned", "the model has learned nothing yet"));
     }
     if rows.count == 0 {
         return Err(Refusal::body("no rows"));
     }
-    let mut placed = columns::place(rows, &now.names, learner.features(), sparse)?;
+    columns::check_size(rows, &now.names, &server.registry.options)?;
+    let mut placed = columns::place(rows, &now.names, now.columns(), Absent::of(now.gaps.is_some(), sparse))?;
     let features = learner.features();
     if sparse && placed.features > features {
         let kept = placed.x.chunks_exact(placed.features).flat_map(|row| row[..features].iter().copied());
         placed.x = kept.collect::<Vec<f64>>().into();
         placed.features = features;
     }
-    Ok(placed)
+    let filling = now.gaps.as_ref().map(|gaps| gaps.fill(&placed.x, placed.features));
+    Ok(Asked { placed, filling })
 }
 
 /// A time such as 3600, 30m, 12h or 1d, in seconds; at most 90 days.
@@ -310,22 +340,26 @@ fn snapshot(call: &Call<'_>) -> Answered<Answer> {
     let now = call.server.registry.model(call.name)?.published();
     let learner = learner_of(&now)?;
     let surface = &call.server.registry.surface;
-    let mut answer =
-        answer::bytes(200, "application/octet-stream", long(usize::MAX, || file_of(learner, &**surface, &now.names)));
+    let mut answer = answer::bytes(200, "application/octet-stream", long(usize::MAX, || file_of(learner, &**surface, &now)));
     let name = HeaderValue::from_str(&format!("attachment; filename=\"{}.okl\"", call.name));
     answer.headers_mut().insert(CONTENT_DISPOSITION, name.map_err(|e| Refusal::new(500, "internal", e.to_string()))?);
     answer.headers_mut().insert("okl-entry", HeaderValue::from(now.entry));
     Ok(answer)
 }
 
-/// The model file of a learner, with the names of its columns.
-fn file_of(learner: &Learner, surface: &dyn Surface, names: &[String]) -> Vec<u8> {
-    named(learner, surface, names).map_or_else(|| learner.to_bytes(), |named| named.to_bytes())
+/// The model file of a learner, with the names of its columns and what cells without a value become.
+fn file_of(learner: &Learner, surface: &dyn Surface, now: &Published) -> Vec<u8> {
+    named(learner, surface, now).map_or_else(|| learner.to_bytes(), |named| named.to_bytes())
 }
 
-/// A copy that carries the names of the columns; none if the learner carries them already or there are none.
-fn named(learner: &Learner, surface: &dyn Surface, names: &[String]) -> Option<Learner> {
-    surface.with_names(learner, names).map(|position| {
+/// A copy that carries the names of the columns and what cells without a value become; none if the learner carries them already or there
+/// are none.
+fn named(learner: &Learner, surface: &dyn Surface, now: &Published) -> Option<Learner> {
+    let position = match &now.gaps {
+        Some(gaps) => gaps.position(learner, &now.names),
+        None => surface.with_names(learner, &now.names),
+    };
+    position.map(|position| {
         let mut named = learner.clone();
         named.set_position(position);
         named
@@ -335,7 +369,8 @@ fn named(learner: &Learner, surface: &dyn Surface, names: &[String]) -> Option<L
 fn inspect(call: &Call<'_>) -> Answered<Answer> {
     let now = call.server.registry.model(call.name)?.published();
     let learner = learner_of(&now)?;
-    let mut told = call.server.registry.surface.describe(learner, &now.names);
+    let mut told = call.server.registry.surface.describe(learner, &now.feature_names());
+    told["missing"] = json!(now.gaps.as_ref().map(|gaps| gaps.rule()));
     let figures = &now.figures;
     told["on_this_server"] = json!({
         "examples": figures.examples - figures.before, "error": figures.mean_error(), "recent_error": figures.recent_error(),
@@ -349,10 +384,13 @@ async fn freeze(call: &Call<'_>) -> Answered<Answer> {
     if !call.token.is_none_or(|token| token.allows(Right::Admin, Some(to))) {
         return Err(Refusal::new(403, "no_right", format!("the right 'admin' is needed for '{to}' as well")));
     }
-    let now = call.server.registry.model(call.name)?.published();
+    let model = call.server.registry.model(call.name)?;
+    let (now, surface) = (model.published(), &call.server.registry.surface);
     let learner = learner_of(&now)?;
     let plain = learner.freeze()?;
-    let plain = named(&plain, &*call.server.registry.surface, &now.names).unwrap_or(plain);
-    call.server.registry.create(to, Settings { uploaded: true, ..Settings::default() }, Some(plain)).await?;
+    let plain = named(&plain, &**surface, &now).unwrap_or(plain);
+    let settings = Settings { uploaded: true, sparse: model.settings.sparse, ..Settings::default() };
+    let gaps = now.gaps.as_ref().and_then(|_| surface.gaps_of(&plain));
+    call.server.registry.create(to, settings, Some(plain), gaps).await?;
     Ok(answer::json(201, &json!({ "created": to })))
 }

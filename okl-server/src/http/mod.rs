@@ -123,7 +123,7 @@ impl Server {
             // What curl sends with -d. Forms of other sites have been refused by their Origin.
             let kind = if kind == "application/x-www-form-urlencoded" { "application/json".into() } else { kind };
             let sent = Sent { query, kind, key, body };
-            handlers::handle(Call { server: self, route, name: name.unwrap_or(""), token, sent }).await
+            handlers::handle(Call { server: self, route, name: name.unwrap_or(""), token: token.as_deref(), sent }).await
         };
         tokio::time::timeout(options.request_time, work).await.map_err(late)?
     }

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use super::route::{Action, Needs, Parameter, ROUTES, Route, parameters};
 
 fn rows_body() -> Value {
-    let number = json!({ "type": "number" });
+    // Null: a missing value, for models that fill it.
+    let number = json!({ "type": ["number", "null"] });
     let row = json!({ "oneOf": [
         { "type": "array", "items": number, "minItems": 1 },
         { "type": "object", "additionalProperties": number, "minProperties": 1 },

@@ -43,16 +43,18 @@ function chart(values, label, format) {
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", label);
   const known = values.filter((value) => value !== null);
-  if (known.length > 1) {
+  if (known.length > 0) {
+    // One value is drawn as a constant one.
+    const drawn = values.length > 1 ? values : [known[0], known[0]];
     const low = Math.min(...known), high = Math.max(...known);
     const height = (value) => (high > low ? 44 - (40 * (value - low)) / (high - low) : 24);
-    const at = (value, i) => `${(240 * i) / (values.length - 1)},${height(value)}`;
+    const at = (value, i) => `${(240 * i) / (drawn.length - 1)},${height(value)}`;
     const line = document.createElementNS(space, "polyline");
-    line.setAttribute("points", values.map((value, i) => (value === null ? null : at(value, i))).filter(Boolean).join(" "));
+    line.setAttribute("points", drawn.map((value, i) => (value === null ? null : at(value, i))).filter(Boolean).join(" "));
     svg.append(line);
   }
   const [low, high] = [format(Math.min(...known)), format(Math.max(...known))];
-  const range = known.length > 0 ? `: ${low === high ? low : `${low} to ${high}`} since this page was opened` : "";
+  const range = known.length > 0 ? ` since this page was opened: ${low === high ? low : `${low} to ${high}`}` : "";
   return element("figure", {}, svg, element("figcaption", { textContent: label + range }));
 }
 
@@ -104,9 +106,14 @@ function card(model) {
     figure("terms", whole(model.terms)),
     figure("memory", bytes(model.bytes)),
     figure("step size", number(model.eta)),
-    figure("alerts", whole(model.alerts)),
-    figure("waiting for labels", whole(model.waiting)),
     figure("journal", bytes(model.journal_bytes)));
+  // Figures that most models do not have.
+  if (detector || model.alerts > 0) figures.append(figure("alerts", whole(model.alerts)));
+  if (model.waiting + model.labelled + model.expired > 0) {
+    figures.append(
+      figure("waiting for labels", whole(model.waiting)), figure("labelled", whole(model.labelled)), figure("expired", whole(model.expired)));
+  }
+  if (model.missing) figures.append(figure("missing values", model.missing.replace("+", " + "), "what takes the place of a missing value"));
   const words = [];
   if (model.stopped) words.push("Stopped: " + model.stopped);
   if (model.terms === null) words.push("No row has been learned yet; the first rows decide the settings.");

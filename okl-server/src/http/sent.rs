@@ -1,6 +1,7 @@
 //! What a client has sent: the query and the body, and the rows in it.
 
 use bytes::Bytes;
+use serde_json::json;
 
 use super::body::{self, Parsed};
 use crate::arrow;
@@ -52,6 +53,11 @@ impl Sent {
                 ));
             }
         };
+        if let Some((row, column)) = parsed.null.take().filter(|_| model.settings.sparse) {
+            let place = column.as_str().map_or_else(|| column.to_string(), |name| format!("'{}'", shortened(name)));
+            let text = format!("row {row}, column {place}: no value (null); leave the name out where the number is 0");
+            return Err(Refusal::body(text).with(json!({ "row": row, "column": column })));
+        }
         if parsed.key.is_none() {
             parsed.key = self.key.clone().filter(|key| !key.is_empty() && key.len() <= 256);
         }
@@ -62,13 +68,14 @@ impl Sent {
     fn table(&self, registry: &Registry, model: &Model, format: Option<TableFormat>) -> Answered<Parsed> {
         let list = |name: &str| self.query(name).map(|text| text.split(',').map(str::to_owned).collect()).unwrap_or_default();
         let now = model.published();
-        let features = now.learner.as_ref().map_or(0, |learner| learner.features());
+        let features = now.columns();
         let columns = TableColumns {
             targets: list("target"),
             weight: self.query("weight").map(str::to_owned),
             id: self.query("id").map(str::to_owned),
             ignore: list("ignore"),
             sparse: model.settings.sparse,
+            fills: now.gaps.is_some(),
             learned: now.names.to_vec(),
             features,
         };
@@ -94,7 +101,7 @@ impl Sent {
             (None, None) => None,
             _ => return Err(Refusal::body("stream and offset belong together: send both or none")),
         };
-        Ok(Parsed { rows, stream, key: None })
+        Ok(Parsed { rows, stream, key: None, null: None })
     }
 }
 

@@ -19,6 +19,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::Server;
+use crate::tokens::Tokens;
 
 /// How long open requests may take after the server was asked to stop.
 const DRAIN: Duration = Duration::from_secs(20);
@@ -86,6 +87,7 @@ impl Listening {
                 () = &mut stop => break,
                 _ = clock.tick() => {
                     server.registry.tick();
+                    look_at_tokens(&server);
                     continue;
                 }
                 accepted = self.listener.accept() => accepted,
@@ -109,6 +111,16 @@ impl Listening {
         let _ = tokio::time::timeout(DRAIN, room.acquire_many(all)).await;
         server.registry.stop().await;
     }
+}
+
+/// Reads the token file again if it has changed, beside the requests.
+fn look_at_tokens(server: &Arc<Server>) {
+    let server = Arc::clone(server);
+    tokio::task::spawn_blocking(move || {
+        if let Some(message) = server.tokens.as_ref().and_then(Tokens::look) {
+            crate::log::line("tokens", &serde_json::json!({ "message": message }));
+        }
+    });
 }
 
 async fn connection(stream: TcpStream, server: Arc<Server>, tls: Option<Tls>, ended: watch::Receiver<bool>) {

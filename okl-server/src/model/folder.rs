@@ -15,7 +15,8 @@ use super::state::{Beside, State};
 use crate::codec::Record;
 use crate::disk::{self, Disk};
 use crate::journal::{Cut, Journal};
-use crate::surface::Task;
+use crate::refusal::{Answered, Refusal};
+use crate::surface::{Gaps, Surface, Task};
 
 const MAGIC: &[u8; 8] = b"OKLSNAP1";
 
@@ -33,6 +34,35 @@ pub struct Settings {
     /// Whether the model was created from a model file.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub uploaded: bool,
+}
+
+impl Settings {
+    /// The configuration of the learner: without `missing`, which belongs to the rows.
+    pub fn of_learner(&self) -> Map<String, Value> {
+        let mut config = self.config.clone();
+        config.remove("missing");
+        config
+    }
+
+    /// What cells without a value become; none if they are refused.
+    ///
+    /// # Errors
+    /// If there is no such rule.
+    pub fn gaps(&self, surface: &dyn Surface) -> Answered<Option<Arc<dyn Gaps>>> {
+        let gaps = match self.config.get("missing") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(rule)) => {
+                surface.gaps(rule).map_err(|e| Refusal::body(format!("missing: {e}, found '{rule}'")))?
+            }
+            Some(other) => return Err(Refusal::body(format!("missing: expected text such as \"mean\", found {other}"))),
+        };
+        if self.sparse && gaps.is_some() {
+            return Err(Refusal::body(
+                "missing: in a sparse model an absent number is 0, so nothing is filled; leave \"missing\" or \"sparse\" out",
+            ));
+        }
+        Ok(gaps)
+    }
 }
 
 /// The folder of a model.
@@ -79,7 +109,8 @@ impl Folder {
     /// # Errors
     /// Those of the disk. The old snapshot is then unchanged.
     pub fn write_snapshot(&self, state: &State) -> io::Result<()> {
-        let beside = serde_json::to_vec(&state.beside)?;
+        let gaps = state.gaps.as_ref().map(|gaps| gaps.stored());
+        let beside = serde_json::to_vec(&Beside { gaps, ..state.beside.clone() })?;
         let model = state.learner.as_ref().map(Learner::to_bytes).unwrap_or_default();
         let mut bytes = Vec::with_capacity(24 + beside.len() + model.len());
         bytes.extend_from_slice(MAGIC);
@@ -94,18 +125,21 @@ impl Folder {
     ///
     /// # Errors
     /// If a file is damaged, or the disk has an error. The text says what to do.
-    pub fn load(&self, segment_bytes: u64) -> Result<Loaded, String> {
+    pub fn load(&self, segment_bytes: u64, surface: &dyn Surface) -> Result<Loaded, String> {
         let (settings_file, snapshot_file) = (self.file("model.json"), self.file("snapshot"));
         let settings = self.disk.read(&settings_file).map_err(|e| at(&settings_file, e))?;
         let settings: Settings = serde_json::from_slice(&settings).map_err(|e| at(&settings_file, e))?;
         let snapshot = self.disk.read(&snapshot_file).map_err(|e| at(&snapshot_file, e))?;
-        let (beside, learner) = read_snapshot(&snapshot).map_err(|e| at(&snapshot_file, e))?;
-        let mut state = State { learner, beside, sparse: settings.sparse };
+        let (mut beside, learner) = read_snapshot(&snapshot).map_err(|e| at(&snapshot_file, e))?;
+        let other = || at(&snapshot_file, "the values for missing cells were written by an incompatible version of okl");
+        let stored = beside.gaps.take();
+        let gaps = stored.map(|stored| surface.stored_gaps(&stored).ok_or_else(other)).transpose()?;
+        let mut state = State { learner, beside, sparse: settings.sparse, gaps };
         let (after, mut replayed) = (state.beside.entry, 0);
         let opened = Journal::open(Arc::clone(&self.disk), &self.file("journal"), segment_bytes, after, |entry, payload| {
             let record = Record::from_bytes(payload).ok_or("written by an incompatible version of okl")?;
             replayed += 1;
-            state.apply(entry, &record, &mut |_, _| {}).map(drop).map_err(|refusal| refusal.to_string())
+            state.apply(entry, &record, &mut |_, _, _| {}).map(drop).map_err(|refusal| refusal.to_string())
         });
         let (journal, cut) = opened.map_err(|e| e.to_string())?;
         Ok(Loaded { settings, state, journal, replayed, cut })

@@ -10,6 +10,7 @@ pub mod state;
 pub mod waiting;
 mod writer;
 
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -23,7 +24,7 @@ use crate::codec::Key;
 use crate::options::Options;
 use crate::refusal::{Answered, Refusal};
 use crate::rows::{Rows, Targets};
-use crate::surface::Surface;
+use crate::surface::{Gaps, Surface};
 use events::{Events, Reader};
 use figures::Figures;
 use folder::{Folder, Loaded, Settings};
@@ -74,6 +75,8 @@ pub struct Published {
     pub learner: Option<Arc<Learner>>,
     /// The names of the columns.
     pub names: Arc<Vec<String>>,
+    /// What cells without a value become; none: they are refused.
+    pub gaps: Option<Arc<dyn Gaps>>,
     /// The running figures.
     pub figures: Arc<Figures>,
     /// The last entry of the journal that is in this copy.
@@ -86,6 +89,22 @@ pub struct Published {
     pub flags: Option<bool>,
     /// Why nothing can be learned at present.
     pub stopped: Option<Arc<str>>,
+}
+
+impl Published {
+    /// The numbers of a row that the model takes; 0 if this is not known yet.
+    pub fn columns(&self) -> usize {
+        let features = self.learner.as_ref().map_or(0, |learner| learner.features());
+        self.gaps.as_ref().map_or(features, |gaps| gaps.columns())
+    }
+
+    /// The names of the features; empty if they have none.
+    pub fn feature_names(&self) -> Cow<'_, [String]> {
+        match &self.gaps {
+            Some(gaps) => Cow::Owned(gaps.feature_names(&self.names)),
+            None => Cow::Borrowed(&self.names),
+        }
+    }
 }
 
 /// Counts of a model for `/metrics`.
@@ -138,7 +157,7 @@ impl Model {
         surface: Arc<dyn Surface>,
         options: &Options,
     ) -> Result<(Arc<Model>, Vec<String>), String> {
-        let loaded = folder.load(options.segment_bytes)?;
+        let loaded = folder.load(options.segment_bytes, &*surface)?;
         let mut notes = Vec::new();
         if let Some(cut) = &loaded.cut {
             notes.push(format!(

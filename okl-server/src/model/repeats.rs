@@ -11,8 +11,12 @@ use crate::refusal::{Answered, Refusal};
 
 /// The number of rows of a stream whose scores are kept for repeats.
 pub const KEPT_ROWS: usize = 4096;
+/// The number of scores of a stream that are kept: fewer rows if each has more than 16 scores.
+pub const KEPT_SCORES: usize = 16 * KEPT_ROWS;
 /// The number of keys whose answers are kept.
 pub const KEPT_KEYS: usize = 1000;
+/// The number of rows and scores in the answers to all keys: beyond it, the oldest answers lose their scores. The last answer is whole.
+pub const KEPT_NUMBERS: usize = 1 << 20;
 
 /// A numbered stream of rows of one client.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -59,7 +63,7 @@ impl Stream {
             not_learned: 0,
             positive: last.map(|(_, class)| class.clone()),
             positive_before: changed.map(|((from, _), (_, class))| ((from - offset) as usize, class.clone())),
-            told: Vec::new(),
+            ..Answer::default()
         }
     }
 
@@ -78,7 +82,9 @@ impl Stream {
     pub fn advance(&mut self, offset: u64, answer: &Answer) {
         self.next = offset + answer.scores.len() as u64;
         self.kept.extend(answer.scores.iter().map(|row| (answer.entry, row.clone().unwrap_or_default())));
-        self.kept.drain(..self.kept.len().saturating_sub(KEPT_ROWS));
+        let width = self.kept.back().map_or(1, |(_, scores)| scores.len().max(1));
+        let most = (KEPT_SCORES / width).clamp(1, KEPT_ROWS);
+        self.kept.drain(..self.kept.len().saturating_sub(most));
         self.alerts.extend(answer.alerts.iter().map(|row| offset + *row as u64));
         if let Some(class) = answer.positive.as_ref().filter(|class| self.positive.back().map(|(_, last)| last) != Some(class)) {
             let (row, before) = answer.positive_before.clone().unzip();
@@ -128,5 +134,12 @@ impl Keys {
     pub fn keep(&mut self, key: Key, answer: Answer) {
         self.0.push_back(Kept { name: key.name, body: key.body, answer });
         self.0.drain(..self.0.len().saturating_sub(KEPT_KEYS));
+        let mut numbers = 0;
+        for (age, kept) in self.0.iter_mut().rev().enumerate() {
+            numbers += kept.answer.size();
+            if numbers > KEPT_NUMBERS && age > 0 {
+                kept.answer.forget_scores();
+            }
+        }
     }
 }

@@ -1,13 +1,14 @@
 //! The state of a model: a function of the entries of its journal alone. Replaying the journal uses the same code as serving.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use okl::loss::{Loss, Reads};
 use okl::{Batch, Config, Label, Learner, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::columns::{self, Placed};
+use super::columns::{self, Absent, Placed};
 use super::events::Event;
 use super::figures::{self, Alert, Figures, RowOutcome};
 use super::repeats::{Keys, Streams};
@@ -15,6 +16,7 @@ use super::waiting::{Waiting, WaitingRow};
 use crate::codec::Record;
 use crate::refusal::{Answered, Refusal};
 use crate::rows::{Learnable, Rows, Target, Targets};
+use crate::surface::{Filling, Gaps};
 
 /// The answer to rows that were learned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,9 +38,16 @@ pub struct Answer {
     /// The row from which on another class has the positive scores, and the class before (at row 0: that of earlier answers).
     #[serde(default)]
     pub positive_before: Option<(usize, Value)>,
+    /// In a kept answer: the number of its rows, if their scores are no longer kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub forgotten: usize,
     /// The alerts and drifts of this request, in the order of its rows.
     #[serde(skip)]
     pub told: Vec<Event>,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl Answer {
@@ -72,7 +81,21 @@ impl Answer {
 
     /// The answer to a repeated request: all its rows were learned before.
     pub fn as_repeat(&self) -> Answer {
-        Answer { repeated: self.scores.len(), not_learned: 0, ..self.clone() }
+        let mut answer = self.clone();
+        answer.scores.resize(self.scores.len() + self.forgotten, None);
+        Answer { repeated: answer.scores.len(), not_learned: 0, forgotten: 0, ..answer }
+    }
+
+    /// The number of rows and scores that are kept.
+    pub fn size(&self) -> usize {
+        let width = self.scores.iter().flatten().next_back().map_or(0, Vec::len);
+        self.scores.len() * (1 + width)
+    }
+
+    /// Keeps the number of rows, without their scores.
+    pub fn forget_scores(&mut self) {
+        self.forgotten += self.scores.len();
+        self.scores = Vec::new();
     }
 
     /// Puts the answer to rows that were learned before in front.
@@ -104,6 +127,9 @@ pub struct Beside {
     /// Whether classes are returned as truth values; see `are_flags`.
     #[serde(default)]
     pub flags: Option<bool>,
+    /// In a snapshot: [`State::gaps`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gaps: Option<Value>,
 }
 
 /// The state of a model.
@@ -115,14 +141,21 @@ pub struct State {
     pub beside: Beside,
     /// Whether an absent number is 0 and a new name a new column.
     pub sparse: bool,
+    /// What cells without a value become; none: they are refused.
+    pub gaps: Option<Arc<dyn Gaps>>,
 }
 
+/// What cells without a value become after the rows so far.
+pub type GapsNow<'a> = &'a dyn Fn() -> Option<Arc<dyn Gaps>>;
+
 /// Called between blocks of rows, to publish the model while a long body is learned.
-pub type Between<'a> = &'a mut dyn FnMut(&Learner, &Beside);
+pub type Between<'a> = &'a mut dyn FnMut(&Learner, &Beside, GapsNow<'_>);
 
 /// Rows that are ready to be learned.
 struct Ready<'a> {
     placed: Placed<'a>,
+    /// The rows in the features of the model, if it fills cells.
+    filling: Option<Box<dyn Filling>>,
     targets: Learnable,
     known: Vec<bool>,
     weights: Option<&'a [f64]>,
@@ -130,8 +163,16 @@ struct Ready<'a> {
 }
 
 impl Ready<'_> {
+    fn x(&self) -> &[f64] {
+        self.filling.as_ref().map_or(&self.placed.x, |filling| filling.x())
+    }
+
+    fn features(&self) -> usize {
+        self.filling.as_ref().map_or(self.placed.features, |filling| filling.features())
+    }
+
     fn batch(&self) -> Batch<'_> {
-        let mut batch = Batch::of_f64(&self.placed.x, self.placed.features).targets(self.targets.targets()).known(&self.known);
+        let mut batch = Batch::of_f64(self.x(), self.features()).targets(self.targets.targets()).known(&self.known);
         if let Some(weights) = self.weights {
             batch = batch.weights(weights);
         }
@@ -156,24 +197,31 @@ impl State {
         Ok(self.learner()?.config().loss.reads())
     }
 
+    /// The numbers of a row; 0 if this is not known yet.
+    pub fn columns(&self) -> usize {
+        let features = || self.learner.as_ref().map_or(0, Learner::features);
+        match self.gaps.as_ref().map_or_else(features, |gaps| gaps.columns()) {
+            // Before anything is learned, rows that wait for their targets decide.
+            0 => self.beside.waiting.width(),
+            columns => columns,
+        }
+    }
+
     /// The rows in the columns of the model.
     ///
     /// # Errors
     /// If the columns do not fit.
     pub fn place<'a>(&'a self, rows: &'a Rows) -> Answered<Placed<'a>> {
-        let features = match self.learner.as_ref().map_or(0, Learner::features) {
-            // Before anything is learned, rows that wait for their targets decide.
-            0 => self.beside.waiting.width(),
-            features => features,
-        };
-        columns::place(rows, &self.beside.names, features, self.sparse)
+        columns::place(rows, &self.beside.names, self.columns(), Absent::of(self.gaps.is_some(), self.sparse))
     }
 
     fn ready<'a>(&'a self, rows: &'a Rows) -> Answered<Ready<'a>> {
         let reads = self.reads()?;
         let targets = rows.targets.learnable(reads, self.learner()?.classes())?;
         let known = if reads == Reads::Nothing { vec![true; rows.count] } else { rows.targets.known(rows.count) };
-        Ok(Ready { placed: self.place(rows)?, targets, known, weights: rows.weights.as_deref(), ids: rows.ids.as_deref() })
+        let placed = self.place(rows)?;
+        let filling = self.gaps.as_ref().map(|gaps| gaps.fill_in_order(&placed.x, placed.features));
+        Ok(Ready { placed, filling, targets, known, weights: rows.weights.as_deref(), ids: rows.ids.as_deref() })
     }
 
     /// Checks rows completely. Returns whether the result of the check cannot change by rows that other requests learn before: then the
@@ -183,8 +231,9 @@ impl State {
     /// If the rows cannot be learned; the row is named.
     pub fn check(&self, rows: &Rows) -> Answered<bool> {
         let (learner, ready) = (self.learner()?, self.ready(rows)?);
-        let wider = learner.features() > 0 && ready.placed.features > learner.features() && self.sparse && rows.names.is_some();
-        let widened = wider.then(|| widened(learner, ready.placed.features)).transpose()?;
+        let grows = self.gaps.is_some() || (self.sparse && rows.names.is_some());
+        let wider = learner.features() > 0 && ready.features() > learner.features() && grows;
+        let widened = wider.then(|| widened(learner, ready.features())).transpose()?;
         let checked = widened.as_ref().unwrap_or(learner).check(&ready.batch());
         checked.map_err(|error| Refusal::from(error).with_name_of_column(&ready.placed.names))?;
         let classes_known = match &ready.targets {
@@ -241,9 +290,15 @@ impl State {
     }
 
     /// Rows without a known target that come before the first target: the model has no configuration yet, so they have no scores.
-    fn count_undecided(&mut self, rows: usize) -> Answer {
-        self.beside.figures.rows += rows as u64;
-        Answer { scores: vec![None; rows], not_learned: rows, ..Answer::default() }
+    /// Their values count for cells without a value in later rows, as all rows that come to be learned.
+    fn count_undecided(&mut self, rows: &Rows) -> Answered<Answer> {
+        if let Some(gaps) = &self.gaps {
+            let placed = self.place(rows)?;
+            let gaps = gaps.fill_in_order(&placed.x, placed.features).after(rows.count);
+            (self.beside.names, self.gaps) = (placed.names.into_owned(), Some(gaps));
+        }
+        self.beside.figures.rows += rows.count as u64;
+        Ok(Answer { scores: vec![None; rows.count], not_learned: rows.count, ..Answer::default() })
     }
 
     fn begin(&mut self, config: &str) -> Answered<()> {
@@ -256,10 +311,7 @@ impl State {
     /// # Errors
     /// If an id is not waiting.
     pub fn waiting_rows(&self, ids: &[u64], targets: &Targets) -> Answered<Rows> {
-        let features = match self.learner.as_ref().map_or(0, Learner::features) {
-            0 => self.beside.waiting.width(),
-            features => features,
-        };
+        let features = self.columns();
         let mut x = Vec::with_capacity(ids.len() * features);
         for (i, id) in ids.iter().enumerate() {
             let unknown = || {
@@ -277,18 +329,19 @@ impl State {
 
     fn learn(&mut self, rows: &Rows, between: Between<'_>) -> Answered<Answer> {
         if self.learner.is_none() && rows.targets.all_missing() {
-            return Ok(self.count_undecided(rows.count));
+            return self.count_undecided(rows);
         }
         let ready = self.ready(rows)?;
         let names = ready.placed.names.clone().into_owned();
-        let Ready { placed, targets, known, .. } = ready;
+        let Ready { placed, filling, targets, known, .. } = ready;
         // Detached from `self`, which changes below.
         let placed = Placed { x: Cow::Owned(placed.x.into_owned()), features: placed.features, names: Cow::Owned(names) };
-        let ready = Ready { placed, targets, known, weights: rows.weights.as_deref(), ids: rows.ids.as_deref() };
-        let State { learner, beside, .. } = self;
+        let ready = Ready { placed, filling, targets, known, weights: rows.weights.as_deref(), ids: rows.ids.as_deref() };
+        let State { learner, beside, gaps, .. } = self;
         let learner = learner.as_mut().ok_or_else(nothing_learned)?;
-        if learner.features() > 0 && ready.placed.features > learner.features() && rows.names.is_some() {
-            learner.widen(ready.placed.features)?;
+        let grows = gaps.is_some() || rows.names.is_some();
+        if learner.features() > 0 && ready.features() > learner.features() && grows {
+            learner.widen(ready.features())?;
         }
         let batch = ready.batch();
         let mut checked = learner.check(&batch)?;
@@ -304,10 +357,12 @@ impl State {
             for outcome in outcomes.drain(..) {
                 count_row(learner, beside, &ready, outcome, &mut classes, &mut answer);
             }
+            let now = || ready.filling.as_ref().map(|filling| filling.after(answer.scores.len()));
             if !more {
+                *gaps = now();
                 return Ok(answer);
             }
-            between(learner, beside);
+            between(learner, beside, &now);
         }
     }
 }
@@ -349,10 +404,10 @@ fn count_row(
     answer.not_learned += usize::from(outcome.loss.is_none());
     note_positive(learner, beside.flags, &outcome, answer);
     if outcome.outside == Some(true) && learner.config().loss.reads() == Reads::Nothing {
-        let features = ready.placed.features;
-        let x = &ready.placed.x[row * features..(row + 1) * features];
+        let features = ready.features();
+        let x = &ready.x()[row * features..(row + 1) * features];
         let score = outcome.scores.first().copied().unwrap_or(0.0);
-        let columns = unusual(learner, x, &beside.names);
+        let columns = unusual(learner, x, &beside.names, ready.filling.as_deref());
         let alert = Alert { row: beside.figures.rows - 1, score, threshold: outcome.threshold, columns };
         answer.told.push(Event::Alert(alert.clone()));
         beside.figures.alert(alert);
@@ -399,7 +454,9 @@ pub fn class_json(class: &Label, flags: Option<bool>) -> Value {
 }
 
 /// The three columns of a row with the largest values in the learner's frame.
-fn unusual(learner: &Learner, x: &[f64], names: &[String]) -> Vec<(String, f64)> {
+fn unusual(learner: &Learner, x: &[f64], names: &[String], filling: Option<&dyn Filling>) -> Vec<(String, f64)> {
+    let filled = filling.map(|filling| filling.after(0).feature_names(names));
+    let names = filled.as_deref().unwrap_or(names);
     let away = |(i, v): (usize, &f64)| {
         let distance = learner.unlimited(i, *v);
         (names.get(i).cloned().unwrap_or_else(|| i.to_string()), distance)

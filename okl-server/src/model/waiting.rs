@@ -7,10 +7,25 @@ use serde::{Deserialize, Serialize};
 /// A waiting row, in the columns of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WaitingRow {
-    /// Its numbers.
+    /// Its numbers; NaN for a cell that is filled when the row is learned.
+    #[serde(with = "null_for_nan")]
     pub x: Vec<f64>,
     /// When it expires, in seconds since 1970.
     pub until: u64,
+}
+
+/// JSON has no NaN: null stands for it.
+mod null_for_nan {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(x: &[f64], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(x.iter().map(|value| (!value.is_nan()).then_some(*value)))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
+        let numbers = Vec::<Option<f64>>::deserialize(from)?;
+        Ok(numbers.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect())
+    }
 }
 
 /// All waiting rows by id.

@@ -12,8 +12,9 @@ use okl::loss::Reads;
 use serde_json::{Map, json};
 use tokio::sync::mpsc;
 
+use super::columns;
 use super::folder::{Folder, Loaded, Settings};
-use super::state::{Answer, Beside, State};
+use super::state::{Answer, Beside, GapsNow, State};
 use super::{LabelRequest, LearnRequest, Model, Published, Reply, Work, key_of};
 use crate::codec::{Key, Record};
 use crate::disk;
@@ -21,7 +22,7 @@ use crate::journal::Journal;
 use crate::options::Options;
 use crate::refusal::{Answered, Refusal};
 use crate::rows::{Rows, Target, Targets, shortened};
-use crate::surface::{self, Surface, Task};
+use crate::surface::{self, Gaps, Surface, Task};
 
 /// A request whose entry is not yet stored.
 struct Pending {
@@ -196,6 +197,7 @@ impl Writer {
         if rows.count == 0 {
             return Err(Refusal::body("no rows"));
         }
+        columns::check_size(&rows, &self.state.beside.names, &self.options)?;
         let (mut records, joins) = self.check(&rows)?;
         records.push(Record::Learn { rows, stream, key });
         Ok(Prepared::New { records, before, joins })
@@ -213,11 +215,12 @@ impl Writer {
         let look = surface::look(rows, self.settings.task, self.settings.sparse);
         // The first target decides the type of the model, a missing one does not.
         let undecided = self.settings.task.is_none() && rows.targets.all_missing();
-        let settings = if undecided { &Map::new() } else { &self.settings.config };
-        let config = self.surface.choose(settings, &look).map_err(Refusal::body)?;
+        let settings = if undecided { Map::new() } else { self.settings.of_learner() };
+        let config = self.surface.choose(&settings, &look).map_err(Refusal::body)?;
         let begin = Record::Begin(config.to_json());
-        let mut trial = State { sparse: self.state.sparse, ..State::default() };
-        trial.apply(0, &begin, &mut |_, _| {})?;
+        let beside = Beside { names: self.state.beside.names.clone(), ..Beside::default() };
+        let mut trial = State { sparse: self.state.sparse, gaps: self.state.gaps.clone(), beside, ..State::default() };
+        trial.apply(0, &begin, &mut |_, _, _| {})?;
         self.check_no_targets(&trial, &rows.targets)?;
         trial.check(rows)?;
         Ok((if undecided { Vec::new() } else { vec![begin] }, false))
@@ -289,6 +292,7 @@ impl Writer {
             return Ok(Prepared::Known(answer));
         }
         check_targets_given(&request.ids, &request.targets)?;
+        columns::check_cells(request.ids.len(), self.state.columns(), &self.options)?;
         let rows = self.state.waiting_rows(&request.ids, &request.targets)?;
         if rows.count == 0 {
             return Err(Refusal::body("no ids"));
@@ -310,7 +314,10 @@ impl Writer {
             );
             return Err(Refusal::new(429, "too_many_waiting", text));
         }
-        let records = vec![Record::Remember { first, until, rows: self.remembered(rows)? }];
+        columns::check_size(rows, &self.state.beside.names, &self.options)?;
+        let rows = self.remembered(rows)?;
+        self.check_numbers(&rows)?;
+        let records = vec![Record::Remember { first, until, rows }];
         Ok(Prepared::New { records, before: Answer::default(), joins: false })
     }
 
@@ -322,6 +329,16 @@ impl Writer {
         let placed = self.state.place(rows)?;
         let names = Some(placed.names.to_vec()).filter(|names| !names.is_empty());
         Ok(Rows { count: rows.count, features: placed.features, x: placed.x.into_owned(), names, ..Rows::default() })
+    }
+
+    /// Refuses a number that no model takes: its row could never be learned.
+    fn check_numbers(&self, rows: &Rows) -> Answered<()> {
+        let fills = self.state.gaps.is_some();
+        let wrong = |x: &f64| if x.is_nan() { !fills } else { x.abs() > okl::batch::LARGEST };
+        let Some(at) = rows.x.iter().position(wrong) else { return Ok(()) };
+        let (row, column) = (at / rows.features, (at % rows.features).to_string());
+        let error = okl::Error::from(okl::ErrorKind::NotFinite { row, column, found: rows.x[at], hint: "" });
+        Err(Refusal::from(error).with_name_of_column(rows.names.as_deref().unwrap_or(&self.state.beside.names)))
     }
 
     fn known(&self, key: Option<&Key>) -> Answered<Option<Answer>> {
@@ -381,9 +398,9 @@ impl Writer {
             let (model, every) = (Arc::clone(&self.model), self.options.publish_time);
             let mut last = self.last_publish;
             let journal_bytes = self.journal.bytes();
-            let mut between = |learner: &okl::Learner, beside: &Beside| {
+            let mut between = |learner: &okl::Learner, beside: &Beside, gaps: GapsNow<'_>| {
                 if last.elapsed() >= every {
-                    model.publish(published(&model.published(), Some(learner), beside, journal_bytes));
+                    model.publish(published(&model.published(), Some(learner), beside, gaps(), journal_bytes));
                     last = Instant::now();
                 }
             };
@@ -406,7 +423,8 @@ impl Writer {
 
     pub fn publish(&mut self) {
         self.last_publish = Instant::now();
-        let mut new = published(&self.model.published(), self.state.learner.as_ref(), &self.state.beside, self.journal.bytes());
+        let State { learner, beside, gaps, .. } = &self.state;
+        let mut new = published(&self.model.published(), learner.as_ref(), beside, gaps.clone(), self.journal.bytes());
         new.stopped = self.stopped.clone();
         self.model.publish(new);
     }
@@ -469,11 +487,18 @@ fn check_targets_given(ids: &[u64], targets: &Targets) -> Answered<()> {
 }
 
 /// The copy for readers. Names are only added, so those of the copy before are shared if there are as many.
-fn published(before: &Published, learner: Option<&okl::Learner>, beside: &Beside, journal_bytes: u64) -> Published {
+fn published(
+    before: &Published,
+    learner: Option<&okl::Learner>,
+    beside: &Beside,
+    gaps: Option<Arc<dyn Gaps>>,
+    journal_bytes: u64,
+) -> Published {
     let same = before.names.len() == beside.names.len();
     Published {
         learner: learner.map(okl::Learner::publish),
         names: if same { Arc::clone(&before.names) } else { Arc::new(beside.names.clone()) },
+        gaps,
         figures: Arc::new(beside.figures.clone()),
         entry: beside.entry,
         waiting: beside.waiting.len(),

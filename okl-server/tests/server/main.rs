@@ -9,6 +9,7 @@ mod hostile;
 mod journal;
 mod labels;
 mod learning;
+mod limits;
 mod recovery;
 mod rights;
 mod support;

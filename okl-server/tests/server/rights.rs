@@ -230,3 +230,67 @@ fn another_method_is_told_which_there_are() {
     assert_eq!(allow("/v1/models/m"), "put, get, delete, head");
     assert_eq!(allow("/v1/models/m/learn"), "post");
 }
+
+/// A changed token file holds without a restart: new tokens are accepted, removed ones and their cookies are refused. A wrong file changes
+/// nothing.
+#[test]
+fn a_changed_token_file_is_read_again() {
+    let folder = Folder::new();
+    let path = folder.0.join("tokens");
+    let (first, first_line) = new_token("first", &["admin".into()], &["*".into()]).unwrap();
+    let (second, second_line) = new_token("second", &["admin".into()], &["*".into()]).unwrap();
+    std::fs::write(&path, format!("{first_line}\n")).unwrap();
+    let tokens = Tokens::of_file(&path).unwrap();
+    assert_eq!(tokens.look(), None, "it has not changed");
+    let server = Running::with(&folder, Setup { tokens: Some(tokens), ..Setup::default() });
+    let status = |secret: &str| server.call("GET", "/v1/models", &[bearer(secret).each()], b"").status;
+    let becomes = |secret: &str, expected: u16| {
+        let seen = (0..600).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            status(secret) == expected
+        });
+        assert!(seen, "never {expected}");
+    };
+    assert_eq!((status(&first), status(&second)), (200, 401));
+    let signed = server.call("POST", "/signin", &[], format!("token={first}").as_bytes());
+    let cookie = signed.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let with_cookie = || server.call("GET", "/v1/models", &[("cookie", &cookie)], b"").status;
+    std::fs::write(&path, format!("{first_line}\n{second_line}\n")).unwrap();
+    becomes(&second, 200);
+    assert_eq!((status(&first), with_cookie()), (200, 200), "the old token and its cookie stay valid");
+    std::fs::write(&path, format!("{second_line}\n")).unwrap();
+    becomes(&first, 401);
+    assert_eq!((with_cookie(), status(&second)), (401, 200));
+    let tokens = Tokens::of_file(&path).unwrap();
+    for wrong in ["", "second 00 admin *\n"] {
+        std::fs::write(&path, wrong).unwrap();
+        assert!(tokens.look().unwrap().contains("stay valid"));
+        assert!(tokens.find(&second).is_some());
+    }
+    std::fs::remove_file(&path).unwrap();
+    tokens.look();
+    assert!(tokens.find(&second).is_some());
+}
+
+/// The events of a model are open to the right to read: the first event has the figures.
+#[test]
+fn events_are_open_to_the_right_to_read() {
+    use std::io::{Read, Write};
+    let Guarded { server, secrets, .. } = &guarded(Options::default());
+    for (name, right, secret) in secrets.iter().filter(|(_, right, _)| matches!(right, Some(Right::Read | Right::Admin))) {
+        let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+        write!(
+            stream,
+            "GET /v1/models/m/events HTTP/1.1\r\nhost: localhost\r\nauthorization: {}\r\n\r\n",
+            bearer(secret).each().1
+        )
+        .unwrap();
+        let (mut text, mut part) = (String::new(), [0; 512]);
+        while !text.contains("\"figures\"") {
+            let read = stream.read(&mut part).unwrap();
+            assert!(read > 0, "{name} {right:?}: {text}");
+            text += &String::from_utf8_lossy(&part[..read]);
+        }
+        assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    }
+}
