@@ -25,12 +25,15 @@ const SESSION: Duration = Duration::from_secs(12 * 3600);
 /// The largest number of cookies.
 const MOST_SESSIONS: usize = 1000;
 
+/// The SHA-256 of a token or a cookie.
+type Hash = [u8; 32];
+
 /// One line of the token file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     /// Its name, for logs.
     pub name: String,
-    hash: [u8; 32],
+    hash: Hash,
     rights: Vec<Right>,
     /// The models; none: all.
     models: Option<Vec<String>>,
@@ -81,14 +84,14 @@ fn unhex(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-fn hash(token: &str) -> [u8; 32] {
+fn hash(token: &str) -> Hash {
     let mut bytes = [0; 32];
     bytes.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
     bytes
 }
 
 /// Compares in a time that does not depend on the contents.
-fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
+fn same(a: &Hash, b: &Hash) -> bool {
     std::hint::black_box(a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b))) == 0
 }
 
@@ -157,7 +160,7 @@ pub struct Tokens {
     /// The token file, and its text when it was last read.
     file: Option<(PathBuf, Mutex<String>)>,
     /// Hash of the cookie: the hash of its token, and when the cookie ends.
-    sessions: Mutex<HashMap<[u8; 32], ([u8; 32], Instant)>>,
+    sessions: Mutex<HashMap<Hash, (Hash, Instant)>>,
     /// Requests of each token in the current second.
     rates: Mutex<HashMap<String, (Instant, u32)>>,
 }
@@ -203,7 +206,7 @@ impl Tokens {
         }
     }
 
-    fn first(&self, fits: impl Fn(&[u8; 32]) -> bool) -> Option<Arc<Token>> {
+    fn first(&self, fits: impl Fn(&Hash) -> bool) -> Option<Arc<Token>> {
         let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
         list.iter().fold(None, |found, token| if fits(&token.hash) { Some(Arc::clone(token)) } else { found })
     }

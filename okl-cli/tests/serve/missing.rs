@@ -351,7 +351,7 @@ fn a_frozen_model_takes_the_same_rows() {
     let folder = Folder::new("missing-frozen");
     let served = Served::start(&folder, &[]);
     let client = Client(&served);
-    let plain = json!({ "loss": "squared", "kernel": "gaussian:0.5" });
+    let plain = json!({ "loss": "squared", "kernel": "gaussian:0.5", "step": "constant:0.3", "lambda": 0.001, "scale": "none" });
     let mut filled = plain.clone();
     filled["missing"] = json!("mean+indicator");
     for (name, settings) in [("sparse", json!({ "config": plain, "sparse": true })), ("filled", json!({ "config": filled }))] {
