@@ -495,6 +495,12 @@ def test_what_cannot_be_sharded_is_refused(
             with pytest.raises(ValueError, match="X has masked values, the first in row 1, column 0"):
                 refused()
         assert learner.examples == 0
+    learner.close()
+    for call in (lambda: learner.learn([[1.0]], [1.0]), lambda: learner.predict([[1.0]]), learner.workers):
+        with pytest.raises(ValueError, match="this learner was closed: its terms are gone"):
+            call()
+    with pytest.raises(ValueError, match="this learner was closed"):
+        learner.save(tmp_path / "m.okl")
     monkeypatch.setattr(okl, "__version__", "9.9.9")
     with okl.ray.ShardedLearner(SHARDED, 1, worker_options=options) as learner:
         with pytest.raises(
