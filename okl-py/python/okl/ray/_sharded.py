@@ -208,6 +208,7 @@ class ShardedLearner:
     ):
         if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
             raise ValueError(f"workers: found {workers!r}, expected a whole number from 1 on")
+        self._closed = False
         self._shards = Shards()
         self._core = Core(model_of(config), self._shards, ROWS)
         self._temporary = path is None
@@ -222,6 +223,7 @@ class ShardedLearner:
 
         The round trip to the shards is hidden if a call has some thousand rows. Ids are not supported.
         """
+        self._check_open()
         scores = self._core.learn(X, y, weights=weights, known=known)
         interrupt, self._shards.interrupted = self._shards.interrupted, None
         if interrupt is not None:
@@ -230,10 +232,12 @@ class ShardedLearner:
 
     def predict(self, X: Any) -> np.ndarray:
         """The scores of rows, without learning."""
+        self._check_open()
         return self._core.predict(X)
 
     def save(self, path: str | Path) -> None:
         """Writes the model file: the bytes of `okl.Learner.to_bytes` on one machine. `okl.load` reads it."""
+        self._check_open()
         self._core.save(path)
 
     @property
@@ -253,6 +257,7 @@ class ShardedLearner:
 
     def workers(self) -> list[dict[str, Any]]:
         """Of each shard: the bytes of its terms, its process, node and CPU seconds, and how often calls were sent again."""
+        self._check_open()
         found = answers([lane.send("state") for lane in self._shards.lanes])
         return [{**state, "restarts": lane.restarts} for lane, state in zip(self._shards.lanes, found)]
 
@@ -262,12 +267,21 @@ class ShardedLearner:
 
     def close(self) -> None:
         """Ends the shards and removes the files of the terms. Save the model before."""
+        if self._closed:
+            return
+        self._closed = True
         for lane in self._shards.lanes:
             lane.close()
         for file in self.folder.glob("*.chunk"):
             file.unlink()
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError(
+                "this learner was closed: its terms are gone; load the model that was saved last"
+            )
 
     def __enter__(self) -> "ShardedLearner":
         return self
