@@ -344,10 +344,6 @@ fn every_part_is_drawn() {
             ("whitened rows", c.scale == Scale::Whiten),
             ("whitened rows widened", c.scale == Scale::Whiten && case.widened.is_some()),
             ("whitened rows whose units follow", c.scale == Scale::Whiten && !c.uses_weights()),
-            (
-                "whitened rows by default",
-                c.scale == Scale::Auto && Learner::new(c.clone()).unwrap().config().scale == Scale::Whiten,
-            ),
             ("given whitening", matches!(&c.scale, Scale::Fixed { whiten, .. } if !whiten.is_empty())),
             (
                 "given whitening widened",
