@@ -95,7 +95,9 @@ impl Learned {
         let learned = self.found?;
         let which = match learned == self.rows {
             true => "the model has learned these rows".to_owned(),
-            false => format!("the model has learned the first {} of these {} rows", count(learned as f64), count(self.rows as f64)),
+            false => {
+                format!("the model has learned the first {} of these {} rows", count(learned as f64), count(self.rows as f64))
+            }
         };
         Some(format!("{which}: on new rows the model may be worse than these figures"))
     }
