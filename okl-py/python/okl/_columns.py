@@ -98,7 +98,7 @@ def with_none(y: Any, known: list[bool] | None = None) -> Any:
     """
     if known is not None and isinstance(y, np.ma.MaskedArray) and len(known) == len(y):
         masked = np.ma.getmaskarray(y).reshape(len(y), -1).any(axis=1)
-        return y if (masked & known).any() else y.data
+        return y if np.logical_and(masked, known).any() else y.data
     package, kind = type(y).__module__.partition(".")[0], type(y).__name__
     if package == "polars" and kind == "Series" and y.null_count():
         return as_objects(y.to_list())
