@@ -34,14 +34,14 @@ pub fn evaluate(args: &Evaluate) -> anyhow::Result<bool> {
         targets: all_names(&args.target),
         ignore: all_names(&args.ignore),
         keep: args.by.iter().cloned().collect(),
-        weight: args.weight.clone().or(position.way.weight),
+        weight: args.weight.clone().or(position.way.weight.clone()),
         want_target: task_of(learner.config()) != Task::Novelty,
         skip_bad_rows: args.on_bad_row == Some(BadRow::Skip),
         number_targets: task_of(learner.config()) == Task::Numbers && args.on_bad_row == Some(BadRow::Skip),
-        schema: position.schema,
+        schema: position.schema.clone(),
         ..Options::default()
     };
-    let mut scored = scoring::score(&learner, &args.data, options, position.filled)?;
+    let mut scored = scoring::score(&learner, &args.data, options, &position)?;
     scored.said.extend(device::warning(&learner));
     match args.json {
         true => say(&(serde_json::to_string_pretty(&as_json(&scored, args.by.as_deref()))? + "\n"))?,

@@ -1,8 +1,8 @@
 //! Rows of numbers in which NaN stands for a cell without a value: those of Python and of the server. They are filled by the rules and with the
 //! state of the command line ([`Missing`], [`Filled`]), so the same rows give the same bits.
 //!
-//! A cell is filled from the rows before its own; predictions are filled from the rows that were learned. With indicators, the model has
-//! one more feature for each column from its first NaN on.
+//! A cell is filled from the rows that were learned before its own; a row that is only predicted leaves no trace. With indicators, the model
+//! has one more feature for each column from its first NaN on.
 
 use std::collections::HashMap;
 
@@ -127,31 +127,36 @@ impl Filler {
         columns.iter().map(|at| places.get(self.list()[*at].column.as_str()).copied()).collect()
     }
 
-    /// The rows with a place for each feature of the model; NaN becomes 0 and is listed. With `learn`, new indicators are added.
-    fn chunk(&mut self, numbers: &[f64], width: usize, learn: bool) -> Chunk {
+    /// The rows with a place for each feature of the model; NaN becomes 0 and is listed. Rows that are learned add new indicators.
+    fn chunk(&mut self, numbers: &[f64], width: usize, learned: &[bool]) -> Chunk {
+        let is_learned = |row: usize| learned.get(row) == Some(&true);
         let columns = self.columns();
         let mut indicators = self.indicators(&columns);
-        let (mut missing, mut list) = (Vec::new(), self.list().to_vec());
+        let (mut missing, mut list, mut reach) = (Vec::new(), self.list().to_vec(), Vec::new());
         for (row, values) in numbers.chunks_exact(width).enumerate() {
             for at in (0..width).filter(|at| values[*at].is_nan()) {
                 missing.push((row, at));
-                if learn && self.schema.missing.indicator && indicators[at].is_none() {
+                if self.schema.missing.indicator && is_learned(row) && indicators[at].is_none() {
                     indicators[at] = Some(list.len());
                     let column = list[columns[at]].column.clone();
                     list.push(Feature { column, part: Some(Part::Missing), ..Feature::default() });
                 }
             }
+            reach.push(list.len() as u32);
         }
         self.schema.features = Features::Named(list);
         let (rows, features) = (numbers.len() / width, self.schema.len());
-        let mut chunk = Chunk { rows, features, reach: vec![features as u32; rows], ..Chunk::default() };
+        let mut chunk = Chunk { rows, features, reach, ..Chunk::default() };
+        // A row that is only predicted has weight 0.
+        chunk.weights = Some((0..rows).map(|row| f64::from(u8::from(is_learned(row)))).collect());
         chunk.x.resize(rows * features, 0.0);
         for (row, values) in numbers.chunks_exact(width).enumerate() {
             columns.iter().zip(values).filter(|(_, value)| !value.is_nan()).for_each(|(at, value)| chunk.set(row, *at, *value));
         }
         for (row, at) in missing {
             chunk.missing.push((row as u32, columns[at] as u32));
-            if let Some(indicator) = indicators[at] {
+            // A row that is only predicted does not have the indicators that a later row of the call adds.
+            if let Some(indicator) = indicators[at].filter(|at| (*at as u32) < chunk.reach[row]) {
                 chunk.set(row, indicator, 1.0);
             }
         }
@@ -167,11 +172,12 @@ impl Filler {
         filler
     }
 
-    /// Rows for learning, each filled from all rows before it. A row has `columns` numbers, one for each column.
-    pub fn fill_in_order(&self, numbers: &[f64], columns: usize) -> Filling {
+    /// Rows for learning, each filled from the rows before it that are `learned` and not only predicted. A row has `columns` numbers, one
+    /// for each column.
+    pub fn fill_in_order(&self, numbers: &[f64], columns: usize, learned: &[bool]) -> Filling {
         let mut filler = self.ready(columns);
         let before = filler.schema.len();
-        let mut chunk = filler.chunk(numbers, columns.max(1), true);
+        let mut chunk = filler.chunk(numbers, columns.max(1), learned);
         filler.filled.fill_in_order(&mut chunk, &filler.schema);
         let added = filler.schema.len() - before;
         Filling { chunk, schema: filler.schema, added }
@@ -180,7 +186,7 @@ impl Filler {
     /// Rows for predictions, filled from the rows that were learned.
     pub fn fill(&self, numbers: &[f64], columns: usize) -> Filling {
         let mut filler = self.ready(columns);
-        let mut chunk = filler.chunk(numbers, columns.max(1), false);
+        let mut chunk = filler.chunk(numbers, columns.max(1), &[]);
         filler.filled.fill(&mut chunk, &filler.schema);
         Filling { chunk, schema: filler.schema, added: 0 }
     }

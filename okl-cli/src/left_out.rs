@@ -28,6 +28,8 @@ pub struct LeftOut {
     seen: u64,
     known: bool,
     first_bad: Option<InputError>,
+    /// What the user should know of the first lines of the files.
+    said: Vec<String>,
 }
 
 impl LeftOut {
@@ -39,6 +41,7 @@ impl LeftOut {
     /// Counts the rows of a chunk for a model with this many features.
     pub fn count(&mut self, chunk: &Chunk, features: usize) {
         self.columns.extend(chunk.unknown.iter().filter(|name| !self.columns.contains(name)).cloned().collect::<Vec<_>>());
+        self.said.extend(chunk.said.iter().filter(|text| !self.said.contains(text)).cloned().collect::<Vec<_>>());
         self.features.extend_from_slice(&chunk.added);
         self.bad += chunk.bad.len() as u64;
         self.first_bad = self.first_bad.take().or_else(|| chunk.first_bad.clone());
@@ -95,7 +98,7 @@ impl LeftOut {
         })
     }
 
-    /// What was ignored, one sentence each; empty if nothing was ignored.
+    /// What was ignored, and what the user should know of the first lines, one sentence each; empty if there is nothing to say.
     pub fn sentences(&self) -> Vec<String> {
         let columns = (!self.columns.is_empty()).then(|| match &self.columns[..] {
             [one] => format!("column '{one}' is not known to the model and was left out"),
@@ -105,7 +108,10 @@ impl LeftOut {
             1 => format!("1 row could not be read and has no score: {why}"),
             bad => format!("{} rows could not be read and have no score; the first: {why}", count(bad as f64)),
         });
-        bad.into_iter()
+        self.said
+            .iter()
+            .cloned()
+            .chain(bad)
             .chain(columns)
             .chain(self.rows.iter().map(|(column, (levels, rows))| of_rows(column, levels, *rows)))
             .collect()

@@ -64,10 +64,12 @@ pub fn beyond_its_limit(learner: &Learner) -> Option<String> {
 
 fn beyond(learner: &Learner, limit: usize) -> Option<String> {
     let (each, all) = taken(learner)?;
+    let discovers = !learner.classes().is_empty() && learner.config().classes.is_none();
+    let classes = if discovers { "name all classes before learning (--classes), or " } else { "" };
     (all > limit).then(|| {
         format!(
-            "the terms take {} of memory, and {} is allowed: a term takes {} bytes with {} columns and {} outputs; name all classes before \
-             learning (--classes), or ask for fewer terms, as in --budget {}",
+            "the terms take {} of memory, and {} is allowed: a term takes {} bytes with {} columns and {} outputs; {classes}ask for \
+             fewer terms, as in --budget {}",
             figure_of_bytes(all),
             figure_of_bytes(limit),
             count(each as f64),

@@ -173,8 +173,7 @@ impl Run {
 
     /// Adds rows that an earlier run over the same data has learned to the sample of past rows.
     pub fn recall(&mut self, chunk: &Chunk, rows: Range<usize>) {
-        let task = self.metrics.task();
-        rows.filter(|row| is_example(chunk, *row, task)).for_each(|row| self.reservoir.offer(chunk, row));
+        rows.filter(|row| chunk.is_example(*row)).for_each(|row| self.reservoir.offer(chunk, row));
     }
 
     /// The current model on a sample of the rows that it has learned; none before the first row.
@@ -303,7 +302,7 @@ impl Run {
         let metrics = training.as_mut().map_or(metrics, |training| &mut training.metrics);
         for (row, step) in rows.zip(left.steps()) {
             *visited += 1;
-            if first_visit && is_example(chunk, row, task) {
+            if first_visit && chunk.is_example(row) {
                 reservoir.offer(chunk, row);
                 replayed.iter_mut().for_each(|sample| sample.offer(chunk, row));
             }
@@ -383,12 +382,6 @@ fn metrics(learner: &Learner, task: Task, classes: usize) -> Metrics {
     let mut metrics = Metrics::new(task, known).with_quantile(quantile(learner.config()));
     learner.positive().into_iter().for_each(|class| metrics.positive_is(class));
     metrics
-}
-
-/// Whether the row is learned and not only predicted: it has a target (except for novelty) and a weight above 0.
-fn is_example(chunk: &Chunk, row: usize, task: Task) -> bool {
-    let known = task == Task::Novelty || chunk.known[row];
-    known && chunk.weights.as_ref().is_none_or(|weights| weights[row] > 0.0)
 }
 
 /// Some rows of a chunk as a learner takes them; `labels` are those of the whole chunk, where the task is about classes.

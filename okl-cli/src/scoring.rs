@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use okl::loss::AnyLoss;
 use okl::{Config, Label, Learner, Workspace};
 
-use crate::input::{Chunk, Files, Filled, Options, read_ahead};
+use crate::input::{Chunk, Files, Options, read_ahead};
 use crate::learn::task_of;
 use crate::left_out::{LeftOut, listed};
 use crate::metrics::{Metrics, NotLearned, Observed, Summary, Target, Task, count};
 use crate::predict::{check_width, classes_of, fitted, refuse};
 use crate::run::interrupted;
+use crate::store::Position;
 use crate::watch::{Refused, numbers_only};
 
 /// The quantile that a learner predicts; none for other losses.
@@ -34,11 +35,12 @@ pub struct Scored {
     pub said: Vec<String>,
 }
 
-/// Scores every row of some files. Cells without a value are filled from `filled`, what the model has seen.
+/// Scores every row of some files. Cells without a value are filled from what the model has seen; `position` is that of the model.
 ///
 /// # Errors
 /// Those of the files; and if there are too many groups.
-pub fn score(learner: &Learner, paths: &[String], options: Options, mut filled: Filled) -> anyhow::Result<Scored> {
+pub fn score(learner: &Learner, paths: &[String], options: Options, position: &Position) -> anyhow::Result<Scored> {
+    let (mut filled, mut learned) = (position.filled.clone(), Learned::new(position));
     let (task, named) = (task_of(learner.config()), options.schema.is_some());
     let by = options.keep.first().cloned();
     let mut chunks = read_ahead(Files::open(paths, options)?, 4)?;
@@ -56,15 +58,49 @@ pub fn score(learner: &Learner, paths: &[String], options: Options, mut filled: 
         }
         filled.fill(&mut chunk, chunks.schema());
         left_out.count(&chunk, learner.features());
+        learned.count(&chunk);
         scoring.add(&chunk)?;
         if let Some(by) = by.as_ref().filter(|_| scoring.groups.len() > MOST_GROUPS) {
             anyhow::bail!("--by {by}: more than {MOST_GROUPS} different texts; choose a column with fewer");
         }
     }
     refuse(left_out.nothing_known(&paths.join(", "), chunks.schema(), learner.features(), !interrupted()))?;
-    let said = left_out.sentences().into_iter().chain(scoring.unknown_classes()).collect();
+    let said = left_out.sentences().into_iter().chain(scoring.unknown_classes()).chain(learned.sentence()).collect();
     let targets = &chunks.schema().targets;
     Ok(Scored { summary: scoring.summary(targets), groups: scoring.group_summaries(targets), said })
+}
+
+/// Counts the rows that the model has learned, so that figures in sample are not taken for those of new rows.
+struct Learned {
+    /// The fingerprint of all rows that the model learned in its last pass.
+    print: Option<u64>,
+    rows: u64,
+    /// The rows up to the one with that fingerprint.
+    found: Option<u64>,
+}
+
+impl Learned {
+    fn new(position: &Position) -> Self {
+        Learned { print: position.print, rows: 0, found: None }
+    }
+
+    fn count(&mut self, chunk: &Chunk) {
+        if let (Some(print), None) = (self.print, self.found) {
+            self.found = chunk.prints.iter().position(|p| *p == print).map(|row| self.rows + row as u64 + 1);
+        }
+        self.rows += chunk.rows as u64;
+    }
+
+    fn sentence(&self) -> Option<String> {
+        let learned = self.found?;
+        let which = match learned == self.rows {
+            true => "the model has learned these rows".to_owned(),
+            false => {
+                format!("the model has learned the first {} of these {} rows", count(learned as f64), count(self.rows as f64))
+            }
+        };
+        Some(format!("{which}: on new rows the model may be worse than these figures"))
+    }
 }
 
 /// Figures of a model over rows that it only predicts.

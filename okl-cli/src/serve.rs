@@ -180,8 +180,8 @@ impl Gaps for Fills {
         self.rows(self.0.fill(x, columns))
     }
 
-    fn fill_in_order(&self, x: &[f64], columns: usize) -> Box<dyn Filling> {
-        self.rows(self.0.fill_in_order(x, columns))
+    fn fill_in_order(&self, x: &[f64], columns: usize, learned: &[bool]) -> Box<dyn Filling> {
+        self.rows(self.0.fill_in_order(x, columns, learned))
     }
 
     fn position(&self, learner: &Learner, columns: &[String]) -> Option<Vec<u8>> {

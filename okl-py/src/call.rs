@@ -13,7 +13,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrays;
-use crate::errors::{Place, refused_rows};
+use crate::errors::{Place, refused_rows, unset};
 use crate::gaps::{self, Gaps};
 use crate::rows::{Matrix, Rows};
 use crate::scores::Table;
@@ -164,13 +164,14 @@ pub fn learn<'py, L: Learns>(
     given: &Given<'_, 'py>,
     mut each: impl FnMut(&Outcome<'_>) + Send,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (py, held) = (x.py(), Rows::new(x)?);
+    let (py, held) = (x.py(), Rows::new(x, given.gaps.rule().is_some())?);
     let _turn = given.gaps.begin(py, shared)?;
-    let filling = given.gaps.fill_in_order(&held.view(), shared.look(py, L::features)?)?;
+    let told = Told::read(reader, given, held.view().rows())?;
+    let features = shared.look(py, L::features)?;
+    let filling = given.gaps.fill_in_order(&held.view(), features, |row| told.is_example(row))?;
     let x = filling.as_ref().map_or_else(|| held.view(), gaps::view);
-    let told = Told::read(reader, given, x.rows())?;
     let labels = told.labels()?;
-    let (batch, flat) = (labels.of(x.batch()), told.y.flat);
+    let (batch, flat, unset) = (labels.of(x.batch()), told.y.flat, unset(given.gaps.rule().is_some(), &x));
 
     let mut table = Table::new(batch.rows(), shared.look(py, L::outputs)?)?;
     let mut signals = Signals::new();
@@ -193,7 +194,7 @@ pub fn learn<'py, L: Learns>(
         table.widen(width(learner, reader.reads));
         Ok(more && signals.quiet())
     })?;
-    learned.map_err(|e| refused_rows(e, &Place { first: 0, reads: reader.reads, names: given.names, flat }))?;
+    learned.map_err(|e| refused_rows(e, &Place { first: 0, reads: reader.reads, names: given.names, flat, unset }))?;
     told.note_names(reader, given.named);
     let rows = pending.map_or(0, |pending| pending.learned());
     if let Some(filling) = &filling {
@@ -266,9 +267,10 @@ pub fn predict<'py, L: Learns>(
     names: &[String],
     gaps: &Gaps,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (py, held) = (x.py(), Rows::new(x)?);
+    let (py, held) = (x.py(), Rows::new(x, gaps.rule().is_some())?);
     let filling = gaps.fill(&held.view(), shared.look(py, L::features)?)?;
     let x = filling.as_ref().map_or_else(|| held.view(), gaps::view);
+    let unset = unset(gaps.rule().is_some(), &x);
     let mut table = Table::new(x.rows(), shared.look(py, L::outputs)?)?;
     let mut signals = Signals::new();
     let scored = shared.read(py, |learner| {
@@ -276,7 +278,7 @@ pub fn predict<'py, L: Learns>(
         table.widen(width(learner, reader.reads));
         Ok(())
     })?;
-    scored.map_err(|(first, e)| refused_rows(e, &Place { first, reads: reader.reads, names, flat: true }))?;
+    scored.map_err(|(first, e)| refused_rows(e, &Place { first, reads: reader.reads, names, flat: true, unset }))?;
     match signals.raised {
         None => table.array(py, reader.reads != Reads::Class),
         Some(error) => Err(error),

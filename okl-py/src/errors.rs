@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::columns::shown;
+use crate::rows::Matrix;
 
 /// A setting or a model file that the engine refuses.
 pub fn refused(error: &Error) -> PyErr {
@@ -25,6 +26,8 @@ pub struct Place<'a> {
     pub names: &'a [String],
     /// Whether y has one entry per row.
     pub flat: bool,
+    /// What to do about a number that is NaN.
+    pub unset: &'static str,
 }
 
 /// Rows or targets that the engine refuses.
@@ -58,7 +61,23 @@ pub fn moved(mut kind: ErrorKind, first: usize) -> ErrorKind {
 }
 
 /// What to do about a number that is NaN.
-const UNSET: &str = "; set missing='mean', for example, fill it in first, or leave the row out";
+pub const UNSET: &str = "; set missing='mean', for example, fill it in first, or leave the row out";
+
+/// The same where `missing` is set, and the rows are sparse or have a column for each feature of the model, indicators included: both are
+/// taken as they are.
+const NOT_FILLED: [&str; 2] = [
+    "; missing does not fill sparse matrices: give a dense X, fill it in first, or leave the row out",
+    "; missing does not fill an X that has the indicators of the model: give X without them, or leave the row out",
+];
+
+/// What to do about NaN in rows; `fills`: whether `missing` is set.
+pub fn unset(fills: bool, x: &Matrix<'_>) -> &'static str {
+    match (fills, x) {
+        (false, _) => UNSET,
+        (true, Matrix::Sparse(_)) => NOT_FILLED[0],
+        (true, _) => NOT_FILLED[1],
+    }
+}
 
 /// What to do about a target that is NaN.
 pub const MISSING: &str = "; for a row without a target give None in a list, or known=False for the row";
@@ -70,7 +89,7 @@ fn not_finite(place: &Place<'_>, row: usize, column: &str, found: f64, hint: &st
         (Some(output), _) => (format!("row {row}, column {output} of y"), "; for a row without targets give known=False"),
         (None, Ok(column)) => (
             format!("row {row}, column {}", shown(column, place.names)),
-            if found.is_nan() { UNSET } else { "; replace it, or leave the row out" },
+            if found.is_nan() { place.unset } else { "; replace it, or leave the row out" },
         ),
         (None, Err(_)) => (format!("row {row}, {column}"), hint),
     };

@@ -138,9 +138,10 @@ impl Gaps {
         self.turn.lock_py_attached(py).map(Some).map_err(|_| broken())
     }
 
-    /// Rows for learning, each filled from all rows before it. None if they are taken as they are.
-    pub fn fill_in_order(&self, x: &Matrix<'_>, features: usize) -> PyResult<Option<Filling>> {
-        Ok(self.ready(x, features)?.map(|known| known.fill_in_order(&numbers(x), x.features())))
+    /// Rows for learning, each filled from the rows before it that are `learned` and not only predicted. None if they are taken as they are.
+    pub fn fill_in_order(&self, x: &Matrix<'_>, features: usize, learned: impl Fn(usize) -> bool) -> PyResult<Option<Filling>> {
+        let learned = || (0..x.rows()).map(&learned).collect::<Vec<_>>();
+        Ok(self.ready(x, features)?.map(|known| known.fill_in_order(&numbers(x), x.features(), &learned())))
     }
 
     /// Rows for predictions, filled from the rows that were learned. None if they are taken as they are.
@@ -194,8 +195,8 @@ pub fn view(filling: &Filling) -> Matrix<'_> {
 #[pyfunction]
 #[allow(non_snake_case)]
 pub fn fill_rows<'py>(learner: &Bound<'py, crate::learner::Learner>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let (gaps, held) = (&learner.get().gaps, Rows::new(X)?);
-    let Some(filling) = gaps.fill_in_order(&held.view(), 0)? else { return Ok(X.clone()) };
+    let (gaps, held) = (&learner.get().gaps, Rows::new(X, true)?);
+    let Some(filling) = gaps.fill_in_order(&held.view(), 0, |_| true)? else { return Ok(X.clone()) };
     gaps.learned(&filling, filling.rows());
     let shape = [filling.rows(), filling.features()];
     Ok(filling.x().to_vec().into_pyarray(X.py()).reshape(shape)?.into_any())

@@ -17,7 +17,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyMapping, PySet, PyStri
 
 use crate::arrays::{array, contiguous};
 use crate::call::{Given, Object, Told, width, with_workspace};
-use crate::errors::{Place, broken, moved, refused_rows};
+use crate::errors::{Place, UNSET, broken, moved, refused_rows};
 use crate::scores::Table;
 use crate::shared::{Held, Shared};
 use crate::targets::Reader;
@@ -326,7 +326,10 @@ impl<'py> Call<'_, 'py> {
             ErrorKind::Shape { what, expected, found } if what == "columns of kernel values" => PyValueError::new_err(format!(
                 "X has {found} columns, expected {expected}: a row has its kernel values against the items 0, 1, 2, ..."
             )),
-            _ => refused_rows(kind.clone().into(), &Place { first: 0, reads: self.reads, names: &[], flat: self.flat }),
+            _ => refused_rows(
+                kind.clone().into(),
+                &Place { first: 0, reads: self.reads, names: &[], flat: self.flat, unset: UNSET },
+            ),
         }
     }
 

@@ -35,7 +35,8 @@ pub fn learn_row(
     let (reader, x) = (learner.reader, numbers(values, &learner.gaps)?);
     let _turn = learner.gaps.begin(py, &learner.shared)?;
     let held = Row::new(x, columns);
-    let filling = learner.gaps.fill_in_order(&held.view()?, learner.look(py, okl::Learner::features)?)?;
+    let is_example = weight > 0.0 && (reader.reads == Reads::Nothing || y.is_some());
+    let filling = learner.gaps.fill_in_order(&held.view()?, learner.look(py, okl::Learner::features)?, |_| is_example)?;
     let row = filling.as_ref().map_or_else(|| held.view(), |filling| Ok(gaps::view(filling)))?;
     let batch = row.batch().weights(&weights);
     let learn = |targets: Targets<'_>| {

@@ -37,7 +37,8 @@ impl SparseRows {
 
 impl<'py> Rows<'py> {
     /// Converts an object to rows: float32 and float64 without a copy, other real numbers by conversion.
-    pub fn new(x: &Bound<'py, PyAny>) -> PyResult<Self> {
+    /// With `fills`, None and the like become NaN, which is filled.
+    pub fn new(x: &Bound<'py, PyAny>, fills: bool) -> PyResult<Self> {
         if let Some(rows) = sparse(x)? {
             return Ok(Rows::Sparse(rows));
         }
@@ -46,7 +47,7 @@ impl<'py> Rows<'py> {
             objects if objects.dtype().kind() == b'O' => numeric_frame(x)?.unwrap_or(objects),
             array => array,
         };
-        let array = if b"fiub".contains(&array.dtype().kind()) { array } else { numbers(x, &array)? };
+        let array = if b"fiub".contains(&array.dtype().kind()) { array } else { numbers(x, &array, fills)? };
         if array.ndim() != 2 {
             let advice = match x.hasattr("to_frame")? {
                 true => "One feature is X.to_frame()",
@@ -117,9 +118,9 @@ fn sparse(x: &Bound<'_, PyAny>) -> PyResult<Option<SparseRows>> {
 }
 
 /// Converts objects that are numbers to float64. Others are refused; the message has the row and the column.
-fn numbers<'py>(x: &Bound<'py, PyAny>, array: &Bound<'py, PyUntypedArray>) -> PyResult<Bound<'py, PyUntypedArray>> {
+fn numbers<'py>(x: &Bound<'py, PyAny>, array: &Bound<'py, PyUntypedArray>, fills: bool) -> PyResult<Bound<'py, PyUntypedArray>> {
     if array.ndim() == 2 && b"OUSTMm".contains(&array.dtype().kind()) {
-        return Ok(x.py().import("okl._columns")?.call_method1("numbers", (x,))?.cast_into()?);
+        return Ok(x.py().import("okl._columns")?.call_method1("numbers", (x, fills))?.cast_into()?);
     }
     let (dtype, kind) = (array.dtype(), x.get_type().name()?);
     let expected = "expected a matrix of real numbers (float32 or float64)";

@@ -161,8 +161,8 @@ pub fn members(config: &Config, members: &[(Member, f64)]) -> Value {
 ///
 /// Parameters
 /// ----------
-/// memory : str
-///     "64MB", "1.5GiB", "500kB".
+/// memory : str or int
+///     "64MB", "1.5GiB", "500kB"; a number is bytes.
 /// features, outputs : int
 ///     Columns of X; scores per row.
 /// ids : bool
@@ -183,13 +183,14 @@ pub fn members(config: &Config, members: &[(Member, f64)]) -> Value {
 #[pyfunction]
 #[pyo3(signature = (memory, /, features, outputs=1, *, ids=false, **settings))]
 pub fn terms_within(
-    memory: &str,
+    memory: &Bound<'_, PyAny>,
     features: usize,
     outputs: usize,
     ids: bool,
     settings: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Option<usize>> {
-    let (bytes, config) = (okl::config::sizing::bytes(memory).map_err(|e| refused(&e))?, config(None, settings)?);
+    let memory = if memory.is_instance_of::<PyInt>() { format!("{memory}B") } else { memory.extract()? };
+    let (bytes, config) = (okl::config::sizing::bytes(&memory).map_err(|e| refused(&e))?, config(None, settings)?);
     let each = config.bytes_per_term(features, outputs);
     let terms = config.within(bytes, features, outputs).map_err(|e| refused(&e))?.budget().capacity();
     // The engine counts terms without ids: with ids, fewer of them fit.

@@ -96,7 +96,7 @@ impl Reader {
         if self.reads == Reads::Nothing {
             return Err(PyValueError::new_err("this loss reads no target: leave y out"));
         }
-        let y = as_array(y)?;
+        let y = as_array(y, known)?;
         match y.shape() {
             [n] | [n, _] if *n == rows => {}
             [n] | [n, _] => return Err(PyValueError::new_err(format!("y has {n} rows, X has {rows}"))),
@@ -195,11 +195,11 @@ impl Reader {
 }
 
 /// Converts targets to an array. A list becomes an array of objects, because numpy would convert numbers to text if the list also
-/// has text. The missing values of a column are None.
-fn as_array<'py>(y: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+/// has text. The missing values of a column are None. Masked values are refused, except in rows that `known` says have no target.
+fn as_array<'py>(y: &Bound<'py, PyAny>, known: Option<&[bool]>) -> PyResult<Bound<'py, PyUntypedArray>> {
     let listed = y.is_instance_of::<PyList>() || y.is_instance_of::<PyTuple>();
     if !listed && y.cast_exact::<PyUntypedArray>().is_err() {
-        return array("y", &y.py().import("okl._columns")?.call_method1("with_none", (y,))?);
+        return array("y", &y.py().import("okl._columns")?.call_method1("with_none", (y, known.map(<[bool]>::to_vec)))?);
     }
     let found = array("y", y)?;
     match listed && found.dtype().kind() == b'U' {

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import okl
@@ -280,7 +281,8 @@ def test_names_that_cannot_be_in_a_file_are_left_out(tmp_path: Path) -> None:
     m.learn([[1.0, 2.0]], [1.0])
     for names in (["a", "a"], ["a", ""]):
         m.feature_names = names
-        m.save(tmp_path / "m.okl")
+        with pytest.warns(UserWarning, match="has no names of the features, because one is empty or occurs"):
+            m.save(tmp_path / "m.okl")
         assert (tmp_path / "m.okl").read_bytes() == m.to_bytes()
     m.feature_names = ["a", "b"]
     m.save(tmp_path / "m.okl")
@@ -314,3 +316,19 @@ def test_the_command_line_knows_the_classes_of_signs(
     errors = np.mean(np.where(scores > 0, 1, -1) != y)
     assert json.loads(figures)["warnings"] == []
     assert json.loads(figures)["summary"]["error"] == pytest.approx(errors)
+
+
+def test_a_table_of_a_frame_without_names_has_a_header(
+    rng: np.random.Generator, tmp_path: Path, command_line: list[str]
+) -> None:
+    """pandas writes 0, 1, 2, ... above columns without names: that line is not scored."""
+    X = rng.normal(size=(60, 3))
+    m = okl.Learner(loss="squared")
+    m.learn(X, X[:, 0] * X[:, 1])
+    m.save(tmp_path / "m.okl")
+    pd.DataFrame(X).to_csv(tmp_path / "t.csv", index=False)
+    words = [*command_line, "predict", tmp_path / "m.okl", tmp_path / "t.csv"]
+    said = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "was taken for the header" in " ".join(said.stderr.split())
+    scores = [float(line.split(",")[1]) for line in said.stdout.split()[1:]]
+    assert scores == m.predict(X).tolist()

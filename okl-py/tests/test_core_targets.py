@@ -269,3 +269,57 @@ def test_targets_of_rows_that_are_not_known_are_not_read(loss: str, X: np.ndarra
         ):
             m.learn(X, y)
         assert m.learn(X, y, known=known).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("loss", [*CLASS_LOSSES, *SIGN_LOSSES])
+@pytest.mark.parametrize("classes", [["a", "b"], [True, False]], ids=["text", "bools"])
+def test_a_block_without_rows_changes_nothing(loss: str, classes: list[Any], X: np.ndarray) -> None:
+    """A filter may leave no row of a block; how a stream is cut does not matter."""
+    m = learner(loss)
+    m.learn(X[:2], classes)
+    before = m.to_bytes()
+    frame = pd.DataFrame({"y": classes})
+    rest = frame[frame.index > 5]
+    empty = [
+        rest.y,
+        rest.y.astype(object),
+        [],
+        (),
+        np.array([]),
+        np.array([], dtype=object),
+        np.array([], dtype=int),
+    ]
+    for y in [*empty, pl.Series("y", classes).head(0), np.array(classes)[:0], pd.array(classes)[:0]]:
+        assert len(m.learn(X[:0], y)) == 0
+        assert m.to_bytes() == before
+    # Rows without a target are such a block, too.
+    assert np.array_equal(m.learn(X[:2], [None, None]), m.predict(X[:2])) and m.to_bytes() == before
+
+
+def test_masked_targets_are_taken_where_the_rows_are_not_known(X: np.ndarray) -> None:
+    """What the message about masked values advises."""
+    mask = np.arange(len(X)) % 4 == 1
+    for y in (np.ma.masked_array(X[:, 0], mask), np.ma.masked_array(X, np.column_stack([mask, mask]))):
+        loss = "squared"
+        with pytest.raises(ValueError, match=r"give known=~numpy.ma.getmaskarray\(y\)"):
+            learner(loss).learn(X, y)
+        known = ~np.ma.getmaskarray(y).reshape(len(X), -1).any(axis=1)
+        masked, plain = learner(loss), learner(loss)
+        masked.learn(X, y, known=known)
+        plain.learn(X, y.data, known=~mask)
+        assert masked.to_bytes() == plain.to_bytes() and masked.examples == (~mask).sum()
+        known[1] = True
+        with pytest.raises(ValueError, match="y has masked values, the first in row 1"):
+            learner(loss).learn(X, y, known=known)
+
+
+@pytest.mark.parametrize("kind", ["Float64", "Int64", "boolean", "string", "category"])
+def test_arrays_of_pandas_say_which_targets_are_missing(kind: str, X: np.ndarray) -> None:
+    """An extension array is read as the column that holds it."""
+    values = {"boolean": [True, False, None], "string": ["a", "b", None], "category": ["a", "b", None]}
+    y = pd.array(values.get(kind, [1, 2, None]) * 30, dtype=kind)
+    loss = "squared" if kind in ("Float64", "Int64") else "max_margin"
+    array, column = learner(loss), learner(loss)
+    array.learn(X, y)
+    column.learn(X, pd.Series(y))
+    assert array.to_bytes() == column.to_bytes() and array.examples == 60

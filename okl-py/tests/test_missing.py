@@ -104,6 +104,124 @@ def test_the_command_line_gives_the_same_bits(rule: str, tmp_path: Path) -> None
     assert run("predict", saved, table) == run("predict", model, table)
 
 
+WAYS = ["known", "weight", "target"]
+
+
+def learned_with(
+    model: okl.Learner, x: np.ndarray, y: np.ndarray, learned: np.ndarray, way: str
+) -> np.ndarray:
+    """Learns rows of which some are only predicted, said in one of three ways."""
+    if way == "known":
+        return model.learn(x, y, known=learned)
+    if way == "weight":
+        return model.learn(x, y, weights=learned.astype(float))
+    return model.learn(x, [value if example else None for value, example in zip(y, learned, strict=True)])
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("rule", RULES)
+def test_a_row_that_is_only_predicted_leaves_no_trace(rule: str, way: str) -> None:
+    x, y = rows()
+    learned = np.random.default_rng(7).random(len(x)) < 0.6
+    learned[:3] = [True, False, True]
+    x[1, 0], x[2, 0] = NAN, NAN  # the first NaN is only predicted, and the next row adds the indicator
+    together, one_by_one = okl.Learner(missing=rule, **PLAIN), okl.Learner(missing=rule, **PLAIN)
+    scores = learned_with(together, x, y, learned, way)
+    alone = okl.Learner(missing=rule, **PLAIN)
+    for at, example in enumerate(learned):
+        row = slice(at, at + 1)
+        expected = alone.learn(x[row], y[row]) if example else alone.predict(x[row])
+        assert scores[at] == expected[0], at
+        assert learned_with(one_by_one, x[row], y[row], learned[row], way)[0] == expected[0], at
+    assert together.to_bytes() == alone.to_bytes() == one_by_one.to_bytes()
+    assert together.features == alone.features and together.examples == learned.sum()
+    far = np.array([[1e3, NAN, 1e3]])
+    learned_with(together, far, np.ones(1), np.array([False]), way)
+    assert together.to_bytes() == alone.to_bytes()
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_an_example_of_weight_0_leaves_no_trace_in_the_estimators(rule: str) -> None:
+    pytest.importorskip("sklearn")
+    x, y = rows()
+    weights = np.where(np.arange(len(x)) % 3 == 1, 0.0, 1.0)
+    weights[-20:] = 0.0
+    kept = weights > 0
+    for model in (okl.KernelRegressor, okl.KernelClassifier, okl.NoveltyDetector):
+        target = () if model is okl.NoveltyDetector else ((y > 1) if model is okl.KernelClassifier else y,)
+        more = {"classes": [False, True]} if model is okl.KernelClassifier else {}
+        some = model(missing=rule).partial_fit(
+            x[kept], *(part[kept] for part in target), sample_weight=weights[kept], **more
+        )
+        every = model(missing=rule).partial_fit(x, *target, sample_weight=weights, **more)
+        assert np.array_equal(every.learner_.predict(x), some.learner_.predict(x))
+        assert every.learner_.to_bytes() == some.learner_.to_bytes()
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_an_example_of_weight_0_leaves_no_trace_in_river(rule: str) -> None:
+    pytest.importorskip("river")
+    pd = pytest.importorskip("pandas")
+    models = [okl.river.KernelRegressor(missing=rule, **PLAIN) for _ in range(3)]
+    for at in range(6):
+        models[0].learn_one({"a": float(at), "b": 1.0}, float(at))
+        models[1].learn_one({"a": float(at), "b": 1.0}, float(at))
+        models[1].learn_one({"a": 90.0, "b": None, "c": 1.0}, 0.0, w=0)
+        models[2].learn_many(pd.DataFrame({"a": [float(at)], "b": [1.0]}), pd.Series([float(at)]))
+        models[2].learn_many(pd.DataFrame({"a": [90.0], "b": [NAN], "c": [1.0]}), pd.Series([0.0]), w=0.0)
+    for model in models[1:]:
+        assert model.feature_names == ["a", "b"] and model.learner.features == models[0].learner.features
+        assert model.learner.to_bytes() == models[0].learner.to_bytes()
+        assert model.predict_one({"a": None}) == models[0].predict_one({"a": None})
+
+
+@pytest.mark.parametrize("frame", ["pandas", "polars"])
+@pytest.mark.parametrize("rule", RULES)
+def test_fit_takes_a_frame_with_nan_as_it_takes_the_array(rule: str, frame: str) -> None:
+    """Nothing is set but `missing`, so that `fit` searches. The columns keep their names, whatever indicators the model has."""
+    pytest.importorskip("sklearn")
+    module = pytest.importorskip(frame)
+    x, y = rows(60)
+    table = module.DataFrame({name: x[:, at] for at, name in enumerate("abc")})
+    for model in (okl.KernelRegressor, okl.KernelClassifier, okl.NoveltyDetector):
+        target = () if model is okl.NoveltyDetector else ((y > 1) if model is okl.KernelClassifier else y,)
+        seed = {} if model is okl.NoveltyDetector else {"max_iter": 4}
+        named = model(missing=rule, random_state=0, **seed).fit(table, *target)
+        plain = model(missing=rule, random_state=0, **seed).fit(x, *target)
+        assert named.learner_.feature_names == ["a", "b", "c"]
+        assert np.array_equal(named.learner_.predict(x), plain.learner_.predict(x))
+        named.partial_fit(table, *target)  # goes on with the same columns
+
+
+def test_what_missing_does_not_fill_is_said() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    rows = sparse.csr_matrix([[NAN, 1.0]])
+    with pytest.raises(ValueError, match="missing does not fill sparse matrices: give a dense X"):
+        okl.Learner(loss="squared", missing="mean").learn(rows, [1.0])
+    with pytest.raises(ValueError, match="set missing='mean', for example"):
+        okl.Learner(loss="squared").learn(rows, [1.0])
+    model = okl.Learner(missing="mean+indicator", **PLAIN)
+    model.learn([[1.0], [NAN]], [1.0, 2.0])
+    with pytest.raises(ValueError, match="does not fill an X that has the indicators of the model"):
+        model.predict([[NAN, 1.0]])
+    pytest.importorskip("sklearn")
+    with pytest.raises(ValueError, match="Input X contains NaN. Sparse matrices are not filled.$"):
+        okl.KernelRegressor(missing="mean").fit(rows, [1.0])
+
+
+def test_none_is_nan_where_nan_is_filled() -> None:
+    pd = pytest.importorskip("pandas")
+    expected = okl.Learner(missing="mean", **PLAIN).learn([[1.0, 2.0], [NAN, 3.0]], [1.0, 2.0])
+    values = [[1.0, 2.0], [None, 3.0]]
+    for x in (values, np.array(values, dtype=object), pd.DataFrame(values, dtype=object)):
+        model = okl.Learner(missing="mean", **PLAIN)
+        assert np.array_equal(model.learn(x, [1.0, 2.0]), expected)
+        with pytest.raises(TypeError, match=r"found None \(missing\) in row 1"):
+            okl.Learner(**PLAIN).learn(x, [1.0, 2.0])
+        with pytest.raises(TypeError, match="found 'x'"):
+            model.predict([["x", None]])
+
+
 def test_nothing_changes_where_a_row_is_refused() -> None:
     x, y = rows()
     model = okl.Learner(missing="mean+indicator", **PLAIN)

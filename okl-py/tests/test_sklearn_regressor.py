@@ -238,6 +238,27 @@ def test_quantiles_have_one_output():
     assert advice.predict(X).shape == (6, 2)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("size", "q", "normalize_y"), [(400, 0.9, True), (1200, 0.1, False)], ids=["three folds", "fifths"]
+)
+def test_fit_keeps_a_quantile_of_new_rows(size, q, normalize_y):
+    """The noise is small beside the signal, so the rows that were learned say little of new ones. To four standard errors of the held-out and
+    of the new rows, and 0.05 for the rows that the tries have less than the model."""
+    random = np.random.default_rng(4)
+    X = random.uniform(-2, 2, size=(size + 2000, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.02 * random.normal(size=len(X))
+    learned, new = slice(0, size), slice(size, None)
+    model = KernelRegressor("quantile", quantile=q, kernel="rbf", normalize_y=normalize_y, random_state=0)
+    below = y[new] < model.fit(X[learned], y[learned]).predict(X[new])
+    assert abs(below.mean() - q) < 0.05 + 4 * np.sqrt(q * (1 - q) * (1 / size + 1 / 2000))
+    # The learner predicts the same, and goes on from there.
+    before = model.predict(X)
+    assert np.array_equal(model.learner_.predict(X), before)
+    model.partial_fit(X[new][:1], y[new][:1])
+    assert np.abs(model.predict(X) - before).max() < 0.1
+
+
 def test_a_stream_keeps_a_quantile_with_the_learning_rate_that_is_advised():
     """The documentation advises "invscaling": 90 % of new rows are below the 0.9-quantile, to four standard errors and 1 %."""
     random = np.random.default_rng(1)

@@ -75,7 +75,7 @@ def test_gamma_scale_is_scikit_learns_formula():
     assert gamma(scale=None) == pytest.approx(raw, rel=1e-6)
     assert gamma(scale=None, kernel="poly") == pytest.approx(raw, rel=1e-6)
     assert gamma(scale=None, kernel="matern52") == pytest.approx(raw**0.5, rel=1e-6)
-    assert gamma() == pytest.approx(raw, rel=1e-6)
+    assert gamma() == pytest.approx(1 / 4, rel=0.02)  # of the scaled columns
     assert gamma(scale="standard") == pytest.approx(1 / 4)
     constant = np.column_stack([X, np.ones(60)])
     model = KernelClassifier(gamma="scale", scale="standard").fit(constant, TWO)
@@ -83,6 +83,21 @@ def test_gamma_scale_is_scikit_learns_formula():
         constant.std(axis=0) > 0, constant.std(axis=0), 1
     )
     assert model.learner_.config["kernel"]["gaussian"]["gamma"] == pytest.approx(1 / (5 * standardised.var()))
+
+
+@pytest.mark.parametrize("how", ["fit", "partial_fit"])
+def test_gamma_scale_is_of_the_columns_as_they_are_scaled(how):
+    """The width is a word, so the columns are scaled, unless many share one range: then they only move. 60 rows of a stream are scaled by the
+    first 32 of them."""
+    near = 1e-3 if how == "fit" else 0.2
+    shared = np.random.default_rng(3).uniform(0, 16, size=(60, 12))
+    for rows, scaled in ((X * [1.0, 1e4, 1e-3, 50.0], True), (shared, False)):
+        model = getattr(KernelClassifier(kernel="rbf", gamma="scale", random_state=0), how)(rows, TWO)
+        shift, factor = model.learner_.frame
+        moved = (rows - shift) * factor
+        found = model.learner_.config["kernel"]["gaussian"]["gamma"]
+        assert found == pytest.approx(1 / (rows.shape[1] * moved.var()), rel=near)
+        assert np.allclose(moved.std(axis=0), 1 if scaled else rows.std(axis=0), rtol=max(near, 0.05))
 
 
 def test_gamma_scale_of_a_stream_is_that_of_the_first_call():

@@ -90,8 +90,8 @@ pub trait Gaps: Send + Sync + Debug {
     /// Rows for predictions, filled from the rows that were learned.
     fn fill(&self, x: &[f64], columns: usize) -> Box<dyn Filling>;
 
-    /// Rows to learn, each filled from all rows before it. New indicators may be added.
-    fn fill_in_order(&self, x: &[f64], columns: usize) -> Box<dyn Filling>;
+    /// Rows to learn, each filled from the rows before it that are `learned` and not only predicted. These may add indicators.
+    fn fill_in_order(&self, x: &[f64], columns: usize, learned: &[bool]) -> Box<dyn Filling>;
 
     /// The bytes that carry the rule, the values and the names of the columns in a model file ([`Learner::set_position`]).
     fn position(&self, learner: &Learner, columns: &[String]) -> Option<Vec<u8>>;

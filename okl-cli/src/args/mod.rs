@@ -134,7 +134,7 @@ pub struct Demo {
 /// Input formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum InputFormat {
-    /// Comma, semicolon, tab or bar separated, with or without a header
+    /// Comma, semicolon, tab or bar separated, with or without a header; a first line 0,1,2,... above numbers that are not whole is one
     Csv,
     /// LIBSVM / SVMlight: label index:value ...
     Libsvm,
@@ -209,7 +209,7 @@ pub struct Columns {
     pub hash_bits: Option<u8>,
     /// What an empty cell, NA, NaN, null or an absent JSON key becomes: refuse (an error), mean, zero or last. Default: refuse
     ///
-    /// mean is the mean of the column over the rows before, last is its last value; before the first value both are 0. mean+indicator, zero+indicator and
+    /// mean is the mean of the column over the rows learned before, last is its last value; before the first value both are 0. mean+indicator, zero+indicator and
     /// last+indicator add a feature `COLUMN is missing`, which is 1 where the value is missing, to each column from its first missing value on. A
     /// missing text of a one-hot encoded column is none of its values. The rule and the values are stored in the model: predict and
     /// evaluate fill from the rows that the model has learned.

@@ -196,6 +196,21 @@ impl Builder {
         self.chunk.first_bad.get_or_insert(why);
     }
 
+    /// Whether the current row is learned, and not only predicted; see [`Chunk::is_example`].
+    pub fn is_example(&self) -> bool {
+        let width = self.chunk.targets.width;
+        (width == 0 || self.given == width) && self.weight.is_none_or(|weight| weight > 0.0)
+    }
+
+    /// Removes later features than the first `features` from the current row.
+    pub fn cut(&mut self, features: usize) {
+        let from = self.ends.last().copied().unwrap_or(0);
+        let kept: Vec<_> = self.entries.drain(from..).filter(|(feature, _)| (*feature as usize) < features).collect();
+        self.entries.extend(kept);
+        let row = self.chunk.rows;
+        self.chunk.missing.retain(|(at, feature)| (*at as usize) < row || (*feature as usize) < features);
+    }
+
     /// Completes the current row; `features` are known now.
     pub fn commit(&mut self, line: u64, print: u64, features: usize) -> Parsed {
         if self.wants_id && self.id.is_none() {

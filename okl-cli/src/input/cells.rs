@@ -85,8 +85,9 @@ impl Columns {
         }
         // A hashed column may have the value of another feature; a missing one adds nothing to it.
         feature.filter(|_| self.schema.hash_bits().is_none()).into_iter().for_each(|feature| out.missing(feature));
-        if self.schema.missing.indicator {
-            let indicator = match self.list[column as usize].indicator {
+        let known = self.list[column as usize].indicator;
+        if self.schema.missing.indicator && (known.is_some() || !self.only_columns) {
+            let indicator = match known {
                 Some(known) => known,
                 None => self.add_feature(column, None, Some(Part::Missing))?,
             };
@@ -167,6 +168,9 @@ impl Columns {
             ));
         }
         let level = letters(raw, &self.list[column as usize].name)?;
+        if self.only_columns {
+            return Ok(());
+        }
         let feature = self.add_level_feature(column, category, level, None)?;
         out.put(feature, 1.0);
         Ok(())
@@ -191,6 +195,7 @@ impl Columns {
             let known = self.categories[table as usize].get(word.as_bytes()).copied();
             let feature = match known {
                 Some(feature) => feature,
+                None if self.only_columns => return Ok(()),
                 None => self.add_level_feature(column, table, word, Some(Part::Word))?,
             };
             out.put(feature, 1.0);

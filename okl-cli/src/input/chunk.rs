@@ -50,6 +50,8 @@ pub struct Chunk {
     pub first_bad: Option<InputError>,
     /// Columns of the file that the model does not know, since the last chunk. They are ignored.
     pub unknown: Vec<String>,
+    /// What the user should know of the first line of the file, in its first chunk.
+    pub said: Option<String>,
     /// Named features that appeared since the last chunk; see [`super::Schema::advance`].
     pub added: Vec<Feature>,
 }
@@ -134,6 +136,12 @@ impl Chunk {
             self.x.push(value);
         }
         entries.starts.push(self.x.len());
+    }
+
+    /// Whether the row is learned, and not only predicted: it has its targets, or the data have none, and a weight above 0.
+    pub fn is_example(&self, row: usize) -> bool {
+        let known = self.targets.width == 0 || self.known[row];
+        known && self.weights.as_ref().is_none_or(|weights| weights[row] > 0.0)
     }
 
     /// The texts of a row that are passed through.

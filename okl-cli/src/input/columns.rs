@@ -71,6 +71,10 @@ pub(super) struct Columns {
     pub number_targets: bool,
     /// Names that the model does not know: all of them, and those that no chunk has reported yet.
     unknown: [Vec<String>; 2],
+    /// Whether rows add columns only, and no indicators, levels and words.
+    pub only_columns: bool,
+    /// What the user should know of the first line, until a chunk says it.
+    pub said: Option<String>,
 }
 
 /// The largest number of stored names that the model does not know.
@@ -133,6 +137,8 @@ impl Columns {
             keeps: options.keep.clone(),
             number_targets: options.number_targets,
             unknown: Default::default(),
+            only_columns: false,
+            said: None,
             schema,
         };
         columns.add(b"", Role::Ignored, false);
@@ -260,6 +266,11 @@ impl Columns {
         self.kept.rows > 0
     }
 
+    /// Whether the current row has added features.
+    pub fn has_grown(&self) -> bool {
+        self.features() > self.kept.features
+    }
+
     /// The column of a name; `previous` is the column before it in the row. A new name becomes a feature, unless --features names
     /// others or the schema is closed.
     pub fn find(&mut self, name: &[u8], previous: u32) -> u32 {
@@ -377,10 +388,17 @@ impl Columns {
         if list.len() == self.kept.features && self.list.len() == self.kept.columns {
             return;
         }
-        list.truncate(self.kept.features);
-        let gone = |at: &u32| *at as usize >= self.kept.features;
+        let gone = list.split_off(self.kept.features);
         self.categories.truncate(self.kept.categories);
-        self.categories.iter_mut().for_each(|levels| levels.retain(|_, at| !gone(at)));
+        // Only the new levels are looked at: there may be many old ones.
+        for Feature { column, level, .. } in gone {
+            let role = self.index.get(column.as_bytes()).map(|at| self.list[*at as usize].role);
+            if let (Some(Role::Category(table) | Role::Words(table)), Some(level)) = (role, level)
+                && let Some(levels) = self.categories.get_mut(table as usize)
+            {
+                levels.remove(level.as_bytes());
+            }
+        }
         self.roll_back_columns();
         let gone = |at: &u32| *at as usize >= self.kept.features;
         for column in &mut self.list {
@@ -396,6 +414,9 @@ impl Columns {
     }
 
     fn roll_back_columns(&mut self) {
+        if self.list.len() == self.kept.columns {
+            return;
+        }
         self.list.truncate(self.kept.columns);
         self.after.truncate(self.kept.columns);
         self.index.retain(|_, at| (*at as usize) < self.kept.columns);

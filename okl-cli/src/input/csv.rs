@@ -33,8 +33,11 @@ impl Csv {
         let records = sniff::records(head, delimiter);
         let asked: Vec<String> =
             columns.list.iter().map(|c| c.name.clone()).chain(options.features.iter().chain(&options.keep).cloned()).collect();
-        let header = options.header.unwrap_or_else(|| sniff::has_header(&records, &asked));
         let Some(first) = records.first() else { return Err("empty; there is nothing to read".into()) };
+        let counted = if options.header.is_none() { sniff::numbered(&records) } else { None };
+        columns.said = counted.as_ref().map(|counted| said_of_numbers(counted, first));
+        let by_number = matches!(counted, Some(sniff::Numbered::Header));
+        let header = options.header.unwrap_or_else(|| by_number || sniff::has_header(&records, &asked));
         no_comment(first, records.get(1))?;
         if header {
             let bytes = sniff::first_record(head, delimiter);
@@ -49,9 +52,11 @@ impl Csv {
         if let Some(column) = unnamed.into_iter().find(|column| is_new(column, options, columns)) {
             return Err(format!("column {column} has no name in the header; name it, or leave it out with --ignore {column}"));
         }
-        let name = |(i, n): (usize, &String)| if header && !n.is_empty() { n.clone() } else { numbered(i) };
+        // A model of a table without a header knows its columns by their numbers from 1, not from 0.
+        let named = header && !(by_number && options.schema.is_some() && columns.at("0").is_none());
+        let name = |(i, n): (usize, &String)| if named && !n.is_empty() { n.clone() } else { numbered(i) };
         let names: Vec<String> = first.iter().enumerate().map(name).collect();
-        Ok(Csv { delimiter, header, plan: plan(names, header, options, columns)? })
+        Ok(Csv { delimiter, header, plan: plan(names, named, options, columns)? })
     }
 
     /// Parses one record into features and targets; `false` if the record is empty.
@@ -152,6 +157,23 @@ impl Csv {
         let comment = if record.starts_with(b"#") { COMMENT } else { "" };
         let expected = self.plan.len();
         error::row(format!("found {found} columns, expected {expected} as in the first row (delimiter '{delimiter}'){comment}"))
+    }
+}
+
+/// What is said of a first record that counts its columns from 0.
+fn said_of_numbers(numbered: &sniff::Numbered, first: &[String]) -> String {
+    let shown = if first.len() > 4 { format!("{}, ...", first[..4].join(", ")) } else { first.join(", ") };
+    match numbered {
+        sniff::Numbered::Header => {
+            format!(
+                "line 1 ({shown}) was taken for the header, because it counts the columns; if it is a row, write a header above it"
+            )
+        }
+        sniff::Numbered::Row => {
+            format!(
+                "line 1 ({shown}) was taken for a row; if it is the header, write names that are not numbers, or leave the line out"
+            )
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Cells without a value: what they become, and the numbers seen so far from which they are filled.
 //!
-//! A cell is filled from the rows before its own, so the result does not depend on how the rows are cut into chunks. When a model
-//! predicts, it fills from the rows that it has learned: the score of a row depends on the row and the model alone.
+//! A cell is filled from the rows that were learned before its own, so the result does not depend on how the rows are cut into chunks. A row
+//! that is only predicted leaves no trace, and its score depends on the row and the model alone.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Display, Formatter};
@@ -20,11 +20,11 @@ pub enum Rule {
     /// An error.
     #[default]
     Refuse,
-    /// The mean of the column over the rows before; 0 before the first value.
+    /// The mean of the column over the rows learned before; 0 before the first value.
     Mean,
     /// 0.
     Zero,
-    /// The last value of the column; 0 before the first.
+    /// The last value of the column that was learned; 0 before the first.
     Last,
 }
 
@@ -122,20 +122,22 @@ impl Filled {
         }
     }
 
-    /// Fills each row of a chunk from all rows before it.
+    /// Fills each row of a chunk from all rows before it that are learned.
     pub fn fill_in_order(&mut self, chunk: &mut Chunk, schema: &Schema) {
         if self.begin(schema) {
             for row in 0..chunk.rows {
                 self.fill_row(chunk, row);
-                self.follow_row(chunk, row, schema.missing.rule);
+                if chunk.is_example(row) {
+                    self.follow_row(chunk, row, schema.missing.rule);
+                }
             }
         }
     }
 
-    /// Adds the values of some rows, without those that were filled in.
+    /// Adds the values of some rows, without those that were filled in and without rows that are only predicted.
     pub fn follow(&mut self, chunk: &Chunk, rows: Range<usize>, schema: &Schema) {
         if self.begin(schema) {
-            rows.for_each(|row| self.follow_row(chunk, row, schema.missing.rule));
+            rows.filter(|row| chunk.is_example(*row)).for_each(|row| self.follow_row(chunk, row, schema.missing.rule));
         }
     }
 

@@ -131,6 +131,8 @@ pub struct Options {
     pub number_targets: bool,
     /// Whether a file without a target column is an error. If not, targets are read if the file has any.
     pub want_target: bool,
+    /// Whether the rows are learned. Then a row that is only predicted adds no feature.
+    pub learns: bool,
     /// The columns of a model: the same columns are read, in the same order.
     pub schema: Option<Schema>,
     /// Rows up to this line (see [`Chunk::lines`]) have been learned before and are skipped.
@@ -168,6 +170,7 @@ impl Default for Options {
             skip_bad_rows: false,
             number_targets: false,
             want_target: true,
+            learns: false,
             schema: None,
             after_line: 0,
             consumed: None,
@@ -202,6 +205,7 @@ pub struct Reader {
     builder: Builder,
     chunk_rows: usize,
     skip_bad_rows: bool,
+    learns: bool,
     after_line: u64,
     /// The fingerprint that the rows up to `after_line` must have, until it has been checked.
     unchecked: Option<u64>,
@@ -286,6 +290,7 @@ impl Reader {
             columns,
             chunk_rows: options.chunk_rows.max(1),
             skip_bad_rows: options.skip_bad_rows,
+            learns: options.learns,
             after_line: options.after_line,
             unchecked: options.consumed,
             print: options.print,
@@ -350,7 +355,7 @@ impl Reader {
                 continue;
             }
             self.check_consumed()?;
-            let parsed = self.body.parse(&mut self.columns, &mut self.builder);
+            let parsed = self.parse();
             if parsed.is_ok() && self.builder.is_full(self.columns.features()) {
                 self.roll_back();
                 self.body.again();
@@ -365,6 +370,29 @@ impl Reader {
             self.check_targets(self.rows + self.builder.rows() as u64 == TARGET_BY)?;
         }
         Ok(Some(self.hand_out()))
+    }
+
+    /// Parses the record. A row that is only predicted adds no feature to a model that learns. If it is the first row, the columns are
+    /// its columns, without indicators, levels and words, unless these are all that it has.
+    fn parse(&mut self) -> error::Parsed<bool> {
+        let there = self.body.parse(&mut self.columns, &mut self.builder)?;
+        if !there || !self.learns || self.builder.is_example() || !self.columns.has_grown() {
+            return Ok(there);
+        }
+        if self.columns.started() {
+            self.columns.roll_back();
+            self.builder.cut(self.columns.features());
+            return Ok(true);
+        }
+        self.roll_back();
+        self.columns.only_columns = true;
+        let again = self.body.parse(&mut self.columns, &mut self.builder);
+        self.columns.only_columns = false;
+        if self.columns.features() > 0 {
+            return again;
+        }
+        self.roll_back();
+        self.body.parse(&mut self.columns, &mut self.builder)
     }
 
     /// Completes the row, if there is one. A row is bad if no feature is known yet, because the learner needs one.
@@ -437,7 +465,7 @@ impl Reader {
         self.rows += self.builder.rows() as u64;
         let features = self.columns.features();
         let chunk = self.builder.finish(features, self.columns.hand_out(features));
-        Chunk { unknown: self.columns.unknown(), ..chunk }
+        Chunk { unknown: self.columns.unknown(), said: self.columns.said.take(), ..chunk }
     }
 
     fn end(&mut self) -> Result<Option<Chunk>, InputError> {

@@ -133,6 +133,29 @@ pub(super) fn has_header(records: &[Vec<String>], asked: &[String]) -> bool {
     rest.first().is_some_and(above) || first.iter().all(|name| is_text(name))
 }
 
+/// What is done with a first record that is 0, 1, 2, ... in order.
+pub(super) enum Numbered {
+    /// It is a header, as pandas writes it for columns without names: the next record has a number that is not whole.
+    Header,
+    /// It is a row. It may have been meant as a header.
+    Row,
+}
+
+/// Whether the first record counts its columns from 0. Two columns are taken for a row, as in a series that begins at 0.
+pub(super) fn numbered(records: &[Vec<String>]) -> Option<Numbered> {
+    let (first, second) = (records.first()?, records.get(1)?);
+    let counts = first.iter().enumerate().all(|(i, name)| *name == i.to_string());
+    let is_whole = |field: &String| field.is_empty() || field.parse::<i64>().is_ok();
+    let whole = second.iter().all(is_whole);
+    match first.len() {
+        _ if !counts => None,
+        3.. if !whole => Some(Numbered::Header),
+        3.. => Some(Numbered::Row),
+        2 if !whole => Some(Numbered::Row),
+        _ => None,
+    }
+}
+
 fn is_text(field: &str) -> bool {
     matches!(classify(field.as_bytes()), Value::Text(_))
 }

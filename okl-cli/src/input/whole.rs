@@ -50,6 +50,11 @@ impl Whole {
         (lines.collect(), self.chunks.iter().find_map(|c| c.first_bad.clone()))
     }
 
+    /// What the user should know of the first line.
+    pub fn said(&self) -> Option<String> {
+        self.chunks.iter().find_map(|chunk| chunk.said.clone())
+    }
+
     /// Some of the good rows, in any order, as wide as the widest.
     pub fn gather(&self, rows: &[u32]) -> Chunk {
         let places = rows.iter().map(|row| self.places[*row as usize]);

@@ -17,7 +17,7 @@ use crate::usage::usage;
 pub fn score(learner: &Learner, path: &str, passes: &Passes) -> anyhow::Result<(Summary, Vec<String>)> {
     let (schema, way) = (passes.schema(), passes.way());
     let options = options(task_of(learner.config()), schema, way);
-    let scored = scoring::score(learner, &[path.to_owned()], options, passes.position().filled)?;
+    let scored = scoring::score(learner, &[path.to_owned()], options, &passes.position())?;
     Ok((scored.summary, scored.said.iter().map(|line| format!("{path}: {line}")).collect()))
 }
 

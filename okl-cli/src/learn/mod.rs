@@ -254,10 +254,13 @@ impl Session<'_> {
         run.begin_pass(self.passes.pass());
     }
 
-    /// Reports columns that are ignored, and classes with several spellings.
+    /// Reports a first line that may be a header or a row, columns that are ignored, and classes with several spellings.
     fn mention(&mut self, run: &Run, chunk: &Chunk) {
         if self.args.show.quiet || !self.passes.is_first_pass() {
             return;
+        }
+        if let Some(text) = &chunk.said {
+            self.bar.suspend(|| note(wrapped(text, "  ")));
         }
         if let [first, ..] = &chunk.unknown[..] {
             let more = if chunk.unknown.len() > 1 { format!(" and {} more", chunk.unknown.len() - 1) } else { String::new() };

@@ -107,6 +107,7 @@ impl Passes {
             hash_bits: columns.hash_bits,
             skip_bad_rows: way.skip_bad_rows,
             want_target: task != Some(Task::Novelty),
+            learns: true,
             number_targets: task == Some(Task::Numbers) && way.skip_bad_rows,
             schema: position.schema.clone(),
             after_line: if same && way.shuffle.is_none() { position.rows } else { 0 },
@@ -366,6 +367,7 @@ impl Passes {
                 let mut chunk = whole.gather(&order[from.min(*next)..*next]);
                 if from == 0 {
                     (chunk.bad, chunk.first_bad) = whole.bad();
+                    chunk.said = whole.said();
                 }
                 (chunk.rows > 0).then_some(chunk)
             }

@@ -153,3 +153,35 @@ fn hashed_names_learn_like_named_ones() {
 fn plain_features(model: &str) -> Option<u64> {
     json(&["inspect", model])["features"].as_u64()
 }
+
+/// Tables of pandas have 0, 1, 2, ... above columns without names.
+#[test]
+fn a_first_line_that_counts_the_columns_is_said_to_be_the_header() {
+    let folder = Folder::new("counted");
+    let mut random = Random(4);
+    let row = |random: &mut Random| {
+        let [a, b, c] = [(); 3].map(|()| random.next() + 0.25);
+        format!("{a:.4},{b:.4},{c:.4},{:.4}\n", a + b * c)
+    };
+    let rows = (0..60).map(|_| row(&mut random)).collect::<String>();
+    let counted = folder.write("counted.csv", format!("0,1,2,3\n{rows}"));
+    let bare = folder.write("bare.csv", &rows);
+    let model = folder.path("m.okl");
+    let (_, said) = succeed(&["learn", &counted, "--target", "3", "-o", &model]);
+    let words = |said: &str| said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&said).contains("line 1 (0, 1, 2, 3) was taken for the header"), "{said}");
+    let (scores, said) = succeed(&["predict", &model, &counted]);
+    assert!(words(&said).contains("was taken for the header"), "{said}");
+    assert_eq!(scores.lines().count(), 61);
+    // A model of a table without a header has no names, and takes the same columns in order.
+    succeed(&["learn", &bare, "--target", "4", "--quiet", "-o", &model]);
+    let values = |data: &str| {
+        let scores = succeed(&["predict", &model, data]).0;
+        scores.lines().skip(1).map(|line| line.split_once(',').unwrap().1.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(values(&counted), values(&bare));
+    // Where all is whole numbers, the line is a row, which is said, too.
+    let whole = folder.write("whole.csv", "0,1,2\n3,4,5\n6,7,9\n");
+    let (_, said) = succeed(&["learn", &whole, "--target", "3", "--task", "numbers"]);
+    assert!(words(&said).contains("line 1 (0, 1, 2) was taken for a row"), "{said}");
+}

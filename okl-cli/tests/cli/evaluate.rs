@@ -147,3 +147,25 @@ fn inspect_says_how_well_the_model_did_when_it_learned() {
     let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../okl/tests/golden/binary.okl");
     assert_eq!(json(&["inspect", old])["progressive"], Value::Null);
 }
+
+#[test]
+fn figures_of_learned_rows_are_called_so() {
+    let folder = Folder::new("evaluate-learned");
+    let text = ring(200);
+    let (data, model) = (folder.write("s.csv", &text), folder.path("m.okl"));
+    let said =
+        |found: Value| found["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    for order in [&[][..], &["--shuffle", "3"], &["--passes", "2"]] {
+        json(&[&["learn", &data, "--target", "where", "-o", &model], order].concat());
+        let warnings = said(json(&["evaluate", &model, &data]));
+        assert!(warnings.len() == 1 && warnings[0].starts_with("the model has learned these rows"), "{order:?}: {warnings:?}");
+    }
+    let more = folder
+        .write("more.csv", text.clone() + &ring(260).lines().skip(201).map(|line| line.to_owned() + "\n").collect::<String>());
+    let warnings = said(json(&["evaluate", &model, &more]));
+    assert!(warnings[0].starts_with("the model has learned the first 200 of these 260 rows"), "{warnings:?}");
+    let other = folder.write("other.csv", text.replace("0.", "1."));
+    assert_eq!(said(json(&["evaluate", &model, &other])), Vec::<String>::new());
+    let (_, notes) = succeed(&["learn", &data, "--target", "where", "-o", &model, "--test", &data]);
+    assert!(notes.contains("the model has learned these rows"), "{notes}");
+}

@@ -161,3 +161,65 @@ fn what_cannot_be_filled_is_refused() {
     let table = folder.write("okl.toml", "missing = \"zero\"\n");
     succeed(&["learn", &data, "--target", "y", "--config", &table, "--quiet"]);
 }
+
+/// The rows of a table and of JSON lines: learned ones, and between them ones that are only predicted, because they have no target or the
+/// weight 0. These have values, gaps, categories and keys that no learned row has.
+fn some_only_predicted() -> ([String; 2], [String; 2]) {
+    let mut random = Random(31);
+    let head = "a,b,c,w,y\n";
+    let (mut all, mut learned) = ([head.to_owned(), String::new()], [head.to_owned(), String::new()]);
+    for i in 0..120 {
+        let (a, b, c) = (random.next(), random.next(), ["u", "v"][i % 2]);
+        if i % 3 != 1 {
+            let [w, y] = if i % 2 == 0 { ["1", ""] } else { ["0", "5"] };
+            let far = [format!(",1e3,new{i},{w},{y}\n"), format!("9{i},,v,{w},{y}\n")];
+            all[0] += &far[usize::from(i % 4 < 2)];
+            let y = if y.is_empty() { "null" } else { y };
+            // The first line names the columns.
+            if i > 0 {
+                writeln!(all[1], "{{\"a\":null,\"b\":{i}e3,\"c\":\"new{i}\",\"key{i}\":2,\"w\":{w},\"y\":{y}}}").unwrap();
+            }
+        }
+        let gap = i % 7 == 3;
+        let row = [
+            format!("{},{b:.3},{c},2,{:.3}\n", if gap { String::new() } else { format!("{a:.3}") }, a + b),
+            format!(
+                "{{\"a\":{},\"b\":{b:.3},\"c\":\"{c}\",\"w\":2,\"y\":{:.3}}}\n",
+                if gap { "null".into() } else { format!("{a:.3}") },
+                a + b
+            ),
+        ];
+        for (format, row) in row.iter().enumerate() {
+            all[format] += row;
+            learned[format] += row;
+        }
+    }
+    (all, learned)
+}
+
+#[test]
+fn a_row_that_is_only_predicted_leaves_no_trace() {
+    let folder = Folder::new("missing-predicted");
+    let (all, learned) = some_only_predicted();
+    let [a, b] = ["a.okl", "b.okl"].map(|name| folder.path(name));
+    let ask = folder.write("ask.csv", "a,b,c\n,0.5,u\n0.2,,v\n,,\n");
+    for (format, name) in ["s.csv", "s.jsonl"].into_iter().enumerate() {
+        let every = folder.write(&format!("every-{name}"), &all[format]);
+        let some = folder.write(&format!("some-{name}"), &learned[format]);
+        for rule in ["mean+indicator", "last+indicator", "zero+indicator", "mean"] {
+            let learn = |data: &str, model: &str| {
+                let flags = ["--target", "y", "--weight", "w", "--task", "numbers", "--one-hot", "c", "--quiet"];
+                succeed(&[&["learn", data, "--missing", rule, "--save-model", "recent", "-o", model], &flags[..]].concat());
+            };
+            learn(&every, &a);
+            learn(&some, &b);
+            let names = |model: &str| {
+                let mut names: Vec<String> = serde_json::from_value(json(&["inspect", model])["feature_names"].clone()).unwrap();
+                names.sort();
+                names
+            };
+            assert_eq!(names(&a), names(&b), "{name} {rule}");
+            assert_eq!(succeed(&["predict", &a, &ask]).0, succeed(&["predict", &b, &ask]).0, "{name} {rule}");
+        }
+    }
+}

@@ -70,6 +70,21 @@ fn csv_delimiters_quotes_and_headers() {
     assert_eq!(read("iris.csv", iris, target("3")).unwrap().labels, labels(&["setosa", "virginica"]));
 }
 
+/// pandas writes 0, 1, 2, ... for columns without names.
+#[test]
+fn a_first_line_that_counts_the_columns_is_a_header() {
+    let all = read("t.csv", "0,1,2\n1.5,2,3\n4,5.5,6\n", target("2")).unwrap();
+    assert_eq!((all.names, all.lines), (vec!["0".to_owned(), "1".into()], vec![2, 3]));
+    assert_eq!(all.x, [[1.5, 2.0], [4.0, 5.5]]);
+    // Whole numbers, a row that does not count, a series of two columns, and one row: these are rows.
+    for text in ["0,1,2\n4,5,6\n", "0,2,1\n1.5,2,3\n", "1,2,3\n1.5,2,3\n", "0,1,2\n", "0.0,1,2\n1.5,2,3\n"] {
+        assert_eq!(read("t.csv", text, target("3")).unwrap().names, ["1", "2"], "{text}");
+    }
+    assert_eq!(read("t.csv", "0,1\n0.1,1.2\n", target("2")).unwrap().lines, [1, 2]);
+    let given = Options { header: Some(false), ..target("3") };
+    assert_eq!(read("t.csv", "0,1,2\n1.5,2,3\n", given).unwrap().lines, [1, 2]);
+}
+
 #[test]
 fn chosen_columns_ids_and_weights() {
     let text = "id,a,b,c,w,y\nu1,1,x,3,0.5,1\n17,4,y,6,2,\n";

@@ -287,9 +287,9 @@ fn cells_without_a_value_are_refused_without_a_rule() {
     assert_eq!(client.json("GET", "empty", &Value::Null)["waiting"], 0);
 }
 
-/// Rows without a target that come before the first target count for the values of later cells, as at the prompt.
+/// Rows without a target leave no trace in the values of later cells, as at the prompt, also if they come before the first target.
 #[test]
-fn rows_before_the_first_target_count() {
+fn rows_before_the_first_target_leave_no_trace() {
     let folder = Folder::new("missing-undecided");
     std::fs::create_dir_all(&folder.0).unwrap();
     let mut served = Served::start(&folder, &[]);
@@ -310,8 +310,8 @@ fn rows_before_the_first_target_count() {
         .iter()
         .map(|seen| (seen["count"].as_u64().unwrap(), seen["value"].as_f64().unwrap()))
         .collect();
-    // a: 4, 6, 1, 0; b: 1, 3, 2.
-    assert_eq!(seen, [(4, 2.75), (3, 2.0)], "{stored}");
+    // a: 1, 0; b: 3, 2.
+    assert_eq!(seen, [(2, 0.5), (2, 2.5)], "{stored}");
 }
 
 /// Arrow streams: null is a cell without a value, as in JSON.

@@ -47,16 +47,19 @@ def first_masked(values: Any) -> list[int] | None:
     return None
 
 
-def numbers(X: Any) -> np.ndarray:
-    """A matrix of objects that are numbers, as float64.
+def numbers(X: Any, fills: bool = False) -> np.ndarray:
+    """A matrix of objects that are numbers, as float64. With `fills`, a value that is missing is NaN.
 
     Raises
     ------
     TypeError
         If a value is not a number, with its column and row.
     """
-    for words in refusals(X):
+    for words in refusals(X, fills):
         raise TypeError(words)
+    if fills:
+        found = [[np.nan if is_missing(value) else value for value in values] for _, values in columns(X)]
+        return np.column_stack([np.asarray(values, dtype=np.float64) for values in found])
     if is_arrow(X):
         return np.column_stack([np.asarray(values, dtype=np.float64) for _, values in columns(X)])
     return np.asarray(np.asarray(X, dtype=object), dtype=np.float64)
@@ -87,17 +90,23 @@ def check_dates(X: Any) -> None:
             raise TypeError(words)
 
 
-def with_none(y: Any) -> Any:
+def with_none(y: Any, known: list[bool] | None = None) -> Any:
     """The targets as they are, or, if some are missing in a column that can say so, a list with None in their places.
 
-    numpy has NaN for the nulls of polars, of pyarrow and of the extension types of pandas.
+    numpy has NaN for the nulls of polars, of pyarrow and of the extension types of pandas. A masked array is a plain one if `known` says of
+    every row with a masked value that it has no target.
     """
+    if known is not None and isinstance(y, np.ma.MaskedArray) and len(known) == len(y):
+        masked = np.ma.getmaskarray(y).reshape(len(y), -1).any(axis=1)
+        return y if np.logical_and(masked, known).any() else y.data
     package, kind = type(y).__module__.partition(".")[0], type(y).__name__
     if package == "polars" and kind == "Series" and y.null_count():
         return as_objects(y.to_list())
     if package == "pyarrow" and getattr(y, "null_count", False):
         return as_objects(y.to_pylist())
-    if package == "pandas" and kind == "Series" and not isinstance(y.dtype, np.dtype) and y.isna().any():
+    dtype = getattr(y, "dtype", None)
+    extension = package == "pandas" and dtype is not None and not isinstance(dtype, np.dtype)
+    if extension and np.any(y.isna()):
         return as_objects([None if missing else value for value, missing in zip(y, y.isna(), strict=True)])
     return y
 
@@ -114,10 +123,12 @@ def as_objects(values: list[Any]) -> np.ndarray:
     return array
 
 
-def refusals(X: Any) -> Iterator[str]:
-    """What is said of each column that is not numbers: its first such value."""
+def refusals(X: Any, fills: bool = False) -> Iterator[str]:
+    """What is said of each column that is not numbers: its first such value. With `fills`, it may be missing."""
     for name, values in columns(X):
         for row, value in enumerate(values):
+            if fills and is_missing(value):
+                continue
             if (words := said_of(value)) is not None:
                 kind, advice = words
                 found = repr(value) if isinstance(value, (str, bytes)) else str(value)

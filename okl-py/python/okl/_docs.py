@@ -173,7 +173,7 @@ SHARED = {
         The largest number of features. Names that come later are ignored with a warning and counted in
         `rows_with_ignored_features`. This bounds memory and time if names keep changing.
     missing
-        What None, NaN and an absent feature become: `mean` or `last` (the mean, or the last value, over the rows before), `zero`,
+        What None, NaN and an absent feature become: `mean` or `last` (the mean, or the last value, over the rows learned before), `zero`,
         or one of these with `+indicator`, as `mean+indicator`: one more feature of the model, which is 1 where the value is
         missing. None: an absent feature is 0, None and NaN are refused.
     hash_bits
@@ -195,7 +195,7 @@ SHARED = {
 """,
     "missing": """
     missing : str or None, default=None
-        What NaN in X becomes: "mean" or "last" (the mean, or the last value, of the column over the rows before; 0 before the
+        What NaN in X becomes: "mean" or "last" (the mean, or the last value, of the column over the rows learned before; 0 before the
         first value), "zero", or one of these with "+indicator": one more feature for each column with NaN, which is 1 where the
         value is missing. `fit` fills its rows once, in their order; `predict` fills from the rows that were learned. None: NaN is refused.
         Sparse matrices are not filled.
@@ -207,7 +207,7 @@ SHARED = {
 """,
     "centres": """
     support_vectors_ : ndarray of shape (n_terms, n_features)
-        The centres of the terms, in the units of the data.
+        The centres of the terms, in the units of the data. With indicators of missing values (`missing`), a column more for each.
 """,
     "of scikit learn": """
     n_iter_ : int

@@ -239,7 +239,8 @@ impl Learner {
     }
 
     /// Writes the model file, which `okl.load` and the command line can read. It has the names of the features, where they are
-    /// known: the command line then finds the columns by name. An old file is replaced atomically.
+    /// known: the command line then finds the columns by name. Names are left out, with a warning, if one is empty or occurs twice. An old
+    /// file is replaced atomically.
     ///
     /// Parameters
     /// ----------
@@ -255,6 +256,7 @@ impl Learner {
     /// {'squared': {}}
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let names = self.feature_names.get();
+        self.warn_of_names(py, &names)?;
         files::write(py, &path, &self.shared.write(py, |learner| files::with_names(learner, &names, &self.gaps))?)
     }
 
@@ -381,7 +383,8 @@ impl Learner {
     }
 
     /// The names of the features, which warnings and errors show: those of the first frame that was learned, or those that were
-    /// set; else None. A frame with other names, or in another order, is refused. `save` and pickle store them, `to_bytes` does not.
+    /// set; else None. With indicators of missing values, these are the names of the columns of X, and the indicators follow them in the
+    /// features. A frame with other names, or in another order, is refused. `save` and pickle store them, `to_bytes` does not.
     #[getter]
     fn feature_names(&self) -> Option<Vec<String>> {
         Some(self.feature_names.get().to_vec()).filter(|names| !names.is_empty())

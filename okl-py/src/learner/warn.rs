@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use okl::loss::Reads;
+use okl_cli::store;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
@@ -21,6 +22,15 @@ impl Learner {
             health::warn(py, &findings)?;
         }
         Ok(())
+    }
+
+    /// Warns if a file cannot have these names, which the command line would look for.
+    pub(super) fn warn_of_names(&self, py: Python<'_>, names: &[String]) -> PyResult<()> {
+        if names.is_empty() || store::are_names(names) {
+            return Ok(());
+        }
+        let text = "the file has no names of the features, because one is empty or occurs twice in feature_names; it takes columns in order";
+        health::warn_with(py, text)
     }
 
     /// Warns if positive scores mean another class from some row of a call on, in earlier calls or earlier rows of this call. This can

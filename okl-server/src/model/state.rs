@@ -220,7 +220,10 @@ impl State {
         let targets = rows.targets.learnable(reads, self.learner()?.classes())?;
         let known = if reads == Reads::Nothing { vec![true; rows.count] } else { rows.targets.known(rows.count) };
         let placed = self.place(rows)?;
-        let filling = self.gaps.as_ref().map(|gaps| gaps.fill_in_order(&placed.x, placed.features));
+        let weighs =
+            |row: usize| rows.weights.as_ref().is_none_or(|weights| weights.get(row).is_some_and(|weight| *weight > 0.0));
+        let learned: Vec<bool> = known.iter().enumerate().map(|(row, known)| *known && weighs(row)).collect();
+        let filling = self.gaps.as_ref().map(|gaps| gaps.fill_in_order(&placed.x, placed.features, &learned));
         Ok(Ready { placed, filling, targets, known, weights: rows.weights.as_deref(), ids: rows.ids.as_deref() })
     }
 
@@ -290,11 +293,11 @@ impl State {
     }
 
     /// Rows without a known target that come before the first target: the model has no configuration yet, so they have no scores.
-    /// Their values count for cells without a value in later rows, as all rows that come to be learned.
+    /// They name the columns, and leave no other trace.
     fn count_undecided(&mut self, rows: &Rows) -> Answered<Answer> {
         if let Some(gaps) = &self.gaps {
             let placed = self.place(rows)?;
-            let gaps = gaps.fill_in_order(&placed.x, placed.features).after(rows.count);
+            let gaps = gaps.fill_in_order(&placed.x, placed.features, &[]).after(rows.count);
             (self.beside.names, self.gaps) = (placed.names.into_owned(), Some(gaps));
         }
         self.beside.figures.rows += rows.count as u64;

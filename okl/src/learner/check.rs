@@ -60,7 +60,7 @@ fn check(batch: &Batch<'_>, known: &Known<'_>, out: &mut TargetNumbers) -> Resul
     out.known.clear();
     out.known.extend((0..rows).map(|i| batch.is_example(i)));
     match (reads, batch.targets) {
-        (Reads::Nothing, targets) => check_ignored(targets, rows),
+        (Reads::Nothing, targets) => check_ignored(targets, rows, " (a novelty loss does not read them)"),
         (_, Targets::None) => {
             out.known.fill(false);
             Ok(())
@@ -75,25 +75,35 @@ fn check(batch: &Batch<'_>, known: &Known<'_>, out: &mut TargetNumbers) -> Resul
             check_labels(&labels, reads, rows, classes, out)
         }
         (Reads::Sign, Targets::Numbers(_)) if !classes.names.is_empty() && !classes.fixed => {
-            Err(target_error(0, "numbers", format!("class labels: the rows before had the class {}", classes.names[0])))
+            let expected = format!("class labels: the rows before had the class {}", classes.names[0]);
+            other_kind(batch.targets, "numbers", &expected, rows, out)
         }
         (Reads::Sign | Reads::Class, Targets::Labels(labels)) => check_labels(labels, reads, rows, classes, out),
-        (Reads::Class, Targets::Numbers(_)) => Err(target_error(0, "numbers", "class labels")),
-        (_, Targets::Labels(_)) => Err(target_error(0, "class labels", "numbers: this is a loss for regression")),
+        (Reads::Class, Targets::Numbers(_)) => other_kind(batch.targets, "numbers", "class labels", rows, out),
+        (_, Targets::Labels(_)) => other_kind(batch.targets, "class labels", "numbers: this is a loss for regression", rows, out),
         (_, Targets::Numbers(y)) => check_numbers(y, rows, known, out),
     }
 }
 
-/// Checks the number of targets under a novelty loss, which ignores their values.
-fn check_ignored(targets: Targets<'_>, rows: usize) -> Result<()> {
+/// Checks the number of targets that are not read, and says `why` they are not.
+fn check_ignored(targets: Targets<'_>, rows: usize, why: &str) -> Result<()> {
     match targets {
         Targets::Labels(labels) if labels.len() != rows => {
-            Err(Error::shape("labels", format!("{rows}, one per row (a novelty loss does not read them)"), labels.len()))
+            Err(Error::shape("labels", format!("{rows}, one per row{why}"), labels.len()))
         }
         Targets::Numbers(y) if y.len() != y.len().checked_div(rows).unwrap_or(0).max(1) * rows => {
-            Err(Error::shape("targets", format!("{rows}, one per row (a novelty loss does not read them)"), y.len()))
+            Err(Error::shape("targets", format!("{rows}, one per row{why}"), y.len()))
         }
         _ => Ok(()),
+    }
+}
+
+/// Targets of another kind than the loss reads: an error of the first row with a target. Where no row has one, the kind says nothing: a list
+/// without targets has none.
+fn other_kind(targets: Targets<'_>, found: &str, expected: &str, rows: usize, out: &TargetNumbers) -> Result<()> {
+    match out.known.iter().position(|known| *known) {
+        Some(row) => Err(target_error(row, found, expected)),
+        None => check_ignored(targets, rows, ""),
     }
 }
 

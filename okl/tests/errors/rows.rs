@@ -111,6 +111,34 @@ fn targets_that_the_loss_cannot_read() {
     count(refused(&mut fresh, &Batch::new(&x, 2).numbers(&[1.0; 3]), &["targets", "found 3"]));
 }
 
+/// A filtered block of a stream may have no rows, and its targets any type. How a stream is cut does not matter.
+#[test]
+fn where_no_row_has_a_target_their_kind_says_nothing() {
+    let x = [0.0f32; 4];
+    let labels = [Label::from("a"), Label::from("z")];
+    for toml in [HINGE, NAMED, CLASSES, SQUARED, QUANTILE] {
+        let mut learner = started(toml);
+        let before = learner.to_bytes();
+        let none = [false, false];
+        let empty = Batch::new(&x[..0], 2);
+        for batch in [
+            empty.numbers(&[]),
+            empty.labels(&[]),
+            Batch::new(&x, 2).numbers(&[3.0, 4.0]).known(&none),
+            Batch::new(&x, 2).labels(&labels).known(&none),
+        ] {
+            let scores = learner.learn(&batch).unwrap_or_else(|error| panic!("{toml}: {error}"));
+            assert_eq!(scores, learner.predict(&batch).unwrap(), "{toml}");
+            assert_eq!(learner.to_bytes(), before, "{toml}");
+        }
+        let count = refused(&mut learner, &Batch::new(&x, 2).labels(&labels[..1]).known(&none), &["2", "found 1"]);
+        assert!(matches!(count, ErrorKind::Shape { .. }), "{count:?}");
+    }
+    // The first row that has a target is the one that is wrong.
+    let mut classes = started(CLASSES);
+    refused(&mut classes, &Batch::new(&x, 2).numbers(&[0.0, 1.0]).known(&[false, true]), &["row 1", "class labels"]);
+}
+
 /// Sums of such targets and of their errors are beyond all numbers.
 #[test]
 fn a_model_with_the_largest_targets_can_be_read_again() {

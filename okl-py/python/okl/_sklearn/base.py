@@ -20,7 +20,7 @@ from okl._okl import Learner, terms_within
 from okl._own_kernel import refuse_own_kernel
 from okl._sklearn import words
 from okl._sklearn.missing import FillsMissing
-from okl._sklearn.passes import ROWS_AT_ONCE, learn_passes, with_step
+from okl._sklearn.passes import ROWS_AT_ONCE, learn_passes, with_settings
 from okl._sklearn.refusal import rows_named
 from okl._sklearn.search import (
     KINDS,
@@ -103,8 +103,11 @@ class KernelEstimator(FillsMissing, BaseEstimator):
             # gamma is in the units of X, as in scikit-learn's estimators.
             scale = "none"
         by_name = (self._kernel(), self.gamma, self.degree, self.coef0)
+        found = None
+        if words.is_word(scale, "auto") and words.is_word(self.gamma, "scale"):
+            found = automatic_scale(rows)
         config = {
-            "kernel": words.kernel(*by_name, rows, scale in ("standard", "log", "whiten")),
+            "kernel": words.kernel(*by_name, rows, scale in ("standard", "log", "whiten"), found),
             "loss": self._loss(),
             "step": words.step(
                 self.learning_rate, self.eta0, alpha, words.kernel_size(*by_name, rows.shape[1])
@@ -200,10 +203,14 @@ class KernelEstimator(FillsMissing, BaseEstimator):
             learn_passes(learner, rows, y, weights, self._orders(size), best.passes)
             self.n_iter_, self._next_id, self.examples_ = best.passes, size, best.passes * size
             later = {"decay": {"eta": space.eta, "tau": 1000.0}}
-            self.learner_ = self._threaded(with_step(learner, later))
+            self.learner_ = self._threaded(with_settings(learner, {"step": later}))
             if search.still_helping:
                 warn_of_passes(best.passes, f"set max_iter={4 * best.passes}, for instance")
+        self._after_search(search)
         self.examples_ += search.examples
+
+    def _after_search(self, search: Search) -> None:
+        """What the rows that were not learned by a try say of the model."""
 
     def _continue_set(self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
         """Learns a fixed set with the model of the last call; nothing is tried."""
@@ -317,9 +324,12 @@ class KernelEstimator(FillsMissing, BaseEstimator):
         return "rbf" if self._searches and words.is_word(self.kernel, "auto") else self.kernel
 
     def _new_learner(self, config: dict[str, Any]) -> Learner:
-        """A learner that knows the names of the columns, where X has some."""
+        """A learner that knows the names of the columns, where X has some. A configuration with a scale of indicators of missing values has
+        more features than X has columns; `_fill_as` names its columns later."""
         learner = Learner(config)
-        learner.feature_names = list(getattr(self, "feature_names_in_", ())) or None
+        names = list(getattr(self, "feature_names_in_", ()))
+        if learner.features in (0, len(names)):
+            learner.feature_names = names or None
         return learner
 
     def _threaded(self, learner: Learner) -> Learner:
@@ -492,6 +502,16 @@ def accepted(config: dict[str, Any]) -> bool:
     except ValueError:
         return False
     return True
+
+
+def automatic_scale(rows: np.ndarray) -> dict[str, Any] | None:
+    """The scale of the columns that ``scale="auto"`` finds in the first of these rows; None if it does not scale them."""
+    settings = {"loss": "density", "kernel": "gaussian:median", "step": "constant:1", "lambda": 1e-3}
+    first = rows[:256]
+    probe = Learner({**settings, "warmup": max(first.shape[0], 1)})
+    probe.learn(first)
+    found = probe.freeze().config["scale"]
+    return dict(found["fixed"]) if isinstance(found, dict) else None
 
 
 def standard_scale(rows: np.ndarray) -> dict[str, list[float]]:

@@ -16,6 +16,7 @@ from okl import _docs
 from okl._sklearn import words
 from okl._sklearn.base import AVERAGED, TERMS, KernelEstimator
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
+from okl._sklearn.targets import lower_quantile
 from okl._sklearn.validate import check_weights, validate_data, without_zeros
 from okl._warnings import warn
 
@@ -338,15 +339,6 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         """The certificate: `rate`, `bound` and `nu`, with |rate - nu| <= bound for any data; or None."""
         check_is_fitted(self)
         return self.learner_.alert_rate
-
-
-def lower_quantile(scores: np.ndarray, share: float, weights: np.ndarray | None) -> float:
-    """The largest score that has at most `share` of the weight strictly below it."""
-    order = np.argsort(scores)
-    weight = np.ones(len(scores)) if weights is None else weights[order]
-    below = np.cumsum(weight) - weight
-    # Sums of weights are rounded, so the comparison has a tolerance: an exactly equal share counts as reached.
-    return float(scores[order][np.searchsorted(below, share * weight.sum() * (1 + 1e-12), side="right") - 1])
 
 
 def away_from_scores(threshold: float, scores: np.ndarray) -> float:

@@ -36,6 +36,7 @@ class FillsMissing:
     def _fill_as(self, filler: Learner | None) -> None:
         if filler is not None:
             fill_as(self.learner_, filler)
+            self.learner_.feature_names = list(getattr(self, "feature_names_in_", ())) or None
 
     def _filled_first(self, rows: Any) -> Any:
         """The first rows of a stream, without NaN: what `gamma="scale"` is computed from."""

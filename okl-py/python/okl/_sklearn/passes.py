@@ -40,14 +40,14 @@ def learn_passes(
             learner.learn(rows[part], y[part], weights=None if weights is None else weights[part], ids=part)
 
 
-def with_step(learner: Learner, step: dict[str, Any]) -> Learner:
-    """The same model, which learns later rows with another step size."""
+def with_settings(learner: Learner, settings: dict[str, Any]) -> Learner:
+    """The same model with other settings for what comes later: a step size, or the scale of its targets and scores."""
     pickled: Any = learner.__reduce__()
     rebuilt, (data,), names = pickled
     (length,) = struct.unpack("<Q", data[:8])
     header, body = json.loads(data[8 : 8 + length]), data[8 + length :]
     about = json.loads(header["__metadata__"]["okl"])
-    about["config"]["step"] = step
+    about["config"] |= settings
     header["__metadata__"]["okl"] = json.dumps(about, separators=(",", ":"))
     at = header["checksum"]["data_offsets"][0]
     text = json.dumps(header, separators=(",", ":")).encode()

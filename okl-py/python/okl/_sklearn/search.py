@@ -85,6 +85,8 @@ class Measured(NamedTuple):
     error: float | None
     """Every row counts once."""
     rows: int
+    residuals: np.ndarray | None = None
+    """For numbers: target minus prediction, and the weight, of every row."""
 
     @property
     def cost(self) -> float:
@@ -166,6 +168,12 @@ class Search:
     tried: list[dict[str, Any]] = field(default_factory=list)
     last_try: dict[Candidate, int] = field(default_factory=dict)
     """The index in `tried` of the last try of a candidate."""
+    residuals: dict[Candidate, np.ndarray | None] = field(default_factory=dict)
+    """The residuals of its last try."""
+    other_parts: list[Part] = field(default_factory=list)
+    """Divisions on which the last try was not measured."""
+    chosen: Candidate | None = None
+    """The best candidate, if it was tried."""
     examples: int = 0
     """The number of examples that were learned, every pass counted."""
     still_helping: bool = False
@@ -176,6 +184,7 @@ class Search:
         best = self.found()
         if best in self.last_try:
             self.tried[self.last_try[best]]["chosen"] = True
+            self.chosen = best
         return best
 
     def found(self) -> Candidate:
@@ -189,7 +198,7 @@ class Search:
         found = self.screened(parts, first)
         if rows > SCREENED:
             searched = spread(order, self.task.codes, SEARCHED)
-            parts = some_folds(searched, self.task.codes)
+            parts, self.other_parts = some_folds(searched, self.task.codes)
             found = self.measured(parts, self.shortlist(found))
         return self.climbed(parts, found)
 
@@ -212,6 +221,7 @@ class Search:
         if (
             len(self.task.y) > SCREENED and len(parts) > 1
         ):  # passes are expensive, and one part is enough to compare them
+            self.other_parts = parts[1:] + self.other_parts
             parts = parts[:1]
             found[best] = self.one(parts, best)
         return self.with_passes(parts, best, found[best])
@@ -256,16 +266,32 @@ class Search:
     def measured(self, parts: list[Part], candidates: list[Candidate]) -> dict[Candidate, Measured]:
         return {candidate: self.one(parts, candidate) for candidate in candidates}
 
+    def held_out(self) -> np.ndarray | None:
+        """The residuals of the best candidate on rows that were not learned, from as many parts as have enough rows; None where the
+        loss needs none, or nothing was tried."""
+        found = None if self.chosen is None else self.residuals[self.chosen]
+        if found is None or self.chosen is None:
+            return None
+        for part in self.other_parts:
+            if len(found) >= ENOUGH_HELD_OUT:
+                break
+            (measured,) = self.results([part], self.chosen)
+            found = np.concatenate([found, measured.residuals])
+        return found
+
     def one(self, parts: list[Part], candidate: Candidate) -> Measured:
         """The mean over the parts."""
+        measured = mean(self.results(parts, candidate))
+        self.remember(candidate, parts, measured)
+        return measured
+
+    def results(self, parts: list[Part], candidate: Candidate) -> list[Measured]:
         results = []
         for learned, held in parts:
             learner = self.task.new_learner(self.space.settings(candidate, len(learned)))
             self.learn(learner, learned, candidate.passes)
             results.append(self.task.measure(learner, held))
-        measured = mean(results)
-        self.remember(candidate, parts, measured)
-        return measured
+        return results
 
     def learn(self, learner: Learner, learned: np.ndarray, passes: int) -> None:
         task = self.task
@@ -290,6 +316,7 @@ class Search:
         if measured.error is not None:
             line |= {"error": measured.error, "weighted_error": measured.weighted_error}
         self.last_try[candidate] = len(self.tried)
+        self.residuals[candidate] = measured.residuals
         self.tried.append(line)
 
 
@@ -304,7 +331,8 @@ def mean(results: list[Measured]) -> Measured:
     if not math.isfinite(loss):
         loss = math.inf
     if results[0].error is None:
-        return Measured(loss, None, None, sum(rows))
+        residuals = [result.residuals for result in results if result.residuals is not None]
+        return Measured(loss, None, None, sum(rows), np.concatenate(residuals) if residuals else None)
     errors = np.array([(result.weighted_error, result.error) for result in results], dtype=np.float64)
     weighted, plain = np.average(errors, axis=0, weights=rows).tolist()
     return Measured(loss, weighted, plain, sum(rows))
@@ -334,11 +362,12 @@ def folds(rows: np.ndarray, codes: np.ndarray | None, count: int) -> list[Part]:
     return [(sorted_rows[place != fold], sorted_rows[place == fold]) for fold in range(count)]
 
 
-def some_folds(rows: np.ndarray, codes: np.ndarray | None) -> list[Part]:
-    """One or two of at least five divisions."""
+def some_folds(rows: np.ndarray, codes: np.ndarray | None) -> tuple[list[Part], list[Part]]:
+    """One or two of at least five divisions, and the others."""
     count = max(5, math.ceil(len(rows) / HELD_OUT))
     enough = math.ceil(ENOUGH_HELD_OUT * count / len(rows))
-    return folds(rows, codes, count)[: min(enough, 2)]
+    parts, used = folds(rows, codes, count), min(enough, 2)
+    return parts[:used], parts[used:]
 
 
 def calibrated_loss(decision: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> float:

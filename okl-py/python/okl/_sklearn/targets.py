@@ -62,3 +62,12 @@ class TargetWarmUp:
         rows, *others = zip(*self.parts, strict=True)
         together = vstack(rows, format="csr") if issparse(rows[0]) else np.concatenate(rows)
         return together, *map(np.concatenate, others)
+
+
+def lower_quantile(scores: np.ndarray, share: float, weights: np.ndarray | None) -> float:
+    """The largest score that has at most `share` of the weight strictly below it."""
+    order = np.argsort(scores)
+    weight = np.ones(len(scores)) if weights is None else weights[order]
+    below = np.cumsum(weight) - weight
+    # Sums of weights are rounded, so the comparison has a tolerance: an exactly equal share counts as reached.
+    return float(scores[order][np.searchsorted(below, share * weight.sum() * (1 + 1e-12), side="right") - 1])

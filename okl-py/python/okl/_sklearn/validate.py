@@ -45,9 +45,12 @@ def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **more: Any)
             reason = str(error).partition("\n")[0]  # as scikit-learn's own estimators have it
             raise type(error)(f"{words} ({reason})") from None
         check_targets(y, "y_numeric" in more)
-        first, line, rest = str(error).partition("\n")
-        if first == "Input X contains NaN." and not issparse(X):
-            raise ValueError(f"{first} Give missing='mean', for example.{line}{rest}") from None
+        first = str(error).partition("\n")[
+            0
+        ]  # what follows is advice of scikit-learn to use another estimator
+        if first == "Input X contains NaN.":
+            advice = "Sparse matrices are not filled." if issparse(X) else "Give missing='mean', for example."
+            raise ValueError(f"{first} {advice}") from None
         raise
 
 

@@ -68,19 +68,27 @@ ELSEWHERE = {
 TAKES_ETA = ("constant", "inverse_sqrt", "decay", "normalised", "smd")
 
 
-def kernel(name: Any, gamma: Any, degree: Any, coef0: Any, rows: np.ndarray, standardised: bool) -> Setting:
-    """The kernel of `name` and its parameters, for data that begin with `rows`."""
+def kernel(
+    name: Any,
+    gamma: Any,
+    degree: Any,
+    coef0: Any,
+    rows: np.ndarray,
+    standardised: bool,
+    scale: Mapping[str, Any] | None = None,
+) -> Setting:
+    """The kernel of `name` and its parameters, for data that begin with `rows` and whose columns have this scale, if one is known."""
     name = named("kernel", name, KERNEL_NAMES)
     okl_name = okl_kernel(name)
     if okl_name == "polynomial":
         check_scalar(degree, "degree", Integral, min_val=1)
         check_scalar(coef0, "coef0", Real, min_val=0)
-        width = 1 / rows.shape[1] if is_word(gamma, "auto") else _gamma(gamma, rows, standardised)
+        width = 1 / rows.shape[1] if is_word(gamma, "auto") else _gamma(gamma, rows, standardised, scale)
         return {okl_name: {"degree": int(degree), "gamma": width, "coef0": float(coef0)}}
     if okl_name in OF_SQUARED_DISTANCE:
-        return {okl_name: {"gamma": _gamma(gamma, rows, standardised)}}
+        return {okl_name: {"gamma": _gamma(gamma, rows, standardised, scale)}}
     if okl_name in OF_DISTANCE:
-        width = _gamma(gamma, rows, standardised)
+        width = _gamma(gamma, rows, standardised, scale)
         return {okl_name: {"gamma": math.sqrt(width) if is_word(gamma, "scale") else width}}
     return okl_name
 
@@ -99,15 +107,18 @@ def gives_kernel(learner_params: Any) -> bool:
 
 
 def gives_gamma(gamma: Any) -> bool:
-    """Whether the width is in the units of the rows: a number, or "scale"."""
-    return not (is_word(gamma, "auto") or is_word(gamma, "median"))
+    """Whether the width is in the units of the rows: a number."""
+    return not any(is_word(gamma, word) for word in ("auto", "median", "scale"))
 
 
-def _gamma(gamma: Any, rows: np.ndarray, standardised: bool) -> Any:
+def _gamma(gamma: Any, rows: np.ndarray, standardised: bool, scale: Mapping[str, Any] | None) -> Any:
     if is_word(gamma, "auto") or is_word(gamma, "median"):
         return gamma
     if is_word(gamma, "scale"):
         means, variance = moments(rows)
+        if scale is not None:
+            factor = np.asarray(scale["factor"])
+            means, variance = (means - scale["shift"]) * factor, variance * factor**2
         # Standardised columns have variance 1, or 0 if constant; so X.var() is the share of columns that vary.
         of_all = variance.mean() + means.var()
         mean = np.count_nonzero(variance) / len(variance) if standardised else of_all

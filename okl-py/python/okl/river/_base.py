@@ -88,6 +88,8 @@ class KernelEstimator(base.Estimator):
                 trial, features = self._reader(new)
                 with _without_health_warnings():
                     features.learn(trial, x, *target)
+                if len(target) > 1 and target[1] == 0:  # an example of weight 0 leaves no trace
+                    return
                 self._widen(features)
             self._features.learn(self.learner, x, *target)
         except (TypeError, ValueError):
@@ -101,7 +103,9 @@ class KernelEstimator(base.Estimator):
             if new := self._features.unseen(set(frame.columns)):
                 trial, features = self._reader(new)
                 with _without_health_warnings(), nothing_learned(len(frame)):
-                    self._learn_matrix(trial, features.matrix(frame), *target, **more)
+                    report = self._learn_matrix(trial, features.matrix(frame), *target, **more)
+                if len(frame) and "weights" in more and not any(more["weights"]):
+                    return report
                 self._widen(features)
             report = self._learn_matrix(self.learner, self._features.matrix(frame), *target, **more)
         except ValueError:

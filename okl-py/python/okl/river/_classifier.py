@@ -179,7 +179,8 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
     def predict_proba_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[Label, float]:
         """A probability for every class so far.
 
-        With `softmax` and `logistic` these are the probabilities of the loss. With other losses, `auto` among them, the
+        With `softmax` and `logistic` these are the probabilities of the loss, which are too close to 0 and 1 with `step="auto"` where classes
+        are hard to tell apart; with `step="decay"` they are calibrated on a stream that does not change. With other losses, `auto` among them, the
         same function is applied to the scores: the order is right (the ROC AUC is that of the scores), but the values
         are not calibrated.
         """
