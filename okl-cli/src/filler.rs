@@ -89,7 +89,7 @@ impl Filler {
 
     /// The same rule and values for columns with other names.
     fn renamed(&self, columns: &[String]) -> Self {
-        let old: Vec<String> = self.columns().iter().map(|at| self.list()[*at].column.clone()).collect();
+        let old: Vec<String> = self.columns().iter().map(|at| self.list()[*at].column.to_string()).collect();
         let mut filler = self.clone();
         filler.schema.rename(&old, columns);
         filler
@@ -111,7 +111,7 @@ impl Filler {
         let from = self.columns().len();
         self.schema.unnamed |= self.schema.is_empty();
         let mut list = self.list().to_vec();
-        list.extend((from + 1..=columns).map(|number| Feature { column: number.to_string(), ..Feature::default() }));
+        list.extend((from + 1..=columns).map(|number| Feature { column: number.to_string().into(), ..Feature::default() }));
         self.schema.features = Features::Named(list);
     }
 
@@ -123,8 +123,8 @@ impl Filler {
     /// The indicator of each of these columns, if it has one.
     fn indicators(&self, columns: &[usize]) -> Vec<Option<usize>> {
         let places = self.list().iter().enumerate().filter(|(_, feature)| is_indicator(feature));
-        let places: HashMap<&str, usize> = places.map(|(at, feature)| (feature.column.as_str(), at)).collect();
-        columns.iter().map(|at| places.get(self.list()[*at].column.as_str()).copied()).collect()
+        let places: HashMap<&str, usize> = places.map(|(at, feature)| (&*feature.column, at)).collect();
+        columns.iter().map(|at| places.get(&*self.list()[*at].column).copied()).collect()
     }
 
     /// The rows with a place for each feature of the model; NaN becomes 0 and is listed. Rows that are learned add new indicators.
@@ -210,7 +210,7 @@ impl Filler {
         if let Features::Named(list) = &schema.features
             && list.iter().all(plain)
         {
-            let columns: Vec<String> = list.iter().filter(|f| !is_indicator(f)).map(|f| f.column.clone()).collect();
+            let columns: Vec<String> = list.iter().filter(|f| !is_indicator(f)).map(|f| f.column.to_string()).collect();
             if names.len() == columns.len() && store::are_names(names) {
                 schema.rename(&columns, names);
             }

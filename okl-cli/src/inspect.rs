@@ -239,7 +239,7 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serd
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": rule_of(learner, m), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, position.progress.measured()),
-        "health": health(learner, &sources(position, names)), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": verdict.words() })),
+        "health": health(learner, source(position, names)), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": verdict.words() })),
     })
 }
 
@@ -290,19 +290,19 @@ fn in_words(learner: &Learner, position: &Position, names: &[String], [did, hash
     let settings = settings.map(|(name, value)| named(&format!("  {name}"), &shorthand(value)));
     let lines = lines.iter().map(|(name, value)| named(name, value));
     let certificates = certificates(learner, position.progress.measured());
-    let health = health(learner, &sources(position, names)).into_iter().map(|line| format!("warning: {line}"));
+    let health = health(learner, source(position, names)).into_iter().map(|line| format!("warning: {line}"));
     let certificates = certificates.into_iter().chain(health).map(|line| wrapped(&line, "    "));
     lines.chain(["settings".into()]).chain(settings).chain(certificates).map(|line| format!("  {line}\n")).collect()
 }
 
 /// The names of the features for warnings, with the columns of the data from which they are made.
-fn sources(position: &Position, names: &[String]) -> Vec<String> {
-    position.schema.as_ref().map_or_else(|| names.to_vec(), Schema::sources)
+fn source<'a>(position: &'a Position, names: &'a [String]) -> impl Fn(usize) -> String + 'a {
+    let named = move |column: usize| names.get(column).cloned().unwrap_or_else(|| (column + 1).to_string());
+    move |column| position.schema.as_ref().map_or_else(|| named(column), |schema| schema.source(column))
 }
 
 /// Input that the learner did not use exactly as given, one sentence each.
-pub fn health(learner: &Learner, names: &[String]) -> Vec<String> {
-    let name = |column: usize| names.get(column).cloned().unwrap_or_else(|| (column + 1).to_string());
+pub fn health(learner: &Learner, name: impl Fn(usize) -> String) -> Vec<String> {
     learner.health().findings(name).into_iter().chain(memory::beyond_its_limit(learner)).collect()
 }
 

@@ -61,7 +61,7 @@ impl LeftOut {
             let feature = self.features.get(at);
             let column = feature.map_or(String::new(), |feature| match feature.part {
                 Some(part) if part != Part::Word => feature.name(),
-                _ => feature.column.clone(),
+                _ => feature.column.to_string(),
             });
             let (levels, rows) = self.rows.entry(column.clone()).or_default();
             let level = feature.and_then(|feature| feature.level.as_ref()).filter(|_| levels.len() <= SHOWN);
@@ -85,9 +85,9 @@ impl LeftOut {
     pub fn nothing_known(&self, file: &str, schema: &Schema, features: usize, end: bool) -> Option<String> {
         let other = !self.rows.is_empty() || !self.columns.is_empty();
         let wrong = self.sparse && !self.known && other && (end || self.is_judged());
-        let mut names = schema.names();
-        let own = if names.len() > features { names.split_off(features) } else { self.columns.clone() };
         wrong.then(|| {
+            let mut names = schema.names();
+            let own = if names.len() > features { names.split_off(features) } else { self.columns.clone() };
             format!(
                 "{file}: none of the features that the model knows occurs in {} rows, so every row would get the same score; \
                  the model knows {}; the file has {}",

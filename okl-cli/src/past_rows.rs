@@ -11,7 +11,7 @@ use okl::Learner;
 use okl::config::Threshold;
 use serde::Serialize;
 
-use crate::input::{Chunk, gather};
+use crate::input::{Chunk, Row, gather};
 use crate::metrics::{Summary, Task, count, figure, percent};
 use crate::random::Random;
 use crate::scoring::Scoring;
@@ -21,7 +21,7 @@ pub const MOST_ROWS: usize = 1000;
 /// The largest number of bytes of these rows. Fewer rows are kept if rows have many features.
 pub const MOST_BYTES: usize = 32 << 20;
 /// Bytes of a row beside its features.
-const ROW_BYTES: usize = size_of::<Chunk>() + 64;
+const ROW_BYTES: usize = size_of::<Row>() + 64;
 const SEED: u64 = 1985;
 /// The smallest number of rows for a comparison of figures.
 pub const FEWEST: u64 = 100;
@@ -29,8 +29,7 @@ pub const FEWEST: u64 = 100;
 /// A uniform random sample of a stream's rows in bounded memory.
 #[derive(Clone, Debug)]
 pub struct Reservoir {
-    /// One row each.
-    rows: Vec<Chunk>,
+    rows: Vec<Row>,
     most: usize,
     bytes: usize,
     most_bytes: usize,
@@ -54,23 +53,19 @@ impl Reservoir {
     pub fn offer(&mut self, chunk: &Chunk, row: usize) {
         self.seen += 1;
         if self.rows.len() < self.most {
-            self.rows.push(Chunk::default());
-            self.put(self.rows.len() - 1, chunk, row);
+            self.rows.push(Row::copy(chunk, row));
+            self.bytes += self.rows.last().map_or(0, bytes);
         } else {
             let place = self.random.below(self.seen);
-            if place < self.most as u64 {
-                self.put(place as usize, chunk, row);
+            if let Some(place) = usize::try_from(place).ok().filter(|place| *place < self.most) {
+                let row = Row::copy(chunk, row);
+                self.bytes = self.bytes + bytes(&row) - bytes(&self.rows[place]);
+                self.rows[place] = row;
             }
         }
         while self.bytes > self.most_bytes && self.rows.len() > 1 {
             self.shrink();
         }
-    }
-
-    fn put(&mut self, place: usize, chunk: &Chunk, row: usize) {
-        let kept = one(chunk, row);
-        self.bytes = self.bytes + bytes(&kept) - bytes(&self.rows[place]);
-        self.rows[place] = kept;
     }
 
     /// Removes one row and keeps one row less from now on. A random part of a uniform sample is a uniform sample.
@@ -118,9 +113,9 @@ impl Reservoir {
         self.gathered(rows[rows.len().saturating_sub(count)..].iter().copied())
     }
 
-    fn in_order(&self) -> Vec<&Chunk> {
-        let mut rows: Vec<&Chunk> = self.rows.iter().collect();
-        rows.sort_by_key(|row| row.lines.first().copied());
+    fn in_order(&self) -> Vec<&Row> {
+        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        rows.sort_by_key(|row| row.line());
         rows
     }
 
@@ -129,26 +124,14 @@ impl Reservoir {
         self.gathered(rows.iter().map(|row| &self.rows[*row as usize]))
     }
 
-    fn gathered<'a>(&'a self, rows: impl Iterator<Item = &'a Chunk> + Clone) -> Chunk {
-        let features = self.rows.iter().map(|row| row.features).max().unwrap_or(0).max(1);
-        gather(rows.map(|row| (row, 0)), features)
+    fn gathered<'a>(&'a self, rows: impl Iterator<Item = &'a Row> + Clone) -> Chunk {
+        let features = self.rows.iter().map(Row::features).max().unwrap_or(0).max(1);
+        gather(rows.map(Row::view), features)
     }
 }
 
-/// A chunk of one row. Zeros at its end are removed, so that the row does not depend on features that appear later in the chunk.
-fn one(chunk: &Chunk, row: usize) -> Chunk {
-    let mut one = gather(std::iter::once((chunk, row)), chunk.features);
-    let width = one.values(0).last().map_or(0, |(last, _)| last + 1);
-    if one.entries.is_none() {
-        one.x.truncate(width);
-    }
-    one.x.shrink_to_fit();
-    Chunk { features: width, ids: None, ..one }
-}
-
-fn bytes(row: &Chunk) -> usize {
-    let columns = row.entries.as_ref().map_or(0, |entries| size_of_val(&entries.columns[..]));
-    if row.rows == 0 { 0 } else { ROW_BYTES + size_of_val(&row.x[..]) + columns + row.targets.bytes() }
+fn bytes(row: &Row) -> usize {
+    ROW_BYTES + row.bytes()
 }
 
 /// The error of a model on the earlier and on the later half of a sample.

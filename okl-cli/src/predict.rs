@@ -161,14 +161,14 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
         let features = if learner.features() == 0 { chunk.features } else { learner.features() };
         let scores = learner.predict_with(&mut workspace, &fitted(&chunk, features).batch(0..chunk.rows))?;
         for (row, &line) in chunk.lines.iter().enumerate() {
-            chunk.bad_before(row).try_for_each(|line| out.write_skipped(line))?;
+            chunk.bad_before(row).try_for_each(|bad| out.write_skipped(bad))?;
             let z = scores.row(row);
             let threshold = learner.threshold();
             let step = Outcome { scores: z, outside: threshold.map(|th| z[0] < th), threshold, ..Outcome::default() };
             let class = said(&learner, z).filter(|_| task == Task::Classes);
             out.write(&Seen { line, step: &step, class, classes, positive, kept: chunk.kept(row) })?;
         }
-        chunk.bad_before(chunk.rows).try_for_each(|line| out.write_skipped(line))?;
+        chunk.bad_before(chunk.rows).try_for_each(|bad| out.write_skipped(bad))?;
         if left_out.is_judged() {
             out.release()?;
         }

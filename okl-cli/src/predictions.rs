@@ -15,12 +15,12 @@ use std::io::{self, BufReader, BufWriter, Seek, SeekFrom, Write};
 use anyhow::{Context, bail};
 use okl::Learner;
 use okl::loss::{Loss, Reads};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub use earlier::Consumed;
 
 use crate::args::OutputFormat;
-use crate::input::Schema;
+use crate::input::{Bad, Schema};
 use crate::learn::task_of;
 use crate::metrics::Task;
 use crate::usage::usage;
@@ -255,17 +255,26 @@ impl Predictions {
         self.named(written)
     }
 
-    /// Writes the line number of a row that could not be read, without a score.
+    /// Writes the line number and the texts of a row that could not be read, without a score.
     ///
     /// # Errors
     /// As [`Predictions::write`].
-    pub fn write_skipped(&mut self, line: u64) -> anyhow::Result<()> {
+    pub fn write_skipped(&mut self, Bad { line, kept, .. }: &Bad) -> anyhow::Result<()> {
         if self.layout.shown.alerts_only {
             return Ok(());
         }
         let written = match self.json {
-            true => writeln!(self.out, "{}", json!({ "line": line, "scores": null })),
-            false => writeln!(self.out, "{line}{}", ",".repeat(self.layout.header().len() - 1)),
+            true => {
+                let mut row = json!({ "line": line, "scores": null });
+                self.add_kept(&mut row, kept);
+                writeln!(self.out, "{row}")
+            }
+            false => {
+                let cells = kept.iter().map(|text| quoted(text)).collect::<Vec<_>>();
+                let empty = self.layout.header().len() - 1 - cells.len();
+                let texts = cells.iter().map(|text| format!(",{text}")).collect::<String>();
+                writeln!(self.out, "{line}{texts}{}", ",".repeat(empty))
+            }
         };
         self.named(written)
     }
@@ -295,14 +304,18 @@ impl Predictions {
         writeln!(out)
     }
 
+    fn add_kept(&self, row: &mut Value, kept: &[String]) {
+        if !kept.is_empty() {
+            row["kept"] = self.layout.shown.kept.iter().cloned().zip(kept.iter().map(|text| json!(text))).collect();
+        }
+    }
+
     fn write_json(&mut self, seen: &Seen<'_>) -> io::Result<()> {
         let mut row = json!({ "line": seen.line, "scores": seen.step.scores });
         if let Some((_, class)) = seen.class {
             row["class"] = json!(class);
         }
-        if !seen.kept.is_empty() {
-            row["kept"] = self.layout.shown.kept.iter().cloned().zip(seen.kept.iter().map(|text| json!(text))).collect();
-        }
+        self.add_kept(&mut row, seen.kept);
         // The names of several scores: classes in the order in which they appeared, or targets.
         let several = seen.step.scores.len();
         if let Some(names) = seen.classes.get(..several).filter(|_| several > 1) {

@@ -250,7 +250,7 @@ impl Run {
             }
         }
         if first == chunk.rows {
-            chunk.bad_before(first).try_for_each(|line| watch.skipped(line))?;
+            chunk.bad_before(first).try_for_each(|bad| watch.skipped(bad))?;
         }
         Ok(first)
     }
@@ -306,7 +306,7 @@ impl Run {
                 reservoir.offer(chunk, row);
                 replayed.iter_mut().for_each(|sample| sample.offer(chunk, row));
             }
-            chunk.bad_before(row).try_for_each(|line| watch.skipped(line))?;
+            chunk.bad_before(row).try_for_each(|bad| watch.skipped(bad))?;
             step.positive.into_iter().for_each(|class| metrics.positive_is(class));
             let class = metrics.said(step.scores).and_then(|c| Some((c, classes.get(c)?)));
             let positive = step.positive.and_then(|c| classes.get(c));

@@ -156,7 +156,7 @@ pub fn position_with(learner: &Learner, names: &[String]) -> Option<Vec<u8>> {
         [] => Position::default(),
         ours => serde_json::from_slice(ours).ok()?,
     };
-    let named = |name: &String| Feature { column: name.clone(), ..Feature::default() };
+    let named = |name: &String| Feature { column: name.as_str().into(), ..Feature::default() };
     let features = Features::Named(names.iter().map(named).collect());
     let targets = position.schema.map(|schema| schema.targets).unwrap_or_default();
     position.schema = Some(Schema { features, targets, ..Schema::default() });

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use okl::{ErrorKind, Label, Outcome};
 
-use crate::input::{Chunk, DECIMAL_COMMA, InputError, Schema, has_decimal_comma};
+use crate::input::{Bad, Chunk, DECIMAL_COMMA, InputError, Schema, has_decimal_comma};
 use crate::run::Run;
 
 /// The result of a row, for the output of predictions.
@@ -33,11 +33,11 @@ pub trait Watch {
         Ok(())
     }
 
-    /// The row on this line could not be read and was skipped.
+    /// A row could not be read and was skipped.
     ///
     /// # Errors
     /// End the run.
-    fn skipped(&mut self, _line: u64) -> anyhow::Result<()> {
+    fn skipped(&mut self, _bad: &Bad) -> anyhow::Result<()> {
         Ok(())
     }
 

@@ -228,10 +228,19 @@ fn special_cases() -> Vec<Case> {
         of("weights-of-classes", "loss = 'softmax'\noffset = true\nkernel = 'linear'\nscale = 'standard'\nwarmup = 32".into()),
         of("weights-in-a-bank", "loss = 'squared'\noffset = true\nkernel = 'linear'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 32".into()),
         of("weights-under-an-operator", "loss = 'squared'\nstep = 'constant:0.1'\nkernel = 'linear'\noperator = [1.0, 0.3, 0.3, 0.5]\ntarget_scale = { fixed = { shift = [0.5, 1.0], factor = [2.0, 0.25] } }".into()),
+        of("weights-of-products", format!("loss = 'hinge'\noffset = true\naverage = 'uniform'\n{PRODUCTS}")),
+        of("weights-of-products-of-classes", format!("loss = 'softmax'\noffset = true\nscale = 'standard'\nwarmup = 32\n{PRODUCTS}")),
+        of("weights-of-products-in-a-bank", format!("loss = 'squared'\noffset = true\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 32\n{PRODUCTS}")),
+        of("weights-of-products-under-an-operator", format!("loss = 'squared'\nstep = 'constant:0.02'\noperator = [1.0, 0.3, 0.3, 0.5]\ntarget_scale = {{ fixed = {{ shift = [0.5, 1.0], factor = [2.0, 0.25] }} }}\n{PRODUCTS}")),
+        of("random-features", "loss = 'softmax'\noffset = true\nkernel = 'gaussian:0.7'\nform = 'fourier:64'".into()),
+        untaught("untaught-products", &format!("loss = 'hinge'\n{PRODUCTS}")),
         untaught("untaught-hinge", "loss = 'hinge'\nkernel = 'gaussian:0.7'"),
         untaught("untaught-classes", "loss = 'softmax'\nkernel = 'linear'\nclasses = ['a', 'b', 'c']"),
     ]
 }
+
+/// A weight for every column, product of two columns and square.
+const PRODUCTS: &str = "kernel = 'polynomial:degree=2,gamma=0.5,coef0=1'\nform = 'weights'";
 
 /// Seconds since 1970 within ten minutes: in single precision they would be five different numbers.
 fn far(name: &str) -> Case {
@@ -495,6 +504,27 @@ fn json_scores(model: &Value, x: &[f64]) -> Vec<f64> {
         }
     }
     let mut scores = numbers(&model["offset"]);
+    let mut add = |by: f64, numbers: Vec<f64>| scores.iter_mut().zip(numbers).for_each(|(score, number)| *score += by * number);
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    if let Some(polynomial) = model.get("polynomial") {
+        add(1.0, numbers(&polynomial["constant"]));
+        let (linear, products) = (list(&polynomial["linear"]), list(&polynomial["products"]));
+        assert_eq!((linear.len(), products.len()), (u.len(), u.len()));
+        for (j, of_column) in products.iter().enumerate() {
+            add(u[j], numbers(&linear[j]));
+            assert_eq!(list(of_column).len(), j + 1);
+            list(of_column).iter().enumerate().for_each(|(i, product)| add(u[j] * u[i], numbers(product)));
+        }
+    }
+    for waves in model.get("fourier").map(list).unwrap_or_default() {
+        for ((frequency, cosine), sine) in
+            list(&waves["frequencies"]).iter().zip(list(&waves["cosines"])).zip(list(&waves["sines"]))
+        {
+            let angle: f64 = numbers(frequency).iter().zip(&u).map(|(w, u)| w * u).sum();
+            add(angle.cos(), numbers(&cosine));
+            add(angle.sin(), numbers(&sine));
+        }
+    }
     for (part, rows) in model["parts"].as_array().unwrap().iter().zip(model["coefficients"].as_array().unwrap()) {
         for (c, a) in model["centres"].as_array().unwrap().iter().zip(rows.as_array().unwrap()) {
             let (c, a) = (numbers(c), numbers(a));

@@ -496,3 +496,14 @@ def test_a_budget_in_bytes_of_fit_is_that_of_a_plain_learner(given):
         "20kB", X.shape[1], ids=True, **{k: v for k, v in config.items() if k != "budget"}
     )
     assert config["budget"] == {"merge": {"terms": terms}}
+
+
+@pytest.mark.parametrize("budget", ["auto", None])
+@pytest.mark.parametrize("step", ["smd:eta=0.05,per=coordinate", {"smd": {"eta": 0.05, "per": "coordinate"}}])
+def test_a_step_size_per_coordinate_needs_no_form(step, budget):
+    """Such steps need a weight vector, which has no budget."""
+    parameters = {"kernel": "linear", "learning_rate": step, "alpha": 0.0, "budget": budget}
+    assert stream_config(**parameters)["form"] == "weights"
+    assert config(KernelClassifier(**parameters))["form"] == "weights"
+    with pytest.raises(ValueError, match="coordinate"):
+        stream_config(**parameters | {"budget": 10})

@@ -16,9 +16,11 @@
 //! | `centres` | one row per term, in the frame; of a weight vector, one row per output |
 //! | `coefficients` | part by part, one row per term, one number per output; the average's where there is one; without an operator divided by the factors of a `target_scale` |
 //! | `fourier` | only with random features, in place of parts, centres and coefficients: for each kernel width the `frequencies` in the frame, and the weights of their `cosines` and `sines`, one number per output |
+//! | `polynomial` | only with weights of products of columns, in place of parts, centres and coefficients: the `constant`, for each feature `linear`, and for each feature j and each feature i up to j `products`, one number per output each |
 //! | `offset` | one number per output, in the unit of the targets |
 //! | `threshold` | for novelty: a row is novel iff its score is below; else null |
 
+use okl::basis::quadratic::Polynomial;
 use okl::config::KernelRule;
 use okl::loss::Reads;
 use serde_json::{Value, json};
@@ -36,11 +38,19 @@ const SCORES_OF_WAVES: &str = "scores(x) = offset + sum over the entries of four
 
 const WHITENED: &str = "after that, the first numbers of u are multiplied by the lower triangle frame.whiten, in double precision, and rounded to single precision again; the other numbers stay as they are";
 
+const SCORES_OF_PRODUCTS: &str = "scores(x) = offset + polynomial.constant + sum_j polynomial.linear_j u_j + sum over j and i <= j of \
+    polynomial.products_ji u_j u_i, with u = (x - frame.shift) * frame.factor, clipped to [-limit, limit], computed in double precision \
+    and then rounded to single precision, or u = x rounded to single precision if frame is null";
+
 const LOGARITHMS: &str = "before that, x is replaced by sign(x) ln(1 + |x| / frame.log_units)";
 
 pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     let (learner, logarithms) = (model.learner, model.learner.log_units());
-    let scores = if model.waves.is_empty() { SCORES } else { SCORES_OF_WAVES };
+    let scores = match (&model.polynomial, model.waves.is_empty()) {
+        (Some(_), _) => SCORES_OF_PRODUCTS,
+        (None, true) => SCORES,
+        (None, false) => SCORES_OF_WAVES,
+    };
     let scores = if logarithms.is_empty() { scores.to_string() } else { format!("{scores}; {LOGARITHMS}") };
     let triangle = rows_of_triangle(learner.whitening());
     let scores = if triangle.is_empty() { scores } else { format!("{scores}; {WHITENED}") };
@@ -81,6 +91,9 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     if !model.waves.is_empty() {
         entries.push(("fourier", lines(model.waves.iter().map(|waves| described(waves, model)))));
     }
+    if let Some(polynomial) = &model.polynomial {
+        entries.push(("polynomial", line(&of_products(polynomial, model.outputs))));
+    }
     let entries: Vec<String> = entries.iter().map(|(key, value)| format!("  \"{key}\": {value}")).collect();
     format!("{{\n{}\n}}\n", entries.join(",\n")).into_bytes()
 }
@@ -101,6 +114,14 @@ fn described(waves: &Waves, model: &Model<'_>) -> Value {
 
 fn rows(part: &Part<'_>, outputs: usize) -> Value {
     json!(part.coefficients.chunks_exact(outputs).collect::<Vec<_>>())
+}
+
+/// Numbers of a polynomial, one list per feature; of products, one list per feature before it and for its square.
+fn of_products(polynomial: &Polynomial, outputs: usize) -> Value {
+    let linear: Vec<&[f64]> = polynomial.linear.chunks_exact(outputs).collect();
+    let mut products = polynomial.products.chunks_exact(outputs);
+    let products: Vec<Vec<&[f64]>> = (1..=linear.len()).map(|count| products.by_ref().take(count).collect()).collect();
+    json!({ "constant": polynomial.constant, "linear": linear, "products": products })
 }
 
 fn line(value: &Value) -> String {

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! A weight vector (`form = weights`) is written as one term per output: c_o = w_o / s_o with the coefficient s_o in output o, where s_o
-//! is the largest |weight|, and J and the factors of a `target_scale` are in w. For a linear kernel this is the same function.
+//! is the largest |weight|, and J and the factors of a `target_scale` are in w. For a linear kernel this is the same function. With the polynomial
+//! kernel of degree 2 a weight vector is a polynomial of u, with J and these factors in its coefficients.
 //!
 //! Scores are in the unit of the targets: with a `target_scale`, b is what the learner's offset is in that unit, and the
 //! rows of J, or a where there is no operator, are divided by the factors.
@@ -26,6 +27,7 @@ mod protobuf;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
+use okl::basis::quadratic::Polynomial;
 use okl::batch::LARGEST;
 use okl::config::OperatorRule;
 use okl::kernel::AnyKernel;
@@ -103,10 +105,10 @@ pub fn export_with(learner: &Learner, to: To, choices: &Choices<'_>) -> Result<V
             "the kernel is precomputed: the model has no centres, only coefficients of objects outside of the file, so it cannot be exported"
         );
     }
-    if learner.engine().basis().is_quadratic() {
+    if learner.engine().basis().is_quadratic() && to == To::Libsvm {
         bail!(
-            "a polynomial kernel as weights has a weight for every product of two columns, which no format of export can express: learn \
-             with --form terms to export the model"
+            "a polynomial kernel as weights has a weight for every product of two columns, which LIBSVM cannot express: use --to onnx or \
+             --to json, or learn with --form terms"
         );
     }
     let inputs = choices.inputs.filter(|inputs| inputs.features.len() == learner.features());
@@ -142,6 +144,8 @@ pub(crate) struct Model<'a> {
     pub(crate) centres: Vec<f32>,
     /// Random features in place of parts and centres, one entry per kernel width.
     waves: Vec<Waves>,
+    /// A polynomial of degree 2 of the features in their frame, in place of parts and centres.
+    polynomial: Option<Polynomial>,
     pub(crate) offset: Vec<f64>,
     /// Novelty: a row is novel iff its score is below.
     threshold: Option<f64>,
@@ -172,8 +176,11 @@ impl<'a> Model<'a> {
     pub(crate) fn of(learner: &'a Learner) -> Self {
         let (shift, factor) = learner.frame();
         let waves = waves(learner);
-        let (centres, parts) = match learner.weights() {
-            _ if !waves.is_empty() => (Vec::new(), Vec::new()),
+        let weights = learner.weights();
+        let of_products = learner.engine().basis().quadratic().zip(weights.as_ref());
+        let polynomial = of_products.map(|(quadratic, weights)| quadratic.polynomial(weights, learner.outputs()));
+        let (centres, parts) = match weights {
+            _ if !waves.is_empty() || polynomial.is_some() => (Vec::new(), Vec::new()),
             Some(weights) => of_weights(learner, &weights),
             None => (framed_centres(learner), parts(learner)),
         };
@@ -190,6 +197,7 @@ impl<'a> Model<'a> {
             parts,
             centres,
             waves,
+            polynomial,
             offset: learner.predicting_offset(),
             threshold: learner.threshold(),
             classes: learner.classes().to_vec(),

@@ -13,6 +13,13 @@
 //! D = U Cᵀ            R² = max(0, |u|² + |c|² - 2 D)            scores = b + sum_m k_m(D, R²) W_m
 //! ```
 //!
+//! With weights of products of columns, in place of the second and the third of these, for each output o with the linear numbers l_o and
+//! the lower triangle Q_o of the products:
+//!
+//! ```text
+//! scores_o = b_o + <l_o, u> + <u, Q_o u>
+//! ```
+//!
 //! The columns of `x` are the features. Of a model that fills missing values they are the features without the indicators: the graph puts
 //! the number that the model has for a column in the place of NaN, and makes the indicators.
 //!
@@ -22,6 +29,7 @@
 
 use anyhow::{Result, bail};
 use okl::Label;
+use okl::basis::quadratic::Polynomial;
 use okl::kernel::AnyKernel;
 use okl::loss::Reads;
 
@@ -46,7 +54,8 @@ const DOUBLE: u64 = 11;
 pub(super) fn write(model: &Model<'_>) -> Result<Vec<u8>> {
     let of_waves = model.waves.iter().map(|waves| waves.frequencies.len() + waves.weights.len()).sum::<usize>();
     let of_parts = model.parts.iter().map(|part| part.coefficients.len()).sum::<usize>();
-    let bytes = 4 * model.centres.len() + 8 * (of_parts + of_waves);
+    let of_products = model.polynomial.iter().map(|_| model.features * (model.features + 1) * model.outputs).sum::<usize>();
+    let bytes = 4 * model.centres.len() + 8 * (of_parts + of_waves + of_products);
     if bytes > MOST_BYTES / 2 {
         bail!("the model has {bytes} bytes of numbers, and an ONNX file holds at most 2 GB: learn with a smaller budget");
     }
@@ -176,6 +185,9 @@ fn logarithms(graph: &mut Graph, model: &Model<'_>, x: &str) -> String {
 }
 
 fn scores(graph: &mut Graph, model: &Model<'_>, rows: &str) {
+    if let Some(polynomial) = &model.polynomial {
+        return scores_of_products(graph, model, polynomial, rows);
+    }
     if !model.waves.is_empty() {
         return scores_of_waves(graph, model, rows);
     }
@@ -216,6 +228,35 @@ fn scores_of_waves(graph: &mut Graph, model: &Model<'_>, rows: &str) {
             total = graph.node("Add", &[&total, &sums]);
         }
     }
+    graph.name_output("scores", &total, DOUBLE, &[Dim::Rows, Dim::Count(columns)]);
+}
+
+/// U L, and for each output the sum over the columns of U * (U Qᵀ): the matrices of all outputs stand side by side in one product.
+fn scores_of_products(graph: &mut Graph, model: &Model<'_>, polynomial: &Polynomial, rows: &str) {
+    let (columns, features) = (model.columns.len(), model.features);
+    let offset: Vec<f64> = model.offset.iter().zip(&polynomial.constant).map(|(b, constant)| b + constant).collect();
+    let offset = graph.doubles("offset", &[1, columns], &model.ordered(&offset));
+    let linear = graph.doubles("linear", &[features, columns], &model.ordered(&polynomial.linear));
+    let (ordered, mut products) = (model.ordered(&polynomial.products), vec![0.0; features * columns * features]);
+    let pairs = (0..features).flat_map(|j| (0..=j).map(move |i| (j, i)));
+    for ((j, i), of_outputs) in pairs.zip(ordered.chunks_exact(columns)) {
+        for (o, product) in of_outputs.iter().enumerate() {
+            products[(i * columns + o) * features + j] = *product;
+        }
+    }
+    let products = graph.doubles("products", &[features, columns * features], &products);
+    let sums = graph.node("MatMul", &[rows, &linear]);
+    let total = graph.node("Add", &[&offset, &sums]);
+    let products = graph.node("MatMul", &[rows, &products]);
+    // A size of 0 is that of the input: the number of rows.
+    let shape = graph.integers("shape_of_products", &[0, columns as i64, features as i64]);
+    let products = graph.node("Reshape", &[&products, &shape]);
+    let axis = graph.axis();
+    let rows = graph.node("Unsqueeze", &[rows, &axis]);
+    let products = graph.node("Mul", &[&products, &rows]);
+    let last = graph.integers("last_axis", &[2]);
+    let sums = graph.node_with("ReduceSum", &[&products, &last], &[("keepdims", 0)]);
+    let total = graph.node("Add", &[&total, &sums]);
     graph.name_output("scores", &total, DOUBLE, &[Dim::Rows, Dim::Count(columns)]);
 }
 

@@ -69,6 +69,11 @@ impl Builder {
         Ok(())
     }
 
+    /// The texts of the current row that are passed through, which are then empty.
+    pub fn take_kept(&mut self) -> Vec<String> {
+        self.kept.iter_mut().map(std::mem::take).collect()
+    }
+
     /// Marks a feature of the row as one without a value.
     pub fn missing(&mut self, feature: u32) {
         self.chunk.missing.push((self.chunk.rows as u32, feature));
@@ -190,9 +195,10 @@ impl Builder {
         self.chunk.missing.truncate(complete);
     }
 
-    /// Counts the current row as bad; the caller has rolled it back.
-    pub fn skip(&mut self, line: u64, why: InputError) {
-        self.chunk.bad.push(Bad { before: self.chunk.rows, line });
+    /// Counts the current row as bad; the caller has rolled it back. `kept`: its texts that are passed through.
+    pub fn skip(&mut self, line: u64, kept: Vec<String>, why: InputError) {
+        self.kept_bytes += kept.iter().map(String::len).sum::<usize>();
+        self.chunk.bad.push(Bad { before: self.chunk.rows, line, kept });
         self.chunk.first_bad.get_or_insert(why);
     }
 
@@ -259,9 +265,10 @@ impl Builder {
             weights.resize(chunk.rows, 1.0);
         }
         if done.growing && done.sparse && features > MOST_EXPANDED {
-            let mut from = 0;
+            let (mut from, mut keys) = (0, Vec::new());
+            chunk.reserve_sparse(done.entries.len());
             for &end in &done.ends {
-                chunk.push_sparse(sorted(&mut done.entries[from..end]));
+                push_sorted(&done.entries[from..end], &mut keys, chunk);
                 from = end;
             }
         } else if done.growing {
@@ -271,10 +278,19 @@ impl Builder {
     }
 }
 
-/// The entries of a row by column; several values of one column are summed in the order in which they were given.
-fn sorted(entries: &mut [(u32, f64)]) -> impl Iterator<Item = (usize, f64)> {
-    entries.sort_by_key(|(column, _)| *column);
-    entries.chunk_by(|a, b| a.0 == b.0).map(|same| (same[0].0 as usize, same.iter().fold(0.0, |sum, (_, value)| sum + value)))
+/// Adds a row whose entries are in any order; several values of one column are summed in the order in which they were given.
+fn push_sorted(entries: &[(u32, f64)], keys: &mut Vec<u64>, chunk: &mut Chunk) {
+    // A sum begins with 0, so a negative zero becomes 0.
+    if entries.is_sorted_by(|a, b| a.0 < b.0) {
+        return chunk.push_sparse(entries.iter().map(|(column, value)| (*column as usize, 0.0 + value)));
+    }
+    // The place is in the key, so that equal columns keep their order; numbers are sorted faster than pairs.
+    keys.clear();
+    keys.extend(entries.iter().zip(0u64..).map(|((column, _), place)| u64::from(*column) << 32 | place));
+    keys.sort_unstable();
+    let value = |key: &u64| entries[(key & u64::from(u32::MAX)) as usize].1;
+    let same = keys.chunk_by(|a, b| a >> 32 == b >> 32);
+    chunk.push_sparse(same.map(|keys| ((keys[0] >> 32) as usize, keys.iter().fold(0.0, |sum, key| sum + value(key)))));
 }
 
 fn expand(entries: &[(u32, f64)], ends: &[usize], features: usize) -> Vec<f64> {

@@ -33,6 +33,7 @@ impl Columns {
             out.keep(*at, raw, name)?;
         }
         match self.list[column as usize].role {
+            _ if self.only_kept => Ok(()),
             Role::Ignored => Ok(()),
             Role::Target(_) if self.number_targets && matches!(value, Value::Text(_) | Value::Bool(_)) => {
                 let found = if let Value::Text(text) = value { shown(text) } else { shown(raw) };

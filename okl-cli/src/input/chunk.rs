@@ -65,25 +65,39 @@ pub struct Entries {
     pub columns: Vec<u32>,
 }
 
+impl Entries {
+    /// No rows.
+    fn empty() -> Self {
+        Entries { starts: vec![0], columns: Vec::new() }
+    }
+}
+
 /// Rows with more features than this stay sparse in sparse formats. For fewer, dense rows are as fast.
 pub const MOST_EXPANDED: usize = 256;
 
 /// A row that could not be read and was skipped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bad {
     /// The number of good rows of the chunk before it.
     pub before: usize,
     /// Its input line.
     pub line: u64,
+    /// Its texts of the columns of [`super::Options::keep`], as far as they could be read.
+    pub kept: Vec<String>,
 }
 
 impl Chunk {
-    /// The columns and values of a row that are not 0.
-    pub fn values(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
-        let range = match &self.entries {
+    /// Where the values of a row are in `x`.
+    pub(super) fn range(&self, row: usize) -> Range<usize> {
+        match &self.entries {
             Some(entries) => entries.starts[row]..entries.starts[row + 1],
             None => row * self.features..(row + 1) * self.features,
-        };
+        }
+    }
+
+    /// The columns and values of a row that are not 0.
+    pub fn values(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let range = self.range(row);
         let columns = self.entries.as_ref().map(|entries| &entries.columns[range.clone()]);
         let column = move |at: usize| columns.map_or(at, |columns| columns[at] as usize);
         self.x[range].iter().enumerate().map(move |(at, value)| (column(at), *value)).filter(|(_, value)| *value != 0.0)
@@ -128,9 +142,15 @@ impl Chunk {
         }
     }
 
+    /// Makes room for this many values of sparse rows.
+    pub fn reserve_sparse(&mut self, values: usize) {
+        self.x.reserve(values);
+        self.entries.get_or_insert_with(Entries::empty).columns.reserve(values);
+    }
+
     /// Adds the features of a row of another chunk, as a sparse row.
     pub fn push_sparse(&mut self, values: impl Iterator<Item = (usize, f64)>) {
-        let entries = self.entries.get_or_insert_with(|| Entries { starts: vec![0], columns: Vec::new() });
+        let entries = self.entries.get_or_insert_with(Entries::empty);
         for (column, value) in values {
             entries.columns.push(column as u32);
             self.x.push(value);
@@ -152,14 +172,19 @@ impl Chunk {
 
     /// The features of a row that have no value.
     pub fn missing_in(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
-        let from = self.missing.partition_point(|(at, _)| (*at as usize) < row);
-        self.missing[from..].iter().take_while(move |(at, _)| *at as usize == row).map(|(_, feature)| *feature)
+        self.missing_cells(row).iter().map(|(_, feature)| *feature)
     }
 
-    /// The lines of the bad rows directly before the good row `row`; for `row == rows`, those after the last good row.
-    pub fn bad_before(&self, row: usize) -> impl Iterator<Item = u64> + '_ {
+    /// The entries of `missing` of a row.
+    pub(super) fn missing_cells(&self, row: usize) -> &[(u32, u32)] {
+        let before = |rows: usize| self.missing.partition_point(|(at, _)| (*at as usize) < rows);
+        &self.missing[before(row)..before(row + 1)]
+    }
+
+    /// The bad rows directly before the good row `row`; for `row == rows`, those after the last good row.
+    pub fn bad_before(&self, row: usize) -> impl Iterator<Item = &Bad> + '_ {
         let from = self.bad.partition_point(|bad| bad.before < row);
-        self.bad[from..].iter().take_while(move |bad| bad.before == row).map(|bad| bad.line)
+        self.bad[from..].iter().take_while(move |bad| bad.before == row)
     }
 }
 

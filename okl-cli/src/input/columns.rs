@@ -1,9 +1,8 @@
 //! The role of every column (feature, level of a text column, target, weight, id), and new columns that appear in later rows.
 
-use std::collections::HashMap;
-
 use super::Options;
 use super::error::{self, Parsed};
+use super::name::{Name, Table};
 use super::plan::listed;
 use super::schema::{Feature, Features, Part, Schema};
 
@@ -38,7 +37,7 @@ pub(super) enum Role {
 /// A named column.
 #[derive(Debug)]
 pub(super) struct Column {
-    pub name: String,
+    pub name: Name,
     pub role: Role,
     /// A row without it is an error.
     pub required: bool,
@@ -57,11 +56,13 @@ pub(super) struct Column {
 pub(super) struct Columns {
     pub(super) schema: Schema,
     pub list: Vec<Column>,
-    index: HashMap<Box<[u8]>, u32>,
+    index: Table<Name>,
     /// For each column, the column that followed it in the last row: the first candidate of [`Columns::find`].
     after: Vec<u32>,
+    /// How many of these candidates in a row were wrong, see [`WRONG`].
+    wrong: u32,
     /// Levels of each text column.
-    pub(super) categories: Vec<HashMap<Box<[u8]>, u32>>,
+    pub(super) categories: Vec<Table<Box<[u8]>>>,
     kept: Mark,
     /// The number of features in the chunks returned so far.
     pub handed: usize,
@@ -69,6 +70,8 @@ pub(super) struct Columns {
     keeps: Vec<String>,
     /// See [`Options::number_targets`].
     pub number_targets: bool,
+    /// Whether cells are read for the texts that are passed through alone: those of a row that is skipped.
+    pub only_kept: bool,
     /// Names that the model does not know: all of them, and those that no chunk has reported yet.
     unknown: [Vec<String>; 2],
     /// Whether rows add columns only, and no indicators, levels and words.
@@ -93,6 +96,9 @@ pub(super) struct Shape {
 
 /// The index of the column that stands for all ignored cells.
 const NOWHERE: u32 = 0;
+
+/// After this many wrong candidates in a row, names come in no order, and only one name in this many has a candidate: it costs time.
+const WRONG: u32 = 16;
 
 /// The counts when the last row was completed, to which a discarded row is rolled back.
 #[derive(Clone, Copy, Debug, Default)]
@@ -129,13 +135,15 @@ impl Columns {
         });
         let mut columns = Columns {
             list: Vec::new(),
-            index: HashMap::new(),
+            index: Table::default(),
             after: Vec::new(),
+            wrong: 0,
             categories: Vec::new(),
             kept: Mark::default(),
             handed: 0,
             keeps: options.keep.clone(),
             number_targets: options.number_targets,
+            only_kept: false,
             unknown: Default::default(),
             only_columns: false,
             said: None,
@@ -221,7 +229,7 @@ impl Columns {
 
     /// The role of a column that has a table of levels or words.
     pub fn new_table(&mut self, role: fn(u32) -> Role) -> Role {
-        self.categories.push(HashMap::new());
+        self.categories.push(Table::default());
         role(self.categories.len() as u32 - 1)
     }
 
@@ -274,10 +282,15 @@ impl Columns {
     /// The column of a name; `previous` is the column before it in the row. A new name becomes a feature, unless --features names
     /// others or the schema is closed.
     pub fn find(&mut self, name: &[u8], previous: u32) -> u32 {
-        let guess = self.after.get(previous as usize).copied().unwrap_or(0);
-        if guess != NOWHERE && self.list.get(guess as usize).is_some_and(|c| c.name.as_bytes() == name) {
-            return guess;
+        let guessing = self.wrong <= WRONG;
+        if guessing {
+            let guess = self.after.get(previous as usize).copied().unwrap_or(0);
+            if guess != NOWHERE && self.list.get(guess as usize).is_some_and(|c| c.name.as_bytes() == name) {
+                self.wrong = 0;
+                return guess;
+            }
         }
+        self.wrong = if self.wrong < 2 * WRONG { self.wrong + 1 } else { WRONG };
         let found = self.index.get(name).copied().unwrap_or_else(|| {
             let chosen = &self.schema.chosen;
             let inside = |n: &String| name.strip_prefix(n.as_bytes()).is_some_and(|rest| rest.is_empty() || rest[0] == b'.');
@@ -292,7 +305,7 @@ impl Columns {
             }
             self.add(name, Role::Undecided, required)
         });
-        if let Some(after) = self.after.get_mut(previous as usize) {
+        if let Some(after) = self.after.get_mut(previous as usize).filter(|_| guessing) {
             *after = found;
         }
         found
@@ -301,9 +314,9 @@ impl Columns {
     fn add(&mut self, name: &[u8], role: Role, required: bool) -> u32 {
         let at = self.list.len() as u32;
         let keep = self.keeps.iter().position(|keep| keep.as_bytes() == name).map(|keep| keep as u32);
-        let name_of = String::from_utf8_lossy(name).into_owned();
-        self.list.push(Column { name: name_of, role, required, moments: None, unit: None, keep, indicator: None });
-        self.index.insert(name.into(), at);
+        let name = Name::from(&*String::from_utf8_lossy(name));
+        self.index.insert(name.clone(), at);
+        self.list.push(Column { name, role, required, moments: None, unit: None, keep, indicator: None });
         self.after.push(at + 1);
         at
     }
@@ -340,6 +353,14 @@ impl Columns {
         }
     }
 
+    /// The feature of a column of numbers, if a row that is complete has it: such a column is never removed.
+    pub fn lasting_number(&self, column: u32) -> Option<u32> {
+        match self.list[column as usize].role {
+            Role::Number(at) if (column as usize) < self.kept.columns && (at as usize) < self.kept.features => Some(at),
+            _ => None,
+        }
+    }
+
     /// Keeps the columns, features and levels that the row added.
     pub fn keep(&mut self) {
         let rows = self.kept.rows + 1;
@@ -368,6 +389,11 @@ impl Columns {
         let chosen = &self.schema.chosen;
         let ignored = self.index.get(name).is_some_and(|at| self.list[*at as usize].role == Role::Ignored);
         !ignored && (chosen.is_empty() || chosen.iter().any(|one| one.as_bytes() == name))
+    }
+
+    /// Whether there are features that are not used, see [`Columns::wants`].
+    pub fn leaves_out(&self) -> bool {
+        !self.schema.chosen.is_empty() || self.index.values().any(|at| self.list[*at as usize].role == Role::Ignored)
     }
 
     /// The column of that name.
@@ -417,9 +443,10 @@ impl Columns {
         if self.list.len() == self.kept.columns {
             return;
         }
-        self.list.truncate(self.kept.columns);
+        for column in self.list.drain(self.kept.columns.min(self.list.len())..) {
+            self.index.remove(column.name.as_bytes());
+        }
         self.after.truncate(self.kept.columns);
-        self.index.retain(|_, at| (*at as usize) < self.kept.columns);
     }
 
     /// The features up to number `features` that no chunk has reported yet.

@@ -31,8 +31,12 @@ impl Csv {
             return Err(format!("more than {MOST_FEATURES} columns; choose some of them"));
         }
         let records = sniff::records(head, delimiter);
-        let asked: Vec<String> =
-            columns.list.iter().map(|c| c.name.clone()).chain(options.features.iter().chain(&options.keep).cloned()).collect();
+        let asked: Vec<String> = columns
+            .list
+            .iter()
+            .map(|c| c.name.to_string())
+            .chain(options.features.iter().chain(&options.keep).cloned())
+            .collect();
         let Some(first) = records.first() else { return Err("empty; there is nothing to read".into()) };
         let counted = if options.header.is_none() { sniff::numbered(&records) } else { None };
         columns.said = counted.as_ref().map(|counted| said_of_numbers(counted, first));
@@ -112,7 +116,7 @@ impl Csv {
         let Column { role, keep, .. } = columns.list[column as usize];
         match (role, scan(rest)) {
             (Role::Number(feature), Some((value, end)))
-                if keep.is_none() && (end == rest.len() || rest[end] == self.delimiter) =>
+                if keep.is_none() && !columns.only_kept && (end == rest.len() || rest[end] == self.delimiter) =>
             {
                 if value.abs() > LARGEST {
                     return Err(columns.too_large(column, value, &rest[..end]));

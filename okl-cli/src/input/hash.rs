@@ -17,14 +17,18 @@ const SHORT: usize = 128;
 /// namespace of their column.
 pub fn hash_feature(namespace: &[u8], name: &[u8], bits: u8) -> u32 {
     let (mut buffer, length) = ([0; SHORT], namespace.len() + 1 + name.len());
-    let hash = if length <= SHORT {
-        buffer[..namespace.len()].copy_from_slice(namespace);
-        buffer[namespace.len() + 1..length].copy_from_slice(name);
-        xxh3_64(&buffer[..length])
-    } else {
-        xxh3_64(&[namespace, &[0], name].concat())
-    };
-    (hash & ((1 << bits) - 1)) as u32
+    if length > SHORT {
+        return hash_joined(&[namespace, &[0], name].concat(), bits);
+    }
+    buffer[..namespace.len()].copy_from_slice(namespace);
+    buffer[namespace.len() + 1..length].copy_from_slice(name);
+    hash_joined(&buffer[..length], bits)
+}
+
+/// As [`hash_feature`], of the bytes that it joins.
+#[inline]
+pub(super) fn hash_joined(bytes: &[u8], bits: u8) -> u32 {
+    (xxh3_64(bytes) & ((1 << bits) - 1)) as u32
 }
 
 /// The hashed columns that rows have used.

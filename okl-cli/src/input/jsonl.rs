@@ -103,7 +103,7 @@ pub(super) fn first_keys(head: &[u8], options: &Options) -> Vec<String> {
     // What is wrong with the line is said when it is read as a row.
     let _ = Jsonl::default().row(line, &mut columns, &mut out);
     let is_feature = |column: &&Column| matches!(column.role, Role::Number(_) | Role::Category(_) | Role::Undecided);
-    columns.list.iter().filter(is_feature).map(|column| column.name.clone()).collect()
+    columns.list.iter().filter(is_feature).map(|column| column.name.to_string()).collect()
 }
 
 /// Advice if the first line shows that the file is one JSON array, or objects with commas between them.

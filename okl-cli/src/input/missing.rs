@@ -170,8 +170,8 @@ impl Filled {
         let mut filled = self.clone();
         filled.know(schema);
         let is_indicator = |feature: &Feature| feature.part == Some(Part::Missing);
-        let have_values: HashSet<&str> = list.iter().filter(|f| !is_indicator(f)).map(|f| f.column.as_str()).collect();
-        let is_made = |feature: &Feature| is_indicator(feature) && have_values.contains(feature.column.as_str());
+        let have_values: HashSet<&str> = list.iter().filter(|f| !is_indicator(f)).map(|f| &*f.column).collect();
+        let is_made = |feature: &Feature| is_indicator(feature) && have_values.contains(&*feature.column);
         let (mut columns, mut places) = (Vec::new(), HashMap::<&str, Vec<usize>>::new());
         for (at, feature) in (0..).zip(list).filter(|(_, feature)| !is_made(feature)) {
             places.entry(&feature.column).or_default().push(columns.len());
@@ -179,7 +179,7 @@ impl Filled {
         }
         let mut column = 0..;
         let source = |feature: &Feature| match is_made(feature) {
-            true => Origin::Indicator(places[feature.column.as_str()].clone()),
+            true => Origin::Indicator(places[&*feature.column].clone()),
             false => Origin::Column(column.next().unwrap_or_default()),
         };
         let features = list.iter().map(source).collect();

@@ -23,12 +23,15 @@ mod jsonl;
 mod libsvm;
 mod lines;
 mod missing;
+mod name;
 mod number;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plan;
 mod read_ahead;
+mod row;
 mod schema;
+mod short_names;
 mod sniff;
 mod source;
 mod time;
@@ -48,10 +51,12 @@ pub use files::Files;
 pub use hash::{HASH_BITS, Used, hash_feature};
 pub use lines::LONGEST_LINE;
 pub use missing::{Filled, Inputs, Missing, Origin, Rule};
+pub use name::Name;
 pub use number::{DECIMAL_COMMA, has_decimal_comma};
 pub use read_ahead::{Places, ReadAhead, read_ahead};
+pub use row::{Row, RowView, gather};
 pub use schema::{Feature, Features, Part, Schema};
-pub use whole::{Whole, gather};
+pub use whole::Whole;
 pub use words::MOST_WORDS;
 
 use body::Body;
@@ -63,10 +68,11 @@ pub use source::is_stream;
 /// The one-hot encoded columns of dates or times: the name, the number of different texts, and what to do instead.
 pub fn encoded_dates(schema: &Schema) -> Vec<(String, usize, String)> {
     let mut columns: std::collections::BTreeMap<String, (Option<usize>, String)> = Default::default();
-    for feature in schema.named().into_iter().filter(|feature| feature.part.is_none()) {
-        let Some(level) = feature.level else { continue };
+    let Features::Named(list) = &schema.features else { return Vec::new() };
+    for feature in list.iter().filter(|feature| feature.part.is_none()) {
+        let Some(level) = &feature.level else { continue };
         let advice = || cells::of_date(&feature.column, level.as_bytes());
-        let (texts, _) = columns.entry(feature.column.clone()).or_insert_with(|| (Some(0), advice()));
+        let (texts, _) = columns.entry(feature.column.to_string()).or_insert_with(|| (Some(0), advice()));
         *texts = texts.filter(|_| number::is_date(level.as_bytes())).map(|texts| texts + 1);
     }
     columns.into_iter().filter_map(|(name, (texts, advice))| Some((name, texts?, advice))).collect()
@@ -451,8 +457,24 @@ impl Reader {
         }
         self.bad += 1;
         self.first_bad.get_or_insert_with(|| why.clone());
-        self.builder.skip(line, why);
+        let kept = self.kept_of_bad();
+        self.builder.skip(line, kept, why);
         Ok(())
+    }
+
+    /// The texts of a row that is skipped that are passed through. The row is read once more for them, because the first cell that
+    /// cannot be used ends the reading of a row.
+    fn kept_of_bad(&mut self) -> Vec<String> {
+        if self.builder.take_kept().is_empty() {
+            return Vec::new();
+        }
+        self.columns.only_kept = true;
+        // The texts before a further error are kept.
+        let _ = self.body.parse(&mut self.columns, &mut self.builder);
+        self.columns.only_kept = false;
+        let kept = self.builder.take_kept();
+        self.roll_back();
+        kept
     }
 
     fn roll_back(&mut self) {

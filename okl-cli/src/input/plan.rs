@@ -80,7 +80,7 @@ fn take_columns(options: &mut Options) {
 
 /// Whether a column is the source of a feature of a model.
 fn is_used(schema: &Schema, name: &str) -> bool {
-    !schema.unnamed && matches!(&schema.features, Features::Named(list) if list.iter().any(|feature| feature.column == name))
+    !schema.unnamed && matches!(&schema.features, Features::Named(list) if list.iter().any(|feature| feature.column == *name))
 }
 
 /// Takes the targets of the options for those of a model of another program, which may have the names of its features alone.
@@ -199,7 +199,7 @@ fn demand(names: &[String], options: &Options, columns: &Columns) -> Result<(), 
         };
         return Err(format!("no column '{name}'; the columns are {}{meant}", there()));
     }
-    match columns.list.iter().find(|c| c.required && missing(&&c.name)) {
+    match columns.list.iter().find(|c| c.required && !names.iter().any(|name| c.name == **name)) {
         Some(c) => Err(format!("column '{}' is missing, and the model was trained with it; the columns are {}", c.name, there())),
         None => Ok(()),
     }

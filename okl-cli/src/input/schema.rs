@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chunk::Chunk;
 use super::missing::Missing;
+use super::name::Name;
 use super::plan::listed;
 
 /// What a feature says of its column, if it is neither the number in it nor one of its levels.
@@ -55,7 +56,7 @@ impl Part {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feature {
     /// The column's name.
-    pub column: String,
+    pub column: Name,
     /// For a one-hot encoded column: the text for which this feature is 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
@@ -74,7 +75,7 @@ impl Feature {
         match (self.part, &self.level) {
             (Some(part), level) => format!("{column}{}{}", part.words(), level.as_deref().unwrap_or_default()),
             (None, Some(level)) => format!("{column}={level}"),
-            (None, None) => column.clone(),
+            (None, None) => column.to_string(),
         }
     }
 
@@ -180,13 +181,15 @@ impl Schema {
         }
     }
 
-    /// The names of the features; of a feature that is not the number in its column also the column, which flags such as --ignore name.
-    pub fn sources(&self) -> Vec<String> {
-        let source = |(name, feature): (String, Feature)| match name == feature.column {
-            true => name,
-            false => format!("'{name}' (made from the column '{}')", feature.column),
-        };
-        self.names().into_iter().zip(self.named()).map(source).collect()
+    /// The name of a feature; of a feature that is not the number in its column also the column, which flags such as --ignore name.
+    pub fn source(&self, feature: usize) -> String {
+        let name = self.name(feature);
+        match &self.features {
+            Features::Named(list) if list.get(feature).is_some_and(|made| made.column != *name) => {
+                format!("'{name}' (made from the column '{}')", list[feature].column)
+            }
+            _ => name,
+        }
     }
 
     /// Whether the cells of a row are not simply its features in order.
@@ -220,16 +223,17 @@ impl Schema {
     /// The names of the columns of the features, each once, in order.
     pub fn columns(&self) -> Vec<String> {
         let mut seen = HashSet::new();
-        self.named().into_iter().map(|feature| feature.column).filter(|column| seen.insert(column.clone())).collect()
+        let columns = self.named().into_iter().map(|feature| feature.column);
+        columns.filter(|column| seen.insert(column.clone())).map(|column| column.to_string()).collect()
     }
 
     /// Gives columns other names. Afterwards the columns have names.
     pub fn rename(&mut self, old: &[String], new: &[String]) {
-        let renamed: HashMap<&String, &String> = old.iter().zip(new).collect();
+        let renamed: HashMap<&str, &String> = old.iter().map(String::as_str).zip(new).collect();
         let mut list = self.named();
         for feature in &mut list {
-            if let Some(name) = renamed.get(&feature.column) {
-                feature.column = (*name).clone();
+            if let Some(name) = renamed.get(&*feature.column) {
+                feature.column = name.as_str().into();
             }
         }
         (self.features, self.unnamed) = (Features::Named(list), false);
@@ -241,7 +245,7 @@ impl Schema {
             Features::Named(list) => list.clone(),
             Features::Hashed(_) => Vec::new(),
             Features::Indexed(n) => {
-                (1..=*n).map(|i| Feature { column: i.to_string(), optional: true, ..Feature::default() }).collect()
+                (1..=*n).map(|i| Feature { column: i.to_string().into(), optional: true, ..Feature::default() }).collect()
             }
         }
     }

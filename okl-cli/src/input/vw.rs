@@ -8,9 +8,10 @@ use super::builder::Builder;
 use super::chunk::LARGEST;
 use super::columns::{Columns, Role, Shape};
 use super::error::{self, Parsed};
-use super::hash::hash_feature;
-use super::number::{Value, classify, not_utf8, scan, shown};
+use super::hash::hash_joined;
+use super::number::{Value, classify, not_utf8, scan, short, shown};
 use super::schema::Schema;
+use super::short_names::ShortNames;
 
 pub(super) const SHAPE: Shape = Shape { sparse: true, open: true, indexed: false };
 
@@ -21,9 +22,19 @@ pub(super) struct Vw {
     tag_is_id: bool,
     /// Whether the tag is passed through.
     keeps_tag: bool,
-    name: Vec<u8>,
-    previous: u32,
     hash_bits: Option<u8>,
+    /// The name of a feature with its namespace, in a reused buffer.
+    name: Vec<u8>,
+    /// The bytes of which the hash is taken, in a reused buffer.
+    hashed: Vec<u8>,
+    /// The features of short names.
+    known: ShortNames,
+    /// The column of the last feature that was not found there.
+    previous: u32,
+    /// Whether hashed features are left out by name; none before the first row.
+    leaves_out: Option<bool>,
+    /// Whether the whole line is UTF-8, so that its names need no check.
+    is_utf8: bool,
 }
 
 impl Vw {
@@ -48,9 +59,13 @@ impl Vw {
             width: options.targets.len(),
             tag_is_id,
             keeps_tag,
-            name: Vec::new(),
-            previous: 0,
             hash_bits: options.hash_bits.or(learned),
+            name: Vec::new(),
+            hashed: Vec::new(),
+            known: ShortNames::default(),
+            previous: 0,
+            leaves_out: None,
+            is_utf8: false,
         })
     }
 
@@ -66,6 +81,7 @@ impl Vw {
         if !line.contains(&b'|') {
             return Err(error::row(format!("found {}, expected label | name:value ...", shown(line))));
         }
+        self.is_utf8 = std::str::from_utf8(line).is_ok();
         for part in parts {
             self.namespace(part, columns, out)?;
         }
@@ -108,33 +124,112 @@ impl Vw {
     }
 
     fn namespace(&mut self, part: &[u8], columns: &mut Columns, out: &mut Builder) -> Parsed {
+        let mut words = Words { text: part, at: 0 };
         let named = part.first().is_some_and(|b| !b.is_ascii_whitespace());
-        let mut words = part.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
-        let (space, scale) = if named { pair(words.next().unwrap_or(&[]))? } else { (&[][..], 1.0) };
-        for word in words {
-            let (name, value) = pair(word)?;
-            self.name.clear();
-            if !space.is_empty() {
-                self.name.extend_from_slice(space);
-                self.name.push(b'^');
+        let (space, scale) = if named { words.pair()?.unwrap_or((b"", 1.0)) } else { (&b""[..], 1.0) };
+        let leaves_out = *self.leaves_out.get_or_insert_with(|| columns.leaves_out());
+        begin(&mut self.name, space, b'^');
+        begin(&mut self.hashed, space, 0);
+        while let Some((name, value)) = words.pair()? {
+            let value = scale * value;
+            if !self.is_utf8 {
+                check_utf8(full(&mut self.name, space, name))?;
             }
-            self.name.extend_from_slice(name);
-            if std::str::from_utf8(&self.name).is_err() {
-                return Err(error::row(not_utf8(&self.name)));
-            }
-            if let Some(bits) = self.hash_bits {
-                if columns.wants(&self.name) {
-                    out.put(hash_feature(space, name, bits), checked(name, scale * value)?);
+            match self.hash_bits {
+                None => self.named(space, name, value, columns, out)?,
+                Some(bits) if !leaves_out || columns.wants(full(&mut self.name, space, name)) => {
+                    append(&mut self.hashed, space, name);
+                    out.put(hash_joined(&self.hashed, bits), checked(name, value)?);
                 }
-                continue;
-            }
-            self.previous = columns.find(&self.name, self.previous);
-            match columns.list[self.previous as usize].role {
-                Role::Number(_) | Role::Undecided => columns.cell(self.previous, Value::Number(scale * value), b"", out)?,
-                _ => {}
+                Some(_) => {}
             }
         }
         Ok(())
+    }
+
+    /// Adds a feature of which the name is kept.
+    fn named(&mut self, space: &[u8], name: &[u8], value: f64, columns: &mut Columns, out: &mut Builder) -> Parsed {
+        let name = full(&mut self.name, space, name);
+        let fits = value.abs() <= LARGEST;
+        if let Some(feature) = self.known.get(name).filter(|_| fits) {
+            out.put(feature, value);
+            return Ok(());
+        }
+        self.previous = columns.find(name, self.previous);
+        if let Some(feature) = columns.lasting_number(self.previous).filter(|_| fits) {
+            self.known.insert(name, feature);
+            out.put(feature, value);
+            return Ok(());
+        }
+        match columns.list[self.previous as usize].role {
+            Role::Number(_) | Role::Undecided => columns.cell(self.previous, Value::Number(value), b"", out),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Begins a buffer with what stands before the names of a namespace.
+fn begin(buffer: &mut Vec<u8>, space: &[u8], between: u8) {
+    buffer.clear();
+    buffer.extend_from_slice(space);
+    buffer.push(between);
+}
+
+/// Replaces what a buffer has after the namespace.
+#[inline]
+fn append(buffer: &mut Vec<u8>, space: &[u8], name: &[u8]) {
+    buffer.truncate(space.len() + 1);
+    buffer.extend_from_slice(name);
+}
+
+/// The name of a feature with its namespace.
+#[inline]
+fn full<'a>(buffer: &'a mut Vec<u8>, space: &[u8], name: &'a [u8]) -> &'a [u8] {
+    if space.is_empty() {
+        return name;
+    }
+    append(buffer, space, name);
+    buffer
+}
+
+fn check_utf8(name: &[u8]) -> Parsed {
+    if std::str::from_utf8(name).is_err() { Err(error::row(not_utf8(name))) } else { Ok(()) }
+}
+
+/// The words of a namespace.
+struct Words<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    /// The next `name` or `name:value`; the name ends at the last colon.
+    #[inline]
+    fn pair(&mut self) -> Parsed<Option<(&'a [u8], f64)>> {
+        while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
+            self.at += 1;
+        }
+        let (start, mut colon) = (self.at, None);
+        for byte in &self.text[start..] {
+            if byte.is_ascii_whitespace() {
+                break;
+            }
+            if *byte == b':' {
+                colon = Some(self.at);
+            }
+            self.at += 1;
+        }
+        let word = &self.text[start..self.at];
+        match colon {
+            None => Ok((!word.is_empty()).then_some((word, 1.0))),
+            // Most numbers are short and end at a space.
+            Some(colon) => match short(&self.text[colon + 1..], b' ') {
+                Some((value, used)) if colon > start && colon + 1 + used == self.at => {
+                    Ok(Some((&self.text[start..colon], value)))
+                }
+                _ => pair(word, colon - start).map(Some),
+            },
+        }
     }
 }
 
@@ -146,9 +241,8 @@ fn checked(name: &[u8], value: f64) -> Parsed<f64> {
     }
 }
 
-/// `name` or `name:value`.
-fn pair(word: &[u8]) -> Parsed<(&[u8], f64)> {
-    let Some(colon) = word.iter().rposition(|b| *b == b':') else { return Ok((word, 1.0)) };
+/// `name:value`, with the place of the colon.
+fn pair(word: &[u8], colon: usize) -> Parsed<(&[u8], f64)> {
     let (name, text) = (&word[..colon], &word[colon + 1..]);
     match scan(text) {
         Some((value, used)) if used == text.len() && !name.is_empty() => Ok((name, value)),

@@ -20,7 +20,7 @@ pub use passes::Passes;
 
 use crate::args::{Learn, all_names};
 use crate::device;
-use crate::input::{Chunk, InputError, Used, is_stream};
+use crate::input::{Bad, Chunk, InputError, Used, is_stream};
 use crate::memory::Announced;
 use crate::metrics::{Task, count};
 use crate::predictions::{Consumed, Layout, Predictions, Shown};
@@ -325,8 +325,8 @@ impl Watch for Session<'_> {
         if self.passes.is_last_pass() { self.predict(|out| out.write(row)) } else { Ok(()) }
     }
 
-    fn skipped(&mut self, line: u64) -> anyhow::Result<()> {
-        if self.passes.is_last_pass() { self.predict(|out| out.write_skipped(line)) } else { Ok(()) }
+    fn skipped(&mut self, bad: &Bad) -> anyhow::Result<()> {
+        if self.passes.is_last_pass() { self.predict(|out| out.write_skipped(bad)) } else { Ok(()) }
     }
 
     fn next_pause(&self, rows: u64) -> u64 {

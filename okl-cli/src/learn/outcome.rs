@@ -171,7 +171,7 @@ impl Session<'_> {
                 .chain(left_out)
                 .chain(device::warning(&run.learner))
                 .collect(),
-            health: inspect::health(saved, &schema.sources())
+            health: inspect::health(saved, |column| schema.source(column))
                 .into_iter()
                 .filter(|line| large_targets.is_none() || saved.health().large_targets.as_ref() != Some(line))
                 .chain(self.announced.and_then(|announced| announced.exceeded(saved)))

@@ -43,6 +43,31 @@ fn kept_columns_are_copied_and_change_nothing_else() {
     assert_eq!(first["kept"], serde_json::json!({ "class": "big", "note": "a, \"b\"" }));
 }
 
+/// A row that is skipped keeps its texts, also those behind the cell that cannot be used, and no text of the row before it.
+#[test]
+fn rows_that_are_skipped_keep_their_texts() {
+    let folder = Folder::new("keep-skipped");
+    let rows = |text: &str, name: &str, flags: &[&str]| {
+        let data = folder.write(name, text);
+        let learn = ["learn", &data, "--task", "numbers", "--on-bad-row", "skip", "--predictions", "-", "--quiet"];
+        succeed(&[&learn[..], flags].concat()).0
+    };
+    let csv = "id,a,y,note\n1,1,2,x\n2,2,high,\"b, c\"\n3,1e99,1,z\n4,3\n5,4,4,w\n";
+    let table = rows(csv, "s.csv", &["--target", "y", "--ignore", "id,note", "--keep", "id,note"]);
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!((lines[2], lines[3], lines[4]), ("3,2,\"b, c\",", "4,3,z,", "5,4,,"), "{table}");
+    assert!(lines[1].starts_with("2,1,x,") && lines[5].starts_with("6,5,w,"), "{table}");
+    let json =
+        "{\"y\":1,\"a\":1,\"id\":\"p\"}\n{\"y\":\"high\",\"new\":2,\"a\":1,\"id\":\"q\"}\n{\"y\":2,\"a\":3,\"id\":\"r\"}\n";
+    let flags = ["--target", "y", "--ignore", "id", "--keep", "id", "--predictions-format", "jsonl"];
+    let second: Value = serde_json::from_str(rows(json, "s.jsonl", &flags).lines().nth(1).unwrap()).unwrap();
+    assert_eq!((&second["kept"]["id"], &second["scores"]), (&Value::from("q"), &Value::Null));
+    let vw = "1 'p| a:1\n2 'q| a:high\n3 | a:high\n4 'r| a:2\n";
+    let table = rows(vw, "s.vw", &["--keep", "tag"]);
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!((lines[2], lines[3]), ("2,q,", "3,,"), "{table}");
+}
+
 #[test]
 fn every_format_and_order_keeps_its_texts() {
     let folder = Folder::new("keep-formats");

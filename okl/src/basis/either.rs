@@ -46,7 +46,12 @@ impl<P: Space> TermsOrWeights<P> {
 
     /// Whether f is a weight vector over the features of the polynomial kernel of degree 2.
     pub fn is_quadratic(&self) -> bool {
-        matches!(self.functions, Functions::Quadratic(_))
+        self.quadratic().is_some()
+    }
+
+    /// The features of the polynomial kernel of degree 2, if f is a weight vector over them.
+    pub fn quadratic(&self) -> Option<&Quadratic> {
+        if let Functions::Quadratic(quadratic) = &self.functions { Some(quadratic) } else { None }
     }
 
     /// The random features, if f is a weight vector over them.

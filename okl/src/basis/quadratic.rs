@@ -27,6 +27,21 @@ pub struct Quadratic {
     square: f64,
 }
 
+/// A polynomial of degree 2 in the columns of a row, for each output:
+///
+/// ```text
+/// constant + sum_j linear_j x_j + sum_{i <= j} products_ji x_j x_i
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Polynomial {
+    /// One number per output.
+    pub constant: Vec<f64>,
+    /// For each column, one number per output.
+    pub linear: Vec<f64>,
+    /// For each column j and each column i up to j, one number per output.
+    pub products: Vec<f64>,
+}
+
 /// The number of features for a number of columns; none before the first row.
 pub(crate) fn features(columns: usize) -> usize {
     if columns == 0 { 0 } else { (columns + 1) * (columns + 2) / 2 }
@@ -52,6 +67,22 @@ impl Quadratic {
             product: std::f64::consts::SQRT_2 * gamma,
             square: gamma,
         })
+    }
+
+    /// The polynomial that weights of the features stand for; `weights` has one number per feature and output.
+    pub fn polynomial(&self, weights: &[f64], outputs: usize) -> Polynomial {
+        let times = |factor: f64, weights: &[f64]| weights.iter().map(|w| factor * w).collect::<Vec<f64>>();
+        let mut rows = weights.chunks_exact(outputs.max(1));
+        let mut polynomial =
+            Polynomial { constant: times(self.constant.into(), rows.next().unwrap_or_default()), ..Polynomial::default() };
+        for column in 0.. {
+            let Some(alone) = rows.next() else { break };
+            polynomial.linear.extend(times(self.alone, alone));
+            for (i, weights) in rows.by_ref().take(column + 1).enumerate() {
+                polynomial.products.extend(times(if i < column { self.product } else { self.square }, weights));
+            }
+        }
+        polynomial
     }
 
     /// Writes the features of dense rows into a block.
@@ -101,6 +132,27 @@ mod tests {
         let mut block = Block::default();
         map.begin(x.len(), Points { rows: Matrix::one(x), squares: &[0.0] }, &mut block);
         block.row(0, 0, features(x.len())).to_vec()
+    }
+
+    /// The polynomial of the weights phi(y) is k(., y), here for two outputs of which one is its double.
+    #[test]
+    fn a_polynomial_has_the_values_of_its_weights() {
+        let (gamma, coef0) = (0.7, 1.3);
+        let map = Quadratic::new(&AnyKernel::Polynomial { degree: 2, gamma, coef0 }).unwrap();
+        let (x, y) = ([0.5f32, -1.25, 2.0], [1.5f32, 0.75, 0.25]);
+        let weights: Vec<f64> = dense(&map, &y).iter().flat_map(|w| [f64::from(*w), 2.0 * f64::from(*w)]).collect();
+        let Polynomial { constant, linear, products } = map.polynomial(&weights, 2);
+        let dot: f64 = x.iter().zip(y).map(|(a, b)| f64::from(a * b)).sum();
+        for o in 0..2 {
+            let mut products = products.iter().skip(o).step_by(2);
+            let mut found = constant[o];
+            for j in 0..3 {
+                found += linear[2 * j + o] * f64::from(x[j]);
+                found += (0..=j).map(|i| products.next().unwrap() * f64::from(x[j]) * f64::from(x[i])).sum::<f64>();
+            }
+            let expected = (gamma * dot + coef0).powi(2) * (o + 1) as f64;
+            assert!((found - expected).abs() < 1e-5 && products.next().is_none(), "{found} for {expected}");
+        }
     }
 
     /// <phi(x), phi(y)> is the kernel; a further column adds features at the end; sparse rows have the features of dense ones.

@@ -116,8 +116,11 @@ pub struct Health {
     pub clipped_rows: u64,
     /// The number of clipped values.
     pub clipped_values: u64,
-    /// The limit at which values are clipped, in standard deviations of the first rows.
+    /// The limit at which values are clipped, in standard deviations of the first rows; see `zeros_are_absent`.
     pub limit: Option<f64>,
+    /// Whether nothing is subtracted from the columns, because a zero means that the value is absent. Then `limit` is in root mean squares
+    /// of the values that are not 0.
+    pub zeros_are_absent: bool,
     /// The columns with clipped values, in descending order of the recent share of clipped values.
     pub clipped_columns: Vec<ClippedColumn>,
     /// The number of examples of the warm-up, from which the frame was estimated.
@@ -191,6 +194,7 @@ impl Health {
             clipped_rows: clipped.rows,
             clipped_values: columns.iter().map(|c| c.values).sum(),
             limit: learner.limit(),
+            zeros_are_absent: learner.config.keeps_zeros(),
             clipped_columns: columns,
             warmup: learner.config.warmup,
             unit_changes: learner.unit_changes(),
@@ -212,7 +216,7 @@ impl Health {
         let speaks = |c: &&ClippedColumn| c.recent >= FEWEST && c.recent_share >= SHARE + doubt(c.recent);
         let columns: Vec<_> = self.clipped_columns.iter().filter(speaks).collect();
         if let (Some(worst), Some(limit)) = (columns.first(), self.limit) {
-            let (others, limit) = (others(columns.len()), in_words(limit));
+            let (others, limit) = (others(columns.len()), in_words(limit, self.zeros_are_absent));
             let clipped =
                 format!("{:.0} % of the last {} values were clipped at {limit}", 100.0 * worst.recent_share, worst.recent);
             let advice = match self.unit_changes {
@@ -301,9 +305,10 @@ impl Health {
     }
 }
 
-/// The limit as text: in standard deviations of each column, or in a common unit of the columns.
-fn in_words(limit: f64) -> String {
+/// The limit as text: in standard deviations or root mean squares of each column, or in a common unit of the columns.
+fn in_words(limit: f64, zeros_are_absent: bool) -> String {
     match limit == CLIP || limit == FAR_CLIP {
+        true if zeros_are_absent => format!("{limit} times the root mean square (zeros left out)"),
         true => format!("{limit} standard deviations"),
         false => format!("{limit}, {FAR_CLIP} times the widest range"),
     }
@@ -359,6 +364,24 @@ mod tests {
         };
         assert_eq!([said(99, 99), said(11, 100), said(12, 100), said(70, 999), said(71, 999)], [0, 0, 1, 0, 1]);
         assert_eq!([said(49, 1000), said(50, 1000), said(655, 744)], [0, 1, 1]);
+    }
+
+    /// The unit of a column without a shift is the root mean square of its values that are not 0.
+    #[test]
+    fn the_limit_is_named_in_the_unit_of_the_column() {
+        for (anchor, unit) in
+            [("anchor = 'none'", "8 times the root mean square (zeros left out)"), ("", "8 standard deviations")]
+        {
+            let settings =
+                format!("kernel = 'gaussian:1'\nscale = 'standard'\nwarmup = 16\nstep = 'constant:0.1'\nlambda = 0.01\n{anchor}");
+            let mut learner = Learner::new(crate::Config::from_toml(&settings).unwrap()).unwrap();
+            for i in 0..400 {
+                let x = if i < 16 { (i % 2) as f32 + 0.5 } else { 1000.0 };
+                learner.learn_one(&[x], if i % 3 == 0 { 1.0 } else { -1.0 }).unwrap();
+            }
+            let findings = learner.health().findings(|c| c.to_string());
+            assert!(findings.iter().any(|line| line.contains(&format!("were clipped at {unit}"))), "{findings:?}");
+        }
     }
 
     #[test]

@@ -122,6 +122,9 @@ class KernelEstimator(FillsMissing, BaseEstimator):
             config["missing"] = self.missing
         if self._prefers_proximal and "implicit" not in config:
             config["implicit"] = accepted({**config, "implicit": True})
+        open_budget = self.budget is None or words.is_word(self.budget, "auto")
+        if open_budget and "budget" not in config and words.per_coordinate(config["step"]):
+            config.setdefault("form", "weights")
         if "budget" not in config and config.get("form") in (None, "auto", "terms"):
             # Several passes go by the ids of terms, so a linear kernel has terms too unless `form` says otherwise.
             deciding = {"kernel", "operator", "loss", "classes"}

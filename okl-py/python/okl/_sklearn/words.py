@@ -177,6 +177,14 @@ def step(learning_rate: Any, eta0: Any, alpha: float | str, size: float) -> Sett
     return {name: {"t0": max(1.0, 1 / (eta * alpha))}}
 
 
+def per_coordinate(step: Any) -> bool:
+    """Whether every weight has a step size of its own. Such steps need a weight vector, which has no budget."""
+    if isinstance(step, str):
+        return "per=coordinate" in step.replace(" ", "")
+    parameters = step.values() if isinstance(step, Mapping) else ()
+    return any(isinstance(of, Mapping) and is_word(of.get("per"), "coordinate") for of in parameters)
+
+
 def is_memory(budget: Any) -> bool:
     """Whether the budget is a size, as "64MB"."""
     return isinstance(budget, str) and budget[:1].isdigit()
