@@ -34,13 +34,26 @@ pub(crate) struct Found {
     pub name: String,
 }
 
+/// Whether there is a library of the driver. The driver is not started, which takes a tenth of a second.
+pub(crate) fn check_library() -> Result<(), String> {
+    // SAFETY: loads and closes the library of the driver, if there is one.
+    match unsafe { sys::is_culib_present() } {
+        true => Ok(()),
+        false => Err("there is no NVIDIA driver on this machine (libcuda is not found); use the device cpu".into()),
+    }
+}
+
+/// Whether the files by which the driver reaches a card exist: then the driver need not be asked whether there is one.
+pub(crate) fn has_device_files() -> bool {
+    let number = |name: &str| name.strip_prefix("nvidia").is_some_and(|rest| rest.parse::<u32>().is_ok());
+    let files = std::fs::read_dir("/dev").into_iter().flatten().flatten();
+    cfg!(target_os = "linux") && files.into_iter().any(|file| file.file_name().to_str().is_some_and(number))
+}
+
 impl Found {
-    /// Finds a card by its number.
+    /// Starts the driver and finds a card by its number.
     pub fn number(number: usize) -> Result<Found, String> {
-        // SAFETY: loads and closes the library of the driver, if there is one.
-        if !unsafe { sys::is_culib_present() } {
-            return Err("there is no NVIDIA driver on this machine (libcuda is not found); use the device cpu".into());
-        }
+        check_library()?;
         result::init().tried("the NVIDIA driver does not start")?;
         let count = result::device::get_count().tried("the NVIDIA driver counts no cards")?;
         let device = i32::try_from(number).ok().filter(|number| *number < count);

@@ -1,6 +1,6 @@
 //! A [`Place`] on an NVIDIA card for the settled terms of an okl learner. Scores and models have the same bits as on the processor.
 //!
-//! The driver is loaded when [`open`] is called, and the card is opened when it first has enough to do; nothing of it is needed to build or to run a program without a card. The kernels
+//! [`open`] looks for the files of the driver; the driver is started and the card opened when it first has enough to do. Nothing of it is needed to build or to run a program without a card. The kernels
 //! are in `src/kernels`: `place.cu`, and what the compiler made of it, `place.ptx`, which the driver compiles for its card.
 //!
 //! ```no_run

@@ -9,7 +9,7 @@ use okl_cuda::Cuda;
 
 /// The card, if there is one; otherwise the reason must be one that a user understands.
 fn card() -> Option<Cuda> {
-    Cuda::open(0).inspect_err(|reason| assert!(reason.contains("driver") || reason.contains("card"), "{reason}")).ok()
+    Cuda::find(0).inspect_err(|reason| assert!(reason.contains("driver") || reason.contains("card"), "{reason}")).ok()
 }
 
 /// splitmix64.

@@ -9,6 +9,7 @@ use okl::{Batch, Config, Learner};
 
 const ROWS: usize = 512;
 const ROUNDS: usize = 40;
+const PROFILE_ROUNDS: usize = 4000;
 const BUDGETS: [&str; 3] = ["window", "transfer", "merge"];
 
 struct Random(u64);
@@ -57,9 +58,10 @@ fn main() {
                 continue;
             }
             let mut random = Random(0x9e37_79b9_7f4a_7c15);
+            let rounds = if chosen.is_some() { PROFILE_ROUNDS } else { ROUNDS };
             let mut learners = BUDGETS.map(|budget| ready(budget, terms, features, &mut random));
             let mut best = [f64::INFINITY; 3];
-            for _ in 0..ROUNDS {
+            for _ in 0..rounds {
                 let (x, y) = rows(features, &mut random);
                 for ((learner, best), name) in learners.iter_mut().zip(&mut best).zip(BUDGETS) {
                     if chosen.as_deref().is_some_and(|chosen| chosen != name) {

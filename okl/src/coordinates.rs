@@ -236,7 +236,7 @@ impl Coordinates {
 
     /// Begins a block: [`Coordinates::has_changed`] is about later changes.
     pub(crate) fn nothing_changed(&mut self) {
-        (self.changes.began, self.changes.lowest) = (self.changes.now, usize::MAX);
+        self.changes.begin(0..0);
     }
 
     /// Whether a slot of this chunk was written since [`Coordinates::nothing_changed`].
@@ -322,6 +322,16 @@ impl Coordinates {
     /// Computes the sum of every column over one chunk of slots.
     pub(crate) fn sum_chunk(&self, backend: Backend, row: &[f32], chunk: usize, totals: &mut [f64]) {
         self.sum_columns(backend, row, chunk * CHUNK, 0, totals);
+    }
+
+    /// Continues the lanes of the sums of every column over the `row.len()` slots of a chunk that start at `slot`.
+    pub(crate) fn sum_lanes(&self, backend: Backend, row: &[f32], slot: usize, lanes: &mut [[f64; LANES]]) {
+        let column = |i: usize| &self.data[i * self.stride + slot..][..row.len()];
+        for (group, lanes) in lanes.chunks_mut(TOGETHER).enumerate() {
+            let columns: [&[f64]; TOGETHER] =
+                std::array::from_fn(|i| if i < lanes.len() { column(group * TOGETHER + i) } else { &[] });
+            backend.lane_sums(row, &columns[..lanes.len()], lanes);
+        }
     }
 
     /// Sums `sums.len()` columns, starting with column `first`, over the `row.len()` slots that start at `slot`; `TOGETHER`
@@ -452,7 +462,7 @@ impl Coordinates {
 
     /// Adds (alpha, beta) to a slot. The average does not change until the next step.
     pub(crate) fn add(&mut self, slot: usize, alpha: &[f64], trace: &[f64]) {
-        self.changes.note(slot / CHUNK);
+        self.changes.note(slot);
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
         for o in 0..self.outputs {
             let a = alpha[o] / s;
@@ -501,7 +511,7 @@ impl Coordinates {
 
     /// Sets the coefficients of a slot.
     pub(crate) fn set(&mut self, slot: usize, term: &Term) {
-        self.changes.note(slot / CHUNK);
+        self.changes.note(slot);
         let Scales { f: s, trace: (p, q), mean: (mp, mq) } = self.scales;
         for o in 0..self.outputs {
             let a = term.alpha[o] / s;
@@ -594,7 +604,7 @@ impl Coordinates {
     }
 
     pub(crate) fn clear(&mut self, slot: usize) {
-        self.changes.note(slot / CHUNK);
+        self.changes.note(slot);
         for column in self.data.chunks_exact_mut(self.stride) {
             column[slot] = 0.0;
         }

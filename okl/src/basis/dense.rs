@@ -8,7 +8,7 @@ use crate::basis::unscaled::UnscaledRows;
 pub use crate::gram::Points;
 use crate::gram::{self, Backend, LANES, Matrix, Packed, Panels};
 use crate::learner::batch::LARGEST;
-use crate::parts::kernel::{AnyKernel, DotKernel, Pair, SquaredDistance, TwoRows};
+use crate::parts::kernel::{AnyKernel, Blended, DotKernel, Pair, SquaredDistance, TwoRows};
 
 /// Dense f32 rows in panels, with one or more kernels (planes) that share the inner products.
 #[derive(Clone, Debug)]
@@ -24,9 +24,13 @@ pub struct Dense<K> {
     pub(crate) narrow_blends: bool,
     /// The planes whose values are computed for the rows of a block, with their kernels; all planes, if none are listed.
     wanted: Option<(Vec<usize>, Vec<K>)>,
-    /// A copy of a centre; then the two ends of a line between centres, whose slots are in `line`.
+    /// Copies of three centres: any one, then the two ends of a line between centres. Their slots are in `copied`.
     scratch: [Vec<f32>; 3],
-    line: [usize; 2],
+    copied: [usize; 3],
+    /// The squared distance of the two ends, if it is known.
+    apart2: Option<f64>,
+    /// Whether the kernels need nothing but the distance of two rows.
+    by_distance: bool,
     /// The unscaled row of every centre, if they are kept.
     unscaled: Option<UnscaledRows>,
 }
@@ -38,8 +42,22 @@ impl<K: DotKernel> Dense<K> {
         let invariant = kernels.iter().all(DotKernel::translation_invariant);
         let diagonal = invariant.then(|| kernels.iter().map(|k| k.eval(0.0, 0.0, 0.0).into()).collect());
         let (panels, squares) = (Panels::new(features), Vec::new());
-        let (narrow_blends, wanted, unscaled, line) = (false, None, None, NO_LINE);
-        Dense { kernels, panels, squares, backend, diagonal, threads: 1, narrow_blends, wanted, scratch, line, unscaled }
+        let by_distance = invariant && kernels.iter().all(|kernel| kernel.built_in().is_some());
+        Dense {
+            kernels,
+            panels,
+            squares,
+            backend,
+            diagonal,
+            threads: 1,
+            narrow_blends: false,
+            wanted: None,
+            scratch,
+            copied: NONE,
+            apart2: None,
+            by_distance,
+            unscaled: None,
+        }
     }
 
     /// From now on, the unscaled row of every new centre is kept. Two rows are then the same if their unscaled rows are.
@@ -60,7 +78,7 @@ impl<K: DotKernel> Dense<K> {
     /// Computes the centres of the first `slots` slots again from their unscaled rows.
     pub(crate) fn rescale(&mut self, slots: usize, mut scale: impl FnMut(&[f64], &mut [f32])) {
         let Some(unscaled) = &self.unscaled else { return };
-        self.line = NO_LINE;
+        self.copied = NONE;
         let centre = &mut self.scratch[0];
         for slot in 0..slots {
             scale(unscaled.row(slot), centre);
@@ -129,7 +147,7 @@ impl<K: DotKernel> Dense<K> {
 
     /// Increases the number of features. Existing centres are zero in the new ones.
     pub fn widen(&mut self, features: usize) {
-        self.line = NO_LINE;
+        self.copied = NONE;
         self.panels.widen(features);
         self.scratch.iter_mut().filter(|x| !x.is_empty()).for_each(|x| x.resize(features, 0.0));
         self.unscaled.iter_mut().for_each(|rows| rows.widen(features));
@@ -174,13 +192,20 @@ impl<K: DotKernel> Dense<K> {
         }
     }
 
-    /// Copies the centres of two slots, unless the copies are there.
-    fn read_line(&mut self, a: usize, b: usize) {
-        if self.line != [a, b] {
-            self.line = [a, b];
-            self.panels.get(a, &mut self.scratch[1]);
-            self.panels.get(b, &mut self.scratch[2]);
+    /// Copies the centre of a slot to a place of the scratch, unless the copy is there.
+    fn read(&mut self, place: usize, slot: usize) {
+        if self.copied[place] != slot {
+            self.copied[place] = slot;
+            self.panels.get(slot, &mut self.scratch[place]);
+            self.apart2 = None;
         }
+    }
+
+    /// Copies the two ends of a line, and computes their squared distance.
+    fn read_line(&mut self, a: usize, b: usize) -> f64 {
+        self.read(1, a);
+        self.read(2, b);
+        *self.apart2.get_or_insert_with(|| TwoRows::apart2_of(&self.scratch[1], &self.scratch[2]))
     }
 
     /// Copies the centre of a slot.
@@ -218,7 +243,7 @@ impl<K: DotKernel> Space for Dense<K> {
     fn put(&mut self, slot: usize, rows: Points<'_>, i: usize) {
         self.panels.put(slot, rows.rows.row(i));
         self.squares[slot] = rows.squares[i];
-        self.line = NO_LINE;
+        self.copied = NONE;
         if let Some(unscaled) = &mut self.unscaled {
             match rows.rows.unscaled(i) {
                 Some(row) => unscaled.row_mut(slot).copy_from_slice(row),
@@ -231,7 +256,7 @@ impl<K: DotKernel> Space for Dense<K> {
         if let (Some(unscaled), Some(row)) = (&self.unscaled, rows.rows.unscaled(i)) {
             return unscaled.row(slot) == row;
         }
-        self.panels.get(slot, &mut self.scratch[0]);
+        self.read(0, slot);
         self.scratch[0] == rows.rows.row(i)
     }
 
@@ -256,14 +281,14 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 
     fn remove_slots(&mut self, slots: Range<usize>) {
-        self.line = NO_LINE;
+        self.copied = NONE;
         self.panels.remove(slots.clone());
         self.squares.drain(slots);
         self.squares.shrink_to_fit();
     }
 
     fn insert_centres(&mut self, slot: usize, centres: Panels, squares: &[f32]) {
-        self.line = NO_LINE;
+        self.copied = NONE;
         self.reserve(slot);
         self.panels.insert(slot, centres);
         self.squares.splice(slot..slot, squares.iter().copied());
@@ -295,7 +320,7 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 
     fn term_row(&mut self, slot: usize, slots: usize, planes: Range<usize>, out: &mut [f32]) {
-        self.panels.get(slot, &mut self.scratch[0]);
+        self.read(0, slot);
         let (rows, square) = (Matrix::one(&self.scratch[0]), [self.squares[slot]]);
         let out = Values { data: out, plane: slots, stride: slots };
         let point = Points { rows, squares: &square };
@@ -303,10 +328,12 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 
     fn pairs(&mut self, slot: usize, rows: Points<'_>, i: usize, out: &mut [Pair]) {
-        self.panels.get(slot, &mut self.scratch[0]);
-        let rows = TwoRows::new(rows.rows.row(i), &self.scratch[0]);
-        let wanted = |plane: &usize| self.wanted.as_ref().is_none_or(|(planes, _)| planes.contains(plane));
-        (0..self.kernels.len()).filter(wanted).for_each(|plane| out[plane] = self.kernels[plane].pair(&rows));
+        self.read(0, slot);
+        let (row, centre) = (rows.rows.row(i), &self.scratch[0]);
+        let rows = if self.by_distance { TwoRows::apart(TwoRows::apart2_of(row, centre)) } else { TwoRows::new(row, centre) };
+        (0..self.kernels.len())
+            .filter(|plane| is_wanted(&self.wanted, *plane))
+            .for_each(|plane| out[plane] = self.kernels[plane].pair(&rows));
     }
 
     fn backend(&self) -> Backend {
@@ -322,53 +349,56 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 
     fn distances2(&mut self, slot: usize, slots: usize, out: &mut [f32]) {
-        self.panels.get(slot, &mut self.scratch[0]);
+        self.read(0, slot);
         let (rows, square) = (Matrix::one(&self.scratch[0]), [self.squares[slot]]);
         let point = Points { rows, squares: &square };
         gram::kernel_rows(self.backend, self.threads, &[SquaredDistance], point, self.packed(), &mut [out], slots);
     }
 
     fn apart2(&mut self, a: usize, b: usize) -> f64 {
-        self.read_line(a, b);
-        TwoRows::new(&self.scratch[1], &self.scratch[2]).apart2
+        self.read_line(a, b)
     }
 
     fn blend(&mut self, into: usize, from: usize, h: f64, pairs: &mut [[Pair; 3]]) {
-        self.read_line(from, into);
+        let apart2 = self.read_line(from, into);
         let [z, a, b] = &mut self.scratch;
-        let blend = |(a, b): (&f32, &f32)| (h * f64::from(*a) + (1.0 - h) * f64::from(*b)) as f32;
-        z.iter_mut().zip(a.iter().zip(&*b).map(blend)).for_each(|(z, between)| *z = between);
+        let blended = Blended::new(self.backend, [a, b], h, z);
         // Outside of [0, 1], h leads to a point that may be further away than any row can be.
-        let too_far = z.iter().any(|z| f64::from(z.abs()) > LARGEST);
+        let too_far = f64::from(blended.largest) > LARGEST;
         if too_far {
             z.copy_from_slice(b);
         }
         if let Some(unscaled) = self.unscaled.as_mut().filter(|_| !too_far) {
             unscaled.blend(into, from, h);
         }
-        if self.narrow_blends && z.iter().filter(|z| **z != 0.0).count() > MOST_BLENDED {
+        let too_wide = self.narrow_blends && z.iter().filter(|z| **z != 0.0).count() > MOST_BLENDED;
+        if too_wide {
             z.copy_from_slice(if h > 0.5 { a } else { b });
         }
-        let (rows, zz) = TwoRows::around(self.backend, a, b, z);
-        let wanted = |plane: &usize| self.wanted.as_ref().is_none_or(|(planes, _)| planes.contains(plane));
-        for plane in (0..self.kernels.len()).filter(wanted) {
+        let [from_a, from_b] = blended.apart2;
+        let (rows, zz) = match self.by_distance && !too_far && !too_wide {
+            true => ([apart2, from_a, from_b].map(TwoRows::apart), blended.square),
+            false => TwoRows::around(self.backend, a, b, z),
+        };
+        for plane in (0..self.kernels.len()).filter(|plane| is_wanted(&self.wanted, *plane)) {
             pairs[plane] = rows.each_ref().map(|rows| self.kernels[plane].pair(rows));
         }
         self.panels.put(into, z);
         self.squares[into] = zz;
-        self.line = NO_LINE;
+        self.copied = [into, NO_SLOT, NO_SLOT];
     }
 
     /// The chain of an inner product is symmetric, so the centre can be used as the row and the rows as terms.
     fn refresh(&mut self, slot: usize, block: &mut Block) {
-        self.panels.get(slot, &mut self.scratch[0]);
-        let (rows, square) = (Matrix::one(&self.scratch[0]), [self.squares[slot]]);
-        let point = Points { rows, squares: &square };
+        self.read(0, slot);
         let (packed, column) = block.replaced(slot);
         column.resize(self.kernels.len() * LANES, 0.0);
-        if let Some(packed) = packed {
-            let out = Values { data: column, plane: LANES, stride: LANES };
-            self.block_values(1, point, packed, out);
+        let Some(packed) = packed else { return };
+        self.backend.dots(Matrix::one(&self.scratch[0]), packed.panels, 0..1, &mut column[..LANES], LANES);
+        // The first plane has the inner products, so it is mapped last.
+        for plane in (0..self.kernels.len()).rev().filter(|plane| is_wanted(&self.wanted, *plane)) {
+            column.copy_within(..LANES, plane * LANES);
+            self.kernels[plane].map(self.backend, self.squares[slot], packed.squares, &mut column[plane * LANES..][..LANES]);
         }
     }
 
@@ -378,11 +408,17 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 }
 
+/// Whether values of a plane are computed; see [`Dense::compute_only`].
+fn is_wanted<K>(wanted: &Option<(Vec<usize>, Vec<K>)>, plane: usize) -> bool {
+    wanted.as_ref().is_none_or(|(planes, _)| planes.contains(&plane))
+}
+
 /// The most values of a blend of two sparse rows that are not zero: blended centres would fill up.
 pub(crate) const MOST_BLENDED: usize = 1024;
 
-/// No line: no slots have these numbers.
-const NO_LINE: [usize; 2] = [usize::MAX; 2];
+/// No slot has this number.
+const NO_SLOT: usize = usize::MAX;
+const NONE: [usize; 3] = [NO_SLOT; 3];
 
 /// Up to this many planes, the slices of the planes are kept on the stack.
 const FEW_PLANES: usize = 64;

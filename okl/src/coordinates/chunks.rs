@@ -40,6 +40,6 @@ impl Coordinates {
         if chunk < self.changes.of_chunks.len() {
             self.changes.of_chunks.insert(chunk, 0);
         }
-        self.changes.note(chunk);
+        self.changes.note(first);
     }
 }

@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::basis::block::ROWS;
 use crate::basis::{Points, Space};
 use crate::coordinates::Coordinates;
+use crate::engine::ahead::Ahead;
 use crate::engine::head::Head;
 use crate::gram::CHUNK;
 use crate::parts::step::StepSize;
@@ -82,6 +83,8 @@ pub(crate) struct Elsewhere {
     /// The totals that are under way, in the order of their requests; their numbers are not there yet.
     asked: VecDeque<Held>,
     held: Option<Held>,
+    /// Sums over terms that are not there yet, for the rows that have totals.
+    ahead: Ahead,
     /// The time of the coefficients at the last request of the learner and the number of whole chunks then, and the same at the
     /// request before it that saw another time.
     last: [(u64, usize); 2],
@@ -119,6 +122,7 @@ impl Elsewhere {
             sent: Vec::new(),
             asked: VecDeque::new(),
             held: None,
+            ahead: Ahead::default(),
             last: [(0, 0); 2],
             summed: 0,
             waited: 0.0,
@@ -153,13 +157,24 @@ impl Elsewhere {
                 // After an error, the totals that are there are still good.
                 self.attempt(|here| here.ask_ahead(of, rows, end));
             }
+            self.sum_ahead(of, rows, first);
         }
         self.held.as_ref().map(|held| held.rows.end)
+    }
+
+    /// Sums over the newest terms for the rows that have totals, from row `first` on, while the place works on the next ones.
+    fn sum_ahead<P: Space, S: StepSize>(&mut self, of: Source<'_, P, S>, rows: Points<'_>, first: usize) {
+        let Elsewhere { held, shape, ahead, .. } = self;
+        if let (Some(held), Some(shape)) = (held, shape) {
+            let kernel = &shape.kernels[of.heads[0].plane];
+            ahead.sum(of, kernel, rows, first..held.rows.end, held.usable.len() * CHUNK);
+        }
     }
 
     /// Waits for the totals that were asked for first, if any are under way.
     fn receive(&mut self) -> Result<(), String> {
         let totals = self.held.take().map(|held| held.totals).unwrap_or_default();
+        self.ahead.forget();
         if let Some(asked) = self.asked.pop_front() {
             let mut held = Held { totals, ..asked };
             self.place.finish(&mut held.totals)?;
@@ -350,6 +365,7 @@ impl Away {
             here.receive()?;
         }
         here.held = None;
+        here.ahead.forget();
         Ok(())
     }
 
@@ -359,6 +375,7 @@ impl Away {
         let end = here.look_ahead(of, rows, first);
         if end.is_none() {
             here.held = None;
+            here.ahead.forget();
         }
         end
     }
@@ -368,14 +385,29 @@ impl Away {
         self.get()?.held.as_ref()
     }
 
+    /// The same with the sums over terms that are not at the place.
+    pub fn sums(&mut self) -> Option<(&Held, &Ahead)> {
+        let here = self.get()?;
+        here.held.as_ref().map(|held| (held, &here.ahead))
+    }
+
     /// The slots that the processor sums for the rows that are learned now, of `slots` in all.
     pub fn left(&mut self, slots: usize) -> Option<Vec<Range<usize>>> {
-        self.held().map(|held| held.left(slots))
+        let (held, ahead) = self.sums()?;
+        let mut left = held.left(slots);
+        if let (Some(last), Some(summed)) = (left.last_mut(), ahead.slots()) {
+            last.start = last.start.max(summed.end);
+        }
+        Some(left)
     }
 
     /// Whether a chunk whose totals are in use has changed.
     pub fn has_changed(&mut self, f: &Coordinates) -> bool {
         let lowest = f.changes().lowest();
+        if let Some(here) = self.get().filter(|here| here.ahead.slots().is_some() && f.changes().has_seen()) {
+            here.ahead.forget();
+            return true;
+        }
         self.held().is_some_and(|held| {
             (lowest..held.usable.len()).any(|chunk| held.usable[chunk] && f.changes().last(chunk) > held.time)
         })

@@ -279,7 +279,7 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
             let pairs = &blend[head.plane];
             merged.set_scaled(a, pairs[1].share());
             merged.add_scaled(b, pairs[2].share());
-            let lost = lost_by_merging(self.output, pairs, a, b);
+            let lost = lost_by_merging(self.output, pairs, [a, b], head.f.riders().mean);
             if exact {
                 centre.change_norms(head, how, merged, 1.0, reading);
             }
@@ -419,7 +419,7 @@ pub(crate) fn find_norms<P: Space, S: StepSize>(terms: &mut Terms<P>, heads: &mu
 
 /// The norms of what f and its average lose when the terms a and b are projected onto a centre between them. The pairs are (a,
 /// b), (a, new) and (b, new).
-fn lost_by_merging(output: &Output, &[apart, from_new, into_new]: &[Pair; 3], a: &Term, b: &Term) -> [f64; 2] {
+fn lost_by_merging(output: &Output, &[apart, from_new, into_new]: &[Pair; 3], [a, b]: [&Term; 2], mean: bool) -> [f64; 2] {
     // The residuals of k(x_a, .) and k(x_b, .) after projection onto the new centre: their inner product, then their squared
     // norms.
     if from_new.second <= 0.0 {
@@ -432,7 +432,7 @@ fn lost_by_merging(output: &Output, &[apart, from_new, into_new]: &[Pair; 3], a:
         let form = |x: &Term, y: &Term| output.form(&[1.0], part(x), part(y));
         (of_a * form(a, a) + of_b * form(b, b) + 2.0 * across * form(a, b)).max(0.0).sqrt()
     };
-    [lost(|term| &term.alpha), lost(|term| &term.mean)]
+    [lost(|term| &term.alpha), if mean { lost(|term| &term.mean) } else { 0.0 }]
 }
 
 /// Projects K(x, .) a onto K(y, .) a, where x is the first point of each pair. Returns the factor, and writes the kernel of the

@@ -41,6 +41,7 @@
 //! Rows are processed in blocks of up to 32. One matrix product computes the kernel values of a block. No result depends on where
 //! one block ends and the next begins.
 
+mod ahead;
 pub mod bank;
 mod copy;
 mod each;
@@ -290,6 +291,8 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     fn begin(&mut self, rows: RowsOf<'_, F>) {
         self.heads.iter_mut().for_each(|head| head.f.nothing_changed());
         if let Some(left) = self.away.left(self.basis.row_len()) {
+            let summed = self.away.sums().and_then(|(_, ahead)| ahead.slots()).unwrap_or_default();
+            self.heads[0].f.changes_mut().begin(summed);
             let slots = self.basis.slots() + ROWS;
             self.heads.iter_mut().for_each(|head| head.f.reserve_ample(slots));
             self.block.reserve_ample(self.basis.planes(), slots);
@@ -353,7 +356,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         let (slots, backend) = (basis.row_len(), basis.space().backend());
         let values = |plane| block.row(plane, r, slots);
         let of_kept = kept.held().map(|totals| Sums::Kept(totals, totals.layout(basis.places())));
-        let held = away.held().map(Sums::Place).or(of_kept).map(|held| (held, *first + r));
+        let held = away.sums().map(|(held, ahead)| Sums::Place(held, ahead)).or(of_kept).map(|held| (held, *first + r));
         reader.read(heads, &Row { output, backend, values, features: block.features(r), r, held });
         if let Some(bank) = bank {
             bank.read(heads.iter().zip(&reader.readings).flat_map(|(head, at)| head.scores(at)));

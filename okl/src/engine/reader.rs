@@ -6,10 +6,11 @@ use crate::basis::settled::{Request, SettledChunks, Threads};
 use crate::basis::sparse::SparseRow;
 use crate::basis::{Basis, Space};
 use crate::coordinates::{self, Reading};
+use crate::engine::ahead::Ahead;
 use crate::engine::elsewhere::Held;
 use crate::engine::head::Head;
 use crate::engine::kept::{At, Layout, Totals};
-use crate::gram::{Backend, CHUNK};
+use crate::gram::{self, Backend, CHUNK, LANES};
 use crate::parts::output::Output;
 use crate::parts::step::StepSize;
 
@@ -45,7 +46,7 @@ pub(crate) struct Row<'a, V> {
 #[derive(Clone, Copy)]
 pub(crate) enum Sums<'a> {
     /// At a place that has copies of the chunks.
-    Place(&'a Held),
+    Place(&'a Held, &'a Ahead),
     /// At a keeper, with the places of all chunks.
     Kept(&'a Totals, Layout<'a>),
 }
@@ -64,6 +65,7 @@ pub(crate) struct Reader {
     settled: Threads,
     sums: Vec<f64>,
     fresh: Vec<f64>,
+    lanes: Vec<[f64; LANES]>,
     /// The values and scores of each head at the row that was read last.
     pub readings: Vec<Reading>,
 }
@@ -169,30 +171,36 @@ impl Reader {
     fn read_elsewhere<'r, S: StepSize>(&mut self, heads: &[Head<S>], row: &Row<'_, impl Fn(usize) -> &'r [f32]>) {
         let Row { output, backend, values, held, .. } = row;
         let Some((held, r)) = *held else { return };
-        let Reader { sums, fresh, readings, .. } = self;
+        let Reader { sums, fresh, lanes, readings, .. } = self;
         for (head, to) in heads.iter().zip(readings) {
             let columns = head.f.columns();
             sums.clear();
             sums.resize(columns, 0.0);
             fresh.resize(columns, 0.0);
             let row = values(head.plane);
-            let mut sum_here = |chunk: usize, sums: &mut [f64]| {
-                let row = &row[chunk * CHUNK..row.len().min((chunk + 1) * CHUNK)];
-                head.f.sum_chunk(*backend, row, chunk, fresh);
+            let mut sum_here = |chunk: usize, ahead: Option<&Ahead>, sums: &mut [f64]| {
+                let end = row.len().min((chunk + 1) * CHUNK);
+                match ahead.and_then(|ahead| ahead.lanes_of(r, chunk, &head.f, lanes)) {
+                    Some(slot) => {
+                        head.f.sum_lanes(*backend, &row[slot..end], slot, lanes);
+                        fresh.iter_mut().zip(&*lanes).for_each(|(total, lanes)| *total = gram::total_of_lanes(lanes));
+                    }
+                    None => head.f.sum_chunk(*backend, &row[chunk * CHUNK..end], chunk, fresh),
+                }
                 Held::add(fresh, &head.f, sums);
             };
             match held {
-                Sums::Place(held) => {
+                Sums::Place(held, ahead) => {
                     Held::add(held.running(r), &head.f, sums);
                     for chunk in held.folded..row.len().div_ceil(CHUNK) {
                         match held.total(r, chunk) {
                             Some(total) => Held::add(total, &head.f, sums),
-                            None => sum_here(chunk, sums),
+                            None => sum_here(chunk, Some(ahead), sums),
                         }
                     }
                 }
                 Sums::Kept(totals, layout) => layout.chunks().for_each(|at| match at {
-                    At::Here(chunk) => sum_here(chunk, sums),
+                    At::Here(chunk) => sum_here(chunk, None, sums),
                     At::Keeper(chunk) => Held::add(totals.of(r, chunk), &head.f, sums),
                 }),
             }

@@ -1,21 +1,36 @@
-//! The slots with the least scores, where a score is computed from the numbers of its slot.
+//! The slot with the least score, where a score is computed from the numbers of its slot.
 
+use super::LANES;
 use super::portable::{Job, Tiling, cut, each};
 
-/// Slots per step. Only the step with the least score is searched for its slot.
-const STRETCH: usize = 256;
+/// The bits of a number of at least +0: such numbers are in the order of their bits, and whole numbers are compared faster.
+pub(crate) trait Bits: Copy + Ord {
+    /// Those of infinity.
+    const INFINITY: Self;
+}
 
-/// Slots per step of that search.
-const FEW: usize = 32;
+impl Bits for u32 {
+    const INFINITY: Self = f32::INFINITY.to_bits();
+}
+
+impl Bits for u64 {
+    const INFINITY: Self = f64::INFINITY.to_bits();
+}
 
 /// A score of at least +0 from `N` double-precision and `M` single-precision numbers of a slot; the laws of
 /// [`Elementwise`](super::Elementwise) hold.
 pub(crate) trait Score<const N: usize, const M: usize>: Copy {
-    /// The score. Implement it `#[inline(always)]`.
-    fn at(self, doubles: [f64; N], singles: [f32; M]) -> f64;
+    /// The bits of single or double precision.
+    type Bits: Bits;
+    /// The bits of the score. Implement it `#[inline(always)]`.
+    fn at(self, doubles: [f64; N], singles: [f32; M]) -> Self::Bits;
 }
 
-/// Finds the first one of `count` slots with the least score: 0 if no score is below infinity.
+/// Slots per part, if there are so many. Only the part with the least score is searched for its slot.
+const PART: usize = 128;
+
+/// Finds the first one of `count` slots with the least score: 0 if no score is below infinity. Slots behind `count` up to a whole number of
+/// panels have numbers, which do not matter.
 pub(super) struct Least<'a, const N: usize, const M: usize, F> {
     pub(super) doubles: [&'a [f64]; N],
     pub(super) singles: [&'a [f32]; M],
@@ -27,75 +42,72 @@ pub(super) struct Least<'a, const N: usize, const M: usize, F> {
 impl<const N: usize, const M: usize, F: Score<N, M>> Job for Least<'_, N, M, F> {
     #[inline(always)]
     fn run<T: Tiling>(self) {
-        let count = self.count;
-        let (best, first) = self.least_part(0, count, STRETCH);
-        let (_, first) = self.least_part(first, count.min(first + STRETCH), FEW);
-        let has = |i: &usize| self.f.at(each(&self.doubles, *i), each(&self.singles, *i)).to_bits() == best;
-        *self.out = (first..count.min(first + FEW)).find(has).unwrap_or(0);
+        let (mut best, mut at) = (F::Bits::INFINITY, 0);
+        let long = self.count / PART * PART;
+        for first in (0..long).step_by(PART) {
+            let least = self.least::<PART>(first);
+            if least < best {
+                (best, at) = (least, first);
+            }
+        }
+        for first in (long..self.count).step_by(LANES) {
+            let least = self.least::<LANES>(first);
+            if least < best {
+                (best, at) = (least, first);
+            }
+        }
+        *self.out = if best == F::Bits::INFINITY {
+            0
+        } else if at < long {
+            at + self.first::<PART>(at, best)
+        } else {
+            at + self.first::<LANES>(at, best)
+        };
     }
 }
 
 impl<const N: usize, const M: usize, F: Score<N, M>> Least<'_, N, M, F> {
-    /// The bits of the least score from slot `start` to slot `end`, and the first slot of the part that has it.
+    /// The least score of `W` slots. A minimum of whole numbers may be taken in any order, so these loops become loops over vectors.
     #[inline(always)]
-    fn least_part(&self, start: usize, end: usize, part: usize) -> (u64, usize) {
-        let mut best = (f64::INFINITY.to_bits(), start);
-        for first in (start..end).step_by(part) {
-            let count = part.min(end - first);
-            let least = least_score(self.f, cut(self.doubles, first, count), cut(self.singles, first, count), count);
-            if least < best.0 {
-                best = (least, first);
+    fn least<const W: usize>(&self, first: usize) -> F::Bits {
+        let (doubles, singles) = (cut(self.doubles, first, W), cut(self.singles, first, W));
+        let mut least = F::Bits::INFINITY;
+        if first + W <= self.count {
+            for l in 0..W {
+                least = least.min(self.f.at(each(&doubles, l), each(&singles, l)));
+            }
+        } else {
+            let count = (self.count - first) as u32;
+            for l in 0..W {
+                let score = self.f.at(each(&doubles, l), each(&singles, l));
+                least = least.min(if (l as u32) < count { score } else { F::Bits::INFINITY });
             }
         }
-        best
+        least
     }
-}
 
-/// The least score of a few slots. Numbers of at least +0 are in the order of their bits, and a minimum of whole numbers may be taken in
-/// any order, so this loop becomes a loop over vectors.
-#[inline(always)]
-fn least_score<const N: usize, const M: usize>(
-    f: impl Score<N, M>,
-    doubles: [&[f64]; N],
-    singles: [&[f32]; M],
-    count: usize,
-) -> u64 {
-    let mut least = u64::MAX;
-    for i in 0..count {
-        least = least.min(f.at(each(&doubles, i), each(&singles, i)).to_bits());
-    }
-    least
-}
-
-/// Finds the first one of the least numbers, which are at least +0.
-pub(super) struct LeastNumber<'a> {
-    pub(super) numbers: &'a [f32],
-    pub(super) out: &'a mut usize,
-}
-
-impl Job for LeastNumber<'_> {
+    /// The first one of `W` slots with the score `best`, which one of them has. The slots behind `count` come last.
     #[inline(always)]
-    fn run<T: Tiling>(self) {
-        let (best, first) = least_part_of(self.numbers, STRETCH);
-        let stretch = &self.numbers[first..self.numbers.len().min(first + STRETCH)];
-        let (_, within) = least_part_of(stretch, FEW);
-        let found = stretch[within..].iter().position(|number| number.to_bits() == best);
-        *self.out = found.map_or(0, |found| first + within + found);
+    fn first<const W: usize>(&self, first: usize, best: F::Bits) -> usize {
+        let (doubles, singles) = (cut(self.doubles, first, W), cut(self.singles, first, W));
+        let mut at = W as u32;
+        for l in 0..W {
+            let has = self.f.at(each(&doubles, l), each(&singles, l)) == best;
+            at = at.min(if has { l as u32 } else { W as u32 });
+        }
+        at as usize
     }
 }
 
-/// The bits of the least number, and the first place of the part that has it.
-#[inline(always)]
-fn least_part_of(numbers: &[f32], part: usize) -> (u32, usize) {
-    let mut best = (u32::MAX, 0);
-    for (k, numbers) in numbers.chunks(part).enumerate() {
-        let mut least = u32::MAX;
-        for number in numbers {
-            least = least.min(number.to_bits());
-        }
-        if least < best.0 {
-            best = (least, k * part);
-        }
+/// A number of at least +0 as a score.
+#[derive(Clone, Copy)]
+pub(crate) struct Number;
+
+impl Score<0, 1> for Number {
+    type Bits = u32;
+
+    #[inline(always)]
+    fn at(self, _: [f64; 0], [number]: [f32; 1]) -> u32 {
+        number.to_bits()
     }
-    best
 }

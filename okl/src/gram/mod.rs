@@ -39,7 +39,7 @@ mod x86;
 use std::ops::Range;
 
 pub use fused::kernel_rows;
-pub(crate) use least::Score;
+pub(crate) use least::{Number, Score};
 pub use panels::{Matrix, Packed, Panels, Points};
 pub use portable::Elementwise;
 pub(crate) use portable::{Combine, Compiled};
@@ -170,6 +170,18 @@ impl Backend {
         self.run(portable::WeightedSums { k, columns, out });
     }
 
+    /// Continues the sums of [`Backend::weighted_sums`] within a chunk: lane `l` of column `c` accumulates the slots `j % LANES == l`.
+    /// When all slots of the chunk have been added, [`total_of_lanes`] is its total.
+    ///
+    /// # Panics
+    /// As [`Backend::weighted_sums`].
+    pub(crate) fn lane_sums(self, k: &[f32], columns: &[&[f64]], lanes: &mut [[f64; LANES]]) {
+        assert_eq!(k.len() % LANES, 0, "sums run over whole panels");
+        assert_eq!(columns.len(), lanes.len(), "one sum per column");
+        assert!(columns.iter().all(|c| c.len() == k.len()), "one coefficient per kernel value");
+        self.run(portable::LaneSums { k, columns, lanes });
+    }
+
     /// `|row|²` of every row, by the chain of [`square`]. Several rows in one call are several times faster than one by one.
     ///
     /// # Panics
@@ -226,6 +238,9 @@ impl Backend {
     }
 
     /// The first one of `count` slots with the least score `f.at(doubles[..][j], singles[..][j])`; 0 if no score is below infinity.
+    ///
+    /// # Panics
+    /// If there are no numbers for the slots behind `count` up to a whole number of panels. These numbers do not matter.
     #[inline]
     pub(crate) fn first_least<const N: usize, const M: usize>(
         self,
@@ -239,18 +254,16 @@ impl Backend {
         out
     }
 
-    /// The first one of the least numbers, which are at least +0.
-    pub(crate) fn first_least_number(self, numbers: &[f32]) -> usize {
-        let mut out = 0;
-        self.run(least::LeastNumber { numbers, out: &mut out });
-        out
-    }
-
     /// Does the work, compiled for this instruction set.
     #[inline]
     pub(crate) fn compiled(self, work: impl Compiled) {
         self.run(portable::Plain(work));
     }
+}
+
+/// The total of a chunk from its lanes; see [`Backend::lane_sums`].
+pub(crate) fn total_of_lanes(lanes: &[f64; LANES]) -> f64 {
+    portable::tree(lanes)
 }
 
 /// `|x|²` as one chain of fused multiply-adds: the bits of `<x, x>` in [`Backend::dots`].

@@ -25,6 +25,12 @@ pub(super) trait Tiling {
 
     /// Computes one total per column.
     fn sums(k: &[f32], columns: &[&[f64]], out: &mut [f64]);
+
+    /// Continues the lanes of every column within a chunk.
+    #[inline(always)]
+    fn lanes(k: &[f32], columns: &[&[f64]], lanes: &mut [[f64; LANES]]) {
+        lanes_by_one(k, columns, lanes);
+    }
 }
 
 /// The instructions that the compilation target guarantees.
@@ -198,14 +204,13 @@ pub(super) fn sums_by_one(k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
     for (a, total) in columns.iter().zip(out) {
         *total = 0.0;
         for (k, a) in k.chunks(CHUNK).zip(a.chunks(CHUNK)) {
-            *total += tree(&lanes_of_one(k.as_chunks().0, a.as_chunks().0));
+            *total += tree(&lanes_of_one(k.as_chunks().0, a.as_chunks().0, [0.0; LANES]));
         }
     }
 }
 
 #[inline(always)]
-fn lanes_of_one(k: &[[f32; LANES]], a: &[[f64; LANES]]) -> [f64; LANES] {
-    let mut acc = [0.0; LANES];
+fn lanes_of_one(k: &[[f32; LANES]], a: &[[f64; LANES]], mut acc: [f64; LANES]) -> [f64; LANES] {
     for (k, a) in k.iter().zip(a) {
         accumulate(&mut acc, k, a);
     }
@@ -221,7 +226,8 @@ pub(super) fn sums_by_four(k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
         *totals = [0.0; 4];
         for start in (0..k.len()).step_by(CHUNK) {
             let end = k.len().min(start + CHUNK);
-            let lanes = lanes_of_four(k[start..end].as_chunks().0, from_fn(|c| four[c][start..end].as_chunks().0));
+            let of_four = from_fn(|c| four[c][start..end].as_chunks().0);
+            let lanes = lanes_of_four(k[start..end].as_chunks().0, of_four, [[0.0; LANES]; 4]);
             for (total, lanes) in totals.iter_mut().zip(&lanes) {
                 *total += tree(lanes);
             }
@@ -232,8 +238,7 @@ pub(super) fn sums_by_four(k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
 
 /// Uses `zip` rather than indices: a bounds check in the loop would keep the sums out of registers.
 #[inline(always)]
-fn lanes_of_four(k: &[[f32; LANES]], [a, b, c, d]: [&[[f64; LANES]]; 4]) -> [[f64; LANES]; 4] {
-    let mut acc = [[0.0; LANES]; 4];
+fn lanes_of_four(k: &[[f32; LANES]], [a, b, c, d]: [&[[f64; LANES]]; 4], mut acc: [[f64; LANES]; 4]) -> [[f64; LANES]; 4] {
     for ((((k, a), b), c), d) in k.iter().zip(a).zip(b).zip(c).zip(d) {
         accumulate(&mut acc[0], k, a);
         accumulate(&mut acc[1], k, b);
@@ -250,10 +255,41 @@ fn accumulate(acc: &mut [f64; LANES], k: &[f32; LANES], column: &[f64; LANES]) {
     }
 }
 
+/// The lanes of rule 3, within a chunk.
+pub(super) struct LaneSums<'a> {
+    pub(super) k: &'a [f32],
+    pub(super) columns: &'a [&'a [f64]],
+    pub(super) lanes: &'a mut [[f64; LANES]],
+}
+
+impl Job for LaneSums<'_> {
+    #[inline(always)]
+    fn run<T: Tiling>(self) {
+        T::lanes(self.k, self.columns, self.lanes);
+    }
+}
+
+#[inline(always)]
+fn lanes_by_one(k: &[f32], columns: &[&[f64]], lanes: &mut [[f64; LANES]]) {
+    for (a, lanes) in columns.iter().zip(lanes) {
+        *lanes = lanes_of_one(k.as_chunks().0, a.as_chunks().0, *lanes);
+    }
+}
+
+#[inline(always)]
+pub(super) fn lanes_by_four(k: &[f32], columns: &[&[f64]], lanes: &mut [[f64; LANES]]) {
+    let (fours, columns_rest) = columns.as_chunks::<4>();
+    let (lanes, lanes_rest) = lanes.as_chunks_mut::<4>();
+    for (four, lanes) in fours.iter().zip(lanes) {
+        *lanes = lanes_of_four(k.as_chunks().0, from_fn(|c| four[c].as_chunks().0), *lanes);
+    }
+    lanes_by_one(k, columns_rest, lanes_rest);
+}
+
 /// Adds lanes by halves: 16, 8, 4, 2, 1. Not inlined, because the optimiser would otherwise use shorter vectors in the long loop
 /// before it.
 #[inline(never)]
-fn tree(lanes: &[f64; LANES]) -> f64 {
+pub(super) fn tree(lanes: &[f64; LANES]) -> f64 {
     let mut lanes = *lanes;
     let mut half = LANES / 2;
     while half > 0 {

@@ -290,20 +290,27 @@ fn the_first_least_is_found() {
     #[derive(Clone, Copy)]
     struct Product;
     impl Score<1, 1> for Product {
-        fn at(self, [a]: [f64; 1], [k]: [f32; 1]) -> f64 {
-            a * a * f64::from(k)
+        type Bits = u64;
+        fn at(self, [a]: [f64; 1], [k]: [f32; 1]) -> u64 {
+            (a * a * f64::from(k)).to_bits()
         }
     }
     for backend in Backend::available() {
-        for slots in [1, 2, 31, 32, 33, 255, 256, 257, 600] {
+        for slots in [1, 2, 31, 32, 33, 127, 128, 129, 600] {
             for seed in 0..20 {
                 let number = |i: usize| ((i * 37 + seed * 101) % 53 + 1) as f64;
-                let (a, k): (Vec<f64>, Vec<f32>) = (0..slots).map(|i| (-number(i), number(i + 7) as f32)).unzip();
+                let (mut a, mut k): (Vec<f64>, Vec<f32>) = (0..slots).map(|i| (-number(i), number(i + 7) as f32)).unzip();
+                // Slots that do not exist, up to whole panels, have a smaller score.
+                a.resize(slots.next_multiple_of(LANES), 0.0);
+                k.resize(slots.next_multiple_of(LANES), 0.0);
                 let score = |i: &usize| number(*i) * number(*i) * number(i + 7);
                 let least = |score: &dyn Fn(&usize) -> f64| (0..slots).min_by(|i, j| score(i).total_cmp(&score(j)));
                 assert_eq!(Some(backend.first_least([&a], [&k], slots, Product)), least(&score), "{backend:?}, {slots} slots");
-                assert_eq!(Some(backend.first_least_number(&k)), least(&|i| number(i + 7)), "{backend:?}, {slots} slots");
+                let found = backend.first_least([], [&k], slots, Number);
+                assert_eq!(Some(found), least(&|i| number(i + 7)), "{backend:?}, {slots} slots");
             }
         }
+        assert_eq!(backend.first_least([], [&[f32::INFINITY; 64]], 40, Number), 0);
+        assert_eq!(backend.first_least([], [&[0.0; 64]], 0, Number), 0);
     }
 }

@@ -3,8 +3,9 @@
 
 use std::arch::is_x86_feature_detected;
 
+use super::LANES;
 use super::panels::{Matrix, Panel};
-use super::portable::{Job, Tiling, sums_by_four, sums_by_one, sweep};
+use super::portable::{Job, Tiling, lanes_by_four, sums_by_four, sums_by_one, sweep};
 use super::window::Window;
 
 /// 32 registers of 16 floats.
@@ -55,6 +56,11 @@ impl Tiling for Avx512 {
     #[inline(always)]
     fn sums(k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
         sums_by_four(k, columns, out);
+    }
+
+    #[inline(always)]
+    fn lanes(k: &[f32], columns: &[&[f64]], lanes: &mut [[f64; LANES]]) {
+        lanes_by_four(k, columns, lanes);
     }
 }
 

@@ -211,12 +211,19 @@ impl Norm2 {
     fn of(single: &Single<'_>) -> Self {
         Norm2 { scale2: single.scale * single.scale }
     }
+
+    #[inline(always)]
+    fn value(self, a: f64) -> f64 {
+        self.scale2 * a * a
+    }
 }
 
 impl Score<1, 0> for Norm2 {
+    type Bits = u64;
+
     #[inline(always)]
-    fn at(self, [a]: [f64; 1], _: [f32; 0]) -> f64 {
-        self.scale2 * a * a
+    fn at(self, [a]: [f64; 1], _: [f32; 0]) -> u64 {
+        self.value(a).to_bits()
     }
 }
 

@@ -66,8 +66,10 @@ impl Combine<f64, 0, 1> for Residual {
 struct OfSingle;
 
 impl Score<1, 1> for OfSingle {
+    type Bits = u64;
+
     #[inline(always)]
-    fn at(self, [a]: [f64; 1], [k]: [f32; 1]) -> f64 {
-        a * a * f64::from((1.0 - k) * (1.0 + k))
+    fn at(self, [a]: [f64; 1], [k]: [f32; 1]) -> u64 {
+        (a * a * f64::from((1.0 - k) * (1.0 + k))).to_bits()
     }
 }

@@ -39,6 +39,7 @@ use maps::{
     Add, Distance2, Exponential, Gaussian, Matern32, Matern52, Multiply, RationalQuadratic, Times, distance2, map_fold,
     map_polynomial,
 };
+pub(crate) use pair::Blended;
 pub use pair::{Pair, TwoRows};
 use pair::{matern32_gap, matern52_gap};
 

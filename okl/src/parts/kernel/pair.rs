@@ -48,6 +48,12 @@ impl TwoRows {
         ([of(0), of(1), of(2)], square)
     }
 
+    /// `|x - y|²`: the same sum alone.
+    pub(crate) fn apart2_of(x: &[f32], y: &[f32]) -> f64 {
+        let difference = |(x, y): (&f32, &f32)| f64::from(*x) - f64::from(*y);
+        x.iter().zip(y).map(difference).fold(0.0, |sum, d| sum + d * d)
+    }
+
     /// The zero row and a row at a squared distance of `r2` from it. For a radial kernel `shared` of their pair is k(sqrt(r2)).
     pub fn apart(r2: f64) -> Self {
         TwoRows { dot: 0.0, xx: 0.0, yy: r2, apart2: r2, tilt: -r2 }
@@ -82,6 +88,50 @@ impl Compiled for Around<'_> {
         }
         *self.sums = [dot, xx, yy, apart2, tilt];
         *self.square = square;
+    }
+}
+
+/// A row between two others: its squared distances from them (those of [`TwoRows::around`]), its square, and the largest |value|.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Blended {
+    pub apart2: [f64; 2],
+    pub square: f32,
+    pub largest: f32,
+}
+
+impl Blended {
+    /// Writes h a + (1 - h) b to z.
+    pub fn new(backend: Backend, [a, b]: [&[f32]; 2], h: f64, z: &mut [f32]) -> Self {
+        let mut out = Blended::default();
+        backend.compiled(Blend { a, b, h, z, out: &mut out });
+        out
+    }
+}
+
+struct Blend<'a> {
+    a: &'a [f32],
+    b: &'a [f32],
+    h: f64,
+    z: &'a mut [f32],
+    out: &'a mut Blended,
+}
+
+impl Compiled for Blend<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let (h, rest) = (self.h, 1.0 - self.h);
+        let ([mut from_a, mut from_b], mut square, mut largest) = ([0.0; 2], 0.0f32, 0.0f32);
+        for ((to, a), b) in self.z.iter_mut().zip(self.a).zip(self.b) {
+            let (a, b) = (f64::from(*a), f64::from(*b));
+            let z = (h * a + rest * b) as f32;
+            *to = z;
+            square = z.mul_add(z, square);
+            largest = if z.abs() > largest { z.abs() } else { largest };
+            let z = f64::from(z);
+            from_a += (a - z) * (a - z);
+            from_b += (b - z) * (b - z);
+        }
+        *self.out = Blended { apart2: [from_a, from_b], square, largest };
     }
 }
 

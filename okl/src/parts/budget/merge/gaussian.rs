@@ -1,6 +1,6 @@
 //! The partner and the position of a merge under a Gaussian kernel, where u = kappa^((1-h)²) and v = kappa^(h²).
 
-use crate::gram::{Combine, Score};
+use crate::gram::{Combine, Number};
 use crate::parts::budget::merge::{Terms, least_other};
 use crate::parts::budget::{Norm2, Room, Sight, Single, Work, no_holes};
 use crate::parts::kernel::exp2;
@@ -25,14 +25,14 @@ impl Gaussian {
         let single = sight.single().filter(|_| no_holes(sight))?;
         let norm2 = Norm2::of(&single);
         let from = sight.backend().first_least([single.stored], [], sight.terms(), norm2);
-        if norm2.at([single.stored[from]], []) < f64::MIN_POSITIVE {
+        if norm2.value(single.stored[from]) < f64::MIN_POSITIVE {
             return None;
         }
         self.reserve(terms, single.stored.len());
         sight.find_term_row(from);
         let single = sight.single()?;
         let into = screen_single(&mut terms.row.0, &single, sight, from);
-        let [a, b] = [from, into].map(|slot| norm2.at([single.stored[slot]], []));
+        let [a, b] = [from, into].map(|slot| norm2.value(single.stored[slot]));
         let c = norm2.scale2 * single.stored[from] * single.stored[into];
         let log_kappa = -gamma * sight.apart2(from, into);
         Some(Room::Merge { from, into, h: Line { a, b, c, log_kappa }.best_h() })
@@ -80,8 +80,7 @@ fn screen_single(lost: &mut Vec<f32>, single: &Single<'_>, sight: &dyn Sight, fr
     let rating = LostBySingle { over_a: 1.0 / single.stored[from] };
     sight.backend().combine_values([single.stored], [sight.found_term_row()], lost, rating);
     lost[from] = f32::INFINITY;
-    lost[sight.terms()..].fill(f32::INFINITY);
-    let into = sight.backend().first_least_number(lost);
+    let into = sight.backend().first_least([], [lost], sight.terms(), Number);
     if into == from { usize::from(from == 0) } else { into }
 }
 
@@ -191,7 +190,8 @@ impl Line {
     /// Their quotient is h where the first is largest.
     fn kept(&self, h: f64) -> (f64, f64) {
         let power = |e: f64| libm::exp(e * self.log_kappa);
-        let (u, v) = (power((1.0 - h) * (1.0 - h)), power(h * h));
+        // exp(0) is exactly 1.
+        let (u, v) = (power((1.0 - h) * (1.0 - h)), if h == 0.0 { 1.0 } else { power(h * h) });
         let first = (self.a * u + self.c * v) * u;
         (first + (self.c * u + self.b * v) * v, first)
     }
