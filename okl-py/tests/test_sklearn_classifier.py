@@ -178,7 +178,7 @@ def test_discovered_classes_that_are_refused_change_nothing():
     with pytest.raises(ValueError, match="sample_weight"):
         model.partial_fit(X2, Y2 + 5, sample_weight=np.full(len(X2), -1.0))
     assert pickle.dumps(model) == before
-    with pytest.raises(ValueError, match="not the same as on the first call"):
+    with pytest.raises(ValueError, match="the first call to partial_fit had no classes"):
         model.partial_fit(X2, Y2, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="loss='perceptron' separates two classes, which have to be known"):
         KernelClassifier("perceptron").partial_fit(X2, Y2)
