@@ -81,18 +81,18 @@ impl Config {
     }
 
     /// The bytes per term of sparse rows, which do not depend on the number of features: those of [`Config::bytes_per_term`] without the centre,
-    /// 48 for its lists, 24 for every value that is not zero (8 in its row, 8 in its column, room to grow), and 104 for every column in which no
+    /// 48 for its lists, 28 for every value that is not zero (8 in its row, the others in its column with room to grow), and 104 for every column in which no
     /// other term has a value. `values` and `columns` are means over the terms: of the number of values, and of the number of different columns
     /// of all terms divided by the number of terms.
     ///
     /// ```
     /// # use okl::Config;
     /// let config = Config::from_toml("kernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'\nanchor = 'none'")?;
-    /// assert_eq!(config.bytes_per_sparse_term(10, 2, 1), 24 + 8 + 128 + 1 + 48 + 24 * 10 + 104 * 2);
+    /// assert_eq!(config.bytes_per_sparse_term(10, 2, 1), 24 + 8 + 128 + 1 + 48 + 28 * 10 + 104 * 2);
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn bytes_per_sparse_term(&self, values: usize, columns: usize, outputs: usize) -> usize {
-        self.bytes_per_term(0, outputs) + 48 + 24 * values + 104 * columns
+        self.bytes_per_term(0, outputs) + 48 + 28 * values + 104 * columns
     }
 
     /// The bytes that are held for every feature, whether rows have it or not, where columns are scaled: shift and factor, once more in the
