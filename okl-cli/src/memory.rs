@@ -52,9 +52,13 @@ impl Announced {
     fn larger(&self, learner: &Learner) -> Option<String> {
         let (each, all) = taken(learner)?;
         (each as f64 > GROWN * self.each as f64).then(|| {
+            let sparse = match learner.engine().terms().space().is_sparse() {
+                true => ", or rows with more values, or terms were merged, which have the values of both",
+                false => "",
+            };
             format!(
-                "a term takes {} bytes, and {} when learning began: classes, columns or rows with more values came after the first rows, and a \
-                 merged sparse term has the values of both; all terms take {} of memory",
+                "a term takes {} bytes, and {} when learning began: classes or columns came after the first rows{sparse}; all terms take {} of \
+                 memory",
                 count(each as f64),
                 count(self.each as f64),
                 figure_of_bytes(all)

@@ -149,6 +149,8 @@ impl Session<'_> {
             Some(Ok((summary, said))) => (Some(summary), said, None),
             Some(Err(why)) => (None, Vec::new(), Some(why.context(format!("--test {}", test.unwrap_or_default())))),
         };
+        // The rows of the file were compared with those that were learned.
+        let known = left_out.iter().any(|said| said.contains("the model has learned"));
         // With the line in the file; the learner knows the number of the example.
         let large_targets = run.large_targets.finding(&run.learner.config().loss, "row");
         Ok(Outcome {
@@ -164,7 +166,7 @@ impl Session<'_> {
                 .chain(summary.warnings())
                 .chain(step_for_a_quantile(&self.asked, &summary))
                 .chain(missed_rate(&run.learner, &summary))
-                .chain(self.test_was_learned())
+                .chain(self.test_was_learned().filter(|_| !known))
                 .chain(unit_of_targets(&self.asked, &summary))
                 .chain(large_targets.clone())
                 .chain(absent_classes(run))
