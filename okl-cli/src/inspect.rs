@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::args::Inspect;
 use crate::input::Schema;
 use crate::learn::task_of;
-use crate::memory;
+use crate::memory::{self, figure_of_bytes};
 use crate::metrics::{count, figure, percent};
 use crate::store::{self, Position};
 use crate::table::{harmless, say, wrapped};
@@ -272,6 +272,7 @@ fn in_words(learner: &Learner, position: &Position, names: &[String], [did, hash
         ("while learning", did),
         (stored, format!("{number} of {features}, {} bytes", count(learner.bytes() as f64))),
         ("number of terms", growth(learner)),
+        ("units", frame(learner)),
         ("features", if hashed.is_empty() { list(names, 8) } else { hashed }),
         ("missing values", missing(position).map_or(String::new(), |rule| format!("filled: {rule}"))),
         (if targets.len() == 1 { "target" } else { "targets" }, list(targets, 8)),
@@ -312,6 +313,20 @@ fn growth(learner: &Learner) -> String {
     let most = learner.config().budget().capacity().unwrap_or(start);
     format!("at most {}, {} at first: {}", count(most as f64), count(start as f64), verdict.words())
 }
+
+/// What the units of the columns take, where there are many columns.
+fn frame(learner: &Learner) -> String {
+    let columns = learner.frame().0.len();
+    if columns < MANY_COLUMNS {
+        return String::new();
+    }
+    let each = if learner.log_units().is_empty() { 56 } else { 72 };
+    let bytes = figure_of_bytes(each * columns);
+    format!("of {} columns, used or not: {bytes} of memory, and nearly as much of the model file", count(columns as f64))
+}
+
+/// From this many columns on, what their units take is shown.
+const MANY_COLUMNS: usize = 10_000;
 
 /// The threshold of a detector as text; empty if there is none.
 fn threshold(learner: &Learner) -> String {

@@ -3,13 +3,18 @@
 use okl::{Config, Learner};
 
 use crate::metrics::count;
+use crate::settings::{Entries, Look};
 
 /// It is reported if a term takes more than this many times the announced bytes.
 const GROWN: f64 = 1.25;
 
 /// The bytes of a term, with the thirty-second of the memory that is held ahead.
-pub fn of_a_term(config: &Config, features: usize, outputs: usize) -> usize {
-    let each = config.bytes_per_term(features, outputs);
+pub fn of_a_term(config: &Config, look: &Look) -> usize {
+    let outputs = look.outputs(config);
+    let each = match look.entries {
+        Some(Entries { values, columns }) => config.bytes_per_sparse_term(values, columns, outputs),
+        None => config.bytes_per_term(look.features, outputs),
+    };
     each + each.div_ceil(32)
 }
 
@@ -47,8 +52,13 @@ impl Announced {
     fn larger(&self, learner: &Learner) -> Option<String> {
         let (each, all) = taken(learner)?;
         (each as f64 > GROWN * self.each as f64).then(|| {
+            let sparse = match learner.engine().terms().space().is_sparse() {
+                true => ", or rows with more values, or terms were merged, which have the values of both",
+                false => "",
+            };
             format!(
-                "a term takes {} bytes, and {} when learning began: classes or columns came after the first rows; all terms take {} of memory",
+                "a term takes {} bytes, and {} when learning began: classes or columns came after the first rows{sparse}; all terms take {} of \
+                 memory",
                 count(each as f64),
                 count(self.each as f64),
                 figure_of_bytes(all)
@@ -90,6 +100,7 @@ fn taken(learner: &Learner) -> Option<(usize, usize)> {
         let bytes = learner.bytes();
         return Some((bytes.div_ceil(terms), bytes));
     }
-    let each = of_a_term(config, learner.features(), learner.outputs());
+    let each = config.bytes_per_term(learner.features(), learner.outputs());
+    let each = each + each.div_ceil(32);
     Some((each, terms * each))
 }

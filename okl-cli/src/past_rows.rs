@@ -173,6 +173,9 @@ impl Halves {
             (_, true) => {
                 format!("It predicts the later half of these rows better (error {later}) than the earlier half ({earlier}).")
             }
+            (_, false) if self.later >= self.earlier => {
+                format!("It predicts the later half of these rows no better (error {later}) than the earlier half ({earlier}).")
+            }
             (_, false) => {
                 format!(
                     "It predicts the later half of these rows not clearly better (error {later}) than the earlier half ({earlier})."

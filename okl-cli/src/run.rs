@@ -9,8 +9,9 @@ use okl::{Batch, Label, Learner, Outcome, Targets};
 
 use crate::input::Chunk;
 use crate::inspect::loss_in_words;
-use crate::metrics::{Metrics, Observed, Summary, Target, Task};
+use crate::metrics::{Metrics, Observed, Summary, Target, Task, count};
 use crate::past_rows::{Past, Reservoir};
+use crate::predict::classes_of;
 use crate::progress::Progress;
 use crate::report::{Alert, Alerts, Decision, History, Point, Reading, Samples};
 use crate::scoring::quantile;
@@ -47,6 +48,7 @@ pub struct Run {
     pub samples: Samples,
     /// The largest targets and the errors after them.
     pub large_targets: LargeTargets,
+    /// The classes of the learner after the last block, in its order: the order of the scores.
     classes: Vec<Label>,
     index: HashMap<Label, usize>,
     left: Left,
@@ -54,6 +56,8 @@ pub struct Run {
     in_chunk: usize,
     /// The number of rows seen in all passes.
     visited: u64,
+    /// The lines of the first and of the last row.
+    lines: Option<[u64; 2]>,
     /// The number of next rows that are learned even after a signal.
     owed: u64,
     /// The number of examples in the complete passes.
@@ -102,11 +106,9 @@ impl Left {
 impl Run {
     /// A run before its first row.
     pub fn new(learner: Learner, task: Task) -> Self {
-        let classes = learner.classes().to_vec();
-        let index = classes.iter().cloned().zip(0..).collect();
-        let metrics = metrics(&learner, task, classes.len());
+        let metrics = metrics(&learner, task);
         let now = Instant::now();
-        Run {
+        let mut run = Run {
             learner,
             metrics,
             progress: Progress::default(),
@@ -117,16 +119,28 @@ impl Run {
             alerts: Alerts::default(),
             samples: Samples::default(),
             large_targets: LargeTargets::default(),
-            classes,
-            index,
+            classes: Vec::new(),
+            index: HashMap::new(),
             left: Left::default(),
             in_chunk: 0,
             visited: 0,
+            lines: None,
             owed: 0,
             before_pass: 0,
             started: now,
             learning: Duration::ZERO,
             last: (now, 0),
+        };
+        run.follow_classes();
+        run
+    }
+
+    /// Takes over the classes that the learner has added.
+    fn follow_classes(&mut self) {
+        let (classes, _) = classes_of(&self.learner);
+        for class in &classes[self.classes.len().min(classes.len())..] {
+            self.index.insert(class.clone(), self.classes.len());
+            self.classes.push(class.clone());
         }
     }
 
@@ -143,6 +157,16 @@ impl Run {
     /// Rows so far, counted again in every pass.
     pub fn rows(&self) -> u64 {
         self.visited
+    }
+
+    /// The number of rows of this run, and their lines unless they are in another order than in the file.
+    pub fn rows_in_words(&self, shuffled: bool) -> String {
+        let rows = if self.rows() == 1 { "1 row".into() } else { format!("{} rows", count(self.rows() as f64)) };
+        match self.lines.filter(|_| !shuffled) {
+            None => rows,
+            Some([first, last]) if first == last => format!("{rows}, line {}", count(first as f64)),
+            Some([first, last]) => format!("{rows}, lines {} to {}", count(first as f64), count(last as f64)),
+        }
     }
 
     /// Examples so far, counted again in every pass.
@@ -163,7 +187,7 @@ impl Run {
     /// Begins another pass over the same rows; its figures are training errors.
     pub fn begin_pass(&mut self, pass: u64) {
         self.before_pass = self.examples();
-        let metrics = metrics(&self.learner, self.metrics.task(), self.classes.len());
+        let metrics = metrics(&self.learner, self.metrics.task());
         let metrics = match self.training.take() {
             Some(training) => metrics.after(training.metrics),
             None => metrics,
@@ -234,10 +258,11 @@ impl Run {
                 Refused::new(error.kind(), chunk, (0..chunk.rows).find(new).unwrap_or(0))
             })?;
         }
-        let labels = self.labels(chunk)?;
+        let mut labels = self.labels(chunk)?;
         let mut first = 0;
         while first < chunk.rows && !(interrupted() && self.rows() >= self.owed) {
             let last = chunk.rows.min(first + self.until_pause(watch));
+            self.name_classes(chunk, &mut labels, first..last);
             self.learn_block(chunk, &labels, first..last)?;
             self.observe(chunk, &labels, first..last, watch)?;
             first = last;
@@ -261,26 +286,32 @@ impl Run {
         (next - self.rows()).min(BLOCK) as usize
     }
 
-    /// The class of each row, where the task is about classes.
-    fn labels(&mut self, chunk: &Chunk) -> Result<Vec<Label>, Refused> {
+    /// The target of each row as a label, where the task is about classes.
+    fn labels(&self, chunk: &Chunk) -> Result<Vec<Label>, Refused> {
         match self.metrics.task() {
-            Task::Classes if chunk.targets.width > 0 => {}
-            Task::Numbers => return numbers_only(chunk).map(|()| Vec::new()),
-            _ => return Ok(Vec::new()),
+            Task::Classes if chunk.targets.width > 0 => Ok(chunk.targets.labels()),
+            Task::Numbers => numbers_only(chunk).map(|()| Vec::new()),
+            _ => Ok(Vec::new()),
         }
-        let Run { index, classes, .. } = self;
-        let named = |(label, known): (Label, &bool)| {
-            if !known || index.contains_key(&label) {
-                return label;
+    }
+
+    /// Gives the labels of some rows the names of their classes. Only a row that is learned adds a class, as in the learner.
+    fn name_classes(&self, chunk: &Chunk, labels: &mut [Label], rows: Range<usize>) {
+        let mut new: Vec<Label> = Vec::new();
+        for row in rows.start..rows.end.min(labels.len()) {
+            if !chunk.known[row] {
+                continue;
             }
-            let name = label.named_as(classes.iter());
-            if !index.contains_key(&name) {
-                index.insert(name.clone(), classes.len());
-                classes.push(name.clone());
+            let label = &labels[row];
+            if self.index.contains_key(label) || new.contains(label) {
+                continue;
             }
-            name
-        };
-        Ok(chunk.targets.labels().into_iter().zip(&chunk.known).map(named).collect())
+            let name = label.clone().named_as(self.classes.iter().chain(&new));
+            if chunk.is_example(row) && !self.index.contains_key(&name) && !new.contains(&name) {
+                new.push(name.clone());
+            }
+            labels[row] = name;
+        }
     }
 
     fn learn_block(&mut self, chunk: &Chunk, labels: &[Label], rows: Range<usize>) -> Result<(), Refused> {
@@ -290,29 +321,39 @@ impl Run {
         let begun = Instant::now();
         learner.learn_with(&batch, |_, step| left.push(step)).map_err(|error| Refused::new(error.kind(), chunk, rows.start))?;
         self.learning += begun.elapsed();
+        self.follow_classes();
         Ok(())
     }
 
     /// Adds the results of a block to the metrics and passes them to the observer.
     fn observe(&mut self, chunk: &Chunk, labels: &[Label], rows: Range<usize>, watch: &mut impl Watch) -> anyhow::Result<()> {
         let (d, task) = (chunk.features, self.metrics.task());
-        let Run { metrics, progress, training, reservoir, replayed, visited, alerts, samples, classes, index, left, .. } = self;
+        let Run {
+            metrics, progress, training, reservoir, replayed, visited, history, alerts, samples, classes, index, left, ..
+        } = self;
+        // The targets of a learner without names of classes are the numbers -1 and +1.
+        let signs = classes_of(&self.learner).1.filter(|_| self.learner.classes().is_empty());
         let large_targets = &mut self.large_targets;
         let first_visit = training.is_none();
         let metrics = training.as_mut().map_or(metrics, |training| &mut training.metrics);
         for (row, step) in rows.zip(left.steps()) {
             *visited += 1;
+            self.lines = Some([self.lines.map_or(chunk.lines[row], |lines| lines[0]), chunk.lines[row]]);
             if first_visit && chunk.is_example(row) {
                 reservoir.offer(chunk, row);
                 replayed.iter_mut().for_each(|sample| sample.offer(chunk, row));
             }
             chunk.bad_before(row).try_for_each(|bad| watch.skipped(bad))?;
-            step.positive.into_iter().for_each(|class| metrics.positive_is(class));
+            let positive = step.positive.or(signs);
+            positive.into_iter().for_each(|class| metrics.positive_is(class));
             let class = metrics.said(step.scores).and_then(|c| Some((c, classes.get(c)?)));
-            let positive = step.positive.and_then(|c| classes.get(c));
+            let positive = positive.and_then(|class| classes.get(class));
             watch.seen(&Seen { line: chunk.lines[row], step: &step, class, classes, positive, kept: chunk.kept(row) })?;
             let target = match task {
-                Task::Classes if chunk.known[row] => labels.get(row).map_or(Target::None, |label| Target::Class(index[label])),
+                Task::Classes if chunk.known[row] => {
+                    // A class that only rows of weight 0 have is not known to the learner.
+                    labels.get(row).and_then(|label| index.get(label)).map_or(Target::None, |class| Target::Class(*class))
+                }
                 Task::Numbers if chunk.known[row] => chunk.targets.row(row).map_or(Target::None, Target::Numbers),
                 _ => Target::None,
             };
@@ -327,11 +368,15 @@ impl Run {
                     large_targets.add(chunk.lines[row], y, error);
                 }
             }
+            if let Some(threshold) = step.threshold.filter(|_| task == Task::Novelty && first_visit) {
+                history.compared(metrics.examples(), threshold);
+            }
             if alert == Some(true) && first_visit {
                 let (line, examples) = (chunk.lines[row], metrics.examples());
                 alerts.push(Alert { line, examples, score: step.scores[0], threshold: step.threshold.unwrap_or(0.0) });
             }
-            if let (2, Some(&[a, b])) = (d, chunk.x.get(2 * row..2 * row + 2)) {
+            let drawn = task == Task::Novelty || target != Target::None;
+            if let (2, true, Some(&[a, b])) = (d, drawn, chunk.x.get(2 * row..2 * row + 2)) {
                 samples.push([a, b], sample_value(target, alert));
             }
         }
@@ -377,10 +422,11 @@ impl Run {
 }
 
 /// Figures for this learner, before the first row.
-fn metrics(learner: &Learner, task: Task, classes: usize) -> Metrics {
-    let known = if task == Task::Classes { classes } else { 0 };
+fn metrics(learner: &Learner, task: Task) -> Metrics {
+    let (classes, positive) = classes_of(learner);
+    let known = if task == Task::Classes { classes.len() } else { 0 };
     let mut metrics = Metrics::new(task, known).with_quantile(quantile(learner.config()));
-    learner.positive().into_iter().for_each(|class| metrics.positive_is(class));
+    positive.into_iter().for_each(|class| metrics.positive_is(class));
     metrics
 }
 

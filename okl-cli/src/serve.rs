@@ -52,6 +52,7 @@ impl Surface for CommandLine {
             targets: look.targets,
             sparse: look.sparse,
             ids: look.ids,
+            entries: None,
         };
         settings::choose(given.clone(), &look, None).map(|(config, _)| config).map_err(|e| format!("{e:#}"))
     }

@@ -1,5 +1,6 @@
 //! Builds a configuration from flags and files, and reports the settings that were chosen automatically.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -9,10 +10,11 @@ use okl::config::{Choice, Scale, number_or_text};
 use okl::loss::{Loss, Reads};
 use serde_json::{Map, Value, json};
 
-use crate::args::{Columns, Names, Settings, Task};
-use crate::input::{HASH_BITS, MOST_EXPANDED, MOST_WORDS, label_of};
+use crate::args::{Columns, Names, Settings, Task, all_names};
+use crate::input::{Chunk, HASH_BITS, MOST_WORDS, label_of};
 use crate::inspect::shorthand;
 use crate::memory::{figure_of_bytes, of_a_term};
+use crate::metrics::count;
 use crate::usage::usage;
 
 /// The settings of the file and the flags as one table; flags override the file.
@@ -47,7 +49,8 @@ pub fn given(settings: &Settings) -> anyhow::Result<Map<String, Value>> {
     put("implicit", settings.implicit.then_some(json!(true)));
     put("allow_overshoot", settings.allow_overshoot.then_some(json!(true)));
     put("operator", (!settings.operator.is_empty()).then(|| json!(settings.operator)));
-    put("classes", (!settings.classes.is_empty()).then(|| settings.classes.iter().map(|c| json!(label_of(c))).collect()));
+    let classes = all_names(&settings.classes);
+    put("classes", (!classes.is_empty()).then(|| classes.iter().map(|class| json!(label_of(class))).collect()));
     Ok(table)
 }
 
@@ -160,6 +163,31 @@ pub struct Look {
     pub sparse: bool,
     /// Whether rows have ids.
     pub ids: bool,
+    /// Of sparse rows with many features: what the first of them have.
+    pub entries: Option<Entries>,
+}
+
+/// Means over the first rows, rounded up.
+#[derive(Clone, Copy, Debug)]
+pub struct Entries {
+    /// Values that are not zero.
+    pub values: usize,
+    /// Different columns of all rows, divided by the number of rows.
+    pub columns: usize,
+}
+
+impl Entries {
+    /// Of these rows; none if rows are dense.
+    pub fn of<'a>(chunks: impl IntoIterator<Item = &'a Chunk>) -> Option<Self> {
+        let (mut rows, mut values, mut columns) = (0, 0, HashSet::new());
+        for chunk in chunks.into_iter().filter(|chunk| chunk.entries.is_some()) {
+            rows += chunk.rows;
+            for row in 0..chunk.rows {
+                columns.extend(chunk.values(row).inspect(|_| values += 1).map(|(column, _)| column));
+            }
+        }
+        (rows > 0).then(|| Entries { values: usize::div_ceil(values, rows), columns: columns.len().div_ceil(rows) })
+    }
 }
 
 impl Look {
@@ -243,13 +271,18 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
 /// If the budget has no number of terms, or too few terms fit.
 fn fitted(config: &Config, look: &Look, bytes: usize) -> anyhow::Result<Config> {
     let outputs = look.outputs(config);
-    let each = of_a_term(config, look.features, outputs);
+    let each = of_a_term(config, look);
     let terms = bytes / each;
-    let fixed = if terms > 0 { Some(config.within(bytes, look.features, outputs)?) } else { None };
+    let within = || match look.entries {
+        Some(Entries { values, columns }) => config.within_sparse(bytes, values, columns, outputs),
+        None => config.within(bytes, look.features, outputs),
+    };
+    let fixed = if terms > 0 { Some(within()?) } else { None };
     fixed.filter(|fixed| fixed.check().is_ok()).ok_or_else(|| {
         let terms = if terms == 1 { "1 term".into() } else { format!("{terms} terms") };
         usage(format!(
-            "--memory: {bytes} bytes hold {terms}, which is too few; a term takes {each} bytes here; give more, as in --memory 1MB"
+            "--memory: {bytes} bytes hold {terms}, which is too few; a term takes {each} bytes here; give more, as in --memory {}MB",
+            (100 * each).div_ceil(1_000_000)
         ))
     })
 }
@@ -303,18 +336,35 @@ fn budget_name(config: &Config) -> String {
 }
 
 fn held(config: &Config, look: &Look, terms: usize) -> String {
-    if look.sparse && look.features > MOST_EXPANDED {
-        let most = if config.grows() { okl::growth::MOST_DOUBLED * terms } else { terms };
-        return format!("at most {most} terms; each takes about 16 bytes per value of its row that is not zero, and 200 more");
-    }
-    let bytes = terms * of_a_term(config, look.features, look.outputs(config));
-    let of_memory = format!("{} of memory{}", figure_of_bytes(bytes), look.if_so_many_classes(config));
-    let beside = figure_of_bytes(config.bytes_beside_terms(look.features, look.outputs(config)));
+    let rows = look.entries.map_or(String::new(), |rows| match rows.values {
+        1 => " for rows with 1 value that is not 0".into(),
+        values => format!(" for rows with {values} values that are not 0"),
+    });
+    let bytes = figure_of_bytes(terms * of_a_term(config, look));
+    let of_memory = format!("about {bytes} of memory{rows}{}", look.if_so_many_classes(config));
+    let of_memory = if rows.is_empty() { of_memory.replacen("about ", "", 1) } else { of_memory };
+    let frame = match look.entries {
+        Some(_) if config.needs_scale() => format!(
+            "; and {} for the units of {} columns, used or not, nearly as much in the model file",
+            figure_of_bytes(config.bytes_of_frame(look.features)),
+            count(look.features as f64)
+        ),
+        _ => String::new(),
+    };
+    let in_a_row = look.entries.map_or(look.features, |rows| rows.values);
+    let beside = figure_of_bytes(config.bytes_beside_terms(in_a_row, look.outputs(config)));
     if config.grows() {
+        let most = okl::growth::MOST_DOUBLED * terms;
+        let fit = config.memory.map_or(most, |memory| memory / (of_a_term(config, look) * 3 / 2));
+        let limit = if fit < most {
+            format!(" and as long as they fit into {}", figure_of_bytes(config.memory.unwrap_or(0)))
+        } else {
+            String::new()
+        };
         return format!(
-            "{terms} terms, {of_memory}; doubled up to {} terms while that lowers the error; up to {beside} beside them for rows in work and the warm-up",
-            okl::growth::MOST_DOUBLED * terms
+            "{terms} terms, {of_memory}; doubled up to {most} terms while that lowers the error{limit}; up to {beside} beside them for rows in work and \
+             the warm-up{frame}"
         );
     }
-    format!("at most {terms} terms, {of_memory}; and up to {beside} for the current rows and the warm-up")
+    format!("at most {terms} terms, {of_memory}; and up to {beside} for the current rows and the warm-up{frame}")
 }

@@ -88,15 +88,27 @@ impl Refused {
                 let text = format!("id {id} is reserved; use a smaller number");
                 InputError::of_row(file, self.line, None, text)
             }
-            // Only orthogonal random features cannot have more features than the first rows.
-            ErrorKind::Shape { what, .. } if what == "features" => {
+            ErrorKind::Shape { what, expected, .. }
+                if what == "features" && expected.contains("orthogonal random features depend") =>
+            {
                 let text = "the row has a feature that no row before it has, and orthogonal random features need all features from the start; \
                             learn with --form fourier:N without orthogonal, or with --hash-bits";
                 InputError::of_row(file, self.line, None, text.into())
             }
+            ErrorKind::Shape { what, expected, found } if what == "features" => {
+                let advice = schema.hash_bits().and_then(|bits| fewer_bits(expected, bits)).unwrap_or_default();
+                InputError::of_row(file, self.line, None, format!("rows of {found} columns, expected {expected}{advice}"))
+            }
             other => InputError::of_row(file, self.line, None, other.to_string()),
         }
     }
+}
+
+/// The most bits of a hash that give no more columns than `expected` allows; none if it names no number.
+fn fewer_bits(expected: &str, bits: u8) -> Option<String> {
+    let most: usize = expected.split_whitespace().find_map(|word| word.parse().ok())?;
+    let fewer = u8::try_from(most.checked_ilog2()?).ok().filter(|fewer| *fewer < bits)?;
+    Some(format!("; or hash to fewer columns, with --hash-bits {fewer}"))
 }
 
 /// Checks that all targets of a chunk are numbers; refuses the first target that is text.
@@ -108,6 +120,10 @@ pub fn numbers_only(chunk: &Chunk) -> Result<(), Refused> {
     let comma = has_decimal_comma(text.as_bytes());
     let expected = match comma {
         true => format!("a number; this is {DECIMAL_COMMA}"),
+        false if chunk.targets.width > 1 => {
+            "a number: several targets are all numbers; correct it, or leave this target out, and learn it alone if it is a class"
+                .into()
+        }
         false => {
             "a number; correct it, or leave such rows out with --task numbers --on-bad-row skip; for classes use a loss such as \
                   max_margin"

@@ -10,6 +10,8 @@ mod auto;
 mod columns;
 #[path = "cli/commands.rs"]
 mod commands;
+#[path = "cli/detectors.rs"]
+mod detectors;
 #[path = "cli/errors.rs"]
 mod errors;
 #[path = "cli/evaluate.rs"]
@@ -22,6 +24,8 @@ mod flags;
 mod full_disk;
 #[path = "cli/held_out.rs"]
 mod held_out;
+#[path = "cli/inherited.rs"]
+mod inherited;
 #[path = "cli/keep.rs"]
 mod keep;
 #[path = "cli/kept.rs"]
@@ -48,13 +52,19 @@ mod passes;
 mod pipes;
 #[path = "cli/predictions.rs"]
 mod predictions;
+#[path = "cli/quantiles.rs"]
+mod quantiles;
 #[path = "cli/resume.rs"]
 mod resume;
 #[path = "cli/said.rs"]
 mod said;
+#[path = "cli/sparse.rs"]
+mod sparse;
 #[path = "cli/support.rs"]
 mod support;
 #[path = "cli/table.rs"]
 mod table;
 #[path = "cli/truth.rs"]
 mod truth;
+#[path = "cli/weightless.rs"]
+mod weightless;

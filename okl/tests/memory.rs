@@ -282,6 +282,11 @@ fn sparse_terms_take_what_is_stated() {
     let each = (held - 32.0 * 4.0 * terms as f64) / terms as f64;
     println!("{held} bytes held, {stated} stated; {each:.0} per term of {:.1} values", values.len() as f64 / 3000.0);
     assert!(terms == 1500 && (held - stated).abs() < 0.1 * held, "{held} held, {stated} stated");
+    // What the settings say of sparse terms is a bound, and not more than half as much again.
+    let last = &columns[starts[1500]..];
+    let different = last.iter().collect::<std::collections::HashSet<_>>().len();
+    let foreseen = learner.config().bytes_per_sparse_term(last.len().div_ceil(1500), different.div_ceil(1500), 1) * terms;
+    assert!((stated..1.5 * stated).contains(&(foreseen as f64)), "{foreseen} foreseen, {stated} stated");
 }
 
 /// Merged sparse rows do not fill up: a blend that would have more than 1,024 values that are not zero is one of the two rows, a blend of

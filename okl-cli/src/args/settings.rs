@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::Names;
 use clap::{Args, ValueEnum};
 use okl::config::families::{Family, family, parameter};
 
@@ -37,9 +38,9 @@ pub struct Settings {
     #[arg(long, help = "The loss. Default: chosen for the task. For example: hinge, max_margin, squared, density", long_help = text("loss") + "\nDefault: chosen for the task")]
     pub loss: Option<String>,
     /// The classes, separated by commas; any other class is an error. Default: the classes that occur in the data
-    #[arg(long, value_delimiter = ',', hide_short_help = true)]
-    pub classes: Vec<String>,
-    /// Weights of classes: none, balanced, or a weight per class as in spam=10,ham=1
+    #[arg(long, hide_short_help = true)]
+    pub classes: Vec<Names>,
+    /// Weights of classes: none, balanced, or a weight per class as in spam=10,ham=1; a name with a comma in double quotes, as in '"a,b"=2'
     ///
     /// balanced: an example weighs as much as the rarest class so far has rows, divided by the rows of its own class so far;
     /// while only one class has occurred, the rarest counts as one row.

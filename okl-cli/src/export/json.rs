@@ -19,9 +19,19 @@
 //! | `polynomial` | only with weights of products of columns, in place of parts, centres and coefficients: the `constant`, for each feature `linear`, and for each feature j and each feature i up to j `products`, one number per output each |
 //! | `offset` | one number per output, in the unit of the targets |
 //! | `threshold` | for novelty: a row is novel iff its score is below; else null |
+//!
+//! A model whose terms are sparse rows of more than 256 columns has version 7, and only the numbers that are not 0:
+//!
+//! | key | what |
+//! |---|---|
+//! | `config` | the configuration without its scale, which is in `frame` |
+//! | `features` | the names, or the number of columns if they have no names (they are hashed, or numbers) |
+//! | `frame` | `factor` has the `columns` (from 0) whose factor is not that of the `others`, and their `values`; `shift` is null: it is 0 everywhere |
+//! | `centres` | for each term the `columns` (from 0, ascending) and `values` that are not 0 |
 
+use okl::Config;
 use okl::basis::quadratic::Polynomial;
-use okl::config::KernelRule;
+use okl::config::{KernelRule, Scale};
 use okl::loss::Reads;
 use serde_json::{Value, json};
 
@@ -55,14 +65,19 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     let triangle = rows_of_triangle(learner.whitening());
     let scores = if triangle.is_empty() { scores } else { format!("{scores}; {WHITENED}") };
     let about = json!({ "scores": scores, "decision": decision(model.reads()) });
-    let mut frame = model.framed().then(|| json!({ "shift": model.shift, "factor": model.factor, "limit": model.limit }));
+    let sparse = super::writes_sparsely(learner);
+    let mut frame = model.framed().then(|| match sparse {
+        true => json!({ "shift": null, "factor": few(model.factor), "limit": model.limit }),
+        false => json!({ "shift": model.shift, "factor": model.factor, "limit": model.limit }),
+    });
     if let Some(frame) = frame.as_mut().filter(|_| !logarithms.is_empty()) {
-        frame["log_units"] = json!(logarithms);
+        frame["log_units"] = if sparse { few(logarithms) } else { json!(logarithms) };
     }
     if let Some(frame) = frame.as_mut().filter(|_| !triangle.is_empty()) {
         frame["whiten"] = json!(triangle);
     }
     let version = match (triangle.is_empty(), logarithms.is_empty()) {
+        _ if sparse => "7",
         (false, _) => "6",
         (true, false) => "5",
         (true, true) => "4",
@@ -72,15 +87,18 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
         ("format", "\"okl model\"".into()),
         ("version", version.into()),
         ("about", line(&about)),
-        ("config", learner.config().to_json()),
+        (
+            "config",
+            if sparse { Config { scale: Scale::None, ..learner.config().clone() } } else { learner.config().clone() }.to_json(),
+        ),
         ("classes", line(&json!(learner.classes()))),
         ("positive", line(&json!(model.signs().map(|[_, positive]| positive)))),
-        ("features", line(&json!(model.names))),
+        ("features", line(&if sparse && model.names.is_empty() { json!(model.features) } else { json!(model.names) })),
         ("target", line(&model.target())),
         ("outputs", model.outputs.to_string()),
         ("frame", line(&json!(frame))),
         ("parts", lines(parts.into_iter())),
-        ("centres", lines(model.centres().map(|c| json!(c)))),
+        ("centres", if sparse { sparse_centres(model) } else { lines(model.centres().map(|c| json!(c))) }),
         ("coefficients", lines(model.parts.iter().map(|part| rows(part, model.outputs)))),
         ("offset", line(&json!(model.offset))),
         ("threshold", line(&json!(model.threshold))),
@@ -96,6 +114,25 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     }
     let entries: Vec<String> = entries.iter().map(|(key, value)| format!("  \"{key}\": {value}")).collect();
     format!("{{\n{}\n}}\n", entries.join(",\n")).into_bytes()
+}
+
+/// The terms as columns and values.
+fn sparse_centres(model: &Model<'_>) -> String {
+    let terms = model.learner.engine().terms();
+    let rows = terms.live().filter_map(|slot| terms.space().sparse_centre(slot));
+    lines(rows.map(|row| json!({ "columns": row.columns, "values": row.values })))
+}
+
+/// Numbers of which most are equal: that one, and the others with their columns. The candidate of a majority is found by voting.
+fn few(numbers: &[f64]) -> Value {
+    let vote = |(held, votes): (f64, usize), number: &f64| match (held == *number, votes) {
+        (_, 0) => (*number, 1),
+        (true, votes) => (held, votes + 1),
+        (false, votes) => (held, votes - 1),
+    };
+    let (most, _) = numbers.iter().fold((1.0, 0), vote);
+    let (columns, values): (Vec<usize>, Vec<f64>) = numbers.iter().copied().enumerate().filter(|(_, n)| *n != most).unzip();
+    json!({ "others": most, "columns": columns, "values": values })
 }
 
 /// The rule for missing values, and what a missing value of each feature becomes.

@@ -35,7 +35,7 @@ use okl::loss::{Loss, Reads};
 use okl::{Label, Learner};
 use serde_json::{Value, json};
 
-use crate::input::Inputs;
+use crate::input::{Inputs, MOST_EXPANDED};
 
 /// A format to export to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +111,12 @@ pub fn export_with(learner: &Learner, to: To, choices: &Choices<'_>) -> Result<V
              --to json, or learn with --form terms"
         );
     }
+    if to == To::Json && writes_sparsely(learner) {
+        let mut model = Model { threshold: choices.threshold, targets: choices.targets, ..Model::of_sparse(learner) };
+        model.names = choices.features.to_vec();
+        return Ok(json::write(&model));
+    }
+    dense_fits(learner, to)?;
     let inputs = choices.inputs.filter(|inputs| inputs.features.len() == learner.features());
     let mut model = Model { threshold: choices.threshold, targets: choices.targets, inputs, ..Model::of(learner) };
     model.names.iter_mut().zip(choices.features).for_each(|(name, given)| name.clone_from(given));
@@ -122,6 +128,34 @@ pub fn export_with(learner: &Learner, to: To, choices: &Choices<'_>) -> Result<V
         To::Onnx => onnx::write(&model),
         To::Json => Ok(json::write(&model)),
     }
+}
+
+/// Whether the terms are sparse rows of many columns, which JSON writes as columns and values.
+fn writes_sparsely(learner: &Learner) -> bool {
+    let terms = !learner.config().uses_weights() && learner.engine().basis().fourier().is_none();
+    terms && learner.features() > MOST_EXPANDED && learner.engine().terms().space().is_sparse()
+}
+
+/// The most bytes of centres in a format that writes all columns of all terms.
+const MOST_BYTES: usize = 2 << 30;
+
+/// Refuses to write out the zeros of very many columns, before memory is taken for them.
+fn dense_fits(learner: &Learner, to: To) -> Result<()> {
+    let (terms, features) = (learner.terms(), learner.features());
+    if learner.config().uses_weights() || terms.saturating_mul(features).saturating_mul(4) <= MOST_BYTES {
+        return Ok(());
+    }
+    let sparse = if writes_sparsely(learner) { "; --to json writes only the values that are not 0" } else { "" };
+    let name = match to {
+        To::Libsvm => "LIBSVM text",
+        To::Onnx => "an ONNX graph",
+        To::Json => "JSON",
+    };
+    bail!(
+        "{name} has all {features} columns of all {terms} terms, {:.1} GB: learn with fewer columns (as with fewer --hash-bits) or a smaller \
+         budget{sparse}",
+        (4.0 * terms as f64 * features as f64) / 1e9
+    )
 }
 
 /// The predicting function in the symbols at the head of this file; all formats are written from it.
@@ -174,7 +208,6 @@ pub(crate) struct Part<'a> {
 
 impl<'a> Model<'a> {
     pub(crate) fn of(learner: &'a Learner) -> Self {
-        let (shift, factor) = learner.frame();
         let waves = waves(learner);
         let weights = learner.weights();
         let of_products = learner.engine().basis().quadratic().zip(weights.as_ref());
@@ -184,20 +217,31 @@ impl<'a> Model<'a> {
             Some(weights) => of_weights(learner, &weights),
             None => (framed_centres(learner), parts(learner)),
         };
+        let names = (1..=learner.features()).map(|number| number.to_string()).collect();
+        Model { centres, parts, waves, polynomial, names, ..Model::without_terms(learner) }
+    }
+
+    /// Without centres: they are written from the learner.
+    fn of_sparse(learner: &'a Learner) -> Self {
+        Model { parts: parts(learner), ..Model::without_terms(learner) }
+    }
+
+    fn without_terms(learner: &'a Learner) -> Self {
+        let (shift, factor) = learner.frame();
         Model {
             learner,
             shift,
             factor,
             limit: learner.limit().unwrap_or(LARGEST),
             features: learner.features(),
-            names: (1..=learner.features()).map(|number| number.to_string()).collect(),
+            names: Vec::new(),
             targets: &[],
             inputs: None,
             outputs: learner.outputs(),
-            parts,
-            centres,
-            waves,
-            polynomial,
+            parts: Vec::new(),
+            centres: Vec::new(),
+            waves: Vec::new(),
+            polynomial: None,
             offset: learner.predicting_offset(),
             threshold: learner.threshold(),
             classes: learner.classes().to_vec(),

@@ -192,17 +192,25 @@ fn parser(head: &[u8], format: Format, options: &mut Options) -> Result<(Parser,
                 ));
             }
             name_labels(options, if labelled { libsvm::labels(head) } else { 0 });
-            Ok((Parser::Libsvm(Libsvm::new(options)?), Columns::new(options, libsvm::SHAPE)))
+            let asked = options.clone();
+            without_inherited(options, |_| false);
+            let mut columns = Columns::new(options, libsvm::SHAPE);
+            columns.inherit(&asked, |_| false);
+            columns.said.extend(libsvm::by_number(options)?);
+            Ok((Parser::Libsvm(Libsvm::new(options)?), columns))
         }
         Format::Vw => {
             no_names(options, "VW")?;
             no_missing(options, "VW")?;
             no_parts(options, "VW")?;
             name_labels(options, usize::from(labelled));
+            let asked = options.clone();
+            without_inherited(options, |name| name == "tag");
             // Columns without names have numbers for names.
             options.schema.iter_mut().for_each(|schema| schema.unnamed = false);
             // The only text to keep is the tag, which is no column; a feature may have its name.
-            let columns = Columns::new(&Options { keep: Vec::new(), ..options.clone() }, vw::SHAPE);
+            let mut columns = Columns::new(&Options { keep: Vec::new(), ..options.clone() }, vw::SHAPE);
+            columns.inherit(&asked, |name| name == "tag");
             Ok((Parser::Vw(Vw::new(options)?), columns))
         }
         Format::Jsonl if options.want_target && options.targets.is_empty() => {
@@ -214,6 +222,7 @@ fn parser(head: &[u8], format: Format, options: &mut Options) -> Result<(Parser,
                 return Err(format!("--keep {name}: --ignore leaves out the object that has it; ignore its other keys by name"));
             }
             let mut columns = Columns::new(options, jsonl::shape(options.sparse));
+            columns.inherit(options, |name| jsonl::first_has(head, name));
             if columns.schema().unnamed {
                 columns.name_in_order(&jsonl::first_keys(head, options))?;
             }
@@ -221,6 +230,14 @@ fn parser(head: &[u8], format: Format, options: &mut Options) -> Result<(Parser,
         }
         Format::Parquet => Err("not a Parquet file".into()),
     }
+}
+
+/// Leaves the inherited columns of ids and weights out, unless the format has them.
+fn without_inherited(options: &mut Options, has: impl Fn(&str) -> bool) {
+    let inherited = options.inherited.clone();
+    let stays = |name: &String| !inherited.contains(name) || has(name);
+    options.id = options.id.take().filter(stays);
+    options.weight = options.weight.take().filter(stays);
 }
 
 /// Whether a key is inside an object: `a.b` is inside `a`.

@@ -50,8 +50,8 @@ pub struct Chunk {
     pub first_bad: Option<InputError>,
     /// Columns of the file that the model does not know, since the last chunk. They are ignored.
     pub unknown: Vec<String>,
-    /// What the user should know of the first line of the file, in its first chunk.
-    pub said: Option<String>,
+    /// What the user should know of the first line of the file and of how its columns were matched with those of the model, in its first chunk.
+    pub said: Vec<String>,
     /// Named features that appeared since the last chunk; see [`super::Schema::advance`].
     pub added: Vec<Feature>,
 }

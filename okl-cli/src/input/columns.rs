@@ -76,8 +76,10 @@ pub(super) struct Columns {
     unknown: [Vec<String>; 2],
     /// Whether rows add columns only, and no indicators, levels and words.
     pub only_columns: bool,
-    /// What the user should know of the first line, until a chunk says it.
-    pub said: Option<String>,
+    /// See [`super::Chunk::said`]; what no chunk has said yet.
+    pub said: Vec<String>,
+    /// The columns of [`Options::inherited`] that the file does not have.
+    pub absent: Vec<String>,
 }
 
 /// The largest number of stored names that the model does not know.
@@ -146,7 +148,8 @@ impl Columns {
             only_kept: false,
             unknown: Default::default(),
             only_columns: false,
-            said: None,
+            said: Vec::new(),
+            absent: Vec::new(),
             schema,
         };
         columns.add(b"", Role::Ignored, false);
@@ -333,6 +336,27 @@ impl Columns {
     /// The names that the model does not know and that no chunk has reported yet.
     pub fn unknown(&mut self) -> Vec<String> {
         std::mem::take(&mut self.unknown[1])
+    }
+
+    /// Says which columns of [`Options::inherited`] the file has; the others are not used.
+    pub fn inherit(&mut self, options: &Options, has: impl Fn(&str) -> bool) {
+        for name in &options.inherited {
+            let (what, flag, without) = match options.weight.as_ref() == Some(name) {
+                true => ("weights", "--weight", "every row has the weight 1"),
+                false => ("ids", "--id", "rows have no ids"),
+            };
+            if has(name) {
+                self.said.push(format!(
+                    "{what} are taken from the column '{name}', as when the model was learned; --ignore {name} leaves it out"
+                ));
+            } else {
+                self.said.push(format!(
+                    "there is no column '{name}', from which the model took its {what}: {without}; name another column with {flag}"
+                ));
+                self.absent.push(name.clone());
+                self.set(name, Role::Ignored);
+            }
+        }
     }
 
     /// Raises the number of numbered features to at least `features`.

@@ -6,7 +6,7 @@ use super::chunk::LARGEST;
 use super::columns::{Column, Columns, MOST_FEATURES, Role, Shape};
 use super::error::{self, Parsed};
 use super::number::{classify, not_utf8, scan, short};
-use super::plan::assign;
+use super::plan::{assign, listed};
 use super::sniff;
 
 pub(super) const SHAPE: Shape = Shape { sparse: false, open: false, indexed: false };
@@ -39,7 +39,7 @@ impl Csv {
             .collect();
         let Some(first) = records.first() else { return Err("empty; there is nothing to read".into()) };
         let counted = if options.header.is_none() { sniff::numbered(&records) } else { None };
-        columns.said = counted.as_ref().map(|counted| said_of_numbers(counted, first));
+        columns.said.extend(counted.as_ref().map(|counted| said_of_numbers(counted, first)));
         let by_number = matches!(counted, Some(sniff::Numbered::Header));
         let header = options.header.unwrap_or_else(|| by_number || sniff::has_header(&records, &asked));
         no_comment(first, records.get(1))?;
@@ -204,7 +204,7 @@ fn no_comment(first: &[String], second: Option<&Vec<String>>) -> Result<(), Stri
 /// For each field of the file, its index in [`Columns`].
 fn plan(names: Vec<String>, header: bool, options: &Options, columns: &mut Columns) -> Result<Vec<u32>, String> {
     no_duplicates(&names)?;
-    let names = if header { names } else { by_position(names, options) };
+    let names = if header { names } else { by_position(names, options, columns) };
     assign(&names, options, columns)
 }
 
@@ -219,10 +219,18 @@ fn no_duplicates(names: &[String]) -> Result<(), String> {
 }
 
 /// A table without a header that has as many columns as the model has features: names its columns as the model does, in order.
-fn by_position(names: Vec<String>, options: &Options) -> Vec<String> {
+fn by_position(names: Vec<String>, options: &Options, columns: &mut Columns) -> Vec<String> {
     let Some(schema) = &options.schema else { return names };
-    let columns = schema.columns();
-    if columns.len() == names.len() { columns } else { names }
+    let learned = schema.columns();
+    if learned.len() != names.len() || learned == names {
+        return names;
+    }
+    let order = listed(learned.clone());
+    columns.said.push(format!(
+        "the file has no header: its columns are taken by position, in the order of the model's features: {order}; if they are \
+         others, add a header with their names"
+    ));
+    learned
 }
 
 /// Whether a quoted field is still open at the end of this line. `inside`: it was open at its beginning.

@@ -33,6 +33,10 @@ impl Files {
             std::fs::metadata(path).map_err(|e| InputError::io(path, &e))?;
         }
         let reader = Reader::open(first, options.clone())?;
+        // The other files are read as the first one is.
+        let has = |name: &String| !reader.absent().contains(name);
+        let (id, weight) = (options.id.clone().filter(has), options.weight.clone().filter(has));
+        let options = Options { id, weight, inherited: Vec::new(), ..options };
         Ok(Files { reader, rest: rest.iter().rev().cloned().collect(), options, file: 0, before: 0 })
     }
 

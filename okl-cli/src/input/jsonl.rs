@@ -93,9 +93,21 @@ impl Jsonl {
     }
 }
 
+/// Whether the first row has this key, or one inside an object (`a.b`).
+pub(super) fn first_has(head: &[u8], name: &str) -> bool {
+    let line = first_line(head);
+    let Ok(row) = serde_json::from_slice::<serde_json::Value>(line) else { return true };
+    row.get(name).is_some() || row.pointer(&format!("/{}", name.replace('.', "/"))).is_some()
+}
+
+/// The first line that is not blank.
+fn first_line(head: &[u8]) -> &[u8] {
+    head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or_default()
+}
+
 /// The keys of the first line in order, without those that the options name for something else than features.
 pub(super) fn first_keys(head: &[u8], options: &Options) -> Vec<String> {
-    let line = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
+    let line = first_line(head);
     let fills = "zero".parse().ok();
     let options = Options { schema: None, missing: fills, one_hot: true, ..options.clone() };
     let mut columns = Columns::new(&options, shape(false));

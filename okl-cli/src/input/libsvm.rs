@@ -6,7 +6,8 @@ use super::chunk::LARGEST;
 use super::columns::{Columns, MOST_FEATURES, Shape};
 use super::error::{self, Parsed};
 use super::number::{classify, scan, shown};
-use super::schema::Schema;
+use super::plan::listed;
+use super::schema::{Features, Schema};
 
 pub(super) const SHAPE: Shape = Shape { sparse: true, open: true, indexed: true };
 
@@ -16,6 +17,31 @@ pub(super) struct Libsvm {
     /// `keep[i]`: whether feature i + 1 is used. Features beyond the end: see `rest`.
     keep: Vec<bool>,
     rest: bool,
+}
+
+/// A sentence where the features of a model have names, which are taken by number.
+///
+/// # Errors
+/// If the model makes its features from columns of texts or times, which this format does not have.
+pub(super) fn by_number(options: &Options) -> Result<Option<String>, String> {
+    let Some(schema @ Schema { features: Features::Named(list), .. }) = &options.schema else { return Ok(None) };
+    if schema.unnamed || list.iter().enumerate().all(|(i, feature)| feature.name() == (i + 1).to_string()) {
+        return Ok(None);
+    }
+    if let Some(made) = list.iter().find(|feature| !feature.is_number() || feature.part.is_some()) {
+        return Err(format!(
+            "the model makes its feature '{}' from the column '{}', and LIBSVM text has numbers without names; give a table with the \
+             columns {}",
+            made.name(),
+            made.column,
+            listed(schema.columns())
+        ));
+    }
+    Ok(Some(format!(
+        "LIBSVM text has no names of columns: feature 1 is taken for '{}', and so on in the order of the model's features: {}",
+        list[0].name(),
+        schema.listed()
+    )))
 }
 
 /// How many labels the first row has.

@@ -111,6 +111,8 @@ pub struct Options {
     pub id: Option<String>,
     /// The column of weights. In VW text the weight (importance) follows the label.
     pub weight: Option<String>,
+    /// Which of these two a model took from its data and the command does not name: the column is used if the file has it.
+    pub inherited: Vec<String>,
     /// Columns whose texts are passed through, see [`Chunk::kept`]; they may be features, targets or neither. In VW text: the tag.
     pub keep: Vec<String>,
     /// What a cell without a value becomes. None: as the model says, otherwise an error.
@@ -163,6 +165,7 @@ impl Default for Options {
             features: Vec::new(),
             id: None,
             weight: None,
+            inherited: Vec::new(),
             keep: Vec::new(),
             missing: None,
             one_hot: false,
@@ -288,11 +291,12 @@ impl Reader {
         let (body, columns) = open(file, &mut options)?;
         let growing = columns.schema().grows() || !matches!(format, Format::Csv | Format::Parquet);
         let counts = [columns.schema().targets.len(), options.keep.len()];
+        let wants_id = options.id.as_ref().is_some_and(|name| !columns.absent.contains(name));
         Ok(Reader {
             file: file.into(),
             format,
             body,
-            builder: Builder::new(counts, [growing, columns.schema().sparse], options.id.is_some()),
+            builder: Builder::new(counts, [growing, columns.schema().sparse], wants_id),
             columns,
             chunk_rows: options.chunk_rows.max(1),
             skip_bad_rows: options.skip_bad_rows,
@@ -334,6 +338,11 @@ impl Reader {
     /// The columns so far.
     pub fn schema(&self) -> &Schema {
         self.columns.schema()
+    }
+
+    /// The columns of [`Options::inherited`] that the input does not have.
+    pub fn absent(&self) -> &[String] {
+        &self.columns.absent
     }
 
     /// The format of the input.
@@ -487,7 +496,7 @@ impl Reader {
         self.rows += self.builder.rows() as u64;
         let features = self.columns.features();
         let chunk = self.builder.finish(features, self.columns.hand_out(features));
-        Chunk { unknown: self.columns.unknown(), said: self.columns.said.take(), ..chunk }
+        Chunk { unknown: self.columns.unknown(), said: std::mem::take(&mut self.columns.said), ..chunk }
     }
 
     fn end(&mut self) -> Result<Option<Chunk>, InputError> {

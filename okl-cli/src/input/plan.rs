@@ -128,6 +128,7 @@ fn one_use(options: &Options) -> Result<(), String> {
 /// If a column is missing; the message lists the columns of the file.
 pub(super) fn assign(names: &[String], options: &Options, columns: &mut Columns) -> Result<Vec<u32>, String> {
     columns.name_in_order(names)?;
+    columns.inherit(options, |name| names.iter().any(|column| column == name));
     demand(names, options, columns)?;
     let mut plan = Vec::with_capacity(names.len());
     // A model that hashes names does not keep them: every column that is not named otherwise is one of its features.
@@ -187,7 +188,7 @@ fn demand(names: &[String], options: &Options, columns: &Columns) -> Result<(), 
     let parts = parts.iter().flat_map(|(_, names)| names.iter());
     let asked =
         targets.iter().chain(parts).chain(chosen).chain(fresh).chain(&options.id).chain(&options.weight).chain(&options.keep);
-    if let Some(name) = asked.into_iter().find(missing) {
+    if let Some(name) = asked.into_iter().find(|name| missing(name) && !columns.absent.contains(name)) {
         let meant = if let Some(near) = names.iter().find(|near| letters(near) == letters(name)) {
             &format!("; did you mean {near}?")
         } else if names.iter().any(|name| name.contains(',')) {

@@ -186,7 +186,10 @@ impl Schema {
         let name = self.name(feature);
         match &self.features {
             Features::Named(list) if list.get(feature).is_some_and(|made| made.column != *name) => {
-                format!("'{name}' (made from the column '{}')", list[feature].column)
+                format!(
+                    "'{name}' (made from the column '{0}'; --ignore {0} leaves out all that is made from it)",
+                    list[feature].column
+                )
             }
             _ => name,
         }

@@ -58,11 +58,16 @@ fn is_libsvm(line: &[u8]) -> bool {
 
 /// If the bytes are not text: what kind of file they look like.
 pub(super) fn not_text(head: &[u8]) -> Option<&'static str> {
+    let packed = [
+        (&b"\xfd7zXZ"[..], "compressed with xz; decompress it: xz -dc FILE | okl ... -, or give a gzip or zstd file"),
+        (b"BZh", "compressed with bzip2; decompress it: bzip2 -dc FILE | okl ... -, or give a gzip or zstd file"),
+        (b"PK\x03\x04", "a zip archive (or a spreadsheet); unpack it, or save the sheet as CSV"),
+    ];
     let odd = |b: &u8| *b < 0x20 && !b"\t\n\r\x0c".contains(b);
-    head[..head.len().min(4096)]
-        .iter()
-        .any(odd)
-        .then_some("binary data, not a table; give a CSV, LIBSVM, JSON lines, VW or Parquet file")
+    head[..head.len().min(4096)].iter().any(odd).then(|| {
+        let known = packed.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, what)| *what);
+        known.unwrap_or("binary data, not a table; give a CSV, LIBSVM, JSON lines, VW or Parquet file")
+    })
 }
 
 /// The delimiter of a table, counted outside quotes: of those that occur equally often in the first two lines, the most frequent;

@@ -49,9 +49,10 @@ impl Whole {
         (lines.collect(), self.chunks.iter().find_map(|c| c.first_bad.clone()))
     }
 
-    /// What the user should know of the first line.
-    pub fn said(&self) -> Option<String> {
-        self.chunks.iter().find_map(|chunk| chunk.said.clone())
+    /// Columns that the model does not know, and how columns were matched; see [`Chunk::unknown`] and [`Chunk::said`].
+    pub fn said(&self) -> [Vec<String>; 2] {
+        let all = |of: fn(&Chunk) -> &Vec<String>| self.chunks.iter().flat_map(of).cloned().collect();
+        [all(|chunk| &chunk.unknown), all(|chunk| &chunk.said)]
     }
 
     /// Some of the good rows, in any order, as wide as the widest.

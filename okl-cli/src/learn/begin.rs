@@ -17,7 +17,7 @@ use crate::inspect::shorthand;
 use crate::memory::{Announced, of_a_term};
 use crate::metrics::{Task, count};
 use crate::predict::check_width;
-use crate::settings::{self, Look};
+use crate::settings::{self, Entries, Look};
 use crate::store::{self, Position};
 use crate::table::{note, wrapped};
 use crate::usage::usage;
@@ -307,6 +307,7 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, mut passe
     }
     let features = first.iter().map(|chunk| chunk.features).max().unwrap_or(0);
     let ids = first.iter().any(|chunk| chunk.ids.is_some());
+    let entries = Entries::of(first);
     let targets = if known.is_none() || counted { Targets::of(first, counted) } else { Targets::default() };
     let named = known.map(|task| match task {
         Task::Classes => TaskName::Classes,
@@ -333,7 +334,7 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, mut passe
     }
     let few_values = asked.is_none() && task == TaskName::Numbers && targets.are_few_whole_numbers();
     let (classes, targets) = (targets.values.len(), schema.targets.len());
-    let look = Look { task, why, classes, features, targets, sparse: schema.sparse, ids };
+    let look = Look { task, why, classes, features, targets, sparse: schema.sparse, ids, entries };
     let speaks_of_memory = memory.is_some() || !table.contains_key("budget");
     let (config, said) = settings::choose(table, &look, memory)?;
     if config.loss.reads() == Reads::Number && targets > 1 {
@@ -344,7 +345,7 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, mut passe
         note("chosen, because not given:");
         said.iter().for_each(|line| note(wrapped(&format!("  {line}"), "    ")));
     }
-    let each = of_a_term(&config, look.features, look.outputs(&config));
+    let each = of_a_term(&config, &look);
     let announced = speaks_of_memory.then_some(Announced { each, limit: memory });
     Ok(Some(Begun { learner: Learner::new(config)?, passes, few_values, announced }))
 }

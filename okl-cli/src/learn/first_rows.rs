@@ -12,8 +12,9 @@ pub fn estimated(asked: &Config, learner: &Learner) -> Option<String> {
     let now = learner.config();
     if learner.warming_up() {
         let (needs, had) = (count(asked.warmup as f64), count(learner.examples() as f64));
+        let are = if learner.examples() == 1 { "is" } else { "are" };
         return Some(format!(
-            "Widths and scales are provisional: the first {needs} examples settle them, and there are {had} so far."
+            "Widths and scales are provisional: the first {needs} examples settle them, and there {are} {had} so far."
         ));
     }
     if let [(leader, weight), _, ..] = &learner.members()[..] {

@@ -16,18 +16,19 @@ use crate::usage::usage;
 /// Those of the file.
 pub fn score(learner: &Learner, path: &str, passes: &Passes) -> anyhow::Result<(Summary, Vec<String>)> {
     let (schema, way) = (passes.schema(), passes.way());
-    let options = options(task_of(learner.config()), schema, way);
+    let options = options(task_of(learner.config()), schema, way, passes.inherited());
     let scored = scoring::score(learner, &[path.to_owned()], options, &passes.position())?;
     Ok((scored.summary, scored.said.iter().map(|line| format!("{path}: {line}")).collect()))
 }
 
-fn options(task: Task, schema: &Schema, way: &Way) -> Options {
+fn options(task: Task, schema: &Schema, way: &Way, inherited: &[String]) -> Options {
     Options {
         format: way.format,
         schema: Some(schema.clone()),
         want_target: task != Task::Novelty,
         number_targets: task == Task::Numbers && way.skip_bad_rows,
         weight: way.weight.clone(),
+        inherited: inherited.iter().filter(|name| way.weight.as_ref() == Some(name)).cloned().collect(),
         skip_bad_rows: way.skip_bad_rows,
         encoding: way.encoding,
         ..Options::default()
@@ -58,9 +59,10 @@ pub fn check(path: Option<&str>, data: &[String]) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// Those of the file, its header and its first rows.
-pub fn check_columns(path: &str, task: Task, schema: &Schema, way: &Way) -> anyhow::Result<()> {
+pub fn check_columns(path: &str, task: Task, passes: &Passes) -> anyhow::Result<()> {
     if std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
-        let mut reader = Reader::open(path, options(task, schema, way)).with_context(|| format!("--test {path}"))?;
+        let mut reader = Reader::open(path, options(task, passes.schema(), passes.way(), passes.inherited()))
+            .with_context(|| format!("--test {path}"))?;
         reader.next().with_context(|| format!("--test {path}"))?;
     }
     Ok(())

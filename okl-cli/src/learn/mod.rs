@@ -45,7 +45,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     learner.set_place(place);
     let task = task_of(learner.config());
     if let Some(test) = &args.stream.test {
-        held_out::check_columns(test, task, passes.schema(), passes.way())?;
+        held_out::check_columns(test, task, &passes)?;
     }
     let predictions = args.show.predictions.as_deref().map(|to| open(args, to, &learner, &mut passes)).transpose()?;
     let asked = learner.config().clone();
@@ -259,9 +259,7 @@ impl Session<'_> {
         if self.args.show.quiet || !self.passes.is_first_pass() {
             return;
         }
-        if let Some(text) = &chunk.said {
-            self.bar.suspend(|| note(wrapped(text, "  ")));
-        }
+        chunk.said.iter().for_each(|text| self.bar.suspend(|| note(wrapped(text, "  "))));
         if let [first, ..] = &chunk.unknown[..] {
             let more = if chunk.unknown.len() > 1 { format!(" and {} more", chunk.unknown.len() - 1) } else { String::new() };
             let text = format!("column '{first}'{more}: not among the columns that are learned; ignored");

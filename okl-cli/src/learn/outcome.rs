@@ -8,7 +8,7 @@ use okl::{Config, Label, Learner};
 use serde_json::json;
 
 use super::first_rows::estimated;
-use super::{Kept, Session, Which, held_out, kept};
+use super::{Kept, Session, Which, held_out, kept, task_of};
 use crate::args::SaveModel;
 use crate::clash;
 use crate::command::arguments;
@@ -149,6 +149,8 @@ impl Session<'_> {
             Some(Ok((summary, said))) => (Some(summary), said, None),
             Some(Err(why)) => (None, Vec::new(), Some(why.context(format!("--test {}", test.unwrap_or_default())))),
         };
+        // The rows of the file were compared with those that were learned.
+        let known = left_out.iter().any(|said| said.contains("the model has learned"));
         // With the line in the file; the learner knows the number of the example.
         let large_targets = run.large_targets.finding(&run.learner.config().loss, "row");
         Ok(Outcome {
@@ -162,8 +164,9 @@ impl Session<'_> {
                 .chain(self.not_replayed(past.as_ref(), kept.as_ref()))
                 .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change())))
                 .chain(summary.warnings())
+                .chain(step_for_a_quantile(&self.asked, &summary))
                 .chain(missed_rate(&run.learner, &summary))
-                .chain(self.test_was_learned())
+                .chain(self.test_was_learned().filter(|_| !known))
                 .chain(unit_of_targets(&self.asked, &summary))
                 .chain(large_targets.clone())
                 .chain(absent_classes(run))
@@ -205,7 +208,8 @@ impl Session<'_> {
     fn test_was_learned(&self) -> Option<String> {
         let test = self.args.stream.test.as_deref()?;
         self.args.data.iter().any(|file| clash::is_same(Path::new(file), Path::new(test))).then(|| {
-            format!("--test {test}: the model has learned these rows, so new rows can have a larger error than the one that is shown as held out.")
+            let what = if task_of(&self.asked) == Task::Novelty { "another alert rate" } else { "a larger error" };
+            format!("--test {test}: the model has learned these rows, so new rows can have {what} than the one that is shown as held out.")
         })
     }
 
@@ -235,8 +239,7 @@ impl Session<'_> {
                 format!("Figures of this run; {said}, a row being counted in every pass.")
             }
             0 => format!("No new rows; {said}."),
-            1 => format!("Figures of row {}; {said}.", count((before + 1) as f64)),
-            _ => format!("Figures of rows {} to {}; {said}.", count((before + 1) as f64), count((before + rows) as f64)),
+            _ => format!("Figures of {}; {said}.", run.rows_in_words(self.passes.way().shuffle.is_some())),
         })
     }
 
@@ -446,6 +449,27 @@ const FEW_DATES: usize = 10;
 
 /// The smallest number of rows for advice about the unit of the targets, and for a warning about the alert rate.
 const ENOUGH: u64 = 100;
+
+/// One sentence where a predicted quantile covers a very different share of the targets. Settings are weighted by their loss, and those that
+/// follow the last targets closely cover about half of them. Measured on four streams of this kind: one step size, a twentieth of the
+/// standard deviation of the targets, covered 90 to 91 % instead of 52 to 75 % where 90 % were asked for.
+fn step_for_a_quantile(asked: &Config, summary: &Summary) -> Option<String> {
+    let far = |o: &&OutputSummary| o.coverage.is_some_and(|coverage| coverage.is_off() && coverage.other_quantile().is_none());
+    let output = summary.outputs.iter().find(far).filter(|_| asked.target_scale.is_none() && summary.examples >= ENOUGH)?;
+    let (coverage, step) = (output.coverage?, output.target_deviation.filter(|deviation| *deviation > 0.0)? / 20.0);
+    let step = format!("{step:.0e}").parse::<f64>().unwrap_or(step);
+    let whose = match asked.step {
+        Choice::Auto => {
+            "Another quantile hardly changes this: settings learn in parallel, and the one with the smallest loss leads. One setting"
+        }
+        _ => "Another step size",
+    };
+    Some(format!(
+        "{whose} can hold the share of {}: try --step constant:{step}, a twentieth of the standard deviation of {}.",
+        percent(coverage.asked),
+        output.name
+    ))
+}
 
 /// One sentence where targets are poorly predicted because their unit is not that of the step sizes that are chosen for the loss. A loss
 /// with an adaptive tube or scale learns with one setting; the gradient of every loss but the squared one is at most 1, so that its

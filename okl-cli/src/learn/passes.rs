@@ -79,7 +79,8 @@ impl Passes {
         task: Option<Task>,
         keep: &[String],
     ) -> anyhow::Result<Self> {
-        let position = position(columns, stream, model)?;
+        let ignore = all_names(&columns.ignore);
+        let (position, inherited) = position(columns, stream, model, &ignore)?;
         let (way, same) = (&position.way, stream.r#continue);
         one_use(&all_names(&columns.target), way)?;
         one_stream(data)?;
@@ -92,10 +93,11 @@ impl Passes {
             format: way.format,
             encoding: way.encoding,
             targets: all_names(&columns.target),
-            ignore: all_names(&columns.ignore),
+            ignore,
             features: all_names(&columns.features),
             id: way.id.clone(),
             weight: way.weight.clone(),
+            inherited,
             keep: keep.to_vec(),
             missing: columns.missing,
             one_hot: columns.one_hot == Some(None),
@@ -320,6 +322,11 @@ impl Passes {
         (&self.data[file], line)
     }
 
+    /// See [`Options::inherited`].
+    pub fn inherited(&self) -> &[String] {
+        &self.options.inherited
+    }
+
     /// Order and number of passes, format and columns.
     pub fn way(&self) -> &Way {
         &self.position.way
@@ -367,7 +374,7 @@ impl Passes {
                 let mut chunk = whole.gather(&order[from.min(*next)..*next]);
                 if from == 0 {
                     (chunk.bad, chunk.first_bad) = whole.bad();
-                    chunk.said = whole.said();
+                    [chunk.unknown, chunk.said] = whole.said();
                 }
                 (chunk.rows > 0).then_some(chunk)
             }
@@ -419,8 +426,14 @@ fn one_use(targets: &[String], way: &Way) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The position to begin at: the start of new data, or the position of the model in the same data.
-fn position(columns: &Columns, stream: &Stream, model: Option<Position>) -> anyhow::Result<Position> {
+/// The position to begin at: the start of new data, or the position of the model in the same data. Then the columns of ids and weights that
+/// the model took from its data and the command does not name; they stay in use, unless they are among those to `ignore`.
+fn position(
+    columns: &Columns,
+    stream: &Stream,
+    model: Option<Position>,
+    ignore: &[String],
+) -> anyhow::Result<(Position, Vec<String>)> {
     let given = Way {
         passes: stream.passes.unwrap_or(1),
         shuffle: stream.shuffle,
@@ -430,14 +443,20 @@ fn position(columns: &Columns, stream: &Stream, model: Option<Position>) -> anyh
         weight: columns.weight.clone(),
         skip_bad_rows: columns.on_bad_row == Some(BadRow::Skip),
     };
-    let Some(model) = model else { return Ok(Position { way: given, seen: Some(0), ..Position::default() }) };
+    let Some(model) = model else { return Ok((Position { way: given, seen: Some(0), ..Position::default() }, Vec::new())) };
+    let old = model.way.clone();
+    let other_use = |name: &String| ignore.contains(name) || [&given.id, &given.weight].into_iter().flatten().any(|g| g == name);
+    let inherit = |given: &Option<String>, old: Option<String>| old.filter(|name| given.is_none() && !other_use(name));
+    let (id, weight) = (inherit(&given.id, old.id), inherit(&given.weight, old.weight));
+    let inherited = id.iter().chain(&weight).cloned().collect();
+    let given = Way { id: given.id.clone().or(id), weight: given.weight.clone().or(weight), ..given };
     if !stream.r#continue {
         let ids = model.ids + model.lines;
         let Position { schema, filled, progress, seen, frozen, .. } = model;
-        let (filled_before, way) = (filled.clone(), given);
-        return Ok(Position { way, ids, schema, progress, seen, frozen, filled_before, filled, ..Position::default() });
+        let filled_before = filled.clone();
+        let begun = Position { way: given, ids, schema, progress, seen, frozen, filled_before, filled, ..Position::default() };
+        return Ok((begun, inherited));
     }
-    let old = model.way.clone();
     if given.shuffle.is_some() && given.shuffle != old.shuffle {
         let had = old.shuffle.map_or("no --shuffle".into(), |seed| format!("--shuffle {seed}"));
         return Err(usage(format!("--shuffle: the model was trained with {had}; omit --shuffle to continue in the same order")));
@@ -447,9 +466,8 @@ fn position(columns: &Columns, stream: &Stream, model: Option<Position>) -> anyh
         shuffle: old.shuffle,
         format: given.format.or(old.format),
         encoding: given.encoding.or(old.encoding),
-        id: given.id.or(old.id),
-        weight: given.weight.or(old.weight),
         skip_bad_rows: columns.on_bad_row.map_or(old.skip_bad_rows, |rule| rule == BadRow::Skip),
+        ..given
     };
-    Ok(Position { way, ..model })
+    Ok((Position { way, ..model }, inherited))
 }

@@ -114,32 +114,37 @@ impl Coverage {
         self.off(self.last, self.last_examples)
     }
 
-    /// Where the coverage of the last rows is off: what it is, and what to try. Where that of the last rows is right, the rows at the
-    /// beginning are the reason if that of all rows is off.
+    /// Whether the share of the last rows is what was asked for: within two standard errors of a share of so many rows.
+    fn is_as_asked(&self) -> bool {
+        let q = self.asked;
+        (self.last - q).abs() <= 2.0 * (q * (1.0 - q) / self.last_examples.max(1) as f64).sqrt()
+    }
+
+    /// Where the coverage is off: what it is, and what to try. Where that of the last rows is as asked, the rows at the beginning are the
+    /// reason.
     pub fn warning(&self, examples: u64) -> Option<String> {
         if !self.is_off() && !self.off(self.seen, examples) {
             return None;
         }
         let (asked, all, last) = (self.asked, percent(self.seen), percent(self.last));
         let last = format!("{last} of the last {}", count(self.last_examples as f64));
-        Some(match self.is_off() {
-            true => format!(
-                "The predicted {asked} quantile is off: {all} of all targets and {last} lie at or below it. To come closer to {}, try the quantile {}.",
-                percent(asked),
-                self.other_quantile()
-            ),
-            false => format!(
+        if self.is_as_asked() {
+            return Some(format!(
                 "The predicted {asked} quantile was off at the beginning: {all} of all targets lie at or below it, and {last}, as asked."
-            ),
-        })
+            ));
+        }
+        let advice = self
+            .other_quantile()
+            .map_or(String::new(), |other| format!(" To come closer to {}, try the quantile {other}.", percent(asked)));
+        let off = if self.is_off() { "off" } else { "a little off" };
+        Some(format!("The predicted {asked} quantile is {off}: {all} of all targets and {last} lie at or below it.{advice}"))
     }
 
-    /// The quantile to try instead: as far on the other side of the one that was asked for as the coverage is on this side, and at most half
-    /// of the way to 0 or 1.
-    pub fn other_quantile(&self) -> f64 {
-        let q = self.asked;
-        let tried = (2.0 * q - self.last).clamp(0.5 * q, 0.5 * (1.0 + q));
-        (1000.0 * tried).round() / 1000.0
+    /// The quantile to try instead: as far on the other side of the one that was asked for as the coverage is on this side. None if that is
+    /// more than half of the way to 0 or 1: so large an error is not one of the quantile (measured: 0.95 instead of 0.9 moved 52 % to 56 %).
+    pub fn other_quantile(&self) -> Option<f64> {
+        let (q, tried) = (self.asked, 2.0 * self.asked - self.last);
+        (0.5 * q..=0.5 * (1.0 + q)).contains(&tried).then(|| (1000.0 * tried).round() / 1000.0)
     }
 }
 

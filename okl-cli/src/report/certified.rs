@@ -26,6 +26,10 @@ pub(super) fn alert_charts(report: &Report<'_>) -> Vec<Chart> {
 
 fn theta_chart(report: &Report<'_>, theta: Values, threshold: Values) -> Chart {
     let same = theta.iter().zip(&threshold).all(|(a, b)| a.1 == b.1 || !b.1.is_finite());
+    let (threshold, theta) = match same {
+        true => (threshold, with_extremes(report, theta)),
+        false => (with_extremes(report, threshold), theta),
+    };
     let mut lines = Vec::new();
     if there(&theta) {
         lines.push(line(report.theta_name(), if same { "a" } else { "b" }, theta));
@@ -33,9 +37,10 @@ fn theta_chart(report: &Report<'_>, theta: Values, threshold: Values) -> Chart {
     if there(&threshold) && !same {
         lines.push(line("threshold", "a", threshold));
     }
+    let exact = report.history.extreme_thresholds().is_some();
     let course = lines
         .last()
-        .and_then(|l| Course::of(&l.points).map(|c| format!("The {} went {}.", l.name, c.words(Unit::Plain))))
+        .and_then(|l| Course::of(&l.points).map(|c| format!("The {} went {}.", l.name, c.exactly(exact).words(Unit::Plain))))
         .unwrap_or_default();
     let strongest: Values =
         report.alerts.map_or(Vec::new(), |a| a.strongest().iter().map(|a| (a.examples as f64, a.score)).collect());
@@ -49,6 +54,13 @@ fn theta_chart(report: &Report<'_>, theta: Values, threshold: Values) -> Chart {
     };
     let title = if report.summary.task == Task::Novelty { "Threshold" } else { "Theta" };
     Chart { caption: course + note, dots, ..Chart::new(title, measures, examples_axis(report.history), y, lines) }
+}
+
+/// The line with the highest and the lowest threshold of all rows, which its points may have missed.
+fn with_extremes(report: &Report<'_>, mut line: Values) -> Values {
+    line.extend(report.history.extreme_thresholds().into_iter().flatten().map(|(examples, value)| (examples as f64, value)));
+    line.sort_by(|a, b| a.0.total_cmp(&b.0));
+    line
 }
 
 fn rate_chart(report: &Report<'_>, rate: Values) -> Chart {

@@ -39,6 +39,8 @@ pub(super) struct Course {
     pub last: f64,
     most: (f64, f64),
     least: (f64, f64),
+    /// Whether the extreme values of the run are among the points; otherwise a value between two points may lie farther out.
+    exact: bool,
 }
 
 impl Course {
@@ -46,19 +48,25 @@ impl Course {
         let finite: Values = values.iter().copied().filter(|v| v.1.is_finite()).collect();
         let most = finite.iter().copied().fold(*finite.first()?, |a, b| if b.1 > a.1 { b } else { a });
         let least = finite.iter().copied().fold(most, |a, b| if b.1 < a.1 { b } else { a });
-        Some(Course { first: finite[0].1, last: finite[finite.len() - 1].1, most, least })
+        Some(Course { first: finite[0].1, last: finite[finite.len() - 1].1, most, least, exact: false })
+    }
+
+    /// The course of a line whose points contain the extreme values.
+    pub fn exactly(self, exact: bool) -> Self {
+        Course { exact, ..self }
     }
 
     /// "from .. to ..", and the highest or lowest value if it lies far outside these two.
     pub fn words(&self, unit: Unit) -> String {
         let show = |v: f64| unit.show(v);
         let mut words = format!("from {} to {}", show(self.first), show(self.last));
+        let [above, below] = if self.exact { ["", ""] } else { ["at least ", "at most "] };
         let much = 0.25 * (self.most.1 - self.least.1);
         if self.most.1 - self.first.max(self.last) > much {
-            words += &format!(", and up to {} near example {}", show(self.most.1), text::count(self.most.0));
+            words += &format!(", and up to {above}{} near example {}", show(self.most.1), text::count(self.most.0));
         }
         if self.first.min(self.last) - self.least.1 > much {
-            words += &format!(", and down to {} near example {}", show(self.least.1), text::count(self.least.0));
+            words += &format!(", and down to {below}{} near example {}", show(self.least.1), text::count(self.least.0));
         }
         words
     }

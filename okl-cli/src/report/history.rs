@@ -96,11 +96,14 @@ pub struct History {
     /// The latest point, if it is too close to the one before to be kept.
     latest: Option<Point>,
     stride: u64,
+    /// The highest and the lowest threshold that a row was compared with, each with the number of examples: points are a sample.
+    #[serde(skip)]
+    thresholds: Option<[(u64, f64); 2]>,
 }
 
 impl Default for History {
     fn default() -> Self {
-        History { points: Vec::new(), latest: None, stride: 1 }
+        History { points: Vec::new(), latest: None, stride: 1, thresholds: None }
     }
 }
 
@@ -131,6 +134,22 @@ impl History {
             last = if keep { Some(point.examples) } else { last };
             keep
         });
+    }
+
+    /// Adds the threshold that a row was compared with; `examples` is the number of examples up to it.
+    pub fn compared(&mut self, examples: u64, threshold: f64) {
+        let [highest, lowest] = self.thresholds.get_or_insert([(examples, threshold); 2]);
+        if threshold > highest.1 {
+            *highest = (examples, threshold);
+        }
+        if threshold < lowest.1 {
+            *lowest = (examples, threshold);
+        }
+    }
+
+    /// The highest and the lowest threshold of all rows, each with the number of examples.
+    pub fn extreme_thresholds(&self) -> Option<[(u64, f64); 2]> {
+        self.thresholds
     }
 
     /// All points, in order.

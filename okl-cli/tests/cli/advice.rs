@@ -184,7 +184,7 @@ fn a_continued_run_says_which_rows_its_figures_are_about() {
     succeed(&["learn", &data, "--target", "where", "-o", &model, "--quiet"]);
     folder.write("s.csv", ring(100));
     let go_on = ["learn", &data, "--resume", &model, "--continue", "--report", &report];
-    let said = "Figures of rows 41 to 100; 40 rows were learned before.";
+    let said = "Figures of 60 rows, lines 42 to 101; 40 rows were learned before.";
     let (_, err) = succeed(&go_on);
     assert!(err.contains(said), "{err}");
     assert!(folder.read("r.html").contains(said));

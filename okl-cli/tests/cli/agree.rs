@@ -78,7 +78,7 @@ fn warnings_are_those_of_the_saved_model_and_name_columns_of_the_data() {
     let learn = ["learn", &data, "--target", "y", "--task", "numbers", "--time", "when", "--scale", "standard", "-o", &model];
     let of = |which: &str| json(&[&learn[..], &["--save-model", which]].concat())["health"].clone();
     let (recent, said) = (of("recent"), inspected(&model)["health"].clone());
-    assert!(recent.to_string().contains("column 'when elapsed days' (made from the column 'when'): "), "{recent}");
+    assert!(recent.to_string().contains("column 'when elapsed days' (made from the column 'when'; --ignore when "), "{recent}");
     assert_eq!(recent, said);
     let all = of("all");
     assert_eq!(all, inspected(&model)["health"]);
@@ -136,9 +136,68 @@ fn a_quantile_has_one_target() {
 #[test]
 fn a_test_file_that_was_learned_is_named() {
     let folder = Folder::new("agree-test");
-    let (data, copy) = (folder.write("r.csv", ring(200)), folder.write("c.csv", ring(200)));
+    let text = ring(200);
+    let (head, rows) = text.split_once('\n').unwrap();
+    let others: Vec<&str> = std::iter::once(head).chain(rows.lines().rev()).collect();
+    let (data, copy) = (folder.write("r.csv", &text), folder.write("c.csv", &text));
+    let others = folder.write("o.csv", others.join("\n"));
     let said = |test: &str| json(&["learn", &data, "--target", "where", "--test", test])["warnings"].to_string();
+    let often = |test: &str| said(test).matches("the model has learned these rows").count();
+    assert_eq!([often(&data), often(&copy), often(&others)], [1, 1, 0]);
+}
+
+/// One of several targets is text: the advice says what is possible.
+#[test]
+fn text_among_several_targets_is_learned_alone() {
+    let folder = Folder::new("agree-mixed");
+    let text: String = (0..60).map(|i| format!("{},{},{}\n", i % 7, ["cat", "dog"][i % 2], 2000 + i)).collect();
+    let data = folder.write("m.csv", format!("a,kind,year\n{text}"));
+    let output = crate::support::okl(&["learn", &data, "--target", "kind,year"]).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
     assert!(
-        said(&data).contains("the model has learned these rows") && !said(&copy).contains("the model has learned these rows")
+        err.contains("column 'kind'") && err.contains("several targets are all numbers") && err.contains("learn it alone"),
+        "{err}"
     );
+    assert!(!output.status.success() && !err.contains("max_margin") && !err.contains("skip"), "{err}");
+    succeed(&["learn", &data, "--target", "kind", "--ignore", "year"]);
+}
+
+/// A name with a comma is in double quotes in every list.
+#[test]
+fn classes_with_commas_are_named_in_quotes() {
+    let folder = Folder::new("agree-commas");
+    let text: String = (0..80).map(|i| format!("{},{}\n", i % 8, if i % 8 < 4 { "\"a,b\"" } else { "c" })).collect();
+    let (data, model) = (folder.write("c.csv", format!("x,y\n{text}")), folder.path("m.okl"));
+    succeed(&[
+        "learn",
+        &data,
+        "--target",
+        "y",
+        "--classes",
+        "\"a,b\",c",
+        "--class-weight",
+        "\"a,b\"=2,c=1",
+        "--quiet",
+        "-o",
+        &model,
+    ]);
+    let out = json(&["inspect", &model]);
+    assert_eq!(out["classes"], serde_json::json!(["a,b", "c"]), "{out}");
+    assert_eq!(out["config"]["class_weight"], serde_json::json!({ "a,b": 2.0, "c": 1.0 }));
+    // The refusal shows the form of the flag.
+    fail(&["learn", &data, "--target", "y", "--class-weight", "a,b=2"], 2, &["spam=10"]);
+}
+
+/// A feature that is made from a column can be left out with its column: its description, which warnings begin with, says so.
+#[test]
+fn a_warning_about_a_made_feature_names_what_can_be_left_out() {
+    let names = okl_cli::input::Schema {
+        features: okl_cli::input::Features::Named(vec![okl_cli::input::Feature {
+            column: "when".into(),
+            part: Some(okl_cli::input::Part::Elapsed(0)),
+            ..Default::default()
+        }]),
+        ..Default::default()
+    };
+    assert!(names.source(0).contains("--ignore when leaves out all that is made from it"), "{:?}", names.source(0));
 }

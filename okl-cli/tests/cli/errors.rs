@@ -56,6 +56,10 @@ fn files_that_are_no_tables() {
         refuse(name, b"", &[]);
     }
     refuse("b.csv", &garbage, &["binary data"]);
+    for (magic, words) in [(&b"\xfd7zXZ\0"[..], "compressed with xz"), (b"BZh91AY&SY\0", "bzip2"), (b"PK\x03\x04", "zip archive")]
+    {
+        refuse("b.csv", &[magic, &garbage].concat(), &[words]);
+    }
     refuse("e.csv", b"", &["empty"]);
     refuse("h.csv", b"a,y\n", &["a header and no rows"]);
     refuse("r.csv", b"a,b,y\n1,2,3\n1,2\n", &["row 3", "found 2 columns, expected 3", "--on-bad-row skip"]);

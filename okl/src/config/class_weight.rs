@@ -38,7 +38,8 @@ pub enum ClassWeight {
 /// The range of a weight in a table.
 const WEIGHTS: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
 
-const EXPECTED: &str = "must be \"none\", \"balanced\" or a table with a number > 0 per class, as { spam = 10.0 }";
+const EXPECTED: &str =
+    "must be \"none\", \"balanced\", or a number > 0 per class: as text spam=10,\"a,b\"=2, as a table { spam = 10.0 }";
 
 impl ClassWeight {
     /// Whether all classes have the weight 1.
@@ -95,7 +96,7 @@ pub(super) fn expand(value: &mut Value) -> Result<()> {
     match value {
         Value::Null => Ok(()),
         Value::String(word) if matches!(word.as_str(), "none" | "balanced") => Ok(()),
-        Value::String(text) => match text.split(',').map(named).collect::<Option<_>>() {
+        Value::String(text) => match parts(text).into_iter().map(named).collect::<Option<_>>() {
             Some(table) => {
                 *value = Value::Object(table);
                 Ok(())
@@ -107,11 +108,26 @@ pub(super) fn expand(value: &mut Value) -> Result<()> {
     }
 }
 
-/// The name of a class and its weight; the name may contain `=`.
+/// The parts between commas that are not in double quotes.
+fn parts(text: &str) -> Vec<&str> {
+    let (mut quoted, mut start, mut parts) = (false, 0, Vec::new());
+    for (at, sign) in text.char_indices() {
+        quoted ^= sign == '"';
+        if sign == ',' && !quoted {
+            parts.push(&text[std::mem::replace(&mut start, at + 1)..at]);
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+/// The name of a class and its weight; the name may contain `=`. Double quotes around it are removed, doubled ones inside are one.
 fn named(part: &str) -> Option<(String, Value)> {
     let (name, weight) = part.rsplit_once('=')?;
-    let weight = super::number_or_text(weight.trim());
-    (!name.trim().is_empty() && weight.is_number()).then(|| (name.trim().to_string(), weight))
+    let (name, weight) = (name.trim(), super::number_or_text(weight.trim()));
+    let inside = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).map(|inside| inside.replace("\"\"", "\""));
+    let name = inside.unwrap_or_else(|| name.to_string());
+    (!name.is_empty() && weight.is_number()).then_some((name, weight))
 }
 
 impl Config {

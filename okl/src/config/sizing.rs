@@ -10,7 +10,7 @@
 
 use crate::basis::quadratic;
 use crate::config::portfolio::HeadRule;
-use crate::config::{Choice, Config};
+use crate::config::{Choice, Config, Scale};
 use crate::engine::head::Average;
 use crate::error::{Error, Result};
 use crate::learner::batch::BLOCK;
@@ -80,6 +80,39 @@ impl Config {
         centre + 24 + 8 * columns + 128 * kernels + leaving + totals + compared
     }
 
+    /// The bytes per term of sparse rows, which do not depend on the number of features: those of [`Config::bytes_per_term`] without the centre,
+    /// 48 for its lists, 28 for every value that is not zero (8 in its row, the others in its column with room to grow), and 104 for every column in which no
+    /// other term has a value. `values` and `columns` are means over the terms: of the number of values, and of the number of different columns
+    /// of all terms divided by the number of terms.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// let config = Config::from_toml("kernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'\nanchor = 'none'")?;
+    /// assert_eq!(config.bytes_per_sparse_term(10, 2, 1), 24 + 8 + 128 + 1 + 48 + 28 * 10 + 104 * 2);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn bytes_per_sparse_term(&self, values: usize, columns: usize, outputs: usize) -> usize {
+        self.bytes_per_term(0, outputs) + 48 + 28 * values + 104 * columns
+    }
+
+    /// The bytes that are held for every feature, whether rows have it or not, where columns are scaled: shift and factor, once more in the
+    /// settings, and three counts of clipped values, 56 bytes; with `scale = log` 16 more. A model file takes nearly as much. They are
+    /// not part of `memory`.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// let config = Config::from_toml("loss = 'hinge'\nanchor = 'none'")?;
+    /// assert_eq!(config.bytes_of_frame(1 << 20), 56 << 20);
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn bytes_of_frame(&self, features: usize) -> usize {
+        match self.scale {
+            Scale::Log if self.needs_scale() => 72 * features,
+            _ if self.needs_scale() => 56 * features,
+            _ => 0,
+        }
+    }
+
     /// The bytes of a weight vector (`form = weights`), including everything that grows with the number of features: per feature (for a
     /// polynomial kernel of degree 2 there are (n + 1)(n + 2)/2 for n columns),
     /// rounded up to 32 of them, 8 bytes per output and function, as many for step sizes where every coordinate has its own, and 128 bytes
@@ -140,17 +173,41 @@ impl Config {
             // A number of bytes asks for terms.
             return Config { budget: Some(self.budget_of_terms()), ..self.clone() }.within(bytes, features, outputs);
         }
-        let refused = |reason| Err(Error::config("memory", reason));
         if self.is_precomputed() {
-            return refused(
-                "the memory of a precomputed kernel grows with the square of the number of terms: give that number".into(),
-            );
+            let reason = "the memory of a precomputed kernel grows with the square of the number of terms: give that number";
+            return Err(Error::config("memory", reason));
         }
         let each = self.bytes_per_term(features, outputs);
         let each = each + each.div_ceil(GROWTH);
+        self.of_so_many_bytes(bytes, each, &format!("{features} features"))
+    }
+
+    /// As [`Config::within`], for sparse rows; see [`Config::bytes_per_sparse_term`].
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// let config = Config::from_toml("kernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:10'\nanchor = 'none'")?;
+    /// assert!(config.within_sparse(1_000_000, 10, 2, 1)?.budget().capacity() > Some(1000));
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Config::within`].
+    pub fn within_sparse(&self, bytes: usize, values: usize, columns: usize, outputs: usize) -> Result<Config> {
+        if self.form == Choice::Auto && self.uses_weights() {
+            let terms = Config { budget: Some(self.budget_of_terms()), ..self.clone() };
+            return terms.within_sparse(bytes, values, columns, outputs);
+        }
+        let each = self.bytes_per_sparse_term(values, columns, outputs);
+        self.of_so_many_bytes(bytes, each + each.div_ceil(GROWTH), &format!("{values} values"))
+    }
+
+    /// The same settings with as many terms of `each` bytes as fit into `bytes`.
+    fn of_so_many_bytes(&self, bytes: usize, each: usize, term: &str) -> Result<Config> {
+        let refused = |reason: String| Err(Error::config("memory", reason));
         match (self.budget().with_terms(bytes / each), bytes / each) {
             (None, _) => refused("only window, transfer, merge and forgetron have a number of terms to choose".into()),
-            (_, 0) => refused(format!("one term of {features} features takes {each} bytes, there are {bytes}")),
+            (_, 0) => refused(format!("one term of {term} takes {each} bytes, there are {bytes}")),
             (budget, _) => Ok(Config { budget, ..self.clone() }),
         }
     }

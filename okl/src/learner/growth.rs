@@ -12,8 +12,10 @@
 //! The loss is 1 for a wrong decision and 0 for a right one where there are classes or signs, otherwise the loss of the
 //! configuration. At most [`MOST_DOUBLED`] times the initial number of terms is allowed, because the cost of a row is at most
 //! proportional to the number of terms; and never more than fit into `memory`. Columns behind the last one in which a term is
-//! not 0 do not count there: a learner that is told its number of columns early and one that is widened later decide alike.
+//! not 0 do not count there: a learner that is told its number of columns early and one that is widened later decide alike. Terms that
+//! fit only as sparse rows are stored as such.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::basis::terms::Terms;
@@ -180,8 +182,14 @@ impl Learner {
         let outputs = self.engine.heads[0].offset.len();
         let stopped = match 2 * capacity {
             terms if terms > MOST_DOUBLED * start => Some(Verdict::Speed),
-            terms if !fits(&self.config, terms, columns_in_use(&self.engine.basis), outputs) => Some(Verdict::Memory),
-            _ => None,
+            terms => {
+                let held = Held::of(&self.engine.basis);
+                let [dense, sparse] = [false, true].map(|sparse| held.fits(&self.config, terms, outputs, sparse));
+                if sparse && !dense && !self.engine.basis.space.is_sparse() {
+                    self.make_sparse();
+                }
+                (!dense && !sparse).then_some(Verdict::Memory)
+            }
         };
         let mut growth = Growth { verdict: stopped.unwrap_or(verdict), ..Growth::new(start) };
         if stopped.is_none() {
@@ -281,22 +289,51 @@ fn subset(terms: &Terms<Vectors<AnyKernel>>, slots: &[usize]) -> Terms<Vectors<A
     copy
 }
 
-/// The number of columns up to the last one in which a term is not 0.
-fn columns_in_use(terms: &Terms<Vectors<AnyKernel>>) -> usize {
-    let mut row = vec![0.0; if terms.space.is_sparse() { 0 } else { terms.space.features() }];
-    let mut last = |slot: usize| {
-        if let Some(row) = terms.space.sparse_centre(slot) {
-            return row.columns.last().map_or(0, |column| *column as usize + 1);
-        }
-        terms.space.centre(slot, &mut row);
-        row.iter().rposition(|value| *value != 0.0).map_or(0, |column| column + 1)
-    };
-    terms.live().map(&mut last).max().unwrap_or(0)
+/// The values of the terms, on which their memory depends.
+struct Held {
+    terms: usize,
+    /// The number of columns up to the last one in which a term is not 0.
+    columns: usize,
+    /// The number of values that are not 0, and of the columns that have one.
+    values: usize,
+    used: usize,
 }
 
-/// Whether so many terms, and a shadow of half as many, fit into the memory of the configuration.
-fn fits(config: &Config, terms: usize, features: usize, outputs: usize) -> bool {
-    let shadow = config.frozen(&config.members()[0]);
-    let each = config.bytes_per_term(features, outputs) + shadow.bytes_per_term(features, outputs) / 2;
-    config.memory.is_none_or(|memory| terms.saturating_mul(each + each.div_ceil(32)) <= memory)
+impl Held {
+    fn of(terms: &Terms<Vectors<AnyKernel>>) -> Self {
+        let mut row = vec![0.0; if terms.space.is_sparse() { 0 } else { terms.space.features() }];
+        let (mut values, mut used) = (0, HashSet::new());
+        for slot in terms.live() {
+            let mut add = |column: u32| {
+                values += 1;
+                used.insert(column);
+            };
+            match terms.space.sparse_centre(slot) {
+                Some(row) => row.columns.iter().copied().for_each(&mut add),
+                None => {
+                    terms.space.centre(slot, &mut row);
+                    let given = row.iter().enumerate().filter(|(_, value)| **value != 0.0);
+                    given.for_each(|(column, _)| add(column as u32));
+                }
+            }
+        }
+        let columns = used.iter().max().map_or(0, |column| *column as usize + 1);
+        Held { terms: terms.live().count(), columns, values, used: used.len() }
+    }
+
+    /// Whether so many terms, and a shadow of half as many, fit into the memory of the configuration, if rows are dense or sparse. This
+    /// depends on the values and not on how they are stored now: learners of dense and of sparse rows decide alike.
+    fn fits(&self, config: &Config, terms: usize, outputs: usize, sparse: bool) -> bool {
+        if sparse && (!config.keeps_zeros() || config.is_precomputed() || self.terms == 0) {
+            return false;
+        }
+        let shadow = config.frozen(&config.members()[0]);
+        let [values, columns] = [self.values, self.used].map(|all| all.div_ceil(self.terms.max(1)));
+        let of = |config: &Config| match sparse {
+            true => config.bytes_per_sparse_term(values, columns, outputs),
+            false => config.bytes_per_term(self.columns, outputs),
+        };
+        let each = of(config) + of(&shadow) / 2;
+        config.memory.is_none_or(|memory| terms.saturating_mul(each + each.div_ceil(32)) <= memory)
+    }
 }

@@ -339,6 +339,7 @@ const BLURRED_SHARE: f64 = 0.01;
 fn others(count: usize) -> String {
     match count {
         1 => String::new(),
+        2 => " (1 further column likewise)".into(),
         n => format!(" ({} further columns likewise)", n - 1),
     }
 }

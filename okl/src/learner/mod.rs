@@ -61,7 +61,7 @@ use crate::learner::scaling::Frame;
 use crate::learner::units::Units;
 use crate::learner::warmup::WarmUp;
 use crate::parts::kernel::{AnyKernel, DotKernel};
-use crate::parts::loss::{Loss, Reads};
+use crate::parts::loss::{AnyLoss, Loss, Reads};
 use crate::place::{Place, PlaceReport};
 
 /// The work of 32 rows, in floating-point operations, from which on several threads learn: about a tenth of a millisecond of one core.
@@ -324,7 +324,7 @@ impl Learner {
     }
 
     /// Stores rows sparsely from now on. No result changes.
-    fn make_sparse(&mut self) {
+    pub(super) fn make_sparse(&mut self) {
         let slots = self.engine.basis.slots();
         self.engine.basis.space.make_sparse(slots);
         self.rounding = Rounding::default();
@@ -431,6 +431,11 @@ impl Learner {
         let (target_scale, scores) = (&self.config.target_scale, &mut self.scores);
         let (large_targets, own) = (&mut self.large_targets, &mut self.own_targets);
         let numbers = matches!(self.config.loss.reads(), Reads::Number | Reads::Vector);
+        // A margin that the loss gives is the threshold, which the engine knows only where it follows the stream.
+        let margin = match *self.config.loss {
+            AnyLoss::Novelty { margin } => Some(margin),
+            _ => None,
+        };
         let y = part.y();
         let mut examples = count;
         self.engine.learn_block(points, &labels, |i, step| {
@@ -447,7 +452,8 @@ impl Learner {
                 let error = scores.iter().zip(own.iter()).map(|(z, y)| (z - y).abs()).sum::<f64>() / width as f64;
                 large_targets.add(examples, own, error);
             }
-            each(row, &Outcome { scores, positive: part.targets.positive_at(row, classes).or(alone), ..*step });
+            let positive = part.targets.positive_at(row, classes).or(alone);
+            each(row, &Outcome { scores, positive, threshold: step.threshold.or(margin), ..*step });
         });
         self.learn_shadow(&labels, count);
         self.count_clipped(part);

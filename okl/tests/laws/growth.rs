@@ -129,3 +129,27 @@ fn columns_without_values_do_not_change_the_number_of_terms() {
     assert_eq!((terms(&widened), widened.growth()), (64, Some((16, Verdict::Speed))));
     assert_eq!(known.to_bytes(), widened.to_bytes());
 }
+
+/// Sparse terms count by their values and not by their columns. A learner of dense rows decides alike: its terms are stored sparsely where
+/// only that fits.
+#[test]
+fn sparse_terms_count_by_their_values() {
+    const COLUMNS: usize = 2_000;
+    let (x, y) = board(4096, 4.0, 0.0);
+    let settings = "budget = 'merge:16'\nmemory = '64kB'\nanchor = 'none'";
+    let (starts, columns): (Vec<usize>, Vec<u32>) = ((0..=4096).map(|i| 2 * i).collect(), [7, 1_990].repeat(4096));
+    let mut sparse = learner(settings);
+    sparse.learn(&Batch::sparse(&starts, &columns, &x, COLUMNS).numbers(&y)).unwrap();
+    assert!(32 * sparse.config().bytes_per_term(1_991, 1) > 64_000, "dense rows would not fit");
+    assert_eq!((terms(&sparse), sparse.growth()), (64, Some((16, Verdict::Speed))));
+    let mut rows = vec![0.0; 4096 * COLUMNS];
+    for (row, x) in rows.chunks_exact_mut(COLUMNS).zip(x.chunks(2)) {
+        (row[7], row[1_990]) = (x[0], x[1]);
+    }
+    let mut dense = learner(settings);
+    dense.learn(&Batch::new(&rows, COLUMNS).numbers(&y)).unwrap();
+    assert_eq!((terms(&dense), dense.growth()), (terms(&sparse), sparse.growth()));
+    assert!(dense.bytes() < 64_000 && sparse.bytes() < 64_000, "{} and {}", dense.bytes(), sparse.bytes());
+    let probe = &rows[..50 * COLUMNS];
+    assert_eq!(dense.predict(&Batch::new(probe, COLUMNS)).unwrap(), sparse.predict(&Batch::new(probe, COLUMNS)).unwrap());
+}

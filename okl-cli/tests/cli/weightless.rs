@@ -1,0 +1,110 @@
+//! A row of weight 0 is only predicted: the run says the same of all other rows as if it were not there.
+
+use serde_json::Value;
+
+use crate::support::{Folder, Random, json, succeed};
+
+/// Rows of `classes` classes around as many centres, with their weights. The first rows are of the classes in `hidden`, with weight 0, and then
+/// one of the last class is learned. Up to row 60 a third of the weights is 0.
+fn rows(classes: usize, hidden: &[usize], seed: u64) -> Vec<(String, String, bool)> {
+    let mut random = Random(seed);
+    let mut met = vec![0; classes];
+    (0..300)
+        .map(|i| {
+            let drawn = (random.next() * classes as f64) as usize;
+            let class = if i == hidden.len() { classes - 1 } else { hidden.get(i).copied().unwrap_or(drawn) };
+            let (x, y) = (class as f64 + 0.5 * random.next(), (class * class % 3) as f64 + 0.5 * random.next());
+            met[class] += 1;
+            let later = hidden.contains(&class) && met[class] <= 2 || i < 60 && random.next() < 0.3;
+            let zero = i < hidden.len() || i > hidden.len() && later;
+            (format!("{x:.4},{y:.4}"), format!("class {}", ["b", "c", "a", "d"][class]), zero)
+        })
+        .collect()
+}
+
+/// The table of all rows, and that of the rows whose weight is not 0.
+fn tables(rows: &[(String, String, bool)]) -> [String; 2] {
+    let line = |(x, class, zero): &(String, String, bool)| format!("{x},{class},{}\n", u8::from(!zero));
+    let head = "x,y,class,w\n".to_string();
+    [
+        head.clone() + &rows.iter().map(line).collect::<String>(),
+        head + &rows.iter().filter(|row| !row.2).map(line).collect::<String>(),
+    ]
+}
+
+/// The predictions without the numbers of their lines.
+fn predictions(text: &str) -> Vec<String> {
+    text.lines().skip(1).map(|line| line.split_once(',').unwrap().1.to_string()).collect()
+}
+
+/// The figures of a run and of its model, without the counts of rows.
+fn figures(out: &Value) -> Vec<Value> {
+    let summary = &out["summary"];
+    let names = ["error", "average_loss", "windowed_error", "no_change_error", "classes", "examples", "weight"];
+    names.iter().map(|name| summary[*name].clone()).chain([out["model_on_past_rows"]["error"].clone()]).collect()
+}
+
+/// The classes of the figures are in the order of the learner, whichever rows it learns: a permuted class would change the predictions.
+#[test]
+fn classes_are_those_of_the_learner() {
+    let folder = Folder::new("weightless");
+    let [p, q] = ["p.csv", "q.csv"].map(|name| folder.path(name));
+    for (classes, losses) in [(2, &["hinge", "logistic", "nu_hinge:0.1"][..]), (4, &["max_margin", "softmax"])] {
+        for hidden in [&[0][..], &[1], &[0, 1]] {
+            let rows = rows(classes, hidden, 7 + hidden.len() as u64);
+            let [all, learned] = tables(&rows);
+            let (all, learned) = (folder.write("all.csv", all), folder.write("learned.csv", learned));
+            let kept: Vec<usize> = (0..rows.len()).filter(|i| !rows[*i].2).collect();
+            for loss in losses {
+                for more in [&[][..], &["--passes", "2"]] {
+                    let learn = |data: &str, to: &str| {
+                        let common = ["learn", data, "--target", "class", "--weight", "w", "--loss", loss, "--predictions", to];
+                        figures(&json(&[&common[..], more].concat()))
+                    };
+                    let name = format!("{loss} {hidden:?} {more:?}");
+                    assert_eq!(learn(&all, &p), learn(&learned, &q), "{name}");
+                    let said = predictions(&folder.read("p.csv"));
+                    let without: Vec<String> = kept.iter().map(|row| said[*row].clone()).collect();
+                    assert_eq!(without, predictions(&folder.read("q.csv")), "{name}");
+                }
+            }
+        }
+    }
+}
+
+/// The same where a model of two classes meets two more.
+#[test]
+fn a_resumed_model_names_new_classes_as_its_learner_does() {
+    let folder = Folder::new("weightless-resumed");
+    let [p, q, model] = ["p.csv", "q.csv", "m.okl"].map(|name| folder.path(name));
+    let [first, _] = tables(&rows(2, &[], 3));
+    let first = folder.write("first.csv", first);
+    succeed(&["learn", &first, "--target", "class", "--weight", "w", "--task", "classes", "--quiet", "-o", &model]);
+    let more = rows(4, &[2], 5);
+    let [all, learned] = tables(&more);
+    let (all, learned) = (folder.write("all.csv", all), folder.write("learned.csv", learned));
+    let learn = |data: &str, to: &str| json(&["learn", data, "--resume", &model, "--weight", "w", "--predictions", to]);
+    assert_eq!(figures(&learn(&all, &p)), figures(&learn(&learned, &q)));
+    let said = predictions(&folder.read("p.csv"));
+    let without: Vec<&String> = said.iter().zip(&more).filter(|(_, row)| !row.2).map(|(said, _)| said).collect();
+    let alone = predictions(&folder.read("q.csv"));
+    assert_eq!(without, alone.iter().collect::<Vec<_>>());
+}
+
+/// The importance of VW text is a weight.
+#[test]
+fn an_importance_of_0_hides_a_class_until_it_is_learned() {
+    let folder = Folder::new("weightless-vw");
+    let rows = rows(2, &[0], 2);
+    let vw = |rows: &[(String, String, bool)]| -> String {
+        let line = |(x, class, zero): &(String, String, bool)| {
+            let (x, y) = x.split_once(',').unwrap();
+            format!("{} {} | x:{x} y:{y}\n", if class.ends_with('b') { 1 } else { -1 }, u8::from(!zero))
+        };
+        rows.iter().map(line).collect()
+    };
+    let learned: Vec<_> = rows.iter().filter(|row| !row.2).cloned().collect();
+    let (all, learned) = (folder.write("all.vw", vw(&rows)), folder.write("learned.vw", vw(&learned)));
+    let learn = |data: &str| figures(&json(&["learn", data, "--task", "classes"]));
+    assert_eq!(learn(&all), learn(&learned));
+}
