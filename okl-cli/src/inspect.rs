@@ -50,7 +50,7 @@ pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
     lines.extend(learner.alert_rate().map(|rate| rate_in_words(learner, &rate)));
     lines.extend(no_threshold(learner));
     lines.extend(units(learner));
-    lines.extend(weights(learner));
+    lines.extend(column_weights(learner));
     if changed_at(learner).is_some() {
         return lines; // the regret bound is on the examples after the change, and the losses of these alone are not measured
     }
@@ -74,7 +74,7 @@ fn changed_at(learner: &Learner) -> Option<u64> {
 }
 
 /// When the weights of the columns changed, and how far they are apart; none if they did not change.
-fn weights(learner: &Learner) -> Option<String> {
+fn column_weights(learner: &Learner) -> Option<String> {
     let (_, at) = learner.weight_changes().filter(|(changes, _)| *changes > 0)?;
     let all = &learner.config().relevance;
     let (least, most) = all.iter().fold((f64::MAX, 0.0f64), |(least, most), v| (least.min(*v), most.max(*v)));
