@@ -88,10 +88,13 @@ impl Explained<'_> {
     /// c_i, `outputs` numbers per term.
     fn added(&self, u: &[f32]) -> Vec<f64> {
         let outputs = self.model.outputs;
-        let uu = dot(u, u);
-        let pairs: Vec<(f32, f32)> = self.model.centres.chunks_exact(u.len().max(1)).map(|c| (dot(u, c), dot(c, c))).collect();
-        let mut added = vec![0.0; pairs.len() * outputs];
+        let mut added = vec![0.0; self.model.centres.len() / u.len().max(1) * outputs];
         for part in &self.model.parts {
+            let columns = part.columns.as_deref();
+            let (weighted, square) = (weighted(u, columns), |c: &[f32]| dot(&weighted(c, columns), c));
+            let uu = square(u);
+            let pairs: Vec<(f32, f32)> =
+                self.model.centres.chunks_exact(u.len().max(1)).map(|c| (dot(&weighted, c), square(c))).collect();
             let weights = part.weights(&self.model);
             for (at, (added, weight)) in added.iter_mut().zip(&weights).enumerate() {
                 let (uc, cc) = pairs[at / outputs];
@@ -117,6 +120,14 @@ impl Explained<'_> {
 /// The inner product as `predict` computes it: one chain of fused multiply-adds in single precision.
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).fold(0.0, |sum, (a, b)| a.mul_add(*b, sum))
+}
+
+/// A row multiplied by the weights of its columns, as `predict` does it.
+fn weighted(x: &[f32], columns: Option<&[f64]>) -> Vec<f32> {
+    match columns {
+        None => x.to_vec(),
+        Some(weights) => x.iter().zip(weights).map(|(x, v)| *v as f32 * x).collect(),
+    }
 }
 
 fn distance2(a: &[f32], b: &[f32]) -> f64 {

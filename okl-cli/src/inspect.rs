@@ -50,6 +50,7 @@ pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
     lines.extend(learner.alert_rate().map(|rate| rate_in_words(learner, &rate)));
     lines.extend(no_threshold(learner));
     lines.extend(units(learner));
+    lines.extend(column_weights(learner));
     if changed_at(learner).is_some() {
         return lines; // the regret bound is on the examples after the change, and the losses of these alone are not measured
     }
@@ -66,9 +67,23 @@ pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
     lines
 }
 
-/// The example after which the units of the columns changed last, if they did.
+/// The example after which the units or the weights of the columns changed last, if they did: certificates hold from there on.
 fn changed_at(learner: &Learner) -> Option<u64> {
-    learner.unit_changes().filter(|(changes, _)| *changes > 0).map(|(_, at)| at)
+    let changes = [learner.unit_changes(), learner.weight_changes()].into_iter().flatten();
+    changes.filter(|(changes, _)| *changes > 0).map(|(_, at)| at).max()
+}
+
+/// When the weights of the columns changed, and how far they are apart; none if they did not change.
+fn column_weights(learner: &Learner) -> Option<String> {
+    let (_, at) = learner.weight_changes().filter(|(changes, _)| *changes > 0)?;
+    let all = &learner.config().relevance;
+    let (least, most) = all.iter().fold((f64::MAX, 0.0f64), |(least, most), v| (least.min(*v), most.max(*v)));
+    Some(format!(
+        "Columns in which scores vary more have more weight in the distances of some kernels: squared differences count {} to {} times, since example {}.",
+        figure(least),
+        figure(most),
+        count(at as f64)
+    ))
 }
 
 /// How often and when the units of the columns changed; none if they did not.
@@ -239,7 +254,7 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serd
         "offset": learner.offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": rule_of(learner, m), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, position.progress.measured()),
-        "health": health(learner, source(position, names)), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": verdict.words() })),
+        "health": health(learner, source(position, names)), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "weight_changes": learner.weight_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": verdict.words() })),
     })
 }
 

@@ -215,6 +215,8 @@ fn special_cases() -> Vec<Case> {
         of("bank-of-kernels", "loss = ['hinge', 'logistic']\noffset = true\nkernel = ['gaussian:auto', 'exponential:auto']\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 32\nbudget = 'transfer:60'".into()),
         of("bank-of-kernels-for-classes", "loss = ['max_margin', 'softmax']\nkernel = ['exponential:0.9', 'matern32:0.5', 'linear']\nstep = 'auto'\nbudget = 'window:60'".into()),
         of("bank-of-classes", "loss = 'max_margin'\nkernel = { gaussian = { gamma = [0.3, 1.2] } }\nstep = 'auto'\nbudget = 'merge:60'".into()),
+        of("columns-with-weights", format!("{hinge}\nkernel = 'gaussian:0.7'\nrelevance = [0.5, 2.0, 3.0]")),
+        of("columns-with-weights-in-a-bank", "loss = ['max_margin', 'softmax']\noffset = true\nkernel = 'auto'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 32\nbudget = 'merge:60'\nrelevance = [0.5, 2.0, 3.0]".into()),
         far("far-from-zero"),
         of("logarithms", format!("{squared}\nkernel = 'gaussian:0.7'\nscale = 'log'\nwarmup = 32")),
         of("whitened", "loss = 'density:0.1'\nkernel = 'gaussian'\nscale = 'whiten'\nwarmup = 32\nbudget = 'window:60'".into()),
@@ -417,6 +419,7 @@ fn what_libsvm_cannot_say_is_refused_with_a_reason() {
     assert!(reason(&find("whitened-and-fixed")).contains("removes the correlations of the features"));
     assert!(reason(&find("logarithms-of-a-weight-vector")).contains("takes logarithms of the features"));
     assert!(reason(&find("cut-off")).contains("clips features at 0.5"));
+    assert!(reason(&find("columns-with-weights")).contains("a weight for every feature"));
     assert!(reason(&find("polynomial-standard")).contains("shifts the features"));
     assert!(reason(&find("matern32-hinge")).contains("its kernel is matern32"));
     assert!(reason(&find("sum-hinge")).contains("a sum"));
@@ -528,7 +531,9 @@ fn json_scores(model: &Value, x: &[f64]) -> Vec<f64> {
     for (part, rows) in model["parts"].as_array().unwrap().iter().zip(model["coefficients"].as_array().unwrap()) {
         for (c, a) in model["centres"].as_array().unwrap().iter().zip(rows.as_array().unwrap()) {
             let (c, a) = (numbers(c), numbers(a));
-            let k = kernel_value(&part["kernel"], &u, &c);
+            let weights = part.get("weights").map_or(vec![1.0; c.len()], numbers);
+            let weighted = |row: &[f64]| row.iter().zip(&weights).map(|(x, v)| x * v.sqrt()).collect::<Vec<f64>>();
+            let k = kernel_value(&part["kernel"], &weighted(&u), &weighted(&c));
             for (o, score) in scores.iter_mut().enumerate() {
                 let weight = match part["operator"].as_array() {
                     None => a[o],
@@ -541,23 +546,20 @@ fn json_scores(model: &Value, x: &[f64]) -> Vec<f64> {
     scores
 }
 
+/// The version of an export.
+fn version(name: &str) -> u32 {
+    match name {
+        _ if name.starts_with("logarithms") => 5,
+        _ if name.starts_with("columns-with-weights") || name.starts_with("whitened") => 6,
+        _ => 4,
+    }
+}
+
 #[test]
 fn json_computes_the_scores() {
     for case in cases() {
         let model: Value = serde_json::from_slice(&export(&case.learner, To::Json).unwrap()).unwrap();
-        assert_eq!(
-            (&model["format"], &model["version"]),
-            (
-                &json!("okl model"),
-                &json!(if case.name.starts_with("whitened") {
-                    6
-                } else if case.name.starts_with("logarithms") {
-                    5
-                } else {
-                    4
-                })
-            )
-        );
+        assert_eq!((&model["format"], &model["version"]), (&json!("okl model"), &json!(version(&case.name))));
         assert_eq!((&model["features"], &model["target"]), (&json!(["1", "2", "3", "4"]), &Value::Null));
         assert_eq!(model["outputs"], json!(case.learner.outputs()));
         assert_eq!(model["classes"], json!(case.learner.classes()));

@@ -12,7 +12,7 @@
 //! | `target` | the target's name, a list of names if there are several, or null if it is not known |
 //! | `outputs` | the number of scores |
 //! | `frame` | `shift` and `factor` per feature and the `limit` of the result, or null; from version 5 on also `log_units`, from 6 on `whiten`, the rows of a lower triangle |
-//! | `parts` | kernel and operator (matrix, its rows divided by the factors of a `target_scale`; or null for the identity), one unless operator kernels are summed or a bank has several widths |
+//! | `parts` | from version 6 on with `weights` of the features, if the kernel reads weighted columns; kernel and operator (matrix, its rows divided by the factors of a `target_scale`; or null for the identity), one unless operator kernels are summed or a bank has several widths |
 //! | `centres` | one row per term, in the frame; of a weight vector, one row per output |
 //! | `coefficients` | part by part, one row per term, one number per output; the average's where there is one; without an operator divided by the factors of a `target_scale` |
 //! | `fourier` | only with random features, in place of parts, centres and coefficients: for each kernel width the `frequencies` in the frame, and the weights of their `cosines` and `sines`, one number per output |
@@ -52,6 +52,8 @@ const SCORES_OF_PRODUCTS: &str = "scores(x) = offset + polynomial.constant + sum
     polynomial.products_ji u_j u_i, with u = (x - frame.shift) * frame.factor, clipped to [-limit, limit], computed in double precision \
     and then rounded to single precision, or u = x rounded to single precision if frame is null";
 
+const WEIGHTS: &str = "where a part has weights, its kernel reads |u - c|² as the sum over j of weights_j (u_j - c_j)²";
+
 const LOGARITHMS: &str = "before that, x is replaced by sign(x) ln(1 + |x| / frame.log_units)";
 
 pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
@@ -64,6 +66,8 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     let scores = if logarithms.is_empty() { scores.to_string() } else { format!("{scores}; {LOGARITHMS}") };
     let triangle = rows_of_triangle(learner.whitening());
     let scores = if triangle.is_empty() { scores } else { format!("{scores}; {WHITENED}") };
+    let weighted = model.parts.iter().any(|part| part.columns.is_some());
+    let scores = if weighted { format!("{scores}; {WEIGHTS}") } else { scores };
     let about = json!({ "scores": scores, "decision": decision(model.reads()) });
     let sparse = super::writes_sparsely(learner);
     let mut frame = model.framed().then(|| match sparse {
@@ -76,7 +80,7 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     if let Some(frame) = frame.as_mut().filter(|_| !triangle.is_empty()) {
         frame["whiten"] = json!(triangle);
     }
-    let version = match (triangle.is_empty(), logarithms.is_empty()) {
+    let version = match (triangle.is_empty() && !weighted, logarithms.is_empty()) {
         _ if sparse => "7",
         (false, _) => "6",
         (true, false) => "5",
@@ -181,5 +185,9 @@ fn decision(reads: Reads) -> &'static str {
 
 fn describe(part: &Part<'_>, outputs: usize) -> Value {
     let operator: Option<Vec<&[f64]>> = part.operator.as_ref().map(|j| j.chunks_exact(outputs).collect());
-    json!({ "kernel": KernelRule::from(part.kernel), "operator": operator })
+    let mut described = json!({ "kernel": KernelRule::from(part.kernel), "operator": operator });
+    if let Some(weights) = &part.columns {
+        described["weights"] = json!(weights);
+    }
+    described
 }

@@ -96,6 +96,9 @@ fn obstacles(model: &Model<'_>) -> Vec<String> {
         AnyKernel::Gaussian { .. } => {}
         other => found.push(format!("its kernel is {}, and LIBSVM has linear, polynomial and rbf", name(other))),
     }
+    if model.parts.iter().any(|part| part.columns.is_some()) {
+        found.push("its kernel has a weight for every feature, and LIBSVM's kernels do not".into());
+    }
     if !model.learner.log_units().is_empty() {
         found.push("it takes logarithms of the features (scale = log), and LIBSVM does not".into());
     }

@@ -8,6 +8,8 @@
 //! scores(x) = b + sum_m J_m sum_i k_m(u, c_i) a_mi       J = I without an operator
 //! ```
 //!
+//! A kernel that reads weighted columns computes |u - c|² as sum_j v_j (u_j - c_j)².
+//!
 //! A weight vector (`form = weights`) is written as one term per output: c_o = w_o / s_o with the coefficient s_o in output o, where s_o
 //! is the largest |weight|, and J and the factors of a `target_scale` are in w. For a linear kernel this is the same function. With the polynomial
 //! kernel of degree 2 a weight vector is a polynomial of u, with J and these factors in its coefficients.
@@ -204,6 +206,8 @@ pub(crate) struct Part<'a> {
     operator: Option<Vec<f64>>,
     /// a_mi, `outputs` each.
     coefficients: Vec<f64>,
+    /// The weights of the features in squared distances, one each; none if all are 1.
+    pub(crate) columns: Option<Vec<f64>>,
 }
 
 impl<'a> Model<'a> {
@@ -330,7 +334,10 @@ fn parts(learner: &Learner) -> Vec<Part<'_>> {
     let size = all.len() / learner.widths();
     let part = |(plane, kernel): (usize, _)| {
         let (width, operator) = (plane / operators.len(), operators[plane % operators.len()].clone());
-        Part { kernel, operator, coefficients: all[width * size..(width + 1) * size].to_vec() }
+        let columns = learner
+            .column_weights(width)
+            .map(|known| (0..learner.features()).map(|j| known.get(j).copied().unwrap_or(1.0)).collect());
+        Part { kernel, operator, coefficients: all[width * size..(width + 1) * size].to_vec(), columns }
     };
     kernels.iter().enumerate().map(part).collect()
 }
@@ -356,7 +363,7 @@ fn of_weights<'a>(learner: &'a Learner, weights: &[f64]) -> (Vec<f32>, Vec<Part<
         coefficients.extend((0..outputs).map(|other| if other == o { largest } else { 0.0 }));
     }
     let kernel = &learner.engine().terms().space().kernels()[0];
-    (centres, vec![Part { kernel, operator: None, coefficients }])
+    (centres, vec![Part { kernel, operator: None, coefficients, columns: None }])
 }
 
 /// The rows of a lower triangle that is stored row by row.

@@ -193,14 +193,22 @@ fn scores(graph: &mut Graph, model: &Model<'_>, rows: &str) {
     }
     // A model without terms gets one term of weight 0, because runtimes treat empty tensors differently.
     let terms = (model.centres.len() / model.features).max(1);
-    let pairs = pairs(graph, model, rows, terms);
+    let centres = Centres::new(graph, model, terms);
+    let mut views: Vec<(Option<&[f64]>, Pairs)> = Vec::new();
     let columns = model.columns.len();
     let mut total = graph.doubles("offset", &[1, columns], &model.ordered(&model.offset));
     for (m, part) in model.parts.iter().enumerate() {
         let mut weights = model.ordered(&part.weights(model));
         weights.resize(terms * columns, 0.0);
         let weights = graph.doubles(&format!("weights_{m}"), &[terms, columns], &weights);
-        let values = kernel(graph, part.kernel, &pairs);
+        let columns = part.columns.as_deref();
+        if !views.iter().any(|(view, _)| *view == columns) {
+            let reads = model.parts.iter().any(|of| of.columns.as_deref() == columns && reads_distance(of.kernel));
+            let pairs = centres.pairs(graph, rows, columns, (reads, views.len()));
+            views.push((columns, pairs));
+        }
+        let pairs = views.iter().find(|(view, _)| *view == columns).map(|(_, pairs)| pairs).expect("it was put there just now");
+        let values = kernel(graph, part.kernel, pairs);
         let sums = graph.node("MatMul", &[&values, &weights]);
         total = graph.node("Add", &[&total, &sums]);
     }
@@ -267,30 +275,51 @@ struct Pairs {
     distances: String,
 }
 
-fn pairs(graph: &mut Graph, model: &Model<'_>, rows: &str, terms: usize) -> Pairs {
-    let mut centres = model.centres.clone();
-    centres.resize(terms * model.features, 0.0);
-    let name = graph.floats("centres", &[terms, model.features], &centres);
-    let c = graph.cast(&name, DOUBLE);
-    let transposed = graph.node("Transpose", &[&c]);
-    let dots = graph.node("MatMul", &[rows, &transposed]);
-    let wanted = model.parts.iter().any(|part| reads_distance(part.kernel));
-    let distances = if wanted { distances(graph, rows, &dots, &centres, model.features) } else { String::new() };
-    Pairs { dots, distances }
+/// The centres, and the name of their transposed matrix in the graph.
+struct Centres {
+    numbers: Vec<f32>,
+    features: usize,
+    transposed: String,
 }
 
-fn distances(graph: &mut Graph, rows: &str, dots: &str, centres: &[f32], features: usize) -> String {
-    let square = |c: &[f32]| c.iter().map(|c| f64::from(*c) * f64::from(*c)).sum::<f64>();
-    let squares: Vec<f64> = centres.chunks_exact(features).map(square).collect();
-    let cc = graph.doubles("centre_squares", &[1, squares.len()], &squares);
-    let axis = graph.axis();
-    let xx = graph.node("Mul", &[rows, rows]);
-    let xx = graph.node("ReduceSum", &[&xx, &axis]);
-    let both = graph.node("Add", &[&xx, &cc]);
-    let twice = graph.times(2.0, dots);
-    let distances = graph.node("Sub", &[&both, &twice]);
-    let zero = graph.scalar(0.0);
-    graph.node("Max", &[&distances, &zero])
+impl Centres {
+    fn new(graph: &mut Graph, model: &Model<'_>, terms: usize) -> Self {
+        let (mut numbers, features) = (model.centres.clone(), model.features);
+        numbers.resize(terms * features, 0.0);
+        let name = graph.floats("centres", &[terms, features], &numbers);
+        let c = graph.cast(&name, DOUBLE);
+        Centres { numbers, features, transposed: graph.node("Transpose", &[&c]) }
+    }
+
+    /// The inputs of kernels that read columns with these weights; with squared distances, if `reads`. `number` tells such inputs apart.
+    fn pairs(&self, graph: &mut Graph, rows: &str, weights: Option<&[f64]>, (reads, number): (bool, usize)) -> Pairs {
+        let weighted = match weights {
+            None => rows.to_string(),
+            Some(weights) => {
+                let weights = graph.doubles(&format!("column_weights_{number}"), &[1, self.features], weights);
+                graph.node("Mul", &[rows, &weights])
+            }
+        };
+        let dots = graph.node("MatMul", &[&weighted, &self.transposed]);
+        let distances = if reads { self.distances(graph, [rows, &weighted, &dots], weights, number) } else { String::new() };
+        Pairs { dots, distances }
+    }
+
+    fn distances(&self, graph: &mut Graph, [rows, weighted, dots]: [&str; 3], weights: Option<&[f64]>, number: usize) -> String {
+        let weight = |j: usize| weights.map_or(1.0, |weights| weights[j]);
+        let square = |c: &[f32]| c.iter().enumerate().map(|(j, c)| weight(j) * f64::from(*c) * f64::from(*c)).sum::<f64>();
+        let squares: Vec<f64> = self.numbers.chunks_exact(self.features).map(square).collect();
+        let name = if number == 0 { "centre_squares".to_string() } else { format!("centre_squares_{number}") };
+        let cc = graph.doubles(&name, &[1, squares.len()], &squares);
+        let axis = graph.axis();
+        let xx = graph.node("Mul", &[weighted, rows]);
+        let xx = graph.node("ReduceSum", &[&xx, &axis]);
+        let both = graph.node("Add", &[&xx, &cc]);
+        let twice = graph.times(2.0, dots);
+        let distances = graph.node("Sub", &[&both, &twice]);
+        let zero = graph.scalar(0.0);
+        graph.node("Max", &[&distances, &zero])
+    }
 }
 
 fn reads_distance(kernel: &AnyKernel) -> bool {

@@ -270,6 +270,7 @@ def check_parts(where: str, model: Learner, file: "ModelFile") -> None:
         ("an average" if config["average"] != "none" else None, "give average='none'"),
         ("the step smd" if "smd" in config["step"] else None, "give another step"),
         ("an operator" if config.get("operator") else None, "leave it out"),
+        ("weights of columns (relevance)" if config.get("relevance") else None, "leave them out, or scale X"),
         (
             fills_from_rows(config),
             "every model fills from its own rows; fill X first, or give missing='zero'",

@@ -7,7 +7,7 @@
 
 use crate::basis::sparse::{BlockIndex, SparsePoints, SparseRow};
 use crate::gram::aligned::Aligned;
-use crate::gram::{LANES, Packed, Panels};
+use crate::gram::{LANES, Matrix, Packed, Panels, Points};
 
 /// Where the new values of a changed slot come from.
 #[derive(Clone, Copy, Debug)]
@@ -38,12 +38,45 @@ pub struct Block {
     used_columns: usize,
     /// The rows stored as one panel, so that they can be used in place of terms, and their squared norms.
     packed: Option<(Panels, [f32; LANES])>,
+    /// The rows multiplied by the weights of their columns, if a kernel reads weighted columns.
+    weighted: WeightedRows,
     /// The same for sparse rows.
     index: BlockIndex,
     /// For weights over sparse rows, the rows themselves take the place of values.
     features: Option<SparseBlock>,
     /// Room for the next such rows.
     spare: Option<SparseBlock>,
+}
+
+/// The rows of a block, multiplied by the weights of their columns, with their squared norms.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WeightedRows {
+    pub rows: Vec<f32>,
+    pub squares: [f32; LANES],
+    /// The rows as a panel; none if they were not packed since they changed.
+    packed: Option<Panels>,
+    is_packed: bool,
+}
+
+impl WeightedRows {
+    /// The rows, if there are `count` of them, with their squared norms.
+    pub fn points(&self, features: usize, count: usize) -> Points<'_> {
+        Points { rows: Matrix::new(features, &self.rows[..count * features]), squares: &self.squares[..count] }
+    }
+
+    /// The rows in a panel, with their squared norms.
+    fn packed(&mut self, features: usize, count: usize) -> Packed<'_> {
+        let panel = self.packed.get_or_insert_with(|| Panels::new(features));
+        if panel.dim() != features {
+            *panel = Panels::new(features);
+        }
+        if !self.is_packed {
+            panel.reserve(LANES);
+            panel.put_rows(Matrix::new(features, &self.rows[..count * features]));
+            self.is_packed = true;
+        }
+        Packed { panels: panel, squares: &self.squares }
+    }
 }
 
 /// A copy of the sparse rows of a block.
@@ -80,6 +113,7 @@ impl Block {
         self.patches.clear();
         self.patched = [0; ROWS];
         self.used_columns = 0;
+        self.weighted.is_packed = false;
         self.spare = self.features.take().or(self.spare.take());
     }
 
@@ -188,6 +222,17 @@ impl Block {
         self.patches.push((slot, Source::Column(column)));
         let packed = self.packed.as_ref().filter(|_| self.rows > 1);
         (packed.map(|(panels, squares)| Packed { panels, squares }), &mut self.columns[column])
+    }
+
+    /// The rows multiplied by the weights of their columns.
+    pub(crate) fn weighted(&mut self) -> &mut WeightedRows {
+        &mut self.weighted
+    }
+
+    /// Of the slot that was [replaced](Block::replaced) last: the packed weighted rows and the column; none in a block of one row.
+    pub(crate) fn replaced_weighted(&mut self, features: usize) -> Option<(Packed<'_>, &mut Vec<f32>)> {
+        let (rows, column) = (self.rows, &mut self.columns[self.used_columns - 1]);
+        (rows > 1).then(|| (self.weighted.packed(features, rows), column))
     }
 
     /// The same for sparse rows.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::basis::Space;
 use crate::basis::block::{Block, Values};
 use crate::basis::unscaled::UnscaledRows;
+use crate::basis::weighted::ColumnWeights;
 pub use crate::gram::Points;
 use crate::gram::{self, Backend, LANES, Matrix, Packed, Panels};
 use crate::learner::batch::LARGEST;
@@ -22,8 +23,13 @@ pub struct Dense<K> {
     pub(crate) threads: usize,
     /// Whether a blend with more than [`MOST_BLENDED`] values that are not zero is one of the two rows, as for sparse rows.
     pub(crate) narrow_blends: bool,
-    /// The planes whose values are computed for the rows of a block, with their kernels; all planes, if none are listed.
-    wanted: Option<(Vec<usize>, Vec<K>)>,
+    /// The planes whose values are computed for the rows of a block; all planes, if none are listed.
+    wanted: Option<Vec<usize>>,
+    /// Those that read columns as they are, with their kernels (all planes, if none are listed), and those that read weighted columns.
+    plain: Option<(Vec<usize>, Vec<K>)>,
+    heavy: (Vec<usize>, Vec<K>),
+    /// The weights of columns, if there are any.
+    weights: Option<ColumnWeights>,
     /// Copies of three centres: any one, then the two ends of a line between centres. Their slots are in `copied`.
     scratch: [Vec<f32>; 3],
     copied: [usize; 3],
@@ -52,6 +58,9 @@ impl<K: DotKernel> Dense<K> {
             threads: 1,
             narrow_blends: false,
             wanted: None,
+            plain: None,
+            heavy: (Vec::new(), Vec::new()),
+            weights: None,
             scratch,
             copied: NONE,
             apart2: None,
@@ -85,6 +94,29 @@ impl<K: DotKernel> Dense<K> {
             self.panels.put(slot, centre);
             self.squares[slot] = gram::square(centre);
         }
+        self.weigh_centres();
+    }
+
+    /// Computes the squared norms of all centres under the weights of the columns.
+    fn weigh_centres(&mut self) {
+        let Some(weights) = &mut self.weights else { return };
+        weights.squares.clear();
+        let mut centre = vec![0.0; self.panels.dim()];
+        for slot in 0..self.panels.slots() {
+            self.panels.get(slot, &mut centre);
+            let square = weights.weigh(self.backend, &centre);
+            weights.squares.push(square);
+        }
+    }
+
+    /// Whether a plane reads weighted columns.
+    fn is_heavy(&self, plane: usize) -> bool {
+        self.weights.as_ref().is_some_and(|weights| weights.planes[plane])
+    }
+
+    /// Whether values of a plane are wanted.
+    fn is_wanted(&self, plane: usize) -> bool {
+        self.wanted.as_ref().is_none_or(|planes| planes.contains(&plane))
     }
 
     /// Puts another kernel in the place of that of a plane.
@@ -100,10 +132,32 @@ impl<K: DotKernel> Dense<K> {
     where
         K: Clone,
     {
-        self.wanted = planes.map(|planes| {
-            let kernels = planes.iter().map(|&plane| self.kernels[plane].clone()).collect();
-            (planes, kernels)
-        });
+        self.wanted = planes;
+        self.group_planes();
+    }
+
+    /// Sets the weights of columns and which planes read weighted columns; none, if none does.
+    pub(crate) fn set_weights(&mut self, weights: &[f64], planes: Vec<bool>)
+    where
+        K: Clone,
+    {
+        let any = planes.contains(&true) && !weights.is_empty();
+        self.weights = any.then(|| ColumnWeights::new(weights, planes, self.features()));
+        self.weigh_centres();
+        self.group_planes();
+    }
+
+    /// Lists the planes that are wanted by the columns that they read.
+    fn group_planes(&mut self)
+    where
+        K: Clone,
+    {
+        let of = |heavy: bool| {
+            let planes = (0..self.kernels.len()).filter(|&p| self.is_wanted(p) && self.is_heavy(p) == heavy);
+            planes.map(|plane| (plane, self.kernels[plane].clone())).unzip()
+        };
+        let (heavy, plain) = (of(true), (self.wanted.is_some() || self.weights.is_some()).then(|| of(false)));
+        (self.heavy, self.plain) = (heavy, plain);
     }
 
     /// A copy with the same centres and only some of the kernels.
@@ -112,7 +166,10 @@ impl<K: DotKernel> Dense<K> {
         K: Clone,
     {
         let diagonal = self.diagonal.as_ref().map(|values| values[planes.clone()].to_vec());
-        Dense { kernels: self.kernels[planes].to_vec(), diagonal, wanted: None, ..self.clone() }
+        let weights = self.weights.as_ref().and_then(|weights| weights.under(planes.clone()));
+        let mut under = Dense { kernels: self.kernels[planes].to_vec(), diagonal, wanted: None, weights, ..self.clone() };
+        under.group_planes();
+        under
     }
 
     /// A space with the same kernels and no centres.
@@ -120,12 +177,16 @@ impl<K: DotKernel> Dense<K> {
     where
         K: Clone,
     {
-        Dense {
+        let mut empty = Dense {
             threads: self.threads,
             narrow_blends: self.narrow_blends,
             unscaled: self.unscaled.as_ref().map(|_| UnscaledRows::new(self.features())),
+            weights: self.weights.clone(),
             ..Dense::new(self.kernels.clone(), self.features(), self.backend)
-        }
+        };
+        empty.weigh_centres();
+        empty.group_planes();
+        empty
     }
 
     pub(crate) fn diagonal_at(&self, xx: f32, out: &mut [f64]) {
@@ -151,18 +212,54 @@ impl<K: DotKernel> Dense<K> {
         self.panels.widen(features);
         self.scratch.iter_mut().filter(|x| !x.is_empty()).for_each(|x| x.resize(features, 0.0));
         self.unscaled.iter_mut().for_each(|rows| rows.widen(features));
+        self.weights.iter_mut().for_each(|weights| weights.widen(features));
     }
 
     fn packed(&self) -> Packed<'_> {
         Packed { panels: &self.panels, squares: &self.squares }
     }
 
-    /// Computes the values of the rows of a block against packed terms for all planes that are wanted.
+    /// The centres with their squared norms under the weights of the columns.
+    fn heavily_packed<'a>(&'a self, weights: &'a ColumnWeights) -> Packed<'a> {
+        Packed { panels: &self.panels, squares: &weights.squares }
+    }
+
+    /// Computes the values of the rows of a block against packed terms for all planes that are wanted and read columns as they are.
     fn block_values(&self, threads: usize, rows: Points<'_>, terms: Packed<'_>, out: Values<'_>) {
-        match &self.wanted {
+        match &self.plain {
             None => self.values((&self.kernels, |_| true), threads, rows, terms, out),
             Some((planes, kernels)) => self.values((kernels, |plane| planes.contains(&plane)), threads, rows, terms, out),
         }
+    }
+
+    /// The same for those that read weighted columns; the rows are weighted.
+    fn heavy_values(&self, threads: usize, rows: Points<'_>, terms: Packed<'_>, out: Values<'_>) {
+        let (planes, kernels) = &self.heavy;
+        self.values((kernels, |plane| planes.contains(&plane)), threads, rows, terms, out);
+    }
+
+    /// The weights of columns, if a plane that is wanted reads weighted columns.
+    fn weights_in_use(&self) -> Option<&ColumnWeights> {
+        self.weights.as_ref().filter(|_| !self.heavy.0.is_empty())
+    }
+
+    /// Computes the values of rows against some panels of terms.
+    fn all_values(&self, rows: Points<'_>, panels: Range<usize>, block: &mut Block) {
+        let slots = panels.start * LANES..panels.end * LANES;
+        let part = (panels != (0..self.panels.panels())).then(|| self.panels.part(panels));
+        let panels = part.as_ref().unwrap_or(&self.panels);
+        let Values { data, plane, stride } = block.terms_mut();
+        let out = Values { data: &mut data[slots.start..], plane, stride };
+        self.block_values(self.threads, rows, Packed { panels, squares: &self.squares[slots.clone()] }, out);
+        let Some(weights) = self.weights_in_use() else { return };
+        let count = rows.squares.len();
+        let mut weighted = std::mem::take(block.weighted());
+        weights.weigh_rows(self.backend, rows.rows.numbers(), &mut weighted.rows, &mut weighted.squares[..count]);
+        let Values { data, plane, stride } = block.terms_mut();
+        let out = Values { data: &mut data[slots.start..], plane, stride };
+        let terms = Packed { panels, squares: &weights.squares[slots] };
+        self.heavy_values(self.threads, weighted.points(self.features(), count), terms, out);
+        *block.weighted() = weighted;
     }
 
     /// Computes the values of rows against packed terms for some of the kernels; `wanted` says which planes of `out` are theirs.
@@ -175,7 +272,7 @@ impl<K: DotKernel> Dense<K> {
         out: Values<'_>,
     ) {
         let Values { data: out, plane, stride } = out;
-        if terms.panels.slots() == 0 {
+        if terms.panels.slots() == 0 || kernels.is_empty() {
             return;
         }
         let run = |out: &mut [&mut [f32]]| gram::kernel_rows(self.backend, threads, kernels, rows, terms, out, stride);
@@ -189,6 +286,26 @@ impl<K: DotKernel> Dense<K> {
                 run(&mut of_planes[..count])
             }
             _ => run(&mut planes.collect::<Vec<_>>()),
+        }
+    }
+
+    /// The values of the centre of a slot against all slots under another kernel, which reads the columns that the kernel of a plane reads.
+    pub(crate) fn row_under(&mut self, plane: usize, kernel: &impl DotKernel, slot: usize, out: &mut [f32]) {
+        self.read(0, slot);
+        self.weigh_slot(slot);
+        let (row, square, terms) = match self.weights.as_ref().filter(|weights| weights.planes[plane]) {
+            Some(weights) => (&weights.row, weights.squares[slot], self.heavily_packed(weights)),
+            None => (&self.scratch[0], self.squares[slot], self.packed()),
+        };
+        let (point, slots) = (Points { rows: Matrix::one(row), squares: &[square] }, out.len());
+        gram::kernel_rows(self.backend, self.threads, std::slice::from_ref(kernel), point, terms, &mut [out], slots);
+    }
+
+    /// Weighs the copy of the centre of a slot.
+    fn weigh_slot(&mut self, slot: usize) {
+        let (backend, centre) = (self.backend, &self.scratch[0]);
+        if let Some(weights) = &mut self.weights {
+            weights.squares[slot] = weights.weigh(backend, centre);
         }
     }
 
@@ -237,12 +354,19 @@ impl<K: DotKernel> Space for Dense<K> {
             self.squares.reserve_exact((slots - self.squares.len()).max(self.squares.len() / 32));
             self.squares.resize(slots, 0.0);
         }
+        if let Some(weights) = self.weights.as_mut().filter(|weights| slots > weights.squares.len()) {
+            weights.squares.reserve_exact((slots - weights.squares.len()).max(weights.squares.len() / 32));
+            weights.squares.resize(slots, 0.0);
+        }
         self.unscaled.iter_mut().for_each(|rows| rows.reserve(slots));
     }
 
     fn put(&mut self, slot: usize, rows: Points<'_>, i: usize) {
         self.panels.put(slot, rows.rows.row(i));
         self.squares[slot] = rows.squares[i];
+        if let Some(weights) = &mut self.weights {
+            weights.squares[slot] = weights.weigh(self.backend, rows.rows.row(i));
+        }
         self.copied = NONE;
         if let Some(unscaled) = &mut self.unscaled {
             match rows.rows.unscaled(i) {
@@ -261,14 +385,11 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 
     fn against_terms(&self, rows: Points<'_>, _slots: usize, block: &mut Block) {
-        self.block_values(self.threads, rows, self.packed(), block.terms_mut());
+        self.all_values(rows, 0..self.panels.panels(), block);
     }
 
     fn against_some(&self, rows: Points<'_>, slots: Range<usize>, block: &mut Block) {
-        let panels = self.panels.part(slots.start / LANES..slots.end / LANES);
-        let terms = Packed { panels: &panels, squares: &self.squares[slots.clone()] };
-        let Values { data, plane, stride } = block.terms_mut();
-        self.block_values(self.threads, rows, terms, Values { data: &mut data[slots.start..], plane, stride });
+        self.all_values(rows, slots.start / LANES..slots.end / LANES, block);
     }
 
     fn points<'a>(rows: Self::Rows<'a>) -> Option<Points<'a>> {
@@ -276,8 +397,8 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 
     fn packed_terms(&self) -> Option<Packed<'_>> {
-        // Centres that may be computed again stay here.
-        self.unscaled.is_none().then(|| self.packed())
+        // Centres that may be computed again, or are read with weights, stay here.
+        (self.unscaled.is_none() && self.weights.is_none()).then(|| self.packed())
     }
 
     fn remove_slots(&mut self, slots: Range<usize>) {
@@ -305,6 +426,16 @@ impl<K: DotKernel> Space for Dense<K> {
         if let Some((packed, out)) = block.own_mut() {
             self.block_values(1, rows, packed, out);
         }
+        if self.weights_in_use().is_none() {
+            return;
+        }
+        // The weighted rows are those of `against_terms`. As terms, rows are not weighted.
+        let weighted = std::mem::take(block.weighted());
+        if let Some((packed, out)) = block.own_mut() {
+            let terms = Packed { squares: &weighted.squares, ..packed };
+            self.heavy_values(1, weighted.points(self.features(), rows.squares.len()), terms, out);
+        }
+        *block.weighted() = weighted;
     }
 
     fn self_values(&self, rows: Points<'_>, i: usize, out: &mut [f64]) {
@@ -321,19 +452,31 @@ impl<K: DotKernel> Space for Dense<K> {
 
     fn term_row(&mut self, slot: usize, slots: usize, planes: Range<usize>, out: &mut [f32]) {
         self.read(0, slot);
+        self.weigh_slot(slot);
         let (rows, square) = (Matrix::one(&self.scratch[0]), [self.squares[slot]]);
-        let out = Values { data: out, plane: slots, stride: slots };
         let point = Points { rows, squares: &square };
-        self.values((&self.kernels[planes], |_| true), self.threads, point, self.packed(), out);
+        let Some(weights) = &self.weights else {
+            let out = Values { data: out, plane: slots, stride: slots };
+            return self.values((&self.kernels[planes], |_| true), self.threads, point, self.packed(), out);
+        };
+        let square = [weights.squares[slot]];
+        let weighted = Points { rows: Matrix::one(&weights.row), squares: &square };
+        for (plane, out) in planes.zip(out.chunks_mut(slots)) {
+            let out = Values { data: out, plane: slots, stride: slots };
+            let (point, terms) =
+                if weights.planes[plane] { (weighted, self.heavily_packed(weights)) } else { (point, self.packed()) };
+            self.values((&self.kernels[plane..plane + 1], |_| true), self.threads, point, terms, out);
+        }
     }
 
     fn pairs(&mut self, slot: usize, rows: Points<'_>, i: usize, out: &mut [Pair]) {
         self.read(0, slot);
         let (row, centre) = (rows.rows.row(i), &self.scratch[0]);
+        let weighted = self.weights_in_use().map(|weights| TwoRows::weighted(row, centre, &weights.of_columns));
         let rows = if self.by_distance { TwoRows::apart(TwoRows::apart2_of(row, centre)) } else { TwoRows::new(row, centre) };
-        (0..self.kernels.len())
-            .filter(|plane| is_wanted(&self.wanted, *plane))
-            .for_each(|plane| out[plane] = self.kernels[plane].pair(&rows));
+        for plane in (0..self.kernels.len()).filter(|&plane| self.is_wanted(plane)) {
+            out[plane] = self.kernels[plane].pair(weighted.as_ref().filter(|_| self.is_heavy(plane)).unwrap_or(&rows));
+        }
     }
 
     fn backend(&self) -> Backend {
@@ -348,15 +491,15 @@ impl<K: DotKernel> Space for Dense<K> {
         self.diagonal.as_ref().map(|_| &self.kernels[plane] as &dyn DotKernel)
     }
 
-    fn distances2(&mut self, slot: usize, slots: usize, out: &mut [f32]) {
-        self.read(0, slot);
-        let (rows, square) = (Matrix::one(&self.scratch[0]), [self.squares[slot]]);
-        let point = Points { rows, squares: &square };
-        gram::kernel_rows(self.backend, self.threads, &[SquaredDistance], point, self.packed(), &mut [out], slots);
+    fn distances2(&mut self, plane: usize, slot: usize, slots: usize, out: &mut [f32]) {
+        self.row_under(plane, &SquaredDistance, slot, &mut out[..slots]);
     }
 
-    fn apart2(&mut self, a: usize, b: usize) -> f64 {
-        self.read_line(a, b)
+    fn apart2(&mut self, plane: usize, a: usize, b: usize) -> f64 {
+        let plain = self.read_line(a, b);
+        let [_, a, b] = &self.scratch;
+        let weights = self.weights.as_ref().filter(|weights| weights.planes[plane]);
+        weights.map_or(plain, |weights| TwoRows::weighted(a, b, &weights.of_columns).apart2)
     }
 
     fn blend(&mut self, into: usize, from: usize, h: f64, pairs: &mut [[Pair; 3]]) {
@@ -378,12 +521,18 @@ impl<K: DotKernel> Space for Dense<K> {
         let [from_a, from_b] = blended.apart2;
         let (rows, zz) = match self.by_distance && !too_far && !too_wide {
             true => ([apart2, from_a, from_b].map(TwoRows::apart), blended.square),
-            false => TwoRows::around(self.backend, a, b, z),
+            false => TwoRows::around(self.backend, [a, b, z], None),
         };
-        for plane in (0..self.kernels.len()).filter(|plane| is_wanted(&self.wanted, *plane)) {
+        let weighted = self.weights.as_mut().map(|weights| {
+            let (rows, zz) = TwoRows::around(self.backend, [a, b, z], Some(&weights.of_columns));
+            weights.squares[into] = zz;
+            rows
+        });
+        self.panels.put(into, z);
+        for plane in (0..self.kernels.len()).filter(|&plane| self.is_wanted(plane)) {
+            let rows = weighted.as_ref().filter(|_| self.is_heavy(plane)).unwrap_or(&rows);
             pairs[plane] = rows.each_ref().map(|rows| self.kernels[plane].pair(rows));
         }
-        self.panels.put(into, z);
         self.squares[into] = zz;
         self.copied = [into, NO_SLOT, NO_SLOT];
     }
@@ -396,21 +545,24 @@ impl<K: DotKernel> Space for Dense<K> {
         let Some(packed) = packed else { return };
         self.backend.dots(Matrix::one(&self.scratch[0]), packed.panels, 0..1, &mut column[..LANES], LANES);
         // The first plane has the inner products, so it is mapped last.
-        for plane in (0..self.kernels.len()).rev().filter(|plane| is_wanted(&self.wanted, *plane)) {
+        for plane in (0..self.kernels.len()).rev().filter(|&plane| self.is_wanted(plane) && !self.is_heavy(plane)) {
             column.copy_within(..LANES, plane * LANES);
             self.kernels[plane].map(self.backend, self.squares[slot], packed.squares, &mut column[plane * LANES..][..LANES]);
+        }
+        // The rows of the block are weighted, here where they are the terms.
+        if let Some(weights) = self.weights_in_use()
+            && let Some((packed, column)) = block.replaced_weighted(self.features())
+        {
+            let point = Points { rows: Matrix::one(&self.scratch[0]), squares: &[weights.squares[slot]] };
+            self.heavy_values(1, point, packed, Values { data: column, plane: LANES, stride: LANES });
         }
     }
 
     fn bytes(&self) -> usize {
         let unscaled = self.unscaled.as_ref().map_or(0, UnscaledRows::bytes);
-        self.panels.bytes() + self.squares.capacity() * size_of::<f32>() + unscaled
+        let squares = self.squares.capacity() + self.weights.as_ref().map_or(0, |weights| weights.squares.capacity());
+        self.panels.bytes() + squares * size_of::<f32>() + unscaled
     }
-}
-
-/// Whether values of a plane are computed; see [`Dense::compute_only`].
-fn is_wanted<K>(wanted: &Option<(Vec<usize>, Vec<K>)>, plane: usize) -> bool {
-    wanted.as_ref().is_none_or(|(planes, _)| planes.contains(&plane))
 }
 
 /// The most values of a blend of two sparse rows that are not zero: blended centres would fill up.

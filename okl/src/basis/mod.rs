@@ -36,6 +36,7 @@ pub mod sparse;
 pub mod terms;
 pub(crate) mod unscaled;
 pub mod vectors;
+pub(crate) mod weighted;
 pub mod weights;
 
 pub use dense::{Dense, Points};
@@ -181,10 +182,11 @@ pub trait Space: Send + Sync {
     fn radial(&self, _plane: usize) -> Option<&dyn DotKernel> {
         None
     }
-    /// The squared distances of one centre from every slot below `slots` (a multiple of 32), where kernels are radial.
-    fn distances2(&mut self, _slot: usize, _slots: usize, _out: &mut [f32]) {}
-    /// The squared distance of two centres in double precision, where kernels are radial.
-    fn apart2(&mut self, _a: usize, _b: usize) -> f64 {
+    /// The squared distances of one centre from every slot below `slots` (a multiple of 32), as the kernel of a plane sees them, where
+    /// kernels are radial.
+    fn distances2(&mut self, _plane: usize, _slot: usize, _slots: usize, _out: &mut [f32]) {}
+    /// The squared distance of two centres in double precision, as the kernel of a plane sees it, where kernels are radial.
+    fn apart2(&mut self, _plane: usize, _a: usize, _b: usize) -> f64 {
         0.0
     }
     /// Replaces the centre of `into` by h x_from + (1 - h) x_into, and writes the pairs (from, into), (from, new), (into, new) of

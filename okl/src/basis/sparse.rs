@@ -493,12 +493,12 @@ impl<K: DotKernel> Space for Sparse<K> {
         self.diagonal.as_ref().map(|_| &self.kernels[plane] as &dyn DotKernel)
     }
 
-    fn distances2(&mut self, slot: usize, slots: usize, out: &mut [f32]) {
+    fn distances2(&mut self, _plane: usize, slot: usize, slots: usize, out: &mut [f32]) {
         self.dots(self.row(slot), &mut out[..slots]);
         SquaredDistance.map(self.backend, self.squares[slot], &self.squares[..slots], &mut out[..slots]);
     }
 
-    fn apart2(&mut self, a: usize, b: usize) -> f64 {
+    fn apart2(&mut self, _plane: usize, a: usize, b: usize) -> f64 {
         two_rows(self.row(a), self.row(b)).apart2
     }
 

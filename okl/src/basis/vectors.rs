@@ -131,6 +131,13 @@ impl<K: DotKernel + Clone> Vectors<K> {
         }
     }
 
+    /// Sets the weights of columns, and which planes read weighted columns. Rows that are stored sparsely have none.
+    pub(crate) fn set_weights(&mut self, weights: &[f64], planes: Vec<bool>) {
+        if let Vectors::Dense(space) = self {
+            space.set_weights(weights, planes);
+        }
+    }
+
     /// Stores the rows of the first slots, and all later ones, sparsely.
     pub(crate) fn make_sparse(&mut self, slots: usize) {
         if let Vectors::Dense(dense) = self {
@@ -337,12 +344,12 @@ impl<K: DotKernel> Space for Vectors<K> {
         of_storage!(self, space => space.radial(plane))
     }
 
-    fn distances2(&mut self, slot: usize, slots: usize, out: &mut [f32]) {
-        of_storage!(self, space => space.distances2(slot, slots, out))
+    fn distances2(&mut self, plane: usize, slot: usize, slots: usize, out: &mut [f32]) {
+        of_storage!(self, space => space.distances2(plane, slot, slots, out))
     }
 
-    fn apart2(&mut self, a: usize, b: usize) -> f64 {
-        of_storage!(self, space => space.apart2(a, b))
+    fn apart2(&mut self, plane: usize, a: usize, b: usize) -> f64 {
+        of_storage!(self, space => space.apart2(plane, a, b))
     }
 
     fn blend(&mut self, into: usize, from: usize, h: f64, pairs: &mut [[Pair; 3]]) {

@@ -1,10 +1,11 @@
 //! Checks a configuration. A configuration that passes can be built and run; otherwise the error has the setting and the reason.
 
 use crate::config::kernel_rule::MOST_WIDTHS;
-use crate::config::{Choice, Config, Heads, KernelRule, Member, OperatorRule, Scale, Threshold, Widths, families};
+use crate::config::{Anchor, Choice, Config, Heads, KernelRule, Member, OperatorRule, Scale, Threshold, Widths, families};
 use crate::engine::head::Average;
 use crate::error::{Error, Result};
 use crate::learner::batch::LARGEST;
+use crate::learner::relevance::RANGE;
 use crate::learner::scaling::LOG_UNITS;
 use crate::learner::whitening;
 use crate::parts::budget::BudgetRule;
@@ -40,6 +41,7 @@ impl Config {
         self.check_lists()?;
         self.check_form()?;
         self.check_widths()?;
+        self.check_relevance()?;
         self.check_scalars()?;
         self.check_output()?;
         self.check_class_weight()?;
@@ -109,6 +111,11 @@ impl Config {
     }
 
     fn check_widths(&self) -> Result<()> {
+        if self.heads == Choice::Given(Heads::Weighted) && !self.weighs() {
+            let reason = "weighted heads are those of kernel = auto (gaussian with three widths, gaussian and matern32 with one) under losses \
+                          with a proximal step, over terms, with anchor = first and a scale: use varied or grid";
+            return Err(Error::config("heads", reason));
+        }
         if matches!(self.heads, Choice::Given(Heads::Selected | Heads::Varied)) && !self.selects() {
             let reason = "selected and varied heads are those of kernel = auto (gaussian with three widths and matern32 with one) under \
                           losses with a proximal step: use grid";
@@ -121,6 +128,25 @@ impl Config {
                  budgets, or a sum of operator kernels",
             )),
             false => Ok(()),
+        }
+    }
+
+    fn check_relevance(&self) -> Result<()> {
+        let refuse = |reason: String| Err(Error::config("relevance", reason));
+        if self.relevance.is_empty() {
+            return Ok(());
+        }
+        if let Some((column, found)) = self.relevance.iter().enumerate().find(|(_, v)| !RANGE.contains(v)) {
+            let (least, most) = (RANGE.start(), RANGE.end());
+            return refuse(format!(
+                "weights of columns must be between {least:e} and {most:e}, found {found:e} for column {column}"
+            ));
+        }
+        match (self.can_merge() && self.single_kernel(), self.uses_weights(), self.anchor) {
+            (false, ..) => refuse("only kernels of distance weigh columns: remove it, or scale the columns".into()),
+            (_, true, _) => refuse("weights of columns need terms: use form = terms".into()),
+            (.., Anchor::None) => refuse("weights of columns need dense rows: use anchor = first".into()),
+            _ => Ok(()),
         }
     }
 

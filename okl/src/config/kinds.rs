@@ -22,7 +22,7 @@ enum Kind {
 
 /// Every setting and every parameter whose value is not described elsewhere: [families](crate::config::families) are names with parameters, `gamma` and
 /// `target_scale` say themselves what they expect.
-const KINDS: [(&str, Kind); 51] = [
+const KINDS: [(&str, Kind); 52] = [
     ("terms", Kind::Whole),
     ("steps", Kind::Whole),
     ("degree", Kind::Whole),
@@ -61,11 +61,12 @@ const KINDS: [(&str, Kind); 51] = [
     ("factor", Kind::Numbers),
     ("log_units", Kind::Numbers),
     ("whiten", Kind::Numbers),
+    ("relevance", Kind::Numbers),
     ("sigma_rule", Kind::Word(&["quantile", "concomitant"])),
     ("preset", Kind::Word(&["svmd2005"])),
     ("per", Kind::Word(&["coordinate"])),
     ("anchor", Kind::Word(&["first", "none"])),
-    ("heads", Kind::Word(&["auto", "grid", "selected", "varied"])),
+    ("heads", Kind::Word(&["auto", "grid", "selected", "varied", "weighted"])),
     ("widths", Kind::Word(&["auto", "fixed", "follow"])),
     ("shrink", Kind::Word(&["always", "on_update"])),
     ("offset", Kind::Bool),

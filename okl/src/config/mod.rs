@@ -127,6 +127,10 @@ pub struct Config {
     /// Which heads a bank has; with `auto`, a bank of `kernel = auto` has the selected ones.
     #[serde(skip_serializing_if = "Choice::is_auto")]
     pub heads: Choice<Heads>,
+    /// The weight of each column in kernels of distance: its squared differences are multiplied by this number. Columns without a number
+    /// have 1. With `heads = weighted` the learner finds them, and only some of its kernels use them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relevance: Vec<f64>,
     /// A setting that no version of okl has. It exists in the crate's own tests, which read model files without it (`learner/newer.rs`).
     #[cfg(test)]
     pub(crate) not_yet: u32,
@@ -161,6 +165,7 @@ impl Default for Config {
             allow_overshoot: false,
             widths: Choice::Auto,
             heads: Choice::Auto,
+            relevance: Vec::new(),
             #[cfg(test)]
             not_yet: 0,
         }
@@ -422,7 +427,12 @@ impl Config {
             self.widths = Widths::Follow.into();
         }
         if self.selects() {
-            self.heads = if self.varies() { Heads::Varied } else { Heads::Selected }.into();
+            self.heads = match (self.weighs(), self.varies()) {
+                (true, _) => Heads::Weighted,
+                (false, true) => Heads::Varied,
+                (false, false) => Heads::Selected,
+            }
+            .into();
         }
         if let Some(kernels) = OneOrMore::of(self.kernel_rules().to_vec()) {
             self.kernel = Choice::Given(kernels);

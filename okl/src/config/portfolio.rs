@@ -2,7 +2,7 @@
 //! are not given.
 
 use crate::config::kernel_rule::WIDTHS;
-use crate::config::{Choice, Config, Gamma, Heads, KernelRule, OperatorRule, Scale};
+use crate::config::{Anchor, Choice, Config, Form, Gamma, Heads, KernelRule, OperatorRule, Scale};
 use crate::engine::head::Average;
 use crate::learner::scaling::FEW_COLUMNS;
 use crate::parts::budget::BudgetRule;
@@ -137,6 +137,19 @@ const SELECTED: [Plane; 4] = [
     Plane { first: &[STEADY, LARGE], further: &[], decides: &[FORGETTING] },
 ];
 
+/// The same where heads are weighted: 5 planes. For each plane: whether it reads weighted columns. A plane that reads columns as they
+/// are does not lose anything when other columns begin to matter.
+const WEIGHTED: [(Plane, bool); 5] = [
+    // gaussian, width 1, 4 and 1/4
+    (Plane { first: &[STEADY, LARGE], further: &[LARGE_ALONE], decides: &[] }, true),
+    (Plane { first: &[STEADY, LARGE, SMALL], further: &[LARGE_DECAYING], decides: &[] }, true),
+    (Plane { first: &[STEADY, LARGE], further: &[], decides: &[] }, false),
+    // gaussian, width 1/16: with weights, narrow kernels lead at first, so that no wider one comes in by itself
+    (Plane { first: &[STEADY, LARGE], further: &[], decides: &[] }, false),
+    // matern32, width 16
+    (Plane { first: &[STEADY, LARGE], further: &[], decides: &[FORGETTING] }, true),
+];
+
 /// The share of a voice under a further loss, where one under the first loss has 1: with equal shares they cost mistakes at the
 /// start of short streams.
 const FURTHER_SHARE: f64 = 0.3;
@@ -145,6 +158,13 @@ const FURTHER_SHARE: f64 = 0.3;
 /// Matern kernel loses least where the Gaussian is better.
 static AUTOMATIC: [KernelRule; 2] =
     [KernelRule::Gaussian { gamma: Gamma::Auto }, KernelRule::Matern32 { gamma: Gamma::Times(16.0) }];
+
+/// The kernels of `kernel = auto` where heads are weighted.
+static AUTOMATIC_WEIGHTED: [KernelRule; 3] = [
+    KernelRule::Gaussian { gamma: Gamma::Auto },
+    KernelRule::Gaussian { gamma: Gamma::Times(1.0 / 16.0) },
+    KernelRule::Matern32 { gamma: Gamma::Times(16.0) },
+];
 
 /// For novelty, gamma is this multiple of the median heuristic: a narrow kernel, because near neighbours decide what is novel.
 const NOVEL: f64 = 4.0;
@@ -193,7 +213,33 @@ impl Config {
 
     /// The kernels that `kernel = auto` stands for.
     pub(super) fn automatic_kernels(&self) -> &'static [KernelRule] {
-        if self.banks() && self.operator.is_none() { &AUTOMATIC } else { &AUTOMATIC[..1] }
+        match self.banks() && self.operator.is_none() {
+            true if self.can_weigh() => &AUTOMATIC_WEIGHTED,
+            true => &AUTOMATIC,
+            false => &AUTOMATIC[..1],
+        }
+    }
+
+    /// Whether the heads of `kernel = auto` may be the weighted ones. Rows are dense: with `anchor = none` zero means absence, and with
+    /// `scale = none` columns are to stay as they are.
+    fn can_weigh(&self) -> bool {
+        let wanted = matches!(self.heads, Choice::Auto | Choice::Given(Heads::Weighted));
+        let terms = matches!(self.form, Choice::Auto | Choice::Given(Form::Terms));
+        let columns = self.anchor == Anchor::First && self.scale != Scale::None;
+        wanted && terms && columns && self.operator.is_none() && self.chooses_steps() && self.proximal()
+    }
+
+    /// Whether the selected heads are weighted.
+    pub(crate) fn weighs(&self) -> bool {
+        self.selects() && self.can_weigh()
+    }
+
+    /// For each kernel and width, whether it reads weighted columns, if there are weights.
+    pub(crate) fn weighted_planes(&self) -> Vec<bool> {
+        match self.weighs() {
+            true => WEIGHTED.iter().map(|(_, weighted)| *weighted).collect(),
+            false => vec![true; self.kernels().len()],
+        }
     }
 
     /// Whether the bank has the selected heads of `kernel = auto`. Their large step is for proximal steps.
@@ -206,7 +252,9 @@ impl Config {
     /// ```
     pub fn selects(&self) -> bool {
         let wanted = self.heads.given().map_or(self.kernel == Choice::Auto, |heads| *heads != Heads::Grid);
-        let shape = || self.kernel_rules().iter().map(|k| (k.is_gaussian(), k.widths())).eq([(true, 3), (false, 1)]);
+        let expected: &[(bool, usize)] =
+            if self.can_weigh() { &[(true, 3), (true, 1), (false, 1)] } else { &[(true, 3), (false, 1)] };
+        let shape = || self.kernel_rules().iter().map(|k| (k.is_gaussian(), k.widths())).eq(expected.iter().copied());
         wanted && self.chooses_steps() && self.proximal() && self.operator.is_none() && shape()
     }
 
@@ -259,7 +307,7 @@ impl Config {
 
     /// The heads of the bank of `kernel = auto` that have this kernel and this loss.
     fn selected(&self, width: usize, loss: usize) -> Vec<Candidate> {
-        let Plane { first, further, decides } = &SELECTED[width];
+        let Plane { first, further, decides } = if self.weighs() { &WEIGHTED[width].0 } else { &SELECTED[width] };
         let mut candidates = self.fitted(if loss == 0 { first } else { further }, loss);
         if loss == 0 && self.forgets() {
             candidates.extend(self.fitted(decides, loss));
@@ -413,9 +461,13 @@ impl Config {
             loss: self.loss.all()[member.loss].clone().into(),
             widths: Choice::Auto,
             heads: Choice::Auto,
+            relevance: self.relevance.clone(),
             offset_step: Some(member.offset_step).filter(|step| self.offset && *step != 1.0),
             ..self.clone()
         };
+        if !self.weighted_planes()[member.width] {
+            config.relevance.clear();
+        }
         match &mut config.operator {
             Some(OperatorRule::Sum(parts)) => {
                 parts.iter_mut().for_each(|part| part.kernel = part.kernel.with_width(member.width))

@@ -77,7 +77,8 @@ impl Config {
         };
         let unscaled = if self.units_follow() { 8 * features } else { 0 };
         let centre = if self.is_precomputed() { 20 + 2 * self.budget().capacity().unwrap_or(0) } else { 4 * features + unscaled };
-        centre + 24 + 8 * columns + 128 * kernels + leaving + totals + compared
+        let weighted = if self.weighs() || !self.relevance.is_empty() { 4 } else { 0 };
+        centre + 24 + weighted + 8 * columns + 128 * kernels + leaving + totals + compared
     }
 
     /// The bytes per term of sparse rows, which do not depend on the number of features: those of [`Config::bytes_per_term`] without the centre,

@@ -439,4 +439,7 @@ pub enum Heads {
     /// Those of the table for `kernel = auto`: offsets learn more slowly than f or not at all, and for classes one head forgets
     /// quickly.
     Varied,
+    /// The same, and some kernels read columns with weights that are found from the gradient of f; one more kernel, a wide one, is among
+    /// those that read columns as they are.
+    Weighted,
 }

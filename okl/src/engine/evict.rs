@@ -20,7 +20,6 @@ use crate::basis::terms::{NO_ID, Terms};
 use crate::basis::{Basis, Space};
 use crate::coordinates::{Reading, Term};
 use crate::engine::head::Head;
-use crate::engine::norms::Norms;
 use crate::engine::sight::{Scene, SceneScratch};
 use crate::gram::Backend;
 use crate::parts::budget::{Budget, Room, Sight};
@@ -396,25 +395,6 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
         }
         self.budget.cleared();
     }
-}
-
-/// Computes |f|², <f, v>, |v|² and the mass of every head from the terms: |f|² = sum_i a_i^T f(x_i), in the order of the slots.
-pub(crate) fn find_norms<P: Space, S: StepSize>(terms: &mut Terms<P>, heads: &mut [Head<S>], output: &Output) {
-    let (mut centre, mut reading, mut term) = (Centre::default(), Reading::default(), Term::default());
-    let backend = terms.space.backend();
-    heads.iter_mut().for_each(|head| head.norms = Norms::default());
-    let live: Vec<usize> = terms.live().collect();
-    for slot in live {
-        centre.find(terms, slot, true);
-        for head in heads.iter_mut().filter(|head| !head.retired) {
-            let (first, slots) = (head.plane, centre.slots);
-            head.f.read(backend, output, |plane| &centre.row[(first + plane) * slots..][..slots], &mut reading);
-            head.f.get(slot, &mut term);
-            let mass = head.mass_of(output, &centre.values, &term.alpha);
-            head.norms.add_part(&term, &reading, mass);
-        }
-    }
-    heads.iter_mut().for_each(|head| head.norms.stay_possible());
 }
 
 /// The norms of what f and its average lose when the terms a and b are projected onto a centre between them. The pairs are (a,

@@ -53,6 +53,7 @@ mod labels;
 mod norms;
 mod plan;
 mod reader;
+mod reweigh;
 mod rules;
 mod sight;
 
@@ -276,7 +277,9 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             return Some("f is a weight vector: there are no terms to sum over");
         }
         if self.basis.space().packed_terms().is_none() {
-            return Some("only the terms of dense rows whose units stay are summed elsewhere; set scale to standard");
+            return Some(
+                "only the terms of dense rows whose units stay, and whose columns have no weights, are summed elsewhere; set scale to standard",
+            );
         }
         if !self.budget.settles() {
             return Some("this budget changes terms everywhere; unlimited, window, age and olok do not");
@@ -631,11 +634,11 @@ impl<K: DotKernel + Clone, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engi
     }
 }
 
-impl<K: DotKernel, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<TermsOrWeights<Vectors<K>>, L, S, B, R> {
+impl<K: DotKernel + Clone, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<TermsOrWeights<Vectors<K>>, L, S, B, R> {
     /// Computes the centres again from their unscaled rows. Terms whose unscaled row is `gone` lose their coefficients. Norms are computed
     /// again, and the certificates of truncation and regret begin anew.
     pub(crate) fn rescale(&mut self, scale: impl FnMut(&[f64], &mut [f32]), gone: impl Fn(&[f64]) -> bool) {
-        let Engine { basis, heads, bank, losses, output, rules, .. } = self;
+        let Engine { basis, heads, .. } = self;
         for slot in basis.live() {
             if basis.space.unscaled().is_some_and(|rows| gone(rows.row(slot))) {
                 heads.iter_mut().for_each(|head| head.f.clear(slot));
@@ -643,13 +646,8 @@ impl<K: DotKernel, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<Terms
         }
         let slots = basis.slots();
         basis.space.rescale(slots, scale);
-        evict::find_norms(basis, heads, output);
-        let lost: Vec<f64> = bank.as_ref().map_or(vec![0.0; heads.len()], |bank| bank.lost_more_than_heads());
-        for (h, (head, lost)) in heads.iter_mut().zip(lost).enumerate() {
-            let rests = bank.as_ref().is_some_and(|bank| bank.rests(h));
-            let holds = rules.certifies(&losses[head.loss], head.offset_step) && !rests;
-            head.certify_anew(holds, lost);
-        }
+        self.find_norms(|_| true);
+        self.certify_anew(|_| true);
     }
 }
 

@@ -170,13 +170,13 @@ impl<P: Space, S: StepSize> Sight for Scene<'_, P, S> {
     }
 
     fn distances2(&mut self, slot: usize, out: &mut Vec<f32>) {
-        let slots = self.terms.row_len();
+        let (slots, plane) = (self.terms.row_len(), self.head().plane);
         out.resize(slots, 0.0);
-        self.terms.space.distances2(slot, slots, out);
+        self.terms.space.distances2(plane, slot, slots, out);
     }
 
     fn apart2(&mut self, a: usize, b: usize) -> f64 {
-        self.terms.space.apart2(a, b)
+        self.terms.space.apart2(self.head().plane, a, b)
     }
 
     fn value_at(&mut self, slot: usize) -> (f64, f64) {

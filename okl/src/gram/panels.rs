@@ -77,6 +77,11 @@ impl<'a> Matrix<'a> {
         &self.data[i * self.dim..(i + 1) * self.dim]
     }
 
+    /// All numbers, row by row.
+    pub(crate) fn numbers(self) -> &'a [f32] {
+        self.data
+    }
+
     /// The rows in `range`.
     pub fn range(self, range: Range<usize>) -> Self {
         let cells = range.start * self.dim..range.end * self.dim;

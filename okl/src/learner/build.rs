@@ -112,6 +112,7 @@ impl Learner {
             blur: Blur::default(),
             growth,
             units,
+            weighed: [0; 2],
             threads: 1,
             pool: None,
             identity: Identity::default(),
@@ -132,6 +133,9 @@ fn space(config: &Config, features: usize, backend: Backend) -> Vectors<AnyKerne
     dense.narrow_blends = config.keeps_zeros();
     if config.units_follow() {
         dense.keep_unscaled();
+    }
+    if !config.relevance.is_empty() {
+        dense.set_weights(&config.relevance, config.weighted_planes());
     }
     Vectors::Dense(dense)
 }

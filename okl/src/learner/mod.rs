@@ -22,6 +22,7 @@ mod members;
 mod newer;
 mod predict;
 mod publish;
+pub(crate) mod relevance;
 mod retire;
 mod rounding;
 mod rows;
@@ -98,6 +99,8 @@ pub struct Learner {
     pub(crate) growth: Option<Growth>,
     /// Where units follow the stream: the statistics of the columns.
     pub(crate) units: Option<Units>,
+    /// How often the weights of columns changed, and the number of examples at the last change.
+    pub(crate) weighed: [u64; 2],
     threads: usize,
     pool: Option<Pool>,
     identity: Identity,

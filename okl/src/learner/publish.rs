@@ -52,6 +52,7 @@ impl Learner {
             blur: self.blur.clone(),
             growth: self.growth.clone(),
             units: self.units.clone(),
+            weighed: self.weighed,
             threads: 1,
             pool: None,
             identity: Default::default(),

@@ -10,6 +10,8 @@
 //! first of all stay       the leader, the head with the largest share, the heads of the first loss with the large constant step, one
 //!                         for each kernel and width, and the head that forgets
 //! then                    those with the largest shares
+//! after 4,096 and later   with `heads = weighted`, of the two planes that read columns as they are, the large step of only that with the larger
+//!                         share stays first of all; for classes 6 heads stay
 //! ```
 //!
 //! The heads with the large step stay, because they follow a change of the stream fastest, and one of them leads after most changes even
@@ -21,6 +23,9 @@
 
 use crate::learner::Learner;
 use crate::parts::step::AnyStep;
+
+/// From this number of examples on, one plane that reads columns as they are is enough.
+const ONE_GUARD: u64 = 4096;
 
 /// The number of heads that stay after a number of examples.
 fn places(examples: u64, forgets: bool) -> usize {
@@ -38,11 +43,18 @@ impl Learner {
         let heads = &self.engine.heads;
         let large = |h: usize| heads[h].loss == 0 && matches!(heads[h].step, AnyStep::Constant { eta } if eta >= 1.0);
         let by_share = |a: &usize, b: &usize| bank.recent_share(*b).total_cmp(&bank.recent_share(*a));
+        let planes = self.config.weighted_planes();
+        let guards = self.config.weighs() && self.steps() >= ONE_GUARD;
+        let plain = |h: usize| large(h) && !planes[heads[h].plane];
+        let better =
+            |h: usize, other: usize| plain(other) && bank.recent_share(other) > bank.recent_share(h) && !heads[other].retired;
+        let spare = |h: usize| guards && plain(h) && (0..heads.len()).any(|other| better(h, other));
         let mut awake: Vec<usize> = (0..heads.len()).filter(|&h| !heads[h].retired).collect();
         awake.sort_by(by_share);
-        let first = |h: usize| h == bank.leader() || h == awake[0] || large(h);
+        let first = |h: usize| h == bank.leader() || h == awake[0] || (large(h) && !spare(h));
         let (first, others): (Vec<usize>, Vec<usize>) = awake.iter().partition(|&&h| first(h));
-        let room = places(self.steps(), self.config.forgets()).saturating_sub(first.len()).min(others.len());
+        let places = places(self.steps(), self.config.forgets()) - usize::from(guards && self.config.forgets());
+        let room = places.saturating_sub(first.len()).min(others.len());
         let retired = &others[room..];
         if !retired.is_empty() {
             self.engine.retire(retired);

@@ -254,4 +254,7 @@ pub(crate) const COUNTS: &[Scalar<Learner, u64>] = &[
     scalar!("ids_taken_over", few, Absent::Is(0), |l| l.engine.basis.taken_over),
     // Older versions did not count these rows.
     scalar!("blurred", few, Absent::Is(0), |l| l.blur.rows),
+    // In older versions columns had no weights.
+    scalar!("weight_changes", few, Absent::Is(0), |l| l.weighed[0]),
+    scalar!("weights_changed_at", few, Absent::Is(0), |l| l.weighed[1]),
 ];

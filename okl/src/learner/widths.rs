@@ -46,17 +46,22 @@ impl Learner {
         usize::try_from(look_after(count) - count).map_or(known.len(), |left| after_examples(left, first, known))
     }
 
-    /// Looks at the shares of the widths, if it is time to, and replaces widths by the rule at the head of this file. `before` is the
-    /// number of examples before the rows that were learned last.
+    /// Looks at the shares of heads and widths and at the columns, if it is time to: heads retire, widths are replaced, columns get other
+    /// weights. `before` is the number of examples before the rows that were learned last.
     pub(super) fn follow_widths(&mut self, before: u64) {
         let due = look_after(before) == self.steps();
         if !due || self.warm.is_some() {
             return;
         }
         self.retire_heads();
-        if !self.config.follows() {
-            return;
+        if self.config.follows() {
+            self.replace_widths();
         }
+        self.weigh_columns();
+    }
+
+    /// Replaces widths by the rule at the head of this file.
+    fn replace_widths(&mut self) {
         let shares = self.shares();
         let (mut first, mut replaced) = (0, Vec::new());
         for (place, rule) in self.config.kernel_rules().iter().enumerate() {

@@ -315,7 +315,7 @@ fn check(learner: &Learner) -> Result<()> {
         return refuse("budget", format!("{reason}; found {}", name_of(&config.budget())));
     }
     if engine.basis.space.packed_terms().is_none() {
-        let reason = "only dense rows whose units stay can be sharded (scale = none or standard, no sparse rows)";
+        let reason = "only dense rows whose units stay can be sharded (scale = none or standard, no sparse rows, no relevance)";
         return Err(Error::config("scale", reason));
     }
     if let Some(reason) = engine.stays_here() {

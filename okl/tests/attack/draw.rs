@@ -81,7 +81,13 @@ pub fn one(rng: &mut Rng, family: &'static str, seed: u64) -> Case {
         as_features(&mut apart, &mut settings);
     }
     let cuts = (0..1 + rng.below(5)).map(|_| rng.below(n + 1)).collect();
-    Case { seed, family, settings, rows, wide, ids, weights, cuts }
+    let case = Case { seed, family, settings, rows, wide, ids, weights, cuts };
+    let mut apart = Rng::new(seed ^ 0x636f_6c75_6d6e_7321);
+    let mut weighted = case.clone();
+    let list: Vec<f64> = (0..1 + apart.below(d)).map(|_| apart.log_between(0.02, 50.0)).collect();
+    weighted.settings.insert("relevance", format!("{list:?}"));
+    // Not every kernel can weigh columns.
+    if apart.chance(0.25) && weighted.config().is_ok() { weighted } else { case }
 }
 
 /// A linear kernel as a weight vector.

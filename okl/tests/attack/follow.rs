@@ -169,7 +169,8 @@ impl<'a> Run<'a> {
             return fail("heads", 0, format!("{heads} heads, {} by the members {members:?}", owners.len()));
         }
         let shadows = owners.iter().map(|member| Shadow::new(shape(&config, member), member.average)).collect();
-        let points = Points::new(&kernels);
+        let weights = (0..kernels.len()).map(|kernel| learner.column_weights(kernel).map(<[f64]>::to_vec)).collect();
+        let points = Points::new(&kernels, weights);
         let steps = owners.iter().map(|member| member.step.clone()).collect();
         let offset_steps = owners.iter().map(|member| member.offset_step).collect();
         Ok(Self { case, config, learner, points, shadows, steps, offset_steps, voices, deflate: 1.0, counts: BTreeMap::new() })

@@ -60,6 +60,18 @@ impl Pair {
         let lost = d * 1e-38;
         Self { dot, dot_error: d * U * size + lost, r2, r2_error: (d + 3.0) * U * reach * reach + 4.0 * lost }
     }
+
+    /// Of two rows whose squared differences have weights, which are rounded to single precision. Weighted values are rounded once more
+    /// before they are multiplied, which adds at most U |x| |y| to an inner product and to a square: 4 U (|x| + |y|)² in all.
+    pub fn weighted(x: &[f64], y: &[f64], weights: &[f64]) -> Self {
+        let root = |j: usize| f64::from(weights.get(j).copied().unwrap_or(1.0) as f32).sqrt();
+        let scaled = |row: &[f64]| row.iter().enumerate().map(|(j, x)| root(j) * x).collect::<Vec<f64>>();
+        let (x, y) = (scaled(x), scaled(y));
+        let size = |row: &[f64]| row.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let reach = size(&x) + size(&y);
+        let pair = Self::of(&x, &y);
+        Self { r2_error: pair.r2_error + 4.0 * U * reach * reach, ..pair }
+    }
 }
 
 /// The value of a kernel, and its error in single precision.

@@ -57,6 +57,8 @@ impl Function {
 #[derive(Debug)]
 pub struct Points {
     kernels: Vec<AnyKernel>,
+    /// For each kernel the weights of columns, if it reads weighted ones; 1 behind the last number.
+    weights: Vec<Option<Vec<f64>>>,
     rows: Vec<Vec<f64>>,
     index: HashMap<Vec<u32>, usize>,
     gram: Vec<Vec<Vec<Value>>>,
@@ -64,8 +66,9 @@ pub struct Points {
 
 impl Points {
     /// None yet.
-    pub fn new(kernels: &[AnyKernel]) -> Self {
-        Self { kernels: kernels.to_vec(), rows: Vec::new(), index: HashMap::new(), gram: vec![Vec::new(); kernels.len()] }
+    pub fn new(kernels: &[AnyKernel], weights: Vec<Option<Vec<f64>>>) -> Self {
+        let gram = vec![Vec::new(); kernels.len()];
+        Self { kernels: kernels.to_vec(), weights, rows: Vec::new(), index: HashMap::new(), gram }
     }
 
     /// The number of a point, which is new or known.
@@ -76,8 +79,12 @@ impl Points {
         }
         let i = self.rows.len();
         self.rows.push(row.iter().map(|&v| f64::from(v)).collect());
-        for (kernel, gram) in self.kernels.iter().zip(&mut self.gram) {
-            gram.push(self.rows.iter().map(|other| value(kernel, &Pair::of(&self.rows[i], other))).collect());
+        for ((kernel, weights), gram) in self.kernels.iter().zip(&self.weights).zip(&mut self.gram) {
+            let pair = |other: &Vec<f64>| match weights {
+                None => Pair::of(&self.rows[i], other),
+                Some(weights) => Pair::weighted(&self.rows[i], other, weights),
+            };
+            gram.push(self.rows.iter().map(|other| value(kernel, &pair(other))).collect());
         }
         self.index.insert(key, i);
         i

@@ -10,6 +10,12 @@ const REFUSALS: &[Refusal] = &[
     ("offset_step = 0.5", "offset_step", &["offset = true"]),
     ("offset = true\noffset_step = -0.5", "offset_step", &[">= 0", "-0.5"]),
     ("heads = 'varied'\nkernel = 'gaussian'", "heads", &["kernel = auto", "use grid"]),
+    ("heads = 'weighted'\nkernel = 'gaussian'", "heads", &["kernel = auto", "use varied or grid"]),
+    ("heads = 'weighted'\nkernel = 'auto'\nanchor = 'none'", "heads", &["anchor = first"]),
+    ("relevance = [1, 0]\nkernel = 'gaussian:1'", "relevance", &["between", "found 0e0 for column 1"]),
+    ("relevance = [2]\nkernel = 'linear'", "relevance", &["kernels of distance"]),
+    ("relevance = [2]\nkernel = 'gaussian:1'\nform = 'fourier:8'", "relevance", &["form = terms"]),
+    ("relevance = [2]\nkernel = 'gaussian:1'\nanchor = 'none'", "relevance", &["anchor = first"]),
     ("loss = 'nu_novelty'\noffset = true", "offset", &["novelty"]),
     ("loss = 'density'\noffset = true", "offset", &["novelty"]),
     ("loss = 'density:0'", "loss", &["nu", "between 0 and 1", "not 0"]),
@@ -503,11 +509,12 @@ fn canonical_json_round_trips() {
         ),
         ("shrink", json!(["on_update"])),
         ("widths", json!(["fixed", "follow"])),
-        ("heads", json!(["grid", "selected", "varied"])),
+        ("heads", json!(["grid", "selected", "varied", "weighted"])),
         ("operator", json!([[1.0, gamma, gamma, 1.0], [{"kernel": {"linear": {}}, "operator": [gamma]}]])),
         ("classes", json!([[1, "a", -5]])),
         ("class_weight", json!(["balanced", { "a=b": gamma, "7": 2.0 }])),
         ("theta0", json!([gamma])),
+        ("relevance", json!([[gamma, 2.0]])),
         ("offset_step", json!([gamma])),
         ("lambda", json!([gamma, 5e-324, 1.7976931348623157e308])),
         ("warmup", json!([17])),
@@ -591,7 +598,7 @@ fn values_of_another_kind_are_refused_in_plain_words() {
                    budget.olok.exponent budget.weight.tolerance budget.certified.error average.exponential.rate threshold.tracker.speed \
                    regulariser.power.power scale.fixed.limit lambda theta0 offset_step";
     let others = "scale.fixed.shift scale.fixed.factor scale.fixed.log_units scale.fixed.whiten scale.fixed.follow target_scale.fixed.shift target_scale loss.nu_huber.sigma_rule step.smd.preset step.smd.per \
-                  anchor shrink offset implicit allow_overshoot classes operator";
+                  anchor shrink offset implicit allow_overshoot classes operator relevance";
     let listed = |name: &str| {
         whole.clone().chain(numbers.split(' ')).chain(others.split(' ')).any(|part| part.ends_with(&format!(".{name}")))
     };

@@ -8,6 +8,7 @@ mod exactness;
 mod growth;
 mod heads;
 mod many_terms;
+mod relevance;
 mod retire;
 mod rows;
 mod serving;

@@ -60,7 +60,7 @@ fn every_value_has_the_bits_of_dense_rows() {
         dense.blend(into, from, h, of_dense);
         sparse.blend(into, from, h, of_sparse);
         assert_eq!(of_dense, of_sparse);
-        assert_eq!(dense.apart2(into, from), sparse.apart2(into, from));
+        assert_eq!(dense.apart2(0, into, from), sparse.apart2(0, into, from));
     }
     assert!(sparse.columns.values().any(|c| matches!(c, Column::Whole(..))));
     assert!(sparse.columns.values().any(|c| matches!(c, Column::Listed(_))));
@@ -69,8 +69,8 @@ fn every_value_has_the_bits_of_dense_rows() {
         dense.term_row(slot, 64, 0..2, &mut a);
         sparse.term_row(slot, 64, 0..2, &mut b);
         assert_eq!(bits(&a), bits(&b), "slot {slot}");
-        dense.distances2(slot, 64, &mut a[..64]);
-        sparse.distances2(slot, 64, &mut b[..64]);
+        dense.distances2(0, slot, 64, &mut a[..64]);
+        sparse.distances2(0, slot, 64, &mut b[..64]);
         assert_eq!(bits(&a), bits(&b), "distances of slot {slot}");
         let same = |i: usize, dense: &mut Dense<_>, sparse: &mut Sparse<_>| {
             assert_eq!(dense.is(slot, dense_rows, i), sparse.is(slot, sparse_rows, i));

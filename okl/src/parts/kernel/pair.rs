@@ -38,11 +38,28 @@ impl TwoRows {
         rows
     }
 
+    /// The same numbers where the products of column j are multiplied by v_j.
+    pub(crate) fn weighted(x: &[f32], y: &[f32], v: &[f32]) -> Self {
+        let mut rows = TwoRows { dot: 0.0, xx: 0.0, yy: 0.0, apart2: 0.0, tilt: 0.0 };
+        for ((x, y), v) in x.iter().zip(y).zip(v) {
+            let (x, y, v) = (f64::from(*x), f64::from(*y), f64::from(*v));
+            rows.dot += v * x * y;
+            rows.xx += v * x * x;
+            rows.yy += v * y * y;
+            rows.apart2 += v * (x - y) * (x - y);
+            rows.tilt += v * (x - y) * (x + y);
+        }
+        rows
+    }
+
     /// [`TwoRows::new`] of (a, b), (a, z) and (b, z) with the same bits, computed at once, and |z|² by the chain of
-    /// [`square`](crate::gram::square).
-    pub(crate) fn around(backend: Backend, a: &[f32], b: &[f32], z: &[f32]) -> ([TwoRows; 3], f32) {
+    /// [`square`](crate::gram::square). With weights: [`TwoRows::weighted`].
+    pub(crate) fn around(backend: Backend, [a, b, z]: [&[f32]; 3], weights: Option<&[f32]>) -> ([TwoRows; 3], f32) {
         let (mut sums, mut square) = ([[0.0; 4]; 5], 0.0);
-        backend.compiled(Around { a, b, z, sums: &mut sums, square: &mut square });
+        match weights {
+            None => backend.compiled(Around { a, b, z, v: std::iter::repeat(&1.0), sums: &mut sums, square: &mut square }),
+            Some(v) => backend.compiled(Around { a, b, z, v: v.iter(), sums: &mut sums, square: &mut square }),
+        }
         let [dot, xx, yy, apart2, tilt] = sums;
         let of = |l: usize| TwoRows { dot: dot[l], xx: xx[l], yy: yy[l], apart2: apart2[l], tilt: tilt[l] };
         ([of(0), of(1), of(2)], square)
@@ -60,30 +77,31 @@ impl TwoRows {
     }
 }
 
-/// The sums of three pairs of rows, a lane each; the fourth lane stays 0.
-struct Around<'a> {
+/// The sums of three pairs of rows, a lane each; the fourth lane stays 0. A product with the weight 1 changes no bit.
+struct Around<'a, V> {
     a: &'a [f32],
     b: &'a [f32],
     z: &'a [f32],
+    v: V,
     sums: &'a mut [[f64; 4]; 5],
     square: &'a mut f32,
 }
 
-impl Compiled for Around<'_> {
+impl<'a, V: Iterator<Item = &'a f32>> Compiled for Around<'a, V> {
     #[inline(always)]
     fn run(self) {
         let [mut dot, mut xx, mut yy, mut apart2, mut tilt] = [[0.0; 4]; 5];
         let mut square = 0.0f32;
-        for ((a, b), z) in self.a.iter().zip(self.b).zip(self.z) {
-            square = z.mul_add(*z, square);
-            let (a, b, z) = (f64::from(*a), f64::from(*b), f64::from(*z));
+        for (((a, b), z), v) in self.a.iter().zip(self.b).zip(self.z).zip(self.v) {
+            square = (v * z).mul_add(*z, square);
+            let (a, b, z, v) = (f64::from(*a), f64::from(*b), f64::from(*z), f64::from(*v));
             let (x, y) = ([a, a, b, 0.0], [b, z, z, 0.0]);
             for l in 0..4 {
-                dot[l] += x[l] * y[l];
-                xx[l] += x[l] * x[l];
-                yy[l] += y[l] * y[l];
-                apart2[l] += (x[l] - y[l]) * (x[l] - y[l]);
-                tilt[l] += (x[l] - y[l]) * (x[l] + y[l]);
+                dot[l] += v * x[l] * y[l];
+                xx[l] += v * x[l] * x[l];
+                yy[l] += v * y[l] * y[l];
+                apart2[l] += v * (x[l] - y[l]) * (x[l] - y[l]);
+                tilt[l] += v * (x[l] - y[l]) * (x[l] + y[l]);
             }
         }
         *self.sums = [dot, xx, yy, apart2, tilt];

@@ -35,6 +35,7 @@ fn golden_files_resume_to_the_same_bits() {
                 (false, 256),
                 (false, 256),
                 (false, 16),
+                (false, 16),
                 (false, 256),
                 (false, 16)
             ][which]

@@ -56,7 +56,7 @@ impl Fixed {
 }
 
 /// (name, settings, rows learned before the save)
-const GOLDEN: [(&str, &str, usize); 12] = [
+const GOLDEN: [(&str, &str, usize); 13] = [
     (
         "binary",
         "loss = 'hinge'\nkernel = 'gaussian:0.5'\nstep = 'inverse_sqrt:0.5'\nlambda = 0.01\nbudget = 'window:8'\noffset = true",
@@ -97,8 +97,14 @@ const GOLDEN: [(&str, &str, usize); 12] = [
     // As `mixed`, since offsets have their own steps and one head forgets.
     (
         "varied",
-        "loss = ['hinge', 'logistic']\nkernel = 'auto'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 16\nbudget = 'merge:12'\noffset = true",
+        "loss = ['hinge', 'logistic']\nkernel = 'auto'\nheads = 'varied'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 16\nbudget = 'merge:12'\noffset = true",
         60,
+    ),
+    // As `varied`, since some kernels read weighted columns; there are weights after 512 examples.
+    (
+        "weighted",
+        "loss = ['hinge', 'logistic']\nkernel = 'auto'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 16\nbudget = 'merge:12'\noffset = true",
+        530,
     ),
     // Weights of products, each with a step size of its own.
     (
@@ -126,7 +132,7 @@ fn golden_files() -> impl Iterator<Item = (usize, PathBuf, bool)> {
     };
     // Classes under a sign have a golden file since format 4, which stores the positive one; so have banks of several kernels, random
     // features with weights of classes, merged rows from which nothing is subtracted, weights of products, and whitened rows.
-    let since_format_4 = ["signs", "mixed", "waves", "absent", "varied", "products", "whitened"];
+    let since_format_4 = ["signs", "mixed", "waves", "absent", "varied", "weighted", "products", "whitened"];
     (0..GOLDEN.len()).flat_map(versions).filter(move |(_, path, _)| !since_format_4.iter().any(|name| path.ends_with(name)))
 }
 

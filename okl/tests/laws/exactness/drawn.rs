@@ -379,6 +379,14 @@ fn every_part_is_drawn() {
             ("nested", c.kernel.given().is_some_and(|k| matches!(**k, KernelRule::Scaled { .. }))),
             ("widths that follow", c.widths.given().is_some() && c.members().iter().any(|m| m.width > 0)),
             ("selected heads", c.kernel == Choice::Auto && c.members().iter().any(|m| m.step == AnyStep::Constant { eta: 20.0 })),
+            ("weighted heads", c.kernel == Choice::Auto && learned_with_weights(&case)),
+            ("weights of columns", !c.relevance.is_empty()),
+            ("weights of columns widened", !c.relevance.is_empty() && case.widened.is_some()),
+            ("weights of columns of merged terms", !c.relevance.is_empty() && merges(c)),
+            ("weights of columns and units that follow", !c.relevance.is_empty() && c.scale == Scale::Auto),
+            ("weights of columns in a bank", !c.relevance.is_empty() && c.members().len() > 1),
+            ("weights of columns with smd", !c.relevance.is_empty() && matches!(c.step, Choice::Given(AnyStep::Smd { .. }))),
+            ("weights of some kernels' columns", !c.relevance.is_empty() && c.kernel == Choice::Auto),
             ("varied heads", c.offset && c.members().iter().any(|m| m.offset_step != c.members()[0].offset_step)),
             (
                 "head that forgets",
@@ -421,6 +429,11 @@ fn units_changed(case: &Case) -> bool {
         let learned = learner.learn(&case.stream.batch_as(0..case.stream.rows(), false));
         learned.is_ok() && learner.unit_changes().is_some_and(|(changes, _)| changes > 0)
     }
+}
+
+/// Whether some kernels of the bank of `kernel = auto` read weighted columns, once there are weights.
+fn learned_with_weights(case: &Case) -> bool {
+    Learner::new(case.config.clone()).unwrap().weight_changes().is_some()
 }
 
 fn merges(config: &okl::Config) -> bool {
