@@ -331,7 +331,7 @@ pub const PARAMETERS: [Parameter; 38] = [
     of("speed", "speed at which the tracker of the threshold moves; found from the first scores when not given"),
     of("shift", "numbers that a fixed scale subtracts, one per column"),
     of("factor", "numbers that a fixed scale multiplies by, one per column"),
-    of("whiten", "the lower triangle by which a fixed scale multiplies scaled rows, row by row"),
+    of("whiten", "lower triangle by which a fixed scale multiplies scaled rows, row by row"),
     of("log_units", "units of the logarithms that a fixed scale takes first, one per column"),
     of("limit", "largest size of a scaled value; larger values are clipped"),
     of("follow", "choice whether the units of a fixed scale follow the stream (default false)"),
