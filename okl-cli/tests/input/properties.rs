@@ -30,10 +30,13 @@ fn table() -> impl Strategy<Value = Table> {
     })
 }
 
+/// The name and the value of a feature.
+type VwFeature = (String, Option<i32>);
+
 /// A line of VW text: namespaces with a scale, and their features; `bad` is a word that cannot be read.
 #[derive(Clone, Debug)]
 struct VwLine {
-    spaces: Vec<(String, Option<i32>, Vec<(String, Option<i32>)>)>,
+    spaces: Vec<(String, Option<i32>, Vec<VwFeature>)>,
     gap: &'static str,
     bad: Option<&'static str>,
 }

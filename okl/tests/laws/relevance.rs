@@ -214,4 +214,8 @@ fn other_banks_have_no_weights() {
         assert_eq!((learner.weight_changes(), learner.widths()), (None, 4), "{settings}");
     }
     assert_eq!(Learner::new(Config::from_toml(NUMBERS).unwrap()).unwrap().widths(), 5);
+    let quantile =
+        |heads: &str| Config::from_toml(&format!("kernel = 'auto'\nloss = 'quantile:0.9'\noffset = true\n{heads}")).unwrap();
+    assert_eq!(Learner::new(quantile("")).unwrap().widths(), 4, "weights lower the coverage of quantiles");
+    assert_eq!(Learner::new(quantile("heads = 'weighted'")).unwrap().widths(), 5, "asked for");
 }

@@ -82,7 +82,7 @@ fn states_that_cannot_be_are_refused() {
         }
     };
 
-    let (each, _) = trained(10);
+    let (each, _) = trained(GOLDEN.iter().position(|(name, ..)| *name == "products").unwrap());
     refused(&each, "step sizes are not possible", |p| p.put("head.steps", 3, (-0.1f64).to_bits()));
     refused(&each, "step sizes are not possible", cut("head.offset_steps", 1));
     refused(&rich, "`counts`", cut("counts", 1));
