@@ -227,11 +227,19 @@ pub fn names<const N: usize>(config: &Config, settings: [&str; N]) -> String {
     names.join(", ")
 }
 
-/// The name of a setting's value; several values, of which a bank has one each, are joined by +.
+/// The name of a setting's value; the different names of several values, of which a bank has one each, are joined by +.
 fn name(value: &Value) -> String {
     match value {
         Value::Object(table) => table.keys().next().cloned().unwrap_or_default(),
-        Value::Array(several) => several.iter().map(name).collect::<Vec<_>>().join("+"),
+        Value::Array(several) => {
+            let mut names: Vec<String> = Vec::new();
+            several.iter().map(name).for_each(|name| {
+                if !names.contains(&name) {
+                    names.push(name)
+                }
+            });
+            names.join("+")
+        }
         other => other.as_str().unwrap_or_default().to_string(),
     }
 }
