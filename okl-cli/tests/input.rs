@@ -15,6 +15,8 @@ mod files;
 mod formats;
 #[path = "input/fuzz.rs"]
 mod fuzz;
+#[path = "input/names.rs"]
+mod names;
 #[cfg(feature = "parquet")]
 #[path = "input/parquet.rs"]
 mod parquet_tables;
@@ -22,5 +24,8 @@ mod parquet_tables;
 mod parts;
 #[path = "input/properties.rs"]
 mod properties;
+#[path = "../src/input/short_names.rs"]
+#[allow(missing_docs)]
+mod short_names;
 #[path = "input/support.rs"]
 mod support;
