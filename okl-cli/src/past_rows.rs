@@ -349,7 +349,11 @@ impl Past {
     /// What was measured on the halves of the sample, and what to do.
     fn advice(&self, order: Order) -> String {
         let Some(halves) = self.halves.filter(|_| order != Order::Shuffled) else { return order.advice(false).into() };
-        format!("{} {}", halves.words(self.summary.task), order.advice(halves.later_is_better))
+        let all = match order == Order::File && self.summary.task != Task::Novelty {
+            true => " --save-model all saves a model of all rows, or of a sample of them.",
+            false => "",
+        };
+        format!("{} {}{all}", halves.words(self.summary.task), order.advice(halves.later_is_better))
     }
 }
 

@@ -199,7 +199,7 @@ struct Targets {
 
 impl Targets {
     /// Properties of the first [`LOOK`] rows, or of fewer if more would change nothing. Independent of how chunks are cut. With `counted`,
-    /// the number of classes is needed and not only the task.
+    /// the number of classes is needed and not only the task. Rows of weight 0 are only predicted, so their targets decide nothing.
     fn of<'a>(chunks: impl IntoIterator<Item = &'a Chunk>, counted: bool) -> Self {
         let mut seen = Targets::default();
         for chunk in chunks {
@@ -209,7 +209,7 @@ impl Targets {
                     return seen;
                 }
                 seen.rows += 1;
-                if chunk.known[row] {
+                if chunk.is_example(row) {
                     seen.text |= chunk.targets.is_text(row);
                     seen.point |= chunk.targets.has_point(row);
                     seen.values.insert(label);

@@ -108,3 +108,20 @@ fn an_importance_of_0_hides_a_class_until_it_is_learned() {
     let learn = |data: &str| figures(&json(&["learn", data, "--task", "classes"]));
     assert_eq!(learn(&all), learn(&learned));
 }
+
+/// The target of a row that is only predicted says nothing about the task.
+#[test]
+fn targets_of_weight_zero_do_not_choose_the_task() {
+    let folder = Folder::new("weightless-task");
+    let rows = |placeholder: &str| {
+        (0..60).fold(String::from("a,w,y\n"), |text, i| match i % 10 {
+            7 => text + &format!("{i},0,{placeholder}\n"),
+            _ => text + &format!("{i},1,{}\n", i % 2),
+        })
+    };
+    for placeholder in ["", "-9", "2.5", "unknown"] {
+        let data = folder.write("s.csv", rows(placeholder));
+        let (_, said) = succeed(&["learn", &data, "--target", "y", "--weight", "w"]);
+        assert!(said.contains("the target has two values"), "{placeholder}: {said}");
+    }
+}
