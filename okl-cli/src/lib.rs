@@ -37,5 +37,6 @@ pub mod settings;
 pub mod signals;
 pub mod store;
 pub mod table;
+pub mod units;
 pub mod usage;
 pub mod watch;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use okl::loss::AnyLoss;
 use okl::{Config, Label, Learner};
 use okl_server::hooks::{self, Allowed};
 use okl_server::http::{Listening, Server, Tls};
@@ -15,8 +16,8 @@ use okl_server::log;
 use okl_server::options::Options;
 use okl_server::refusal::{Answered, Refusal};
 use okl_server::registry::Registry;
-use okl_server::rows::{Rows, Target};
-use okl_server::surface::{self, Filling, Gaps, Surface, TableColumns, TableFormat};
+use okl_server::rows::{Rows, Target, shortened};
+use okl_server::surface::{self, Filling, Gaps, Surface, TableColumns, TableFormat, TargetFigures};
 use okl_server::tokens::{self, Tokens};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -28,7 +29,7 @@ use crate::settings::{self, Look};
 use crate::store::{self, Position};
 use crate::table::{note, say};
 use crate::usage::usage;
-use crate::{explain, inspect, signals};
+use crate::{explain, inspect, signals, units};
 
 /// How often the server looks whether a signal has come.
 const LOOK: Duration = Duration::from_millis(50);
@@ -60,11 +61,38 @@ impl Surface for CommandLine {
     fn describe(&self, learner: &Learner, names: &[String]) -> Value {
         let mut progress = store::progress(learner);
         progress.meet(learner);
-        inspect::as_json(learner, &Position { seen: Some(learner.examples()), progress, ..Position::default() }, names)
+        let position =
+            Position { seen: Some(learner.examples()), frozen: store::frozen(learner), progress, ..Position::default() };
+        inspect::as_json(learner, &position, names)
     }
 
     fn explain(&self, learner: &Learner, x: &[f64], names: &[String], top: usize) -> okl::Result<Vec<Value>> {
         explain::explain(learner, x, names, top)
+    }
+
+    fn advice(&self, asked: &Config, examples: u64, targets: &[TargetFigures]) -> Vec<String> {
+        // The coverage of a quantile is not measured here, and R² says nothing about one far from the median.
+        if matches!(*asked.loss, AnyLoss::Quantile { .. }) {
+            return Vec::new();
+        }
+        let named = |(at, figures): (usize, &TargetFigures)| units::Target {
+            name: if targets.len() == 1 { "The target".into() } else { format!("Target {at}") },
+            mean: Some(figures.mean),
+            deviation: Some(figures.deviation),
+            r2: figures.r2,
+            coverage: None,
+        };
+        let outputs: Vec<units::Target> = targets.iter().enumerate().map(named).collect();
+        let said = |found: units::Finding| {
+            format!(
+                "{} Create another model with \"target_scale\": {{\"fixed\": {{\"shift\": [{}], \"factor\": [{}]}}}} in \"config\", and send \
+                 all rows to it",
+                found.says("this setting"),
+                found.shift,
+                found.factor
+            )
+        };
+        units::finding(asked, examples, &outputs).map(said).into_iter().collect()
     }
 
     fn names(&self, learner: &Learner) -> Vec<String> {
@@ -120,6 +148,12 @@ impl Surface for CommandLine {
         while let Some(chunk) = reader.next().map_err(refused)? {
             if (rows.count + chunk.rows).saturating_mul(chunk.features) > cells {
                 return Err(Refusal::body(format!("more than {cells} numbers; send fewer rows at a time")));
+            }
+            if let Some((row, target, text)) = chunk.targets.first_text().filter(|_| chunk.targets.width > 1) {
+                let column = columns.targets.get(target).map_or("", String::as_str);
+                let text =
+                    format!("row {}, column '{column}': target '{}', expected a number", rows.count + row, shortened(text));
+                return Err(Refusal::body(text).with(json!({ "row": rows.count + row, "column": column })));
             }
             missing.extend(chunk.missing.iter().map(|(row, feature)| (rows.count + *row as usize, *feature as usize)));
             add(&mut rows, &chunk);
@@ -238,8 +272,10 @@ fn without_flags(error: &InputError, columns: &TableColumns) -> String {
     let text = ["target", "ignore", "weight", "id"].iter().fold(error.text().to_owned(), |text, name| parameter(text, name));
     let (kept, dropped): (Vec<&str>, Vec<&str>) =
         text.split("; ").filter(|part| *part != "correct it").partition(|part| !part.contains("--"));
+    let fills = dropped.iter().any(|part| part.contains("--missing"));
     let advice = match error.column() {
         _ if dropped.is_empty() => String::new(),
+        _ if fills => format!("; correct it, leave the row out, or {}", okl_server::model::columns::FILLED),
         Some(column) if can_be_ignored(column, columns) => {
             format!("; correct it, leave the row out, or leave the column out with ?ignore={column}")
         }

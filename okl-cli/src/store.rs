@@ -120,6 +120,11 @@ pub fn progress(learner: &Learner) -> Progress {
     serde_json::from_slice::<Position>(learner.position()).map(|position| position.progress).unwrap_or_default()
 }
 
+/// Of a model that was a member of a bank (`okl freeze`): the number of examples that the bank had learned.
+pub fn frozen(learner: &Learner) -> Option<u64> {
+    serde_json::from_slice::<Position>(learner.position()).ok()?.frozen
+}
+
 /// The rules by which a learner's features are made of the columns of a table, as flags; none if each feature is the number in a column.
 pub fn rules(learner: &Learner) -> Option<String> {
     let rules = used_rules(learner);

@@ -14,7 +14,7 @@ use crate::disk::{Disk, RealDisk};
 use crate::hooks::Hooks;
 use crate::model::Model;
 use crate::model::figures::Figures;
-use crate::model::folder::{Folder, Settings};
+use crate::model::folder::{Folder, Settings, refuse_precomputed};
 use crate::model::state::State;
 use crate::options::Options;
 use crate::refusal::{Answered, Refusal};
@@ -27,6 +27,16 @@ pub enum Slot {
     Running(Arc<Model>),
     /// Its files are damaged; the text says what to do.
     Stopped(Arc<str>),
+}
+
+/// The learner of a model that does not begin empty.
+pub struct Given {
+    /// The learner.
+    pub learner: Learner,
+    /// What cells without a value become; none: they are refused.
+    pub gaps: Option<Arc<dyn Gaps>>,
+    /// If it was a member of a bank of this server: the examples that the bank had learned.
+    pub frozen: Option<u64>,
 }
 
 /// All models of a server.
@@ -154,17 +164,11 @@ impl Registry {
         }
     }
 
-    /// Creates a model; `gaps` are those of the model file. Returns false if it exists already with the same settings.
+    /// Creates a model, perhaps from a learner. Returns false if it exists already with the same settings.
     ///
     /// # Errors
     /// If the settings are wrong, or a model with this name and other settings exists.
-    pub async fn create(
-        self: &Arc<Self>,
-        name: &str,
-        settings: Settings,
-        learner: Option<Learner>,
-        gaps: Option<Arc<dyn Gaps>>,
-    ) -> Answered<bool> {
+    pub async fn create(self: &Arc<Self>, name: &str, settings: Settings, given: Option<Given>) -> Answered<bool> {
         check_name(name)?;
         let _changing = self.changing.lock().await;
         match self.model(name) {
@@ -175,23 +179,26 @@ impl Registry {
                 return Err(Refusal::new(409, "model_exists", text));
             }
         }
+        let mut state = State { sparse: settings.sparse, ..State::default() };
+        match given {
+            Some(Given { learner, gaps, frozen }) => {
+                refuse_precomputed(learner.config())?;
+                state.beside.names = gaps.as_ref().map_or_else(|| self.surface.names(&learner), |gaps| gaps.column_names());
+                state.beside.figures = Figures { frozen, ..Figures::after(learner.examples()) };
+                (state.learner, state.gaps) = (Some(learner), gaps);
+            }
+            None => {
+                state.gaps = settings.gaps(&*self.surface)?;
+                state.learner = configured(&settings, &*self.surface).map_err(with_missing)?;
+            }
+        }
+        // After the settings were checked: wrong ones are wrong when there is a place for the model, too.
         if self.all().len() >= self.options.most_models {
             return Err(Refusal::new(
                 429,
                 "too_many_models",
                 format!("there are {} models already, the most for this server", self.options.most_models),
             ));
-        }
-        let gaps = if settings.uploaded { gaps } else { settings.gaps(&*self.surface)? };
-        let mut state = State { learner, sparse: settings.sparse, gaps, ..State::default() };
-        match &mut state.learner {
-            Some(learner) => {
-                refuse_precomputed(learner.config())?;
-                let names = || self.surface.names(learner);
-                state.beside.names = state.gaps.as_ref().map_or_else(names, |gaps| gaps.column_names());
-                state.beside.figures = Figures::after(learner.examples());
-            }
-            None => state.learner = configured(&settings)?,
         }
         let (registry, name) = (Arc::clone(self), name.to_owned());
         let made = tokio::task::spawn_blocking(move || {
@@ -261,19 +268,17 @@ impl Registry {
     }
 }
 
-/// Refuses a model over kernel values or objects: requests carry rows of numbers.
-fn refuse_precomputed(config: &Config) -> Answered<()> {
-    match config.is_precomputed() {
-        true => Err(Refusal::body(
-            "this model learns kernel values or objects (kernel = precomputed), and the server takes rows of numbers. Use it from Python \
-             (okl.Learner), or choose another kernel",
-        )),
-        false => Ok(()),
-    }
+/// Adds `missing` to the list of settings in a message: it belongs to the rows, so the learner does not know it.
+fn with_missing(refusal: Refusal) -> Refusal {
+    Refusal { text: refusal.text.replace(" and the parameters of these", ", missing and the parameters of these"), ..refusal }
 }
 
 /// The learner of a configuration with a loss; none if the first rows decide. A threshold that is not given is chosen as by `okl learn`.
-fn configured(settings: &Settings) -> Answered<Option<Learner>> {
+fn configured(settings: &Settings, surface: &dyn Surface) -> Answered<Option<Learner>> {
+    settings.check_classes()?;
+    if !settings.config.contains_key("loss") {
+        return settings.check_without_loss(surface).map(|()| None);
+    }
     let mut table = settings.of_learner();
     if Config::from_value(Value::Object(table.clone()))?.follows_a_rate() {
         table.entry("threshold").or_insert_with(|| json!("tracker"));
@@ -281,9 +286,6 @@ fn configured(settings: &Settings) -> Answered<Option<Learner>> {
     let config = Config::from_value(Value::Object(table))?;
     config.check()?;
     refuse_precomputed(&config)?;
-    if !settings.config.contains_key("loss") {
-        return Ok(None);
-    }
     let learns = Task::of(config.loss.reads());
     if let Some(task) = settings.task.filter(|task| *task != learns) {
         let text =

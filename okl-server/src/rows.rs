@@ -205,6 +205,13 @@ impl Rows {
         }
     }
 
+    /// A row of weight 0 is a row without a target: what stands in its place names no class and decides no type.
+    pub fn forget_targets_of_weight_zero(&mut self) {
+        let Some(weights) = &self.weights else { return };
+        let rows = self.targets.values.chunks_mut(self.targets.width.max(1)).zip(weights);
+        rows.filter(|(_, weight)| **weight == 0.0).for_each(|(targets, _)| targets.fill(Target::Missing));
+    }
+
     /// The bytes that the rows take in memory, approximately.
     pub fn bytes(&self) -> usize {
         8 * self.x.len() + 32 * self.targets.values.len() + 16 * self.count + 64

@@ -42,6 +42,17 @@ pub struct Look {
     pub ids: bool,
 }
 
+/// The targets of one output, and how well they are predicted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TargetFigures {
+    /// The mean of the targets.
+    pub mean: f64,
+    /// Their standard deviation.
+    pub deviation: f64,
+    /// The share of their variance that is predicted, each before its update.
+    pub r2: Option<f64>,
+}
+
 /// Formats of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableFormat {
@@ -129,6 +140,11 @@ pub trait Surface: Send + Sync + 'static {
     /// If the rows cannot be predicted.
     fn explain(&self, learner: &Learner, x: &[f64], names: &[String], top: usize) -> okl::Result<Vec<Value>>;
 
+    /// What the targets say about the settings with which a model that predicts numbers was created, one sentence each.
+    fn advice(&self, _: &Config, _: u64, _: &[TargetFigures]) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The names of the columns that a model file has from the program that wrote it.
     fn names(&self, _: &Learner) -> Vec<String> {
         Vec::new()
@@ -211,6 +227,11 @@ impl Task {
             Reads::Number | Reads::Vector => Task::Numbers,
             Reads::Nothing => Task::Novelty,
         }
+    }
+
+    /// A message about the loss of this task, which was chosen and not given.
+    pub fn says(self, text: &str) -> String {
+        text.replace("this loss", &format!("the loss for \"task\": \"{}\"", self.word()))
     }
 
     /// The word in settings.

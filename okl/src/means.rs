@@ -49,6 +49,53 @@ impl Mean {
     }
 }
 
+/// The weighted mean and variance of a stream, by Welford's rule: the sum of squares is that around the mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    weight: f64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Spread {
+    /// Adds one value.
+    pub fn add(&mut self, value: f64, weight: f64) {
+        self.weight += weight;
+        let away = value - self.mean;
+        self.mean += weight / self.weight * away;
+        self.squares += weight * away * (value - self.mean);
+    }
+
+    /// The mean; none if there is no value.
+    pub fn mean(&self) -> Option<f64> {
+        (self.weight > 0.0).then_some(self.mean)
+    }
+
+    /// The standard deviation; none if there is no value.
+    pub fn deviation(&self) -> Option<f64> {
+        (self.weight > 0.0).then(|| (self.squares / self.weight).sqrt())
+    }
+
+    /// The share of the variance that predictions with this mean squared error explain; none if all values are equal.
+    pub fn explained(&self, squared_error: f64) -> Option<f64> {
+        (self.squares > 0.0).then(|| 1.0 - squared_error * self.weight / self.squares)
+    }
+}
+
+/// As three numbers. JSON has no infinite numbers: such a value is stored as null.
+impl Serialize for Spread {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        (self.weight, self.mean, self.squares).serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Spread {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let [weight, mean, squares] = <[Option<f64>; 3]>::deserialize(from)?.map(|value| value.unwrap_or(f64::NAN));
+        Ok(Spread { weight, mean, squares })
+    }
+}
+
 /// The last [`WINDOW`] values and their weights, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Window {

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use okl::config::{Choice, ClassWeight, Scale, Threshold};
-use okl::loss::AnyLoss;
 use okl::{Config, Label, Learner};
 use serde_json::json;
 
@@ -23,6 +22,7 @@ use crate::report::{self, Report};
 use crate::run::{Run, interrupted};
 use crate::store::{self, Position};
 use crate::table::{note, say, wrapped};
+use crate::units::{self, Target};
 
 /// The results of a run: figures and sentences.
 struct Outcome {
@@ -471,43 +471,16 @@ fn step_for_a_quantile(asked: &Config, summary: &Summary) -> Option<String> {
     ))
 }
 
-/// One sentence where targets are poorly predicted because their unit is not that of the step sizes that are chosen for the loss. A loss
-/// with an adaptive tube or scale learns with one setting; the gradient of every loss but the squared one is at most 1, so that its
-/// steps are too short for targets with a large deviation.
+/// One sentence where targets are poorly predicted because of their unit, with the line that helps.
 fn unit_of_targets(asked: &Config, summary: &Summary) -> Option<String> {
-    let chosen = asked.step == Choice::Auto && asked.loss != AnyLoss::Squared {} && asked.target_scale.is_none();
-    let in_units = match *asked.loss {
-        AnyLoss::Epsilon { .. } => " With the line below, epsilon is in standard deviations of the target.",
-        AnyLoss::Huber { .. } => " With the line below, sigma is in standard deviations of the target.",
-        _ => "",
-    };
-    // A quantile far from the median is far from the mean too: its R² says nothing, but its coverage does.
-    let outer = |o: &OutputSummary| o.coverage.filter(|coverage| (coverage.asked - 0.5).abs() > 0.25);
-    let poor = |o: &OutputSummary| outer(o).map_or(o.r2.is_some_and(|r2| r2 < 0.5), |coverage| coverage.is_off());
-    // Measured: the quantile loss gains from units only where its targets are much farther away.
-    let limit = if matches!(*asked.loss, AnyLoss::Quantile { .. }) { 300.0 } else { 3.0 };
-    let far = |o: &OutputSummary| {
-        let (mean, deviation) = (o.target_mean.unwrap_or(0.0), o.target_deviation.unwrap_or(1.0));
-        !(1.0 / limit..=limit).contains(&deviation) || mean.abs() > limit
-    };
-    let named = summary.outputs.iter().find(|o| poor(o) && far(o)).filter(|_| chosen && summary.examples >= ENOUGH)?;
-    let list = |value: fn(&OutputSummary) -> f64| summary.outputs.iter().map(value).map(plain).collect::<Vec<_>>().join(", ");
-    let (mean, deviation) = (named.target_mean?, named.target_deviation?);
+    let outputs: Vec<Target> = summary.outputs.iter().map(Target::of).collect();
+    let found = units::finding(asked, summary.examples, &outputs)?;
     Some(format!(
-        "The step sizes that are chosen for this loss suit targets with a mean near 0 and a standard deviation near 1. {} has mean {} and \
-         standard deviation {}.{in_units} Learn with --config FILE, where FILE has the line \
-         target_scale = {{ fixed = {{ shift = [{}], factor = [{}] }} }}",
-        named.name,
-        figure(mean),
-        figure(deviation),
-        list(|o| o.target_mean.unwrap_or(0.0)),
-        list(|o| o.target_deviation.filter(|d| *d > 0.0).map_or(1.0, f64::recip))
+        "{} Learn with --config FILE, where FILE has the line target_scale = {{ fixed = {{ shift = [{}], factor = [{}] }} }}",
+        found.says("the line below"),
+        found.shift,
+        found.factor
     ))
-}
-
-/// A number with three digits, as a file of settings takes it.
-fn plain(value: f64) -> String {
-    format!("{value:.2e}").parse::<f64>().unwrap_or(value).to_string()
 }
 
 /// The name of the data: the file names without their folders.

@@ -2,7 +2,7 @@
 
 use super::histogram::Histogram;
 use super::summary::{Coverage, OutputSummary, Residuals};
-use okl::means::{Mean, WINDOW, Window};
+use okl::means::{Mean, Spread, WINDOW, Window};
 
 /// Bars of a residual histogram.
 const BARS: usize = 41;
@@ -16,10 +16,7 @@ pub(super) struct OutputCounts {
     first: Mean,
     after_first: Mean,
     residual: Mean,
-    /// Welford's mean and sum of squares of the target.
-    mean: f64,
-    spread: f64,
-    weight: f64,
+    targets: Spread,
     last: Option<f64>,
     no_change: Mean,
     residuals: Histogram,
@@ -45,10 +42,7 @@ impl OutputCounts {
         self.last = Some(target);
         let part = if self.examples == 1 { &mut self.first } else { &mut self.after_first };
         part.add(residual * residual, weight);
-        self.weight += weight;
-        let away = target - self.mean;
-        self.mean += weight / self.weight * away;
-        self.spread += weight * away * (target - self.mean);
+        self.targets.add(target, weight);
         residual.abs()
     }
 
@@ -66,12 +60,12 @@ impl OutputCounts {
         let squared = self.squared.value();
         OutputSummary {
             name,
-            target_mean: (self.weight > 0.0).then_some(self.mean),
-            target_deviation: (self.weight > 0.0).then(|| (self.spread / self.weight).sqrt()),
+            target_mean: self.targets.mean(),
+            target_deviation: self.targets.deviation(),
             rmse: squared.map(f64::sqrt),
             mae: self.absolute.value(),
             bias: self.residual.value().map(|residual| 0.0 - residual),
-            r2: squared.filter(|_| self.spread > 0.0).map(|s| 1.0 - s * self.weight / self.spread),
+            r2: squared.and_then(|squared| self.targets.explained(squared)),
             no_change_mae: self.no_change(),
             rmse_after_first: self.after_first.value().map(f64::sqrt),
             first_share: self.first.share_of(&self.squared),

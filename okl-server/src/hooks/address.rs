@@ -64,22 +64,25 @@ impl Url {
     /// If not; the text says what the operator can do.
     pub fn check(&self, allowed: &Allowed) -> Result<(), String> {
         let private = self.may_be_private(allowed);
-        if !private && !self.is_in(&allowed.public) {
-            return Err(format!(
-                "url: web hooks to '{0}' are not allowed; the server allows them with --hook-allow {0}",
-                self.host
-            ));
+        let address = self.host.parse::<IpAddr>().ok();
+        let is_inside = self.host == "localhost" || address.is_some_and(|address| !is_public(address));
+        let mut flags = Vec::new();
+        if is_inside && !private {
+            flags.push(format!("--hook-allow-private {}", self.host));
+        } else if !private && !self.is_in(&allowed.public) {
+            flags.push(format!("--hook-allow {}", self.host));
         }
+        let reason = match (flags.is_empty(), is_inside) {
+            (true, _) => "the server has no trusted certificates for https".into(),
+            (false, true) => format!("web hooks to '{}', which is not a public address, are not allowed", self.host),
+            (false, false) => format!("web hooks to '{}' are not allowed", self.host),
+        };
         if self.encrypted && allowed.tls.is_none() {
-            return Err(
-                "url: the server has no trusted certificates for https; it reads them with --hook-certificates FILE".into()
-            );
+            flags.push("--hook-certificates FILE".into());
         }
-        match self.host.parse::<IpAddr>() {
-            Ok(address) if !private && !is_public(address) => {
-                Err(format!("url: {address} is not a public address; the server allows it with --hook-allow-private {address}"))
-            }
-            _ => Ok(()),
+        match flags.is_empty() {
+            true => Ok(()),
+            false => Err(format!("url: {reason}; the operator can start the server with okl serve FOLDER {}", flags.join(" "))),
         }
     }
 }

@@ -20,6 +20,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::disk;
+use crate::http::body::object;
 use crate::model::Model;
 use crate::model::folder::Folder;
 use crate::refusal::{Answered, Refusal};
@@ -109,15 +110,7 @@ impl Hooks {
     /// # Errors
     /// If the body cannot be read, the address is not allowed, or the disk has an error.
     pub fn set(&self, model: &Model, folder: &Folder, allowed: &Allowed, body: &[u8]) -> Answered<Hook> {
-        let Request { url, events } = serde_json::from_slice(body).map_err(|e| {
-            Refusal::new(
-                400,
-                "bad_json",
-                format!(
-                    "the body cannot be read: {e}; expected {{\"url\": \"https://...\", \"events\": [\"alert\", \"drift\"]}}"
-                ),
-            )
-        })?;
+        let Request { url, events } = object(body, "{\"url\": \"https://...\", \"events\": [\"alert\", \"drift\"]}")?;
         Url::parse(&url).and_then(|url| url.check(allowed)).map_err(|text| Refusal::new(403, "hook_not_allowed", text))?;
         let mut random = [0; 32];
         SystemRandom::new().fill(&mut random).map_err(|_| Refusal::new(500, "internal", "no random numbers"))?;

@@ -203,12 +203,51 @@ fn short(what: &str, text: Option<&String>) -> Answered<()> {
 fn read<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Answered<T> {
     serde_json::from_slice(bytes).map_err(|e| {
         let text = e.to_string();
-        let refusal = Refusal::new(400, "bad_json", format!("the body cannot be read: {text}"));
-        match place_of(&text) {
+        let mut place = place_of(&text);
+        let text = match unfinished(&text) {
+            true if bytes.is_empty() => "the body is empty; expected JSON, or a table with its Content-Type".into(),
+            true => {
+                // The last number is the one that cannot be read to its end.
+                place = place.map(|place| json!({ "row": place["row"] }));
+                let row = place.as_ref().map_or(String::new(), |place| format!("row {}: ", place["row"]));
+                format!("{row}the body ends before it is complete, after {} bytes", bytes.len())
+            }
+            false if !matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[')) => {
+                format!("the body is not JSON ({text}); a table needs a Content-Type, such as text/csv or application/x-ndjson")
+            }
+            false => format!("the body cannot be read: {text}"),
+        };
+        let refusal = Refusal::new(400, "bad_json", text);
+        match place {
             Some(place) => refusal.with(place),
             None => refusal,
         }
     })
+}
+
+/// Reads a small object. Messages are in plain words: `like` is what an object looks like.
+///
+/// # Errors
+/// If it is not JSON or has another form.
+pub fn object<T: for<'de> Deserialize<'de>>(bytes: &[u8], like: &str) -> Answered<T> {
+    serde_json::from_slice(bytes).map_err(|e| {
+        let text = e.to_string();
+        let mut found = text.split('`').skip(1).step_by(2).map(shortened);
+        let text = match found.next() {
+            _ if unfinished(&text) => format!("the body ends before it is complete, after {} bytes", bytes.len()),
+            Some(name) if text.starts_with("unknown field") => format!("the body cannot be read: there is no '{name}' here"),
+            Some(name) if text.starts_with("unknown variant") => {
+                format!("the body cannot be read: unknown word '{name}'; choose one of {}", found.collect::<Vec<_>>().join(", "))
+            }
+            _ => format!("the body cannot be read: {text}"),
+        };
+        Refusal::new(400, "bad_json", format!("{text}; expected {like}"))
+    })
+}
+
+/// Whether a message of `serde_json` is about the end of the body. Its type is lost where a row was put in front.
+fn unfinished(text: &str) -> bool {
+    text.contains("EOF while parsing")
 }
 
 /// The row and the column with which a message of this file begins: `row 1: `, `row 1, number 2: ` or `row 1, column 'a': `.

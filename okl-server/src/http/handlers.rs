@@ -15,10 +15,9 @@ use super::{Call, Server, guard, openapi, page};
 use crate::model::columns::{self, Absent};
 use crate::model::figures::rate_of;
 use crate::model::folder::Settings;
-use crate::model::state::class_json;
 use crate::model::{LabelRequest, LearnRequest, Model, Published};
 use crate::refusal::{Answered, Refusal};
-use crate::registry::Slot;
+use crate::registry::{Given, Slot};
 use crate::rows::Rows;
 use crate::surface::{Filling, Surface};
 
@@ -98,8 +97,8 @@ fn list(call: &Call<'_>) -> Answer {
 /// The figures of a model.
 pub(super) fn figures(model: &Model) -> Value {
     let now = model.published();
-    let Published { learner, names, gaps, figures, entry, waiting, journal_bytes, stopped, flags } = &*now;
-    let class = |class: &Label| class_json(class, *flags);
+    let Published { learner, names, gaps, figures, entry, waiting, journal_bytes, stopped, forms } = &*now;
+    let class = |class: &Label| forms.json(class);
     let classes: Option<Vec<Value>> = learner.as_deref().map(|l| l.classes().iter().take(100).map(class).collect());
     let positive = learner.as_deref().and_then(|l| l.classes().get(l.positive()?)).map(class);
     let of = |f: fn(&Learner) -> Value| learner.as_deref().map_or(Value::Null, f);
@@ -123,7 +122,7 @@ fn rate_json(learner: &Learner, of_alerts: bool) -> Value {
 
 async fn create(call: &Call<'_>) -> Answered<Answer> {
     let surface = &call.server.registry.surface;
-    let (settings, learner, gaps) = match call.sent.kind.as_str() {
+    let (settings, given) = match call.sent.kind.as_str() {
         "application/octet-stream" => {
             let learner = Learner::from_bytes(&call.sent.body)?;
             let (finished, sparse) = (call.sent.flag("finished")?, call.sent.flag("sparse")?);
@@ -140,18 +139,17 @@ async fn create(call: &Call<'_>) -> Answered<Answer> {
                     "this model file fills missing values, and in a sparse model an absent number is 0; leave ?sparse=true out";
                 return Err(Refusal::body(text));
             }
-            (Settings { uploaded: true, sparse, ..Settings::default() }, Some(learner), gaps)
+            (Settings { uploaded: true, sparse, ..Settings::default() }, Some(Given { learner, gaps, frozen: None }))
         }
-        "application/json" | "" if call.sent.body.is_empty() => (Settings::default(), None, None),
+        "application/json" | "" if call.sent.body.is_empty() => (Settings::default(), None),
         "application/json" | "" => {
-            let settings: Settings = serde_json::from_slice(&call.sent.body).map_err(|e| {
-                Refusal::new(400, "bad_json", format!("the body cannot be read: {e}; expected {{\"config\": {{...}}}}"))
-            })?;
-            (Settings { uploaded: false, ..settings }, None, None)
+            let settings: Settings =
+                body::object(&call.sent.body, "{\"config\": {...}, \"task\": \"classes\", \"sparse\": false}")?;
+            (Settings { uploaded: false, ..settings }, None)
         }
         _ => return Err(unknown_kind("application/json or application/octet-stream (a model file)")),
     };
-    let created = call.server.registry.create(call.name, settings, learner, gaps).await?;
+    let created = call.server.registry.create(call.name, settings, given).await?;
     let model = call.server.registry.model(call.name)?;
     Ok(answer::json(if created { 201 } else { 200 }, &figures(&model)))
 }
@@ -229,7 +227,7 @@ async fn predict(call: Call<'_>) -> Answered<Answer> {
     let scores = scores.map_err(|error| Refusal::from(error).with_name_of_column(&now.feature_names()))?;
     model.counts.predicted.fetch_add(rows.count as u64, Ordering::Relaxed);
     let lists: Vec<&[f64]> = (0..rows.count).map(|i| scores.row(i)).collect();
-    let class = |class: usize| learner.classes().get(class).map(|class| class_json(class, now.flags));
+    let class = |class: usize| learner.classes().get(class).map(|class| now.forms.json(class));
     let labels: Option<Vec<Value>> = lists.iter().map(|z| learner.decide(z).and_then(class)).collect();
     let positive = learner.positive().and_then(class);
     let threshold = learner.threshold();
@@ -367,11 +365,19 @@ fn named(learner: &Learner, surface: &dyn Surface, now: &Published) -> Option<Le
 }
 
 fn inspect(call: &Call<'_>) -> Answered<Answer> {
-    let now = call.server.registry.model(call.name)?.published();
+    let (model, surface) = (call.server.registry.model(call.name)?, &call.server.registry.surface);
+    let now = model.published();
     let learner = learner_of(&now)?;
-    let mut told = call.server.registry.surface.describe(learner, &now.feature_names());
+    let mut told = surface.describe(learner, &now.feature_names());
+    // The learner has frozen what was chosen for it: the settings say what was left to be chosen.
+    if let (Ok(asked), Value::Array(health)) = (model.settings.asked(), &mut told["health"]) {
+        health.extend(surface.advice(&asked, now.figures.examples, &now.figures.targets()).into_iter().map(Value::from));
+    }
     told["missing"] = json!(now.gaps.as_ref().map(|gaps| gaps.rule()));
     let figures = &now.figures;
+    if let Some(examples) = figures.frozen {
+        told["frozen_after"] = examples.into();
+    }
     told["on_this_server"] = json!({
         "examples": figures.examples - figures.before, "error": figures.mean_error(), "recent_error": figures.recent_error(),
         "recent_examples": figures.recent.len(),
@@ -391,6 +397,7 @@ async fn freeze(call: &Call<'_>) -> Answered<Answer> {
     let plain = named(&plain, &**surface, &now).unwrap_or(plain);
     let settings = Settings { uploaded: true, sparse: model.settings.sparse, ..Settings::default() };
     let gaps = now.gaps.as_ref().and_then(|_| surface.gaps_of(&plain));
-    call.server.registry.create(to, settings, Some(plain), gaps).await?;
+    let given = Given { learner: plain, gaps, frozen: Some(learner.examples()) };
+    call.server.registry.create(to, settings, Some(given)).await?;
     Ok(answer::json(201, &json!({ "created": to })))
 }

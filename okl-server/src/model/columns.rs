@@ -159,7 +159,7 @@ fn first_with(rows: &Rows, column: usize) -> usize {
 }
 
 /// The advice for models that take rows with cells without a value.
-const FILLED: &str =
+pub const FILLED: &str =
     "create the model with the setting \"missing\" in \"config\" (\"mean\", \"last\" or \"zero\"), which fills it";
 
 fn no_value(row: usize, name: &str) -> Refusal {

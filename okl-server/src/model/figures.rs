@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 
 use okl::certificate::AlertRate;
 use okl::loss::{Loss, Reads};
-use okl::means::{Mean, Window};
+use okl::means::{Mean, Spread, Window};
 use okl::{Label, Learner};
 use serde::{Deserialize, Serialize};
 
 use super::drift::{Drift, Watch, infinite};
 use crate::rows::Learnable;
+use crate::surface::TargetFigures;
 
 /// The number of alerts that are kept, and of drifts.
 const ALERTS: usize = 20;
@@ -42,6 +43,16 @@ pub struct RowOutcome {
     pub positive: Option<usize>,
 }
 
+/// The targets of one output, and the errors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OutputFigures {
+    target: Spread,
+    /// The sum of the squared errors, each times its weight.
+    #[serde(deserialize_with = "infinite")]
+    squared: f64,
+    weight: f64,
+}
+
 /// The running figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
@@ -52,6 +63,9 @@ pub struct Figures {
     /// The examples that a model file had learned before it was uploaded: their losses and errors are not known.
     #[serde(default)]
     pub before: u64,
+    /// If the model was a member of a bank of this server (`freeze`): the examples that the bank had learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen: Option<u64>,
     /// The examples without an error: the first rows of a detector, which has no threshold yet.
     #[serde(default)]
     pub unmeasured: u64,
@@ -82,6 +96,9 @@ pub struct Figures {
     /// The last drifts.
     #[serde(default)]
     pub last_drifts: VecDeque<Drift>,
+    /// Of numbers: one entry per output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<OutputFigures>,
     /// Waiting rows that expired without a target.
     pub expired: u64,
     /// Waiting rows whose target arrived.
@@ -142,6 +159,25 @@ impl Figures {
         Some(drift)
     }
 
+    /// Counts the targets of a row of numbers.
+    pub fn add_targets(&mut self, scores: &[f64], targets: &[f64], weight: f64) {
+        self.outputs.resize(targets.len(), OutputFigures::default());
+        for ((output, score), target) in self.outputs.iter_mut().zip(scores).zip(targets) {
+            output.target.add(*target, weight);
+            output.squared += weight * (target - score) * (target - score);
+            output.weight += weight;
+        }
+    }
+
+    /// The targets of each output, and how well they are predicted.
+    pub fn targets(&self) -> Vec<TargetFigures> {
+        let figures = |output: &OutputFigures| {
+            let r2 = Mean::of(output.squared, output.weight).value().and_then(|squared| output.target.explained(squared));
+            Some(TargetFigures { mean: output.target.mean()?, deviation: output.target.deviation()?, r2 })
+        };
+        self.outputs.iter().filter_map(figures).collect()
+    }
+
     /// Keeps an alert.
     pub fn alert(&mut self, alert: Alert) {
         self.alerts += 1;
@@ -162,11 +198,19 @@ pub fn error_of(learner: &Learner, known: usize, outcome: &RowOutcome, targets: 
     match targets {
         Learnable::None => outcome.outside.map(|outside| f64::from(u8::from(outside))),
         Learnable::Labels(labels) => Some(f64::from(u8::from(!is_right(learner.classes(), known, outcome, &labels[row])))),
-        Learnable::Numbers(y) => {
-            let width = outcome.scores.len().max(1);
-            let of_row = y.get(row * width..(row + 1) * width)?;
-            Some(outcome.scores.iter().zip(of_row).map(|(z, y)| (z - y).abs()).sum::<f64>() / width as f64)
+        Learnable::Numbers(_) => {
+            let errors = outcome.scores.iter().zip(numbers_of(targets, outcome, row)?).map(|(z, y)| (z - y).abs());
+            Some(errors.sum::<f64>() / outcome.scores.len().max(1) as f64)
         }
+    }
+}
+
+/// The numbers of a row.
+pub fn numbers_of<'a>(targets: &'a Learnable, outcome: &RowOutcome, row: usize) -> Option<&'a [f64]> {
+    let width = outcome.scores.len().max(1);
+    match targets {
+        Learnable::Numbers(y) => y.get(row * width..(row + 1) * width),
+        _ => None,
     }
 }
 

@@ -3,11 +3,12 @@
 //! A snapshot is one file, so that it is replaced atomically: magic, the length of the JSON, the JSON ([`Beside`]), the model file (none
 //! before the configuration is decided), and the CRC-32 of everything before. All numbers are little-endian.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use okl::Learner;
+use okl::{Config, Learner};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -16,7 +17,8 @@ use crate::codec::Record;
 use crate::disk::{self, Disk};
 use crate::journal::{Cut, Journal};
 use crate::refusal::{Answered, Refusal};
-use crate::surface::{Gaps, Surface, Task};
+use crate::rows::shortened;
+use crate::surface::{Gaps, Look, Surface, Task};
 
 const MAGIC: &[u8; 8] = b"OKLSNAP1";
 
@@ -42,6 +44,71 @@ impl Settings {
         let mut config = self.config.clone();
         config.remove("missing");
         config
+    }
+
+    /// The configuration of the learner as it was given.
+    ///
+    /// # Errors
+    /// If a setting is wrong.
+    pub fn asked(&self) -> Answered<Config> {
+        Ok(Config::from_value(Value::Object(self.of_learner()))?)
+    }
+
+    /// The type of prediction, if it was given: as a task, or by a list of classes.
+    pub fn task(&self) -> Option<Task> {
+        self.task.or_else(|| self.lists_classes().then_some(Task::Classes))
+    }
+
+    fn lists_classes(&self) -> bool {
+        self.config.get("classes").is_some_and(|classes| !classes.is_null())
+    }
+
+    /// Refuses two spellings of one class in a list: labels are matched by their spelling.
+    ///
+    /// # Errors
+    /// If there are two.
+    pub fn check_classes(&self) -> Answered<()> {
+        let Some(Value::Array(classes)) = self.config.get("classes") else { return Ok(()) };
+        let spelled = |class: &Value| class.as_str().map_or_else(|| class.to_string(), str::to_owned);
+        let mut seen = HashSet::new();
+        match classes.iter().map(spelled).find(|class| !seen.insert(class.clone())) {
+            Some(class) => {
+                Err(Refusal::body(format!("classes: '{}' comes twice; a number and its text are one class", shortened(&class))))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Checks settings without a loss, which the first rows complete: some rows must be able to.
+    ///
+    /// # Errors
+    /// If no rows are.
+    pub fn check_without_loss(&self, surface: &dyn Surface) -> Answered<()> {
+        if let Some(task) = self.task.filter(|task| *task != Task::Classes && self.lists_classes()) {
+            let text = format!(
+                "classes: a list of classes is for \"task\": \"classes\", and \"task\" is \"{}\"; leave one of them out",
+                task.word()
+            );
+            return Err(Refusal::body(text));
+        }
+        let table = self.of_learner();
+        let tasks = match self.task() {
+            Some(task) => vec![task],
+            None => {
+                self.asked()?;
+                vec![Task::Classes, Task::Numbers, Task::Novelty]
+            }
+        };
+        let mut refused = None;
+        for task in tasks {
+            let look = Look { task, classes: 2, features: 1, targets: 1, sparse: self.sparse, ids: false };
+            match surface.choose(&table, &look) {
+                Ok(config) => return refuse_precomputed(&config),
+                Err(text) => refused = refused.or(Some((task, text))),
+            }
+        }
+        let (task, text) = refused.unwrap_or((Task::Classes, String::new()));
+        Err(Refusal::body(task.says(&text)))
     }
 
     /// What cells without a value become; none if they are refused.
@@ -143,6 +210,20 @@ impl Folder {
         });
         let (journal, cut) = opened.map_err(|e| e.to_string())?;
         Ok(Loaded { settings, state, journal, replayed, cut })
+    }
+}
+
+/// Refuses a model over kernel values or objects: requests carry rows of numbers.
+///
+/// # Errors
+/// If it is one.
+pub fn refuse_precomputed(config: &Config) -> Answered<()> {
+    match config.is_precomputed() {
+        true => Err(Refusal::body(
+            "this model learns kernel values or objects (kernel = precomputed), and the server takes rows of numbers. Use it from Python \
+             (okl.Learner), or choose another kernel",
+        )),
+        false => Ok(()),
     }
 }
 

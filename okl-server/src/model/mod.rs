@@ -5,6 +5,7 @@ pub mod drift;
 pub mod events;
 pub mod figures;
 pub mod folder;
+pub mod forms;
 pub mod repeats;
 pub mod state;
 pub mod waiting;
@@ -28,6 +29,7 @@ use crate::surface::{Gaps, Surface};
 use events::{Events, Reader};
 use figures::Figures;
 use folder::{Folder, Loaded, Settings};
+use forms::Forms;
 use state::Answer;
 
 /// Rows to learn.
@@ -85,8 +87,8 @@ pub struct Published {
     pub waiting: usize,
     /// The bytes of the journal.
     pub journal_bytes: u64,
-    /// Whether all classes so far were given as truth values.
-    pub flags: Option<bool>,
+    /// The forms in which classes are returned.
+    pub forms: Arc<Forms>,
     /// Why nothing can be learned at present.
     pub stopped: Option<Arc<str>>,
 }

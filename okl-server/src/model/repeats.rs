@@ -55,7 +55,7 @@ impl Stream {
         let last = self.positive.range(..until).next_back();
         let before = until.checked_sub(2).and_then(|at| self.positive.get(at));
         let changed = last.zip(before).filter(|((from, _), _)| *from >= offset);
-        Answer {
+        let mut answer = Answer {
             entry: end.checked_sub(1).and_then(|last| self.row(last)).map_or(0, |(entry, _)| *entry),
             scores: (offset..end).map(|at| self.scores(at)).collect(),
             repeated: rows,
@@ -64,7 +64,9 @@ impl Stream {
             positive: last.map(|(_, class)| class.clone()),
             positive_before: changed.map(|((from, _), (_, class))| ((from - offset) as usize, class.clone())),
             ..Answer::default()
-        }
+        };
+        answer.widen();
+        answer
     }
 
     /// The entry and the scores of a row, if they are kept.

@@ -4,18 +4,19 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use okl::loss::{Loss, Reads};
-use okl::{Batch, Config, Label, Learner, Outcome};
+use okl::{Batch, Config, Learner, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::columns::{self, Absent, Placed};
 use super::events::Event;
 use super::figures::{self, Alert, Figures, RowOutcome};
+use super::forms::Forms;
 use super::repeats::{Keys, Streams};
 use super::waiting::{Waiting, WaitingRow};
 use crate::codec::Record;
 use crate::refusal::{Answered, Refusal};
-use crate::rows::{Learnable, Rows, Target, Targets};
+use crate::rows::{Learnable, Rows, Targets};
 use crate::surface::{Filling, Gaps};
 
 /// The answer to rows that were learned.
@@ -51,19 +52,18 @@ fn is_zero(number: &usize) -> bool {
 }
 
 impl Answer {
-    /// The body of the answer. Every row has as many scores as the widest.
-    pub fn json(&self) -> Value {
+    /// Gives every row as many scores as the widest has. A class has the score 0 before its first row.
+    pub(super) fn widen(&mut self) {
         let width = self.scores.iter().flatten().map(Vec::len).max().unwrap_or(0);
-        let padded = |row: &Option<Vec<f64>>| {
-            let mut row = row.clone()?;
-            row.resize(width, 0.0);
-            Some(row)
-        };
-        let scores: Vec<Option<Vec<f64>>> = self.scores.iter().map(padded).collect();
-        let learned = scores.len() - self.repeated - self.not_learned;
+        self.scores.iter_mut().flatten().for_each(|row| row.resize(width, 0.0));
+    }
+
+    /// The body of the answer.
+    pub fn json(&self) -> Value {
+        let rows = self.scores.len();
         let mut told = json!({
-            "rows": scores.len(), "learned": learned, "not_learned": self.not_learned, "repeated": self.repeated,
-            "entry": self.entry, "scores": scores, "alerts": self.alerts,
+            "rows": rows, "learned": rows - self.repeated - self.not_learned, "not_learned": self.not_learned, "repeated": self.repeated,
+            "entry": self.entry, "scores": self.scores, "alerts": self.alerts,
         });
         if let Some(positive) = &self.positive {
             told["positive"] = positive.clone();
@@ -83,6 +83,7 @@ impl Answer {
     pub fn as_repeat(&self) -> Answer {
         let mut answer = self.clone();
         answer.scores.resize(self.scores.len() + self.forgotten, None);
+        answer.widen();
         Answer { repeated: answer.scores.len(), not_learned: 0, forgotten: 0, ..answer }
     }
 
@@ -105,6 +106,7 @@ impl Answer {
         self.alerts = before.alerts.into_iter().chain(self.alerts.iter().map(|row| row + rows)).collect();
         self.positive_before = self.positive_before.map(|(row, class)| (row + rows, class)).or(before.positive_before);
         self.scores.splice(0..0, before.scores);
+        self.widen();
         self
     }
 }
@@ -124,9 +126,9 @@ pub struct Beside {
     pub waiting: Waiting,
     /// The running figures.
     pub figures: Figures,
-    /// Whether classes are returned as truth values; see `are_flags`.
-    #[serde(default)]
-    pub flags: Option<bool>,
+    /// The forms in which classes are returned.
+    #[serde(flatten)]
+    pub forms: Forms,
     /// In a snapshot: [`State::gaps`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gaps: Option<Value>,
@@ -350,9 +352,11 @@ impl State {
         let mut checked = learner.check(&batch)?;
         beside.names = ready.placed.names.to_vec();
         if let Learnable::Labels(labels) = &ready.targets {
-            beside.flags = are_flags(beside.flags, &rows.targets.values, labels);
+            // A list says which classes there are, and not how they are sent.
+            let listed = learner.config().classes.is_some();
+            beside.forms.note(&rows.targets.values, labels, |class| listed || !learner.classes().contains(class));
         }
-        let positive = positive_class(learner, learner.positive(), beside.flags);
+        let positive = positive_class(learner, learner.positive(), &beside.forms);
         let mut answer = Answer { scores: Vec::with_capacity(rows.count), positive, ..Answer::default() };
         let (mut outcomes, mut classes) = (Vec::new(), learner.classes().len());
         loop {
@@ -363,6 +367,7 @@ impl State {
             let now = || ready.filling.as_ref().map(|filling| filling.after(answer.scores.len()));
             if !more {
                 *gaps = now();
+                answer.widen();
                 return Ok(answer);
             }
             between(learner, beside, &now);
@@ -401,11 +406,14 @@ fn count_row(
     let measured = ready.known[row] && weight > 0.0;
     let error = measured.then(|| figures::error_of(learner, *classes, &outcome, &ready.targets, row)).flatten();
     if measured {
+        if let Some(targets) = figures::numbers_of(&ready.targets, &outcome, row) {
+            beside.figures.add_targets(&outcome.scores, targets, weight);
+        }
         *classes = figures::known_after(learner, *classes, &ready.targets, row);
     }
     let drift = beside.figures.add(&outcome, error, weight);
     answer.not_learned += usize::from(outcome.loss.is_none());
-    note_positive(learner, beside.flags, &outcome, answer);
+    note_positive(learner, &beside.forms, &outcome, answer);
     if outcome.outside == Some(true) && learner.config().loss.reads() == Reads::Nothing {
         let features = ready.features();
         let x = &ready.x()[row * features..(row + 1) * features];
@@ -420,40 +428,19 @@ fn count_row(
     answer.scores.push(Some(outcome.scores));
 }
 
-/// Whether classes are returned as truth values: the first class decides, and a class that is no truth value ends it.
-fn are_flags(before: Option<bool>, targets: &[Target], labels: &[Label]) -> Option<bool> {
-    let known = targets.iter().zip(labels).filter(|(target, _)| **target != Target::Missing);
-    known.fold(before, |flags, (target, label)| match flags {
-        None => Some(matches!(target, Target::Flag(_))),
-        Some(flags) => Some(flags && matches!(label, Label::Text(text) if is_truth(text))),
-    })
-}
-
-fn is_truth(text: &str) -> bool {
-    matches!(text, "true" | "false")
-}
-
 /// The class of positive scores, for a loss of two classes.
-fn positive_class(learner: &Learner, class: Option<usize>, flags: Option<bool>) -> Option<Value> {
+fn positive_class(learner: &Learner, class: Option<usize>, forms: &Forms) -> Option<Value> {
     let signs = learner.config().loss.reads() == Reads::Sign;
-    class.filter(|_| signs).and_then(|class| learner.classes().get(class)).map(|class| class_json(class, flags))
+    class.filter(|_| signs).and_then(|class| learner.classes().get(class)).map(|class| forms.json(class))
 }
 
 /// Notes the class of positive scores of a loss of two classes, and where it changes within the answer.
-fn note_positive(learner: &Learner, flags: Option<bool>, outcome: &RowOutcome, answer: &mut Answer) {
-    let Some(class) = positive_class(learner, outcome.positive, flags) else { return };
+fn note_positive(learner: &Learner, forms: &Forms, outcome: &RowOutcome, answer: &mut Answer) {
+    let Some(class) = positive_class(learner, outcome.positive, forms) else { return };
     if let Some(before) = answer.positive.take().filter(|before| *before != class) {
         answer.positive_before = Some((answer.scores.len(), before));
     }
     answer.positive = Some(class);
-}
-
-/// A class as JSON. Classes that were given as truth values are truth values.
-pub fn class_json(class: &Label, flags: Option<bool>) -> Value {
-    match class {
-        Label::Text(text) if flags == Some(true) && is_truth(text) => json!(text == "true"),
-        class => json!(class),
-    }
 }
 
 /// The three columns of a row with the largest values in the learner's frame.

@@ -197,6 +197,7 @@ impl Writer {
         if rows.count == 0 {
             return Err(Refusal::body("no rows"));
         }
+        rows.forget_targets_of_weight_zero();
         columns::check_size(&rows, &self.state.beside.names, &self.options)?;
         let (mut records, joins) = self.check(&rows)?;
         records.push(Record::Learn { rows, stream, key });
@@ -206,21 +207,24 @@ impl Writer {
     /// Checks rows. If the model has no configuration yet, decides it and returns its record.
     fn check(&self, rows: &Rows) -> Answered<(Vec<Record>, bool)> {
         if self.state.learner.is_some() {
-            self.check_classes(&rows.targets)?;
+            self.check_fractions(&rows.targets)?;
+            self.check_classes(&self.state, &rows.targets)?;
             self.check_no_targets(&self.state, &rows.targets)?;
             return Ok((Vec::new(), self.state.check(rows)?));
         }
         // Rows that wait for their targets have decided the columns.
         self.state.place(rows)?;
-        let look = surface::look(rows, self.settings.task, self.settings.sparse);
+        let task = self.settings.task();
+        let look = surface::look(rows, task, self.settings.sparse);
         // The first target decides the type of the model, a missing one does not.
-        let undecided = self.settings.task.is_none() && rows.targets.all_missing();
+        let undecided = task.is_none() && rows.targets.all_missing();
         let settings = if undecided { Map::new() } else { self.settings.of_learner() };
-        let config = self.surface.choose(&settings, &look).map_err(Refusal::body)?;
+        let config = self.surface.choose(&settings, &look).map_err(|text| Refusal::body(look.task.says(&text)))?;
         let begin = Record::Begin(config.to_json());
         let beside = Beside { names: self.state.beside.names.clone(), ..Beside::default() };
         let mut trial = State { sparse: self.state.sparse, gaps: self.state.gaps.clone(), beside, ..State::default() };
         trial.apply(0, &begin, &mut |_, _, _| {})?;
+        self.check_classes(&trial, &rows.targets)?;
         self.check_no_targets(&trial, &rows.targets)?;
         trial.check(rows)?;
         Ok((if undecided { Vec::new() } else { vec![begin] }, false))
@@ -242,13 +246,12 @@ impl Writer {
         Err(Refusal::body(text).with(json!({ "row": row })))
     }
 
-    /// Refuses targets that would be too many classes, and fractions as new classes.
-    fn check_classes(&self, targets: &Targets) -> Answered<()> {
-        if !matches!(self.state.reads(), Ok(Reads::Class | Reads::Sign)) {
+    /// Refuses targets that would be too many classes.
+    fn check_classes(&self, state: &State, targets: &Targets) -> Answered<()> {
+        if !matches!(state.reads(), Ok(Reads::Class | Reads::Sign)) {
             return Ok(());
         }
-        self.check_fractions(targets)?;
-        let old = self.state.learner.as_ref().map_or(&[][..], |learner| learner.classes());
+        let old = state.learner.as_ref().map_or(&[][..], |learner| learner.classes());
         let known = targets.values.iter().filter(|target| **target != Target::Missing);
         let mut new: Vec<okl::Label> =
             known.map(|t| t.label().named_as(old.iter())).filter(|label| !old.contains(label)).collect();
@@ -267,8 +270,11 @@ impl Writer {
 
     /// Refuses a fraction as a new class: where the first targets were 0 and 1, the task is often wrong.
     fn check_fractions(&self, targets: &Targets) -> Answered<()> {
+        if !matches!(self.state.reads(), Ok(Reads::Class | Reads::Sign)) {
+            return Ok(());
+        }
         let old = self.state.learner.as_ref().map_or(&[][..], |learner| learner.classes());
-        let Some((row, value)) = targets.first_fraction().filter(|_| self.settings.task != Some(Task::Classes)) else {
+        let Some((row, value)) = targets.first_fraction().filter(|_| self.settings.task() != Some(Task::Classes)) else {
             return Ok(());
         };
         if old.contains(&Target::Number(value).label()) {
@@ -495,6 +501,7 @@ fn published(
     journal_bytes: u64,
 ) -> Published {
     let same = before.names.len() == beside.names.len();
+    let complete = beside.forms.is_complete(&before.forms);
     Published {
         learner: learner.map(okl::Learner::publish),
         names: if same { Arc::clone(&before.names) } else { Arc::new(beside.names.clone()) },
@@ -503,7 +510,7 @@ fn published(
         entry: beside.entry,
         waiting: beside.waiting.len(),
         journal_bytes,
-        flags: beside.flags,
+        forms: if complete { Arc::clone(&before.forms) } else { Arc::new(beside.forms.clone()) },
         stopped: None,
     }
 }

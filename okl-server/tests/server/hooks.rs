@@ -296,6 +296,14 @@ fn hooks_point_only_where_the_operator_allows() {
     none.put("/v1/models/m", &novelty()).good();
     let refused = none.put("/v1/models/m/hook", &json!({ "url": "http://example.org/" }));
     assert!(refused.status == 403 && refused.message().contains("--hook-allow example.org"), "{refused:?}");
+    for (url, flags) in [
+        ("https://example.org/", "--hook-allow example.org --hook-certificates FILE"),
+        ("http://localhost:99/", "--hook-allow-private localhost"),
+        ("http://127.0.0.1:99/", "--hook-allow-private 127.0.0.1"),
+    ] {
+        let said = none.put("/v1/models/m/hook", &json!({ "url": url })).message();
+        assert!(said.contains(flags), "all flags at once: {said}");
+    }
     assert_eq!(none.put("/v1/models/m/hook", &json!({ "address": 1 })).status, 400);
     let list = |hosts: &[&str]| hosts.iter().map(|host| (*host).to_owned()).collect();
     let allowed = Allowed { public: list(&["example.org", "hooks.test:8080", "10.0.0.1", "::1"]), ..Allowed::default() };

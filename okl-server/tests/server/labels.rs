@@ -63,6 +63,85 @@ fn given_classes_are_found_by_their_spelling() {
     }
 }
 
+/// A label comes back in the type in which it was first sent, whatever the type of a list of classes and the name that the model has for it.
+#[test]
+fn labels_come_back_as_they_were_sent() {
+    let listed = |classes: Value| json!({ "classes": classes });
+    for (given, sent) in [
+        (listed(json!(["0", "1"])), json!([1, 0, 1])),
+        (listed(json!([0, 1])), json!(["1", "0", "1"])),
+        (listed(json!(["0", "1"])), json!(["1", "0", "1"])),
+        (json!({}), json!(["10", "9", "10"])),
+        (json!({}), json!([10, 9, 10])),
+        (json!({}), json!(["10", "nine", "10"])),
+        (json!({}), json!([10, "nine", 10])),
+    ] {
+        let (folder, mut config) = (Folder::new(), config());
+        config.as_object_mut().unwrap().extend(given.as_object().unwrap().clone());
+        let mut server = Running::start(&folder);
+        server.put("/v1/models/m", &json!({ "config": config })).good();
+        for _ in 0..20 {
+            server.post(LEARN, &json!({ "rows": ROWS, "targets": sent })).good();
+        }
+        // Another spelling of the same classes changes nothing.
+        let other: Vec<Value> = sent
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|y| y.as_str().map_or_else(|| json!(y.to_string()), |text| json!(text)))
+            .collect();
+        let answer = server.post(LEARN, &json!({ "rows": ROWS, "targets": other })).good();
+        let all = |server: &Running| {
+            let figures = server.get("/v1/models/m").good();
+            let classes = figures["classes"].as_array().unwrap();
+            let of_rows = [&figures["positive"]].into_iter().chain(classes).all(|class| sent.as_array().unwrap().contains(class));
+            assert!(of_rows, "{given} {sent}: {figures}");
+            server.post(PREDICT, &json!({ "rows": ROWS })).good()["labels"].clone()
+        };
+        assert!(sent.as_array().unwrap().contains(&answer["positive"]), "{given} {sent}: {answer}");
+        assert_eq!(all(&server), sent, "{given}");
+        server.stop();
+        assert_eq!(all(&Running::start(&folder)), sent, "{given}, after a restart");
+    }
+    // With a task, a number with a fraction is a class.
+    let folder = Folder::new();
+    let server = Running::start(&folder);
+    server.put("/v1/models/m", &json!({ "config": {}, "task": "classes" })).good();
+    assert_eq!(classes_after(&server, json!([2.5, 1, 2.5])), json!([2.5, 1]));
+}
+
+/// Part of a request, sent again, has as many scores per row as the request had: one for each class that was known at its end.
+#[test]
+fn a_repeat_is_as_wide_as_the_first_answer() {
+    let (_folder, server) = with_loss("softmax");
+    let send = |rows: usize| {
+        let (x, y) = (&ROWS[..rows], &["a", "b", "c"][..rows]);
+        server.post(LEARN, &json!({ "rows": x, "targets": y, "stream": "s", "offset": 0 })).good()["scores"].clone()
+    };
+    let first = send(3);
+    assert_eq!(first[0].as_array().unwrap().len(), 3);
+    for rows in 1..=3 {
+        assert_eq!(send(rows).as_array().unwrap()[..], first.as_array().unwrap()[..rows]);
+    }
+}
+
+#[test]
+fn an_unfinished_body_says_where_it_ends() {
+    let (_folder, server) = with_loss("hinge");
+    for (body, row) in [
+        ("{\"rows\": [[1, 2], [3", json!(1)),
+        ("{\"rows\": [[1, 2], [3, 4", json!(1)),
+        ("{\"rows\": [{\"a\": 1}, {\"a\": ", json!(1)),
+        ("{\"rows\": [[1, 2], [3, 4]], \"targets\": [1, ", json!(1)),
+        ("{\"rows\": [[1, 2]], ", Value::Null),
+    ] {
+        let reply = server.call("POST", LEARN, &[], body.as_bytes());
+        let error = &reply.json()["error"];
+        assert_eq!((reply.status, &error["row"], &error["column"]), (400, &row, &Value::Null), "{body}: {error}");
+        assert!(reply.message().contains("the body ends before it is complete"), "{body}: {error}");
+    }
+}
+
 #[test]
 fn truth_values_come_back_as_truth_values() {
     let (folder, mut server) = with_loss("hinge");

@@ -37,6 +37,9 @@ fn a_model_has_a_largest_number_of_classes() {
     refused(&server, LEARN, &json!({ "rows": [[1], [2]], "targets": ["c", "d"] }), 422, "bad_body");
     server.post(LEARN, &json!({ "rows": [[1], [2]], "targets": ["c", "a"] })).good();
     refused(&server, LEARN, &json!({ "rows": [[1]], "targets": ["d"] }), 422, "bad_body");
+    server.put("/v1/models/open", &json!({})).good();
+    let first = json!({ "rows": [[1], [2], [3], [4]], "targets": ["a", "b", "c", "d"] });
+    assert_eq!(server.post("/v1/models/open/learn", &first).status, 422, "also with the first rows");
 }
 
 #[test]
@@ -91,6 +94,8 @@ fn a_server_has_a_largest_number_of_models_and_of_connections() {
     server.put("/v1/models/n", &json!({})).good();
     let third = server.put("/v1/models/o", &json!({}));
     assert_eq!((third.status, &third.json()["error"]["code"]), (429, &json!("too_many_models")));
+    let wrong = server.put("/v1/models/o", &json!({ "config": { "losss": "hinge" } }));
+    assert_eq!(wrong.status, 422, "a wrong setting is wrong whatever the number of models: {wrong:?}");
     let open: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(server.address).unwrap()).collect();
     let answered = |expected: u16| {
         (0..600).any(|_| {
