@@ -149,7 +149,7 @@ impl Surface for CommandLine {
             if (rows.count + chunk.rows).saturating_mul(chunk.features) > cells {
                 return Err(Refusal::body(format!("more than {cells} numbers; send fewer rows at a time")));
             }
-            if let Some((row, target, text)) = chunk.targets.first_text().filter(|_| chunk.targets.width > 1) {
+            if let Some((row, target, text)) = chunk.first_text().filter(|_| chunk.targets.width > 1) {
                 let column = columns.targets.get(target).map_or("", String::as_str);
                 let text =
                     format!("row {}, column '{column}': target '{}', expected a number", rows.count + row, shortened(text));
@@ -314,9 +314,10 @@ fn add(rows: &mut Rows, chunk: &Chunk) {
     rows.count += chunk.rows;
     let width = chunk.targets.width;
     rows.targets.width = width;
-    let values: Vec<Target> = match chunk.targets.numbers() {
-        Some(numbers) => numbers.iter().map(|y| Target::Number(*y)).collect(),
-        None => chunk.targets.labels().into_iter().map(target_of).collect(),
+    // Text in a row that is only predicted does not make text of all other targets.
+    let values: Vec<Target> = match chunk.first_text() {
+        None => chunk.targets.values().iter().map(|y| Target::Number(*y)).collect(),
+        Some(_) => chunk.targets.labels().into_iter().map(target_of).collect(),
     };
     let known = |at: usize| chunk.known[at / width.max(1)];
     rows.targets.values.extend(values.into_iter().enumerate().map(|(at, y)| if known(at) { y } else { Target::Missing }));

@@ -164,6 +164,17 @@ impl Chunk {
         known && self.weights.as_ref().is_none_or(|weights| weights[row] > 0.0)
     }
 
+    /// The first target of a row that is learned and whose target is text: the row in the chunk, which target, and the text.
+    pub fn first_text(&self) -> Option<(usize, usize, &str)> {
+        let Targets { width, texts, .. } = &self.targets;
+        let text = |(at, word): (usize, &u32)| {
+            let row = at / width;
+            let learned = *word > 0 && self.is_example(row);
+            learned.then(|| self.targets.text(at)).flatten().map(|text| (row, at % width, text))
+        };
+        texts.iter().enumerate().find_map(text)
+    }
+
     /// The texts of a row that are passed through.
     pub fn kept(&self, row: usize) -> &[String] {
         let width = self.kept.len() / self.rows.max(1);
@@ -210,6 +221,11 @@ impl Targets {
     /// The targets as numbers, row by row (0 where the target is missing); none if one of them is text.
     pub fn numbers(&self) -> Option<&[f64]> {
         self.texts.is_empty().then_some(&self.values)
+    }
+
+    /// The targets as numbers, row by row; 0 where the target is missing or text.
+    pub fn values(&self) -> &[f64] {
+        &self.values
     }
 
     /// The targets of one row as numbers, unless the chunk has text.

@@ -130,8 +130,18 @@ fn targets_far_from_the_unit_of_the_steps_are_found() {
     let scaled = error("scaled", &json!({ "loss": "nu_epsilon", "target_scale": setting }));
     assert!(scaled < 0.2 * raw, "{scaled} {raw}");
     assert_eq!(api.inspect("scaled")["health"], json!([]));
-    error("squared", &json!({ "loss": "squared" }));
-    assert_eq!(api.inspect("squared")["health"], json!([]));
+    // The squared loss follows any unit, also where it is not named and where nothing can be predicted.
+    let (noise, mut random) = (json!({ "task": "numbers" }), Random(5));
+    api.good("PUT", "noise", &noise);
+    let targets: Vec<f64> = rows.iter().map(|_| 5000.0 + 1000.0 * random.number()).collect();
+    api.good("POST", "noise/learn", &json!({ "rows": rows, "targets": targets }));
+    let file = call(&api.0.address, "GET", "/v1/models/noise/snapshot", "", b"").unwrap().1;
+    let kind = "application/octet-stream";
+    assert_eq!(call(&api.0.address, "PUT", "/v1/models/uploaded", kind, &file).unwrap().0, 201);
+    api.good("POST", "uploaded/learn", &json!({ "rows": rows, "targets": targets }));
+    for name in ["noise", "uploaded"] {
+        assert_eq!(api.inspect(name)["health"], json!([]), "{name}");
+    }
 }
 
 /// A row of weight 0 is only predicted, and what stands in the place of its target does not matter.
@@ -176,6 +186,37 @@ fn rows_of_weight_zero_decide_nothing() {
             ]
         };
         assert_eq!(with(true), with(false), "{name}");
+    }
+}
+
+/// The same of a table, where one text makes text of all targets: numbers stay numbers, and two numbers stay two classes.
+#[test]
+fn text_of_weight_zero_leaves_numbers_numbers() {
+    let api = Api::start("placeholder", &[]);
+    for (name, [first, second]) in [("numbers", ["0.25", "1.5"]), ("classes", ["0", "1"])] {
+        let learn = |placeholder: &str| {
+            let model = format!("{name}-{placeholder}");
+            api.good("PUT", &model, &json!({}));
+            let table: String = (0..40).fold("a,w,y,z\n".into(), |table, i| match i % 5 {
+                2 => table + &format!("{i},0,{placeholder},{placeholder}\n"),
+                _ => table + &format!("{i},1,{},1\n", if i % 3 == 0 { first } else { second }),
+            });
+            let send = |targets: &str| {
+                let path = format!("/v1/models/{model}/learn?weight=w&{targets}");
+                let (status, answer) = call(&api.0.address, "POST", &path, "text/csv", table.as_bytes()).unwrap();
+                assert_eq!(status, 200, "{}", String::from_utf8_lossy(&answer));
+                serde_json::from_slice::<Value>(&answer).unwrap()["scores"].clone()
+            };
+            let scores = send("target=y&ignore=z");
+            let model = format!("{model}-two");
+            api.good("PUT", &model, &json!({ "task": "numbers" }));
+            let path = format!("/v1/models/{model}/learn?weight=w&target=y,z");
+            let two = call(&api.0.address, "POST", &path, "text/csv", table.as_bytes()).unwrap();
+            [scores, serde_json::from_slice::<Value>(&two.1).unwrap()["scores"].clone()]
+        };
+        let expected = learn("7");
+        assert_eq!(learn("unknown"), expected, "{name}");
+        assert!(expected[1].is_array(), "{name}");
     }
 }
 

@@ -370,7 +370,7 @@ fn inspect(call: &Call<'_>) -> Answered<Answer> {
     let learner = learner_of(&now)?;
     let mut told = surface.describe(learner, &now.feature_names());
     // The learner has frozen what was chosen for it: the settings say what was left to be chosen.
-    if let (Ok(asked), Value::Array(health)) = (model.settings.asked(), &mut told["health"]) {
+    if let (Some(Ok(asked)), Value::Array(health)) = (model.settings.asked_with_loss(), &mut told["health"]) {
         health.extend(surface.advice(&asked, now.figures.examples, &now.figures.targets()).into_iter().map(Value::from));
     }
     told["missing"] = json!(now.gaps.as_ref().map(|gaps| gaps.rule()));

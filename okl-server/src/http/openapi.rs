@@ -81,6 +81,11 @@ fn answer(action: Action) -> &'static str {
             "scores: those of every row from before its update; null for a repeated row whose scores are no longer kept, and for a row \
              without a target that comes before the first target of a model whose type the first target decides."
         }
+        Action::Predict => {
+            "scores; labels: the predicted classes, each in the type in which it was first sent; positive: the class of positive scores, where \
+             two classes share one score; threshold and alerts of a detector; ids of rows that are remembered."
+        }
+        Action::Inspect => "Settings, figures, certificates in words; health: what was found about rows and targets, and what to do.",
         _ => "Done",
     }
 }

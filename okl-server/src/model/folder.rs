@@ -46,11 +46,16 @@ impl Settings {
         config
     }
 
+    /// The configuration of the learner as it was given, if a loss was given.
+    pub fn asked_with_loss(&self) -> Option<Answered<Config>> {
+        self.config.contains_key("loss").then(|| self.asked())
+    }
+
     /// The configuration of the learner as it was given.
     ///
     /// # Errors
     /// If a setting is wrong.
-    pub fn asked(&self) -> Answered<Config> {
+    fn asked(&self) -> Answered<Config> {
         Ok(Config::from_value(Value::Object(self.of_learner()))?)
     }
 
