@@ -85,7 +85,9 @@ fn answer(action: Action) -> &'static str {
             "scores; labels: the predicted classes, each in the type in which it was first sent; positive: the class of positive scores, where \
              two classes share one score; threshold and alerts of a detector; ids of rows that are remembered."
         }
-        Action::Inspect => "Settings, figures, certificates in words; health: what was found about rows and targets, and what to do.",
+        Action::Inspect => {
+            "Settings, figures, certificates in words; health: what was found about rows and targets, and what to do."
+        }
         _ => "Done",
     }
 }

@@ -183,3 +183,18 @@ fn repeats_are_recognised_after_a_restart() {
         assert_eq!(again.get("/v1/models/m").good()["examples"], 33);
     }
 }
+
+/// Sums of squares of targets near the largest number are infinite, which JSON cannot say: the snapshot is read again all the same.
+#[test]
+fn a_snapshot_with_infinite_sums_is_read_again() {
+    let folder = Folder::new();
+    let mut server = Running::start(&folder);
+    server.put("/v1/models/m", &json!({ "config": { "loss": "absolute" } })).good();
+    let rows = json!({ "rows": [[1], [2], [3], [4]], "targets": [1e300, -1e300, 1e308, -1e308] });
+    server.post("/v1/models/m/learn", &rows).good();
+    server.stop();
+    let server = Running::start(&folder);
+    assert_eq!(server.get("/readyz").status, 200);
+    server.post("/v1/models/m/learn", &rows).good();
+    assert_eq!(server.get("/v1/models/m").good()["examples"], 8);
+}
