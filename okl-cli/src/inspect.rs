@@ -436,7 +436,10 @@ pub fn loss_in_words(learner: &Learner) -> String {
 pub fn shorthand(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Number(long) if long.to_string().len() > DIGITS => long.as_f64().map_or_else(|| long.to_string(), figure),
+        // A whole number, as of bytes, is shown as it was given.
+        Value::Number(long) if !long.is_u64() && long.to_string().len() > DIGITS => {
+            long.as_f64().map_or_else(|| long.to_string(), figure)
+        }
         Value::Array(list) if list.len() > LISTED => format!("({} values)", list.len()),
         // Numbers may have commas of their own.
         Value::Array(list) if list.iter().all(Value::is_number) => list.iter().map(shorthand).collect::<Vec<_>>().join("; "),

@@ -264,6 +264,13 @@ impl Past {
         }))
     }
 
+    /// Whether the error on rows that the model has learned is hardly smaller than that of the rows when they were new. Learned rows have
+    /// the smaller error, unless the model has forgotten some of them or was not able to learn them.
+    pub fn is_hardly_better(&self) -> bool {
+        self.error.zip(self.expected).is_some_and(|(error, expected)| self.rows >= FEWEST && error > 0.9 * expected)
+            && !self.is_novelty()
+    }
+
     /// "1,000 of 581,012 learned rows".
     pub fn of_rows(&self) -> String {
         let (rows, all) = (count(self.rows as f64), count(self.drawn_from as f64));

@@ -161,6 +161,16 @@ impl<'a> Scoring<'a> {
         Ok(())
     }
 
+    /// Scores the rows of a chunk, as [`Self::add`]; returns their error.
+    ///
+    /// # Errors
+    /// Those of the learner.
+    pub fn error_of(&mut self, chunk: &Chunk) -> okl::Result<Option<f64>> {
+        self.metrics.mark();
+        self.add(chunk)?;
+        Ok(self.metrics.error_since())
+    }
+
     /// The figures of each group.
     fn group_summaries(&self, targets: &[String]) -> Vec<(String, Summary)> {
         self.groups.iter().map(|(group, metrics)| (group.clone(), self.summary_of(metrics, targets))).collect()

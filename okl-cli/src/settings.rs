@@ -54,6 +54,29 @@ pub fn given(settings: &Settings) -> anyhow::Result<Map<String, Value>> {
     Ok(table)
 }
 
+/// Flags of a run, which a file of settings does not have.
+const OF_THE_RUN: [&str; 19] = [
+    "task",
+    "passes",
+    "shuffle",
+    "test",
+    "output",
+    "save_model",
+    "resume",
+    "continue",
+    "checkpoint_every",
+    "threads",
+    "device",
+    "predictions",
+    "predictions_format",
+    "keep",
+    "alerts_only",
+    "report",
+    "json",
+    "quiet",
+    "config",
+];
+
 fn read_file(path: &Path) -> anyhow::Result<Map<String, Value>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))?;
     let value: Value = match path.extension().is_some_and(|e| e == "json") {
@@ -61,7 +84,16 @@ fn read_file(path: &Path) -> anyhow::Result<Map<String, Value>> {
         false => okl::config::toml_table(&text).with_context(|| path.display().to_string())?,
     };
     match value {
-        Value::Object(table) => Ok(table),
+        Value::Object(table) => match table.keys().find(|key| OF_THE_RUN.contains(&key.replace('-', "_").as_str())) {
+            Some(key) => {
+                let flag = key.replace('_', "-");
+                Err(usage(format!(
+                    "{}: {key} belongs to the run and not to the model: remove it, and give --{flag} on the command line",
+                    path.display()
+                )))
+            }
+            None => Ok(table),
+        },
         other => bail!("{}: expected a table of settings, found {other}", path.display()),
     }
 }

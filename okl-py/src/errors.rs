@@ -37,7 +37,11 @@ pub fn refused_rows(error: Error, place: &Place<'_>) -> PyErr {
         ErrorKind::Target { row, found, expected } if place.reads == Reads::Sign && expected.ends_with("or class labels") => {
             ErrorKind::Target {
                 row,
-                found,
+                found: if found.parse::<f64>().is_ok_and(|y| y.abs() >= 2f64.powi(53)) {
+                    format!("{found} (a number; beyond 2^53 whole numbers are rounded)")
+                } else {
+                    found
+                },
                 expected: format!("{expected} (text, bools, or any two with classes=[first, second])"),
             }
         }
@@ -63,6 +67,9 @@ pub fn moved(mut kind: ErrorKind, first: usize) -> ErrorKind {
 /// What to do about a number that is NaN.
 pub const UNSET: &str = "; set missing='mean', for example, fill it in first, or leave the row out";
 
+/// The same for a learner that takes no `missing`.
+pub const NEVER_FILLED: &str = "; fill it in first, or leave the row out";
+
 /// The same where `missing` is set, and the rows are sparse or have a column for each feature of the model, indicators included: both are
 /// taken as they are.
 const NOT_FILLED: [&str; 2] = [
@@ -70,10 +77,10 @@ const NOT_FILLED: [&str; 2] = [
     "; missing does not fill an X that has the indicators of the model: give X without them, or leave the row out",
 ];
 
-/// What to do about NaN in rows; `fills`: whether `missing` is set.
-pub fn unset(fills: bool, x: &Matrix<'_>) -> &'static str {
+/// What to do about NaN in rows; `fills`: whether `missing` is set, `otherwise`: what to do where it is not.
+pub fn unset(otherwise: &'static str, fills: bool, x: &Matrix<'_>) -> &'static str {
     match (fills, x) {
-        (false, _) => UNSET,
+        (false, _) => otherwise,
         (true, Matrix::Sparse(_)) => NOT_FILLED[0],
         (true, _) => NOT_FILLED[1],
     }

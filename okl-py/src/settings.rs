@@ -20,7 +20,12 @@ pub fn config(base: Option<&Bound<'_, PyDict>>, settings: Option<&Bound<'_, PyDi
     for table in base.into_iter().chain(settings) {
         all.extend(object(table, 0)?);
     }
-    Config::from_value(Value::Object(all)).map_err(|e| refused(&e))
+    // `missing` is a setting of the rows: the engine does not list it.
+    let complete = |text: String| text.replacen(" and the parameters of these", ", missing and the parameters of these", 1);
+    Config::from_value(Value::Object(all)).map_err(|e| match e.to_string() {
+        text if text.contains("no such setting;") => PyValueError::new_err(complete(text)),
+        _ => refused(&e),
+    })
 }
 
 /// Whether the classes are given as bools.

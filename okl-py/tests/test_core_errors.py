@@ -294,6 +294,7 @@ def recursive() -> dict[str, Any]:
 
 BAD_SETTINGS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"colour": "red"}, ValueError, "colour: no such setting; there are kernel, loss"),
+    ({"colour": "red"}, ValueError, "relevance, missing and the parameters of these$"),
     (
         {"loss": "hinges"},
         ValueError,
@@ -441,3 +442,12 @@ def test_a_regret_bound_is_asked_for_a_norm_and_an_offset_of_at_least_zero() -> 
 def test_a_label_nan_is_named_by_its_own_row_also_if_it_is_the_first() -> None:
     with pytest.raises(TypeError, match="^row 0: target nan"):
         okl.Learner(loss="hinge").learn([[0.0], [1.0]], np.array([np.nan, "a"], dtype=object))
+
+
+def test_a_label_beyond_double_precision_is_said_to_be_rounded() -> None:
+    with pytest.raises(
+        ValueError, match=r"target 9007199254740992 \(a number; beyond 2\^53 whole numbers are rounded\)"
+    ):
+        okl.Learner(loss="hinge").learn([[1.0], [2.0]], [2**53 + 1, 3])
+    with pytest.raises(ValueError, match="target 3, expected"):
+        okl.Learner(loss="hinge").learn([[1.0], [2.0]], [3, 1])

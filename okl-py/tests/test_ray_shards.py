@@ -329,3 +329,13 @@ def test_rows_of_kafka() -> None:
     ):
         reader.read("0", 18, 5)
     reader.close()
+
+
+def test_nan_for_a_sharded_learner_is_answered_with_what_it_takes() -> None:
+    """A sharded learner has no `missing`, so the answer does not name it."""
+    core = okl._okl.ShardedLearner(okl.Learner(CONFIG).to_bytes(), object(), 1000)
+    for call in (lambda: core.learn([[np.nan]], [1.0]), lambda: core.predict([[np.nan]])):
+        with pytest.raises(
+            ValueError, match="expected a finite number; fill it in first, or leave the row out$"
+        ):
+            call()

@@ -183,6 +183,7 @@ def test_other_tools():
     assert (permutation_importance(model, *MOONS, n_repeats=2, random_state=0).importances_mean > 0).all()
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", ["classifier", "regressor", "detector"])
 def test_the_examples_in_the_documentation(name):
     done = doctest.testmod(importlib.import_module(f"okl._sklearn.{name}"))

@@ -98,3 +98,17 @@ def test_of_a_learner_that_has_diverged() -> None:
     assert float(said.split()[7].rstrip(",")) == pytest.approx(error, rel=1e-3)
     assert said.startswith(diverges.health()["findings"][0])
     assert okl.Learner.from_bytes(diverges.to_bytes()).health() == diverges.health()
+
+
+def test_of_a_class_weight_that_names_no_class() -> None:
+    """A name that is misspelled does nothing but divide all weights by its own: a finding names it, after 100 examples."""
+    X = np.random.default_rng(0).normal(size=(150, 2))
+    labels = np.where(X[:, 0] > 0, "yes", "no")
+    right, wrong = (okl.Learner(loss="hinge", class_weight={name: 5.0}) for name in ("yes", "yess"))
+    right.learn(X, labels)
+    assert right.health()["findings"] == []
+    wrong.learn(X[:99], labels[:99])
+    assert wrong.health()["findings"] == []  # it may be a class that is rare
+    said = warning(lambda: wrong.learn(X[99:], labels[99:]))[0]
+    assert "class_weight names yess, but none of 150 examples had this class" in said
+    assert okl.Learner.from_bytes(wrong.to_bytes()).health() == wrong.health()

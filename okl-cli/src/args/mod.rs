@@ -240,9 +240,9 @@ pub enum SaveModel {
     Recent,
     /// A new model that learns a sample of all rows once more, in a random order
     All,
-    /// Recent for standard input. For a file, `all` if the model after the last row is much worse on past rows than it was when they were
-    /// new, and the new model is clearly better on a sample of all rows and has at most half of the error of a trivial prediction there; if
-    /// the future looks like the last rows, recent may be better
+    /// Recent for standard input. For a file, `all` if the new model is clearly better on a sample of all rows, and either new rows were
+    /// predicted no worse in a random order than in that of the file, or it has at most half of the error of a trivial prediction; if the future
+    /// looks like the last rows, recent may be better
     #[default]
     Auto,
 }

@@ -48,7 +48,9 @@ pub(super) fn write(model: &Model<'_>) -> Result<Vec<u8>> {
 fn machine(model: &Model<'_>) -> Result<Machine> {
     let obstacles = obstacles(model);
     if !obstacles.is_empty() {
-        bail!("LIBSVM cannot express this model: {}; {WAY_OUT}", obstacles.join("; "));
+        let only_labels = obstacles.len() == 1 && obstacles[0].starts_with(LABELS);
+        let way_out = if only_labels { "export to onnx or json, or learn with whole numbers as labels" } else { WAY_OUT };
+        bail!("LIBSVM cannot express this model: {}; {way_out}", obstacles.join("; "));
     }
     let (kernel, weight) = unscaled(model.parts[0].kernel);
     let coefficients: Vec<f64> = model.parts[0].weights(model).iter().map(|a| weight * a).collect();
@@ -64,6 +66,9 @@ fn machine(model: &Model<'_>) -> Result<Machine> {
 /// What to do about a model that LIBSVM cannot express.
 const WAY_OUT: &str = "export to onnx or json, or learn a model that it can express: two classes, a number or novelty, with \
                        --gamma NUMBER --scale none";
+
+/// The beginning of what is said about other labels.
+const LABELS: &str = "LIBSVM's labels are 32-bit integers";
 
 /// All properties of the model that LIBSVM's model text cannot express, for one message.
 fn obstacles(model: &Model<'_>) -> Vec<String> {
@@ -145,7 +150,7 @@ fn whole(label: &Label) -> Result<i32> {
     match number {
         Some(number) => Ok(number),
         None => {
-            bail!("LIBSVM's labels are 32-bit integers, found {label}")
+            bail!("{LABELS}, found {label}")
         }
     }
 }

@@ -230,7 +230,13 @@ impl Builder {
             self.chunk.ids.get_or_insert_with(Vec::new).push(id);
         }
         let width = self.chunk.targets.width;
-        self.chunk.known.push(width > 0 && self.given == width);
+        let known = width > 0 && self.given == width;
+        // A row of weight 0 is only predicted. A text in place of its target, such as "unknown", is no class and no error.
+        let text = self.weight == Some(0.0) && self.chunk.targets.texts.len() > self.chunk.rows * width;
+        if text {
+            self.chunk.targets.texts[self.chunk.rows * width..].fill(0);
+        }
+        self.chunk.known.push(known && !text);
         self.chunk.lines.push(line);
         self.chunk.prints.push(print);
         self.chunk.reach.push(u32::try_from(features).unwrap_or(u32::MAX));

@@ -108,6 +108,17 @@ fn one_use(options: &Options) -> Result<(), String> {
             return Err(format!("{flag} and {other} both name the column '{name}'; a column has one use"));
         }
     }
+    if options.schema.is_none() {
+        let twice = |names: &[String]| options.targets.iter().find(|target| names.contains(target)).cloned();
+        if let Some(name) = twice(&options.ignore) {
+            return Err(format!(
+                "--target and --ignore both name the column '{name}'; a target is no feature, so remove it from --ignore"
+            ));
+        }
+        if let Some(name) = twice(&options.features) {
+            return Err(format!("--target and --features both name the column '{name}'; a column has one use"));
+        }
+    }
     match (options.hash_bits, options.missing) {
         (Some(bits), Some(missing)) if matches!(missing.rule, Rule::Mean | Rule::Last) => {
             Err(format!("--hash-bits {bits}: features may share a column, which has no mean or last value; use --missing zero"))

@@ -254,6 +254,7 @@ impl Targets {
         let numbers = |why: &str| (TaskName::Numbers, why.to_owned());
         match format {
             _ if self.several => numbers("the targets are numbers"),
+            _ if count == 0 => classes("no row so far has a target and a weight above 0; for numbers add --task numbers".into()),
             _ if self.has_fraction() => numbers("the target is a number"),
             _ if self.text && count != 2 => classes("the target is text: a class".into()),
             Format::Vw if signs => classes("all labels are 1 or -1".into()),

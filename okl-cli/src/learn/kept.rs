@@ -3,20 +3,23 @@
 //!
 //! After one pass in the order of the file, the model knows the last rows best. If the file has long runs of one class, or its rows change
 //! over time, it can be poor on all others. So a uniform sample of the rows is kept in bounded memory, and at the end of the file
-//! a new learner with the same settings learns it in a random order. Which one is saved is decided on the last tenth of that order:
+//! a new learner with the same settings learns it in a random order. Which one is saved is decided on the second half of that order:
 //!
-//! - the new learner predicts these rows before it learns them;
+//! - the new learner predicts each of these rows before it learns it;
 //! - the model after the last row has learned them before, in the order of the file. That is to its advantage.
 //!
 //! Where the relation of the rows to their targets changes, no model is good on a sample of all rows, and the model after the last row is
-//! the better one for the next rows. So the new learner is saved only if
+//! the better one for the next rows. So the new learner is saved only if it is clearly better (its error is at most 0.9 times as large, and
+//! the difference exceeds three standard errors), and one of these holds:
 //!
-//! - it is clearly better: its error is at most 0.9 times as large, and for classes the difference exceeds three standard errors;
-//! - one model can explain the file: its error is at most half of that of the trivial prediction (the most frequent class, or the mean of
-//!   the targets).
+//! - to know the last rows best is of no use in this file: in the random order, rows that are new are predicted no worse than in the order of
+//!   the file. Where the relation changes over time, the order of the file has the smaller error;
+//! - one model can explain the file: its error on the last tenth of the order is at most half of that of the trivial prediction (the most
+//!   frequent class, or the mean of the targets).
 //!
 //! Rows can also change so that one model explains all of them, but is worse on the next rows. Whether they do cannot be known here. So the
-//! errors of both models on the last rows are stated where the new learner is saved.
+//! errors of both models on the last rows are stated where the new learner is saved, and the run says which model is for rows that go on where
+//! the file ends, if new rows were predicted better in the order of the file.
 //!
 //! Sample and order depend on the rows and fixed seeds alone.
 
@@ -41,6 +44,11 @@ pub const MOST_ROWS: usize = 65_536;
 pub const MOST_BYTES: usize = 96 << 20;
 /// Rows that are learned in one call.
 const CHUNK: usize = 1024;
+/// Both models are compared in this many blocks of rows at most, which have this many rows at least. The differences of the blocks have a
+/// standard error.
+const BLOCKS: usize = 50;
+/// See [`BLOCKS`].
+const FEWEST_IN_BLOCK: usize = 5;
 /// The largest number of last rows on which both are measured, as a share of the sample, and the smallest number of these rows.
 const LAST: usize = 5;
 /// See [`LAST`].
@@ -71,10 +79,18 @@ pub struct Kept {
     pub compared_rows: u64,
     /// The error of the model after the last row, which has learned these rows.
     pub recent_error: Option<f64>,
-    /// The error of the other model before it learned these rows.
+    /// The error of the other model on these rows, each before it learned the row.
     pub all_error: Option<f64>,
+    /// The standard error of the difference of the two.
+    pub difference_standard_error: Option<f64>,
     /// The error of the trivial prediction on these rows: of their most frequent class, or of the mean of their targets.
     pub trivial_error: Option<f64>,
+    /// The error of all rows when they were new, in the order of the file.
+    pub file_order_error: Option<f64>,
+    /// The error of the rows of the sample when they were new, in the random order.
+    pub random_order_error: Option<f64>,
+    /// Whether the other model is clearly better on the compared rows: at most 0.9 times the error, and by more than three standard errors.
+    pub clearly_better: bool,
     /// Both models on the last rows of the file.
     pub last_rows: LastRows,
     /// Seconds that this took.
@@ -106,7 +122,7 @@ impl LastRows {
             rows: rows as u64,
             recent_error: run.metrics.error_of_last(rows),
             sampled_rows: sampled as u64,
-            all_error: error(other, run.metrics.task(), &[sample.last(sampled)])?.0,
+            all_error: Scoring::new(other, run.metrics.task()).error_of(&sample.last(sampled))?,
         })
     }
 }
@@ -135,19 +151,18 @@ pub fn replay(run: &Run, asked: &Config, wanted: SaveModel, threads: usize) -> a
     learner.set_threads(threads)?;
     let mut other = Run::new(learner, task);
     let order = order(sample.len(), SEED, 0);
-    let (first, last) = order.split_at(order.len() - order.len() / 10);
+    let (first, last) = order.split_at(order.len() - order.len() / 2);
     learn(&mut other, sample, first)?;
-    let compared: Vec<Chunk> = last.chunks(CHUNK).map(|rows| sample.gather(rows)).collect();
-    let [(recent_error, trivial_error), (all_error, _)] =
-        [error(&run.learner, task, &compared)?, error(&other.learner, task, &compared)?];
-    learn(&mut other, sample, last)?;
+    let compared = Compared::measure(run, &mut other, sample, last)?;
     if interrupted() {
         return Ok(None);
     }
-    let better = match (all_error, recent_error, trivial_error) {
-        (Some(all), Some(recent), Some(trivial)) => clearly_better(task, all, recent, last.len() as f64) && 2.0 * all <= trivial,
-        _ => false,
-    };
+    let Compared { recent: recent_error, all: all_error, standard_error, trivial: trivial_error, .. } = compared;
+    let (file_order_error, random_order_error) = (run.metrics.error(), other.metrics.error());
+    let clearly_better = compared.clearly_better();
+    let order_is_no_help = random_order_error.zip(file_order_error).is_some_and(|(random, file)| random <= file);
+    let explains = compared.all_at_last.zip(trivial_error).is_some_and(|(all, trivial)| 2.0 * all <= trivial);
+    let better = task != Task::Novelty && clearly_better && (order_is_no_help || explains);
     let model = if better || wanted == SaveModel::All { Which::All } else { Which::Recent };
     let kept = Kept {
         model,
@@ -156,7 +171,11 @@ pub fn replay(run: &Run, asked: &Config, wanted: SaveModel, threads: usize) -> a
         compared_rows: last.len() as u64,
         recent_error,
         all_error,
+        difference_standard_error: standard_error,
         trivial_error,
+        file_order_error,
+        random_order_error,
+        clearly_better,
         last_rows: LastRows::measure(run, &other.learner, sample)?,
         seconds: begun.elapsed().as_secs_f64(),
         task: Some(task),
@@ -164,38 +183,83 @@ pub fn replay(run: &Run, asked: &Config, wanted: SaveModel, threads: usize) -> a
     Ok(Some((other, kept)))
 }
 
-/// Whether the first error is clearly smaller than the second one, both on the same number of rows.
-fn clearly_better(task: Task, all: f64, recent: f64, rows: f64) -> bool {
-    let variance = |error: f64| error * (1.0 - error) / rows;
-    let spread = if task == Task::Classes { (variance(all) + variance(recent)).sqrt() } else { 0.0 };
-    all <= 0.9 * recent && recent - all > 3.0 * spread
+/// The errors of both models on the same rows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Compared {
+    recent: Option<f64>,
+    all: Option<f64>,
+    /// `all` over the last fifth of these rows.
+    all_at_last: Option<f64>,
+    /// That of the difference.
+    standard_error: Option<f64>,
+    trivial: Option<f64>,
+}
+
+impl Compared {
+    /// Scores some rows of the sample with the final model. The other one learns them.
+    fn measure(run: &Run, other: &mut Run, sample: &Reservoir, rows: &[u32]) -> anyhow::Result<Self> {
+        let mut final_model = Scoring::new(&run.learner, run.metrics.task());
+        let (mut blocks, mut targets): (Vec<[f64; 3]>, Targets) = Default::default();
+        for rows in rows.chunks(rows.len().div_ceil(BLOCKS).max(FEWEST_IN_BLOCK)) {
+            let chunk = sample.gather(rows);
+            let recent = final_model.error_of(&chunk)?;
+            other.metrics.mark();
+            other.learn(&chunk, &mut Unwatched)?;
+            if let (Some(recent), Some(all)) = (recent, other.metrics.error_since()) {
+                let weight = |row: usize| chunk.weights.as_ref().map_or(1.0, |weights| weights[row]);
+                targets
+                    .extend((0..chunk.rows).filter_map(|row| Some((chunk.targets.row(row).map(<[f64]>::to_vec)?, weight(row)))));
+                blocks.push([(0..chunk.rows).map(weight).sum(), recent, all]);
+            }
+        }
+        let total: f64 = blocks.iter().map(|[weight, ..]| weight).sum();
+        let mean = |of: &dyn Fn(&[f64; 3]) -> f64| blocks.iter().map(|block| block[0] * of(block)).sum::<f64>() / total;
+        if blocks.is_empty() {
+            return Ok(Compared::default());
+        }
+        let (recent, all) = (mean(&|block| block[1]), mean(&|block| block[2]));
+        let squares: f64 = blocks.iter().map(|[weight, a, b]| (weight * (a - b - (recent - all))).powi(2)).sum();
+        let count = blocks.len() as f64;
+        Ok(Compared {
+            recent: Some(recent),
+            all: Some(all),
+            all_at_last: Some({
+                let last = &blocks[blocks.len() - blocks.len().div_ceil(5)..];
+                last.iter().map(|[weight, _, all]| weight * all).sum::<f64>()
+                    / last.iter().map(|[weight, ..]| weight).sum::<f64>()
+            }),
+            standard_error: (count > 1.0).then(|| (squares * count / (count - 1.0)).sqrt() / total),
+            trivial: match run.metrics.task() {
+                Task::Classes => final_model.summary(&[]).classes.and_then(|classes| classes.majority_error),
+                Task::Numbers => Some(around_the_mean(&targets)),
+                Task::Novelty => None,
+            },
+        })
+    }
+
+    /// Whether the other model has a clearly smaller error.
+    fn clearly_better(&self) -> bool {
+        match (self.all, self.recent, self.standard_error) {
+            (Some(all), Some(recent), Some(spread)) => all <= 0.9 * recent && recent - all > 3.0 * spread,
+            _ => false,
+        }
+    }
 }
 
 fn learn(run: &mut Run, sample: &Reservoir, rows: &[u32]) -> anyhow::Result<()> {
     rows.chunks(CHUNK).try_for_each(|rows| run.learn(&sample.gather(rows), &mut Unwatched).map(drop))
 }
 
-/// The error of a model on some rows, and that of the trivial prediction there.
-fn error(learner: &Learner, task: Task, rows: &[Chunk]) -> anyhow::Result<(Option<f64>, Option<f64>)> {
-    let mut scoring = Scoring::new(learner, task);
-    rows.iter().try_for_each(|chunk| scoring.add(chunk))?;
-    let trivial = match task {
-        Task::Classes => scoring.summary(&[]).classes.and_then(|classes| classes.majority_error),
-        Task::Numbers => Some(around_the_mean(rows)),
-        Task::Novelty => None,
-    };
-    Ok((scoring.metrics().error(), trivial))
-}
+/// The numbers that are the targets of rows, with the weights of the rows.
+type Targets = Vec<(Vec<f64>, f64)>;
 
 /// The mean absolute difference between the targets and their mean, over all outputs.
-fn around_the_mean(rows: &[Chunk]) -> f64 {
-    let weight = |chunk: &Chunk, row: usize| chunk.weights.as_ref().map_or(1.0, |weights| weights[row]);
-    let all = || rows.iter().flat_map(|chunk| (0..chunk.rows).map(move |row| (chunk.targets.row(row), weight(chunk, row))));
-    let examples = || all().filter_map(|(targets, weight)| Some((targets?, weight)));
-    let (total, width) = (examples().map(|(_, weight)| weight).sum::<f64>(), examples().map(|(y, _)| y.len()).max().unwrap_or(0));
+fn around_the_mean(targets: &Targets) -> f64 {
+    let (total, width) =
+        (targets.iter().map(|(_, weight)| weight).sum::<f64>(), targets.iter().map(|(y, _)| y.len()).max().unwrap_or(0));
     let of_output = |output: usize| {
-        let mean = examples().map(|(y, weight)| weight * y[output]).sum::<f64>() / total;
-        examples().map(|(y, weight)| weight * (y[output] - mean).abs()).sum::<f64>() / total
+        let mean = targets.iter().map(|(y, weight)| weight * y[output]).sum::<f64>() / total;
+        targets.iter().map(|(y, weight)| weight * (y[output] - mean).abs()).sum::<f64>() / total
     };
     (0..width).map(of_output).sum::<f64>() / width.max(1) as f64
 }
@@ -209,7 +273,7 @@ impl Kept {
                 let LastRows { sampled_rows, all_error, recent_error, .. } = self.last_rows;
                 let (last, sampled) = ("  last rows", count(sampled_rows as f64));
                 format!(
-                    "{name:<16}{:<12}{what} on {} of them before it learned them\n{last:<16}{:<12}on the last {sampled} of them; final model, when \
+                    "{name:<16}{:<12}{what} on {} of them, each before it learned it\n{last:<16}{:<12}on the last {sampled} of them; final model, when \
                      new: {}",
                     self.of_all(),
                     self.rows(),
@@ -228,16 +292,27 @@ impl Kept {
         let again = format!("{replayed} were learned once more by a new learner, in a random order ({:.1} s)", self.seconds);
         let saved = match self.model {
             Which::All => format!(
-                "This learner is saved, not the final model; it is for rows like all rows of the file. {} If the future looks \
-                 like the last rows, use --save-model recent, which saves the final model. Table, curves and numbers of terms of this run are \
+                "{}This learner is saved, not the final model; it is for rows like all rows of the file. {} {} use \
+                 --save-model recent, which saves the final model. Table, curves and numbers of terms of this run are \
                  those of the final model; settings, certificates and warnings about columns those of the saved one.",
-                self.on_last_rows()
+                self.of_orders(),
+                self.on_last_rows(),
+                match self.random_order_error > self.file_order_error {
+                    true if self.task != Some(Task::Novelty) => {
+                        "New rows were predicted better in the order of the file, so for rows that go on where the file ends the final model may be \
+                         better: if the future looks like the last rows,"
+                    }
+                    _ => "If the future looks like the last rows,",
+                }
             ),
-            Which::Recent => format!(
-                "The other one would have to be clearly better (at most 0.9 times the error), and its error at most half of that of {}: the \
-                 final model is saved.",
-                self.trivial()
+            Which::Recent if self.clearly_better => format!(
+                "{}The final model is saved, because new rows were predicted better in the order of the file: the last rows seem to tell more about \
+                 the next ones than all rows do. If future rows are like all rows of the file, use --save-model all.",
+                self.of_orders()
             ),
+            Which::Recent => "The other one would have to be clearly better (at most 0.9 times the error, and by more than three standard errors): \
+                              the final model is saved."
+                .into(),
         };
         let off = if self.task == Some(Task::Numbers) { "is off by" } else { "gets" };
         let wrong = match self.task {
@@ -246,15 +321,21 @@ impl Kept {
             _ => " wrong",
         };
         format!(
-            "{again}. On {rows} of these rows, before it learned them, it {off} {all}{wrong}, and the final model, which has learned them, {off} \
+            "{again}. On {rows} of these rows, each before it learned it, it {off} {all}{wrong}, and the final model, which has learned them, {off} \
              {recent}{wrong}. {saved}"
         )
     }
 
-    /// The trivial prediction and its error.
-    fn trivial(&self) -> String {
-        let what = if self.task == Some(Task::Numbers) { "the mean of the targets" } else { "the most frequent class" };
-        format!("always predicting {what} ({})", self.shown(self.trivial_error))
+    /// The errors of new rows in both orders.
+    fn of_orders(&self) -> String {
+        if self.task == Some(Task::Novelty) {
+            return String::new();
+        }
+        format!(
+            "When rows were new, the error was {} in the order of the file and {} in the random order. ",
+            self.shown(self.file_order_error),
+            self.shown(self.random_order_error)
+        )
     }
 
     /// The errors of both models on the last rows.

@@ -55,6 +55,13 @@ struct Saved<'a> {
 const NOT_REPLAYED: &str = "The run was interrupted before the rows were learned once more (--save-model), so the final model is saved. Learn the file \
                             again to have the other one.";
 
+/// Whether the findings of the model name the classes that no row had.
+fn names_absent_classes(learner: &Learner) -> bool {
+    let health = learner.health();
+    !health.absent_classes.is_empty()
+        && health.findings(|_| String::new()).iter().any(|said| said.starts_with("class_weight names"))
+}
+
 /// A warning if --class-weight names classes that no row had.
 fn absent_classes(run: &Run) -> Option<String> {
     let ClassWeight::Table(table) = &run.learner.config().class_weight else { return None };
@@ -108,19 +115,21 @@ impl Session<'_> {
         outcome.not_scored.map_or(Ok(()), Err)
     }
 
-    /// Learns a sample of the rows once more in a random order, if that was asked for or the final model is much worse than expected. If
-    /// this model is the one to save, it replaces the final model in the file and is returned.
+    /// Learns a sample of the rows once more in a random order, if that was asked for or the final model, which has learned the past rows, is
+    /// hardly better there than the models before it were when the rows were new. If this model is the one to save, it replaces the final
+    /// model in the file and is returned. No comparison is returned where there is nothing to say about it.
     fn keep(&self, run: &Run, past: Option<&Past>) -> anyhow::Result<(Option<Run>, Option<Kept>)> {
         let wanted = self.args.save_model.unwrap_or_default();
         let worse = past.is_some_and(|past| past.much_worse);
-        if interrupted() || !(worse || wanted == SaveModel::All) {
+        let hardly_better = past.is_some_and(Past::is_hardly_better);
+        if interrupted() || !(worse || hardly_better || wanted == SaveModel::All) {
             return Ok((None, None));
         }
         let Some((mut other, kept)) = kept::replay(run, &self.asked, wanted, self.args.stream.threads)? else {
             return Ok((None, None));
         };
         if kept.model == Which::Recent {
-            return Ok((None, Some(kept)));
+            return Ok((None, Some(kept).filter(|kept| worse || kept.clearly_better)));
         }
         if let Some(path) = &self.args.output {
             let (replayed, progress) = (Some(kept.replayed_rows), other.progress.clone());
@@ -162,6 +171,7 @@ impl Session<'_> {
                 .into_iter()
                 .chain(kept.as_ref().map(Kept::sentence))
                 .chain(self.not_replayed(past.as_ref(), kept.as_ref()))
+                .chain(nothing_learned(&summary))
                 .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change())))
                 .chain(summary.warnings())
                 .chain(step_for_a_quantile(&self.asked, &summary))
@@ -169,7 +179,7 @@ impl Session<'_> {
                 .chain(self.test_was_learned().filter(|_| !known))
                 .chain(unit_of_targets(&self.asked, &summary))
                 .chain(large_targets.clone())
-                .chain(absent_classes(run))
+                .chain(absent_classes(run).filter(|_| !names_absent_classes(saved)))
                 .chain(dates(schema))
                 .chain(left_out)
                 .chain(device::warning(&run.learner))
@@ -388,6 +398,14 @@ fn print_figures(outcome: &Outcome, test: Option<&str>) {
     }
     note("");
     outcome.warnings.iter().for_each(|line| note(wrapped(line, "  ")));
+}
+
+/// A warning if no row of the file was learned.
+fn nothing_learned(summary: &Summary) -> Option<String> {
+    let why = summary.not_learned.words();
+    (summary.examples == 0 && summary.rows > 0 && !why.is_empty() && summary.task != Task::Novelty).then(|| {
+        format!("No row was learned ({why}), so the model knows no more than before. Look at the columns of the target and of the weight.")
+    })
 }
 
 /// The settings that the command gives and that okl would otherwise find.

@@ -307,6 +307,14 @@ pub fn percent(share: f64) -> String {
     format!("{value:.digits$} %")
 }
 
+/// The share of right predictions for a share of mistakes, as a percentage: the two that are shown add up to 100 %.
+fn right(error: f64) -> String {
+    let wrong = percent(error);
+    let wrong = wrong.trim_end_matches(" %");
+    let digits = wrong.split_once('.').map_or(0, |(_, digits)| digits.len());
+    format!("{:.digits$} %", 100.0 - wrong.parse().unwrap_or(100.0 * error))
+}
+
 /// A count with separators; weights may make it a fraction.
 pub fn count(value: f64) -> String {
     if value.fract() == 0.0 { grouped(&format!("{value:.0}")) } else { grouped(&format!("{value:.1}")) }
@@ -385,7 +393,7 @@ impl Summary {
         line(f, "error", &or_dash(self.error, percent), &last)?;
         line(f, "  no change", &or_dash(self.no_change_error, percent), "by repeating the last label")?;
         line(f, "  majority", &or_dash(classes.majority_error, percent), "by always predicting the most frequent class")?;
-        line(f, "accuracy", &or_dash(classes.accuracy, percent), "")?;
+        line(f, "accuracy", &or_dash(self.error, right), "")?;
         line(f, "macro F1", &or_dash(classes.macro_f1, figure), "")?;
         if let Some(auc) = classes.auc {
             let exact = format!("the exact one is within {}", auc.within());
@@ -401,7 +409,8 @@ impl Summary {
     }
 
     fn output_lines(&self, f: &mut Formatter<'_>) -> Result {
-        let last = format!("mean absolute; {}", self.of_last(figure));
+        let what = if self.outputs.len() > 1 { "mean of the MAEs below, each in its unit" } else { "mean absolute" };
+        let last = format!("{what}; {}", self.of_last(figure));
         line(f, "error", &or_dash(self.error, figure), &last)?;
         line(f, "  no change", &or_dash(self.no_change_error, figure), "by repeating the last target, 0 at first")?;
         writeln!(f, "{:<32}{:>12}{:>12}{:>12}{:>12}", "target", "RMSE", "MAE", "bias", "R²")?;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::support::{Folder, Random, fail, json, numbers, ring, succeed};
+use crate::support::{Folder, Random, fail, json, numbers, okl, ring, succeed};
 
 fn inspected(model: &str) -> Value {
     serde_json::from_str(&succeed(&["inspect", model, "--json"]).0).unwrap()
@@ -200,4 +200,69 @@ fn a_warning_about_a_made_feature_names_what_can_be_left_out() {
         ..Default::default()
     };
     assert!(names.source(0).contains("--ignore when leaves out all that is made from it"), "{:?}", names.source(0));
+}
+
+/// A target is no feature: --ignore and --features cannot name it. Flags of a run are no settings of a model.
+#[test]
+fn a_column_has_one_use_and_a_run_has_its_flags() {
+    let folder = Folder::new("one-use");
+    let data = folder.write("d.csv", "x,y\n1,a\n2,b\n3,a\n");
+    fail(&["learn", &data, "--target", "y", "--ignore", "y"], 2, &["--target and --ignore both name the column 'y'"]);
+    fail(&["learn", &data, "--target", "y", "--features", "x,y"], 2, &["--target and --features both name the column 'y'"]);
+    let config = folder.write("c.toml", "passes = 3\n");
+    fail(&["learn", &data, "--target", "y", "--config", &config], 2, &["passes belongs to the run", "give --passes"]);
+}
+
+/// Text labels are what LIBSVM cannot express, so advice about kernels would not help. Bytes are shown as they were given.
+#[test]
+fn advice_and_figures_are_about_what_was_given() {
+    let folder = Folder::new("about-it");
+    let rows: String = (0..60).map(|i| format!("{},{}\n", i % 7, if i % 7 > 3 { "up" } else { "down" })).collect();
+    let (data, model) = (folder.write("d.csv", format!("x,c\n{rows}")), folder.path("m.okl"));
+    succeed(&[
+        "learn",
+        &data,
+        "--target",
+        "c",
+        "--gamma",
+        "0.5",
+        "--scale",
+        "none",
+        "--step",
+        "constant:0.5",
+        "--lambda",
+        "0.001",
+        "-o",
+        &model,
+    ]);
+    let output = okl(&["export", &model, "--to", "libsvm", "-o", "-"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("labels are 32-bit integers"), "{said}");
+    assert!(said.contains("with whole numbers as labels") && !said.contains("--gamma"), "{said}");
+    succeed(&["learn", &data, "--target", "c", "--memory", "300MB", "-o", &model]);
+    let inspected = succeed(&["inspect", &model]).0;
+    assert!(inspected.lines().any(|line| line.contains("memory") && line.ends_with("300000000")), "{inspected}");
+}
+
+/// Error and accuracy of the summary add up to 100 %, however they are rounded. The error of several targets is said to be a mean of several units.
+#[test]
+fn figures_of_a_summary_fit_together() {
+    let folder = Folder::new("fit-together");
+    let mut random = Random(2);
+    for rows in [7, 37, 163, 2400] {
+        let line = |random: &mut Random| format!("{:.3},{}\n", random.next(), if random.next() > 0.6 { "a" } else { "b" });
+        let text: String = (0..rows).map(|_| line(&mut random)).collect();
+        let said = succeed(&["learn", &folder.write("d.csv", format!("x,c\n{text}")), "--target", "c"]).1;
+        let shown = |name: &str| -> i64 {
+            let line = said.lines().find(|line| line.starts_with(name)).unwrap();
+            let text = line[name.len()..].split('%').next().unwrap().trim();
+            let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+            format!("{whole}{part:0<3}").parse().unwrap()
+        };
+        assert_eq!(shown("error ") + shown("accuracy "), 100_000, "{said}");
+    }
+    let several =
+        folder.write("s.csv", (0..30).fold(String::from("x,mm,g\n"), |text, i| text + &format!("{i},{i}.5,{}.5\n", 100 * i)));
+    let said = succeed(&["learn", &several, "--target", "mm,g"]).1;
+    assert!(said.contains("mean of the MAEs below, each in its unit"), "{said}");
 }

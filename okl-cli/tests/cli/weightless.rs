@@ -125,3 +125,40 @@ fn targets_of_weight_zero_do_not_choose_the_task() {
         assert!(said.contains("the target has two values"), "{placeholder}: {said}");
     }
 }
+
+/// A text in place of the target of such a row, as "unknown", does not stop a run of numbers.
+#[test]
+fn a_text_in_place_of_the_target_of_a_row_of_weight_0_is_no_error() {
+    let folder = Folder::new("weightless-text");
+    let mut random = Random(9);
+    let mut rows: Vec<String> = (0..200).map(|_| random.next()).map(|x| format!("{x:.4},{:.4},1\n", x * x)).collect();
+    let table = |rows: &[String]| "x,y,w\n".to_string() + &rows.concat();
+    let without = folder.write("without.csv", table(&rows));
+    rows.insert(100, "0.5,unknown,0\n".into());
+    rows.insert(0, "0.1,n/k,0\n".into());
+    let with = folder.write("with.csv", table(&rows));
+    let model = folder.path("m.okl");
+    for task in [&[][..], &["--task", "numbers"]] {
+        let of = |data: &str| {
+            json(&[&["learn", data, "--target", "y", "--weight", "w", "-o", &model], task].concat())["summary"].clone()
+        };
+        let (with, without) = (of(&with), of(&without));
+        assert_eq!((with["error"].as_f64(), with["examples"].as_u64()), (without["error"].as_f64(), Some(200)), "{with}");
+        assert_eq!(with["not_learned"]["of_weight_zero"], 2, "{with}");
+    }
+    assert!(succeed(&["evaluate", &model, &with]).0.contains("200"));
+}
+
+/// Where all weights are 0 there is no model, and the run says so.
+#[test]
+fn a_file_in_which_all_weights_are_0_is_named_as_such() {
+    let folder = Folder::new("weightless-all");
+    let data = folder.write("d.csv", "x,y,w\n1,2.5,0\n2,3.5,0\n3,4.5,0\n");
+    let said = succeed(&["learn", &data, "--target", "y", "--weight", "w"]).1;
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("No row was learned (3 rows of weight 0: only predicted)"), "{said}");
+    assert!(
+        words.contains("no row so far has a target and a weight above 0") && !words.contains("has one value so far"),
+        "{said}"
+    );
+}

@@ -9,6 +9,7 @@ pub use super::large_targets::LargeTargets;
 use super::rounding::LARGE;
 use super::scaling::{CLIP, FAR_CLIP};
 use crate::basis::sparse::SparseRow;
+use crate::config::ClassWeight;
 use crate::learner::Learner;
 
 /// Examples per window.
@@ -137,6 +138,8 @@ pub struct Health {
     pub narrow_columns: Vec<(usize, f64)>,
     /// A sentence, if a few targets are much larger than all others and the model is worse after them; see [`LargeTargets`].
     pub large_targets: Option<String>,
+    /// The classes to which `class_weight` gives a weight and which no example had.
+    pub absent_classes: Vec<String>,
 }
 
 /// A column that lost digits in single precision.
@@ -202,6 +205,7 @@ impl Health {
             rounded_columns: rounded,
             narrow_columns: narrow_columns(learner),
             large_targets: learner.large_targets.finding(&learner.config.loss, "example"),
+            absent_classes: absent_classes(learner),
         }
     }
 
@@ -210,7 +214,8 @@ impl Health {
     /// Clipping is reported if at least 5 % of a column's last 1,000 to 2,000 values were clipped; with 100 to 999 values, if the
     /// share exceeds 5 % by three standard errors. Lost digits of a column are reported while the column loses digits, and a unit that is
     /// much too large while the column varies little. Blurred rows are reported if they are at least 1 % of the rows. Skipped steps, ids taken over and resting members are always reported, and so are
-    /// targets that are much larger than all others and spoil the model.
+    /// targets that are much larger than all others and spoil the model. A class of `class_weight` is reported if none of 100 examples or more
+    /// had it.
     pub fn findings(&self, name: impl Fn(usize) -> String) -> Vec<String> {
         let mut found = Vec::new();
         let speaks = |c: &&ClippedColumn| c.recent >= FEWEST && c.recent_share >= SHARE + doubt(c.recent);
@@ -286,6 +291,15 @@ impl Health {
             ));
         }
         found.extend(self.large_targets.clone());
+        if !self.absent_classes.is_empty() && self.examples >= FEWEST {
+            let which = if self.absent_classes.len() == 1 { "this class" } else { "these classes" };
+            found.push(format!(
+                "class_weight names {}, but none of {} examples had {which}; all weights are divided by the largest one, so a name that is \
+                 misspelled can make the weights of the others smaller: correct or remove it",
+                self.absent_classes.join(", "),
+                self.examples
+            ));
+        }
         found
     }
 
@@ -302,6 +316,17 @@ impl Health {
             }
             None => format!("units follow the stream, but {drifts}"),
         }
+    }
+}
+
+/// The classes with a weight that the learner has not seen. Classes that are declared have been checked against the weights.
+fn absent_classes(learner: &Learner) -> Vec<String> {
+    match &learner.config.class_weight {
+        ClassWeight::Table(table) if learner.config.classes.is_none() => {
+            let known = |name: &&String| learner.classes().iter().any(|class| ClassWeight::is_name_of(name, class));
+            table.keys().filter(|name| !known(name)).cloned().collect()
+        }
+        _ => Vec::new(),
     }
 }
 
