@@ -13,7 +13,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrays;
-use crate::errors::{Place, refused_rows, unset};
+use crate::errors::{NEVER_FILLED, Place, UNSET, refused_rows, unset};
 use crate::gaps::{self, Gaps};
 use crate::rows::{Matrix, Rows};
 use crate::scores::Table;
@@ -39,6 +39,8 @@ pub struct Given<'a, 'py> {
 
 /// A learner that takes rows: on one machine or sharded.
 pub trait Learns: Send + Sync {
+    /// What to do about NaN in rows if `missing` is not set.
+    const UNSET: &'static str;
     fn outputs(&self) -> usize;
     fn features(&self) -> usize;
     fn widen(&mut self, features: usize) -> okl::Result<()>;
@@ -49,8 +51,9 @@ pub trait Learns: Send + Sync {
 }
 
 macro_rules! learns {
-    ($learner:ty) => {
+    ($learner:ty, $unset:expr) => {
         impl Learns for $learner {
+            const UNSET: &'static str = $unset;
             fn outputs(&self) -> usize {
                 self.outputs()
             }
@@ -80,8 +83,8 @@ macro_rules! learns {
     };
 }
 
-learns!(Learner);
-learns!(ShardedLearner);
+learns!(Learner, UNSET);
+learns!(ShardedLearner, NEVER_FILLED);
 
 /// What is known of the rows of a call, as arrays.
 pub struct Told<'py> {
@@ -171,7 +174,7 @@ pub fn learn<'py, L: Learns>(
     let filling = given.gaps.fill_in_order(&held.view(), features, |row| told.is_example(row))?;
     let x = filling.as_ref().map_or_else(|| held.view(), gaps::view);
     let labels = told.labels()?;
-    let (batch, flat, unset) = (labels.of(x.batch()), told.y.flat, unset(given.gaps.rule().is_some(), &x));
+    let (batch, flat, unset) = (labels.of(x.batch()), told.y.flat, unset(given.gaps.rule().is_some(), &x, L::UNSET));
 
     let mut table = Table::new(batch.rows(), shared.look(py, L::outputs)?)?;
     let mut signals = Signals::new();
@@ -270,7 +273,7 @@ pub fn predict<'py, L: Learns>(
     let (py, held) = (x.py(), Rows::new(x, gaps.rule().is_some())?);
     let filling = gaps.fill(&held.view(), shared.look(py, L::features)?)?;
     let x = filling.as_ref().map_or_else(|| held.view(), gaps::view);
-    let unset = unset(gaps.rule().is_some(), &x);
+    let unset = unset(gaps.rule().is_some(), &x, L::UNSET);
     let mut table = Table::new(x.rows(), shared.look(py, L::outputs)?)?;
     let mut signals = Signals::new();
     let scored = shared.read(py, |learner| {

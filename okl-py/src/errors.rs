@@ -63,6 +63,9 @@ pub fn moved(mut kind: ErrorKind, first: usize) -> ErrorKind {
 /// What to do about a number that is NaN.
 pub const UNSET: &str = "; set missing='mean', for example, fill it in first, or leave the row out";
 
+/// The same for a learner that has no setting `missing`.
+pub const NEVER_FILLED: &str = "; fill it in first, or leave the row out";
+
 /// The same where `missing` is set, and the rows are sparse or have a column for each feature of the model, indicators included: both are
 /// taken as they are.
 const NOT_FILLED: [&str; 2] = [
@@ -70,10 +73,10 @@ const NOT_FILLED: [&str; 2] = [
     "; missing does not fill an X that has the indicators of the model: give X without them, or leave the row out",
 ];
 
-/// What to do about NaN in rows; `fills`: whether `missing` is set.
-pub fn unset(fills: bool, x: &Matrix<'_>) -> &'static str {
+/// What to do about NaN in rows; `fills`: whether `missing` is set; `advice`: what to do if it is not.
+pub fn unset(fills: bool, x: &Matrix<'_>, advice: &'static str) -> &'static str {
     match (fills, x) {
-        (false, _) => UNSET,
+        (false, _) => advice,
         (true, Matrix::Sparse(_)) => NOT_FILLED[0],
         (true, _) => NOT_FILLED[1],
     }
