@@ -4,6 +4,7 @@
     python benchmarks/cluster.py keys 1000000
     python benchmarks/cluster.py average
     python benchmarks/cluster.py sharded 200000
+    python benchmarks/cluster.py budgets 30000
 
 Rows are generated while they are read, so that no file has to be read. The record is benchmarks/cluster.md.
 """
@@ -217,12 +218,37 @@ def cpu_seconds(shards: okl.ray.ShardedLearner) -> float:
     return time.process_time() + sum(shard["cpu_seconds"] for shard in shards.workers())
 
 
-def sharded(terms: int, rows: int = 4096, features: int = 64, rounds: int = 3) -> None:
+FEATURES_OF_ONE = 64
+PLAIN = {**CONFIG, "kernel": "gaussian:0.01", "budget": "unlimited", "anchor": "none"}
+
+
+def sharded(terms: int) -> None:
+    """A model without a budget, one process against two shards."""
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    compared(large_model(PLAIN, terms, FEATURES_OF_ONE))
+
+
+def budgets(terms: int) -> None:
+    """The same for models that have reached their budget: each row adds a term and drops one, or drops some now and then."""
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    rng = np.random.default_rng(3)
+    for changes in (
+        {"budget": "unlimited"},
+        {"budget": f"window:{terms}"},
+        {"budget": f"age:{terms}"},
+        {"budget": "olok:0.45", "step": "inverse_sqrt:1", "lambda": 0.1},
+    ):
+        alone = okl.Learner({**PLAIN, **changes})
+        alone.threads = 2
+        X = rng.normal(size=(terms, FEATURES_OF_ONE)).astype(np.float32)
+        alone.learn(X, np.sin(X[:, 0]))
+        print(changes["budget"], end=": ", flush=True)
+        compared(alone)
+
+
+def compared(alone: okl.Learner, rows: int = 4096, features: int = FEATURES_OF_ONE, rounds: int = 3) -> None:
     """Rows per second of one process with two threads and of two shards, in turns."""
-    config = {**CONFIG, "kernel": "gaussian:0.01", "budget": "unlimited", "anchor": "none"}
-    alone = large_model(config, terms, features)
     alone.threads = 2
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     rng = np.random.default_rng(2)
     with okl.ray.ShardedLearner(alone, 2, worker_options={"num_cpus": 1}) as shards:
         for turn in range(rounds + 1):
@@ -237,14 +263,14 @@ def sharded(terms: int, rows: int = 4096, features: int = 64, rounds: int = 3) -
             if turn:  # The first call sends the model.
                 one, two = (rows / taken for taken in seconds)
                 print(f"{alone.terms} terms: one process {one:.0f} rows/s, two shards {two:.0f} rows/s, ratio {two / one:.2f};", end=" ")
-                print("CPU seconds: {:.1f} and {:.1f}, ratio {:.2f}".format(*processor, processor[0] / processor[1]))
+                print("CPU seconds: {:.1f} and {:.1f}, ratio {:.2f}".format(*processor, processor[0] / processor[1]), flush=True)
         held = {"driver": shards.driver(), "shards": [shard["bytes"] for shard in shards.workers()]}
         print(json.dumps(held))
 
 
 def main() -> None:
-    if sys.argv[1] == "sharded":
-        return sharded(int(sys.argv[2]))
+    if sys.argv[1] in ("sharded", "budgets"):
+        return {"sharded": sharded, "budgets": budgets}[sys.argv[1]](int(sys.argv[2]))
     if sys.argv[1] == "average":
         return average()
     ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, object_store_memory=500_000_000)

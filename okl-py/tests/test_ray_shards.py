@@ -223,13 +223,35 @@ def test_a_folder_keeps_its_settings(tmp_path: Path) -> None:
         ((CONFIG, 32, None), "shards: the models in .* have 64, found 32"),
         (({**CONFIG, "loss": "hinge"}, 64, None), "config: the models in"),
         ((CONFIG, 64, okl.Learner(CONFIG).to_bytes()), "start: the models in .* have None"),
-        ((CONFIG, 0, None), "shards: expected a whole number from 1 to 65536, found 0"),
+        ((CONFIG, 0, None), "shards: found 0, expected a whole number from 1 to 65536"),
+        ((CONFIG, True, None), "shards: found True, expected a whole number"),
     ):
         with pytest.raises(ValueError, match=words):
             Folder(tmp_path, *wrong)
+    assert [path.name for path in tmp_path.iterdir()] == ["keyed.json"]
     assert (first.claim(), Folder(tmp_path, None, 64, None).claim()) == (1, 2)
     with pytest.raises(Fenced, match="another driver"):
         first.deliver("p", 10)
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    other = okl.Learner({**CONFIG, "kernel": "gaussian:2"})
+    (tmp_path / "file").touch()
+    for name, wrong, words in (
+        ("file", (CONFIG, 4, None), "path: '.*file' is a file, expected a folder"),
+        ("new", ({**CONFIG, "los": "x"}, 4, None), "los: no such setting; did you mean `loss`"),
+        ("new", (CONFIG, 4, b"no model"), "not a safetensors file"),
+        ("new", (CONFIG, 4, other.to_bytes()), "config: start has other settings.* start.config"),
+    ):
+        with pytest.raises((ValueError, NotADirectoryError), match=words):
+            Folder(tmp_path / name, *wrong)
+        assert not (tmp_path / "new").exists()
+    made = Folder(tmp_path / "new", other.config, 4, other.to_bytes())
+    assert made.config == other.config == Folder(tmp_path / "other", None, 4, other.to_bytes()).config
+    for damaged in ("{", "[1]", '{"format": 1}'):
+        (tmp_path / "new" / "keyed.json").write_text(damaged)
+        with pytest.raises(ValueError, match="keyed.json does not describe a folder of models: .*restore"):
+            Folder(tmp_path / "new", CONFIG, 4, None)
 
 
 class Actor:
@@ -300,6 +322,37 @@ def test_files_that_are_not_there_or_not_known(tmp_path: Path) -> None:
     (tmp_path / "rows.xls").touch()
     with pytest.raises(ValueError, match="found '.xls', expected one of .parquet, .csv"):
         FileReader(str(tmp_path / "*"), key="k", target=None, features=["a"])
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    for name, text, words in (
+        ("a.ndjson", '{"k": 1, "x": 1}\n{"k": 1\n', r"a.ndjson, row 1: Expecting"),
+        ("b.ndjson", "[1, 2]\n", r"b.ndjson, row 0: found '\[1, 2\]', expected an object"),
+        ("c.csv", "k,x\na,1\nb\n", "c.csv: CSV parse error: Expected 2 columns, got 1"),
+        ("d.csv", "", "d.csv: Empty CSV file"),
+        ("e.parquet", "hello", "e.parquet: Parquet file size is 5 bytes"),
+    ):
+        (tmp_path / name).write_text(text)
+        reader = FileReader(str(tmp_path / name), key="k", target=None, features=["x"])
+        with pytest.raises(ValueError, match=words):
+            reader.read(str(tmp_path / name), 0, 9)
+    with pytest.raises(TypeError, match="features: found 'x', expected a list of columns"):
+        FileReader(str(tmp_path / "c.csv"), key="k", target=None, features="x")
+
+
+def test_the_cells_of_a_csv_file(tmp_path: Path) -> None:
+    """A key is the text of its cell. Whole numbers in the first megabyte do not make the rest of a feature whole; labels stay as they are."""
+    path = tmp_path / "rows.csv"
+    many = 200_000
+    path.write_text("k,x,y\n" + "007,1,3\n7,2,4\n" + "7,3,3\n" * many + "7,0.5,4\n,1,3\n")
+    reader = FileReader(str(path), key="k", target="y", features=["x"])
+    first = reader.read(str(path), 0, 3)
+    assert first.keys == ["007", "7", "7"] and first.X.tolist() == [[1.0], [2.0], [3.0]]
+    assert first.y is not None and first.y.dtype.kind == "i"
+    last = reader.read(str(path), many + 2, 9)
+    assert last.keys == ["7", None] and last.X.tolist() == [[0.5], [1.0]]
+    with pytest.raises(TypeError, match="key of row 1: found None"):
+        all_key_bytes(last.keys)
 
 
 def test_rows_of_kafka() -> None:

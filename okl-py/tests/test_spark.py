@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,16 @@ class Stream:
             scores[rows] = learner.learn(self.X[rows], self.y[rows])
             digests[f"k{key}"] = hashlib.sha256(learner.to_bytes()).hexdigest()
         return digests, scores
+
+    def rows_in(self, spark: Any, folder: Path) -> tuple[list[Any], list[Any]]:
+        """The rows of each key by number, and those that the models of a checkpoint have learned."""
+        keys, counts = np.unique(self.keys, return_counts=True)
+        learned = {
+            key: okl.Learner.from_bytes(data).examples for key, data in files_of(spark, folder).items()
+        }
+        rows = {f"k{key}": count for key, count in zip(keys.tolist(), counts.tolist())}
+        numbered = lambda of: [(key, row) for key, count in of.items() for row in range(count)]  # noqa: E731
+        return numbered(rows), numbered(learned)
 
     def learned(self, spark: Any) -> Any:
         schema = "k string, at long, a double, b double, y double"
@@ -206,15 +216,17 @@ def kill_at(driver: subprocess.Popen[str], line: str) -> None:
     assert driver.returncode == -signal.SIGKILL
 
 
-def test_the_driver_is_killed(spark: Any, tmp_path: Path) -> None:
+def test_the_driver_is_killed(spark: Any, tmp_path: Path, record_kills: Callable[..., None]) -> None:
     """Python and Java die in the middle of a micro-batch. Another driver goes on from the checkpoint."""
     stream = Stream(tmp_path / "rows")
     kill_at(driver(tmp_path), "batch 2")  # Its rows are learned, its state is not committed.
     run(stream.learned(spark), tmp_path)
-    assert models_of(spark, tmp_path) == stream.models()[0]
+    record_kills("1 driver", *stream.rows_in(spark, tmp_path), models_of(spark, tmp_path), stream.models()[0])
 
 
-def test_executors_and_the_driver_of_a_cluster_are_killed(spark: Any, tmp_path: Path) -> None:
+def test_executors_and_the_driver_of_a_cluster_are_killed(
+    spark: Any, tmp_path: Path, record_kills: Callable[..., None]
+) -> None:
     """Two executors in processes of their own. One is killed while rows are read, one after rows were learned and before their state is committed. Then the
     driver is killed with all executors, and another cluster goes on from the checkpoint."""
     stream = Stream(tmp_path / "rows")
@@ -223,13 +235,19 @@ def test_executors_and_the_driver_of_a_cluster_are_killed(spark: Any, tmp_path: 
     assert {path.name for path in tmp_path.glob("killed-*")} == {"killed-before-150", "killed-after-270"}
     with driver(tmp_path, cluster) as second:
         assert second.wait() == 0
-    assert models_of(spark, tmp_path) == stream.models()[0]
+    killed = "2 executors, then the driver and all executors"
+    record_kills(killed, *stream.rows_in(spark, tmp_path), models_of(spark, tmp_path), stream.models()[0])
+
+
+def files_of(spark: Any, folder: Path) -> dict[str, bytes]:
+    """Each model file in a checkpoint."""
+    state = spark.read.format("statestore").option("stateVarName", "model").load(str(folder / "checkpoint"))
+    return {row.key.k: bytes(row.value.model) for row in state.collect()}
 
 
 def models_of(spark: Any, folder: Path) -> dict[str, str]:
     """The SHA-256 of each model in a checkpoint."""
-    state = spark.read.format("statestore").option("stateVarName", "model").load(str(folder / "checkpoint"))
-    return {row.key.k: hashlib.sha256(bytes(row.value.model)).hexdigest() for row in state.collect()}
+    return {key: hashlib.sha256(data).hexdigest() for key, data in files_of(spark, folder).items()}
 
 
 def test_what_is_refused(spark: Any, tmp_path: Path) -> None:
@@ -241,7 +259,22 @@ def test_what_is_refused(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="needs the state store RocksDB: set .* found 'another'"):
         okl.spark.keyed(frame, "k", CONFIG, features=["a"], target="y", order="at")
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKS)
-    models: Any = okl.spark._keyed.Models(CONFIG, ["a"], "y", "k", "at", None, "9.9.9")
+    columns: Any = {"features": ["a"], "target": "y", "order": "at"}
+    for changes, words in (
+        ({"features": "a"}, "features: found 'a', expected a list of columns"),
+        ({"start": "m.okl"}, "start: found 'm.okl' .str., expected an okl.Learner"),
+        ({"start": okl.Learner({**CONFIG, "kernel": "linear"})}, "config: start has other settings"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=words):
+            okl.spark.keyed(frame, "k", CONFIG, **{**columns, **changes})
+    models: Any = okl.spark._keyed.Models(CONFIG, ["a"], "y", "k", "at", None, okl.__version__)
+    models.opened = lambda: okl.Learner(CONFIG)
+    rows = frame.toPandas().assign(a=np.nan)
+    with pytest.raises(
+        ValueError, match="key 'k', its 1 rows with at from 1 to 1: row 0, column 0: found NaN"
+    ):
+        next(models.handleInputRows(("k",), iter([rows]), None))
+    models = okl.spark._keyed.Models(CONFIG, ["a"], "y", "k", "at", None, "9.9.9")
     with pytest.raises(
         RuntimeError, match=r"the driver has okl 9.9.9, this worker has okl \d.*: install one"
     ):

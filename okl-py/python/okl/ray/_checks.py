@@ -4,10 +4,27 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 import okl
+
+
+def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """An argument that must be a whole number; true and false are none."""
+    fits = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
+    if not fits or value < least or (most is not None and value > most):
+        upper = "on" if most is None else f"to {most}"
+        raise ValueError(f"{name}: found {value!r}, expected a whole number from {least} {upper}")
+    return int(value)
+
+
+def seconds(name: str, value: Any) -> float:
+    """An argument that must be a positive time."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not value > 0:
+        raise ValueError(f"{name}: found {value!r}, expected a number of seconds above 0")
+    return float(value)
 
 
 def check_nodes(folder: Path) -> None:

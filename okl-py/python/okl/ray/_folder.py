@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import okl
+from okl._starts import settings_of
+from okl.ray._checks import whole_number
 from okl.ray._store import Fenced, connect, transaction
 
 FORMAT = 1
@@ -27,14 +29,14 @@ class Folder:
     """
 
     def __init__(self, path: Path, config: dict[str, Any] | None, shards: int, start: bytes | None):
-        if not isinstance(shards, int) or not 1 <= shards <= MOST_SHARDS:
-            raise ValueError(f"shards: expected a whole number from 1 to {MOST_SHARDS}, found {shards!r}")
+        shards = whole_number("shards", shards, 1, MOST_SHARDS)
+        if path.exists() and not path.is_dir():
+            raise NotADirectoryError(f"path: {str(path)!r} is a file, expected a folder that every node sees")
         self.path = path
-        path.mkdir(parents=True, exist_ok=True)
         description, model = path / "keyed.json", path / "start.okl"
         if not description.exists():
             self._describe(description, model, config, shards, start)
-        found = json.loads(description.read_text())
+        found = self._described(description)
         if found["format"] != FORMAT:
             raise ValueError(
                 f"{description}: format {found['format']} was written by a newer okl, this is {okl.__version__}"
@@ -46,19 +48,30 @@ class Folder:
         self.generation = 0
         self.positions: dict[str, int] = {}
 
+    def _described(self, description: Path) -> dict[str, Any]:
+        try:
+            found: Any = json.loads(description.read_text())
+            if {"format", "config", "shards", "start"} <= set(found):
+                return dict(found)
+            reason = f"there is no {' or '.join({'format', 'config', 'shards', 'start'} - set(found))}"
+        except (ValueError, TypeError) as error:
+            reason = str(error)
+        raise ValueError(f"{description} does not describe a folder of models: {reason}; restore the file")
+
     def _describe(
         self, description: Path, model: Path, config: dict[str, Any] | None, shards: int, start: bytes | None
     ) -> None:
         if config is None and start is None:
             raise ValueError(f"config: {str(self.path)!r} has no models yet: give the settings of the models")
-        learner = okl.Learner.from_bytes(start) if config is None and start else okl.Learner(config)
+        settings = settings_of(config, start)
+        self.path.mkdir(parents=True, exist_ok=True)
         if start is not None:
             okl.Learner.from_bytes(start).save(model)
         text = {
             "format": FORMAT,
             "okl": okl.__version__,
             "shards": shards,
-            "config": learner.config,
+            "config": settings,
             "start": digest(start),
         }
         # A file is complete before it has its name.

@@ -11,13 +11,17 @@ import ray
 
 import okl
 from okl._columns import FILL_MASKED, check_unmasked
-from okl.ray._checks import check_nodes
+from okl._starts import start_bytes
+from okl.ray._checks import check_nodes, seconds, whole_number
 from okl.ray._folder import Folder
 from okl.ray._keys import Key, all_key_bytes, key_bytes, key_text, shard_of
 from okl.ray._readers import Reader
 from okl.ray._shard import Learned, Part
 from okl.ray._store import INTERNAL
 from okl.ray._workers import Call, Lane, Plan, Worker, answers
+
+LAST = (1 << 63) - 1
+"""The last offset."""
 
 
 @dataclass(frozen=True)
@@ -90,14 +94,16 @@ class KeyedLearners:
     ):
         if not path:
             raise ValueError("path: expected a folder that every node of the cluster sees")
+        count = None if workers is None else whole_number("workers", workers, 1)
+        hot_bytes, patience = whole_number("hot_bytes", hot_bytes, 0), seconds("patience", patience)
+        self.folder = Folder(Path(path).absolute(), config, shards, start_bytes(start))
+        self._fills = "missing" in self.folder.config
         if not ray.is_initialized():
             ray.init()
-        given = start.to_bytes() if isinstance(start, okl.Learner) else start
-        self.folder = Folder(Path(path).absolute(), config, shards, given)
         check_nodes(self.folder.path)
         self.generation = self.folder.claim()
         self.shards = self.folder.shards
-        self.lanes = self._start(workers or default_workers(), hot_bytes, worker_options or {}, patience)
+        self.lanes = self._start(count or default_workers(), hot_bytes, worker_options or {}, patience)
         self._sent: dict[tuple[str, int], int] = {}
         self._own = 0
         self._resync()
@@ -157,12 +163,12 @@ class KeyedLearners:
         if (partition is None) != (offset is None):
             raise ValueError("partition and offset: give both or neither")
         name = f"{INTERNAL}{self.generation}" if partition is None else check_partition(partition)
-        first = self._own if offset is None else offset
-        names = list(keys)
+        skip, names = check_on_error(on_error), list(keys)
+        first = self._own if offset is None else whole_number("offset", offset, 0, LAST - len(names))
         offsets = np.arange(first, first + len(names), dtype=np.int64)
         if partition is None:
             self._own += len(names)
-        batch = self._send(name, offsets, names, X, y, on_error == "skip", first)
+        batch = self._send(name, offsets, names, X, y, skip, first)
         outputs = self._finish(batch)
         if partition is not None and len(offsets):
             self.folder.deliver(name, int(offsets[-1]) + 1)
@@ -194,6 +200,10 @@ class KeyedLearners:
         ahead : int
             The number of batches that are learned at the same time.
         """
+        rows, ahead = whole_number("rows", rows, 1), whole_number("ahead", ahead, 1)
+        skip = check_on_error(on_error)
+        if isinstance(partitions, (str, bytes)):
+            raise TypeError(f"partitions: found {partitions!r}, expected a list of names")
         names = [
             check_partition(name) for name in (reader.partitions() if partitions is None else partitions)
         ]
@@ -211,17 +221,14 @@ class KeyedLearners:
                             first if found.offsets is None else np.asarray(found.offsets, dtype=np.int64)
                         )
                         delivered = self.folder.position(name)
-                        waiting.append(
-                            self._send(
-                                name,
-                                offsets,
-                                list(found.keys),
-                                found.X,
-                                found.y,
-                                on_error == "skip",
-                                delivered,
+                        try:
+                            batch = self._send(
+                                name, offsets, list(found.keys), found.X, found.y, skip, delivered
                             )
-                        )
+                        except (TypeError, ValueError) as error:
+                            where = f"partition {name!r}, {len(offsets)} rows from offset {offsets[0]} on"
+                            raise type(error)(f"{where}: {error} (rows are counted from there)") from None
+                        waiting.append(batch)
                         at[name] = int(offsets[-1]) + 1
                         open_.append(name)
                     elif follow:
@@ -246,7 +253,7 @@ class KeyedLearners:
     ) -> Batch:
         """Sends each row to the worker of its shard."""
         keys = all_key_bytes(names)
-        matrix, targets = check_rows(len(keys), X, y)
+        matrix, targets = check_rows(len(keys), X, y, self._fills)
         shards = np.array([shard_of(key, self.shards) for key in keys], dtype=np.int64)
         order = np.argsort(shards, kind="stable")
         starts = np.flatnonzero(np.diff(shards[order], prepend=-1))
@@ -287,7 +294,7 @@ class KeyedLearners:
     def predict(self, keys: Iterable[Key], X: Any) -> np.ndarray:
         """The scores of rows, without learning. A key that was not seen has the scores of a new model."""
         found = all_key_bytes(keys)
-        matrix, _ = check_rows(len(found), X, None)
+        matrix, _ = check_rows(len(found), X, None, self._fills)
         rows: dict[int, list[int]] = {}
         for row, key in enumerate(found):
             rows.setdefault(shard_of(key, self.shards), []).append(row)
@@ -370,8 +377,15 @@ def check_partition(name: Any) -> str:
     return name
 
 
-def check_rows(count: int, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Rows and targets as arrays of `count` rows, all finite."""
+def check_on_error(on_error: Any) -> bool:
+    """Whether refused rows are left out."""
+    if on_error not in ("raise", "skip"):
+        raise ValueError(f"on_error: found {on_error!r}, expected 'raise' or 'skip'")
+    return bool(on_error == "skip")
+
+
+def check_rows(count: int, X: Any, y: Any, fills: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    """Rows and targets as arrays of `count` rows, all finite; NaN only if the models fill it in."""
     check_unmasked("X", X, FILL_MASKED)
     check_unmasked("y", y, FILL_MASKED)
     matrix = np.asarray(X)
@@ -379,7 +393,7 @@ def check_rows(count: int, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | Non
         raise TypeError(f"X: found an array of {matrix.dtype}, expected numbers")
     if matrix.ndim != 2 or len(matrix) != count:
         raise ValueError(f"X: found shape {matrix.shape}, expected ({count}, features): one row per key")
-    finite = np.isfinite(matrix)
+    finite = ~np.isinf(matrix) if fills else np.isfinite(matrix)
     if not finite.all():
         row, column = np.argwhere(~finite)[0].tolist()
         raise ValueError(

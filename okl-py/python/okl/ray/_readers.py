@@ -8,6 +8,7 @@ import glob
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -49,6 +50,8 @@ class FileReader:
     """
 
     def __init__(self, paths: str | Sequence[str], *, key: str, target: str | None, features: Sequence[str]):
+        if isinstance(features, (str, bytes)):
+            raise TypeError(f"features: found {features!r}, expected a list of columns")
         patterns = [paths] if isinstance(paths, str) else list(paths)
         self.files = sorted({path for pattern in patterns for path in glob.glob(pattern)})
         if not self.files:
@@ -64,7 +67,7 @@ class FileReader:
     def read(self, partition: str, offset: int, n: int) -> Rows:
         at, rows = self._open.pop(partition, (0, None))
         if rows is None or at != offset:
-            columns = [self.key, *self.features, *([self.target] if self.target else [])]
+            columns = Columns(self.key, self.features, [self.target] if self.target else [])
             rows = islice(opener(partition)(partition, columns), offset, None)
         found = list(islice(rows, n))
         self._open[partition] = (offset + len(found), rows)
@@ -96,7 +99,18 @@ def first_wrong(rows: list[tuple[Any, ...]]) -> tuple[int, int]:
     raise AssertionError("all values are numbers")
 
 
-def opener(path: str) -> Callable[[str, list[str]], Iterator[tuple[Any, ...]]]:
+class Columns(NamedTuple):
+    """The columns that are read, in this order."""
+
+    key: str
+    features: list[str]
+    target: list[str]
+
+    def names(self) -> list[str]:
+        return [self.key, *self.features, *self.target]
+
+
+def opener(path: str) -> Callable[[str, Columns], Iterator[tuple[Any, ...]]]:
     """How a file is read, by its name."""
     readers = {".parquet": parquet_rows, ".csv": csv_rows, ".ndjson": json_rows, ".jsonl": json_rows}
     suffix = Path(path).suffix
@@ -105,31 +119,59 @@ def opener(path: str) -> Callable[[str, list[str]], Iterator[tuple[Any, ...]]]:
     return readers[suffix]
 
 
-def parquet_rows(path: str, columns: list[str]) -> Iterator[tuple[Any, ...]]:
+@contextmanager
+def named(path: str) -> Iterator[None]:
+    """Errors of pyarrow do not name the file."""
+    from pyarrow import ArrowInvalid
+
+    try:
+        yield
+    except ArrowInvalid as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def parquet_rows(path: str, columns: Columns) -> Iterator[tuple[Any, ...]]:
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path) as file:
-        check_columns(path, columns, file.schema_arrow.names)
-        for batch in file.iter_batches(8192, columns=columns):
-            yield from zip(*(batch.column(name).to_pylist() for name in columns))
+    names = columns.names()
+    with named(path), parquet.ParquetFile(path) as file:
+        check_columns(path, names, file.schema_arrow.names)
+        for batch in file.iter_batches(8192, columns=names):
+            yield from zip(*(batch.column(name).to_pylist() for name in names))
 
 
-def csv_rows(path: str, columns: list[str]) -> Iterator[tuple[Any, ...]]:
-    from pyarrow import csv
+def csv_rows(path: str, columns: Columns) -> Iterator[tuple[Any, ...]]:
+    from pyarrow import csv, float64, string, types
 
-    with csv.open_csv(path) as file:
-        check_columns(path, columns, file.schema.names)
-        for batch in file:
-            yield from zip(*(batch.column(name).to_pylist() for name in columns))
+    key, *others = columns.names()
+    with named(path):
+        with csv.open_csv(path) as file:
+            found = file.schema
+        check_columns(path, [key, *others], found.names)
+        # A column has the type of its first block, where whole numbers or empty cells may be followed by other numbers.
+        kinds = {name: found.field(name).type for name in columns.features}
+        changed = {n: float64() for n, kind in kinds.items() if types.is_integer(kind) or types.is_null(kind)}
+        # The key is the text of its cell: 007 is not 7.
+        options = csv.ConvertOptions(column_types={**changed, key: string()})
+        with csv.open_csv(path, convert_options=options) as file:
+            for batch in file:
+                keys = [text or None for text in batch.column(key).to_pylist()]
+                yield from zip(keys, *(batch.column(name).to_pylist() for name in others))
 
 
-def json_rows(path: str, columns: list[str]) -> Iterator[tuple[Any, ...]]:
+def json_rows(path: str, columns: Columns) -> Iterator[tuple[Any, ...]]:
+    names = columns.names()
     with open(path, encoding="utf-8") as file:
         lines = (line for line in file if line.strip())
         for number, line in enumerate(lines):
-            row = json.loads(line)
-            check_columns(f"{path}, row {number}", columns, row)
-            yield tuple(row[name] for name in columns)
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise ValueError(f"{path}, row {number}: {error}") from None
+            if not isinstance(row, dict):
+                raise ValueError(f"{path}, row {number}: found {line.strip()!r}, expected an object")
+            check_columns(f"{path}, row {number}", names, row)
+            yield tuple(row[name] for name in names)
 
 
 def check_columns(where: str, columns: list[str], found: Any) -> None:

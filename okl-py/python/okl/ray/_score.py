@@ -51,6 +51,10 @@ def score(
         the losses logistic and softmax, and `alert` for novelty. Estimators have `prediction` and `probability_CLASS`. With `interval`, `lower` and `upper`
         (`lower_NUMBER`, `upper_NUMBER` for several targets).
     """
+    if not hasattr(dataset, "map_batches"):
+        raise TypeError(
+            f"dataset: found {type(dataset).__name__}, expected a Ray dataset, for example ray.data.from_pandas(frame)"
+        )
     own = opened(model)
     data = pickle.dumps((own, half_widths(own, interval, calibration)))
     work = partial(score_batch, ray.put(data), hashlib.sha256(data).hexdigest(), features)

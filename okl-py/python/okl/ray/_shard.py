@@ -15,7 +15,7 @@ import numpy as np
 
 import okl
 from okl.ray._keys import key_text
-from okl.ray._store import Commit, Refused, Store
+from okl.ray._store import INTERNAL, Commit, Refused, Store
 
 
 class Gap(RuntimeError):
@@ -214,7 +214,11 @@ def learn(learner: okl.Learner, part: Part, rows: list[int]) -> np.ndarray:
 def about(part: Part, key: bytes, rows: list[int], error: Exception) -> str:
     """Which rows a message is about."""
     first, last = int(part.offsets[rows[0]]), int(part.offsets[rows[-1]])
+    if part.partition.startswith(INTERNAL):  # The caller has not given offsets, and does not know these.
+        where = f"key {key_text(key)}, its {len(rows)} rows"
+    else:
+        where = f"partition {part.partition!r}, key {key_text(key)}, its {len(rows)} rows from offset {first} to {last}"
     return (
-        f"partition {part.partition!r}, key {key_text(key)}, its {len(rows)} rows from offset {first} to {last}: {error} "
+        f"{where}: {error} "
         f"(rows are counted within these). Shard {part.shard} has learned nothing of this batch."
     )

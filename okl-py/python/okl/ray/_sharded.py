@@ -14,6 +14,7 @@ import ray
 import okl
 from okl._okl import Shard
 from okl._okl import ShardedLearner as Core
+from okl.ray._checks import seconds, whole_number
 from okl.ray._shard import Gap
 from okl.ray._workers import Call, Lane, answers
 
@@ -206,8 +207,7 @@ class ShardedLearner:
         worker_options: dict[str, Any] | None = None,
         patience: float = 300.0,
     ):
-        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-            raise ValueError(f"workers: found {workers!r}, expected a whole number from 1 on")
+        workers, patience = whole_number("workers", workers, 1), seconds("patience", patience)
         self._closed = False
         self._shards = Shards()
         self._core = Core(model_of(config), self._shards, ROWS)

@@ -11,6 +11,7 @@ import ray
 import okl
 from okl._columns import FILL_MASKED, check_unmasked
 from okl._scoring import loss_of
+from okl.ray._checks import whole_number
 
 Metric = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -69,8 +70,10 @@ def sweep(
     """
     if not configs:
         raise ValueError("configs: expected at least one")
-    if halving is not None and halving < 2:
-        raise ValueError(f"halving: expected a whole number of at least 2, found {halving}")
+    if halving is not None:
+        halving, first_rows = whole_number("halving", halving, 2), whole_number("first_rows", first_rows, 1)
+    if metric is not None and not callable(metric):
+        raise TypeError(f"metric: found {metric!r}, expected a function of scores and targets")
     check_unmasked("X", X)
     check_unmasked("y", y, FILL_MASKED)
     rows, targets = np.asarray(X), np.asarray(y)

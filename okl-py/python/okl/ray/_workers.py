@@ -145,8 +145,13 @@ class Lane:
         self.actor = make()
         self.sent: deque[Call] = deque()
         self.restarts = 0
+        self.closed = False
 
     def send(self, method: str, *arguments: Any) -> Call:
+        if self.closed:  # Ray would say that the worker is dead, and it would be made again.
+            raise ValueError(
+                "these learners were closed; what was confirmed is in their folder: open it again with KeyedLearners"
+            )
         call = Call(self, method, arguments)
         self._start(call)
         self.sent.append(call)
@@ -201,6 +206,7 @@ class Lane:
         )
 
     def close(self) -> None:
+        self.closed = True
         self.sent.clear()
         ray.kill(self.actor)
 

@@ -13,6 +13,7 @@ import pandas
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 import okl
+from okl._starts import settings_of, start_bytes
 
 STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -49,6 +50,8 @@ def keyed(
     pyspark.sql.DataFrame
         A stream with the key, the order column, and `scores`: the scores of each row before it was learned, as an array.
     """
+    if isinstance(features, (str, bytes)):
+        raise TypeError(f"features: found {features!r}, expected a list of columns")
     needed = [key, order, *features, *([target] if target else [])]
     for name in needed:
         if name not in frame.columns:
@@ -59,8 +62,8 @@ def keyed(
         raise ValueError(
             f"okl.spark.keyed needs the state store RocksDB: set spark.sql.streaming.stateStore.providerClass to {STORE}, found {provider!r}"
         )
-    given = start.to_bytes() if isinstance(start, okl.Learner) else start
-    processor = Models(okl.Learner(config).config, list(features), target, key, order, given, okl.__version__)
+    given = start_bytes(start)
+    processor = Models(settings_of(config, given), list(features), target, key, order, given, okl.__version__)
     types = {field.name: field.dataType.simpleString() for field in frame.schema}
     schema = f"`{key}` {types[key]}, `{order}` {types[order]}, scores array<double>"
     grouped = frame.select(*dict.fromkeys(needed)).groupBy(key)
@@ -103,7 +106,12 @@ class Models(StatefulProcessor):
         X = frame[self.features].to_numpy(dtype=np.float64)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", okl.HealthWarning)
-            scores = learner.learn(X, None if self.target is None else frame[self.target].to_numpy())
+            try:
+                scores = learner.learn(X, None if self.target is None else frame[self.target].to_numpy())
+            except (TypeError, ValueError) as error:
+                first, last = frame[self.order].iloc[[0, -1]]
+                where = f"key {key[0]!r}, its {len(frame)} rows with {self.order} from {first} to {last}"
+                raise type(error)(f"{where}: {error} (rows are counted within these)") from None
         self.model.update((learner.to_bytes(),))
         yield pandas.DataFrame(
             {self.key: key[0], self.order: frame[self.order], "scores": list(scores.reshape(len(frame), -1))}
