@@ -147,8 +147,14 @@ fn totals_on_the_card_have_the_bits_of_the_processor() {
 
 const ROWS: usize = 5000;
 
-/// The scores of all rows and of predictions, and the model.
-fn run(settings: &str, threads: usize, place: Option<Cuda>, cut: usize) -> (Vec<u64>, Vec<u8>, u64) {
+/// How a stream is cut into calls, and after which call the model is written and read again.
+struct Cut<'a> {
+    rows: &'a mut dyn FnMut() -> usize,
+    reloaded: Option<usize>,
+}
+
+/// The scores of all rows and of predictions, the model, and the number of rows that were summed elsewhere.
+fn run(settings: &str, threads: usize, place: &dyn Fn() -> Option<Cuda>, cut: Cut<'_>) -> (Vec<u64>, Vec<u8>, u64) {
     let mut random = Random(7);
     let features = 11;
     let x = random.numbers(features * ROWS);
@@ -156,24 +162,42 @@ fn run(settings: &str, threads: usize, place: Option<Cuda>, cut: usize) -> (Vec<
     let class = |i: usize, random: &mut Random| (random.unit() * (2.0 + (i / 700) as f64)) as usize;
     let labels: Vec<Label> =
         (0..ROWS).map(|i| Label::from(["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"][class(i, &mut random)])).collect();
-    let mut learner = Learner::new(Config::from_toml(settings).unwrap()).unwrap();
-    learner.set_threads(threads).unwrap();
-    learner.set_place(place.map(|place| Box::new(place) as Box<dyn Place>));
-    let mut scores = Vec::new();
-    for from in (0..ROWS).step_by(cut) {
-        let to = ROWS.min(from + cut);
+    let away = |mut learner: Learner| {
+        learner.set_threads(threads).unwrap();
+        learner.set_place(place().map(|place| Box::new(place) as Box<dyn Place>));
+        learner
+    };
+    let mut learner = away(Learner::new(Config::from_toml(settings).unwrap()).unwrap());
+    let (signs, named) = (settings.contains("hinge") || settings.contains("logistic"), settings.contains("softmax"));
+    let y: Vec<f64> = if signs { y.iter().map(|y| (y - 0.25).signum()).collect() } else { y };
+    let (mut scores, mut from) = (Vec::new(), 0);
+    for call in 0.. {
+        let to = ROWS.min(from + (cut.rows)());
         let batch = Batch::new(&x[features * from..features * to], features);
-        let batch = if settings.contains("softmax") { batch.labels(&labels[from..to]) } else { batch.numbers(&y[from..to]) };
+        let batch = if named { batch.labels(&labels[from..to]) } else { batch.numbers(&y[from..to]) };
         learner.learn_with(&batch, |_, step| scores.extend(step.scores.iter().map(|z| z.to_bits()))).unwrap();
+        if to == ROWS {
+            break;
+        }
+        if cut.reloaded == Some(call) {
+            learner = away(Learner::from_bytes(&learner.to_bytes()).unwrap());
+        }
+        from = to;
     }
     let predicted = learner.predict(&Batch::new(&x, features)).unwrap();
     scores.extend(predicted.values.iter().map(|z| z.to_bits()));
     (scores, learner.to_bytes(), learner.place().map_or(0, |report| report.rows))
 }
 
+fn whole() -> usize {
+    ROWS
+}
+
 #[test]
 fn learning_and_predicting_on_the_card_change_no_bit() {
-    let Some(mut place) = card() else { return };
+    if card().is_none() {
+        return;
+    }
     let common = "step = 'constant:0.3'\nlambda = 0.001\nscale = 'none'\n";
     for settings in [
         "loss = 'squared'\nkernel = 'gaussian:0.7'\nbudget = 'unlimited'",
@@ -183,12 +207,66 @@ fn learning_and_predicting_on_the_card_change_no_bit() {
         "loss = 'squared'\nkernel = ['gaussian:0.7', 'exponential:0.5']\nbudget = 'window:4000'",
     ] {
         let settings = format!("{common}{settings}");
-        let (scores, model, _) = run(&settings, 1, None, ROWS);
+        let (scores, model, _) = run(&settings, 1, &|| None, Cut { rows: &mut whole, reloaded: None });
         for (rows, threads, cut) in [(256, 1, ROWS), (100, 3, 777)] {
-            let (theirs, other, summed) = run(&settings, threads, Some(place.always(rows)), cut);
+            let place = || card().map(|card| card.always(rows));
+            let (theirs, other, summed) = run(&settings, threads, &place, Cut { rows: &mut || cut, reloaded: None });
             assert!(theirs == scores && other == model, "requests of {rows} rows, calls of {cut}: {settings}");
             assert!(summed >= ROWS as u64, "{summed} rows were summed on the card: {settings}");
-            place = card().unwrap();
         }
     }
+}
+
+/// Settings that the card is used for, drawn.
+fn drawn(random: &mut Random) -> String {
+    fn one(random: &mut Random, of: &[&'static str]) -> &'static str {
+        of[(random.unit() * of.len() as f64) as usize]
+    }
+    let losses = ["squared", "huber:0.5", "quantile:0.3", "epsilon:0.05", "hinge", "logistic", "softmax"];
+    let kernels = [
+        "gaussian:0.7",
+        "exponential:0.5",
+        "matern32:0.4",
+        "matern52:0.4",
+        "rational_quadratic:gamma=0.7,alpha=0.8",
+        "polynomial:degree=2,gamma=0.1,coef0=1",
+        "gaussian:0.7+0.5*matern32:0.3",
+        "gaussian:0.3*exponential:0.2",
+    ];
+    let budgets = ["unlimited", "window:2100", "window:3333", "age:2500"];
+    let averages = ["none", "uniform", "exponential:0.01"];
+    let steps = ["constant:0.1", "inverse_sqrt:0.3"];
+    format!(
+        "loss = '{}'\nkernel = '{}'\nbudget = '{}'\naverage = '{}'\nstep = '{}'\nlambda = 0.001\noffset = {}\nscale = '{}'",
+        one(random, &losses),
+        one(random, &kernels),
+        one(random, &budgets),
+        one(random, &averages),
+        one(random, &steps),
+        random.unit() < 0.5,
+        one(random, &["none", "standard"]),
+    )
+}
+
+/// Law 1 over the card: settings, cuts, threads, lengths of requests, and where the model is written and read again, are drawn.
+#[test]
+fn drawn_learners_have_the_bits_of_the_processor() {
+    if card().is_none() {
+        return;
+    }
+    let (mut random, mut there) = (Random(20_261_117), 0);
+    let draws =
+        std::env::var("OKL_CASES").map_or(40, |text| text.parse::<f64>().map_or(40, |times| (40.0 * times).ceil() as usize));
+    for _ in 0..draws {
+        let settings = drawn(&mut random);
+        let (scores, model, _) = run(&settings, 1, &|| None, Cut { rows: &mut whole, reloaded: None });
+        let (rows, threads) = (1 + (random.unit() * 400.0) as usize, 1 + (random.unit() * 4.0) as usize);
+        let (reloaded, longest) = (Some((random.unit() * 6.0) as usize), [40.0, 900.0, 3000.0][(random.unit() * 3.0) as usize]);
+        let place = || card().map(|card| card.always(rows));
+        let mut cut = || 1 + (random.unit() * longest) as usize;
+        let (theirs, other, summed) = run(&settings, threads, &place, Cut { rows: &mut cut, reloaded });
+        assert!(theirs == scores && other == model, "requests of {rows} rows, {threads} threads, calls of {longest}: {settings}");
+        there += usize::from(summed > 0);
+    }
+    assert!(2 * there > draws, "the card summed in {there} of {draws} draws");
 }
