@@ -3,13 +3,14 @@
 //! In the symbols of [`export`](crate::export): score = b + sum_i c_i, where term i adds c_i = sum_m k_m(u, x_i) J_m a_mi. Kernel values have the
 //! bits of `okl predict`. The sum over terms runs in another order, so b + sum_i c_i and the score differ by rounding in double precision only.
 //!
-//! A weight vector (`form = weights`) has no terms; there, column j adds u_j w_j.
+//! A weight vector (`form = weights`) has no terms; there, column j adds u_j w_j. A bank with weight vectors beside its terms has both, and `others_add` is
+//! what the terms and columns that are not listed add.
 
 use okl::kernel::DotKernel;
 use okl::{Batch, Learner};
 use serde_json::{Value, json};
 
-use crate::export::Model;
+use crate::export::{Linear, Model};
 
 /// The columns that are listed for a term: those in which the row and the term differ the most.
 const COLUMNS: usize = 8;
@@ -50,26 +51,45 @@ impl Explained<'_> {
     fn row(&self, x: &[f64], score: &[f64]) -> Value {
         let u = self.model.learner.framed_row(x);
         let mut row = json!({ "score": score, "offset": self.model.offset });
-        match &self.weights {
-            Some(weights) => self.columns(&mut row, x, &u, weights, score),
-            None => self.terms(&mut row, x, &u, score),
+        let mut listed = Vec::new();
+        if self.weights.is_none() {
+            listed.push(self.terms(&mut row, x, &u));
         }
+        if let Some(added) = self.added_by_columns(x, &u) {
+            listed.push(self.columns(&mut row, x, added));
+        }
+        row["others_add"] = json!(rest(&listed, &self.model.offset, score));
         row
     }
 
-    /// Adds what each column adds to the score.
-    fn columns(&self, row: &mut Value, x: &[f64], u: &[f32], weights: &[f64], score: &[f64]) {
+    /// What each column adds, `outputs` numbers each: of a weight vector, or of weight vectors beside terms; none for terms alone.
+    fn added_by_columns(&self, x: &[f64], u: &[f32]) -> Option<Vec<f64>> {
+        let (learner, outputs) = (self.model.learner, self.model.outputs);
+        let add = |weights: &[f64], u: &dyn Fn(usize) -> f64| {
+            weights.iter().enumerate().map(|(at, w)| u(at / outputs) * w).collect::<Vec<f64>>()
+        };
+        match (&self.weights, &self.model.linear) {
+            (Some(weights), _) => Some(add(weights, &|j| f64::from(u[j]))),
+            (None, Some(Linear { weights, limit })) => {
+                let further = |j: usize| f64::from((learner.unlimited(j, x[j]) as f32).clamp(-*limit as f32, *limit as f32));
+                Some(add(weights, &further))
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// Lists the columns that add the most to the score.
+    fn columns(&self, row: &mut Value, x: &[f64], added: Vec<f64>) -> Listed {
         let outputs = self.model.outputs;
-        let added: Vec<f64> = weights.iter().enumerate().map(|(at, w)| f64::from(u[at / outputs]) * w).collect();
         let best = largest(&added, outputs, self.top);
         let column =
             |j: &usize| json!({ "column": self.name(*j), "value": x[*j], "adds": added[j * outputs..(j + 1) * outputs] });
         row["columns"] = best.iter().map(column).collect();
-        row["others_add"] = json!(rest(&added, &best, &self.model.offset, score));
+        Listed { added, best }
     }
 
-    /// Adds what each term adds to the score, and the nearest term.
-    fn terms(&self, row: &mut Value, x: &[f64], u: &[f32], score: &[f64]) {
+    /// Lists the terms that add the most to the score, and the nearest term.
+    fn terms(&self, row: &mut Value, x: &[f64], u: &[f32]) -> Listed {
         let outputs = self.model.outputs;
         let added = self.added(u);
         let best = largest(&added, outputs, self.top);
@@ -81,8 +101,8 @@ impl Explained<'_> {
         let terms = self.model.centres.len() / u.len().max(1);
         let nearest = (0..terms).min_by(|a, b| distance2(u, centre(*a)).total_cmp(&distance2(u, centre(*b))));
         row["terms"] = best.iter().map(|term| describe(*term)).collect();
-        row["others_add"] = json!(rest(&added, &best, &self.model.offset, score));
         row["nearest"] = nearest.map_or(Value::Null, describe);
+        Listed { added, best }
     }
 
     /// c_i, `outputs` numbers per term.
@@ -142,12 +162,18 @@ fn largest(added: &[f64], outputs: usize, top: usize) -> Vec<usize> {
     sizes.into_iter().take(top).map(|(at, _)| at).collect()
 }
 
+/// What the terms or the columns add to a score, `outputs` numbers each, and which of them are listed.
+struct Listed {
+    added: Vec<f64>,
+    best: Vec<usize>,
+}
+
 /// What is missing to the score: the sum over all entries that are not listed.
-fn rest(added: &[f64], listed: &[usize], offset: &[f64], score: &[f64]) -> Vec<f64> {
+fn rest(listed: &[Listed], offset: &[f64], score: &[f64]) -> Vec<f64> {
     let outputs = score.len();
-    let shown = |o: usize| listed.iter().map(|at| added[at * outputs + o]).sum::<f64>();
-    if listed.len() * outputs == added.len() {
+    if listed.iter().all(|of| of.best.len() * outputs == of.added.len()) {
         return vec![0.0; outputs];
     }
+    let shown = |o: usize| listed.iter().flat_map(|of| of.best.iter().map(move |at| of.added[at * outputs + o])).sum::<f64>();
     score.iter().enumerate().map(|(o, z)| z - offset[o] - shown(o)).collect()
 }

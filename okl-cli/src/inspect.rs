@@ -390,6 +390,9 @@ pub fn member_in_words(learner: &Learner, member: &Member) -> String {
 
 /// The kernel of a member; the first one, where it has one per part of an operator.
 fn kernel_of<'a>(learner: &'a Learner, member: &Member) -> &'a AnyKernel {
+    if learner.config().is_weight_vector(member) {
+        return &AnyKernel::Linear;
+    }
     let kernels = learner.engine().terms().space().kernels();
     &kernels[member.width * kernels.len() / learner.widths()]
 }

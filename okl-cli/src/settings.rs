@@ -263,7 +263,10 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
     let loss = if mixes { several } else { loss };
     choose(&mut table, "loss", json!(loss), look.why.as_deref().unwrap_or(why));
     match mixes {
-        true => choose(&mut table, "kernel", json!("auto"), "gaussian and matern32 learn side by side"),
+        true => {
+            let why = side_by_side(&table, look)?;
+            choose(&mut table, "kernel", json!("auto"), why);
+        }
         false => choose(&mut table, "kernel", json!("gaussian"), "a good first choice"),
     }
     if look.ids && Config::from_value(Value::Object(table.clone()))?.uses_weights() {
@@ -330,6 +333,20 @@ fn learns_in_parallel(table: &Map<String, Value>, losses: &str) -> bool {
     !described && !given && Config::from_value(Value::Object(table)).is_ok_and(|config| config.selects())
 }
 
+/// What `kernel = auto` stands for.
+fn side_by_side(table: &Map<String, Value>, look: &Look) -> anyhow::Result<&'static str> {
+    let mut table = table.clone();
+    table.insert("kernel".into(), json!("auto"));
+    if look.sparse {
+        table.entry("anchor").or_insert_with(|| json!("none"));
+    }
+    let config = Config::from_value(Value::Object(table))?;
+    Ok(match config.members().iter().any(|member| config.is_weight_vector(member)) {
+        true => "gaussian and matern32 kernels and linear functions learn side by side",
+        false => "gaussian and matern32 learn side by side",
+    })
+}
+
 /// Notes about settings that are found from the data during learning.
 fn left_open(config: &Config, look: &Look) -> Vec<String> {
     let mut said = Vec::new();
@@ -355,9 +372,10 @@ fn left_open(config: &Config, look: &Look) -> Vec<String> {
             said.push(format!("{} = auto: {}, lambda {}", open.join(", "), shorthand(&step), one.lambda));
         }
         several => said.push(format!(
-            "{} = auto: {} settings learn in parallel over the same terms; those with the smallest loss have the largest weight",
+            "{} = auto: {} settings learn in parallel over the same terms{}; those with the smallest loss have the largest weight",
             open.join(", "),
-            several.len()
+            several.len(),
+            if several.iter().any(|member| config.is_weight_vector(member)) { ", or as weight vectors" } else { "" }
         )),
     }
     said

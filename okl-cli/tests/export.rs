@@ -216,7 +216,11 @@ fn special_cases() -> Vec<Case> {
         of("bank-of-kernels-for-classes", "loss = ['max_margin', 'softmax']\nkernel = ['exponential:0.9', 'matern32:0.5', 'linear']\nstep = 'auto'\nbudget = 'window:60'".into()),
         of("bank-of-classes", "loss = 'max_margin'\nkernel = { gaussian = { gamma = [0.3, 1.2] } }\nstep = 'auto'\nbudget = 'merge:60'".into()),
         of("columns-with-weights", format!("{hinge}\nkernel = 'gaussian:0.7'\nrelevance = [0.5, 2.0, 3.0]")),
-        of("columns-with-weights-in-a-bank", "loss = ['max_margin', 'softmax']\noffset = true\nkernel = 'auto'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 32\nbudget = 'merge:60'\nrelevance = [0.5, 2.0, 3.0]".into()),
+        of("columns-with-weights-in-a-bank", "loss = ['max_margin', 'softmax']\noffset = true\nkernel = 'auto'\nheads = 'weighted'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 32\nbudget = 'merge:60'\nrelevance = [0.5, 2.0, 3.0]".into()),
+        of("vectors", format!("loss = ['max_margin', 'softmax']\noffset = true\nscale = 'auto'\n{VECTORS}")),
+        of("vectors-of-numbers", format!("loss = 'squared'\noffset = true\nscale = 'auto'\ntarget_scale = {{ fixed = {{ shift = [0.5], factor = [2.0] }} }}\n{VECTORS}")),
+        // Most numbers are beyond 8, where the kernels clip them, and some beyond 64.
+        of("vectors-far", format!("loss = ['hinge', 'logistic']\noffset = true\nscale = {{ fixed = {{ shift = [0.1, 0.2, 0.3, 0.4], factor = [30.0, 300.0, 3.0, 20.0], limit = 8.0 }} }}\n{VECTORS}")),
         far("far-from-zero"),
         of("logarithms", format!("{squared}\nkernel = 'gaussian:0.7'\nscale = 'log'\nwarmup = 32")),
         of("whitened", "loss = 'density:0.1'\nkernel = 'gaussian'\nscale = 'whiten'\nwarmup = 32\nbudget = 'window:60'".into()),
@@ -242,6 +246,7 @@ fn special_cases() -> Vec<Case> {
 }
 
 /// A weight for every column, product of two columns and square.
+const VECTORS: &str = "kernel = 'auto'\nstep = 'auto'\nlambda = 'auto'\nwarmup = 32\nbudget = 'merge:60'";
 const PRODUCTS: &str = "kernel = 'polynomial:degree=2,gamma=0.5,coef0=1'\nform = 'weights'";
 
 /// Seconds since 1970 within ten minutes: in single precision they would be five different numbers.
@@ -492,13 +497,16 @@ fn kernel_value(rule: &Value, u: &[f64], c: &[f64]) -> f64 {
 
 fn json_scores(model: &Value, x: &[f64]) -> Vec<f64> {
     let mut u = x.to_vec();
+    let mut further = Vec::new();
     if !model["frame"].is_null() {
         let (shift, factor) = (numbers(&model["frame"]["shift"]), numbers(&model["frame"]["factor"]));
         let limit = model["frame"]["limit"].as_f64().unwrap();
         if let Some(units) = model["frame"].get("log_units").map(numbers) {
             u.iter_mut().zip(&units).for_each(|(u, unit)| *u = (1.0 + u.abs() / unit).ln().copysign(*u));
         }
-        u.iter_mut().zip(shift.iter().zip(&factor)).for_each(|(u, (m, f))| *u = ((*u - m) * f).clamp(-limit, limit));
+        u.iter_mut().zip(shift.iter().zip(&factor)).for_each(|(u, (m, f))| *u = (*u - m) * f);
+        further.clone_from(&u);
+        u.iter_mut().for_each(|u| *u = u.clamp(-limit, limit));
         if let Some(triangle) = model["frame"].get("whiten").and_then(Value::as_array) {
             let z = u.clone();
             for (u, row) in u.iter_mut().zip(triangle) {
@@ -517,6 +525,12 @@ fn json_scores(model: &Value, x: &[f64]) -> Vec<f64> {
             add(u[j], numbers(&linear[j]));
             assert_eq!(list(of_column).len(), j + 1);
             list(of_column).iter().enumerate().for_each(|(i, product)| add(u[j] * u[i], numbers(product)));
+        }
+    }
+    if let Some(linear) = model.get("linear") {
+        let limit = linear["limit"].as_f64().unwrap();
+        for (u, weights) in further.iter().zip(list(&linear["weights"])) {
+            add(u.clamp(-limit, limit), numbers(&weights));
         }
     }
     for waves in model.get("fourier").map(list).unwrap_or_default() {
@@ -549,6 +563,7 @@ fn json_scores(model: &Value, x: &[f64]) -> Vec<f64> {
 /// The version of an export.
 fn version(name: &str) -> u32 {
     match name {
+        _ if name.starts_with("vectors") => 8,
         _ if name.starts_with("logarithms") => 5,
         _ if name.starts_with("columns-with-weights") || name.starts_with("whitened") => 6,
         _ => 4,

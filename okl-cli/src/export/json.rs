@@ -17,6 +17,7 @@
 //! | `coefficients` | part by part, one row per term, one number per output; the average's where there is one; without an operator divided by the factors of a `target_scale` |
 //! | `fourier` | only with random features, in place of parts, centres and coefficients: for each kernel width the `frequencies` in the frame, and the weights of their `cosines` and `sines`, one number per output |
 //! | `polynomial` | only with weights of products of columns, in place of parts, centres and coefficients: the `constant`, for each feature `linear`, and for each feature j and each feature i up to j `products`, one number per output each |
+//! | `linear` | only of a bank with weight vectors beside its terms, from version 8 on: the `weights` of each feature, one number per output, and the `limit` of the features that they multiply, in place of that of the frame |
 //! | `offset` | one number per output, in the unit of the targets |
 //! | `threshold` | for novelty: a row is novel iff its score is below; else null |
 //!
@@ -35,7 +36,7 @@ use okl::config::{KernelRule, Scale};
 use okl::loss::Reads;
 use serde_json::{Value, json};
 
-use super::{Model, Part, Waves, rows_of_triangle};
+use super::{Linear, Model, Part, Waves, rows_of_triangle};
 use crate::input::{Inputs, Origin};
 
 const SCORES: &str = "scores(x) = offset + sum over parts m and terms i of kernel_m(u, centres_i) operator_m coefficients_mi, \
@@ -54,6 +55,9 @@ const SCORES_OF_PRODUCTS: &str = "scores(x) = offset + polynomial.constant + sum
 
 const WEIGHTS: &str = "where a part has weights, its kernel reads |u - c|² as the sum over j of weights_j (u_j - c_j)²";
 
+const LINEAR: &str =
+    "added to the scores is the sum over j of linear.weights_j u_j, with u clipped to [-linear.limit, linear.limit] instead";
+
 const LOGARITHMS: &str = "before that, x is replaced by sign(x) ln(1 + |x| / frame.log_units)";
 
 pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
@@ -68,6 +72,7 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     let scores = if triangle.is_empty() { scores } else { format!("{scores}; {WHITENED}") };
     let weighted = model.parts.iter().any(|part| part.columns.is_some());
     let scores = if weighted { format!("{scores}; {WEIGHTS}") } else { scores };
+    let scores = if model.linear.is_some() { format!("{scores}; {LINEAR}") } else { scores };
     let about = json!({ "scores": scores, "decision": decision(model.reads()) });
     let sparse = super::writes_sparsely(learner);
     let mut frame = model.framed().then(|| match sparse {
@@ -81,6 +86,7 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
         frame["whiten"] = json!(triangle);
     }
     let version = match (triangle.is_empty() && !weighted, logarithms.is_empty()) {
+        _ if model.linear.is_some() => "8",
         _ if sparse => "7",
         (false, _) => "6",
         (true, false) => "5",
@@ -112,6 +118,10 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     }
     if !model.waves.is_empty() {
         entries.push(("fourier", lines(model.waves.iter().map(|waves| described(waves, model)))));
+    }
+    if let Some(Linear { weights, limit }) = &model.linear {
+        let weights: Vec<&[f64]> = weights.chunks_exact(model.outputs).collect();
+        entries.push(("linear", line(&json!({ "weights": weights, "limit": limit }))));
     }
     if let Some(polynomial) = &model.polynomial {
         entries.push(("polynomial", line(&of_products(polynomial, model.outputs))));

@@ -10,6 +10,9 @@
 //!
 //! A kernel that reads weighted columns computes |u - c|² as sum_j v_j (u_j - c_j)².
 //!
+//! A bank with weight vectors beside its terms (`heads = mixed`) also has linear weights w, which add sum_j w_j u'_j to the scores, where u' is
+//! cut off at a further limit.
+//!
 //! A weight vector (`form = weights`) is written as one term per output: c_o = w_o / s_o with the coefficient s_o in output o, where s_o
 //! is the largest |weight|, and J and the factors of a `target_scale` are in w. For a linear kernel this is the same function. With the polynomial
 //! kernel of degree 2 a weight vector is a polynomial of u, with J and these factors in its coefficients.
@@ -180,6 +183,8 @@ pub(crate) struct Model<'a> {
     pub(crate) centres: Vec<f32>,
     /// Random features in place of parts and centres, one entry per kernel width.
     waves: Vec<Waves>,
+    /// The weights of weight vectors beside the parts, if there are some.
+    pub(crate) linear: Option<Linear>,
     /// A polynomial of degree 2 of the features in their frame, in place of parts and centres.
     polynomial: Option<Polynomial>,
     pub(crate) offset: Vec<f64>,
@@ -189,6 +194,13 @@ pub(crate) struct Model<'a> {
     classes: Vec<Label>,
     /// Which output each exported score is; none: a score of 0.
     columns: Vec<Option<usize>>,
+}
+
+/// Weights of the features, clipped at a limit of their own.
+pub(crate) struct Linear {
+    /// One number per output for each feature.
+    pub(crate) weights: Vec<f64>,
+    pub(crate) limit: f64,
 }
 
 /// Random Fourier features of one kernel width: the cosines and then the sines of the inner products with the frequencies.
@@ -245,6 +257,7 @@ impl<'a> Model<'a> {
             parts: Vec::new(),
             centres: Vec::new(),
             waves: Vec::new(),
+            linear: learner.linear_weights().map(|weights| Linear { weights, limit: learner.linear_limit().unwrap_or(LARGEST) }),
             polynomial: None,
             offset: learner.predicting_offset(),
             threshold: learner.threshold(),

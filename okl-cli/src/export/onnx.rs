@@ -13,6 +13,8 @@
 //! D = U Cᵀ            R² = max(0, |u|² + |c|² - 2 D)            scores = b + sum_m k_m(D, R²) W_m
 //! ```
 //!
+//! A bank with weight vectors beside its terms adds U' L, where U' are the rows in their frame with a further limit.
+//!
 //! With weights of products of columns, in place of the second and the third of these, for each output o with the linear numbers l_o and
 //! the lower triangle Q_o of the products:
 //!
@@ -34,7 +36,7 @@ use okl::kernel::AnyKernel;
 use okl::loss::Reads;
 
 use super::protobuf::Message;
-use super::{Model, rows_of_triangle};
+use super::{Linear, Model, rows_of_triangle};
 use crate::input::{Inputs, Origin};
 
 /// Supported by the runtimes of the last years; older versions lack double precision in some operators.
@@ -64,8 +66,9 @@ pub(super) fn write(model: &Model<'_>) -> Result<Vec<u8>> {
     let about = format!("The features, one column each, in this order: {}", names.join(", "));
     graph.declare_input("x", DOUBLE, &[Dim::Rows, Dim::Count(names.len())], &about);
     let x = model.inputs.map_or_else(|| "x".into(), |inputs| filled(&mut graph, inputs));
-    let rows = framed(&mut graph, model, &x);
-    scores(&mut graph, model, &rows);
+    let scaled = scaled(&mut graph, model, &x);
+    let rows = framed(&mut graph, model, &scaled);
+    scores(&mut graph, model, &rows, &scaled);
     decide(&mut graph, model);
     Ok(finish(&graph, model).0)
 }
@@ -136,20 +139,31 @@ fn metadata(model: &Model<'_>) -> Vec<Message> {
     entries
 }
 
-/// The rows as the kernels see them: shifted and scaled in double precision, rounded once to single precision, as the learner does.
-fn framed(graph: &mut Graph, model: &Model<'_>, x: &str) -> String {
+/// The rows, shifted and scaled in double precision.
+fn scaled(graph: &mut Graph, model: &Model<'_>, x: &str) -> String {
     if !model.framed() {
-        return graph.rounded(x);
+        return x.into();
     }
     let shift = graph.doubles("shift", &[1, model.features], model.shift);
     let factor = graph.doubles("factor", &[1, model.features], model.factor);
-    let (least, most) = (graph.scalar(-model.limit), graph.scalar(model.limit));
     let x = logarithms(graph, model, x);
     let x = graph.node("Sub", &[&x, &shift]);
-    let x = graph.node("Mul", &[&x, &factor]);
-    let x = graph.node("Clip", &[&x, &least, &most]);
-    let x = graph.rounded(&x);
+    graph.node("Mul", &[&x, &factor])
+}
+
+/// The rows as the kernels see them: scaled rows, clipped and rounded once to single precision, as the learner does.
+fn framed(graph: &mut Graph, model: &Model<'_>, scaled: &str) -> String {
+    let x = clipped(graph, model, scaled, model.limit);
     whitened(graph, model, &x)
+}
+
+fn clipped(graph: &mut Graph, model: &Model<'_>, scaled: &str, limit: f64) -> String {
+    if !model.framed() {
+        return graph.rounded(scaled);
+    }
+    let (least, most) = (graph.scalar(-limit), graph.scalar(limit));
+    let x = graph.node("Clip", &[scaled, &least, &most]);
+    graph.rounded(&x)
 }
 
 /// The rows times the triangle of the model, if it whitens; rounded again, as the learner does.
@@ -184,7 +198,7 @@ fn logarithms(graph: &mut Graph, model: &Model<'_>, x: &str) -> String {
     graph.node("Mul", &[&logarithm, &sign])
 }
 
-fn scores(graph: &mut Graph, model: &Model<'_>, rows: &str) {
+fn scores(graph: &mut Graph, model: &Model<'_>, rows: &str, scaled: &str) {
     if let Some(polynomial) = &model.polynomial {
         return scores_of_products(graph, model, polynomial, rows);
     }
@@ -210,6 +224,12 @@ fn scores(graph: &mut Graph, model: &Model<'_>, rows: &str) {
         let pairs = views.iter().find(|(view, _)| *view == columns).map(|(_, pairs)| pairs).expect("it was put there just now");
         let values = kernel(graph, part.kernel, pairs);
         let sums = graph.node("MatMul", &[&values, &weights]);
+        total = graph.node("Add", &[&total, &sums]);
+    }
+    if let Some(Linear { weights, limit }) = &model.linear {
+        let rows = clipped(graph, model, scaled, *limit);
+        let weights = graph.doubles("linear", &[model.features, columns], &model.ordered(weights));
+        let sums = graph.node("MatMul", &[&rows, &weights]);
         total = graph.node("Add", &[&total, &sums]);
     }
     graph.name_output("scores", &total, DOUBLE, &[Dim::Rows, Dim::Count(columns)]);

@@ -8,7 +8,7 @@ fn what_it_settled_on_is_said_and_can_be_frozen() {
     let (data, bank, plain) = (folder.write("ring.csv", ring(1500)), folder.path("bank.okl"), folder.path("plain.okl"));
     succeed(&["learn", &data, "--target", "where", "-o", &bank]);
     let (words, _) = succeed(&["inspect", &bank]);
-    assert!(words.contains("20 settings in parallel:") && words.contains("gamma"), "{words}");
+    assert!(words.contains("36 settings in parallel:") && words.contains("gamma"), "{words}");
     let (_, said) = succeed(&["freeze", &bank, "-o", &plain]);
     assert!(said.contains("of the weight"), "{said}");
     let (words, _) = succeed(&["inspect", &plain]);

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use okl::{Batch, Config, Learner};
 use serde_json::{Value, json};
 
 use crate::support::{Folder, fail, numbers, ring, succeed};
@@ -107,6 +108,28 @@ fn the_description_of_a_model_names_its_targets() {
         assert!(words.contains(line), "{words}");
         let described: Value = serde_json::from_str(&succeed(&["inspect", &model, "--json"]).0).unwrap();
         assert_eq!(described["targets"], names);
+    }
+}
+
+/// The terms and the columns of an explanation add up to the score, and so do those that are listed and the rest.
+#[test]
+fn explanations_of_terms_and_weight_vectors_add_up() {
+    let config = Config::from_toml("loss = 'squared'\nkernel = 'auto'\noffset = true\nwarmup = 32\nbudget = 'merge:20'").unwrap();
+    let mut learner = Learner::new(config).unwrap();
+    let x: Vec<f64> = (0..600).map(|i| f64::from(i * i % 17) * if i % 2 == 0 { 1.0 } else { 100.0 }).collect();
+    let y: Vec<f64> = x.chunks(2).map(|x| 2.0 * x[0] + (x[1] / 300.0).sin()).collect();
+    learner.learn(&Batch::of_f64(&x, 2).numbers(&y)).unwrap();
+    let row = [12.0, 90_000.0]; // far beyond the limit of the kernels
+    let score = learner.predict(&Batch::of_f64(&row, 2)).unwrap().values[0];
+    let sum = |list: &serde_json::Value| list.as_array().unwrap().iter().map(|one| one["adds"][0].as_f64().unwrap()).sum::<f64>();
+    for top in [3, 1000] {
+        let explained = okl_cli::explain::explain(&learner, &row, &["a".into(), "b".into()], top).unwrap().remove(0);
+        let [offset, others] = ["offset", "others_add"].map(|key| explained[key][0].as_f64().unwrap());
+        assert!(explained["columns"][0]["column"].is_string());
+        assert!(sum(&explained["columns"]) != 0.0 && sum(&explained["terms"]) != 0.0);
+        let all = offset + sum(&explained["terms"]) + sum(&explained["columns"]) + others;
+        assert!((all - score).abs() < 1e-5 * score.abs().max(1.0), "{top}: {all}, {score}");
+        assert_eq!(others == 0.0, top == 1000);
     }
 }
 

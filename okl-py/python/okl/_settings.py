@@ -57,7 +57,7 @@ class Settings(TypedDict, total=False):
     memory: int | str | None
     form: Literal["terms", "weights"] | Described | None
     widths: Literal["fixed", "follow"] | None
-    heads: Literal["grid", "selected", "varied", "weighted"] | None
+    heads: Literal["grid", "selected", "varied", "weighted", "mixed"] | None
     relevance: Sequence[float] | None
     allow_overshoot: bool | None
 

@@ -111,8 +111,8 @@ impl Config {
     }
 
     fn check_widths(&self) -> Result<()> {
-        if self.heads == Choice::Given(Heads::Weighted) && !self.weighs() {
-            let reason = "weighted heads are those of kernel = auto (gaussian with three widths, gaussian and matern32 with one) under losses \
+        if matches!(self.heads, Choice::Given(Heads::Weighted | Heads::Mixed)) && !self.weighs() {
+            let reason = "weighted and mixed heads are those of kernel = auto (gaussian with three widths, gaussian and matern32 with one) under losses \
                           with a proximal step, over terms, with anchor = first and a scale: use varied or grid";
             return Err(Error::config("heads", reason));
         }

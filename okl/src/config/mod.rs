@@ -428,6 +428,7 @@ impl Config {
         }
         if self.selects() {
             self.heads = match (self.weighs(), self.varies()) {
+                (true, _) if self.mixes() => Heads::Mixed,
                 (true, _) => Heads::Weighted,
                 (false, true) => Heads::Varied,
                 (false, false) => Heads::Selected,

@@ -58,17 +58,16 @@ struct Candidate {
 
 /// The settings of a bank if neither step nor lambda is given. Averages: rate 0.001 for the decaying step, 0.01 for the large
 /// constant one, none for the small constant one.
-const CANDIDATES: [Candidate; 3] = [
-    DECAYING,
-    Candidate {
-        step: AnyStep::Constant { eta: 2.0 },
-        lambda: 1e-5,
-        average: Average::None,
-        beside: Some(Average::Exponential { rate: 0.01 }),
-        offset_step: 1.0,
-    },
-    SMALL,
-];
+const CANDIDATES: [Candidate; 3] = [DECAYING, CONSTANT, SMALL];
+
+/// A large constant step and its average.
+const CONSTANT: Candidate = Candidate {
+    step: AnyStep::Constant { eta: 2.0 },
+    lambda: 1e-5,
+    average: Average::None,
+    beside: Some(Average::Exponential { rate: 0.01 }),
+    offset_step: 1.0,
+};
 
 /// A decaying step and its average.
 const DECAYING: Candidate = Candidate {
@@ -154,6 +153,29 @@ const WEIGHTED: [(Plane, bool); 5] = [
 /// start of short streams.
 const FURTHER_SHARE: f64 = 0.3;
 
+/// The weight vectors beside the weighted heads, under every loss. A proximal step of size 1 / |x|² already corrects the score of its row,
+/// so noisy streams need steps far smaller than heads over terms do.
+const LINEAR: [Candidate; 5] = [
+    DECAYING,
+    CONSTANT,
+    Candidate {
+        step: AnyStep::Constant { eta: 0.2 },
+        lambda: 1e-5,
+        average: Average::None,
+        beside: Some(Average::Exponential { rate: 0.001 }),
+        offset_step: 1.0,
+    },
+    Candidate { step: AnyStep::Constant { eta: 0.02 }, ..NOT_AVERAGED },
+    Candidate { step: AnyStep::Constant { eta: 0.005 }, ..NOT_AVERAGED },
+];
+
+/// A weight vector of which the last hypothesis alone speaks.
+const NOT_AVERAGED: Candidate =
+    Candidate { step: AnyStep::Constant { eta: 0.02 }, lambda: 1e-5, average: Average::None, beside: None, offset_step: 1.0 };
+
+/// The share of a weight vector, where a head over terms has 1. With larger ones, weight vectors cost mistakes on streams of few mistakes.
+const LINEAR_SHARE: f64 = 0.1;
+
 /// The kernels of `kernel = auto` in a bank, and (the first one) elsewhere. Of the families that are worth a second place, the
 /// Matern kernel loses least where the Gaussian is better.
 static AUTOMATIC: [KernelRule; 2] =
@@ -225,7 +247,10 @@ impl Config {
     /// `benchmarks/relevance.md` covers 84 % instead of 89 %.
     fn can_weigh(&self) -> bool {
         let quantile = self.loss.all().iter().any(|loss| matches!(loss, AnyLoss::Quantile { .. }));
-        let wanted = self.heads == Choice::Given(Heads::Weighted) || (self.heads == Choice::Auto && !quantile);
+        let wanted = match self.heads {
+            Choice::Given(heads) => matches!(heads, Heads::Weighted | Heads::Mixed),
+            Choice::Auto => !quantile,
+        };
         let terms = matches!(self.form, Choice::Auto | Choice::Given(Form::Terms));
         let columns = self.anchor == Anchor::First && self.scale != Scale::None;
         wanted && terms && columns && self.operator.is_none() && self.chooses_steps() && self.proximal()
@@ -234,6 +259,27 @@ impl Config {
     /// Whether the selected heads are weighted.
     pub(crate) fn weighs(&self) -> bool {
         self.selects() && self.can_weigh()
+    }
+
+    /// Whether weight vectors learn beside the selected heads.
+    pub(crate) fn mixes(&self) -> bool {
+        self.weighs() && self.heads != Choice::Given(Heads::Weighted)
+    }
+
+    /// The weight vectors that learn beside the selected heads. Their number of a kernel is one more than that of the last kernel.
+    pub(crate) fn linear_heads(&self) -> Vec<HeadRule> {
+        if !self.mixes() {
+            return Vec::new();
+        }
+        let width = self.widths();
+        let of_loss =
+            |loss: usize| self.fitted(&LINEAR, loss).into_iter().map(move |candidate| self.head_rule(candidate, width, loss));
+        (0..self.loss.all().len()).flat_map(of_loss).collect()
+    }
+
+    /// Whether a member is a weight vector beside the terms.
+    pub fn is_weight_vector(&self, member: &Member) -> bool {
+        member.width == self.widths()
     }
 
     /// For each kernel and width, whether it reads weighted columns, if there are weights.
@@ -290,21 +336,23 @@ impl Config {
             let voice = move |average| Member { step: AnyStep::clone(&step), lambda, width, loss, average, offset_step };
             std::iter::once(average).chain(beside).map(voice)
         };
-        self.heads().into_iter().flat_map(voices).collect()
+        self.heads().into_iter().chain(self.linear_heads()).flat_map(voices).collect()
     }
 
     /// The heads: kernel by kernel, width by width, loss by loss.
     pub(crate) fn heads(&self) -> Vec<HeadRule> {
         let of_loss = |width: usize, loss: usize| {
             let candidates = if self.selects() { self.selected(width, loss) } else { self.candidates(loss) };
-            let head = move |Candidate { step, lambda, average, beside, offset_step }| {
-                let offset_step = self.offset_step.unwrap_or(if self.varies() { offset_step } else { 1.0 });
-                HeadRule { step, lambda, width, loss, average, beside, offset_step }
-            };
-            candidates.into_iter().map(head)
+            candidates.into_iter().map(move |candidate| self.head_rule(candidate, width, loss))
         };
         let of_width = |width| (0..self.loss.all().len()).flat_map(move |loss| of_loss(width, loss));
         (0..self.widths()).flat_map(of_width).collect()
+    }
+
+    fn head_rule(&self, candidate: Candidate, width: usize, loss: usize) -> HeadRule {
+        let Candidate { step, lambda, average, beside, offset_step } = candidate;
+        let offset_step = self.offset_step.unwrap_or(if self.varies() { offset_step } else { 1.0 });
+        HeadRule { step, lambda, width, loss, average, beside, offset_step }
     }
 
     /// The heads of the bank of `kernel = auto` that have this kernel and this loss.
@@ -319,7 +367,12 @@ impl Config {
 
     /// The relative share of each voice in the bank of `kernel = auto`.
     pub(crate) fn selected_shares(&self) -> Vec<f64> {
-        self.members().iter().map(|member| if member.loss == 0 { 1.0 } else { FURTHER_SHARE }).collect()
+        let share = |member: &Member| match member.loss {
+            _ if self.is_weight_vector(member) => LINEAR_SHARE,
+            0 => 1.0,
+            _ => FURTHER_SHARE,
+        };
+        self.members().iter().map(share).collect()
     }
 
     /// Candidates of a bank that chooses its steps, as far as nothing else is given: with a step that suits the loss, the given
@@ -467,6 +520,13 @@ impl Config {
             offset_step: Some(member.offset_step).filter(|step| self.offset && *step != 1.0),
             ..self.clone()
         };
+        if self.is_weight_vector(member) {
+            config.kernel = KernelRule::Linear {}.into();
+            config.form = Form::Weights.into();
+            config.budget = None;
+            config.relevance.clear();
+            return config;
+        }
         if !self.weighted_planes()[member.width] {
             config.relevance.clear();
         }

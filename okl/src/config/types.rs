@@ -442,4 +442,6 @@ pub enum Heads {
     /// The same, and some kernels read columns with weights that are found from the gradient of f; one more kernel, a wide one, is among
     /// those that read columns as they are.
     Weighted,
+    /// The same, and weight vectors, which are linear in the columns.
+    Mixed,
 }

@@ -58,6 +58,8 @@ const NO_THETA: f64 = 0.0;
 pub struct Bank {
     /// The head of each voice.
     heads: Vec<usize>,
+    /// The number of heads over terms; the others, which come last, are weight vectors.
+    of_terms: usize,
     pub(crate) pace: Pace,
     /// The relative share of each voice: its first weight, and its part of the shared weight.
     shares: Vec<f64>,
@@ -82,6 +84,7 @@ impl Bank {
         let heads: Vec<usize> = counts.into_iter().enumerate().flat_map(of_head).collect();
         let voices = heads.len();
         Bank {
+            of_terms: usize::MAX,
             heads,
             pace: USUAL,
             shares: vec![1.0; voices],
@@ -95,6 +98,11 @@ impl Bank {
             scores: Vec::new(),
             gradient: Vec::new(),
         }
+    }
+
+    /// The same bank, of which the first heads are over terms.
+    pub(crate) fn over_terms(self, of_terms: usize) -> Self {
+        Bank { of_terms, ..self }
     }
 
     /// Whether these are valid weights: they sum to one, and the weights of all voices of one head are either all 0 (the head
@@ -133,14 +141,29 @@ impl Bank {
         lost
     }
 
-    /// The head whose voice has the largest weight; the first one in case of a tie.
+    /// The head over terms whose voice has the largest weight; the first one in case of a tie.
     pub fn leader(&self) -> usize {
+        self.heads[self.leading_over_terms()]
+    }
+
+    /// The head whose voice has the largest weight, over terms or not.
+    pub(crate) fn leading_head(&self) -> usize {
         self.heads[self.leading_voice()]
+    }
+
+    /// The index of the voice over terms with the largest weight.
+    pub(crate) fn leading_over_terms(&self) -> usize {
+        self.leading(self.heads.partition_point(|head| *head < self.of_terms))
     }
 
     /// The index of the voice with the largest weight.
     pub(crate) fn leading_voice(&self) -> usize {
-        (0..self.weights.len()).fold(0, |best, v| if self.weights[v] > self.weights[best] { v } else { best })
+        self.leading(self.weights.len())
+    }
+
+    /// The index of the voice with the largest weight among the first `count`.
+    fn leading(&self, count: usize) -> usize {
+        (0..count).fold(0, |best, v| if self.weights[v] > self.weights[best] { v } else { best })
     }
 
     /// Whether this head rests, because its last step would have given a state that is not finite, or has retired.

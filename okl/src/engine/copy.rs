@@ -9,6 +9,7 @@ impl<F: Clone, L: Clone, S: Clone, B: Clone, R: Clone> Engine<F, L, S, B, R> {
         Engine {
             basis: self.basis.clone(),
             heads: self.heads.clone(),
+            linear: self.linear.clone(),
             bank: self.bank.clone(),
             losses: self.losses.clone(),
             budget: self.budget.clone(),
@@ -21,6 +22,7 @@ impl<F: Clone, L: Clone, S: Clone, B: Clone, R: Clone> Engine<F, L, S, B, R> {
             first: 0,
             block: Default::default(),
             reader: Default::default(),
+            linear_reader: Default::default(),
             own: vec![0.0; self.own.len()],
             scratch: Default::default(),
             watch: self.watch,

@@ -50,6 +50,7 @@ mod evict;
 pub mod head;
 pub(crate) mod kept;
 mod labels;
+pub(crate) mod linear;
 mod norms;
 mod plan;
 mod reader;
@@ -69,11 +70,13 @@ use crate::basis::either::TermsOrWeights;
 use crate::basis::terms::Terms;
 use crate::basis::vectors::Vectors;
 use crate::basis::{Basis, Form, RowsOf, Space};
+use crate::coordinates::Reading;
 use crate::engine::bank::Bank;
 use crate::engine::elsewhere::{Away, Elsewhere, Source};
 use crate::engine::evict::{Scratch, Writer};
 use crate::engine::head::{Head, HeadParts, Rules};
 use crate::engine::kept::{Here, KeptChunks};
+use crate::engine::linear::{Linear, LinearReader};
 use crate::engine::reader::Row;
 use crate::engine::rules::Objective;
 use crate::parts::budget::Budget;
@@ -112,6 +115,8 @@ pub struct Outcome<'a> {
 pub struct Engine<F, L, S, B, R = AnyRegulariser> {
     pub(crate) basis: F,
     pub(crate) heads: Vec<Head<S>>,
+    /// The last heads of a bank, if it has weight vectors beside the terms.
+    pub(crate) linear: Linear<S>,
     pub(crate) bank: Option<Bank>,
     /// The losses of the heads. The first one measures the bank and all its voices.
     pub(crate) losses: Vec<L>,
@@ -129,6 +134,7 @@ pub struct Engine<F, L, S, B, R = AnyRegulariser> {
     first: usize,
     block: Block,
     reader: Reader,
+    linear_reader: LinearReader,
     /// k(x, x) of the current row, one value per plane.
     pub(crate) own: Vec<f64>,
     scratch: Scratch,
@@ -143,6 +149,7 @@ pub struct Engine<F, L, S, B, R = AnyRegulariser> {
 pub struct Workspace {
     block: Block,
     reader: Reader,
+    linear: LinearReader,
     combined: Vec<f64>,
 }
 
@@ -168,6 +175,14 @@ pub struct Parts<F, L, S, B, R = AnyRegulariser> {
     pub rules: Rules<R>,
 }
 
+/// The heads over terms, then the weight vectors, with their values at the row that was read last.
+fn with_readings<'a, S>(
+    (heads, linear): (&'a [Head<S>], &'a Linear<S>),
+    (reader, linear_reader): (&'a Reader, &'a LinearReader),
+) -> impl Iterator<Item = (&'a Head<S>, &'a Reading)> {
+    heads.iter().zip(&reader.readings).chain(linear.heads.iter().zip(&linear_reader.readings))
+}
+
 impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, B, R> {
     /// A new engine with f = 0.
     ///
@@ -186,6 +201,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         let bank = (heads.len() > 1).then(|| Bank::new(heads.iter().map(Head::voice_count)));
         Engine {
             heads,
+            linear: Linear::default(),
             bank,
             own: vec![0.0; basis.planes()],
             basis,
@@ -200,11 +216,34 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             first: 0,
             block: Block::default(),
             reader: Reader::default(),
+            linear_reader: LinearReader::default(),
             scratch: Scratch::default(),
             watch: None,
             watched: Vec::new(),
             gradient: Vec::new(),
         }
+    }
+
+    /// Adds weight vectors to a bank of terms. Nothing has been learned yet, and rows are dense.
+    pub(crate) fn add_linear(&mut self, heads: Vec<HeadParts<S>>, features: usize) {
+        let outputs = self.heads[0].offset.len();
+        let head = |parts: HeadParts<S>| {
+            let certified = self.rules.certifies(&self.losses[parts.loss], parts.offset_step);
+            Head::new(parts, outputs, 0.0, certified, None)
+        };
+        self.linear.heads = heads.into_iter().map(head).collect();
+        self.linear.widen(features);
+        self.bank = Some(Bank::new(self.all_heads().map(Head::voice_count)).over_terms(self.heads.len()));
+    }
+
+    /// The heads over terms, then the weight vectors beside them.
+    pub(crate) fn all_heads(&self) -> impl Iterator<Item = &Head<S>> {
+        self.heads.iter().chain(&self.linear.heads)
+    }
+
+    /// The same heads, to be changed.
+    pub(crate) fn all_heads_mut(&mut self) -> impl Iterator<Item = &mut Head<S>> {
+        self.heads.iter_mut().chain(&mut self.linear.heads)
     }
 
     /// Learns the rows in order and calls `each` with the index and the result of every row.
@@ -316,12 +355,13 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     /// Processes one row, as listed at the head of this file. Returns everything in [`Outcome`] except the scores.
     fn step(&mut self, rows: RowsOf<'_, F>, r: usize, target: Option<Answer<'_>>, id: u64) -> Outcome<'static> {
         let new_class = self.add_class(target);
-        let readable = self.read(r);
+        let readable = self.read(rows, r);
         let Some(Answer { y, weight, share }) = target else {
             return if readable { self.only_predicted() } else { Outcome::default() };
         };
         self.basis.self_values(rows, r, &mut self.own);
-        if !readable || self.own.iter().any(|k| !k.is_finite()) {
+        self.linear.own = [self.linear_reader.square().into()];
+        if !readable || self.own.iter().chain(&self.linear.own).any(|k| !k.is_finite()) {
             self.skipped += 1;
             self.watched.extend(self.watch.map(|_| f64::NAN));
             return Outcome::default();
@@ -346,27 +386,29 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     fn add_class(&mut self, target: Option<Answer<'_>>) -> bool {
         let Some(Answer { y: &[class], .. }) = target.filter(|_| self.loss().reads() == Reads::Class) else { return false };
         let new = class as usize >= self.heads[0].offset.len();
-        self.heads.iter_mut().for_each(|head| head.add_outputs(class as usize + 1));
+        self.all_heads_mut().for_each(|head| head.add_outputs(class as usize + 1));
         new
     }
 
     /// Brings row `r` of the block up to date, then evaluates every head at it. All state stays below 1e150, so a score that is
     /// not finite comes from a kernel value that overflows single precision. In that case the scores are set to 0 and false is
     /// returned.
-    fn read(&mut self, r: usize) -> bool {
+    fn read(&mut self, rows: RowsOf<'_, F>, r: usize) -> bool {
         self.block.patch(r);
-        let Engine { basis, heads, bank, output, block, reader, away, kept, first, .. } = self;
+        let Engine { basis, heads, linear, linear_reader, bank, output, block, reader, away, kept, first, .. } = self;
         let (slots, backend) = (basis.row_len(), basis.space().backend());
         let values = |plane| block.row(plane, r, slots);
         let of_kept = kept.held().map(|totals| Sums::Kept(totals, totals.layout(basis.places())));
         let held = away.sums().map(|(held, ahead)| Sums::Place(held, ahead)).or(of_kept).map(|held| (held, *first + r));
         reader.read(heads, &Row { output, backend, values, features: block.features(r), r, held });
+        linear_reader.read(&linear.heads, (backend, output), F::Space::points(rows), r);
         if let Some(bank) = bank {
-            bank.read(heads.iter().zip(&reader.readings).flat_map(|(head, at)| head.scores(at)));
+            bank.read(with_readings((heads, linear), (reader, linear_reader)).flat_map(|(head, at)| head.scores(at)));
         }
         let readable = self.scores().iter().all(|z| z.is_finite());
         if !readable {
             self.reader.clear_scores();
+            self.linear_reader.clear_scores();
             self.bank.iter_mut().for_each(|bank| bank.scores.fill(0.0));
         }
         readable
@@ -389,9 +431,11 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     /// Plans the step of every head that does not rest. Returns false if no head can take its step; then no state changes.
     fn plan(&mut self, example: &Example<'_>) -> bool {
         let starts_again = (self.t + self.skipped + 1).is_power_of_two();
-        let Engine { heads, bank, losses, output, rules, reader, own, .. } = self;
+        let Engine { heads, linear, linear_reader, bank, losses, output, rules, reader, own, .. } = self;
         let mut possible = false;
-        for (h, (head, at)) in heads.iter_mut().zip(&reader.readings).enumerate() {
+        let of_terms = heads.iter_mut().zip(&reader.readings).map(|(head, at)| (head, at, own.as_slice()));
+        let of_columns = linear.heads.iter_mut().zip(&linear_reader.readings).map(|(head, at)| (head, at, &linear.own[..]));
+        for (h, (head, at, own)) in of_terms.chain(of_columns).enumerate() {
             if head.retired {
                 head.plan.rests = true;
                 continue;
@@ -406,9 +450,11 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
 
     /// Every head takes its planned step. A head whose step would give a state that is not finite rests from now on.
     fn take(&mut self, example: &Example<'_>) {
-        let Engine { heads, losses, output, rules, reader, own, .. } = self;
-        let awake = heads.iter_mut().zip(&reader.readings).filter(|(head, _)| !head.retired);
-        awake.for_each(|(head, at)| match head.plan.finite {
+        let Engine { heads, linear, linear_reader, losses, output, rules, reader, own, .. } = self;
+        let of_terms = heads.iter_mut().zip(&reader.readings).map(|(head, at)| (head, at, own.as_slice()));
+        let of_columns = linear.heads.iter_mut().zip(&linear_reader.readings).map(|(head, at)| (head, at, &linear.own[..]));
+        let awake = of_terms.chain(of_columns).filter(|(head, ..)| !head.retired);
+        awake.for_each(|(head, at, own)| match head.plan.finite {
             true => head.take(&Objective { loss: &losses[head.loss], output, rules }, at, own, example),
             false => head.rest(),
         });
@@ -418,7 +464,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     /// Returns the first loss of the reported scores and whether the example was outside. A bank also updates the weights of its
     /// heads.
     fn weigh(&mut self, example: &Example<'_>, taken: bool, threshold: Option<f64>) -> (f64, Option<bool>) {
-        let Engine { heads, bank, losses, reader, .. } = self;
+        let Engine { heads, linear, linear_reader, bank, losses, reader, .. } = self;
         let loss = &losses[0];
         let judged = loss.has_outside();
         let Some(bank) = bank else {
@@ -428,7 +474,8 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         };
         let (lost, outside) = bank.own_loss(loss, example.y, example.weight);
         if taken {
-            bank.learn(loss, example, lost, heads.iter().zip(&reader.readings).flat_map(|(head, at)| head.voices(at)));
+            let voices = with_readings((heads, linear), (reader, linear_reader)).flat_map(|(head, at)| head.voices(at));
+            bank.learn(loss, example, lost, voices);
         }
         (lost, judged.then_some(outside))
     }
@@ -448,6 +495,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     /// Adds k(x, .) with the planned coefficients to every head, evicting a term if the budget asks for it. Then drops terms that
     /// are too old or whose norm is too small. Returns the slot of the new term, if one was written.
     fn write(&mut self, rows: RowsOf<'_, F>, r: usize, id: u64) -> Option<usize> {
+        self.linear.heads.iter_mut().for_each(|head| head.spread(&self.linear_reader.row));
         let (leader, slots) = (self.leader(), self.basis.row_len());
         let exact = !self.rules.regulariser.is_square() || self.heads.iter().any(|head| head.f.riders().trace);
         let Engine { basis, heads, budget, output, t, block, own, scratch, .. } = self;
@@ -471,7 +519,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         slot.map(|slot| writer.terms.overall(slot))
     }
 
-    /// The head whose coefficients the budget sees, and which decides whether a new term is stored.
+    /// The head over terms whose coefficients the budget sees, and which decides whether a new term is stored.
     pub(crate) fn leader(&self) -> usize {
         self.bank.as_ref().map_or(0, Bank::leader)
     }
@@ -479,13 +527,13 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     /// The number of heads that rest because a step would not have been finite. They start again, unlike heads that have retired.
     pub(crate) fn resting(&self) -> usize {
         let rests = |(h, head): &(usize, &Head<S>)| !head.retired && self.bank.as_ref().is_some_and(|bank| bank.rests(*h));
-        self.heads.iter().enumerate().filter(rests).count()
+        self.all_heads().enumerate().filter(rests).count()
     }
 
     /// Computes the scores of rows without learning. Several readers may call this on one engine.
     pub fn predict(&self, workspace: &mut Workspace, rows: RowsOf<'_, F>, mut each: impl FnMut(usize, &[f64])) {
         let (count, slots, backend) = (F::Space::count(rows), self.basis.row_len(), self.basis.space().backend());
-        let Workspace { block, reader, combined } = workspace;
+        let Workspace { block, reader, linear, combined } = workspace;
         for first in (0..count).step_by(ROWS) {
             let part = F::Space::range(rows, first, count.min(first + ROWS));
             self.basis.begin(part, block, false);
@@ -494,7 +542,8 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
                 let values = |plane| block.row(plane, r, slots);
                 let features = block.features(r);
                 reader.read(&self.heads, &Row { output: &self.output, backend, values, features, r, held: None });
-                each(first + r, self.scores_of(reader, combined));
+                linear.read(&self.linear.heads, (backend, &self.output), F::Space::points(part), r);
+                each(first + r, self.scores_of(reader, linear, combined));
             }
         }
     }
@@ -508,7 +557,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         mut each: impl FnMut(usize, &[f64]),
     ) {
         let (count, slots, backend) = (F::Space::count(rows), self.basis.row_len(), self.basis.space().backend());
-        let Workspace { block, reader, combined } = workspace;
+        let Workspace { block, reader, linear, combined } = workspace;
         for first in (0..count).step_by(ROWS) {
             let part = F::Space::range(rows, first, count.min(first + ROWS));
             self.basis.begin(part, block, false);
@@ -517,15 +566,16 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
                 let values = |plane| block.row(plane, r, slots);
                 let held = Some((held, first + r));
                 reader.read(&self.heads, &Row { output: &self.output, backend, values, features: None, r, held });
-                each(first + r, self.scores_of(reader, combined));
+                each(first + r, self.scores_of(reader, linear, combined));
             }
         }
     }
 
     /// The scores at the row that was read last, with the weights of the heads as they are now.
-    fn scores_of<'a>(&self, reader: &'a Reader, combined: &'a mut Vec<f64>) -> &'a [f64] {
+    fn scores_of<'a>(&self, reader: &'a Reader, linear: &LinearReader, combined: &'a mut Vec<f64>) -> &'a [f64] {
         let Some(bank) = &self.bank else { return self.heads[0].score(&reader.readings[0]) };
-        bank.combine(self.heads.iter().zip(&reader.readings).flat_map(|(head, at)| head.scores(at)), combined);
+        let all = with_readings((&self.heads, &self.linear), (reader, linear));
+        bank.combine(all.flat_map(|(head, at)| head.scores(at)), combined);
         combined
     }
 
@@ -542,10 +592,10 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
 
     /// Computes the scores of rows from their sums.
     pub(crate) fn predict_sums(&self, place: &Elsewhere, workspace: &mut Workspace, mut each: impl FnMut(usize, &[f64])) {
-        let Workspace { reader, combined, .. } = workspace;
+        let Workspace { reader, linear, combined, .. } = workspace;
         for (row, sums) in place.received().enumerate() {
             reader.read_sums(&self.heads, &self.output, sums);
-            each(row, self.scores_of(reader, combined));
+            each(row, self.scores_of(reader, linear, combined));
         }
     }
 
@@ -588,7 +638,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     /// Bytes of everything that grows with the number of terms (centres, coefficients, the kernel values of a block), plus the
     /// kernel values between the rows of a block.
     pub fn bytes(&self) -> usize {
-        let coefficients: usize = self.heads.iter().map(|head| head.f.bytes()).sum();
+        let coefficients: usize = self.all_heads().map(|head| head.f.bytes()).sum();
         let workspace = self.block.bytes() + self.reader.bytes() + self.scratch.bytes();
         self.basis.bytes() + coefficients + workspace + self.budget.bytes()
     }
@@ -611,7 +661,7 @@ impl<K: DotKernel + Clone, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engi
 
     /// Retires heads of a bank. Other heads must remain.
     pub(crate) fn retire(&mut self, heads: &[usize]) {
-        heads.iter().for_each(|&h| self.heads[h].retire());
+        self.all_heads_mut().enumerate().filter(|(h, _)| heads.contains(h)).for_each(|(_, head)| head.retire());
         self.bank.iter_mut().for_each(|bank| bank.retire(|h| heads.contains(&h)));
         self.choose_planes();
     }
@@ -627,6 +677,7 @@ impl<K: DotKernel + Clone, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engi
     /// Increases the number of features. Terms and weights are 0 in the new ones.
     pub(crate) fn widen(&mut self, features: usize) {
         self.basis.widen(features);
+        self.linear.widen(features);
         if self.basis.has_weights() {
             let length = self.basis.row_len();
             self.heads.iter_mut().for_each(|head| head.f.reserve(length));

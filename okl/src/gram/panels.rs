@@ -19,6 +19,8 @@ pub struct Matrix<'a> {
     data: &'a [f32],
     /// The unscaled numbers, row by row; empty if they are not given.
     unscaled: &'a [f64],
+    /// The rows with a further limit of clipping; empty if no number is clipped.
+    far: &'a [f32],
 }
 
 impl<'a> Matrix<'a> {
@@ -37,7 +39,7 @@ impl<'a> Matrix<'a> {
     /// If `data` does not have `len * dim` values.
     pub fn with_len(dim: usize, len: usize, data: &'a [f32]) -> Self {
         assert_eq!(data.len(), len * dim, "rows are whole");
-        Self { dim, len, data, unscaled: &[] }
+        Self { dim, len, data, unscaled: &[], far: &[] }
     }
 
     /// The same rows with the numbers that they were computed from; none, if `unscaled` is empty.
@@ -49,6 +51,18 @@ impl<'a> Matrix<'a> {
     /// The numbers that row `i` was computed from, if they are given.
     pub(crate) fn unscaled(self, i: usize) -> Option<&'a [f64]> {
         (!self.unscaled.is_empty()).then(|| &self.unscaled[i * self.dim..(i + 1) * self.dim])
+    }
+
+    /// The same rows, also with a further limit of clipping; `far` is empty if no number is clipped.
+    pub(crate) fn clipped_further(self, far: &'a [f32]) -> Self {
+        assert!(far.is_empty() || far.len() == self.data.len(), "every number has another limit");
+        Self { far, ..self }
+    }
+
+    /// Row `i` with the further limit of clipping.
+    pub(crate) fn far_row(self, i: usize) -> &'a [f32] {
+        let rows = if self.far.is_empty() { self.data } else { self.far };
+        &rows[i * self.dim..(i + 1) * self.dim]
     }
 
     /// One row.
@@ -86,7 +100,8 @@ impl<'a> Matrix<'a> {
     pub fn range(self, range: Range<usize>) -> Self {
         let cells = range.start * self.dim..range.end * self.dim;
         let unscaled = if self.unscaled.is_empty() { self.unscaled } else { &self.unscaled[cells.clone()] };
-        Self { len: range.len(), data: &self.data[cells], unscaled, ..self }
+        let far = if self.far.is_empty() { self.far } else { &self.far[cells.clone()] };
+        Self { len: range.len(), data: &self.data[cells], unscaled, far, ..self }
     }
 }
 

@@ -170,6 +170,7 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
         both: beside.is_some(),
         offset_step,
     };
+    let head_of_columns = |rule| HeadParts { plane: 0, ..head(rule) };
     let mut engine = Engine::new(Parts {
         basis: TermsOrWeights::new(space(config, features, backend), functions(config, features)),
         losses: config.loss.all().to_vec(),
@@ -186,6 +187,9 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
             shrink: config.shrink,
         },
     });
+    if config.mixes() {
+        engine.add_linear(config.linear_heads().into_iter().map(head_of_columns).collect(), features);
+    }
     if let Some(bank) = engine.bank.as_mut().filter(|_| config.selects()) {
         bank.begin_with(config.selected_shares(), QUICK);
     }

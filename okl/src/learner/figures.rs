@@ -5,6 +5,7 @@ use crate::basis::vectors::Vectors;
 use crate::certificate::AlertRate;
 use crate::config::Config;
 use crate::engine::Engine;
+use crate::engine::bank::Bank;
 use crate::engine::head::Head;
 use crate::learner::Learner;
 use crate::learner::health::Health;
@@ -16,6 +17,12 @@ use crate::parts::step::AnyStep;
 impl Learner {
     /// The only head, or the leading one of a bank.
     pub(super) fn head(&self) -> &Head<AnyStep> {
+        let leader = self.engine.bank().map_or(0, Bank::leading_head);
+        self.engine.all_heads().nth(leader).expect("one of the heads leads")
+    }
+
+    /// The only head, or the leading one over terms of a bank.
+    fn head_over_terms(&self) -> &Head<AnyStep> {
         &self.engine.heads[self.engine.leader()]
     }
 
@@ -198,7 +205,7 @@ impl Learner {
         &self.head().offset
     }
 
-    /// |f|². Exact until a term is dropped, an upper bound after that. Always exact with smd or a regulariser other than the square.
+    /// |f|² of the only head, or of the leading one over terms. Exact until a term is dropped, an upper bound after that. Always exact with smd or a regulariser other than the square.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -211,7 +218,7 @@ impl Learner {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn norm2(&self) -> f64 {
-        self.head().norms.f2
+        self.head_over_terms().norms.f2
     }
 
     /// A bound on |f_full - f|: f is the function that predicts, f_full the function after the same updates with no term dropped
@@ -258,6 +265,7 @@ impl Learner {
         let Some(bank) = self.engine.bank() else { return self.head().regret.bound(norm, offset) };
         // The bound of a head is on its own losses, of its last hypotheses and not of their average.
         let voices = self.engine.heads.iter().flat_map(|head| head.kinds().map(move |averaged| (head, averaged)));
+        // Weight vectors come last and are left out: their functions are of another space.
         let last = voices.zip(bank.losses()).filter(|((head, averaged), _)| !averaged && head.loss == 0);
         let of_head = |((head, _), loss): ((&Head<AnyStep>, bool), &f64)| {
             Some(bank.loss() - loss - head.regret.lost_before + head.regret.bound(norm, offset)?)
@@ -367,7 +375,7 @@ impl Learner {
         centres
     }
 
-    /// alpha of the live terms in slot order, `outputs` each; with a `target_scale`, in the unit of the scaled targets.
+    /// alpha of the live terms in slot order, of the only head or of the leading one over terms, `outputs` each; with a `target_scale`, in the unit of the scaled targets.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -379,7 +387,7 @@ impl Learner {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn coefficients(&self) -> Vec<f64> {
-        let f = self.head().expansion();
+        let f = self.head_over_terms().expansion();
         self.engine.basis.live().flat_map(|slot| (0..self.outputs()).map(move |o| f.alpha(o, slot))).collect()
     }
 
@@ -434,6 +442,37 @@ impl Learner {
             }
             sums
         })
+    }
+
+    /// Of a bank with weight vectors beside its terms (`heads = mixed`): the weighted sum of these vectors, feature by feature, one number per
+    /// output. None for other learners.
+    ///
+    /// They multiply features in their frame that are clipped at [`Learner::linear_limit`], and their part of the scores is added to that of
+    /// the terms. Their offsets are in [`Learner::predicting_offset`].
+    ///
+    /// ```
+    /// use okl::{Batch, Config, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("loss = 'squared'\nkernel = 'auto'\nwarmup = 4")?)?;
+    /// learner.learn(&Batch::new(&[0.0, 9.0, 1.0, 8.0], 1).numbers(&[1.0, 10.0, 2.0, 9.0]))?;
+    /// assert!(learner.linear_weights().unwrap()[0] > 0.0);             // the target grows with the feature
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn linear_weights(&self) -> Option<Vec<f64>> {
+        let (features, outputs) = (self.features, self.outputs());
+        let mut sums = vec![0.0; features * outputs];
+        let voices = self.weighted_voices().skip(self.voices_over_terms().count());
+        for (weight, head, averaged) in voices {
+            let f = head.expansion();
+            let at = |o, j| f.mean(o, j).filter(|_| averaged).unwrap_or_else(|| f.alpha(o, j));
+            let values = (0..features).flat_map(|j| (0..outputs).map(move |o| at(o, j) / self.config.target_scale.factor(o)));
+            sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += weight * value);
+        }
+        (!self.engine.linear.heads.is_empty()).then_some(sums)
+    }
+
+    /// The limit at which the features of [`Learner::linear_weights`] are clipped, if there is one; it is further than [`Learner::limit`].
+    pub fn linear_limit(&self) -> Option<f64> {
+        self.frame.further().map_or(self.frame.limit, |frame| frame.limit)
     }
 
     /// Shift and factor per feature: the input of the kernels is (x - shift) * factor, and with [`Learner::whitening`] its product with the triangle. Empty if it is x itself. With

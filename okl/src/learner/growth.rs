@@ -193,13 +193,14 @@ impl Learner {
         };
         let mut growth = Growth { verdict: stopped.unwrap_or(verdict), ..Growth::new(start) };
         if stopped.is_none() {
-            let mut shadow = self.alone().expect("the configuration of a voice is valid");
+            let voice = self.engine.bank().map_or(0, Bank::leading_over_terms);
+            let mut shadow = self.alone(voice).expect("the configuration of a voice is valid");
             // The shadow is told when units change.
             shadow.units = shadow.units.map(|_| Units::default());
             shadow.counts = ClassCounts::default();
             shadow.position.clear(); // the caller's bytes belong to the whole model
             shadow.halve(capacity / 2);
-            growth.voice = self.engine.bank().map_or(0, Bank::leading_voice);
+            growth.voice = voice;
             self.watch(&mut shadow, growth.voice);
             growth.shadow = Some(Arc::new(shadow));
         }

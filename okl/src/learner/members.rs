@@ -42,7 +42,7 @@ impl Learner {
         let (terms, outputs) = (&self.engine.basis, self.outputs());
         let size = terms.len() * outputs;
         let mut sums = vec![0.0; self.widths() * size];
-        for (weight, head, averaged) in self.weighted_voices() {
+        for (weight, head, averaged) in self.voices_over_terms() {
             let (expansion, first) = (head.expansion(), head.plane / self.config.planes() * size);
             let at = |o, slot| expansion.mean(o, slot).filter(|_| averaged).unwrap_or_else(|| expansion.alpha(o, slot));
             let values = terms.live().flat_map(|slot| (0..outputs).map(move |o| at(o, slot)));
@@ -78,8 +78,14 @@ impl Learner {
     /// The voices: weight, head, and whether the voice is the average.
     pub(super) fn weighted_voices(&self) -> impl Iterator<Item = (f64, &Head<AnyStep>, bool)> {
         let weight = |voice: usize| self.engine.bank().map_or(1.0, |bank| bank.weights()[voice]);
-        let voices = self.engine.heads.iter().flat_map(|head| head.kinds().map(move |averaged| (head, averaged)));
+        let voices = self.engine.all_heads().flat_map(|head| head.kinds().map(move |averaged| (head, averaged)));
         voices.enumerate().map(move |(voice, (head, averaged))| (weight(voice), head, averaged))
+    }
+
+    /// The voices of heads over terms.
+    pub(super) fn voices_over_terms(&self) -> impl Iterator<Item = (f64, &Head<AnyStep>, bool)> {
+        let count = self.engine.heads.iter().map(Head::voice_count).sum();
+        self.weighted_voices().take(count)
     }
 
     /// The members of the bank with their weights, in descending order of weight. One member of weight 1 if all settings are given.
@@ -124,24 +130,38 @@ impl Learner {
             );
             return Err(Error::config("warmup", reason));
         }
-        let mut plain = self.alone()?;
+        let mut plain = self.alone(self.engine.bank().map_or(0, Bank::leading_voice))?;
         plain.stop_following();
         Ok(plain)
     }
 
-    /// A copy with the settings and the function of the leading voice, after the warm-up.
-    pub(super) fn alone(&self) -> Result<Learner> {
-        let leader = self.engine.bank().map_or(0, Bank::leading_voice);
-        let config = self.config.frozen(&self.config.members()[leader]);
-        let (_, head, averaged) = self.weighted_voices().nth(leader).expect("one of them leads");
+    /// A weight vector alone has the limit of clipping that it had in its bank.
+    fn read_further(&mut self) {
+        if let Some(frame) = self.frame.further() {
+            self.config.scale = frame.fixed(false);
+            self.frame = frame;
+        }
+    }
+
+    /// A copy with the settings and the function of one voice, after the warm-up.
+    pub(super) fn alone(&self, voice: usize) -> Result<Learner> {
+        let member = &self.config.members()[voice];
+        let config = self.config.frozen(member);
+        let (_, head, averaged) = self.weighted_voices().nth(voice).expect("there is such a voice");
         let (first, planes) = (head.plane, self.config.planes());
         let space = self.engine.basis.space.under(first..first + planes);
         let mut engine = build_engine(&config, self.features)?;
-        (engine.t, engine.skipped, engine.budget) = (self.engine.t, self.engine.skipped, self.engine.budget.clone());
-        *engine.basis = self.engine.basis.with_space(space);
+        (engine.t, engine.skipped) = (self.engine.t, self.engine.skipped);
+        if !self.config.is_weight_vector(member) {
+            engine.budget = self.engine.budget.clone();
+            *engine.basis = self.engine.basis.with_space(space);
+        }
         engine.heads = vec![head.alone(averaged)];
         let mut plain = Learner { config, engine, growth: None, ..self.clone() };
         plain.blur.forget_kernels();
+        if self.config.is_weight_vector(member) {
+            plain.read_further();
+        }
         Ok(plain)
     }
 }

@@ -321,7 +321,7 @@ impl Learner {
             self.make_sparse();
         }
         if !self.outputs_known && targets.width > 0 {
-            self.engine.heads.iter_mut().for_each(|h| h.add_outputs(targets.width));
+            self.engine.all_heads_mut().for_each(|h| h.add_outputs(targets.width));
             self.outputs_known = true;
         }
     }
@@ -398,7 +398,7 @@ impl Learner {
                 warm.y.iter_mut().for_each(|y| *y = -*y);
                 self.resume_warmup();
             }
-            None => self.engine.heads.iter_mut().for_each(Head::negate),
+            None => self.engine.all_heads_mut().for_each(Head::negate),
         }
         self.tell_shadow(|shadow, _| shadow.negate());
     }
@@ -613,7 +613,7 @@ impl Learner {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn reset_trace(&mut self) {
-        self.engine.heads.iter_mut().for_each(Head::forget_trace);
+        self.engine.all_heads_mut().for_each(Head::forget_trace);
         self.tell_shadow(|shadow, _| shadow.reset_trace());
     }
 }

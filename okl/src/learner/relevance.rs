@@ -121,7 +121,7 @@ impl Learner {
 
     /// The mean of the squared partial derivatives of the leading voice over the centres of some slots, one number per column.
     fn mean_squared_gradient(&mut self, live: &[usize], sample: &[usize]) -> Option<Vec<f64>> {
-        let leader = self.engine.bank().map_or(0, Bank::leading_voice);
+        let leader = self.engine.bank().map_or(0, Bank::leading_over_terms);
         let (_, head, averaged) = self.weighted_voices().nth(leader)?;
         let (plane, outputs, features) = (head.plane, head.f.outputs(), self.features);
         let known = self.config.relevance.get(..features.min(self.config.relevance.len())).unwrap_or(&[]);

@@ -12,6 +12,7 @@
 //! then                    those with the largest shares
 //! after 4,096 and later   with `heads = weighted`, of the two planes that read columns as they are, the large step of only that with the larger
 //!                         share stays first of all; for classes 6 heads stay
+//! weight vectors          are counted apart: of 5 per loss, the 4, 3 and 2 with the largest shares stay
 //! ```
 //!
 //! The heads with the large step stay, because they follow a change of the stream fastest, and one of them leads after most changes even
@@ -36,7 +37,25 @@ fn places(examples: u64, forgets: bool) -> usize {
     }
 }
 
+/// The number of weight vectors that stay after a number of examples.
+fn weight_vectors(examples: u64) -> usize {
+    match examples {
+        0..1024 => 4,
+        1024..2048 => 3,
+        _ => 2,
+    }
+}
+
 impl Learner {
+    /// The weight vectors that retire: those with the smallest shares.
+    fn weight_vectors_to_retire(&self) -> Vec<usize> {
+        let (Some(bank), first) = (self.engine.bank(), self.engine.heads.len()) else { return Vec::new() };
+        let awake = self.engine.linear.heads.iter().enumerate().filter(|(_, head)| !head.retired);
+        let mut awake: Vec<usize> = awake.map(|(h, _)| first + h).collect();
+        awake.sort_by(|a, b| bank.recent_share(*b).total_cmp(&bank.recent_share(*a)));
+        awake.split_off(weight_vectors(self.steps()).min(awake.len()))
+    }
+
     /// Retires heads by the rule at the head of this file.
     pub(super) fn retire_heads(&mut self) {
         let Some(bank) = self.engine.bank().filter(|_| self.config.selects()) else { return };
@@ -55,9 +74,10 @@ impl Learner {
         let (first, others): (Vec<usize>, Vec<usize>) = awake.iter().partition(|&&h| first(h));
         let places = places(self.steps(), self.config.forgets()) - usize::from(guards && self.config.forgets());
         let room = places.saturating_sub(first.len()).min(others.len());
-        let retired = &others[room..];
+        let mut retired = others[room..].to_vec();
+        retired.extend(self.weight_vectors_to_retire());
         if !retired.is_empty() {
-            self.engine.retire(retired);
+            self.engine.retire(&retired);
             self.drop_comparison_of(|head| head.retired);
         }
     }

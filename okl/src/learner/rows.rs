@@ -352,6 +352,8 @@ pub(crate) struct FramedRows {
     pub unrounded: Vec<f64>,
     x: Vec<f32>,
     squares: Vec<f32>,
+    /// The rows with the further limit of weight vectors, if a number is clipped; otherwise empty.
+    far: Vec<f32>,
     /// The rows before scaling, if they are wanted; otherwise empty.
     unscaled: Vec<f64>,
     features: usize,
@@ -389,6 +391,10 @@ impl FramedRows {
             true => self.fill_sparse(frame, rows, backend),
             false => {
                 frame.apply(rows, &mut self.x);
+                self.far.clear();
+                if let Some(far) = frame.further().filter(|_| frame.clips(&self.x)) {
+                    far.apply(rows, &mut self.far);
+                }
                 backend.squares(gram::Matrix::new(self.features, &self.x), &mut self.squares);
             }
         }
@@ -423,7 +429,7 @@ impl FramedRows {
                 squares: &self.squares,
             }),
             false => {
-                let rows = gram::Matrix::new(self.features, &self.x).computed_from(&self.unscaled);
+                let rows = gram::Matrix::new(self.features, &self.x).computed_from(&self.unscaled).clipped_further(&self.far);
                 VectorRows::Dense(Points { rows, squares: &self.squares })
             }
         }

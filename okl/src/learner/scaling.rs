@@ -31,6 +31,9 @@ pub(crate) const CLIP: f64 = 8.0;
 /// grow without bound.
 pub(crate) const FAR_CLIP: f64 = 256.0;
 
+/// The limit of the weight vectors in a bank over terms, in place of [`CLIP`]: a linear function says something far away, too.
+pub(crate) const FURTHER: f64 = 64.0;
+
 /// Up to this many varying columns, `auto` narrows the kernel and standardises each column.
 pub(crate) const FEW_COLUMNS: usize = 8;
 
@@ -212,6 +215,17 @@ impl Frame {
             let scaled = row.iter().zip(&self.shift).zip(&self.factor);
             out.extend(scaled.map(|((&x, m), f)| (((x.into() - m) * f) as f32).clamp(-limit, limit)));
         }
+    }
+
+    /// The frame of the weight vectors in a bank over terms, if it has another limit.
+    pub fn further(&self) -> Option<Frame> {
+        self.limit.filter(|limit| *limit == CLIP && !self.whitens())?;
+        Some(Frame { limit: Some(FURTHER), ..self.clone() })
+    }
+
+    /// Whether a number of scaled rows is clipped.
+    pub fn clips(&self, rows: &[f32]) -> bool {
+        self.limit.is_some_and(|limit| rows.iter().any(|u| u.abs() >= limit as f32))
     }
 
     /// Scales one row. The result has the same bits as in [`Frame::apply`].

@@ -37,11 +37,13 @@
 //!   looked alike. Offsets stay.
 //! - |f|², <f, v> and |v|² are computed again. The certificates of truncation and regret begin anew at that example; the certificate of
 //!   the alert rate continues.
+//! - The weight vectors of a bank (`engine/linear.rs`) are brought into the new units, so that their scores stay what they are.
 //! - Kernel widths stay: they are in units of the columns.
 //!
 //! Stationary columns do not change their units: see benchmarks/units.md for how often that fails.
 
 use crate::config::Scale;
+use crate::engine::linear::UnitChange;
 use crate::learner::rows::KeptRows;
 use crate::learner::scaling::{Frame, resolution};
 use crate::learner::warmup::after_examples;
@@ -439,6 +441,11 @@ impl Learner {
         let far = |(j, x): (usize, &f64)| changed[j] && (x - old.shift[j]).abs() * old.factor[j] >= limit;
         let gone = |row: &[f64]| all || row.iter().enumerate().any(far);
         self.engine.rescale(|row, centre| frame.apply_to(row, centre), gone);
+        let shifts = frame.shift.iter().zip(&self.frame.shift);
+        let change =
+            |((new, old), (to, from)): ((&f64, &f64), (&f64, &f64))| UnitChange { factor: old / new, moved: old * (to - from) };
+        let changes: Vec<UnitChange> = units().zip(shifts).map(change).collect();
+        self.engine.rescale_linear(&changes);
         self.frame.clone_from(frame);
         if let Scale::Fixed { shift, factor, .. } = &mut self.config.scale {
             (*shift, *factor) = (frame.shift.clone(), frame.factor.clone());

@@ -73,9 +73,9 @@ impl Learner {
     fn relearn(&mut self) {
         let Some(warm) = self.warm.take() else { return };
         let count = warm.weights.len();
-        let reported: Vec<Rate> = self.engine.heads.iter().map(|head| head.rate).collect();
+        let reported: Vec<Rate> = self.engine.all_heads().map(|head| head.rate).collect();
         let config = self.replay(&warm, count);
-        self.engine.heads.iter_mut().zip(&reported).for_each(|(head, before)| head.rate.keep_reported(before));
+        self.engine.all_heads_mut().zip(&reported).for_each(|(head, before)| head.rate.keep_reported(before));
         if count < self.config.warmup {
             self.warm = Some(warm);
             return;
@@ -94,9 +94,9 @@ impl Learner {
         let Some(warm) = self.warm.take() else { return };
         let count = warm.weights.len();
         if count > 0 {
-            let reported: Vec<Rate> = self.engine.heads.iter().map(|head| head.rate).collect();
+            let reported: Vec<Rate> = self.engine.all_heads().map(|head| head.rate).collect();
             self.replay(&warm, 1 << count.ilog2());
-            self.engine.heads.iter_mut().zip(&reported).for_each(|(head, before)| head.rate.keep_more(before));
+            self.engine.all_heads_mut().zip(&reported).for_each(|(head, before)| head.rate.keep_more(before));
         }
         self.warm = Some(warm);
     }
@@ -123,7 +123,7 @@ impl Learner {
         }
         if config.starts_in_the_middle() {
             let middles = scaling::middles(&warm.y[..count * warm.width], warm.width);
-            self.engine.heads.iter_mut().for_each(|head| head.offset.copy_from_slice(&middles));
+            self.engine.all_heads_mut().for_each(|head| head.offset.copy_from_slice(&middles));
         }
         let backend = self.engine.basis.space.backend();
         let points = match self.engine.basis.space.unscaled() {
@@ -160,7 +160,7 @@ impl Learner {
             if awake(&bank) && awake(&engine.bank) {
                 engine.bank = bank;
             }
-            engine.heads.iter_mut().for_each(|head| head.regret.holds = false);
+            engine.all_heads_mut().for_each(|head| head.regret.holds = false);
         }
         if repeated && labels.ids.is_none() {
             engine.basis.forget_ids();
@@ -243,6 +243,6 @@ impl Learner {
         (self.engine.away, self.engine.kept) = (away, kept);
         self.engine.basis.space.set_threads(threads);
         self.blur.forget_kernels();
-        self.engine.heads.iter_mut().for_each(|h| h.add_outputs(outputs));
+        self.engine.all_heads_mut().for_each(|h| h.add_outputs(outputs));
     }
 }

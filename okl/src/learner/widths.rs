@@ -87,7 +87,8 @@ impl Learner {
     fn shares(&self) -> Vec<f64> {
         let mut shares = vec![0.0; self.widths()];
         let recent = self.engine.bank().map_or(&[][..], |bank| &bank.recent);
-        self.config.members().iter().zip(recent).for_each(|(member, recent)| shares[member.width] += recent);
+        let of_terms = self.config.members().into_iter().filter(|member| !self.config.is_weight_vector(member));
+        of_terms.zip(recent).for_each(|(member, recent)| shares[member.width] += recent);
         shares
     }
 }

@@ -509,7 +509,7 @@ fn canonical_json_round_trips() {
         ),
         ("shrink", json!(["on_update"])),
         ("widths", json!(["fixed", "follow"])),
-        ("heads", json!(["grid", "selected", "varied", "weighted"])),
+        ("heads", json!(["grid", "selected", "varied", "weighted", "mixed"])),
         ("operator", json!([[1.0, gamma, gamma, 1.0], [{"kernel": {"linear": {}}, "operator": [gamma]}]])),
         ("classes", json!([[1, "a", -5]])),
         ("class_weight", json!(["balanced", { "a=b": gamma, "7": 2.0 }])),

@@ -7,6 +7,7 @@ mod elsewhere;
 mod exactness;
 mod growth;
 mod heads;
+mod linear;
 mod many_terms;
 mod relevance;
 mod retire;

@@ -6,8 +6,8 @@
 
 use okl::budget::BudgetRule;
 use okl::config::{
-    Anchor, Choice, ClassWeight, Form, Gamma, KernelRule, OneOrMore, OperatorPart, OperatorRule, Scale, Shrink, TargetScale,
-    Threshold, Widths,
+    Anchor, Choice, ClassWeight, Form, Gamma, Heads, KernelRule, OneOrMore, OperatorPart, OperatorRule, Scale, Shrink,
+    TargetScale, Threshold, Widths,
 };
 use okl::engine::head::Average;
 use okl::loss::{AnyLoss, Loss, Reads, SigmaRule};
@@ -233,7 +233,7 @@ fn kernel() -> impl Strategy<Value = KernelRule> {
 /// One kernel, or a list of kernels for the heads of a bank.
 fn kernels() -> impl Strategy<Value = Choice<OneOrMore<KernelRule>>> {
     let several = prop::collection::vec(leaf(), 2..4).prop_map(|all| OneOrMore::of(all).expect("not empty").into());
-    prop_oneof![8 => kernel().prop_map(Choice::from), 2 => several, 1 => Just(Choice::Auto)]
+    prop_oneof![8 => kernel().prop_map(Choice::from), 2 => several, 2 => Just(Choice::Auto)]
 }
 
 /// One loss, or a list of losses that read the same targets.
@@ -389,7 +389,7 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
         offset_step: [None, Some(0.1), None, Some(0.0), None][(shape.seed % 5) as usize].filter(|_| offset),
         allow_overshoot,
         regulariser,
-        heads: Choice::Auto,
+        heads: if shape.seed / 64 % 3 == 0 { Heads::Weighted.into() } else { Choice::Auto },
         relevance: relevance(shape),
         form,
         widths: if tracked { Widths::Follow.into() } else { Choice::Auto },

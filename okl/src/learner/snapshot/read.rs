@@ -14,6 +14,7 @@ use crate::basis::vectors::VectorRows;
 use crate::basis::{Points, Space};
 use crate::config::{Choice, ClassWeight, Form, KernelRule, Scale};
 use crate::coordinates::Term;
+use crate::engine::Engine;
 use crate::engine::head::Head;
 use crate::error::{Error, Result};
 use crate::gram::{self, Matrix};
@@ -124,7 +125,7 @@ impl Learner {
         file.restore_shape(&mut learner)?;
         file.restore_units(&mut learner)?;
         file.restore_terms(&mut learner)?;
-        (0..learner.engine.heads.len()).try_for_each(|h| file.restore_head(&mut learner, h))?;
+        (0..learner.engine.all_heads().count()).try_for_each(|h| file.restore_head(&mut learner, h))?;
         file.restore_budget(&mut learner)?;
         file.restore_bank(&mut learner)?;
         file.restore_warmup(&mut learner)?;
@@ -270,7 +271,7 @@ impl<'a> File<'a> {
         // A single class that has not been learned has no output yet.
         let unlearned = learner.config.loss.reads() == Reads::Class && outputs < names.len();
         demand(outputs <= MOST && (outputs == expected || unlearned), "the number of outputs does not fit the configuration")?;
-        learner.engine.heads.iter_mut().for_each(|head| head.add_outputs(outputs));
+        learner.engine.all_heads_mut().for_each(|head| head.add_outputs(outputs));
         Ok(())
     }
 
@@ -371,9 +372,11 @@ impl<'a> File<'a> {
     }
 
     fn restore_head(&self, learner: &mut Learner, number: usize) -> Result<()> {
-        let slots = learner.engine.basis.coordinates();
-        let holes = learner.engine.basis.holes.clone();
-        let head = &mut learner.engine.heads[number];
+        let of_columns = number.checked_sub(learner.engine.heads.len());
+        let slots = if of_columns.is_some() { learner.features } else { learner.engine.basis.coordinates() };
+        let holes = if of_columns.is_some() { Vec::new() } else { learner.engine.basis.holes.clone() };
+        let Engine { heads, linear, basis, output, t, .. } = &mut learner.engine;
+        let head = of_columns.map_or_else(|| &mut heads[number], |number| &mut linear.heads[number]);
         let tensor = |what: &str| self.f64s(&head_tensor(number, what));
         let (columns, offsets, numbers) = (tensor("columns")?, tensor("offsets")?, tensor("scalars")?);
         let count = head.offset.len() * head.f.riders().functions();
@@ -384,10 +387,10 @@ impl<'a> File<'a> {
         let silent = |h: &u32| columns.chunks_exact(slots.max(1)).all(|c| c[*h as usize] == 0.0);
         demand(holes.iter().all(silent), "an empty slot has a coefficient")?;
         scalars::restore(HEAD, &head_tensor(number, "scalars"), self.names("head.scalars"), &numbers, head)?;
-        demand(head.cut_steps <= learner.engine.t, "there are more cut steps than examples")?;
-        demand(head.born <= learner.engine.t, "a head begins after the last example")?;
+        demand(head.cut_steps <= *t, "there are more cut steps than examples")?;
+        demand(head.born <= *t, "a head begins after the last example")?;
         head.f.restore(slots, &columns);
-        restore_mass(head, &learner.engine.basis, &learner.engine.output);
+        restore_mass(head, basis, output);
         for (to, from) in [&mut head.offset, &mut head.offset_trace, &mut head.offset_mean]
             .into_iter()
             .zip(offsets.chunks_exact(offsets.len().max(3) / 3))

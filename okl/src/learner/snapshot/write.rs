@@ -256,7 +256,10 @@ impl Learner {
         ];
         tensors.extend(centres(&terms.space, slots));
         let coordinates = terms.coordinates();
-        tensors.extend(self.engine.heads.iter().enumerate().flat_map(|(h, head)| head.tensors(h, coordinates)));
+        let of_terms = self.engine.heads.iter().map(|head| (head, coordinates));
+        let of_columns = self.engine.linear.heads.iter().map(|head| (head, self.features));
+        let heads = of_terms.chain(of_columns).enumerate();
+        tensors.extend(heads.flat_map(|(h, (head, coordinates))| head.tensors(h, coordinates)));
         if let Some(bank) = &self.engine.bank {
             tensors.push(Tensor::doubles("bank", scalars::values(BANK, bank)));
             tensors.push(Tensor::doubles("bank.weights", &bank.weights));

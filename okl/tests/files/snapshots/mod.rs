@@ -56,7 +56,7 @@ impl Fixed {
 }
 
 /// (name, settings, rows learned before the save)
-const GOLDEN: [(&str, &str, usize); 13] = [
+const GOLDEN: [(&str, &str, usize); 14] = [
     (
         "binary",
         "loss = 'hinge'\nkernel = 'gaussian:0.5'\nstep = 'inverse_sqrt:0.5'\nlambda = 0.01\nbudget = 'window:8'\noffset = true",
@@ -103,7 +103,7 @@ const GOLDEN: [(&str, &str, usize); 13] = [
     // As `varied`, since some kernels read weighted columns; there are weights after 512 examples.
     (
         "weighted",
-        "loss = ['hinge', 'logistic']\nkernel = 'auto'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 16\nbudget = 'merge:12'\noffset = true",
+        "loss = ['hinge', 'logistic']\nkernel = 'auto'\nheads = 'weighted'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 16\nbudget = 'merge:12'\noffset = true",
         530,
     ),
     // Weights of products, each with a step size of its own.
@@ -113,6 +113,12 @@ const GOLDEN: [(&str, &str, usize); 13] = [
         40,
     ),
     ("whitened", "loss = 'density:0.1'\nkernel = 'gaussian'\nscale = 'whiten'\nwarmup = 16\nbudget = 'window:25'", 60),
+    // As `weighted`, with weight vectors beside the terms.
+    (
+        "vectors",
+        "loss = ['hinge', 'logistic']\nkernel = 'auto'\nstep = 'auto'\nlambda = 'auto'\nscale = 'auto'\nwarmup = 16\nbudget = 'merge:12'\noffset = true",
+        530,
+    ),
 ];
 
 fn trained(which: usize) -> (Learner, Fixed) {
@@ -132,7 +138,7 @@ fn golden_files() -> impl Iterator<Item = (usize, PathBuf, bool)> {
     };
     // Classes under a sign have a golden file since format 4, which stores the positive one; so have banks of several kernels, random
     // features with weights of classes, merged rows from which nothing is subtracted, weights of products, and whitened rows.
-    let since_format_4 = ["signs", "mixed", "waves", "absent", "varied", "weighted", "products", "whitened"];
+    let since_format_4 = ["signs", "mixed", "waves", "absent", "varied", "weighted", "products", "whitened", "vectors"];
     (0..GOLDEN.len()).flat_map(versions).filter(move |(_, path, _)| !since_format_4.iter().any(|name| path.ends_with(name)))
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::support::cases;
+use okl::config::Heads;
 use okl::config::families::FAMILIES;
 
 /// The ends of the blocks that `cuts`, over and over, make of the rows, and the places where a block must end.
@@ -269,7 +270,7 @@ fn every_part_is_drawn() {
     all.insert("budget default".into());
     // Rows of kernel values have a property test of their own: precomputed.rs.
     all.remove("kernel precomputed");
-    for case in cases::fixed_cases(1500) {
+    for case in cases::fixed_cases(6000) {
         let (c, s) = (&case.config, &case.stream);
         let json: serde_json::Value = serde_json::from_str(&c.to_json()).unwrap();
         for family in &FAMILIES {
@@ -380,6 +381,8 @@ fn every_part_is_drawn() {
             ("widths that follow", c.widths.given().is_some() && c.members().iter().any(|m| m.width > 0)),
             ("selected heads", c.kernel == Choice::Auto && c.members().iter().any(|m| m.step == AnyStep::Constant { eta: 20.0 })),
             ("weighted heads", c.kernel == Choice::Auto && learned_with_weights(&case)),
+            ("weighted heads alone", c.heads == Choice::Given(Heads::Weighted)),
+            ("weight vectors beside terms", Learner::new(c.clone()).unwrap().linear_weights().is_some()),
             ("weights of columns", !c.relevance.is_empty()),
             ("weights of columns widened", !c.relevance.is_empty() && case.widened.is_some()),
             ("weights of columns of merged terms", !c.relevance.is_empty() && merges(c)),
@@ -467,7 +470,7 @@ fn digest(trace: &Trace) -> u64 {
 fn digests() -> String {
     let line =
         |case: &Case| format!("{:016x} {}\n", digest(&run(case, &case.cuts, &Departure::default())), case.config.to_json());
-    cases::fixed_cases(120).iter().map(line).collect()
+    cases::fixed_cases(6000).iter().map(line).collect()
 }
 
 /// Each backend in a process of its own, because `OKL_BACKEND` speaks for a process: this test, told where to leave its digests.
@@ -499,7 +502,7 @@ fn every_backend() {
 #[test]
 fn other_streams_leave_other_states() {
     let mut told_apart = 0;
-    let cases = cases::fixed_cases(40);
+    let cases = cases::fixed_cases(6000);
     for case in &cases {
         let mut weights = case.stream.weights.clone().unwrap_or_else(|| vec![1.0; case.stream.rows()]);
         let once = run(case, &case.cuts, &Departure::default());
