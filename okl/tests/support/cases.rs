@@ -389,7 +389,7 @@ fn config(((kernel, loss, step, budget, other), settings, frames): (Parts, Setti
         offset_step: [None, Some(0.1), None, Some(0.0), None][(shape.seed % 5) as usize].filter(|_| offset),
         allow_overshoot,
         regulariser,
-        heads: if shape.seed / 64 % 3 == 0 { Heads::Weighted.into() } else { Choice::Auto },
+        heads: if (shape.seed / 64).is_multiple_of(3) { Heads::Weighted.into() } else { Choice::Auto },
         relevance: relevance(shape),
         form,
         widths: if tracked { Widths::Follow.into() } else { Choice::Auto },
