@@ -233,7 +233,7 @@ fn kernel() -> impl Strategy<Value = KernelRule> {
 /// One kernel, or a list of kernels for the heads of a bank.
 fn kernels() -> impl Strategy<Value = Choice<OneOrMore<KernelRule>>> {
     let several = prop::collection::vec(leaf(), 2..4).prop_map(|all| OneOrMore::of(all).expect("not empty").into());
-    prop_oneof![8 => kernel().prop_map(Choice::from), 2 => several, 2 => Just(Choice::Auto)]
+    prop_oneof![8 => kernel().prop_map(Choice::from), 2 => several, 1 => Just(Choice::Auto)]
 }
 
 /// One loss, or a list of losses that read the same targets.
