@@ -228,7 +228,7 @@ impl Health {
                 Some((changes, at)) => {
                     let when = self.why_clipped(worst, (changes > 0).then_some(at));
                     format!(
-                        "{others}, so that it is a constant there; {when}: leave it out or give differences, shuffle the rows, or set \
+                        "{others}, so that kernels see a constant there; {when}: leave it out or give differences, shuffle the rows, or set \
                          warmup to more examples, or set scale to none and give the kernel a width (gamma)"
                     )
                 }
