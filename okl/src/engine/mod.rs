@@ -43,6 +43,7 @@
 
 mod ahead;
 pub mod bank;
+mod change;
 mod copy;
 mod each;
 pub(crate) mod elsewhere;
@@ -53,6 +54,7 @@ mod labels;
 pub(crate) mod linear;
 mod norms;
 mod plan;
+mod predict;
 mod reader;
 mod reweigh;
 mod rules;
@@ -63,16 +65,13 @@ pub use labels::Labels;
 pub(crate) use plan::Example;
 pub(crate) use reader::{Reader, Sums};
 
-use std::sync::MutexGuard;
-
 use crate::basis::block::{Block, ROWS};
 use crate::basis::either::TermsOrWeights;
 use crate::basis::terms::Terms;
-use crate::basis::vectors::Vectors;
 use crate::basis::{Basis, Form, RowsOf, Space};
 use crate::coordinates::Reading;
 use crate::engine::bank::Bank;
-use crate::engine::elsewhere::{Away, Elsewhere, Source};
+use crate::engine::elsewhere::{Away, Source};
 use crate::engine::evict::{Scratch, Writer};
 use crate::engine::head::{Head, HeadParts, Rules};
 use crate::engine::kept::{Here, KeptChunks};
@@ -80,7 +79,6 @@ use crate::engine::linear::{Linear, LinearReader};
 use crate::engine::reader::Row;
 use crate::engine::rules::Objective;
 use crate::parts::budget::Budget;
-use crate::parts::kernel::DotKernel;
 use crate::parts::loss::{Loss, Reads};
 use crate::parts::output::Output;
 use crate::parts::regulariser::{AnyRegulariser, Regulariser};
@@ -530,75 +528,6 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         self.all_heads().enumerate().filter(rests).count()
     }
 
-    /// Computes the scores of rows without learning. Several readers may call this on one engine.
-    pub fn predict(&self, workspace: &mut Workspace, rows: RowsOf<'_, F>, mut each: impl FnMut(usize, &[f64])) {
-        let (count, slots, backend) = (F::Space::count(rows), self.basis.row_len(), self.basis.space().backend());
-        let Workspace { block, reader, linear, combined } = workspace;
-        for first in (0..count).step_by(ROWS) {
-            let part = F::Space::range(rows, first, count.min(first + ROWS));
-            self.basis.begin(part, block, false);
-            reader.begin(&self.heads, &self.output, &self.basis, (block, F::Space::count(part)), [true, true]);
-            for r in 0..F::Space::count(part) {
-                let values = |plane| block.row(plane, r, slots);
-                let features = block.features(r);
-                reader.read(&self.heads, &Row { output: &self.output, backend, values, features, r, held: None });
-                linear.read(&self.linear.heads, (backend, &self.output), F::Space::points(part), r);
-                each(first + r, self.scores_of(reader, linear, combined));
-            }
-        }
-    }
-
-    /// As [`Engine::predict`], with totals over chunks that are elsewhere.
-    pub(crate) fn predict_after(
-        &self,
-        workspace: &mut Workspace,
-        rows: RowsOf<'_, F>,
-        held: Sums<'_>,
-        mut each: impl FnMut(usize, &[f64]),
-    ) {
-        let (count, slots, backend) = (F::Space::count(rows), self.basis.row_len(), self.basis.space().backend());
-        let Workspace { block, reader, linear, combined } = workspace;
-        for first in (0..count).step_by(ROWS) {
-            let part = F::Space::range(rows, first, count.min(first + ROWS));
-            self.basis.begin(part, block, false);
-            reader.begin_elsewhere(self.heads.len());
-            for r in 0..F::Space::count(part) {
-                let values = |plane| block.row(plane, r, slots);
-                let held = Some((held, first + r));
-                reader.read(&self.heads, &Row { output: &self.output, backend, values, features: None, r, held });
-                each(first + r, self.scores_of(reader, linear, combined));
-            }
-        }
-    }
-
-    /// The scores at the row that was read last, with the weights of the heads as they are now.
-    fn scores_of<'a>(&self, reader: &'a Reader, linear: &LinearReader, combined: &'a mut Vec<f64>) -> &'a [f64] {
-        let Some(bank) = &self.bank else { return self.heads[0].score(&reader.readings[0]) };
-        let all = with_readings((&self.heads, &self.linear), (reader, linear));
-        bank.combine(all.flat_map(|(head, at)| head.scores(at)), combined);
-        combined
-    }
-
-    /// The place elsewhere, if predictions may use it.
-    pub(crate) fn elsewhere(&self) -> Option<MutexGuard<'_, Elsewhere>> {
-        if self.output.projectable() && self.basis.settles() { self.away.lock() } else { None }
-    }
-
-    /// Asks for the sums of rows over all terms. Returns false if they have to be computed here.
-    pub(crate) fn ask_elsewhere(&self, place: &mut Elsewhere, rows: RowsOf<'_, F>) -> bool {
-        let source = Source { space: self.basis.space(), heads: &self.heads, slots: self.basis.slots() };
-        F::Space::points(rows).is_some_and(|points| place.ask_all(source, points))
-    }
-
-    /// Computes the scores of rows from their sums.
-    pub(crate) fn predict_sums(&self, place: &Elsewhere, workspace: &mut Workspace, mut each: impl FnMut(usize, &[f64])) {
-        let Workspace { reader, linear, combined, .. } = workspace;
-        for (row, sums) in place.received().enumerate() {
-            reader.read_sums(&self.heads, &self.output, sums);
-            each(row, self.scores_of(reader, linear, combined));
-        }
-    }
-
     /// The basis: stored terms, or features.
     pub fn basis(&self) -> &F {
         &self.basis
@@ -641,64 +570,6 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         let coefficients: usize = self.all_heads().map(|head| head.f.bytes()).sum();
         let workspace = self.block.bytes() + self.reader.bytes() + self.scratch.bytes();
         self.basis.bytes() + coefficients + workspace + self.budget.bytes()
-    }
-}
-
-impl<K: DotKernel + Clone, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<TermsOrWeights<Vectors<K>>, L, S, B, R> {
-    /// Puts another kernel in the place of that of a plane. The heads that read the plane begin anew with f = 0 and the offset of
-    /// the leading head; the terms stay.
-    pub(crate) fn replace_kernel(&mut self, plane: usize, kernel: K) {
-        self.basis.replace_kernel(plane, kernel);
-        let offset = self.heads[self.leader()].offset.clone();
-        let slots = self.basis.row_len();
-        for (h, head) in self.heads.iter_mut().enumerate().filter(|(_, head)| head.plane == plane) {
-            head.begin_anew(self.t, &offset);
-            head.f.reserve(slots);
-            self.bank.iter_mut().for_each(|bank| bank.admit(h));
-        }
-        self.choose_planes();
-    }
-
-    /// Retires heads of a bank. Other heads must remain.
-    pub(crate) fn retire(&mut self, heads: &[usize]) {
-        self.all_heads_mut().enumerate().filter(|(h, _)| heads.contains(h)).for_each(|(_, head)| head.retire());
-        self.bank.iter_mut().for_each(|bank| bank.retire(|h| heads.contains(&h)));
-        self.choose_planes();
-    }
-
-    /// Kernel values are computed only for planes that are read: those of heads that have not retired.
-    pub(crate) fn choose_planes(&mut self) {
-        let read = |plane: &usize| self.heads.iter().any(|head| !head.retired && head.plane == *plane);
-        let several = self.heads.iter().any(|head| head.retired);
-        let planes = several.then(|| (0..self.basis.space.kernels().len()).filter(read).collect());
-        self.basis.space.compute_only(planes);
-    }
-
-    /// Increases the number of features. Terms and weights are 0 in the new ones.
-    pub(crate) fn widen(&mut self, features: usize) {
-        self.basis.widen(features);
-        self.linear.widen(features);
-        if self.basis.has_weights() {
-            let length = self.basis.row_len();
-            self.heads.iter_mut().for_each(|head| head.f.reserve(length));
-        }
-    }
-}
-
-impl<K: DotKernel + Clone, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<TermsOrWeights<Vectors<K>>, L, S, B, R> {
-    /// Computes the centres again from their unscaled rows. Terms whose unscaled row is `gone` lose their coefficients. Norms are computed
-    /// again, and the certificates of truncation and regret begin anew.
-    pub(crate) fn rescale(&mut self, scale: impl FnMut(&[f64], &mut [f32]), gone: impl Fn(&[f64]) -> bool) {
-        let Engine { basis, heads, .. } = self;
-        for slot in basis.live() {
-            if basis.space.unscaled().is_some_and(|rows| gone(rows.row(slot))) {
-                heads.iter_mut().for_each(|head| head.f.clear(slot));
-            }
-        }
-        let slots = basis.slots();
-        basis.space.rescale(slots, scale);
-        self.find_norms(|_| true);
-        self.certify_anew(|_| true);
     }
 }
 
