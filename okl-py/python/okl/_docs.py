@@ -123,7 +123,7 @@ SHARED = {
     "river kernel": """
     kernel
         `gaussian`, `linear`, `polynomial`, `exponential`, `matern32`, `matern52`, `rational_quadratic`, `auto`
-        (Gaussian and Matérn kernels learn in parallel), or a description as `okl.Learner` takes it.
+        (Gaussian and Matérn kernels and linear functions learn in parallel), or a description as `okl.Learner` takes it.
 """,
     "river gamma and lam": """
     gamma

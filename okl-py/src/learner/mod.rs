@@ -333,6 +333,9 @@ impl Learner {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let (config, terms, examples) = self.look(py, |m| (m.config().clone(), m.terms(), m.examples()))?;
         let mut parts = settings::names(&config, ["loss", "kernel", "step", "budget"]);
+        if config.members().iter().any(|member| config.is_weight_vector(member)) {
+            parts = parts.replacen("matern32", "matern32+linear", 1);
+        }
         if let Some(kernel) = self.objects.as_ref().map(|objects| objects.kernel(py)).transpose()?.flatten() {
             let name =
                 kernel.bind(py).getattr("__name__").or_else(|_| Ok::<_, PyErr>(kernel.bind(py).get_type().name()?.into_any()))?;
@@ -457,7 +460,7 @@ impl Learner {
         self.per_output(py, self.look(py, |m| m.predicting_offset().to_vec())?)
     }
 
-    /// The squared norm of the function: exact until a term is dropped, an upper bound after that. Always exact with the step size smd.
+    /// The squared norm of the function (of several settings that learn in parallel: of the leading one over terms): exact until a term is dropped, an upper bound after that. Always exact with the step size smd.
     #[getter]
     fn norm2(&self, py: Python<'_>) -> PyResult<f64> {
         self.look(py, okl::Learner::norm2)
@@ -504,7 +507,7 @@ impl Learner {
         weights.map(|weights| (shape(&weights), weights)).map(|(shape, w)| w.into_pyarray(py).reshape(shape)).transpose()
     }
 
-    /// The coefficients of the terms, (terms, outputs); with a `target_scale`, in the units of the scaled targets.
+    /// The coefficients of the terms, (terms, outputs), of several settings that learn in parallel: of the leading one over terms; with a `target_scale`, in the units of the scaled targets.
     #[getter]
     fn coefficients<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (coefficients, shape) = self.shared.read(py, |m| (m.coefficients(), [m.terms(), m.outputs()]))?;
@@ -512,12 +515,21 @@ impl Learner {
     }
 
     /// The coefficients that `predict` uses: `coefficients`, or those of the average if there is one. They are in the units of the
-    /// targets; with an operator J, in the units of the scaled targets.
+    /// targets; with an operator J, in the units of the scaled targets. A score is the sum over the terms plus `predicting_offset` and, where
+    /// there are some, the `linear_weights` times the columns.
     #[getter]
     fn predicting_coefficients<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (coefficients, shape) =
             self.shared.read(py, |m| (m.predicting_coefficients(), [m.widths() * m.terms(), m.outputs()]))?;
         coefficients.into_pyarray(py).reshape(shape)
+    }
+
+    /// The weights of linear functions that learn beside the terms (``kernel="auto"`` for dense rows), (features, outputs), in the units of the
+    /// targets; None without them. They multiply columns in their frame, clipped at 64 where kernels clip at 8.
+    #[getter]
+    fn linear_weights<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let (weights, shape) = self.shared.read(py, |m| (m.linear_weights(), [m.features(), m.outputs()]))?;
+        weights.map(|weights| weights.into_pyarray(py).reshape(shape)).transpose()
     }
 
     #[doc = include_str!("members.txt")]

@@ -7,9 +7,10 @@
 
 pub use super::large_targets::LargeTargets;
 use super::rounding::LARGE;
-use super::scaling::{CLIP, FAR_CLIP};
+use super::scaling::{CLIP, FAR_CLIP, FURTHER};
 use crate::basis::sparse::SparseRow;
 use crate::config::ClassWeight;
+use crate::engine::bank::Bank;
 use crate::learner::Learner;
 
 /// Examples per window.
@@ -138,6 +139,8 @@ pub struct Health {
     pub narrow_columns: Vec<(usize, f64)>,
     /// A sentence, if a few targets are much larger than all others and the model is worse after them; see [`LargeTargets`].
     pub large_targets: Option<String>,
+    /// Whether a weight vector leads a bank: it reads columns up to [`Learner::linear_limit`], so that what kernels see as clipped is no problem.
+    pub reads_further: bool,
     /// The classes to which `class_weight` gives a weight and which no example had.
     pub absent_classes: Vec<String>,
 }
@@ -205,13 +208,14 @@ impl Health {
             rounded_columns: rounded,
             narrow_columns: narrow_columns(learner),
             large_targets: learner.large_targets.finding(&learner.config.loss, "example"),
+            reads_further: reads_further(learner),
             absent_classes: absent_classes(learner),
         }
     }
 
     /// Problems of the input and what to do about them, one sentence each; empty if there are none. `name` returns the name of a column.
     ///
-    /// Clipping is reported if at least 5 % of a column's last 1,000 to 2,000 values were clipped; with 100 to 999 values, if the
+    /// Clipping is reported, unless a weight vector leads, if at least 5 % of a column's last 1,000 to 2,000 values were clipped; with 100 to 999 values, if the
     /// share exceeds 5 % by three standard errors. Lost digits of a column are reported while the column loses digits, and a unit that is
     /// much too large while the column varies little. Blurred rows are reported if they are at least 1 % of the rows. Skipped steps, ids taken over and resting members are always reported, and so are
     /// targets that are much larger than all others and spoil the model. A class of `class_weight` is reported if none of 100 examples or more
@@ -220,7 +224,7 @@ impl Health {
         let mut found = Vec::new();
         let speaks = |c: &&ClippedColumn| c.recent >= FEWEST && c.recent_share >= SHARE + doubt(c.recent);
         let columns: Vec<_> = self.clipped_columns.iter().filter(speaks).collect();
-        if let (Some(worst), Some(limit)) = (columns.first(), self.limit) {
+        if let (Some(worst), Some(limit), false) = (columns.first(), self.limit, self.reads_further) {
             let (others, limit) = (others(columns.len()), in_words(limit, self.zeros_are_absent));
             let clipped =
                 format!("{:.0} % of the last {} values were clipped at {limit}", 100.0 * worst.recent_share, worst.recent);
@@ -330,9 +334,15 @@ fn absent_classes(learner: &Learner) -> Vec<String> {
     }
 }
 
+/// Whether the leading voice of a bank is a weight vector with a further limit.
+fn reads_further(learner: &Learner) -> bool {
+    let leader = learner.engine.bank().map(Bank::leading_head);
+    leader.is_some_and(|head| head >= learner.engine.heads.len()) && learner.linear_limit() != learner.limit()
+}
+
 /// The limit as text: in standard deviations or root mean squares of each column, or in a common unit of the columns.
 fn in_words(limit: f64, zeros_are_absent: bool) -> String {
-    match limit == CLIP || limit == FAR_CLIP {
+    match [CLIP, FURTHER, FAR_CLIP].contains(&limit) {
         true if zeros_are_absent => format!("{limit} times the root mean square (zeros left out)"),
         true => format!("{limit} standard deviations"),
         false => format!("{limit}, {FAR_CLIP} times the widest range"),

@@ -6,6 +6,7 @@ use crate::engine::head::Head;
 use crate::error::{Error, Result};
 use crate::learner::Learner;
 use crate::learner::build::build_engine;
+use crate::learner::health::Clipped;
 use crate::parts::step::AnyStep;
 
 impl Learner {
@@ -135,11 +136,12 @@ impl Learner {
         Ok(plain)
     }
 
-    /// A weight vector alone has the limit of clipping that it had in its bank.
+    /// A weight vector alone has the limit of clipping that it had in its bank. What was clipped at the limit of the kernels does not concern it.
     fn read_further(&mut self) {
         if let Some(frame) = self.frame.further() {
             self.config.scale = frame.fixed(false);
             self.frame = frame;
+            self.clipped = Clipped::default(); // those of the other limit
         }
     }
 

@@ -110,6 +110,29 @@ fn weight_vectors_retire() {
     assert_eq!(counts, [5, 4, 3, 2]);
 }
 
+/// A counter leaves the range of the kernels, and the weight vector that leads reads it further on: nothing is reported. Frozen, the weight
+/// vector has clipped nothing.
+#[test]
+fn a_column_that_a_weight_vector_reads_is_not_reported_as_clipped() {
+    let x: Vec<f64> = (0..2000).flat_map(|i| [f64::from(i), libm::sin(f64::from(i)) * 100.0]).collect();
+    let y: Vec<f64> = x.chunks(2).map(|x| 0.01 * x[0] + x[1] / 100.0).collect();
+    let settings = "kernel = 'auto'\nloss = 'squared'\noffset = true\n";
+    let learned = |settings: &str| {
+        let mut learner = learner(settings);
+        learner.learn(&Batch::of_f64(&x, 2).numbers(&y)).unwrap();
+        learner
+    };
+    let clipped = |learner: &Learner| learner.health().findings(|j| j.to_string()).iter().any(|found| found.contains("clipped"));
+    let bank = learned(settings);
+    assert!(bank.config().is_weight_vector(&bank.members()[0].0));
+    assert!(bank.health().clipped_values > 500 && !clipped(&bank));
+    assert!(clipped(&learned(&format!("{settings}heads = 'weighted'"))), "kernels alone see a constant");
+    let mut plain = bank.freeze().unwrap();
+    assert!(plain.limit() == Some(64.0) && plain.health().clipped_values == 0);
+    plain.learn(&Batch::of_f64(&x[3800..], 2).numbers(&y[1900..])).unwrap();
+    assert!(plain.health().clipped_values == 0 && !clipped(&plain));
+}
+
 /// Settings without weight vectors: given heads, rows that may be sparse, columns that are not scaled, quantiles.
 #[test]
 fn only_the_default_bank_has_weight_vectors() {
