@@ -54,7 +54,7 @@ pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
     if changed_at(learner).is_some() {
         return lines; // the regret bound is on the examples after the change, and the losses of these alone are not measured
     }
-    let norm = learner.norm2().max(0.0).sqrt();
+    let norm = learner.norm2_over_terms().max(0.0).sqrt();
     if let (Some(bound), Some(loss)) = (learner.regret_bound(norm, 0.0), measured.total_loss)
         && bound < loss
     {
@@ -105,7 +105,8 @@ const SAME_UPDATES: &str =
 
 /// The bound on the effect of terms that were dropped or merged.
 fn truncation(learner: &Learner, measured: Measured) -> String {
-    let (lost, norm) = (learner.truncation_error(), norm(learner));
+    let norm = learner.norm2_over_terms().max(0.0).sqrt() / learner.config().target_scale.least_factor();
+    let lost = learner.truncation_error();
     let since = changed_at(learner).map_or("so far".into(), |at| format!("since example {}", count(at as f64)));
     if lost == 0.0 && changed_at(learner).is_some() {
         return format!("No term has been dropped or merged {since}.");

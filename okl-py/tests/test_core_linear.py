@@ -1,6 +1,7 @@
 """Linear functions that learn beside the terms of ``kernel="auto"``."""
 
 import numpy as np
+
 import okl
 
 

@@ -85,7 +85,10 @@ pub struct Kept {
     pub difference_standard_error: Option<f64>,
     /// The error of the trivial prediction on these rows: of their most frequent class, or of the mean of their targets.
     pub trivial_error: Option<f64>,
-    /// The error of all rows when they were new, in the order of the file.
+    /// The error of the other model on the last tenth of the random order, each row before it learned it. It explains the file if this is at most half of
+    /// the trivial error.
+    pub all_error_on_last_tenth: Option<f64>,
+    /// The error of all rows when they were new, in the order of the file; none if the rows were shuffled.
     pub file_order_error: Option<f64>,
     /// The error of the rows of the sample when they were new, in the random order.
     pub random_order_error: Option<f64>,
@@ -139,12 +142,17 @@ pub fn sample(args: &Learn, task: Task, way: &Way) -> Option<Reservoir> {
     wanted.then(|| Reservoir::within(MOST_ROWS, MOST_BYTES))
 }
 
-/// Learns the sample in a random order and compares. Returns the other model with the comparison; none if there are too few rows or a
+/// Learns the sample in a random order and compares. `in_file_order`: whether the rows were not shuffled. Returns the other model with the comparison; none if there are too few rows or a
 /// signal came.
 ///
 /// # Errors
 /// Those of the learner.
-pub fn replay(run: &Run, asked: &Config, wanted: SaveModel, threads: usize) -> anyhow::Result<Option<(Run, Kept)>> {
+pub fn replay(
+    run: &Run,
+    asked: &Config,
+    (wanted, in_file_order): (SaveModel, bool),
+    threads: usize,
+) -> anyhow::Result<Option<(Run, Kept)>> {
     let Some(sample) = run.replayed.as_ref().filter(|sample| sample.len() as u64 >= FEWEST) else { return Ok(None) };
     let (begun, task) = (Instant::now(), run.metrics.task());
     let mut learner = Learner::new(asked.clone())?;
@@ -158,7 +166,7 @@ pub fn replay(run: &Run, asked: &Config, wanted: SaveModel, threads: usize) -> a
         return Ok(None);
     }
     let Compared { recent: recent_error, all: all_error, standard_error, trivial: trivial_error, .. } = compared;
-    let (file_order_error, random_order_error) = (run.metrics.error(), other.metrics.error());
+    let (file_order_error, random_order_error) = (run.metrics.error().filter(|_| in_file_order), other.metrics.error());
     let clearly_better = compared.clearly_better();
     let order_is_no_help = random_order_error.zip(file_order_error).is_some_and(|(random, file)| random <= file);
     let explains = compared.all_at_last.zip(trivial_error).is_some_and(|(all, trivial)| 2.0 * all <= trivial);
@@ -173,6 +181,7 @@ pub fn replay(run: &Run, asked: &Config, wanted: SaveModel, threads: usize) -> a
         all_error,
         difference_standard_error: standard_error,
         trivial_error,
+        all_error_on_last_tenth: compared.all_at_last,
         file_order_error,
         random_order_error,
         clearly_better,
@@ -296,8 +305,8 @@ impl Kept {
                  --save-model recent, which saves the final model. Table, curves and numbers of terms of this run are \
                  those of the final model; settings, certificates and warnings about columns those of the saved one.",
                 self.of_orders(),
-                self.on_last_rows(),
-                match self.random_order_error > self.file_order_error {
+                if self.file_order_error.is_some() { self.on_last_rows() } else { String::new() },
+                match self.file_order_error.is_some() && self.random_order_error > self.file_order_error {
                     true if self.task != Some(Task::Novelty) => {
                         "New rows were predicted better in the order of the file, so for rows that go on where the file ends the final model may be \
                          better: if the future looks like the last rows,"
@@ -328,7 +337,7 @@ impl Kept {
 
     /// The errors of new rows in both orders.
     fn of_orders(&self) -> String {
-        if self.task == Some(Task::Novelty) {
+        if self.task == Some(Task::Novelty) || self.file_order_error.is_none() {
             return String::new();
         }
         format!(

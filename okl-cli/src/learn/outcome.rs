@@ -125,7 +125,9 @@ impl Session<'_> {
         if interrupted() || !(worse || hardly_better || wanted == SaveModel::All) {
             return Ok((None, None));
         }
-        let Some((mut other, kept)) = kept::replay(run, &self.asked, wanted, self.args.stream.threads)? else {
+        let Some((mut other, kept)) =
+            kept::replay(run, &self.asked, (wanted, self.args.stream.shuffle.is_none()), self.args.stream.threads)?
+        else {
             return Ok((None, None));
         };
         if kept.model == Which::Recent {

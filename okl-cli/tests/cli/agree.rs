@@ -75,7 +75,10 @@ fn warnings_are_those_of_the_saved_model_and_name_columns_of_the_data() {
             .unwrap();
     }
     let (data, model) = (folder.write("t.csv", text), folder.path("m.okl"));
-    let learn = ["learn", &data, "--target", "y", "--task", "numbers", "--time", "when", "--scale", "standard", "-o", &model];
+    let learn = [
+        "learn", &data, "--target", "y", "--task", "numbers", "--time", "when", "--scale", "standard", "--kernel", "gaussian",
+        "-o", &model,
+    ];
     let of = |which: &str| json(&[&learn[..], &["--save-model", which]].concat())["health"].clone();
     let (recent, said) = (of("recent"), inspected(&model)["health"].clone());
     assert!(recent.to_string().contains("column 'when elapsed days' (made from the column 'when'; --ignore when "), "{recent}");

@@ -211,7 +211,11 @@ fn clipped_columns_are_named() {
     let run = |more: &[&str]| {
         let mut okl = std::process::Command::new(env!("CARGO_BIN_EXE_okl"));
         let okl = okl.current_dir(&folder);
-        let output = okl.args(["learn", "d.csv", "--target", "y", "--scale", "standard"]).args(more).output().unwrap();
+        let output = okl
+            .args(["learn", "d.csv", "--target", "y", "--scale", "standard", "--kernel", "gaussian"])
+            .args(more)
+            .output()
+            .unwrap();
         [output.stdout, output.stderr]
             .map(|text| String::from_utf8(text).unwrap().split_whitespace().collect::<Vec<_>>().join(" "))
             .concat()

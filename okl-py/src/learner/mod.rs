@@ -460,7 +460,7 @@ impl Learner {
         self.per_output(py, self.look(py, |m| m.predicting_offset().to_vec())?)
     }
 
-    /// The squared norm of the function (of several settings that learn in parallel: of the leading one over terms): exact until a term is dropped, an upper bound after that. Always exact with the step size smd.
+    /// The squared norm of the function (of several settings that learn in parallel: of the leading one): exact until a term is dropped, an upper bound after that. Always exact with the step size smd.
     #[getter]
     fn norm2(&self, py: Python<'_>) -> PyResult<f64> {
         self.look(py, okl::Learner::norm2)

@@ -466,9 +466,11 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         let loss = &losses[0];
         let judged = loss.has_outside();
         let Some(bank) = bank else {
-            let plan = &heads[0].plan;
+            let reported = self.loss_of_average(example);
+            let Engine { heads, losses, reader, .. } = self;
+            let (plan, loss) = (&heads[0].plan, &losses[0]);
             let outside = heads[0].outside(loss, threshold, &reader.readings[0]);
-            return (plan.loss(), outside.or(judged.then_some(plan.is_outside())));
+            return (reported.unwrap_or(plan.loss()), outside.or(judged.then_some(plan.is_outside())));
         };
         let (lost, outside) = bank.own_loss(loss, example.y, example.weight);
         if taken {
@@ -476,6 +478,16 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             bank.learn(loss, example, lost, voices);
         }
         (lost, judged.then_some(outside))
+    }
+
+    /// The loss of the averaged scores, if these are reported; the planned step has that of the last hypothesis. None for losses with an adaptive
+    /// scalar or without a target, whose loss is not one of the scores alone.
+    fn loss_of_average(&mut self, example: &Example<'_>) -> Option<f64> {
+        let (head, loss) = (&self.heads[0], &self.losses[0]);
+        let alone = loss.theta().is_none() && loss.reads() != Reads::Nothing;
+        let scores = Some(head.score(&self.reader.readings[0])).filter(|_| head.f.riders().mean && alone)?;
+        self.gradient.resize(scores.len(), 0.0);
+        Some(example.weight * loss.eval(scores, example.y, 0.0, &mut self.gradient).loss)
     }
 
     /// The loss of a voice on the example that was just learned: 1 or 0 for decisions, as a bank judges its voices.

@@ -205,7 +205,7 @@ impl Learner {
         &self.head().offset
     }
 
-    /// |f|² of the only head, or of the leading one over terms. Exact until a term is dropped, an upper bound after that. Always exact with smd or a regulariser other than the square.
+    /// |f|² of the only head, or of the leading one: |w|² if that is a weight vector. Exact until a term is dropped, an upper bound after that. Always exact with smd or a regulariser other than the square.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
@@ -218,6 +218,12 @@ impl Learner {
     /// # Ok::<(), okl::Error>(())
     /// ```
     pub fn norm2(&self) -> f64 {
+        self.head().norms.f2
+    }
+
+    /// [`Learner::norm2`] of the leading head over terms, where a weight vector may lead: the norm of the space in which
+    /// [`Learner::regret_bound`] and [`Learner::truncation_error`] are meant.
+    pub fn norm2_over_terms(&self) -> f64 {
         self.head_over_terms().norms.f2
     }
 

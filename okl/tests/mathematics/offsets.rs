@@ -92,3 +92,23 @@ fn a_frozen_head_keeps_the_step_of_its_offset() {
     plain.learn(&Batch::new(&x, 2).labels(&labels)).unwrap();
     assert!(plain.offset() == offset && plain.norm2() != before);
 }
+
+/// The loss that is reported is that of the scores that are reported: of the average, where there is one.
+#[test]
+fn the_loss_of_a_row_is_that_of_its_scores() {
+    let (x, y) = rows(3.0);
+    for average in ["none", "uniform", "exponential:0.05"] {
+        let mut plain = learner(&format!(
+            "loss = 'squared'\nkernel = 'gaussian:0.5'\nscale = 'none'\nstep = 'constant:0.3'\nlambda = 0.001\naverage = '{average}'"
+        ));
+        let mut differs = 0;
+        plain
+            .learn_with(&Batch::new(&x, 2).numbers(&y), |i, row| {
+                let expected = 0.5 * (row.scores[0] - y[i]).powi(2);
+                let found = row.loss.unwrap();
+                differs += usize::from((found - expected).abs() > 1e-12 * expected.max(1.0));
+            })
+            .unwrap();
+        assert_eq!(differs, 0, "{average}");
+    }
+}
