@@ -10,6 +10,7 @@ use okl::loss::Loss;
 use okl::{Config, Learner};
 use serde_json::{Value, json};
 
+use crate::background::Predictions;
 use crate::disk::{Disk, RealDisk};
 use crate::hooks::Hooks;
 use crate::model::Model;
@@ -49,6 +50,8 @@ pub struct Registry {
     pub options: Options,
     /// The web hooks of the models.
     pub hooks: Hooks,
+    /// Predictions, to which learning gives way.
+    pub predictions: Arc<Predictions>,
     slots: RwLock<BTreeMap<String, Slot>>,
     /// Held while a model is created or deleted.
     changing: tokio::sync::Mutex<()>,
@@ -105,6 +108,7 @@ impl Registry {
             surface,
             options,
             hooks: Hooks::default(),
+            predictions: Arc::default(),
             slots: RwLock::default(),
             changing: tokio::sync::Mutex::default(),
             _lock: lock(folder)?,
@@ -133,7 +137,7 @@ impl Registry {
 
     /// Starts a model from its folder. A damaged one is stopped, the others run.
     fn start(&self, name: &str) -> Vec<String> {
-        match Model::open(name, self.folder_of(name), Arc::clone(&self.surface), &self.options) {
+        match Model::open(name, self.folder_of(name), Arc::clone(&self.surface), &self.options, &self.predictions) {
             Ok((model, notes)) => {
                 self.put(name, Slot::Running(model));
                 notes

@@ -1,6 +1,5 @@
 //! What each route does.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hyper::header::{CONTENT_DISPOSITION, HeaderValue, SET_COOKIE};
@@ -12,6 +11,7 @@ use super::body::{self, Parsed};
 use super::route::{Action, Right};
 use super::sent::unknown_kind;
 use super::{Call, Server, guard, openapi, page};
+use crate::background::guarded;
 use crate::model::columns::{self, Absent};
 use crate::model::figures::rate_of;
 use crate::model::folder::Settings;
@@ -161,16 +161,16 @@ fn long<T>(size: usize, work: impl FnOnce() -> T) -> T {
 
 async fn learn(call: Call<'_>) -> Answered<Answer> {
     let model = call.server.registry.model(call.name)?;
-    let (registry, of, sent) = (Arc::clone(&call.server.registry), Arc::clone(&model), call.sent);
-    let background = &call.server.background;
+    let sent = call.sent;
     let targets = sent.query("target").map(str::to_owned);
-    let Parsed { rows, stream, key, .. } = background.run(move || sent.rows(&registry, &of)).await??;
+    let Parsed { rows, stream, key, .. } = long(sent.body.len(), || guarded(|| sent.rows(&call.server.registry, &model)))??;
+    drop(sent);
     let learned = model.learn(LearnRequest { rows, stream, key }).await;
     let answer = learned.map_err(|refusal| {
         let names: Vec<&str> = targets.iter().flat_map(|names| names.split(',')).collect();
         refusal.with_column_of_target(&names)
     })?;
-    background.run(move || answer::json(200, &answer.json())).await
+    guarded(|| answer::json(200, &answer.json()))
 }
 
 async fn label(call: &Call<'_>) -> Answered<Answer> {
@@ -208,6 +208,7 @@ fn explain(call: &Call<'_>) -> Answered<Answer> {
 }
 
 async fn predict(call: Call<'_>) -> Answered<Answer> {
+    call.server.registry.predictions.note();
     let model = call.server.registry.model(call.name)?;
     let Parsed { rows, .. } = long(call.sent.body.len(), || call.sent.rows(&call.server.registry, &model))?;
     if call.sent.flag("fresh")? {

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod body;
+mod carried;
 mod guard;
 mod handlers;
 pub mod metrics;
@@ -21,7 +22,6 @@ use http_body_util::{BodyExt, Limited};
 use hyper::header::{ALLOW, CONTENT_ENCODING, HeaderValue};
 use hyper::{Request, body::Incoming};
 
-use crate::background::Background;
 use crate::refusal::{Answered, Refusal};
 use crate::registry::Registry;
 use crate::tokens::Tokens;
@@ -39,8 +39,6 @@ pub struct Server {
     pub tokens: Option<Tokens>,
     /// The metrics of the server.
     pub metrics: Metrics,
-    /// The threads for requests that learn.
-    background: Background,
     /// Whether a line is written for every request.
     pub log: bool,
     /// Whether the connection is encrypted: cookies are then sent over such connections only.
@@ -60,7 +58,7 @@ struct Call<'a> {
 impl Server {
     /// A server of these models.
     pub fn new(registry: Arc<Registry>, tokens: Option<Tokens>) -> Self {
-        Server { registry, tokens, metrics: Metrics::default(), background: Background::default(), log: false, encrypted: false }
+        Server { registry, tokens, metrics: Metrics::default(), log: false, encrypted: false }
     }
 
     /// Answers one request.

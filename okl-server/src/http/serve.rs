@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::Request;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -19,6 +20,9 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::Server;
+use super::carried::Carried;
+use super::route::{self, Action, Found};
+use crate::background::{Background, Side};
 use crate::tokens::Tokens;
 
 /// How long open requests may take after the server was asked to stop.
@@ -50,6 +54,7 @@ pub struct Listening {
     listener: TcpListener,
     server: Arc<Server>,
     tls: Option<Tls>,
+    background: Arc<Background>,
 }
 
 impl Listening {
@@ -63,7 +68,8 @@ impl Listening {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }
         server.encrypted = tls.is_some();
-        Ok(Listening { listener: TcpListener::bind(address).await?, server: Arc::new(server), tls })
+        let background = Arc::new(Background::start(Arc::clone(&server.registry.predictions))?);
+        Ok(Listening { listener: TcpListener::bind(address).await?, server: Arc::new(server), tls, background })
     }
 
     /// The address, with the port that was chosen for port 0.
@@ -99,9 +105,10 @@ impl Listening {
             };
             // Without room the connection is closed.
             let Ok(place) = Arc::clone(&room).try_acquire_owned() else { continue };
-            let (server, tls, ended) = (Arc::clone(&server), tls.clone(), ended.clone());
+            let (server, tls, ended, background) =
+                (Arc::clone(&server), tls.clone(), ended.clone(), Arc::clone(&self.background));
             tokio::spawn(async move {
-                connection(stream, server, tls, ended).await;
+                connection(stream, server, tls, ended, &background).await;
                 drop(place);
             });
         }
@@ -123,28 +130,46 @@ fn look_at_tokens(server: &Arc<Server>) {
     });
 }
 
-async fn connection(stream: TcpStream, server: Arc<Server>, tls: Option<Tls>, ended: watch::Receiver<bool>) {
+async fn connection(
+    stream: TcpStream,
+    server: Arc<Server>,
+    tls: Option<Tls>,
+    ended: watch::Receiver<bool>,
+    background: &Background,
+) {
     let _ = stream.set_nodelay(true);
+    let side = Arc::new(Side::default());
+    let stream = Carried::new(stream, Arc::clone(&side));
     match tls {
-        None => http(stream, server, ended).await,
+        None => background.serve(&side, http(stream, server, ended, Arc::clone(&side))).await,
         Some(Tls(acceptor)) => {
             let time = server.registry.options.header_time;
             if let Ok(Ok(stream)) = tokio::time::timeout(time, acceptor.accept(stream)).await {
-                http(stream, server, ended).await;
+                background.serve(&side, http(stream, server, ended, Arc::clone(&side))).await;
             }
         }
     }
+}
+
+/// Whether a request is one of those that give way to predictions.
+fn learns<T>(request: &Request<T>) -> bool {
+    let found = route::find(request.method(), request.uri().path());
+    matches!(found, Found::Route(route, _) if matches!(route.action, Action::Learn | Action::Label))
 }
 
 async fn http(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     server: Arc<Server>,
     mut ended: watch::Receiver<bool>,
+    side: Arc<Side>,
 ) {
     let time = server.registry.options.header_time;
     let service = service_fn(move |request| {
-        let server = Arc::clone(&server);
-        async move { Ok::<_, Infallible>(server.answer(request).await) }
+        let (server, side) = (Arc::clone(&server), Arc::clone(&side));
+        async move {
+            side.change(learns(&request)).await;
+            Ok::<_, Infallible>(server.answer(request).await)
+        }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(time).max_buf_size(64 << 10);

@@ -20,7 +20,7 @@ use std::thread::JoinHandle;
 use okl::Learner;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::background::{leave_a_processor, yield_to_predictions};
+use crate::background::{Predictions, yield_to_predictions};
 use crate::codec::Key;
 use crate::options::Options;
 use crate::refusal::{Answered, Refusal};
@@ -142,6 +142,8 @@ pub struct Model {
     pub settings: Settings,
     /// The counts of this model.
     pub counts: Arc<Counts>,
+    /// Predictions of any model: they share the processors.
+    predictions: Arc<Predictions>,
     published: RwLock<Arc<Published>>,
     events: Events,
     work: mpsc::Sender<Work>,
@@ -158,6 +160,7 @@ impl Model {
         folder: Folder,
         surface: Arc<dyn Surface>,
         options: &Options,
+        predictions: &Arc<Predictions>,
     ) -> Result<(Arc<Model>, Vec<String>), String> {
         let loaded = folder.load(options.segment_bytes, &*surface)?;
         let mut notes = Vec::new();
@@ -173,6 +176,7 @@ impl Model {
             name: name.into(),
             settings: loaded.settings.clone(),
             counts: Arc::default(),
+            predictions: Arc::clone(predictions),
             published: RwLock::default(),
             events: Events::default(),
             work: send,
@@ -197,7 +201,6 @@ impl Model {
         let model = Arc::clone(model);
         std::thread::Builder::new().name("okl-model".into()).spawn(move || {
             yield_to_predictions();
-            leave_a_processor();
             // The state of a thread that panicked is dropped with it; the files are whole, and readers have the published copy.
             if catch_unwind(AssertUnwindSafe(|| writer.run(receive))).is_err() {
                 let why = "an error of okl has ended the learning of this model; it predicts. Restart the server to load it again from its files";

@@ -404,7 +404,9 @@ impl Writer {
             let (model, every) = (Arc::clone(&self.model), self.options.publish_time);
             let mut last = self.last_publish;
             let journal_bytes = self.journal.bytes();
+            model.predictions.give_way();
             let mut between = |learner: &okl::Learner, beside: &Beside, gaps: GapsNow<'_>| {
+                model.predictions.give_way();
                 if last.elapsed() >= every {
                     model.publish(published(&model.published(), Some(learner), beside, gaps(), journal_bytes));
                     last = Instant::now();

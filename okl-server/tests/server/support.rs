@@ -68,11 +68,13 @@ pub struct Setup {
     pub options: Options,
     pub tokens: Option<Tokens>,
     pub disk: Arc<dyn Disk>,
+    /// The name of the threads of the runtime.
+    pub threads: &'static str,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Setup { tls: None, options: Options::default(), tokens: None, disk: Arc::new(RealDisk) }
+        Setup { tls: None, options: Options::default(), tokens: None, disk: Arc::new(RealDisk), threads: "front" }
     }
 }
 
@@ -82,7 +84,8 @@ impl Running {
     }
 
     pub fn with(folder: &Folder, setup: Setup) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(2).thread_name(setup.threads).enable_all().build().unwrap();
         let (registry, notes) = Registry::on(setup.disk, &folder.0, Arc::new(Plain), setup.options).unwrap();
         let server = Server::new(Arc::new(registry), setup.tokens);
         let listening = runtime.block_on(Listening::on("127.0.0.1:0".parse().unwrap(), server, setup.tls)).unwrap();
