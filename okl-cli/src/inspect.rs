@@ -208,7 +208,7 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
     position.progress.meet(&learner);
     let names = position.schema.as_ref().map(names_of).unwrap_or_default();
     let text = match args.json {
-        true => serde_json::to_string_pretty(&as_json(&learner, &position, &names))? + "\n",
+        true => serde_json::to_string_pretty(&as_json(&learner, &position, &names, source(&position, &names)))? + "\n",
         false => {
             let did = position.progress.words(task_of(learner.config()));
             let did = match position.replayed.filter(|_| !did.is_empty()) {
@@ -245,8 +245,8 @@ fn missing(position: &Position) -> Option<String> {
     (!missing.is_refused()).then(|| missing.to_string())
 }
 
-/// The description as JSON.
-pub fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serde_json::Value {
+/// The description as JSON. Findings call the features by `name`.
+pub fn as_json(learner: &Learner, position: &Position, names: &[String], name: impl Fn(usize) -> String) -> serde_json::Value {
     // The share of examples outside the margin, tube or scale is a rate of alerts only for a detector.
     let alerts = learner.config().loss.reads() == Reads::Nothing;
     json!({
@@ -255,7 +255,7 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String]) -> serd
         "offset": learner.predicting_offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": rule_of(learner, m), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, position.progress.measured()),
-        "health": health(learner, source(position, names)), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "weight_changes": learner.weight_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": verdict.words() })),
+        "health": health(learner, name), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "weight_changes": learner.weight_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": verdict.words() })),
     })
 }
 

@@ -63,7 +63,8 @@ impl Surface for CommandLine {
         progress.meet(learner);
         let position =
             Position { seen: Some(learner.examples()), frozen: store::frozen(learner), progress, ..Position::default() };
-        inspect::as_json(learner, &position, names)
+        // The server counts columns without names from 0 everywhere.
+        inspect::as_json(learner, &position, names, |column| names.get(column).cloned().unwrap_or_else(|| column.to_string()))
     }
 
     fn explain(&self, learner: &Learner, x: &[f64], names: &[String], top: usize) -> okl::Result<Vec<Value>> {
@@ -317,7 +318,9 @@ fn add(rows: &mut Rows, chunk: &Chunk) {
     // Text in a row that is only predicted does not make text of all other targets.
     let values: Vec<Target> = match chunk.first_text() {
         None => chunk.targets.values().iter().map(|y| Target::Number(*y)).collect(),
-        Some(_) => chunk.targets.labels().into_iter().map(target_of).collect(),
+        Some(_) => {
+            chunk.targets.labels().into_iter().enumerate().map(|(row, y)| target_of(y, chunk.targets.is_text(row))).collect()
+        }
     };
     let known = |at: usize| chunk.known[at / width.max(1)];
     rows.targets.values.extend(values.into_iter().enumerate().map(|(at, y)| if known(at) { y } else { Target::Missing }));
@@ -329,10 +332,13 @@ fn add(rows: &mut Rows, chunk: &Chunk) {
     }
 }
 
-fn target_of(label: Label) -> Target {
+/// The target of a row beside text. A plain number stays a number there, so that the other rows do not decide what it is; another
+/// spelling, such as 1.10, is a name that must be kept.
+fn target_of(label: Label, is_text: bool) -> Target {
+    let plain = |text: &str| text.parse::<f64>().ok().filter(|value| !is_text && value.is_finite() && value.to_string() == text);
     match label {
         Label::Int(number) => Target::Number(number as f64),
-        Label::Text(text) => Target::Text(text),
+        Label::Text(text) => plain(&text).map_or_else(|| Target::Text(text.clone()), Target::Number),
     }
 }
 

@@ -125,13 +125,20 @@ impl Targets {
         self.values.iter().map(named).collect()
     }
 
-    /// The first row whose target is a number with a fraction.
-    pub fn first_fraction(&self) -> Option<(usize, f64)> {
-        let fraction = |(row, target): (usize, &Target)| match target {
-            Target::Number(value) if value.fract() != 0.0 => Some((row, *value)),
+    /// The targets that are numbers with a fraction, and their rows.
+    pub fn fractions(&self) -> impl Iterator<Item = (usize, f64)> {
+        let width = self.width.max(1);
+        self.values.iter().enumerate().filter_map(move |(at, target)| match target {
+            Target::Number(value) if value.fract() != 0.0 => Some((at / width, *value)),
             _ => None,
-        };
-        self.values.iter().enumerate().find_map(fraction)
+        })
+    }
+
+    /// The first target that is text or a truth value, and its row.
+    pub fn first_word(&self) -> Option<(usize, String)> {
+        let is_word = |target: &Target| matches!(target, Target::Text(_) | Target::Flag(_));
+        let at = self.values.iter().position(is_word)?;
+        Some((at / self.width.max(1), self.values[at].label().to_string()))
     }
 
     fn numbers(&self) -> Answered<Vec<f64>> {

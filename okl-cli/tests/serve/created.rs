@@ -266,3 +266,17 @@ fn inspect_says_what_predictions_use() {
     api.good("POST", "m/freeze?to=plain", &Value::Null);
     assert_eq!((&api.inspect("m")["frozen_after"], &api.inspect("plain")["frozen_after"]), (&Value::Null, &json!(400)));
 }
+
+/// A finding of `inspect` and a refusal have the same number for the same column.
+#[test]
+fn findings_count_columns_without_names_from_0() {
+    let api = Api::start("counted", &[]);
+    api.good("PUT", "m", &json!({ "config": { "loss": "squared", "scale": "standard" } }));
+    let rows: Vec<[f64; 3]> = (0..1500).map(|i| [f64::from(i % 97) / 97.0, f64::from(i), f64::from(i % 89) / 89.0]).collect();
+    let targets: Vec<f64> = rows.iter().map(|x| x[0] + x[1] / 300.0).collect();
+    api.good("POST", "m/learn", &json!({ "rows": rows, "targets": targets }));
+    let health = api.inspect("m")["health"].to_string();
+    assert!(health.contains("column 1:") && !health.contains("column 2"), "{health}");
+    let said = api.refused("POST", "m/predict", &json!({ "rows": [[0.5, null, 0.5]] }));
+    assert!(said.contains("column 1"), "{said}");
+}

@@ -4,7 +4,7 @@ use okl::{Batch, Config, Label, Learner};
 use okl_cli::explain::explain;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Random, Served, json_call};
+use crate::support::{Folder, Random, Served, call, json_call};
 
 fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
@@ -79,5 +79,37 @@ fn the_parts_of_any_model_add_up() {
             let apart = sums.iter().zip(score).fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
             assert!(apart <= 1e-12 * size, "{settings}: {sums:?} {score:?}");
         }
+    }
+}
+
+/// With nothing set, weight vectors learn beside the terms: the answer has `terms` and `columns`, and `others_add` has what is not listed of
+/// both, as docs/serve.md says.
+#[test]
+fn with_nothing_set_terms_and_columns_add_up() {
+    let folder = Folder::new("both");
+    let served = Served::start(&folder, &[]);
+    call(&served.address, "PUT", "/v1/models/m", "", b"").unwrap();
+    let mut random = Random(3);
+    let rows: Vec<[f64; 3]> = (0..400).map(|_| [random.number(), random.number(), random.number()]).collect();
+    let targets: Vec<f64> = rows.iter().map(|[a, b, c]| 3.0 * a - b + (4.0 * c).sin()).collect();
+    let learned = json!({ "rows": rows, "targets": targets });
+    assert_eq!(json_call(&served.address, "POST", "/v1/models/m/learn", &learned).unwrap().0, 200);
+    let asked = json!({ "rows": [[0.3, -0.2, 0.1]] });
+    let score = json_call(&served.address, "POST", "/v1/models/m/predict?fresh=true", &asked).unwrap().1["scores"][0].clone();
+    let explained = |top: usize| {
+        let (status, answer) = json_call(&served.address, "POST", &format!("/v1/models/m/explain?top={top}"), &asked).unwrap();
+        assert_eq!(status, 200, "{answer}");
+        answer["rows"][0].clone()
+    };
+    let adds =
+        |row: &Value, of: &str| -> Vec<f64> { row[of].as_array().unwrap().iter().flat_map(|e| numbers(&e["adds"])).collect() };
+    let (one, many) = (explained(1), explained(100));
+    let score = score.as_f64().unwrap_or_else(|| numbers(&score)[0]);
+    for (row, columns) in [(&one, 1), (&many, 3)] {
+        let listed = [numbers(&row["offset"]), adds(row, "terms"), adds(row, "columns"), numbers(&row["others_add"])];
+        assert_eq!((listed[2].len(), listed[2].iter().all(|c| *c != 0.0)), (columns, true), "{row}");
+        let sum: f64 = listed.iter().flatten().sum();
+        let size: f64 = listed.iter().flatten().fold(1.0, |sum, c| sum + c.abs());
+        assert!((sum - score).abs() <= 1e-12 * size, "{sum} {score}");
     }
 }

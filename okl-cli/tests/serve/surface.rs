@@ -342,3 +342,29 @@ fn a_model_without_names_takes_a_table_in_the_order_of_its_columns() {
     assert!(status == 422 && message.contains("3 columns of numbers (p, q, r)") && message.contains("takes 2"), "{message}");
     assert_eq!(post("/v1/models/table/predict?ignore=r", "p,q,r\n1,1,1\n").1["scores"], one["scores"]);
 }
+
+/// A number with a fraction is no new class in a table either, whatever the other rows of the table have; text of NDJSON is a name.
+#[test]
+fn fractions_in_a_table_are_not_new_classes() {
+    let folder = Folder::new("fractions");
+    let served = Served::start(&folder, &[]);
+    json_call(&served.address, "PUT", "/v1/models/m", &json!({})).unwrap();
+    let learn = |kind: &str, body: &str| {
+        let (status, answer) = call(&served.address, "POST", "/v1/models/m/learn?target=y", kind, body.as_bytes()).unwrap();
+        (status, serde_json::from_slice::<Value>(&answer).unwrap())
+    };
+    let refused = |kind: &str, body: &str, row: usize| {
+        let (status, answer) = learn(kind, body);
+        assert_eq!((status, &answer["error"]["row"]), (422, &json!(row)), "{body}: {answer}");
+    };
+    let lines = "application/x-ndjson";
+    refused("text/csv", "a,y\n1,1.5\n2,unknown\n3,2.5\n", 1);
+    refused(lines, "{\"a\":1,\"y\":\"unknown\"}\n{\"a\":2,\"y\":2.5}\n", 0);
+    let named = learn(lines, "{\"a\":1,\"y\":\"u\"}\n{\"a\":2,\"y\":\"2.5\"}\n");
+    assert_eq!(named.0, 200, "{named:?}");
+    assert_eq!(learn("text/csv", "a,y\n1,u\n2,2.5\n").0, 200);
+    refused("text/csv", "a,y\n1,u\n2,2.5\n3,3.5\n", 2);
+    refused("text/csv", "a,y\n2,2.5\n3,3.5\n", 1);
+    let told = json_call(&served.address, "GET", "/v1/models/m", &json!({})).unwrap().1;
+    assert_eq!(told["classes"], json!(["u", "2.5"]));
+}

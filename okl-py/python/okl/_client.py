@@ -270,10 +270,12 @@ class Client:
         )
 
     def explain(self, name: str, X: Any, *, top: int = 5) -> list[dict[str, Any]]:
-        """What adds to the score of each row: `offset`, the `top` terms that add the most, and all others.
+        """What adds to the score of each row: `offset`, the `top` terms and the `top` columns that add the most, and all others.
 
-        `nearest` is the stored term with the smallest distance, with the columns in which the row differs from it the
-        most. A model with a linear kernel has `columns` in place of `terms`.
+        A score is `offset`, plus `adds` of each of `terms` and of each of `columns`, plus `others_add`: what the terms and
+        the columns that are not listed add. With nothing set, a model of dense rows has both, because weight vectors learn
+        beside the terms. A model without weight vectors has `terms` only, and one with a linear kernel `columns` only.
+        `nearest` is the stored term with the smallest distance, with the columns in which the row differs from it the most.
         """
         path = _path(name, "explain") + f"?top={top}"
         rows: list[dict[str, Any]] = self._json("POST", path, {"rows": _rows(X)})["rows"]

@@ -147,7 +147,7 @@ pub const ROUTES: &[Route] = &[
         "/v1/models/{name}/explain",
         READ,
         Action::Explain,
-        "What the offset, the ?top=5 stored terms and all others add to each score, and how each row differs from the nearest term",
+        "What the offset, the ?top=5 stored terms and columns and all others add to each score, and how each row differs from the nearest term",
     ),
     route(
         "PUT",

@@ -207,7 +207,7 @@ impl Writer {
     /// Checks rows. If the model has no configuration yet, decides it and returns its record.
     fn check(&self, rows: &Rows) -> Answered<(Vec<Record>, bool)> {
         if self.state.learner.is_some() {
-            self.check_fractions(&rows.targets)?;
+            self.check_fractions(&self.state, &rows.targets)?;
             self.check_classes(&self.state, &rows.targets)?;
             self.check_no_targets(&self.state, &rows.targets)?;
             return Ok((Vec::new(), self.state.check(rows)?));
@@ -224,6 +224,7 @@ impl Writer {
         let beside = Beside { names: self.state.beside.names.clone(), ..Beside::default() };
         let mut trial = State { sparse: self.state.sparse, gaps: self.state.gaps.clone(), beside, ..State::default() };
         trial.apply(0, &begin, &mut |_, _, _| {})?;
+        self.check_fractions(&trial, &rows.targets)?;
         self.check_classes(&trial, &rows.targets)?;
         self.check_no_targets(&trial, &rows.targets)?;
         trial.check(rows)?;
@@ -268,17 +269,25 @@ impl Writer {
         Ok(())
     }
 
-    /// Refuses a fraction as a new class: where the first targets were 0 and 1, the task is often wrong.
-    fn check_fractions(&self, targets: &Targets) -> Answered<()> {
-        if !matches!(self.state.reads(), Ok(Reads::Class | Reads::Sign)) {
+    /// Refuses a number with a fraction as a new class, in the first body and later ones alike: the targets are often numbers. A task that
+    /// was given allows it, and so does a class of this name, learned or listed.
+    fn check_fractions(&self, state: &State, targets: &Targets) -> Answered<()> {
+        if !matches!(state.reads(), Ok(Reads::Class | Reads::Sign)) || self.settings.task == Some(Task::Classes) {
             return Ok(());
         }
-        let old = self.state.learner.as_ref().map_or(&[][..], |learner| learner.classes());
-        let Some((row, value)) = targets.first_fraction().filter(|_| self.settings.task() != Some(Task::Classes)) else {
-            return Ok(());
-        };
-        if old.contains(&Target::Number(value).label()) {
-            return Ok(());
+        let old = state.learner.as_ref().map_or(&[][..], |learner| learner.classes());
+        let new = |value: f64| !old.contains(&Target::Number(value).label());
+        let Some((row, value)) = targets.fractions().find(|(_, value)| new(*value)) else { return Ok(()) };
+        if let Some((word_row, word)) =
+            targets.first_word().filter(|_| old.is_empty() && !self.settings.config.contains_key("loss"))
+        {
+            let text = format!(
+                "row {word_row}: target '{}', and row {row}: target {value}: text and numbers with fractions in one target column. If the \
+                 targets are numbers, leave the rows with text without a target (null); if they are classes, create a model with \
+                 \"task\": \"classes\"",
+                shortened(&word),
+            );
+            return Err(Refusal::body(text).with(json!({ "row": word_row })));
         }
         let names: Vec<String> = old.iter().take(10).map(okl::Label::to_string).collect();
         let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };

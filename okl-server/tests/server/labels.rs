@@ -214,6 +214,50 @@ fn fractions_are_not_new_classes() {
     }
 }
 
+/// What is a class does not depend on the order of the targets, nor on whether the body is the first one.
+#[test]
+fn fractions_are_refused_in_every_order() {
+    let refused = |server: &Running, targets: Value, row: usize| {
+        let before = server.get("/v1/models/m").good();
+        let reply = server.post(LEARN, &json!({ "rows": ROWS, "targets": targets }));
+        assert_eq!((reply.status, &reply.json()["error"]["row"]), (422, &json!(row)), "{targets}: {reply:?}");
+        assert_eq!(server.get("/v1/models/m").good(), before, "{targets}: nothing changes");
+        reply.message()
+    };
+    let folder = Folder::new();
+    let mut server = Running::start(&folder);
+    server.call("PUT", "/v1/models/m", &[], b"").good();
+    for (targets, row) in [(json!([1.5, 2.5, "n/a"]), 2), (json!(["n/a", 1.5, 2.5]), 0), (json!([1, 2.5, true]), 2)] {
+        let said = refused(&server, targets, row);
+        assert!(said.contains("text and numbers with fractions") && said.contains("null"), "{said}");
+    }
+    // As text, they are names; a number then finds the class of its spelling.
+    assert_eq!(classes_after(&server, json!(["u", "1.5", "2.5"])), json!(["u", "1.5", "2.5"]));
+    assert_eq!(classes_after(&server, json!([1.5, "u", 2.5])), json!(["u", "1.5", "2.5"]));
+    let orders = [(json!(["u", 1.5, 3.5]), 2), (json!([1.5, 3.5, "u"]), 1), (json!([3.5, 1.5, "u"]), 0)];
+    for (targets, row) in orders.clone() {
+        assert!(refused(&server, targets, row).contains("target 3.5, but this model learns classes (u, 1.5, 2.5)"));
+    }
+    server.stop();
+    server = Running::start(&folder);
+    orders.into_iter().for_each(|(targets, row)| drop(refused(&server, targets, row)));
+    // A loss alone is no list of names.
+    let (_folder, server) = with_loss("max_margin");
+    assert!(refused(&server, json!([1, 2.5, 3]), 1).contains("target 2.5, but this model learns classes."));
+    // Listed classes, and those of a task, may be fractions.
+    for settings in [json!({ "task": "classes" }), json!({ "config": { "classes": ["u", "1.5", "2.5"] } })] {
+        let folder = Folder::new();
+        let server = Running::start(&folder);
+        server.put("/v1/models/m", &settings).good();
+        for targets in [json!(["u", 1.5, 2.5]), json!([1.5, 2.5, "u"])] {
+            assert_eq!(classes_after(&server, targets).as_array().unwrap().len(), 3, "{settings}");
+        }
+        if settings["task"].is_null() {
+            assert!(refused(&server, json!([1.5, "u", 3.5]), 2).contains("target 3.5"));
+        }
+    }
+}
+
 #[test]
 fn every_refusal_of_a_row_names_it() {
     let (_folder, server) = with_loss("hinge");
