@@ -38,3 +38,14 @@ fn every_stream_is_on_the_page() {
     }
     assert!(html.contains("settings in parallel"));
 }
+
+/// The names of the groups change, and not the columns: units stay, so the model has the bits of one whose units are fixed.
+#[test]
+fn the_units_of_drifting_streams_stay() {
+    for drift in [Drift::Sudden, Drift::Gradual, Drift::Recurring] {
+        let rows = drifting(6000, drift, &mut Random::new(3));
+        let stream = Stream { name: "drift", loss: "hinge", rows };
+        let outcome = learn(&Context::smoke(1), &stream, "").unwrap();
+        assert_eq!(outcome.learner.unit_changes(), Some((0, 0)), "{drift:?}");
+    }
+}
