@@ -116,7 +116,10 @@ def test_rows_that_are_no_table_say_what_they_are() -> None:
 @pytest.mark.parametrize(
     ("settings", "shown"),
     [
-        ({"loss": "logistic", "kernel": "auto"}, "logistic, gaussian+matern32+linear, auto, merge, no offset"),
+        (
+            {"loss": "logistic", "kernel": "auto"},
+            "logistic, gaussian+matern32+linear, auto, merge, no offset",
+        ),
         ({"loss": "squared", "kernel": "linear"}, "squared, linear, auto, no offset"),
         (
             {"loss": "max_margin,softmax", "kernel": "gaussian"},
