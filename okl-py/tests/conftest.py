@@ -136,3 +136,92 @@ def clusters() -> Iterator[Clusters]:
     clusters = Clusters()
     yield clusters
     clusters.close()
+
+
+class LocalRay:
+    """Workers of `okl.ray.KeyedLearners` in this process, in place of Ray actors: a call runs when it is sent.
+
+    `fault` is asked before each call of a worker: "before" or "after" means that the worker dies before or after the call and is started again,
+    "silent" that the call runs and is not answered in time, and None that nothing happens.
+    """
+
+    def __init__(self) -> None:
+        self.fault: Callable[[str], str | None] = lambda method: None
+        self.calls: list[str] = []
+
+    def install(self, patch: pytest.MonkeyPatch) -> None:
+        import ray
+
+        from okl.ray import _keyed, _workers
+
+        patch.setattr(ray, "is_initialized", lambda: True)
+        patch.setattr(ray, "cluster_resources", lambda: {"CPU": 3})
+        patch.setattr(ray, "put", lambda value: value)
+        patch.setattr(ray, "get", lambda ref, timeout=None: ref())
+        patch.setattr(ray, "kill", lambda actor: None)
+        patch.setattr(ray, "remote", lambda made: LocalMaker(self))
+        patch.setattr(
+            ray,
+            "get_runtime_context",
+            lambda: type("Context", (), {"get_node_id": staticmethod(lambda: "here")}),
+        )
+        patch.setattr(_keyed, "check_nodes", lambda folder: None)
+        patch.setattr(_workers.time, "sleep", lambda seconds: None)
+        patch.setattr(_workers, "leave_soon", lambda: None)
+
+
+class LocalMaker:
+    def __init__(self, local: LocalRay):
+        self.local = local
+
+    def options(self, **_: Any) -> LocalMaker:
+        return self
+
+    def remote(self, plan: Any) -> LocalActor:
+        return LocalActor(self.local, plan)
+
+
+class LocalActor:
+    def __init__(self, local: LocalRay, plan: Any):
+        self.local, self.plan = local, plan
+        self.start()
+
+    def start(self) -> None:
+        from okl.ray._workers import Worker
+
+        self.worker = Worker(self.plan)
+
+    def __getattr__(self, method: str) -> Any:
+        return type("Method", (), {"remote": staticmethod(lambda *given: self.call(method, given))})
+
+    def call(self, method: str, given: tuple[Any, ...]) -> Callable[[], Any]:
+        """What `ray.get` calls for the answer."""
+        from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayTaskError
+
+        self.local.calls.append(method)
+        fault, result, error = self.local.fault(method), None, None
+        if fault != "before":
+            try:
+                result = getattr(self.worker, method)(*given)
+            except Exception as found:
+                error = RayTaskError(method, "", found)
+        if fault in ("before", "after"):
+            self.start()
+            error = ActorUnavailableError("the worker died", None)
+        elif fault == "silent":
+            error = GetTimeoutError()
+
+        def answer() -> Any:
+            if error is not None:
+                raise error
+            return result
+
+        return answer
+
+
+@pytest.fixture
+def local_ray(monkeypatch: pytest.MonkeyPatch) -> LocalRay:
+    pytest.importorskip("ray")
+    local = LocalRay()
+    local.install(monkeypatch)
+    return local

@@ -170,7 +170,7 @@ def test_a_later_driver_takes_over(clusters: Any, tmp_path: Path) -> None:
                 second.learn(["a", "b"], [[1.0], [float("nan")]], [1.0, 1.0])
             with pytest.raises(
                 TypeError,
-                match="partition 'p', key 'b', its 1 rows from offset 4 to 4: .*nothing of this batch",
+                match="partition 'p', key 'b', its 1 rows from offset 4 to 4: .*No shard has learned a row",
             ):
                 second.learn(["b"], [[1.0]], ["no number"], partition="p", offset=4)
             masked = np.ma.array([[1.0], [2.0]], mask=[[False], [True]])

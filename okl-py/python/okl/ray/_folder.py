@@ -14,28 +14,32 @@ from okl.ray._store import Fenced, connect, transaction
 
 FORMAT = 1
 MOST_SHARDS = 1 << 16
+SHARDS = 64
+"""The number of shards of a new folder, if none is given."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS driver (one INTEGER PRIMARY KEY CHECK (one = 1), generation INTEGER NOT NULL);
 INSERT OR IGNORE INTO driver VALUES (1, 0);
-CREATE TABLE IF NOT EXISTS positions (partition TEXT PRIMARY KEY, next INTEGER NOT NULL)"""
+CREATE TABLE IF NOT EXISTS positions (partition TEXT PRIMARY KEY, next INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS starts (partition TEXT PRIMARY KEY, first INTEGER NOT NULL)"""
 
 
 class Folder:
     """A folder with models. The description (`keyed.json`) never changes.
 
-    The driver's database has the number of the last driver (its generation) and, per partition, the position up to which outputs were delivered.
-    A position that is too low costs time only: shards recognise the rows that they have learned.
+    The driver's database has the number of the last driver (its generation) and, per partition, its first offset and the position up to which
+    outputs were delivered. A position that is too low costs time only: shards recognise the rows that they have learned.
     """
 
-    def __init__(self, path: Path, config: dict[str, Any] | None, shards: int, start: bytes | None):
-        shards = whole_number("shards", shards, 1, MOST_SHARDS)
+    def __init__(self, path: Path, config: dict[str, Any] | None, shards: int | None, start: bytes | None):
+        if shards is not None:
+            shards = whole_number("shards", shards, 1, MOST_SHARDS)
         if path.exists() and not path.is_dir():
             raise NotADirectoryError(f"path: {str(path)!r} is a file, expected a folder that every node sees")
         self.path = path
         description, model = path / "keyed.json", path / "start.okl"
         if not description.exists():
-            self._describe(description, model, config, shards, start)
+            self._describe(description, model, config, SHARDS if shards is None else shards, start)
         found = self._described(description)
         if found["format"] != FORMAT:
             raise ValueError(
@@ -47,6 +51,7 @@ class Folder:
         self._check(found, config, shards, start)
         self.generation = 0
         self.positions: dict[str, int] = {}
+        self.starts: dict[str, int] = {}
 
     def _described(self, description: Path) -> dict[str, Any]:
         try:
@@ -80,7 +85,11 @@ class Folder:
         os.replace(new, description)
 
     def _check(
-        self, found: dict[str, Any], config: dict[str, Any] | None, shards: int, start: bytes | None
+        self,
+        found: dict[str, Any],
+        config: dict[str, Any] | None,
+        shards: int | None,
+        start: bytes | None,
     ) -> None:
         """Settings that are given must be those of the folder."""
         given = {
@@ -103,6 +112,7 @@ class Folder:
             self.generation = self._generation() + 1
             self.base.execute("UPDATE driver SET generation = ?", (self.generation,))
         self.positions = dict(self.base.execute("SELECT partition, next FROM positions"))
+        self.starts = dict(self.base.execute("SELECT partition, first FROM starts"))
         return self.generation
 
     def _generation(self) -> int:
@@ -111,15 +121,41 @@ class Folder:
     def position(self, partition: str) -> int:
         return self.positions.get(partition, 0)
 
+    def check_offset(self, partition: str, first: int) -> None:
+        """Refuses rows that would leave a gap, or that are before the first row of the partition."""
+        expected, start = self.positions.get(partition), self.starts.get(partition, 0)
+        if expected is not None and first > expected:
+            raise ValueError(
+                f"offset: found {first}, expected {expected}: partition {partition!r} continues there, and the rows from offset {expected} to "
+                f"{first - 1} were not learned; send them first. Nothing was learned"
+            )
+        if first < start:
+            raise ValueError(
+                f"offset: found {first}, expected at least {start}: partition {partition!r} began there. Nothing was learned"
+            )
+
+    def begin(self, partition: str, first: int) -> None:
+        """Notes the first offset of a partition that is new, before any of its rows is learned."""
+        if partition in self.positions:
+            return
+        with transaction(self.base):
+            self._check_generation()
+            self.base.execute("INSERT OR REPLACE INTO starts VALUES (?, ?)", (partition, first))
+            self.base.execute("INSERT OR REPLACE INTO positions VALUES (?, ?)", (partition, first))
+        self.positions[partition] = self.starts[partition] = first
+
     def deliver(self, partition: str, next_: int) -> None:
         """Notes that outputs were delivered up to an offset."""
         if next_ <= self.position(partition):
             return
         with transaction(self.base):
-            if (found := self._generation()) != self.generation:
-                raise Fenced(str(self.path), (self.generation, 0), (found, 0))
+            self._check_generation()
             self.base.execute("INSERT OR REPLACE INTO positions VALUES (?, ?)", (partition, next_))
         self.positions[partition] = next_
+
+    def _check_generation(self) -> None:
+        if (found := self._generation()) != self.generation:
+            raise Fenced(str(self.path), (self.generation, 0), (found, 0))
 
     def close(self) -> None:
         self.base.close()

@@ -1,5 +1,9 @@
 """`KeyedLearners`: the driver's side."""
 
+import hashlib
+import itertools
+import pickle
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,18 +14,22 @@ import numpy as np
 import ray
 
 import okl
-from okl._columns import FILL_MASKED, check_unmasked
+from okl._columns import FILL_MASKED, check_unmasked, with_none
 from okl._starts import start_bytes
 from okl.ray._checks import check_nodes, seconds, whole_number
 from okl.ray._folder import Folder
 from okl.ray._keys import Key, all_key_bytes, key_bytes, key_text, shard_of
-from okl.ray._readers import Reader
+from okl.ray._readers import FileReader, KafkaReader, Reader, Rows
 from okl.ray._shard import Learned, Part
 from okl.ray._store import INTERNAL
 from okl.ray._workers import Call, Lane, Plan, Worker, answers
 
 LAST = (1 << 63) - 1
 """The last offset."""
+POLL = 0.2
+"""Seconds between two looks for more rows."""
+LOOK = 2.0
+"""Seconds between two looks for more partitions."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +55,22 @@ class Batch(NamedTuple):
     partition: str
     offsets: np.ndarray
     keys: list[Any]
+    parts: dict[int, list[Part]]
+    """For each worker, the parts of its shards."""
+    rows: dict[int, list[np.ndarray]]
+    """For each worker and each of its parts, the rows of the batch."""
+    shared: dict[int, Any]
+    """The parts as objects of Ray, if they are sent more than once."""
     calls: list[Call]
-    rows: list[list[np.ndarray]]
-    """For each call and each of its parts, the rows of the batch."""
+    """A call for each worker, in the order of `parts`."""
+
+
+class Checked(NamedTuple):
+    """Rows whose types, shapes and finiteness were checked."""
+
+    keys: list[bytes]
+    X: np.ndarray
+    y: np.ndarray | None
 
 
 class KeyedLearners:
@@ -66,8 +87,8 @@ class KeyedLearners:
         Settings of each model, as `okl.Learner` takes them. Not needed if `path` has models.
     path : str
         A folder that every node sees.
-    shards : int
-        The number of shards; it cannot be changed later. It limits the number of workers.
+    shards : int, optional
+        The number of shards; it cannot be changed later. It limits the number of workers. Default: that of the folder, 64 for a new folder.
     workers : int, optional
         The number of processes. It may be different each time. Default: one less than the CPUs of the cluster, at least 1.
     start : bytes or okl.Learner, optional
@@ -84,7 +105,7 @@ class KeyedLearners:
         self,
         config: dict[str, Any] | None = None,
         path: str | Path = "",
-        shards: int = 64,
+        shards: int | None = None,
         *,
         workers: int | None = None,
         start: bytes | okl.Learner | None = None,
@@ -106,6 +127,8 @@ class KeyedLearners:
         self.lanes = self._start(count or default_workers(), hot_bytes, worker_options or {}, patience)
         self._sent: dict[tuple[str, int], int] = {}
         self._own = 0
+        self._tickets = itertools.count(1)
+        self._unconfirmed: tuple[int, bytes] | None = None
         self._resync()
 
     def _start(self, workers: int, hot_bytes: int, options: dict[str, Any], patience: float) -> list[Lane]:
@@ -133,6 +156,9 @@ class KeyedLearners:
         self._sent = {
             (partition, shard): at for shard, all_at in found.items() for partition, at in all_at.items()
         }
+        for lane in self.lanes:
+            lane.broken = False
+        self._stale = False
 
     def learn(
         self,
@@ -146,7 +172,7 @@ class KeyedLearners:
     ) -> Outputs:
         """Learns rows, each with the model of its key, and returns the scores from before each update.
 
-        When it returns, everything is on the disk.
+        When it returns, everything is on the disk. If a model refuses a row, no row of the call is learned.
 
         Parameters
         ----------
@@ -155,24 +181,61 @@ class KeyedLearners:
             As in `okl.Learner.learn`.
         partition, offset : str and int, optional
             The place of the first row in a stream. A row that was learned before, by this driver or an earlier one, is recognised by its place
-            and not learned again. Without them, rows are learned exactly once as long as this driver lives.
+            and not learned again. The first call of a partition may have any offset; after that, rows follow each other without a gap. Without
+            partition and offset, rows are learned exactly once as long as this driver lives.
         on_error : "raise" or "skip"
-            If a model refuses a row: raise an error (its shard learns nothing of this call; send the rows again with the same
-            offset), or leave the row out and record it in `refused`.
+            If a model refuses a row: raise an error (no row of this call is learned), or leave the row out and record it in `refused`.
         """
         if (partition is None) != (offset is None):
             raise ValueError("partition and offset: give both or neither")
         name = f"{INTERNAL}{self.generation}" if partition is None else check_partition(partition)
         skip, names = check_on_error(on_error), list(keys)
-        first = self._own if offset is None else whole_number("offset", offset, 0, LAST - len(names))
+        rows = check_rows(all_key_bytes(names), X, y, self._fills, skip)
+        if offset is None:
+            first = self._first_own(rows)
+        else:
+            first = whole_number("offset", offset, 0, LAST - len(names))
+            self.folder.check_offset(name, first)
         offsets = np.arange(first, first + len(names), dtype=np.int64)
+        batch = self._cut(name, offsets, names, rows, skip, first, next(self._tickets))
+        self._check(batch)
         if partition is None:
-            self._own += len(names)
-        batch = self._send(name, offsets, names, X, y, skip, first)
-        outputs = self._finish(batch)
-        if partition is not None and len(offsets):
-            self.folder.deliver(name, int(offsets[-1]) + 1)
+            self._own = max(self._own, first + len(names))
+        elif len(names):
+            self.folder.begin(name, first)
+        outputs = self._confirmed(batch, rows)
+        if partition is not None and len(names):
+            self.folder.deliver(name, first + len(names))
         return outputs
+
+    def _check(self, batch: Batch) -> None:
+        """Refuses a batch if a model refuses a row of it. Shards learn in memory only, and commit later."""
+        parts = [part for parts in batch.parts.values() for part in parts]
+        begun = batch.partition.startswith(INTERNAL) or batch.partition in self.folder.positions
+        # One shard learns all or nothing; a row that is left out is no error. A partition must not begin with rows that are refused.
+        if not parts or parts[0].skip or (len(parts) == 1 and begun):
+            return
+        for number, mine in batch.parts.items():
+            batch.shared[number] = ray.put(mine)
+        answers([self.lanes[number].send("check", shared) for number, shared in batch.shared.items()])
+
+    def _confirmed(self, batch: Batch, rows: Checked) -> Outputs:
+        """Learns a batch. If there is no answer, the same rows in the next call are recognised."""
+        try:
+            self._send(batch)
+            outputs = self._finish(batch)
+        except BaseException:
+            if batch.partition.startswith(INTERNAL) and len(batch.offsets):
+                self._unconfirmed = int(batch.offsets[0]), digest_of(rows)
+            raise
+        self._unconfirmed = None
+        return outputs
+
+    def _first_own(self, rows: Checked) -> int:
+        """The offset of rows that have none: the same one again if these are the rows of the last call, which were not confirmed."""
+        if self._unconfirmed is not None and self._unconfirmed[1] == digest_of(rows):
+            return self._unconfirmed[0]
+        return self._own
 
     def pull(
         self,
@@ -187,7 +250,8 @@ class KeyedLearners:
         """Learns the rows of a reader and yields their outputs, batch by batch.
 
         Each partition begins where its outputs were last taken. A batch counts as taken when the next one is asked for: if the
-        driver dies before that, the same outputs come again, marked as duplicates, with the same scores.
+        driver dies before that, the same outputs come again, marked as duplicates, with the same scores. If a model refuses a row, the other shards
+        have learned their rows of the batch: correct the row, or leave it out with ``on_error="skip"``, and pull again.
 
         Parameters
         ----------
@@ -196,7 +260,7 @@ class KeyedLearners:
         partitions : iterable of str, optional
             Default: all of the reader.
         follow : bool
-            Whether to wait for more rows at the end of all partitions.
+            Whether to wait for more rows and partitions when all rows are learned. `FileReader` finds new files, and lines that are added to CSV and NDJSON files.
         ahead : int
             The number of batches that are learned at the same time.
         """
@@ -204,36 +268,36 @@ class KeyedLearners:
         skip = check_on_error(on_error)
         if isinstance(partitions, (str, bytes)):
             raise TypeError(f"partitions: found {partitions!r}, expected a list of names")
-        names = [
-            check_partition(name) for name in (reader.partitions() if partitions is None else partitions)
-        ]
-        at = {name: self.folder.position(name) for name in names}
+        if isinstance(reader, FileReader):
+            reader.follow = follow
+        at: dict[str, int] = {}
         waiting: deque[Batch] = deque()
-        open_ = deque(names)
+        open_: deque[str] = deque()
+        self._add_partitions(reader, partitions, at, open_)
+        idle, looked = 0, time.monotonic()
         try:
             while open_ or waiting:
                 while open_ and len(waiting) < ahead:
                     name = open_.popleft()
                     found = reader.read(name, at[name], rows)
                     if len(found.keys):
-                        first = np.arange(at[name], at[name] + len(found.keys), dtype=np.int64)
-                        offsets = (
-                            first if found.offsets is None else np.asarray(found.offsets, dtype=np.int64)
-                        )
-                        delivered = self.folder.position(name)
-                        try:
-                            batch = self._send(
-                                name, offsets, list(found.keys), found.X, found.y, skip, delivered
-                            )
-                        except (TypeError, ValueError) as error:
-                            where = f"partition {name!r}, {len(offsets)} rows from offset {offsets[0]} on"
-                            raise type(error)(f"{where}: {error} (rows are counted from there)") from None
+                        batch = self._cut_rows(name, found, at[name], skip)
+                        self.folder.begin(name, at[name])
+                        self._send(batch)
                         waiting.append(batch)
-                        at[name] = int(offsets[-1]) + 1
+                        at[name] = int(batch.offsets[-1]) + 1
                         open_.append(name)
+                        idle = 0
                     elif follow:
                         open_.append(name)
+                        idle += 1
                         break
+                if not waiting and idle >= len(open_) > 0:
+                    time.sleep(POLL)
+                    if partitions is None and time.monotonic() > looked + LOOK:
+                        self._add_partitions(reader, None, at, open_)
+                        looked = time.monotonic()
+                    idle = 0
                 if waiting:
                     outputs = self._finish(waiting.popleft())
                     yield outputs
@@ -241,49 +305,90 @@ class KeyedLearners:
         finally:
             self._drain()  # What is under way is learned; its outputs come again.
 
-    def _send(
+    def _add_partitions(
+        self, reader: Reader, partitions: Iterable[str] | None, at: dict[str, int], open_: deque[str]
+    ) -> None:
+        """Adds the partitions that are new, with the positions where they continue."""
+        names = list(reader.partitions() if partitions is None else partitions)
+        if isinstance(reader, (FileReader, KafkaReader)):
+            known = {*self.folder.positions, *(name for name, _ in self._sent)}
+            names = reader.names_in(known, names)
+        for name in names:
+            if check_partition(name) not in at:
+                at[name] = self.folder.position(name)
+                open_.append(name)
+
+    def _cut_rows(self, partition: str, found: Rows, first: int, skip: bool) -> Batch:
+        """Checks the rows of a reader, and cuts them into parts. An error names their place."""
+        count = len(found.keys)
+        try:
+            offsets = check_offsets(found.offsets, first, count)
+            rows = check_rows(all_key_bytes(found.keys), found.X, found.y, self._fills, skip)
+        except (TypeError, ValueError) as error:
+            where = f"partition {partition!r}, {count} rows from offset {first} on"
+            raise type(error)(f"{where}: {error} (rows are counted from there)") from None
+        delivered = self.folder.position(partition)
+        return self._cut(partition, offsets, list(found.keys), rows, skip, delivered)
+
+    def _cut(
         self,
         partition: str,
         offsets: np.ndarray,
         names: list[Any],
-        X: Any,
-        y: Any,
+        rows: Checked,
         skip: bool,
         delivered: int,
+        ticket: int = 0,
     ) -> Batch:
-        """Sends each row to the worker of its shard."""
-        keys = all_key_bytes(names)
-        matrix, targets = check_rows(len(keys), X, y, self._fills)
+        """Cuts rows into a part for each shard."""
+        self._resync_if_needed()
+        keys, matrix, targets = rows
         shards = np.array([shard_of(key, self.shards) for key in keys], dtype=np.int64)
         order = np.argsort(shards, kind="stable")
         starts = np.flatnonzero(np.diff(shards[order], prepend=-1))
         parts: dict[int, list[Part]] = {}
-        rows: dict[int, list[np.ndarray]] = {}
+        places: dict[int, list[np.ndarray]] = {}
         for mine in np.split(order, starts[1:]) if len(order) else ():
             shard = int(shards[mine[0]])
             previous = self._sent.get((partition, shard), 0)
             its_keys, its_y = [keys[row] for row in mine.tolist()], None if targets is None else targets[mine]
+            its_offsets, its_X = offsets[mine], matrix[mine]
             part = Part(
-                shard, partition, offsets[mine], its_keys, matrix[mine], its_y, previous, delivered, skip
+                shard, partition, its_offsets, its_keys, its_X, its_y, previous, delivered, skip, ticket
             )
-            self._sent[partition, shard] = max(previous, int(offsets[mine[-1]]) + 1)
             parts.setdefault(shard % len(self.lanes), []).append(part)
-            rows.setdefault(shard % len(self.lanes), []).append(mine)
-        calls = [self.lanes[number].send("learn", its_parts) for number, its_parts in parts.items()]
-        return Batch(partition, offsets, names, calls, list(rows.values()))
+            places.setdefault(shard % len(self.lanes), []).append(mine)
+        return Batch(partition, offsets, names, parts, places, {}, [])
+
+    def _send(self, batch: Batch) -> None:
+        """Sends each part to the worker of its shard."""
+        self._stale = True  # Until all parts are sent: Ctrl-C may come in between.
+        for number, parts in batch.parts.items():
+            batch.calls.append(self.lanes[number].send("learn", batch.shared.get(number, parts)))
+            for part in parts:
+                place = part.partition, part.shard
+                self._sent[place] = max(self._sent.get(place, 0), int(part.offsets[-1]) + 1)
+        self._stale = False
 
     def _finish(self, batch: Batch) -> Outputs:
         """Waits for the answers to a batch."""
         try:
             found = answers(batch.calls)
-        except Exception:
-            self._drain()
-            self._resync()
+        except BaseException:
+            self._stale = True
             raise
         pairs = [
-            (rows, learned) for mine, answer in zip(batch.rows, found) for rows, learned in zip(mine, answer)
+            (rows, learned)
+            for mine, answer in zip(batch.rows.values(), found)
+            for rows, learned in zip(mine, answer)
         ]
         return gather(batch, pairs)
+
+    def _resync_if_needed(self) -> None:
+        """After an error, asks for the positions that shards have reached."""
+        if self._stale:
+            self._drain()
+            self._resync()
 
     def _drain(self) -> None:
         """Waits for everything that is under way."""
@@ -294,7 +399,7 @@ class KeyedLearners:
     def predict(self, keys: Iterable[Key], X: Any) -> np.ndarray:
         """The scores of rows, without learning. A key that was not seen has the scores of a new model."""
         found = all_key_bytes(keys)
-        matrix, _ = check_rows(len(found), X, None, self._fills)
+        matrix = check_rows(found, X, None, self._fills).X
         rows: dict[int, list[int]] = {}
         for row, key in enumerate(found):
             rows.setdefault(shard_of(key, self.shards), []).append(row)
@@ -377,6 +482,23 @@ def check_partition(name: Any) -> str:
     return name
 
 
+def check_offsets(given: Any, first: int, count: int) -> np.ndarray:
+    """The offsets of a reader's rows. Rows that are not in order would be taken for rows that were learned before."""
+    if given is None:
+        return np.arange(first, first + count, dtype=np.int64)
+    offsets = np.asarray(given, dtype=np.int64)
+    if offsets.shape != (count,):
+        raise ValueError(f"offsets of the reader: found shape {offsets.shape}, expected ({count},)")
+    wrong = np.flatnonzero(np.diff(offsets, prepend=first - 1) <= 0)
+    if len(wrong):
+        row = int(wrong[0])
+        least = int(offsets[row - 1]) + 1 if row else first
+        raise ValueError(
+            f"offsets of the reader: found {offsets[row]} in row {row}, expected at least {least}: offsets ascend"
+        )
+    return offsets
+
+
 def check_on_error(on_error: Any) -> bool:
     """Whether refused rows are left out."""
     if on_error not in ("raise", "skip"):
@@ -384,11 +506,11 @@ def check_on_error(on_error: Any) -> bool:
     return bool(on_error == "skip")
 
 
-def check_rows(count: int, X: Any, y: Any, fills: bool) -> tuple[np.ndarray, np.ndarray | None]:
-    """Rows and targets as arrays of `count` rows, all finite; NaN only if the models fill it in."""
+def check_rows(keys: list[bytes], X: Any, y: Any, fills: bool, skip: bool = False) -> Checked:
+    """Rows and targets as arrays, a row per key, all finite: NaN in X only if the models fill it in, in y only if models may refuse rows (`skip`)."""
     check_unmasked("X", X, FILL_MASKED)
     check_unmasked("y", y, FILL_MASKED)
-    matrix = np.asarray(X)
+    count, matrix = len(keys), np.asarray(X)
     if matrix.dtype.kind not in "fiub":
         raise TypeError(f"X: found an array of {matrix.dtype}, expected numbers")
     if matrix.ndim != 2 or len(matrix) != count:
@@ -399,10 +521,36 @@ def check_rows(count: int, X: Any, y: Any, fills: bool) -> tuple[np.ndarray, np.
         raise ValueError(
             f"X: found {matrix[row, column]} in row {row}, column {column}, expected a finite number; nothing was learned"
         )
-    targets = None if y is None else np.asarray(y)
-    if targets is not None and (targets.ndim == 0 or len(targets) != count):
+    targets = None if y is None else np.asarray(with_none(y))
+    if targets is not None and (targets.ndim not in (1, 2) or len(targets) != count):
         raise ValueError(f"y: found shape {targets.shape}, expected {count} targets, one per key")
-    return matrix, targets
+    if targets is not None and not skip:
+        check_targets(targets)
+    return Checked(keys, matrix, targets)
+
+
+def check_targets(targets: np.ndarray) -> None:
+    """Refuses targets that are not finite, before any shard learns. None is a row without a target."""
+    if targets.dtype.kind == "O":
+        wrong = [isinstance(value, (float, np.floating)) and not np.isfinite(value) for value in targets.flat]
+        finite = ~np.array(wrong, bool).reshape(targets.shape)
+    else:
+        finite = np.isfinite(targets) if targets.dtype.kind in "fc" else np.ones(targets.shape, bool)
+    if not finite.all():
+        place = tuple(np.argwhere(~finite)[0].tolist())
+        column = f", column {place[1]}" if targets.ndim == 2 else ""
+        raise ValueError(
+            f"y: found {targets[place]} in row {place[0]}{column}, expected a finite number; for a row without a target give None in a "
+            "list. Nothing was learned"
+        )
+
+
+def digest_of(rows: Checked) -> bytes:
+    """What a batch is recognised by."""
+    digest = hashlib.sha256(pickle.dumps((rows.keys, rows.X.dtype.str, rows.X.shape)))
+    digest.update(np.ascontiguousarray(rows.X).tobytes())
+    digest.update(pickle.dumps(None if rows.y is None else (rows.y.dtype.str, rows.y.tolist())))
+    return digest.digest()
 
 
 def gather(batch: Batch, pairs: list[tuple[np.ndarray, Learned]]) -> Outputs:

@@ -5,11 +5,13 @@ read again after a failure.
 """
 
 import glob
+import io
 import json
+import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -39,6 +41,8 @@ class Reader(Protocol):
 class FileReader:
     """Rows from files: a file is a partition, a row's number is its offset.
 
+    The name of a partition is the absolute path of its file, with links resolved.
+
     Parameters
     ----------
     paths : str or sequence of str
@@ -52,25 +56,50 @@ class FileReader:
     def __init__(self, paths: str | Sequence[str], *, key: str, target: str | None, features: Sequence[str]):
         if isinstance(features, (str, bytes)):
             raise TypeError(f"features: found {features!r}, expected a list of columns")
-        patterns = [paths] if isinstance(paths, str) else list(paths)
-        self.files = sorted({path for pattern in patterns for path in glob.glob(pattern)})
-        if not self.files:
-            raise FileNotFoundError(f"paths: no file matches {', '.join(patterns)}")
-        for path in self.files:
-            opener(path)
+        self.patterns = [paths] if isinstance(paths, str) else list(paths)
         self.key, self.target, self.features = key, target, list(features)
-        self._open: dict[str, tuple[int, Iterator[tuple[Any, ...]]]] = {}
+        self._follow = False
+        self._open: dict[str, OpenFile] = {}
+        self.partitions()
+
+    @property
+    def follow(self) -> bool:
+        """Whether files may grow: lines that are added to a CSV or NDJSON file are read when they are complete. Set by `KeyedLearners.pull`."""
+        return self._follow
+
+    @follow.setter
+    def follow(self, follow: bool) -> None:
+        if follow != self._follow:
+            self._open.clear()
+        self._follow = follow
 
     def partitions(self) -> Sequence[str]:
-        return self.files
+        """The files that match now."""
+        files = sorted({os.path.realpath(path) for pattern in self.patterns for path in glob.glob(pattern)})
+        if not files:
+            raise FileNotFoundError(f"paths: no file matches {', '.join(self.patterns)}")
+        for path in files:
+            opener(path)
+        return files
+
+    def names_in(self, known: Iterable[str], names: Iterable[str]) -> list[str]:
+        """The names of partitions in a folder. Earlier versions of okl took the path as it was typed: a file that is `known` under such a path keeps it."""
+        typed: dict[str, str] = {}
+        for name in sorted(name for name in known if "\0" not in name):
+            typed.setdefault(os.path.realpath(name), name)
+            if os.path.realpath(name) == name:
+                typed[name] = name
+        files = [os.path.realpath(name) for name in names]
+        return [typed.get(file, file) for file in dict.fromkeys(files)]
 
     def read(self, partition: str, offset: int, n: int) -> Rows:
-        at, rows = self._open.pop(partition, (0, None))
-        if rows is None or at != offset:
+        file = self._open.pop(partition, None)
+        if file is None or file.next != offset:
             columns = Columns(self.key, self.features, [self.target] if self.target else [])
-            rows = islice(opener(partition)(partition, columns), offset, None)
-        found = list(islice(rows, n))
-        self._open[partition] = (offset + len(found), rows)
+            file = OpenFile(partition, columns, self._follow, offset)
+        found = file.take(n)
+        if found or self._follow:
+            self._open[partition] = file
         width = 1 + len(self.features)
         y = np.array([row[width] for row in found]) if self.target else None
         return Rows([row[0] for row in found], self._numbers(partition, offset, found), y)
@@ -110,13 +139,134 @@ class Columns(NamedTuple):
         return [self.key, *self.features, *self.target]
 
 
-def opener(path: str) -> Callable[[str, Columns], Iterator[tuple[Any, ...]]]:
-    """How a file is read, by its name."""
-    readers = {".parquet": parquet_rows, ".csv": csv_rows, ".ndjson": json_rows, ".jsonl": json_rows}
+Row = tuple[Any, ...]
+
+
+class Source(Protocol):
+    """A format: how the rows of a file are read."""
+
+    grows: bool
+    """Whether lines may be added to a file."""
+
+    def __init__(self, path: str, columns: Columns): ...
+
+    def rows(self, begin: int, end: int | None, row: int) -> Iterator[Row]:
+        """The rows between two bytes of the file, each the begin of a line; end None: to the end. `row` is the number of the first one."""
+
+
+def opener(path: str) -> type[Source]:
+    """The format of a file, by its name."""
+    formats: dict[str, type[Source]] = {
+        ".parquet": ParquetRows,
+        ".csv": CsvRows,
+        ".ndjson": JsonRows,
+        ".jsonl": JsonRows,
+    }
     suffix = Path(path).suffix
-    if suffix not in readers:
-        raise ValueError(f"{path}: found {suffix or 'no ending'!r}, expected one of {', '.join(readers)}")
-    return readers[suffix]
+    if suffix not in formats:
+        raise ValueError(f"{path}: found {suffix or 'no ending'!r}, expected one of {', '.join(formats)}")
+    return formats[suffix]
+
+
+SPAN = 32 << 20
+"""Bytes of a file that may grow which are read at once."""
+
+
+class OpenFile:
+    """The rows of a file from an offset on. With `follow`, only complete lines are rows, and lines that are added to the file are read too."""
+
+    def __init__(self, path: str, columns: Columns, follow: bool, next_: int):
+        self.path, self.follow, self.next = path, follow, next_
+        self.source = opener(path)(path, columns)
+        self.row = 0
+        """Rows before this one were read; those before `next` are left out."""
+        self.end = 0
+        """The bytes of the file up to here were read, or are being read."""
+        self.state = self._state()
+        self.rows: Iterator[Row] = iter(()) if self._tail() else self.source.rows(0, None, 0)
+
+    def _tail(self) -> bool:
+        return self.follow and self.source.grows
+
+    def _state(self) -> tuple[int, int]:
+        found = os.stat(self.path)
+        return found.st_size, found.st_mtime_ns
+
+    def take(self, n: int) -> list[Row]:
+        """At most n rows from `next` on; fewer only at the end."""
+        while self.row < self.next:
+            if not self._read(min(self.next - self.row, 8192)):
+                return []
+        found = self._read(n)
+        self.next = self.row
+        return found
+
+    def _read(self, n: int) -> list[Row]:
+        found = list(islice(self.rows, n))
+        while len(found) < n and self._more(self.row + len(found)):
+            found += islice(self.rows, n - len(found))
+        self.row += len(found)
+        return found
+
+    def _more(self, row: int) -> bool:
+        """Whether there are further rows of a file that may grow."""
+        if not self._tail():
+            if self.follow and self._state() != self.state:
+                raise ValueError(
+                    f"{self.path}: this file has changed since it was opened. Rows cannot be added to a Parquet file: write them to a new "
+                    "file, under another name until the file is complete"
+                )
+            return False
+        begin = self.end
+        end = last_line(self.path, begin)
+        if end == begin:
+            return False
+        rows = self.source.rows(begin, end, row)
+        first = next(rows, None)
+        if (
+            first is None and begin == 0
+        ):  # Only a header: the types of the columns are those of the first rows.
+            return False
+        self.end, self.rows = end, chain(() if first is None else (first,), rows)
+        return True
+
+
+def last_line(path: str, begin: int) -> int:
+    """The end of the last complete line among the next bytes of a file; `begin` if there is none."""
+    with open(path, "rb") as file:
+        if (size := file.seek(0, os.SEEK_END)) < begin:
+            raise ValueError(
+                f"{path}: the file has {size} bytes, but {begin} were read before. Rows can be added to a file, but not removed"
+            )
+        file.seek(begin)
+        data = b""
+        while more := file.read(SPAN):
+            data += more
+            if b"\n" in more:
+                break
+    return begin + data.rfind(b"\n") + 1
+
+
+class Between(io.RawIOBase):
+    """The bytes of a file between two places."""
+
+    def __init__(self, path: str, begin: int, end: int | None):
+        self.file = open(path, "rb", buffering=0)
+        self.file.seek(begin)
+        self.left = os.stat(path).st_size - begin if end is None else end - begin
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.file.read(min(len(buffer), max(self.left, 0)))
+        buffer[: len(data)] = data
+        self.left -= len(data)
+        return len(data)
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()
 
 
 @contextmanager
@@ -130,48 +280,84 @@ def named(path: str) -> Iterator[None]:
         raise ValueError(f"{path}: {error}") from None
 
 
-def parquet_rows(path: str, columns: Columns) -> Iterator[tuple[Any, ...]]:
-    from pyarrow import parquet
+class ParquetRows:
+    grows = False
 
-    names = columns.names()
-    with named(path), parquet.ParquetFile(path) as file:
-        check_columns(path, names, file.schema_arrow.names)
-        for batch in file.iter_batches(8192, columns=names):
-            yield from zip(*(batch.column(name).to_pylist() for name in names))
+    def __init__(self, path: str, columns: Columns):
+        self.path, self.names = path, columns.names()
+
+    def rows(self, begin: int, end: int | None, row: int) -> Iterator[Row]:
+        from pyarrow import parquet
+
+        with named(self.path), parquet.ParquetFile(self.path) as file:
+            check_columns(self.path, self.names, file.schema_arrow.names)
+            for batch in file.iter_batches(8192, columns=self.names):
+                yield from zip(*(batch.column(name).to_pylist() for name in self.names))
 
 
-def csv_rows(path: str, columns: Columns) -> Iterator[tuple[Any, ...]]:
-    from pyarrow import csv, float64, string, types
+class CsvRows:
+    grows = True
 
-    key, *others = columns.names()
-    with named(path):
-        with csv.open_csv(path) as file:
-            found = file.schema
-        check_columns(path, [key, *others], found.names)
+    def __init__(self, path: str, columns: Columns):
+        self.path, self.columns = path, columns
+        self.schema: Any = None
+        """The columns of the file, with the types of its first rows."""
+
+    def rows(self, begin: int, end: int | None, row: int) -> Iterator[Row]:
+        from pyarrow import csv
+
+        key, *others = self.columns.names()
+        with named(self.path):
+            if begin == 0:
+                with csv.open_csv(self._bytes(0, end)) as file:
+                    self.schema = file.schema
+                check_columns(self.path, [key, *others], self.schema.names)
+            # The lines after the first span have no header.
+            names = csv.ReadOptions(column_names=self.schema.names) if begin else csv.ReadOptions()
+            options = csv.ConvertOptions(column_types=self._types())
+            with csv.open_csv(self._bytes(begin, end), read_options=names, convert_options=options) as file:
+                for batch in file:
+                    keys = [text or None for text in batch.column(key).to_pylist()]
+                    yield from zip(keys, *(batch.column(name).to_pylist() for name in others))
+
+    def _bytes(self, begin: int, end: int | None) -> Any:
+        return self.path if end is None else io.BufferedReader(Between(self.path, begin, end))
+
+    def _types(self) -> dict[str, Any]:
+        from pyarrow import float64, string, types
+
         # A column has the type of its first block, where whole numbers or empty cells may be followed by other numbers.
-        kinds = {name: found.field(name).type for name in columns.features}
-        changed = {n: float64() for n, kind in kinds.items() if types.is_integer(kind) or types.is_null(kind)}
+        kinds = {name: self.schema.field(name).type for name in self.columns.names()}
+        features = {name: kinds[name] for name in self.columns.features}
+        changed = {
+            n: float64() for n, kind in features.items() if types.is_integer(kind) or types.is_null(kind)
+        }
         # The key is the text of its cell: 007 is not 7.
-        options = csv.ConvertOptions(column_types={**changed, key: string()})
-        with csv.open_csv(path, convert_options=options) as file:
-            for batch in file:
-                keys = [text or None for text in batch.column(key).to_pylist()]
-                yield from zip(keys, *(batch.column(name).to_pylist() for name in others))
+        return {**kinds, **changed, self.columns.key: string()}
 
 
-def json_rows(path: str, columns: Columns) -> Iterator[tuple[Any, ...]]:
-    names = columns.names()
-    with open(path, encoding="utf-8") as file:
-        lines = (line for line in file if line.strip())
-        for number, line in enumerate(lines):
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise ValueError(f"{path}, row {number}: {error}") from None
-            if not isinstance(row, dict):
-                raise ValueError(f"{path}, row {number}: found {line.strip()!r}, expected an object")
-            check_columns(f"{path}, row {number}", names, row)
-            yield tuple(row[name] for name in names)
+class JsonRows:
+    grows = True
+
+    def __init__(self, path: str, columns: Columns):
+        self.path, self.names = path, columns.names()
+
+    def rows(self, begin: int, end: int | None, row: int) -> Iterator[Row]:
+        between = io.BufferedReader(Between(self.path, begin, end))
+        with io.TextIOWrapper(between, encoding="utf-8") as file:
+            lines = (line for line in file if line.strip())
+            for number, line in enumerate(lines, row):
+                yield self._row(number, line)
+
+    def _row(self, number: int, line: str) -> Row:
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise ValueError(f"{self.path}, row {number}: {error}") from None
+        if not isinstance(row, dict):
+            raise ValueError(f"{self.path}, row {number}: found {line.strip()!r}, expected an object")
+        check_columns(f"{self.path}, row {number}", self.names, row)
+        return tuple(row[name] for name in self.names)
 
 
 def check_columns(where: str, columns: list[str], found: Any) -> None:
@@ -187,6 +373,7 @@ class KafkaReader:
     """Rows from a Kafka topic, with confluent-kafka.
 
     Positions are kept by `KeyedLearners`, together with the models; nothing is committed to Kafka. Only committed messages are read.
+    The name of a partition is ``TOPIC/NUMBER``.
 
     Parameters
     ----------
@@ -238,14 +425,20 @@ class KafkaReader:
         consumer.close()
         if found.error is not None:
             raise ValueError(f"topic {self.topic!r}: {found.error}")
-        return [str(number) for number in sorted(found.partitions)]
+        return [f"{self.topic}/{number}" for number in sorted(found.partitions)]
+
+    def names_in(self, known: Iterable[str], names: Iterable[str]) -> list[str]:
+        """The names of partitions in a folder. Earlier versions of okl took the number alone: a partition that is `known` by it keeps it."""
+        there, numbers = set(known), [name.rpartition("/")[2] for name in names]
+        full = {number: f"{self.topic}/{number}" for number in numbers}
+        return [number if number in there and name not in there else name for number, name in full.items()]
 
     def read(self, partition: str, offset: int, n: int) -> Rows:
         source = self._open.pop(partition, None)
         if source is None or source.next != offset:
             if source is not None:
                 source.consumer.close()
-            source = Assigned(self.settings, self.topic, int(partition), offset)
+            source = Assigned(self.settings, self.topic, int(partition.rpartition("/")[2]), offset)
         messages = source.messages(n, self.timeout, self.patience)
         rows = [self._decoded(message) for message in messages]
         self._open[partition] = source

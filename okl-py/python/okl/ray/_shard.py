@@ -1,7 +1,8 @@
 """A shard: the models of the keys that hash to it. Nothing here needs Ray.
 
 Rows come as `Part`s. The models that the rows touch learn in memory; then one transaction commits the models, the position and the outputs. Rows
-below the committed position are not learned again: their outputs are looked up.
+below the committed position are not learned again: their outputs are looked up. A batch may have parts in several shards. `check` learns a part in
+memory and commits nothing, so that the driver commits a batch only if no shard refuses a row.
 """
 
 import hashlib
@@ -38,6 +39,8 @@ class Part(NamedTuple):
     """Outputs below this offset are not needed any more."""
     skip: bool
     """Whether a row that its model refuses is left out and recorded, instead of an error for all rows."""
+    ticket: int = 0
+    """The number of a batch that is committed by all of its shards or by none; 0 if each shard commits by itself."""
 
 
 class Learned(NamedTuple):
@@ -51,6 +54,16 @@ class Learned(NamedTuple):
     """Rows that were refused and left out."""
 
 
+class Staged(NamedTuple):
+    """A part that was learned in memory and is not committed."""
+
+    ticket: int
+    learners: dict[bytes, okl.Learner]
+    learned: Learned
+    commit: Commit | None
+    """What the database has to write; None if all rows were learned before."""
+
+
 class Shard:
     """The models of one shard, the recently used ones in memory."""
 
@@ -62,9 +75,25 @@ class Shard:
         self.hot: OrderedDict[bytes, okl.Learner] = OrderedDict()
         self.sizes: dict[bytes, int] = {}
         self.held = 0
+        self.staged: Staged | None = None
+
+    def check(self, part: Part) -> None:
+        """Learns the rows that are new in memory, so that a row that a model refuses is found. `learn` commits them; any other part discards them."""
+        self.staged = None
+        self.staged = self._stage(part)
 
     def learn(self, part: Part) -> Learned:
         """Learns the rows that are new, all or none of them, and commits."""
+        staged, self.staged = self.staged, None
+        if staged is None or not part.ticket or staged.ticket != part.ticket:
+            staged = self._stage(part)
+        if staged.commit is not None:
+            self.store.commit(staged.commit)
+        self._keep(staged.learners)
+        return staged.learned
+
+    def _stage(self, part: Part) -> Staged:
+        """Learns the rows that are new in memory. Models that have learned rows without a commit are not among the models in memory (`hot`)."""
         position = self.store.position(part.partition)
         if part.previous > position:
             raise Gap(
@@ -76,23 +105,19 @@ class Shard:
             self._look_up(part, duplicate, scores)
         refused: list[Refused] = []
         touched: dict[bytes, okl.Learner] = {}
-        try:
-            for key, rows in groups(part.keys, ~duplicate):
-                touched[key] = self.hot.get(key) or self._load(key)
-                self._learn_key(part, key, rows, touched[key], scores, refused)
-            new = ~duplicate
-            if new.any():
-                models = {key: learner.to_bytes() for key, learner in touched.items()}
-                kept, last = scores.array()[new], int(part.offsets[-1])
-                self.store.commit(
-                    Commit(part.partition, last + 1, models, part.offsets[new], kept, refused, part.delivered)
-                )
-        except BaseException:
-            self._drop(touched)
-            raise
-        self._keep(touched)
+        for key, rows in groups(part.keys, ~duplicate):
+            touched[key] = self.hot.get(key) or self._load(key)
+            self._drop([key])
+            self._learn_key(part, key, rows, touched[key], scores, refused)
+        new, commit = ~duplicate, None
+        if new.any():
+            models = {key: learner.to_bytes() for key, learner in touched.items()}
+            kept, last = scores.array()[new], int(part.offsets[-1])
+            commit = Commit(
+                part.partition, last + 1, models, part.offsets[new], kept, refused, part.delivered
+            )
         left_out = np.isin(part.offsets, [row.offset for row in refused])
-        return Learned(scores.array(), duplicate, left_out)
+        return Staged(part.ticket, touched, Learned(scores.array(), duplicate, left_out), commit)
 
     def _learn_key(
         self,
@@ -218,7 +243,10 @@ def about(part: Part, key: bytes, rows: list[int], error: Exception) -> str:
         where = f"key {key_text(key)}, its {len(rows)} rows"
     else:
         where = f"partition {part.partition!r}, key {key_text(key)}, its {len(rows)} rows from offset {first} to {last}"
-    return (
-        f"{where}: {error} "
-        f"(rows are counted within these). Shard {part.shard} has learned nothing of this batch."
+    learned = (
+        "No shard has learned a row of this batch: correct the row or leave it out, and send the batch again"
+        if part.ticket
+        else f"Shard {part.shard} has learned nothing of this batch, and the other shards learn no row twice: correct the row, or use "
+        "on_error='skip', and pull again"
     )
+    return f"{where}: {error} (rows are counted within these). {learned}."

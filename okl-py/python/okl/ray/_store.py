@@ -47,7 +47,7 @@ class Fenced(RuntimeError):
         if self.by_another_driver:
             return (
                 f"{self.path}: another driver has opened this folder since (generation {self.found[0]}, this one is {self.mine[0]}); "
-                "nothing was written. Only the last driver that opens a folder can learn: close this one."
+                "nothing was written. Only the last driver that opens a folder can learn and predict: close this one."
             )
         return f"{self.path}: another worker has taken over (start {self.found[1]}, this one is {self.mine[1]}); nothing was written"
 
@@ -110,6 +110,11 @@ class Store:
             self.base.execute("UPDATE epoch SET generation = ?, start = ?", self.epoch)
             self._forget_other_drivers(generation)
 
+    def check_claim(self) -> None:
+        """Raises an error if another process has claimed the store since: models in the memory of this process may be old."""
+        if (found := self._epoch()) != self.epoch:
+            raise Fenced(self.path, self.epoch, found)
+
     def _epoch(self) -> tuple[int, int]:
         generation, start = self.base.execute("SELECT generation, start FROM epoch").fetchone()
         return generation, start
@@ -157,9 +162,7 @@ class Store:
     def commit(self, what: Commit) -> None:
         """Writes models, position, outputs and refused rows, if the store is still claimed by this process."""
         with transaction(self.base):
-            found = self._epoch()
-            if found != self.epoch:
-                raise Fenced(self.path, self.epoch, found)
+            self.check_claim()
             run, many = self.base.execute, self.base.executemany
             upsert = "INSERT INTO models VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET model = excluded.model"
             many(upsert, what.models.items())

@@ -9,7 +9,8 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,54 +62,73 @@ class Worker:
         except Exception as error:  # A constructor that fails would hide the reason: each call reports it.
             self.failure = error
 
-    def learn(self, parts: list[Part]) -> list[Learned]:
-        self._check()
+    def check(self, parts: list[Part]) -> None:
+        """Learns parts in memory, without a commit: an error says that a model refuses a row."""
+        shards = self._claimed(part.shard for part in parts)
         try:
-            return [self.shards[part.shard].learn(part) for part in parts]
-        except Fenced as error:
-            if not error.by_another_driver:
-                leave_soon()
+            for part in parts:
+                shards[part.shard].check(part)
+        except BaseException:
+            for part in parts:
+                shards[part.shard].staged = None
             raise
 
+    def learn(self, parts: list[Part]) -> list[Learned]:
+        shards = self._claimed(part.shard for part in parts)
+        with leaving():
+            return [shards[part.shard].learn(part) for part in parts]
+
     def predict(self, asked: list[tuple[int, list[bytes], Any]]) -> list[Any]:
-        self._check()
-        return [self.shards[shard].predict(keys, X) for shard, keys, X in asked]
+        shards = self._claimed(shard for shard, _, _ in asked)
+        return [shards[shard].predict(keys, X) for shard, keys, X in asked]
 
     def positions(self) -> dict[int, dict[str, int]]:
-        self._check()
-        return {number: shard.store.positions() for number, shard in self.shards.items()}
+        return {number: shard.store.positions() for number, shard in self._claimed().items()}
 
     def model(self, shard: int, key: bytes) -> bytes | None:
-        self._check()
-        return self.shards[shard].model(key)
+        return self._claimed([shard])[shard].model(key)
 
     def inspect(self, shard: int, key: bytes) -> dict[str, Any] | None:
-        self._check()
-        found = self.shards[shard].inspect(key)
+        found = self._claimed([shard])[shard].inspect(key)
         node = ray.get_runtime_context().get_node_id()
         return found and {**found, "shard": shard, "node": node, "process": os.getpid()}
 
     def digests(self) -> dict[bytes, str]:
-        self._check()
-        return {key: digest for shard in self.shards.values() for key, digest in shard.digests()}
+        return {key: digest for shard in self._claimed().values() for key, digest in shard.digests()}
 
     def refused(self) -> list[tuple[str, int, bytes, str]]:
-        self._check()
-        return [row for shard in self.shards.values() for row in shard.store.refused()]
+        return [row for shard in self._claimed().values() for row in shard.store.refused()]
 
     def state(self) -> dict[str, Any]:
-        self._check()
+        shards = self._claimed().values()
         return {
-            "keys": sum(shard.store.count() for shard in self.shards.values()),
-            "in_memory": sum(len(shard.hot) for shard in self.shards.values()),
-            "held_bytes": sum(shard.held for shard in self.shards.values()),
+            "keys": sum(shard.store.count() for shard in shards),
+            "in_memory": sum(len(shard.hot) for shard in shards),
+            "held_bytes": sum(shard.held for shard in shards),
             "process": os.getpid(),
             "node": ray.get_runtime_context().get_node_id(),
         }
 
-    def _check(self) -> None:
+    def _claimed(self, numbers: Iterable[int] | None = None) -> dict[int, Shard]:
+        """Some shards, or all; an error if another process has taken over one of them."""
         if self.failure is not None:
             raise self.failure
+        shards = self.shards if numbers is None else {number: self.shards[number] for number in numbers}
+        with leaving():
+            for shard in shards.values():
+                shard.store.check_claim()
+        return shards
+
+
+@contextmanager
+def leaving() -> Iterator[None]:
+    """Ends this process if another worker of the same driver has taken over its shards."""
+    try:
+        yield
+    except Fenced as error:
+        if not error.by_another_driver:
+            leave_soon()
+        raise
 
 
 def is_locked(error: object) -> bool:
@@ -146,6 +166,8 @@ class Lane:
         self.sent: deque[Call] = deque()
         self.restarts = 0
         self.closed = False
+        self.broken = False
+        """Whether a call has failed: shards lack its rows, so that calls after it, which continue these rows, fail too."""
 
     def send(self, method: str, *arguments: Any) -> Call:
         if self.closed:  # Ray would say that the worker is dead, and it would be made again.
@@ -165,13 +187,17 @@ class Lane:
             try:
                 first.finish(ray.get(first.ref, timeout=max(0.0, deadline - time.monotonic())))
             except GetTimeoutError:
-                first.finish(None, TimeoutError(self._silent()))
+                self._fail(first, TimeoutError(self._silent()))
             except RayError as error:
-                if (cause := own_error(error)) is None:
+                if (cause := own_error(error, self.broken)) is None:
                     self._send_again(error)
                     continue
-                first.finish(None, cause)
+                self._fail(first, cause)
             self.sent.popleft()
+
+    def _fail(self, call: Call, error: Exception) -> None:
+        call.finish(None, error)
+        self.broken |= call.method == "learn"
 
     def _send_again(self, error: RayError) -> None:
         """After an error of the cluster all unanswered calls are sent again."""
@@ -211,13 +237,15 @@ class Lane:
         ray.kill(self.actor)
 
 
-def own_error(error: RayError) -> Exception | None:
-    """The error of the call itself; None for errors of the cluster, after which the call is made again."""
+def own_error(error: RayError, broken: bool = False) -> Exception | None:
+    """The error of the call itself; None for errors of the cluster, after which the call is made again.
+
+    `broken`: an earlier call has failed, so that the rows that a gap lacks do not come."""
     if not isinstance(error, RayTaskError):
         return None
     cause = error.cause
     again = (
-        isinstance(cause, Gap)
+        (isinstance(cause, Gap) and not broken)
         or is_locked(cause)
         or (isinstance(cause, Fenced) and not cause.by_another_driver)
     )
