@@ -55,6 +55,8 @@ def test_scores_are_those_of_one_machine(clusters: Any, tmp_path: Path) -> None:
     assert found["label"].tolist() == np.where(scores > 0, "same", "other").tolist()
     with pytest.raises(Exception, match="features: there is no column 'c'; there are 'a', 'b', 'row'"):
         scored(learner, X, features=["c"])
+    with pytest.raises(TypeError, match="prefix: found None, expected text"):
+        scored(learner, X, features=["a", "b"], prefix=None)
     of_numbers = okl.Learner(loss="squared", kernel="gaussian:0.5", step="constant:0.3", lam=1e-3)
     of_numbers.learn(X[:300], X[:300, 0])
     found = scored(of_numbers, X, features=["a", "b"], interval=0.9, calibration=(X[300:], X[300:, 0]))

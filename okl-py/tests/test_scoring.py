@@ -9,7 +9,7 @@ import pytest
 
 import okl
 from okl._intervals import half_widths
-from okl._scoring import Scorer
+from okl._scoring import Scorer, check_new
 
 
 def rows(n: int = 600) -> tuple[np.ndarray, np.ndarray]:
@@ -46,6 +46,30 @@ def test_columns_of_each_kind_of_model() -> None:
         ValueError, match="features: name the columns of the features, in order; there are 'a', 'b'"
     ):
         Scorer(softmax).matrix({"a": X[:, 0], "b": X[:, 1]})
+
+
+def test_columns_of_the_input_are_not_replaced() -> None:
+    pytest.importorskip("ray")
+    from okl.ray._score import score_batch
+
+    X, y = rows(60)
+    learner = okl.Learner(loss="logistic", kernel="gaussian:0.5", step="constant:0.3", lam=1e-3)
+    learner.learn(X, y)
+    scorer, batch = Scorer(learner, ["a", "b"]), {"a": X[:, 0], "b": X[:, 1], "label": y}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("okl.ray._score._OPEN", {("m", ("a", "b"), ""): scorer})
+        with pytest.raises(
+            ValueError, match="the model adds a column 'label', but the input has a column 'label': ren"
+        ):
+            score_batch(None, "m", ["a", "b"], "", batch)
+        named = Scorer(learner, ["a", "b"], prefix="okl_")
+        patch.setattr("okl.ray._score._OPEN", {("m", ("a", "b"), "okl_"): named})
+        found = score_batch(None, "m", ["a", "b"], "okl_", batch)
+    assert list(found) == ["a", "b", "label", "okl_score", "okl_probability", "okl_label"]
+    assert found["label"] is y and list(scorer.columns(X)) == ["score", "probability", "label"]
+    check_new(["label"], ["Label"])
+    with pytest.raises(ValueError, match="adds a column 'label', but the input has a column 'Label'"):
+        check_new(["label"], ["Label"], ignore_case=True)
 
 
 def test_an_interval_from_rows_that_were_not_learned() -> None:

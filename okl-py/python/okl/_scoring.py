@@ -1,7 +1,7 @@
 """What a model says of rows, as named columns: for `okl.ray.score` and `okl.spark.score`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +18,25 @@ class Scorer:
     A learner has `score` (or `score_CLASS`, `score_NUMBER` for several outputs), for classes `label`, for the logistic loss `probability` (of the
     class `positive_class`) or for softmax `probability_CLASS`, and for novelty `alert`. A scikit-learn estimator has `prediction`, and
     `probability_CLASS` if it has `predict_proba`. With `widths`, half the width of the interval of each output, `lower` and `upper` (`lower_NUMBER` and
-    `upper_NUMBER` for several outputs) are the score or prediction minus and plus it.
+    `upper_NUMBER` for several outputs) are the score or prediction minus and plus it. All names begin with `prefix`.
     """
 
-    def __init__(self, model: Any, features: Sequence[str] | None = None, widths: np.ndarray | None = None):
+    def __init__(
+        self,
+        model: Any,
+        features: Sequence[str] | None = None,
+        widths: np.ndarray | None = None,
+        prefix: str = "",
+    ):
         self.model = opened(model)
-        self.widths = widths
+        self.widths, self.prefix = widths, prefix
         self.features = list(features) if features is not None else getattr(self.model, "feature_names", None)
 
     def columns(self, X: np.ndarray) -> Columns:
         is_learner = isinstance(self.model, okl.Learner)
         columns = of_learner(self.model, X) if is_learner else of_estimator(self.model, X)
-        return columns if self.widths is None else columns | ends(columns, self.widths)
+        columns = columns if self.widths is None else columns | ends(columns, self.widths)
+        return {f"{self.prefix}{name}": values for name, values in columns.items()}
 
     def matrix(self, found: dict[str, Any]) -> np.ndarray:
         """The features among the columns of a table."""
@@ -46,6 +53,25 @@ class Scorer:
                 f"features: there is no column {missing[0]!r}; there are {', '.join(map(repr, found))}"
             )
         return np.column_stack([np.asarray(found[name]) for name in names])
+
+
+def check_new(added: Iterable[str], found: Iterable[str], *, ignore_case: bool = False) -> None:
+    """Refuses columns that would replace columns of the input."""
+    same = str.casefold if ignore_case else str
+    there = {same(name): name for name in found}
+    taken = [(name, there[same(name)]) for name in added if same(name) in there]
+    if taken:
+        name, has = taken[0]
+        raise ValueError(
+            f"the model adds a column {name!r}, but the input has a column {has!r}: rename that column, or give a prefix for the columns that "
+            "are added, such as prefix='okl_'"
+        )
+
+
+def check_prefix(prefix: Any) -> str:
+    if not isinstance(prefix, str):
+        raise TypeError(f"prefix: found {prefix!r}, expected text")
+    return prefix
 
 
 def opened(model: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import ray
 
 from okl._intervals import half_widths
-from okl._scoring import Scorer, opened
+from okl._scoring import Scorer, check_new, check_prefix, opened
 
 _OPEN: dict[Any, Scorer] = {}
 """The model of this process that was used last."""
@@ -22,6 +22,7 @@ def score(
     features: Sequence[str] | None = None,
     interval: float | None = None,
     calibration: tuple[Any, Any] | None = None,
+    prefix: str = "",
     batch_size: int = 4096,
     **options: Any,
 ) -> Any:
@@ -40,6 +41,8 @@ def score(
     calibration : (X, y), optional
         Rows that the model has not learned, from which the width of the interval is computed (split conformal prediction). Without them the interval is the
         tube of the losses nu_epsilon and nu_huber, which covers the share 1 - nu.
+    prefix : str
+        What the names of the added columns begin with. A column of the dataset is never replaced: an added column of the same name is an error.
     batch_size : int
     **options
         Further arguments of `map_batches`, for example ``num_cpus``.
@@ -55,19 +58,22 @@ def score(
         raise TypeError(
             f"dataset: found {type(dataset).__name__}, expected a Ray dataset, for example ray.data.from_pandas(frame)"
         )
-    own = opened(model)
+    own, prefix = opened(model), check_prefix(prefix)
     data = pickle.dumps((own, half_widths(own, interval, calibration)))
-    work = partial(score_batch, ray.put(data), hashlib.sha256(data).hexdigest(), features)
+    digest = hashlib.sha256(data).hexdigest()
+    work = partial(score_batch, ray.put(data), digest, features, prefix)
     return dataset.map_batches(work, batch_size=batch_size, batch_format="numpy", **options)
 
 
 def score_batch(
-    model: Any, digest: str, features: Sequence[str] | None, batch: dict[str, Any]
+    model: Any, digest: str, features: Sequence[str] | None, prefix: str, batch: dict[str, Any]
 ) -> dict[str, Any]:
-    name = digest, None if features is None else tuple(features)
+    name = digest, None if features is None else tuple(features), prefix
     if name not in _OPEN:
         _OPEN.clear()
         own, widths = pickle.loads(ray.get(model))
-        _OPEN[name] = Scorer(own, features, widths)
+        _OPEN[name] = Scorer(own, features, widths, prefix)
     scorer = _OPEN[name]
-    return {**batch, **scorer.columns(scorer.matrix(batch))}
+    added = scorer.columns(scorer.matrix(batch))
+    check_new(added, batch)
+    return {**batch, **added}
