@@ -13,7 +13,7 @@ from okl._columns import FILL_MASKED, check_unmasked
 from okl._scoring import loss_of
 from okl.ray._checks import whole_number
 
-Metric = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Metric = Callable[[np.ndarray, np.ndarray], Any]
 
 
 class Trial(NamedTuple):
@@ -25,11 +25,15 @@ class Trial(NamedTuple):
     rows: int
     total: float
     """The sum of the errors of the rows, each before it was learned."""
+    error: float
     seconds: float
+    scores: np.ndarray | None = None
+    """The scores of all rows learned so far, if a metric needs them."""
 
     @property
-    def error(self) -> float:
-        return self.total / max(self.rows, 1)
+    def order(self) -> tuple[bool, float, int]:
+        """Trials with a lower error come first, those without one (NaN) last."""
+        return bool(np.isnan(self.error)), self.error, self.number
 
 
 def sweep(
@@ -54,7 +58,9 @@ def sweep(
     X, y : array-like
         The rows and targets.
     metric : callable, optional
-        From scores and targets to an error per row. Default: 1 for a wrong class, the squared error for numbers.
+        From scores and targets to an error, where less is better: one number, which is taken as it is, or a number per row, of which the mean is taken.
+        The scores are those of all rows that the settings have learned so far, each from before its update. Default: 1 for a wrong class, the squared error
+        for numbers.
     halving : int, optional
         Successive halving: all settings learn `first_rows` rows; the best 1/halving of them go on to `halving` times as many rows, and so on.
     num_cpus : float
@@ -65,7 +71,7 @@ def sweep(
     Returns
     -------
     pandas.DataFrame
-        A row per settings, the best first: `config`, `rows` learned, `error` (mean over these rows), `terms`, `seconds`, and `model` (bytes for
+        A row per settings, the best first: `config`, `rows` learned, `error` (over these rows), `terms`, `seconds`, and `model` (bytes for
         `okl.Learner.from_bytes`). Settings that learned more rows are before those that were stopped.
     """
     if not configs:
@@ -81,15 +87,15 @@ def sweep(
         raise ValueError(f"y: found {len(targets)} targets for {len(rows)} rows")
     for number, config in enumerate(configs):
         check(number, config)
-    trials = [Trial(number, config, None, 0, 0.0, 0.0) for number, config in enumerate(configs)]
+    trials = [Trial(number, config, None, 0, 0.0, 0.0, 0.0) for number, config in enumerate(configs)]
     shared = ray.put((rows, targets))
     task = ray.remote(advance).options(num_cpus=num_cpus)
     stopped: list[Trial] = []
     for last, keep in rungs(len(rows), len(trials), halving, first_rows):
-        ended = sorted(trials[keep:], key=lambda trial: trial.error)
+        ended = [trial._replace(scores=None) for trial in trials[keep:]]
         stopped, trials = ended + stopped, trials[:keep]
         refs = {task.remote(trial, shared, last, metric): trial for trial in trials}
-        trials = sorted(gathered(refs, last, progress), key=lambda trial: (trial.error, trial.number))
+        trials = sorted(gathered(refs, last, progress), key=lambda trial: trial.order)
     return table(trials + stopped)
 
 
@@ -119,10 +125,36 @@ def advance(trial: Trial, data: tuple[np.ndarray, np.ndarray], last: int, metric
     learner = okl.Learner(trial.config) if trial.model is None else okl.Learner.from_bytes(trial.model)
     known = len(learner.classes)
     report = learner.learn_report(X, y)
-    errors = metric(report["scores"], y) if metric else default_errors(learner, known, report, y)
+    total, scores = trial.total, None
+    if metric is None:
+        total += float(np.sum(default_errors(learner, known, report, y)))
+        error = total / max(last, 1)
+    else:
+        scores = stacked(trial.scores, report["scores"])
+        error = error_of(metric(scores, data[1][:last]), last)
     seconds = trial.seconds + time.perf_counter() - start
-    total = trial.total + float(np.sum(errors))
-    return trial._replace(model=learner.to_bytes(), rows=last, total=total, seconds=seconds)
+    return trial._replace(
+        model=learner.to_bytes(), rows=last, total=total, error=error, seconds=seconds, scores=scores
+    )
+
+
+def stacked(before: np.ndarray | None, scores: np.ndarray) -> np.ndarray:
+    """The scores of all rows, as one call of `learn` gives them: 0 for classes that were not known yet."""
+    if before is None:
+        return scores
+    if scores.ndim == 2 and (more := scores.shape[1] - before.shape[1]) > 0:
+        before = np.pad(before, ((0, 0), (0, more)))
+    return np.concatenate([before, scores])
+
+
+def error_of(found: Any, rows: int) -> float:
+    """A number as it is; of a number per row, the mean."""
+    errors = np.asarray(found)
+    if errors.dtype.kind not in "fiub" or (errors.ndim and len(errors) != rows):
+        raise ValueError(
+            f"metric: found an array of {errors.dtype} with shape {errors.shape}, expected one number, or {rows} numbers, one per row"
+        )
+    return float(errors) if errors.ndim == 0 else float(np.sum(errors)) / max(rows, 1)
 
 
 def default_errors(learner: okl.Learner, known: int, report: dict[str, Any], y: np.ndarray) -> np.ndarray:
