@@ -264,6 +264,24 @@ def test_what_is_refused(settings: dict[str, Any], words: str) -> None:
         okl.average(models)
 
 
+def test_linear_models_with_a_budget_or_a_scale() -> None:
+    """The advice of the errors is what works."""
+    linear = {name: value for name, value in WEIGHTS.items() if name != "scale"}
+    for settings, rows, words in (
+        ({**WEIGHTS, "budget": "window:50"}, 100, "this linear model has terms, because a budget, .*leave"),
+        ({**WEIGHTS, "form": "terms"}, 100, "this linear model has terms, because .*form='terms'"),
+        (linear, 100, "the warm-up has not ended after 100 rows.*one model whose .* or give scale='none'$"),
+        (linear, 300, "scale differ from .*each model has estimated its own; start all .*give scale='none'$"),
+    ):
+        models, _, _ = parts(settings, count=2, rows=rows)
+        with pytest.raises(ValueError, match=words):
+            okl.average(models)
+    (start,), _, _ = parts(linear, count=1)
+    models, X, _ = parts(linear, count=2, start=start)
+    mean = np.mean([model.predict(X) for model in models], axis=0)
+    np.testing.assert_allclose(okl.average(models, start=start).model.predict(X), mean, rtol=0, atol=1e-12)
+
+
 def test_different_models_are_refused() -> None:
     models, _, _ = parts(TERMS, count=1)
     others, _, _ = parts({**TERMS, "lam": 1e-2}, count=1)

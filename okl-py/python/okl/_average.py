@@ -34,6 +34,8 @@ LOSSES = (
     "quantile",
 )
 BUDGETS = ("unlimited", "window", "merge", "transfer")
+ESTIMATED = {"kernel": "gamma", "scale": "scale='none'"}
+"""Settings that a model may estimate from its rows, and what fixes each of them."""
 
 
 class Average(NamedTuple):
@@ -226,14 +228,23 @@ def check(number: int, model: Learner, file: "ModelFile", first: Learner, first_
     where = f"models[{number}]"
     if model.examples == 0:
         raise ValueError(f"{where}: it has not learned any row; leave it out")
-    if model.warming_up:
+    if "linear" in model.config["kernel"] and not file.has_weights:
         raise ValueError(
-            f"{where}: the warm-up has not ended after {model.examples} rows: its settings are provisional; learn more rows, or start "
-            "all models from one model that has learned more"
+            f"{where}: this linear model has terms, because a budget, ids or form='terms' is set, and linear models are averaged as weights: "
+            "leave these settings out"
+        )
+    if model.warming_up:
+        names = ["scale"] if file.has_weights else ["kernel", "scale"]
+        raise ValueError(
+            f"{where}: the warm-up has not ended after {model.examples} rows: its settings are provisional; {advice(names)}"
         )
     if model.config != first.config:
         names = [name for name in first.config if model.config.get(name) != first.config[name]]
-        raise ValueError(f"{where}: {', '.join(names)} differ from models[0]: models need the same settings")
+        estimated = [name for name in names if name in ESTIMATED]
+        words = f"each model has estimated its own; {advice(estimated)}" if names == estimated else "give one"
+        raise ValueError(
+            f"{where}: {', '.join(names)} differ from models[0], but models need the same settings: {words}"
+        )
     if model.classes != first.classes:
         raise ValueError(
             f"{where}: found the classes {model.classes}, models[0] has {first.classes}: give classes"
@@ -250,6 +261,12 @@ def check(number: int, model: Learner, file: "ModelFile", first: Learner, first_
             f"{where}: shift and scale of the columns differ from models[0]: start all models from one model, or give anchor='none' and a scale"
         )
     check_parts(where, model, file)
+
+
+def advice(names: Iterable[str]) -> str:
+    """What to do about settings that models estimate from their rows."""
+    fixed = " and ".join(ESTIMATED[name] for name in names)
+    return f"start all models from one model whose warm-up has ended, or give {fixed}"
 
 
 def check_parts(where: str, model: Learner, file: "ModelFile") -> None:
