@@ -141,6 +141,26 @@ def test_targets_that_are_not_finite_are_refused_before_anything_is_learned(
         assert np.flatnonzero(outputs.refused).tolist() == [7] and len(learners.refused()) == 1
 
 
+@pytest.mark.parametrize("kind", ["numbers and text", "bools and text", "missing", "two targets"])
+def test_targets_have_the_bits_of_one_machine(local_ray: Any, tmp_path: Path, kind: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    keys, X, _ = rows(14)
+    up = X[:, 0] > 0
+    y: Any = {
+        "numbers and text": [7 if value else "z" for value in up],
+        "bools and text": [True if value else "z" for value in up],
+        "missing": pandas.array([None if row % 9 == 0 else row for row in range(60)], dtype="Int64"),
+        "two targets": X.tolist(),
+    }[kind]
+    config = {**CONFIG, "loss": "max_margin" if "text" in kind else "squared"}
+    with keyed(tmp_path, config) as learners:
+        learners.learn(keys, X, y)
+        for key in set(keys):
+            mine, alone = [row for row, name in enumerate(keys) if name == key], okl.Learner(config)
+            alone.learn(X[mine], y[mine] if kind == "missing" else [y[row] for row in mine])
+            assert learners.export(key) == alone.to_bytes()
+
+
 def test_a_gap_and_rows_before_the_first_one_are_refused(local_ray: Any, tmp_path: Path) -> None:
     keys, X, y = rows(5)
     with keyed(tmp_path, HINGE) as learners:

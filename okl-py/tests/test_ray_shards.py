@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from okl.ray import FileReader, KafkaReader, shard_of  # noqa: E402
 from okl.ray._folder import Folder  # noqa: E402
 from okl.ray._keys import all_key_bytes, key_bytes  # noqa: E402
 from okl.ray._shard import Gap, Part, Shard  # noqa: E402
-from okl.ray._sharded import Shards  # noqa: E402
+from okl.ray._sharded import ShardedLearner, Shards, held_back  # noqa: E402
 from okl.ray._store import Fenced, Store  # noqa: E402
 
 CONFIG = {
@@ -380,6 +382,37 @@ def test_the_cells_of_a_csv_file(tmp_path: Path) -> None:
         all_key_bytes(last.keys)
 
 
+def test_labels_of_a_file_are_those_of_each_row(tmp_path: Path) -> None:
+    """A number is a number beside text, however the rows are cut into batches."""
+    path = tmp_path / "rows.ndjson"
+    path.write_text('{"k": 1, "x": 1, "y": 3}\n{"k": 1, "x": 1, "y": "a"}\n')
+    reader = FileReader(str(path), key="k", target="y", features=["x"])
+    for offset, n, expected in ((0, 2, [3, "a"]), (0, 1, [3]), (1, 1, ["a"])):
+        y = reader.read(str(path), offset, n).y
+        assert y is not None and y.tolist() == expected
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_targets_of_a_csv_file_that_begin_with_whole_numbers(tmp_path: Path, follow: bool) -> None:
+    """A file that grows has few rows when it is opened, and a large file is read in blocks: later targets may be of another kind."""
+    path = tmp_path / "rows.csv"
+    many = 0 if follow else 200_000
+    path.write_text("k,x,y\n" + "7,1,0\n7,2,-4\n" + "7,3,1\n" * many)
+    reader = FileReader(str(path), key="k", target="y", features=["x"])
+    reader.follow = follow
+    first = reader.read(str(path), 0, 2) if follow else None
+    with path.open("a") as file:
+        file.write("7,1,2.5\n7,1,NA\n7,2,1e-3\n")
+    first = first or reader.read(str(path), 0, 2)
+    assert first.y is not None and first.y.tolist() == [0, -4] and first.y.dtype.kind == "i"
+    last = reader.read(str(path), many + 2, 9)
+    assert last.y is not None and last.y.tolist() == [2.5, None, 0.001]
+    with path.open("a") as file:
+        file.write("7,1,n\n7,2,3\n")
+    text = reader.read(str(path), many + 5, 9)
+    assert text.y is not None and text.y.tolist() == ["n", "3"]
+
+
 def test_rows_of_kafka() -> None:
     """librdkafka's own mock of a broker, in the process of the producer."""
     kafka = pytest.importorskip("confluent_kafka")
@@ -410,6 +443,35 @@ def test_rows_of_kafka() -> None:
     ):
         reader.read("0", 18, 5)
     reader.close()
+
+
+def test_ctrl_c_does_not_cost_a_sharded_learner() -> None:
+    """It may come while terms are written to the disk, where an error would end the learner: it is raised when all rows have been learned."""
+    learner = ShardedLearner.__new__(ShardedLearner)
+    learned: list[int] = []
+
+    class Core:
+        def learn(self, X: Any, y: Any, **_: Any) -> np.ndarray:
+            os.kill(os.getpid(), signal.SIGINT)
+            learned.append(len(X))
+            return np.zeros(len(X))
+
+    learner._closed, learner._shards, learner._core = False, Shards(), Core()  # type: ignore[assignment]
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt) as stop:
+        learner.learn(np.zeros((7, 1)), np.zeros(7))
+    assert learned == [7] and stop.value.rows_learned == 7  # type: ignore[attr-defined]
+    assert signal.getsignal(signal.SIGINT) is before
+    # The second one is raised at once, and does not say that rows have been learned.
+    learner._core.learn = lambda X, y, **_: [os.kill(os.getpid(), signal.SIGINT) for _ in range(2)]  # type: ignore
+    with pytest.raises(KeyboardInterrupt) as stop:
+        learner.learn(np.zeros((7, 1)), np.zeros(7))
+    assert not hasattr(stop.value, "rows_learned")
+    with pytest.raises(KeyboardInterrupt), held_back():
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        learned.append(0)
+    assert learned == [7] and signal.getsignal(signal.SIGINT) is before
 
 
 def test_nan_for_a_sharded_learner_is_answered_with_what_it_takes() -> None:

@@ -71,6 +71,18 @@ def test_scores_are_those_of_one_machine(spark: Any) -> None:
     np.testing.assert_allclose(found["probability"], 1 / (1 + np.exp(-found["score"])), rtol=1e-12)
     with pytest.raises(ValueError, match="features: there is no column 'c'; there are 'row', 'a', 'b'"):
         okl.spark.score(frame, learner, ["c"])
+    # No column is replaced, whatever its name; Spark does not distinguish Label and label.
+    named = frame.selectExpr("row", "a as `x.a`", "b as okl", "'true' as Label")
+    with pytest.raises(
+        ValueError, match="the model adds a column 'label', but the input has a column 'Label'"
+    ):
+        okl.spark.score(named, learner, ["x.a", "okl"])
+    found = okl.spark.score(named, learner, ["x.a", "okl"], prefix="okl_").toPandas().sort_values("row")
+    assert [*found.columns] == ["row", "x.a", "okl", "Label", "okl_score", "okl_probability", "okl_label"]
+    np.testing.assert_array_equal(found[["x.a", "okl"]], X)
+    np.testing.assert_array_equal(found["okl_score"], learner.predict(X))
+    with pytest.raises(TypeError, match="features: found 'a', expected a list of columns"):
+        okl.spark.score(frame, learner, "a")
     tube = okl.Learner(loss="nu_epsilon:0.1", kernel="gaussian:0.5", step="constant:0.3", lam=1e-3)
     tube.learn(X, X[:, 0])
     found = okl.spark.score(frame, tube, ["a", "b"], interval=0.9).toPandas().sort_values("row")

@@ -19,7 +19,7 @@ from okl._starts import start_bytes
 from okl.ray._checks import check_nodes, seconds, whole_number
 from okl.ray._folder import Folder
 from okl.ray._keys import Key, all_key_bytes, key_bytes, key_text, shard_of
-from okl.ray._readers import FileReader, KafkaReader, Reader, Rows
+from okl.ray._readers import FileReader, KafkaReader, Reader, Rows, as_targets
 from okl.ray._shard import Learned, Part
 from okl.ray._store import INTERNAL
 from okl.ray._workers import Call, Lane, Plan, Worker, answers
@@ -508,6 +508,7 @@ def check_on_error(on_error: Any) -> bool:
 
 def check_rows(keys: list[bytes], X: Any, y: Any, fills: bool, skip: bool = False) -> Checked:
     """Rows and targets as arrays, a row per key, all finite: NaN in X only if the models fill it in, in y only if models may refuse rows (`skip`)."""
+    y = with_none(y)
     check_unmasked("X", X, FILL_MASKED)
     check_unmasked("y", y, FILL_MASKED)
     count, matrix = len(keys), np.asarray(X)
@@ -521,7 +522,7 @@ def check_rows(keys: list[bytes], X: Any, y: Any, fills: bool, skip: bool = Fals
         raise ValueError(
             f"X: found {matrix[row, column]} in row {row}, column {column}, expected a finite number; nothing was learned"
         )
-    targets = None if y is None else np.asarray(with_none(y))
+    targets = None if y is None else as_targets(y)
     if targets is not None and (targets.ndim not in (1, 2) or len(targets) != count):
         raise ValueError(f"y: found shape {targets.shape}, expected {count} targets, one per key")
     if targets is not None and not skip:

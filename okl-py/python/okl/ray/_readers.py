@@ -17,6 +17,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from okl._columns import as_objects
+
 
 class Rows(NamedTuple):
     """Some rows of a partition."""
@@ -26,6 +28,13 @@ class Rows(NamedTuple):
     y: np.ndarray | None
     offsets: np.ndarray | None = None
     """The offset of each row, ascending. None: they follow each other from the offset that was asked for."""
+
+
+def as_targets(y: Any) -> np.ndarray:
+    """Targets as an array. Numbers in a list with text stay numbers: numpy would make them text, which is another class to a model."""
+    if isinstance(y, (list, tuple)) and any(isinstance(value, str) for value in y):
+        return as_objects(list(y))
+    return np.asarray(y)
 
 
 class Reader(Protocol):
@@ -98,10 +107,10 @@ class FileReader:
             columns = Columns(self.key, self.features, [self.target] if self.target else [])
             file = OpenFile(partition, columns, self._follow, offset)
         found = file.take(n)
-        if found or self._follow:
+        if len(found) == n or self._follow:
             self._open[partition] = file
         width = 1 + len(self.features)
-        y = np.array([row[width] for row in found]) if self.target else None
+        y = as_targets([row[width] for row in found]) if self.target else None
         return Rows([row[0] for row in found], self._numbers(partition, offset, found), y)
 
     def _numbers(self, partition: str, offset: int, found: list[tuple[Any, ...]]) -> np.ndarray:
@@ -302,6 +311,8 @@ class CsvRows:
         self.path, self.columns = path, columns
         self.schema: Any = None
         """The columns of the file, with the types of its first rows."""
+        self._targets: list[Any] = []
+        """The types that the targets are tried as, before text."""
 
     def rows(self, begin: int, end: int | None, row: int) -> Iterator[Row]:
         from pyarrow import csv
@@ -318,13 +329,16 @@ class CsvRows:
             with csv.open_csv(self._bytes(begin, end), read_options=names, convert_options=options) as file:
                 for batch in file:
                     keys = [text or None for text in batch.column(key).to_pylist()]
-                    yield from zip(keys, *(batch.column(name).to_pylist() for name in others))
+                    columns = [batch.column(name) for name in others]
+                    if self._targets:
+                        columns[-1] = cast(columns[-1], self._targets)
+                    yield from zip(keys, *(column.to_pylist() for column in columns))
 
     def _bytes(self, begin: int, end: int | None) -> Any:
         return self.path if end is None else io.BufferedReader(Between(self.path, begin, end))
 
     def _types(self) -> dict[str, Any]:
-        from pyarrow import float64, string, types
+        from pyarrow import float64, int64, string, types
 
         # A column has the type of its first block, where whole numbers or empty cells may be followed by other numbers.
         kinds = {name: self.schema.field(name).type for name in self.columns.names()}
@@ -332,8 +346,31 @@ class CsvRows:
         changed = {
             n: float64() for n, kind in features.items() if types.is_integer(kind) or types.is_null(kind)
         }
+        # A column of targets may begin with whole numbers, or with empty cells, and go on with others: each block has the first type that fits.
+        self._targets = []
+        for name in self.columns.target:
+            if types.is_integer(kinds[name]) or types.is_null(kinds[name]):
+                self._targets = [int64(), float64()]
+            elif types.is_floating(kinds[name]):
+                self._targets = [float64()]
+            if self._targets:
+                changed[name] = string()
         # The key is the text of its cell: 007 is not 7.
         return {**kinds, **changed, self.columns.key: string()}
+
+
+def cast(texts: Any, kinds: list[Any]) -> Any:
+    """Cells as the first type that fits all of them, or as text; a cell without a value is None."""
+    from pyarrow import ArrowInvalid, array, compute, csv, scalar, string
+
+    empty = compute.is_in(texts, array(csv.ConvertOptions().null_values, string()))
+    texts = compute.if_else(empty, scalar(None, string()), texts)
+    for kind in kinds:
+        try:
+            return texts.cast(kind)
+        except ArrowInvalid:
+            continue
+    return texts
 
 
 class JsonRows:
@@ -444,7 +481,7 @@ class KafkaReader:
         self._open[partition] = source
         offsets = np.array([message.offset() for message in messages], dtype=np.int64)
         X = np.array([row[1] for row in rows], dtype=np.float64).reshape(len(rows), -1 if rows else 0)
-        y = None if all(row[2] is None for row in rows) else np.array([row[2] for row in rows])
+        y = None if all(row[2] is None for row in rows) else as_targets([row[2] for row in rows])
         return Rows([row[0] for row in rows], X, y, offsets)
 
     def _decoded(self, message: Any) -> tuple[Any, Sequence[float], Any]:

@@ -2,9 +2,13 @@
 
 import os
 import shutil
+import signal
 import tempfile
+import threading
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,7 @@ import numpy as np
 import ray
 
 import okl
+from okl._interrupts import count
 from okl._okl import Shard
 from okl._okl import ShardedLearner as Core
 from okl.ray._checks import seconds, whole_number
@@ -221,24 +226,34 @@ class ShardedLearner:
     def learn(self, X: Any, y: Any = None, *, weights: Any = None, known: Any = None) -> np.ndarray:
         """Learns rows in order and returns their scores from before each update: those of `okl.Learner.learn`.
 
-        The round trip to the shards is hidden if a call has some thousand rows. Ids are not supported.
+        The round trip to the shards is hidden if a call has some thousand rows. Ids are not supported. Ctrl-C is raised when all rows of the call have
+        been learned. A second Ctrl-C is raised at once; the learner may not be usable after it.
         """
         self._check_open()
-        scores = self._core.learn(X, y, weights=weights, known=known)
-        interrupt, self._shards.interrupted = self._shards.interrupted, None
-        if interrupt is not None:
-            raise interrupt
+        scores = None
+        try:
+            with held_back():
+                scores = self._core.learn(X, y, weights=weights, known=known)
+                interrupt, self._shards.interrupted = self._shards.interrupted, None
+                if interrupt is not None:
+                    raise interrupt
+        except KeyboardInterrupt as stop:
+            if scores is not None:
+                count(stop, len(scores), len(scores))
+            raise
         return scores
 
     def predict(self, X: Any) -> np.ndarray:
         """The scores of rows, without learning."""
         self._check_open()
-        return self._core.predict(X)
+        with held_back():
+            return self._core.predict(X)
 
     def save(self, path: str | Path) -> None:
         """Writes the model file: the bytes of `okl.Learner.to_bytes` on one machine. `okl.load` reads it."""
         self._check_open()
-        self._core.save(path)
+        with held_back():
+            self._core.save(path)
 
     @property
     def terms(self) -> int:
@@ -288,6 +303,29 @@ class ShardedLearner:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Holds the first Ctrl-C back until the end: an error while terms are on their way between driver and shards would cost the learner."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    pressed = []
+
+    def hold(number: int, frame: Any) -> None:
+        pressed.append(number)
+        if len(pressed) > 1:
+            before(number, frame)
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        before(signal.SIGINT, None)
 
 
 def write_through(path: Path, data: bytes) -> None:
