@@ -211,6 +211,10 @@ def test_arguments_that_would_lose_rows_are_refused(clusters: Any, tmp_path: Pat
             (lambda: learners.learn(*row, partition="p", offset=2**63), "offset: found .* from 0 to "),
             (lambda: learners.learn(*row, on_error="ignore"), "on_error: found 'ignore', expected 'raise'"),
             (lambda: learners.learn(["a"], [[1.0]], ["x"]), "^key 'a', its 1 rows: y has dtype"),
+            (
+                lambda: learners.learn("abcdefgh", [[1.0]] * 7 + [[1e20]], [1.0] * 8),
+                "^key 'h', its 1 rows: row 0, column 0: found 1e20, .* No shard has learned a row",
+            ),
             (lambda: list(learners.pull(reader, rows=0)), "rows: found 0, expected a whole number from 1"),
             (lambda: list(learners.pull(reader, ahead=0)), "ahead: found 0, expected a whole number from 1"),
             (lambda: list(learners.pull(reader, on_error="x")), "on_error: found 'x'"),
@@ -321,7 +325,7 @@ def stop(processes: list[int], folder: Path) -> None:
 def is_free(path: Path) -> bool:
     base = sqlite3.connect(path, timeout=0, isolation_level=None)
     try:
-        base.execute("BEGIN IMMEDIATE")
+        base.execute("BEGIN EXCLUSIVE")  # A process that is stopped while it reads holds a lock too.
         base.execute("ROLLBACK")
     except sqlite3.OperationalError:
         return False

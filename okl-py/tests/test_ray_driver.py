@@ -401,3 +401,120 @@ def test_offsets_of_a_reader_may_have_gaps_and_ascend(local_ray: Any, tmp_path: 
         assert len(learners) == 0
         found = list(learners.pull(Memory(keys, X, y, [3, 4, 9, 10, 20, 21]), rows=2))
         assert len(found) == 3 and learners.digests() == digests(HINGE, keys, X, y)
+
+
+class Storm:
+    """Batches without and with offsets, a file that grows, refused rows, workers that die or do not answer, and drivers that are replaced, in random order."""
+
+    def __init__(self, seed: int, folder: Path, local_ray: Any):
+        self.rng, self.folder, self.faults = np.random.default_rng(seed), folder, 0.0
+        self.learned: list[Any] = []
+        self.placed: list[Any] = []
+        self.path = folder / "rows.ndjson"
+        self.path.touch()
+        local_ray.fault = self.fault
+        self.open()
+
+    def fault(self, method: str) -> str | None:
+        answered = method not in ("learn", "check", "positions")
+        kinds = ["before", "after"] if answered else ["before", "after", "silent"]
+        return str(self.rng.choice(kinds)) if self.rng.random() < self.faults else None
+
+    def open(self) -> None:
+        self.faults = 0.0
+        hot_bytes, workers = int(self.rng.choice([0, 20_000, 1 << 28])), int(self.rng.integers(1, 4))
+        self.learners = keyed(self.folder / "models", HINGE, workers=workers, hot_bytes=hot_bytes)
+
+    def batch(self, prefix: str, least: int = 1) -> list[Any]:
+        """Rows of keys that no other source has: there is no order between sources."""
+        rng = self.rng
+        return [
+            (f"{prefix}{rng.integers(9)}", rng.normal(size=2), str(rng.choice(["a", "b"])))
+            for _ in range(rng.integers(least, 30))
+        ]
+
+    def send(self, batch: list[Any], **place: Any) -> Any:
+        """Sends a batch until it is confirmed."""
+        keys, X, y = zip(*batch)
+        while True:
+            self.faults = float(self.rng.choice([0.0, 0.15]))
+            try:
+                return self.learners.learn(keys, np.array(X), np.array(y), **place)
+            except TimeoutError:
+                continue
+            finally:
+                self.faults = 0.0
+
+    def refused(self, batch: list[Any], **place: Any) -> list[Any]:
+        """Sometimes a label is not known. The row is corrected or left out."""
+        if self.rng.random() < 0.6:
+            return batch
+        row = int(self.rng.integers(len(batch)))
+        with pytest.raises(ValueError, match="unknown"):
+            self.send([*batch[:row], (*batch[row][:2], "unknown"), *batch[row + 1 :]], **place)
+        return batch if len(batch) == 1 or self.rng.random() < 0.5 else batch[:row] + batch[row + 1 :]
+
+    def without_offset(self) -> None:
+        batch = self.refused(self.batch("o"))
+        self.send(batch)
+        self.learned += batch
+
+    def with_offset(self) -> None:
+        """Some rows come again."""
+        batch = self.refused(self.batch("p"), partition="p", offset=5 + len(self.placed))
+        again = int(self.rng.integers(len(self.placed) + 1)) if self.rng.random() < 0.5 else 0
+        first = len(self.placed) - again
+        outputs = self.send(self.placed[first:] + batch, partition="p", offset=5 + first)
+        assert np.flatnonzero(outputs.duplicate).tolist()[:again] == list(range(again))
+        self.placed += batch
+
+    def from_file(self) -> None:
+        batch = self.batch("f", 0)
+        write(
+            self.path,
+            [row[0] for row in batch],
+            np.array([row[1] for row in batch]),
+            [row[2] for row in batch],
+        )
+        self.learned += batch
+        self.faults = float(self.rng.choice([0.0, 0.1]))
+        try:
+            pulled = self.learners.pull(reader(str(self.path)), rows=int(self.rng.integers(1, 20)))
+            for _ in zip(range(self.rng.integers(1, 5)), pulled):
+                pass
+            pulled.close()
+        except TimeoutError:
+            pass
+        self.faults = 0.0
+
+    def another_driver(self) -> None:
+        before = self.learners
+        self.open()
+        for call in (
+            lambda: before.learn(["o1"], [[1.0, 2.0]], ["a"]),
+            lambda: before.predict(["o1"], [[1.0, 2.0]]),
+        ):
+            with pytest.raises(okl.ray.Fenced):
+                call()
+
+    def check(self) -> None:
+        list(self.learners.pull(reader(str(self.path))))
+        keys, X, y = zip(*self.learned, *self.placed)
+        assert self.learners.digests() == digests(HINGE, list(keys), X, y)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_row_is_learned_once_whatever_happens(local_ray: Any, tmp_path: Path, seed: int) -> None:
+    storm = Storm(seed, tmp_path, local_ray)
+    storm.without_offset()
+    for _ in range(20):
+        move = storm.rng.integers(6)
+        [
+            storm.without_offset,
+            storm.with_offset,
+            storm.from_file,
+            storm.without_offset,
+            storm.with_offset,
+            storm.another_driver,
+        ][move]()
+    storm.check()

@@ -203,15 +203,20 @@ def test_rows_that_are_checked_are_learned_once_or_not_at_all(tmp_path: Path) ->
         assert dict(shard.digests()) == before and shard.store.position("p") == 100
         np.testing.assert_array_equal(shard.predict(stream.keys[:9], stream.X[:9]), predicted)
     part = stream.part(range(100, 200), 100)._replace(ticket=4)
-    shard.check(part)
-    np.testing.assert_array_equal(shard.learn(part).scores, stream.models()[1][100:200])
+    np.testing.assert_array_equal(
+        shard.learn(stream.part(range(100, 150), 100)).scores, stream.models()[1][100:150]
+    )
+    shard.check(stream.part(range(150, 250), 150)._replace(ticket=5))
+    rest = part._replace(offsets=part.offsets[50:], keys=part.keys[50:], X=part.X[50:], y=stream.y[150:200])
+    np.testing.assert_array_equal(shard.learn(rest).scores, stream.models()[1][150:200])
     assert shard.learn(part).duplicate.all()
-    wrong = stream.part(range(200, 300), 200)._replace(ticket=5)
+    wrong = stream.part(range(200, 300), 200)._replace(ticket=6)
     wrong.X[99, 0] = np.nan
     with pytest.raises(ValueError, match="No shard has learned a row of this batch"):
         shard.check(wrong)
     assert shard.staged is None
-    shard.learn(stream.part(range(200, 300), 200)._replace(ticket=5))
+    shard.check(stream.part(range(200, 300), 200)._replace(ticket=6))
+    shard.learn(stream.part(range(200, 300), 200)._replace(ticket=6))
     assert dict(shard.digests()) == stream.models()[0]
 
 

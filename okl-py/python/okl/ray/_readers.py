@@ -32,7 +32,7 @@ class Rows(NamedTuple):
 
 def as_targets(y: Any) -> np.ndarray:
     """Targets as an array. Numbers in a list with text stay numbers: numpy would make them text, which is another class to a model."""
-    if isinstance(y, (list, tuple)) and any(isinstance(value, str) for value in y):
+    if isinstance(y, (list, tuple)) and len({isinstance(value, str) for value in y}) == 2:
         return as_objects(list(y))
     return np.asarray(y)
 

@@ -63,20 +63,20 @@ class Worker:
             self.failure = error
 
     def check(self, parts: list[Part]) -> None:
-        """Learns parts in memory, without a commit: an error says that a model refuses a row."""
-        shards = self._claimed(part.shard for part in parts)
+        """Learns parts in memory, without a commit: an error says that a model refuses a row. The commit finds out whether the shards are still claimed."""
+        self._check_started()
         try:
             for part in parts:
-                shards[part.shard].check(part)
+                self.shards[part.shard].check(part)
         except BaseException:
             for part in parts:
-                shards[part.shard].staged = None
+                self.shards[part.shard].staged = None
             raise
 
     def learn(self, parts: list[Part]) -> list[Learned]:
-        shards = self._claimed(part.shard for part in parts)
+        self._check_started()
         with leaving():
-            return [shards[part.shard].learn(part) for part in parts]
+            return [self.shards[part.shard].learn(part) for part in parts]
 
     def predict(self, asked: list[tuple[int, list[bytes], Any]]) -> list[Any]:
         shards = self._claimed(shard for shard, _, _ in asked)
@@ -111,13 +111,16 @@ class Worker:
 
     def _claimed(self, numbers: Iterable[int] | None = None) -> dict[int, Shard]:
         """Some shards, or all; an error if another process has taken over one of them."""
-        if self.failure is not None:
-            raise self.failure
+        self._check_started()
         shards = self.shards if numbers is None else {number: self.shards[number] for number in numbers}
         with leaving():
             for shard in shards.values():
                 shard.store.check_claim()
         return shards
+
+    def _check_started(self) -> None:
+        if self.failure is not None:
+            raise self.failure
 
 
 @contextmanager
