@@ -143,6 +143,14 @@ fn the_summary_of_a_weighted_run_fits_its_lines() {
     let data = folder.write("s.csv", "x,w,y\n1,2,5.5\n2,0.5,6.5\n");
     let (_, err) = succeed(&["learn", &data, "--target", "y", "--task", "numbers", "--weight", "w"]);
     assert!(err.contains("  weight") && !err.contains('…'), "{err}");
+    // Two targets, and a unit of the targets: longer lines are continued.
+    let data = folder.write("n.csv", numbers(1100));
+    let config =
+        folder.write("c.toml", "target_scale = { fixed = { shift = [0, 0], factor = [0.5, 0.5] } }\nloss = 'epsilon:0.5'");
+    let (_, err) = succeed(&["learn", &data, "--target", "u,v", "--config", &config]);
+    let said = err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!err.contains('…') && err.lines().all(|line| line.chars().count() <= 80), "{err}");
+    assert!(said.contains("over the last 1,000") && said.contains("of targets in units of target_scale"), "{err}");
 }
 
 #[test]
