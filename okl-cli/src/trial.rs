@@ -83,11 +83,6 @@ impl Trial {
         Some(trial)
     }
 
-    /// The targets of the sample, row by row.
-    pub fn targets(&self) -> impl Iterator<Item = &[f64]> {
-        (0..self.chunk.rows).filter_map(|row| self.chunk.targets.row(row))
-    }
-
     /// The figures of other settings, if they are better on the rows whose targets `counts`.
     pub fn better(&self, other: &Config, counts: impl Fn(&[f64]) -> bool) -> Option<Better> {
         let other = self.learned(other)?;

@@ -5,7 +5,7 @@ use okl::config::{Choice, OneOrMore, TargetScale};
 use okl::loss::AnyLoss;
 
 use crate::metrics::{Coverage, OutputSummary, count, figure, percent};
-use crate::trial::{Better, Trial, is_squared};
+use crate::trial::{Trial, is_squared};
 
 /// Fewer examples say nothing.
 const ENOUGH: u64 = 100;
@@ -146,25 +146,21 @@ pub fn finding(asked: &Config, examples: u64, outputs: &[Target]) -> Option<Find
     })
 }
 
-/// Advice about the numbers of a run, each with the figures that were measured with it; empty where nothing was measured to help.
-pub fn advice(asked: &Config, examples: u64, outputs: &[OutputSummary], trial: impl Fn() -> Option<Trial>) -> Vec<String> {
-    // Learning the sample takes time: only where something can be found.
+/// Advice about the numbers of a run, with the figures that were measured with it; none where nothing was measured to help. `targets`: those of
+/// an output in the sample. The trial takes time, so it is begun only where something is found.
+pub fn advice(
+    asked: &Config,
+    examples: u64,
+    outputs: &[OutputSummary],
+    targets: impl Fn(usize) -> Vec<f64>,
+    trial: impl Fn() -> Option<Trial>,
+) -> Option<String> {
     let varies = |output: &OutputSummary| output.target_deviation.is_some_and(|deviation| deviation > 0.0);
-    let can_help = if !outputs.iter().all(varies) {
-        false
-    } else if is_squared(asked) {
-        outputs.iter().any(|output| output.r2.is_some_and(|r2| r2 < 0.9))
-    } else {
-        let as_they_are: Vec<Target> = outputs.iter().map(|output| Target::of(output, None)).collect();
-        finding(asked, examples, &as_they_are).is_some()
-    };
-    let Some(trial) = Some(()).filter(|()| can_help && examples >= ENOUGH).and_then(|()| trial()) else { return Vec::new() };
-    let middle = |output: usize| Middle::of(trial.targets().filter_map(|y| y.get(output).copied()).collect());
-    let found = match is_squared(asked) {
-        true => outlying(asked, outputs, &trial, middle),
-        false => unit(asked, examples, outputs, &trial, middle),
-    };
-    found.into_iter().collect()
+    match examples >= ENOUGH && outputs.iter().all(varies) {
+        false => None,
+        true if is_squared(asked) => outlying(asked, outputs, &targets(0), trial),
+        true => unit(asked, examples, outputs, targets, trial),
+    }
 }
 
 /// The unit of the targets, with a line that helps.
@@ -172,13 +168,13 @@ fn unit(
     asked: &Config,
     examples: u64,
     outputs: &[OutputSummary],
-    trial: &Trial,
-    middle: impl Fn(usize) -> Option<Middle>,
+    targets: impl Fn(usize) -> Vec<f64>,
+    trial: impl Fn() -> Option<Trial>,
 ) -> Option<String> {
-    let targets: Vec<Target> = outputs.iter().enumerate().map(|(at, output)| Target::of(output, middle(at))).collect();
-    let found = finding(asked, examples, &targets)?;
+    let in_sample = |(at, output): (usize, &OutputSummary)| Target::of(output, Middle::of(targets(at)));
+    let found = finding(asked, examples, &outputs.iter().enumerate().map(in_sample).collect::<Vec<_>>())?;
     let target_scale = TargetScale::Fixed { shift: found.shift.clone(), factor: found.factor.clone() };
-    let better = trial.better(&Config { target_scale, ..asked.clone() }, |_| true)?;
+    let better = trial()?.better(&Config { target_scale, ..asked.clone() }, |_| true)?;
     Some(format!(
         "{} {} Learn with --config FILE, where FILE has the line target_scale = {{ fixed = {{ shift = [{}], factor = [{}] }} }}",
         found.says("the line below"),
@@ -189,26 +185,21 @@ fn unit(
 }
 
 /// Targets far from all others under the squared loss, with a loss that predicts the other rows better.
-fn outlying(
-    asked: &Config,
-    outputs: &[OutputSummary],
-    trial: &Trial,
-    middle: impl Fn(usize) -> Option<Middle>,
-) -> Option<String> {
+fn outlying(asked: &Config, outputs: &[OutputSummary], targets: &[f64], trial: impl Fn() -> Option<Trial>) -> Option<String> {
     // One sigma for several targets would be in several units.
-    let ([output], middle) = (outputs, middle(0).filter(|middle| middle.deviation > 0.0)?) else { return None };
-    let (all, far) = (trial.targets().count(), trial.targets().filter(|y| middle.is_far(y[0])).count());
+    let [output] = outputs else { return None };
+    let middle = Middle::of(targets.to_vec()).filter(|middle| middle.deviation > 0.0)?;
+    let (all, far) = (targets.len(), targets.iter().filter(|y| middle.is_far(**y)).count());
     if far == 0 || far as f64 > MOST_OUTLIERS * all as f64 {
         return None;
     }
     let sigma = plain(middle.deviation);
     let loss = OneOrMore::of(vec![AnyLoss::Huber { sigma }])?;
-    let better: Better = trial.better(&Config { loss, ..asked.clone() }, |y| !middle.is_far(y[0]))?;
-    let (are, targets) = if far == 1 { ("is", "target") } else { ("are", "targets") };
+    let better = trial()?.better(&Config { loss, ..asked.clone() }, |y| !middle.is_far(y[0]))?;
+    let (are, such) = if far == 1 { ("is", "such a target") } else { ("are", "such targets") };
     Some(format!(
         "{} of {} sampled targets ({}) {are} more than {OUTLYING} robust standard deviations away from the median of {}. The squared loss follows \
-         such {targets}. On the other rows, --loss huber:{sigma} is better. {} If these targets are right and their mean matters, keep the squared \
-         loss.",
+         {such}. On the other rows, --loss huber:{sigma} is better. {} If the far targets are right and the mean matters, keep the squared loss.",
         count(far as f64),
         count(all as f64),
         percent(far as f64 / all as f64),

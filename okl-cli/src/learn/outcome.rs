@@ -216,7 +216,7 @@ impl Session<'_> {
             (0..sample.rows).filter_map(|row| sample.targets.row(row).and_then(|y| y.get(output)).copied()).collect()
         };
         let mut said = units::quantiles(asked, summary.examples, outputs, targets, trial);
-        said.extend(units::advice(asked, summary.examples, outputs, trial));
+        said.extend(units::advice(asked, summary.examples, outputs, targets, trial));
         said
     }
 

@@ -255,3 +255,22 @@ fn a_quantile_that_covers_what_was_asked_gets_no_advice_about_units() {
     assert!((coverage - 0.9).abs() < 0.03, "{coverage}");
     assert!(!err.contains("target_scale"), "{err}");
 }
+
+/// Scores of a model that single precision blurs are no better in another command: `predict` and `export` say it, too.
+#[test]
+fn blurred_scores_are_said_wherever_there_are_scores() {
+    let folder = Folder::new("advice-blurred");
+    let rows: String = (0..300).map(|i| format!("{},{}\n", (i * 7919) % 20_000, i % 2)).collect();
+    let (data, model) = (folder.write("b.csv", format!("x,y\n{rows}")), folder.path("m.okl"));
+    let plain = ["--kernel", "gaussian:1", "--step", "constant:0.1", "--lambda", "0.01", "--loss", "squared", "--quiet"];
+    let said = |more: &[&str]| {
+        succeed(&[&["learn", &data, "--target", "y", "-o", &model], &plain[..], more].concat());
+        let [predict, export] =
+            [&["predict", &model, &data][..], &["export", &model, "--to", "json", "-o", &folder.path("m.json")]].map(|command| {
+                succeed(command).1.split_whitespace().collect::<Vec<_>>().join(" ").contains("single precision blurs")
+            });
+        assert_eq!(predict, export);
+        predict
+    };
+    assert!(said(&["--scale", "none"]) && !said(&["--scale", "standard"]));
+}

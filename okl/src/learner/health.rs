@@ -296,8 +296,8 @@ impl Health {
                 Some((changes, at)) => {
                     let when = self.why_clipped(worst, (changes > 0).then_some(at));
                     format!(
-                        "{others}, so that kernels see these values as equal; {when}: leave it out or give differences, shuffle the rows, or set \
-                         warmup to more examples, or set scale to none and give the kernel a width (gamma)"
+                        "{others}, so that kernels see these values as equal; {when}: compare the error with that of a model without it, or with differences \
+                         from row to row in its place, or set scale to none and give the kernel a width (gamma)"
                     )
                 }
                 None => format!(
