@@ -483,7 +483,7 @@ mod tests {
                 format!("kernel = 'gaussian:1'\nscale = 'standard'\nwarmup = 16\nstep = 'constant:0.1'\nlambda = 0.01\n{anchor}");
             let mut learner = Learner::new(crate::Config::from_toml(&settings).unwrap()).unwrap();
             for i in 0..400 {
-                let x = if i < 16 { (i % 2) as f32 + 0.5 } else { 1000.0 };
+                let x = if i < 16 { (i % 2) as f32 + 0.5 } else { 1000.0 + i as f32 };
                 learner.learn_one(&[x], if i % 3 == 0 { 1.0 } else { -1.0 }).unwrap();
             }
             let findings = learner.health().findings(|c| c.to_string());
@@ -509,7 +509,9 @@ mod tests {
             assert_eq!((recent, clipped.recent()), (expected, (i + 1 - from) as u64), "{i}");
         }
         assert_eq!((clipped.examples, clipped.rows, clipped.columns[1]), (2600, 1000, [0; 3]));
-        assert_eq!(Clipped::restored(&clipped.state(), 2), Some(clipped.clone()));
+        let mut restored = Clipped::restored(&clipped.state(), 2).unwrap();
+        assert!(restored.restore_ranges(&clipped.ranges()) && restored == clipped);
+        assert!(!restored.restore_ranges(&[2.0, 1.0, 1.0, 1.0, 0.0]), "there are two columns");
         assert_eq!(Clipped::restored(&clipped.state(), 3), None);
     }
 }
