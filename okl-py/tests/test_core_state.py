@@ -337,7 +337,9 @@ def test_bytes_are_those_that_are_allocated_now():
     m = okl.Learner(loss="squared")
     m.learn(X[:500], X[:500, 0])
     loaded = okl.Learner.from_bytes(m.to_bytes())
-    assert loaded.bytes < m.bytes and "a model that was loaded" in " ".join((okl.Learner.bytes.__doc__ or "").split())
+    assert loaded.bytes < m.bytes and "a model that was loaded" in " ".join(
+        (okl.Learner.bytes.__doc__ or "").split()
+    )
     loaded.learn(X[500:], X[500:, 0])
     m.learn(X[500:], X[500:, 0])
     assert 0.9 * m.bytes < loaded.bytes <= m.bytes
