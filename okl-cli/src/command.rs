@@ -118,11 +118,14 @@ fn export_model(args: &Export) -> anyhow::Result<()> {
     let bytes = export::export_with(&learner, to, &choices)?;
     if let Some(inputs) = inputs.filter(|_| args.to == ExportTo::Libsvm) {
         let text = format!(
-            "the model fills missing values (--missing {}), which LIBSVM cannot: fill them in first; the indicators are features",
-            inputs.missing
+            "the model fills missing values (--missing {}), which LIBSVM cannot: fill them in first{}",
+            inputs.missing,
+            if inputs.missing.indicator { "; the indicators are features" } else { "" }
         );
         note(wrapped(&text, "  "));
     }
+    let imprecise = inspect::imprecise(&learner, |column| schema.source(column));
+    imprecise.iter().for_each(|line| note(wrapped(&format!("warning: {line}"), "  ")));
     match args.output.as_str() {
         "-" => Ok(io::stdout().write_all(&bytes)?),
         path => store::write(path.as_ref(), &bytes),

@@ -3,8 +3,10 @@
 use crate::args::Freeze;
 use crate::clash::{self, Named};
 use crate::inspect;
+use crate::metrics::count;
 use crate::store::{self, Position};
 use crate::table::{note, wrapped};
+use crate::usage::usage;
 
 /// Writes the leading member of a bank as a plain model, and reports its settings.
 ///
@@ -13,6 +15,14 @@ use crate::table::{note, wrapped};
 pub fn freeze(args: &Freeze) -> anyhow::Result<()> {
     clash::refuse(&[Named::new("the model", &args.model)], &[Named::new("--output", &args.output)])?;
     let (bank, position) = store::load(&args.model)?;
+    if bank.warming_up() {
+        let (warmup, had) = (count(bank.config().warmup as f64), count(bank.examples() as f64));
+        return Err(usage(format!(
+            "{}: kernel widths and units of the columns are final after {warmup} examples (--warmup), and the model has learned {had}: learn more \
+             rows, or learn anew with a smaller --warmup",
+            args.model.display()
+        )));
+    }
     let mut plain = bank.freeze()?;
     if let Some(position) = position {
         let progress = position.progress.saved_with(&plain);

@@ -15,6 +15,7 @@ use crate::input::Schema;
 use crate::learn::task_of;
 use crate::memory::{self, figure_of_bytes};
 use crate::metrics::{count, figure, percent};
+use crate::scoring::quantile;
 use crate::store::{self, Position};
 use crate::table::{harmless, say, wrapped};
 
@@ -131,6 +132,14 @@ fn truncation(learner: &Learner, measured: Measured) -> String {
     }
 }
 
+/// What the model stores, and the number of these.
+pub fn stored(learner: &Learner) -> (&'static str, usize) {
+    match learner.config().uses_weights() {
+        true => ("weights", weights(learner) * learner.outputs()),
+        false => ("terms", learner.terms()),
+    }
+}
+
 /// The number of weights per output: one per feature, per product of two, or per random feature of each kernel width.
 fn weights(learner: &Learner) -> usize {
     learner.engine().basis().slots() * learner.widths()
@@ -210,7 +219,7 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
     let text = match args.json {
         true => serde_json::to_string_pretty(&as_json(&learner, &position, &names, source(&position, &names)))? + "\n",
         false => {
-            let did = position.progress.words(task_of(learner.config()));
+            let did = position.progress.words(task_of(learner.config()), quantile_in_units(&learner));
             let did = match position.replayed.filter(|_| !did.is_empty()) {
                 Some(rows) => format!("{did}; of {} rows in a random order, not in that of the file", count(rows as f64)),
                 None => did,
@@ -234,6 +243,11 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
     Ok(say(&text)?)
 }
 
+/// The quantile that the model predicts, if its losses are in the unit of the targets.
+fn quantile_in_units(learner: &Learner) -> Option<f64> {
+    quantile(learner.config()).filter(|_| learner.config().target_scale.is_none())
+}
+
 /// The names of the features; none if the columns have no names and are the features.
 fn names_of(schema: &Schema) -> Vec<String> {
     if schema.unnamed && schema.columns().len() == schema.len() { Vec::new() } else { schema.names() }
@@ -250,12 +264,12 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String], name: i
     // The share of examples outside the margin, tube or scale is a rate of alerts only for a detector.
     let alerts = learner.config().loss.reads() == Reads::Nothing;
     json!({
-        "config": learner.config(), "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(), "frozen_after": position.frozen, "terms": learner.terms(), "features": learner.features(),
+        "config": learner.config(), "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(quantile_in_units(learner)), "frozen_after": position.frozen, "terms": learner.terms(), "features": learner.features(),
         "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "missing": missing(position), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "step_sizes": learner.step_sizes(), "theta": learner.theta(),
         "offset": learner.predicting_offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": rule_of(learner, m), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
-        "threshold": learner.threshold(), "bytes": learner.bytes(), "warming_up": learner.warming_up(), "certificates": certificates(learner, position.progress.measured()),
-        "health": health(learner, name), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "weight_changes": learner.weight_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": verdict.words() })),
+        "threshold": learner.threshold(), "bytes": learner.bytes(), "bytes_while_learning": memory::while_learning(learner), "warming_up": learner.warming_up(), "certificates": certificates(learner, position.progress.measured()),
+        "health": health(learner, name), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "weight_changes": learner.weight_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": why_so_many(learner, verdict.words()) })),
     })
 }
 
@@ -279,14 +293,12 @@ fn in_words(learner: &Learner, position: &Position, names: &[String], [did, hash
         1 => "1 feature".into(),
         features => format!("{features} features"),
     };
-    let (stored, number) = match learner.config().uses_weights() {
-        true => ("weights", count((weights(learner) * learner.outputs()) as f64)),
-        false => ("terms", count(learner.terms() as f64)),
-    };
+    let (stored, number) = stored(learner);
+    let number = count(number as f64);
     let mut lines = vec![
         ("examples", count(learner.examples() as f64)),
         ("while learning", did),
-        (stored, format!("{number} of {features}, {} bytes", count(learner.bytes() as f64))),
+        (stored, format!("{number} of {features}, {}", bytes(learner))),
         ("number of terms", growth(learner)),
         ("units", frame(learner)),
         ("features", if hashed.is_empty() { list(names, 8) } else { hashed }),
@@ -312,6 +324,15 @@ fn in_words(learner: &Learner, position: &Position, names: &[String], [did, hash
     lines.chain(["settings".into()]).chain(settings).chain(certificates).map(|line| format!("  {line}\n")).collect()
 }
 
+/// The memory of the model. A model that was loaded has no workspace yet, which it needs to learn.
+fn bytes(learner: &Learner) -> String {
+    let loaded = format!("{} bytes", count(learner.bytes() as f64));
+    match memory::while_learning(learner) {
+        Some(bytes) => format!("{loaded} as loaded, {} while it learns", figure_of_bytes(bytes)),
+        None => loaded,
+    }
+}
+
 /// The names of the features for warnings, with the columns of the data from which they are made.
 fn source<'a>(position: &'a Position, names: &'a [String]) -> impl Fn(usize) -> String + 'a {
     let named = move |column: usize| names.get(column).cloned().unwrap_or_else(|| (column + 1).to_string());
@@ -323,11 +344,30 @@ pub fn health(learner: &Learner, name: impl Fn(usize) -> String) -> Vec<String> 
     learner.health().findings(name).into_iter().chain(memory::beyond_its_limit(learner)).collect()
 }
 
+/// Sentences about single precision, which concern the scores of a model; for commands that do not show all findings.
+pub fn imprecise(learner: &Learner, name: impl Fn(usize) -> String) -> Vec<String> {
+    learner.health().findings(name).into_iter().filter(|line| line.contains("single precision")).collect()
+}
+
 /// Why `budget = auto` has its number of terms; empty for other budgets.
 fn growth(learner: &Learner) -> String {
     let Some((start, verdict)) = learner.growth() else { return String::new() };
     let most = learner.config().budget().capacity().unwrap_or(start);
-    format!("at most {}, {} at first: {}", count(most as f64), count(start as f64), verdict.words())
+    format!("at most {}, {} at first: {}", count(most as f64), count(start as f64), why_so_many(learner, verdict.words()))
+}
+
+/// Why there are so many terms, with the number of times that their number was doubled.
+fn why_so_many(learner: &Learner, why: &str) -> String {
+    let start = learner.growth().map_or(1, |(start, _)| start);
+    doubled(why, start, learner.config().budget().capacity().unwrap_or(start))
+}
+
+fn doubled(why: &str, start: usize, most: usize) -> String {
+    match (most / start.max(1)).max(1).ilog2() {
+        0 | 1 => why.into(),
+        2 => why.replace("was doubled", "was doubled twice"),
+        times => why.replace("was doubled", &format!("was doubled {times} times")),
+    }
 }
 
 /// What the units of the columns take, where there are many columns.
@@ -479,5 +519,20 @@ fn part_of(name: &str, of: &Value) -> String {
             format!("{name}:{}", keys.join(","))
         }
         other => format!("{name}={}", shorthand(other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::doubled;
+    use okl::growth::Verdict;
+
+    #[test]
+    fn the_number_of_doublings_is_said() {
+        let said = |most| doubled(Verdict::Doubled.words(), 1000, most);
+        assert!(said(2000).ends_with("so the number was doubled"));
+        assert!(said(4000).ends_with("so the number was doubled twice"));
+        assert!(said(8000).ends_with("so the number was doubled 3 times"));
+        assert_eq!(doubled(Verdict::HalfIsEnough.words(), 1000, 4000), Verdict::HalfIsEnough.words());
     }
 }

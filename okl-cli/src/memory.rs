@@ -90,6 +90,12 @@ fn beyond(learner: &Learner, limit: usize) -> Option<String> {
     })
 }
 
+/// The bytes of all terms with the workspace that learning needs; none where only the memory that is allocated now is known.
+pub fn while_learning(learner: &Learner) -> Option<usize> {
+    let sparse = !learner.config().uses_weights() && learner.engine().terms().space().is_sparse();
+    taken(learner).filter(|_| !sparse).map(|(_, all)| all)
+}
+
 /// The bytes of a term, and of all terms with the workspace that grows with them; none if there are no terms.
 fn taken(learner: &Learner) -> Option<(usize, usize)> {
     let (config, terms) = (learner.config(), learner.terms());

@@ -146,8 +146,9 @@ pub struct Halves {
 }
 
 impl Halves {
-    fn measure(reservoir: &Reservoir, learner: &Learner, task: Task) -> okl::Result<Option<Self>> {
-        let figures = |chunk: Chunk| {
+    fn measure(reservoir: &Reservoir, learner: &Learner, task: Task, fill: impl Fn(&mut Chunk)) -> okl::Result<Option<Self>> {
+        let figures = |mut chunk: Chunk| {
+            fill(&mut chunk);
             let mut scoring = Scoring::new(learner, task);
             scoring.add(&chunk)?;
             okl::Result::Ok((scoring.metrics().error(), scoring.metrics().standard_error()))
@@ -223,7 +224,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// Measures the model; `expected` is the progressive error, or for novelty the alert rate asked for. None if no row was kept.
+    /// Measures the model; `fill` fills the cells of the rows that have no value. `expected` is the progressive error, or for novelty the alert rate asked for. None if no row was kept.
     ///
     /// # Errors
     /// Those of the learner.
@@ -233,12 +234,15 @@ impl Past {
         task: Task,
         expected: Option<f64>,
         targets: &[String],
+        fill: impl Fn(&mut Chunk),
     ) -> okl::Result<Option<Past>> {
         if reservoir.is_empty() {
             return Ok(None);
         }
         let mut scoring = Scoring::new(learner, task);
-        scoring.add(&reservoir.chunk())?;
+        let mut chunk = reservoir.chunk();
+        fill(&mut chunk);
+        scoring.add(&chunk)?;
         let (error, standard_error) = (scoring.metrics().error(), scoring.metrics().standard_error());
         let much_worse = match (error, standard_error, expected) {
             (Some(error), Some(spread), Some(expected)) => {
@@ -256,7 +260,7 @@ impl Past {
             standard_error,
             expected,
             much_worse,
-            halves: if much_worse { Halves::measure(reservoir, learner, task)? } else { None },
+            halves: if much_worse { Halves::measure(reservoir, learner, task, fill)? } else { None },
             threshold: learner.threshold().filter(|_| task == Task::Novelty),
             untracked: learner.config().threshold == Threshold::Norma,
             summary: unordered(scoring.summary(targets)),

@@ -13,6 +13,7 @@ use crate::args::{BadRow, InputFormat, Predict, all_names};
 use crate::clash::{self, Named};
 use crate::device;
 use crate::input::{Chunk, Files, Format, Options, Schema, is_stream, read_ahead};
+use crate::inspect;
 use crate::learn::task_of;
 use crate::left_out::LeftOut;
 use crate::metrics::Task;
@@ -178,5 +179,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     out.release()?;
     out.flush()?;
     left_out.sentences().iter().chain(&device::warning(&learner)).for_each(|line| note(wrapped(line, "  ")));
+    let imprecise = inspect::imprecise(&learner, |column| chunks.schema().source(column));
+    imprecise.iter().for_each(|line| note(wrapped(&format!("warning: {line}"), "  ")));
     Ok(interrupted())
 }

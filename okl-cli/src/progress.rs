@@ -163,8 +163,13 @@ impl Progress {
         Some(1.0 - residuals / squares).filter(|r2| r2.is_finite())
     }
 
-    /// One sentence; empty if there is no example.
-    pub fn words(&self, task: Task) -> String {
+    /// The mean quantile loss, in the unit of the targets; none for other losses, and where it is not known.
+    fn pinball(&self, quantile: Option<f64>) -> Option<f64> {
+        quantile.and(self.learned).map(|learned| learned.loss / self.all.weight).filter(|loss| loss.is_finite())
+    }
+
+    /// One sentence; empty if there is no example. `quantile`: the quantile that the model predicts, if its loss is in the unit of the targets.
+    pub fn words(&self, task: Task, quantile: Option<f64>) -> String {
         let recent = self.before.and(self.since);
         let elsewhere = match self.elsewhere {
             0 => String::new(),
@@ -175,28 +180,33 @@ impl Progress {
             ),
         };
         let (Some(all), Some(late)) = (self.all.mean(), recent.mean()) else { return elsewhere };
+        let examples = format!("over {} examples, each predicted before it was learned", count(self.all.examples as f64));
+        // A quantile is not meant to be close to the target: its error and its R² say nothing.
+        if let Some(loss) = self.pinball(quantile) {
+            return format!("mean quantile (pinball) loss {} {examples}", figure(loss));
+        }
         let (name, show): (_, fn(f64) -> String) = match task {
             Task::Classes => ("error", percent),
             Task::Numbers => ("mean absolute error", figure),
             Task::Novelty => ("alert rate", percent),
         };
-        let r2 = self.r2().map_or(String::new(), |r2| format!(" (R² {})", figure(r2)));
+        let r2 = self.r2().filter(|_| quantile.is_none()).map_or(String::new(), |r2| format!(" (R² {})", figure(r2)));
         let late = format!("{} over the last {}", show(late), count(recent.examples as f64));
         format!(
-            "{name} {}{r2} over {} examples, each predicted before it was learned; {}",
+            "{name} {}{r2} {examples}; {}",
             show(all),
-            count(self.all.examples as f64),
             if elsewhere.is_empty() { late } else { format!("{late} of these; {elsewhere}") }
         )
     }
 
     /// The same as JSON; null if there is no example.
-    pub fn to_json(&self) -> Value {
+    pub fn to_json(&self, quantile: Option<f64>) -> Value {
         let recent = self.before.and(self.since);
         match self.all.examples == 0 {
             true => Value::Null,
             false => json!({
-                "examples": self.all.examples, "error": self.all.mean(), "r2": self.r2(),
+                "examples": self.all.examples, "error": self.all.mean(), "r2": self.r2().filter(|_| quantile.is_none()),
+                "pinball_loss": self.pinball(quantile),
                 "recent_examples": recent.examples, "recent_error": recent.mean(), "examples_elsewhere": self.elsewhere,
             }),
         }

@@ -205,12 +205,20 @@ impl Run {
     /// # Errors
     /// Those of the learner.
     pub fn past(&self, targets: &[String]) -> okl::Result<Option<Past>> {
+        self.past_filled(targets, |_| ())
+    }
+
+    /// As [`Run::past`]. `fill` fills the cells without a value anew: `okl predict` fills them from all learned rows, and not from those before.
+    ///
+    /// # Errors
+    /// Those of the learner.
+    pub fn past_filled(&self, targets: &[String], fill: impl Fn(&mut Chunk)) -> okl::Result<Option<Past>> {
         let task = self.metrics.task();
         let expected = match task {
             Task::Novelty => self.learner.alert_rate().map(|rate| rate.nu),
             _ => self.metrics.error(),
         };
-        Past::measure(&self.reservoir, &self.learner, task, expected, targets)
+        Past::measure(&self.reservoir, &self.learner, task, expected, targets, fill)
     }
 
     /// Seconds since the beginning.

@@ -7,6 +7,7 @@ use okl::{Config, Label, Learner, Workspace};
 
 use crate::input::{Chunk, Files, Options, read_ahead};
 use crate::learn::task_of;
+use crate::learned_rows::{Lookup, on_new_rows};
 use crate::left_out::{LeftOut, listed};
 use crate::metrics::{Metrics, NotLearned, Observed, Summary, Target, Task, count};
 use crate::predict::{check_width, classes_of, fitted, refuse};
@@ -40,7 +41,7 @@ pub struct Scored {
 /// # Errors
 /// Those of the files; and if there are too many groups.
 pub fn score(learner: &Learner, paths: &[String], options: Options, position: &Position) -> anyhow::Result<Scored> {
-    let (mut filled, mut learned) = (position.filled.clone(), Learned::new(position));
+    let (mut filled, mut learned, mut lookup) = (position.filled.clone(), Learned::new(position), Lookup::new(&position.learned));
     let (task, named) = (task_of(learner.config()), options.schema.is_some());
     let by = options.keep.first().cloned();
     let mut chunks = read_ahead(Files::open(paths, options)?, 4)?;
@@ -59,18 +60,20 @@ pub fn score(learner: &Learner, paths: &[String], options: Options, position: &P
         filled.fill(&mut chunk, chunks.schema());
         left_out.count(&chunk, learner.features());
         learned.count(&chunk);
+        lookup.count(&chunk);
         scoring.add(&chunk)?;
         if let Some(by) = by.as_ref().filter(|_| scoring.groups.len() > MOST_GROUPS) {
             anyhow::bail!("--by {by}: more than {MOST_GROUPS} different texts; choose a column with fewer");
         }
     }
     refuse(left_out.nothing_known(&paths.join(", "), chunks.schema(), learner.features(), !interrupted()))?;
-    let said = left_out.sentences().into_iter().chain(scoring.unknown_classes()).chain(learned.sentence()).collect();
+    let learned = if lookup.is_more_than(learned.share()) { lookup.sentence(task) } else { learned.sentence(task) };
+    let said = left_out.sentences().into_iter().chain(scoring.unknown_classes()).chain(learned).collect();
     let targets = &chunks.schema().targets;
     Ok(Scored { summary: scoring.summary(targets), groups: scoring.group_summaries(targets), said })
 }
 
-/// Counts the rows that the model has learned, so that figures in sample are not taken for those of new rows.
+/// Counts the rows at the beginning of the last run of the model, so that figures in sample are not taken for those of new rows.
 struct Learned {
     /// The fingerprint of all rows that the model learned in its last pass.
     print: Option<u64>,
@@ -91,7 +94,12 @@ impl Learned {
         self.rows += chunk.rows as u64;
     }
 
-    fn sentence(&self) -> Option<String> {
+    /// The share of the rows that were learned in the last run, as far as these are the first rows.
+    fn share(&self) -> f64 {
+        self.found.map_or(0.0, |found| found as f64 / self.rows.max(1) as f64)
+    }
+
+    fn sentence(&self, task: Task) -> Option<String> {
         let learned = self.found?;
         let which = match learned == self.rows {
             true => "the model has learned these rows".to_owned(),
@@ -99,7 +107,7 @@ impl Learned {
                 format!("the model has learned the first {} of these {} rows", count(learned as f64), count(self.rows as f64))
             }
         };
-        Some(format!("{which}: on new rows the model may be worse than these figures"))
+        Some(format!("{which}: {}", on_new_rows(task)))
     }
 }
 

@@ -78,19 +78,20 @@ impl Surface for CommandLine {
         }
         let named = |(at, figures): (usize, &TargetFigures)| units::Target {
             name: if targets.len() == 1 { "The target".into() } else { format!("Target {at}") },
-            mean: Some(figures.mean),
+            centre: Some(figures.mean),
             deviation: Some(figures.deviation),
+            robust: false,
             r2: figures.r2,
             coverage: None,
         };
         let outputs: Vec<units::Target> = targets.iter().enumerate().map(named).collect();
         let said = |found: units::Finding| {
             format!(
-                "{} Create another model with \"target_scale\": {{\"fixed\": {{\"shift\": [{}], \"factor\": [{}]}}}} in \"config\", and send \
-                 all rows to it",
+                "{} A model with \"target_scale\": {{\"fixed\": {{\"shift\": [{}], \"factor\": [{}]}}}} in \"config\" can be better or, for \
+                 skewed targets, worse: create one, send the same rows to both, and compare their errors",
                 found.says("this setting"),
-                found.shift,
-                found.factor
+                found.shifts(),
+                found.factors()
             )
         };
         units::finding(asked, examples, &outputs).map(said).into_iter().collect()

@@ -372,10 +372,14 @@ fn left_open(config: &Config, look: &Look) -> Vec<String> {
             said.push(format!("{} = auto: {}, lambda {}", open.join(", "), shorthand(&step), one.lambda));
         }
         several => said.push(format!(
-            "{} = auto: {} settings learn in parallel over the same terms{}; those with the smallest loss have the largest weight",
+            "{} = auto: {} settings learn in parallel{}; those with the smallest loss have the largest weight",
             open.join(", "),
             several.len(),
-            if several.iter().any(|member| config.is_weight_vector(member)) { ", or as weight vectors" } else { "" }
+            match several.iter().any(|member| config.is_weight_vector(member)) {
+                _ if config.uses_weights() => ", each with weights of its own",
+                true => " over the same terms, or as weight vectors",
+                false => " over the same terms",
+            }
         )),
     }
     said

@@ -1,6 +1,7 @@
 //! Model files: written atomically, with the state of the command line (position in the data, columns) beside the learner.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context;
@@ -8,6 +9,7 @@ use okl::{Learner, file};
 use serde::{Deserialize, Serialize};
 
 use crate::input::{Encoding, Feature, Features, Filled, Format, Schema};
+use crate::learned_rows::LearnedRows;
 use crate::progress::Progress;
 use crate::usage::usage;
 
@@ -48,6 +50,9 @@ pub struct Position {
     /// How well the model did while it learned.
     #[serde(default, skip_serializing_if = "Progress::is_empty")]
     pub progress: Progress,
+    /// A sample of the rows that were learned, over all runs. Empty in files of older versions.
+    #[serde(default, skip_serializing_if = "LearnedRows::is_empty")]
+    pub learned: LearnedRows,
     /// From what cells without a value are filled: after the rows that were learned, and before the first row of these data.
     #[serde(default, skip_serializing_if = "Filled::is_empty")]
     pub filled: Filled,
@@ -204,9 +209,21 @@ pub fn load(path: &Path) -> anyhow::Result<(Learner, Option<Position>)> {
     Ok((learner, position))
 }
 
+/// The first nine bytes of a file.
+fn first_bytes(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(9).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
 /// Distinguishes an error of the system from wrong contents.
 fn refused(path: &Path, error: std::io::Error) -> anyhow::Error {
     let of_okl = error.get_ref().is_some_and(|inner| inner.is::<okl::Error>());
-    let what = if of_okl { "not a model" } else { "cannot be read" };
+    let what = match first_bytes(path) {
+        _ if !of_okl => "cannot be read",
+        // The header of a model file, JSON, begins after its length in eight bytes.
+        Some(bytes) if bytes.get(8) == Some(&b'{') => "a model file that is damaged or cut off",
+        _ => "not a model file; the model comes before the data: okl COMMAND MODEL DATA",
+    };
     anyhow::Error::new(error).context(format!("{}: {what}", path.display()))
 }

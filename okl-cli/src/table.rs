@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
+use crate::inspect::stored;
 use crate::metrics::{Task, count, figure};
 use crate::run::Run;
 
@@ -110,7 +111,7 @@ impl Table {
         let training = run.training.is_some();
         if !self.quiet {
             if self.training.replace(training) != Some(training) {
-                note(legend(run.metrics.task(), training));
+                note(legend(run.metrics.task(), training, stored(&run.learner).0));
             }
             note(row(run));
         }
@@ -119,17 +120,17 @@ impl Table {
 }
 
 /// The header, with an explanation of its columns above it.
-fn legend(task: Task, training: bool) -> String {
+fn legend(task: Task, training: bool, stored: &str) -> String {
     let past = match task {
         Task::Classes => "past %: error of the current model on up to 1,000 of the rows it has learned",
         Task::Numbers => "past |r|: error of the current model on up to 1,000 of the rows it has learned",
         Task::Novelty => "past %: alerts of the current model on up to 1,000 past rows",
     };
     let again = "later passes: the rows have been learned before, so these are training errors";
-    format!("{}\n{}", if training { again } else { past }, header(task, training))
+    format!("{}\n{}", if training { again } else { past }, header(task, training, stored))
 }
 
-fn header(task: Task, training: bool) -> String {
+fn header(task: Task, training: bool, stored: &str) -> String {
     let [error, past] = match (task, training) {
         (Task::Classes, false) => ["error %", "past %"],
         (Task::Classes, true) => ["train %", "past %"],
@@ -137,7 +138,7 @@ fn header(task: Task, training: bool) -> String {
         (Task::Numbers, true) => ["train |r|", "past |r|"],
         (Task::Novelty, _) => ["alerts %", "past %"],
     };
-    aligned(["avg loss", "since last", "examples", error, past, "terms", "step", "rows/s"])
+    aligned(["avg loss", "since last", "examples", error, past, stored, "step", "rows/s"])
 }
 
 fn row(run: &Run) -> String {
@@ -152,7 +153,7 @@ fn row(run: &Run) -> String {
         run.examples().to_string(),
         number(metrics.error().map(|e| scale * e)),
         number(past.map(|e| scale * e)),
-        run.learner.terms().to_string(),
+        stored(&run.learner).1.to_string(),
         figure(run.learner.eta()),
         count(speed.round()),
     ])

@@ -1,22 +1,29 @@
-//! The unit of targets, and the step sizes that are chosen for a loss.
+//! The unit of targets, and the step sizes that are chosen for a loss; targets that are far from all others.
 
 use okl::Config;
-use okl::config::Choice;
+use okl::config::{Choice, OneOrMore, TargetScale};
 use okl::loss::AnyLoss;
 
-use crate::metrics::{Coverage, OutputSummary, figure};
+use crate::metrics::{Coverage, OutputSummary, count, figure, percent};
+use crate::trial::{Trial, is_squared};
 
 /// Fewer examples say nothing.
 const ENOUGH: u64 = 100;
+/// A target is an outlier if it is this many robust deviations from the median. Of normal numbers none in 10^23 is.
+const OUTLYING: f64 = 10.0;
+/// More outliers than this share of the targets are no outliers, but the tail of the targets.
+const MOST_OUTLIERS: f64 = 0.05;
 
 /// The targets of one output, and how well they are predicted.
 pub struct Target {
     /// The name of the target.
     pub name: String,
-    /// The mean of the targets.
-    pub mean: Option<f64>,
-    /// Their standard deviation.
+    /// The mean of the targets, or their median.
+    pub centre: Option<f64>,
+    /// Their standard deviation, or a robust one.
     pub deviation: Option<f64>,
+    /// Whether centre and deviation are the robust ones.
+    pub robust: bool,
     /// The share of their variance that is predicted.
     pub r2: Option<f64>,
     /// Of a quantile: the share of targets at or below it.
@@ -24,10 +31,18 @@ pub struct Target {
 }
 
 impl Target {
-    /// Of an output of a run.
-    pub fn of(output: &OutputSummary) -> Target {
-        let OutputSummary { target_mean: mean, target_deviation: deviation, r2, coverage, .. } = *output;
-        Target { name: output.name.clone(), mean, deviation, r2, coverage }
+    /// Of an output of a run; `middle` is that of a sample of its targets.
+    pub fn of(output: &OutputSummary, middle: Option<Middle>) -> Target {
+        let OutputSummary { target_mean, target_deviation, r2, coverage, .. } = *output;
+        let middle = middle.filter(|middle| middle.deviation > 0.0);
+        Target {
+            name: output.name.clone(),
+            centre: middle.map(|middle| middle.median).or(target_mean),
+            deviation: middle.map(|middle| middle.deviation).or(target_deviation),
+            robust: middle.is_some(),
+            r2,
+            coverage,
+        }
     }
 
     /// The coverage of a quantile far from the median. It is far from the mean, too: its R² says nothing, but its coverage does.
@@ -40,43 +55,74 @@ impl Target {
     }
 
     fn is_far(&self, limit: f64) -> bool {
-        let (mean, deviation) = (self.mean.unwrap_or(0.0), self.deviation.unwrap_or(1.0));
-        !(1.0 / limit..=limit).contains(&deviation) || mean.abs() > limit
+        let (centre, deviation) = (self.centre.unwrap_or(0.0), self.deviation.unwrap_or(1.0));
+        !(1.0 / limit..=limit).contains(&deviation) || centre.abs() > limit
     }
 }
 
-/// Targets that are poorly predicted because of their unit.
+/// The median of numbers, and the distance of their quartiles as the standard deviation of normal numbers with such quartiles.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Middle {
+    median: f64,
+    deviation: f64,
+}
+
+impl Middle {
+    /// Of some numbers; none if there are none.
+    pub fn of(mut numbers: Vec<f64>) -> Option<Middle> {
+        numbers.sort_by(f64::total_cmp);
+        let at = |share: f64| numbers.get((share * numbers.len() as f64) as usize).copied();
+        Some(Middle { median: at(0.5)?, deviation: (at(0.75)? - at(0.25)?) / 1.349 })
+    }
+
+    fn is_far(&self, number: f64) -> bool {
+        (number - self.median).abs() > OUTLYING * self.deviation
+    }
+}
+
+/// Targets that are poorly predicted and not in the unit that the step sizes suit.
 pub struct Finding {
     name: String,
-    mean: f64,
+    centre: f64,
     deviation: f64,
+    robust: bool,
     /// The parameter of the loss that is in the unit of the targets.
     parameter: Option<&'static str>,
-    /// The shifts of the `target_scale` that helps, separated by commas.
-    pub shift: String,
-    /// Its factors.
-    pub factor: String,
+    shift: Vec<f64>,
+    factor: Vec<f64>,
 }
 
 impl Finding {
-    /// One or two sentences. `with`: what the reader is going to set.
+    /// One or two sentences. `with`: what the reader can set.
     pub fn says(&self, with: &str) -> String {
+        let (centre, deviation) =
+            if self.robust { ("median", "robust standard deviation") } else { ("mean", "standard deviation") };
         let in_units = self
             .parameter
             .map_or(String::new(), |parameter| format!(" With {with}, {parameter} is in standard deviations of the target."));
         format!(
-            "The step sizes that are chosen for this loss suit targets with a mean near 0 and a standard deviation near 1. {} has mean {} \
-             and standard deviation {}.{in_units}",
+            "The step sizes that are chosen for this loss suit targets with a mean near 0 and a standard deviation near 1. {} has {centre} {} \
+             and {deviation} {}.{in_units}",
             self.name,
-            figure(self.mean),
+            figure(self.centre),
             figure(self.deviation)
         )
     }
+
+    /// The shifts of a `target_scale` to mean 0 and deviation 1, separated by commas.
+    pub fn shifts(&self) -> String {
+        joined(&self.shift)
+    }
+
+    /// Its factors.
+    pub fn factors(&self) -> String {
+        joined(&self.factor)
+    }
 }
 
-/// Finds targets that are poorly predicted because their unit is not that of the step sizes that are chosen for the loss. A loss with an
-/// adaptive tube or scale learns with one setting; the gradient of every loss but the squared one is at most 1, so that its steps are too
-/// short for targets with a large deviation.
+/// Finds targets that are poorly predicted and not in the unit of the step sizes that are chosen for the loss. A loss with an adaptive tube or
+/// scale learns with one setting; the gradient of every loss but the squared one is at most 1, so that its steps can be too short for targets
+/// with a large deviation. Whether another unit helps must be measured: for skewed targets it can do harm.
 pub fn finding(asked: &Config, examples: u64, outputs: &[Target]) -> Option<Finding> {
     let chosen = asked.step == Choice::Auto && asked.loss != AnyLoss::Squared {} && asked.target_scale.is_none();
     let parameter = match *asked.loss {
@@ -88,18 +134,177 @@ pub fn finding(asked: &Config, examples: u64, outputs: &[Target]) -> Option<Find
     let limit = if matches!(*asked.loss, AnyLoss::Quantile { .. }) { 300.0 } else { 3.0 };
     let found = outputs.iter().find(|output| output.is_poor() && output.is_far(limit));
     let found = found.filter(|_| chosen && examples >= ENOUGH)?;
-    let list = |value: fn(&Target) -> f64| outputs.iter().map(value).map(plain).collect::<Vec<_>>().join(", ");
     Some(Finding {
         name: found.name.clone(),
-        mean: found.mean?,
+        centre: found.centre?,
         deviation: found.deviation?,
+        robust: found.robust,
         parameter,
-        shift: list(|output| output.mean.unwrap_or(0.0)),
-        factor: list(|output| output.deviation.filter(|deviation| *deviation > 0.0).map_or(1.0, f64::recip)),
+        shift: outputs.iter().map(|output| plain(output.centre.unwrap_or(0.0))).collect(),
+        factor: outputs
+            .iter()
+            .map(|output| plain(output.deviation.filter(|deviation| *deviation > 0.0).map_or(1.0, f64::recip)))
+            .collect(),
     })
 }
 
+/// Advice about the numbers of a run, with the figures that were measured with it; none where nothing was measured to help. `targets`: those of
+/// an output in the sample. The trial takes time, so it is begun only where something is found.
+pub fn advice(
+    asked: &Config,
+    examples: u64,
+    outputs: &[OutputSummary],
+    targets: impl Fn(usize) -> Vec<f64>,
+    trial: impl Fn() -> Option<Trial>,
+) -> Option<String> {
+    let varies = |output: &OutputSummary| output.target_deviation.is_some_and(|deviation| deviation > 0.0);
+    match examples >= ENOUGH && outputs.iter().all(varies) {
+        false => None,
+        true if is_squared(asked) => outlying(asked, outputs, &targets(0), trial),
+        true => unit(asked, examples, outputs, targets, trial),
+    }
+}
+
+/// The unit of the targets, with a line that helps.
+fn unit(
+    asked: &Config,
+    examples: u64,
+    outputs: &[OutputSummary],
+    targets: impl Fn(usize) -> Vec<f64>,
+    trial: impl Fn() -> Option<Trial>,
+) -> Option<String> {
+    let in_sample = |(at, output): (usize, &OutputSummary)| Target::of(output, Middle::of(targets(at)));
+    let found = finding(asked, examples, &outputs.iter().enumerate().map(in_sample).collect::<Vec<_>>())?;
+    let target_scale = TargetScale::Fixed { shift: found.shift.clone(), factor: found.factor.clone() };
+    let better = trial()?.better(&Config { target_scale, ..asked.clone() }, |_| true)?;
+    Some(format!(
+        "{} {} Learn with --config FILE, where FILE has the line target_scale = {{ fixed = {{ shift = [{}], factor = [{}] }} }}",
+        found.says("the line below"),
+        better.says("the line below"),
+        found.shifts(),
+        found.factors()
+    ))
+}
+
+/// Targets far from all others under the squared loss, with a loss that predicts the other rows better.
+fn outlying(asked: &Config, outputs: &[OutputSummary], targets: &[f64], trial: impl Fn() -> Option<Trial>) -> Option<String> {
+    // One sigma for several targets would be in several units.
+    let [output] = outputs else { return None };
+    let middle = Middle::of(targets.to_vec()).filter(|middle| middle.deviation > 0.0)?;
+    let (all, far) = (targets.len(), targets.iter().filter(|y| middle.is_far(**y)).count());
+    if far == 0 || far as f64 > MOST_OUTLIERS * all as f64 {
+        return None;
+    }
+    let sigma = plain(middle.deviation);
+    let loss = OneOrMore::of(vec![AnyLoss::Huber { sigma }])?;
+    let better = trial()?.better(&Config { loss, ..asked.clone() }, |y| !middle.is_far(y[0]))?;
+    let (are, such) = if far == 1 { ("is", "such a target") } else { ("are", "such targets") };
+    Some(format!(
+        "{} of {} sampled targets ({}) {are} more than {OUTLYING} robust standard deviations away from the median of {}. The squared loss follows \
+         {such}. On the other rows, --loss huber:{sigma} is better. {} If the far targets are right and the mean matters, keep the squared loss.",
+        count(far as f64),
+        count(all as f64),
+        percent(far as f64 / all as f64),
+        output.name,
+        better.says(&format!("--loss huber:{sigma}"))
+    ))
+}
+
 /// A number with three digits, as a file of settings takes it.
-fn plain(value: f64) -> String {
-    format!("{value:.2e}").parse::<f64>().unwrap_or(value).to_string()
+fn plain(value: f64) -> f64 {
+    format!("{value:.2e}").parse().unwrap_or(value)
+}
+
+fn joined(values: &[f64]) -> String {
+    values.iter().map(f64::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Targets of which many are equal, so that the share at or below the predicted quantile can be far from the one that was asked for although the
+/// prediction is right.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ties {
+    value: f64,
+    below: f64,
+    equal: f64,
+}
+
+/// What is said about quantiles whose coverage is off: what was measured, whether targets are equal to the quantile, and another quantile only if
+/// it was measured to help. `targets`: those of an output in the sample.
+pub fn quantiles(
+    asked: &Config,
+    examples: u64,
+    outputs: &[OutputSummary],
+    targets: impl Fn(usize) -> Vec<f64>,
+    trial: impl Fn() -> Option<Trial>,
+) -> Vec<String> {
+    let one = |(at, output): (usize, &OutputSummary)| {
+        let coverage = output.coverage?;
+        let seen = coverage.warning(examples)?;
+        if output.target_deviation == Some(0.0) {
+            return None; // the target has one value, which is said elsewhere
+        }
+        Some(match Ties::at(coverage.asked, targets(at)).filter(|ties| ties.explain(coverage)) {
+            _ if coverage.is_as_asked() => seen,
+            Some(ties) => ties.says(&output.name, &seen),
+            None => {
+                let other = coverage.other_quantile().filter(|_| outputs.len() == 1);
+                let advice = other.and_then(|other| another(asked, other, &trial()?)).or_else(|| in_parallel(asked, coverage));
+                advice.map_or(seen.clone(), |advice| format!("{seen} {advice}"))
+            }
+        })
+    };
+    outputs.iter().enumerate().filter_map(one).collect()
+}
+
+/// Another quantile that comes closer to the share that was asked for.
+fn another(asked: &Config, q: f64, trial: &Trial) -> Option<String> {
+    let loss = OneOrMore::of(vec![AnyLoss::Quantile { q }])?;
+    let [with, other] = trial.other_quantile(asked, &Config { loss, ..asked.clone() })?;
+    Some(format!(
+        "The quantile {q} comes closer. Measured on the later half of a sample: {} with it, {} with the settings of this run; pinball loss {} and {}.",
+        percent(other.share),
+        percent(with.share),
+        figure(other.pinball),
+        figure(with.pinball)
+    ))
+}
+
+/// Why the share can be far off where okl chooses the step size.
+fn in_parallel(asked: &Config, coverage: Coverage) -> Option<String> {
+    let said =
+        "Settings learn in parallel, and those with the smallest pinball loss lead: nothing holds the share that was asked for.";
+    (asked.step == Choice::Auto && coverage.is_off()).then(|| said.into())
+}
+
+/// At least this share of the targets must be equal.
+const MANY_EQUAL: f64 = 0.05;
+
+impl Ties {
+    /// The targets of a sample that are equal to its quantile `q`; none if these are few.
+    pub fn at(q: f64, mut targets: Vec<f64>) -> Option<Ties> {
+        targets.sort_by(f64::total_cmp);
+        let value = *targets.get((q * targets.len() as f64) as usize)?;
+        let share = |end: usize| end as f64 / targets.len() as f64;
+        let below = share(targets.partition_point(|y| *y < value));
+        let equal = share(targets.partition_point(|y| *y <= value)) - below;
+        (equal >= MANY_EQUAL).then_some(Ties { value, below, equal })
+    }
+
+    /// Whether the share of the last targets is one that these targets explain.
+    fn explain(&self, coverage: Coverage) -> bool {
+        (self.below..=self.below + self.equal).contains(&coverage.last)
+    }
+
+    /// What is known about the share at or below the prediction; `seen` says what this share is.
+    fn says(&self, name: &str, seen: &str) -> String {
+        let value = self.value;
+        format!(
+            "{seen} {} of the sampled values of {name} are {value}, and {} are smaller. Where the predicted quantile is near {value}, a share from {} to \
+             {} is no sign of a poor prediction: the pinball loss says how good it is.",
+            percent(self.equal),
+            percent(self.below),
+            percent(self.below),
+            percent(self.below + self.equal)
+        )
+    }
 }

@@ -41,6 +41,9 @@ pub fn shown(column: usize, names: &[String]) -> String {
     names.get(column).map_or_else(|| column.to_string(), |name| format!("'{name}'"))
 }
 
+/// At most this many missing columns are named.
+const MOST_SHOWN: usize = 5;
+
 impl FeatureNames {
     pub fn new(names: Names) -> Self {
         FeatureNames(Mutex::new(names))
@@ -57,9 +60,22 @@ impl FeatureNames {
     /// The names for the messages of a call with these columns.
     ///
     /// # Errors
-    /// If a column has another name than in the rows before. A missing column is for the engine to refuse.
+    /// If a column is missing, or has another name than in the rows before.
     pub fn checked(&self, given: Vec<String>) -> PyResult<Names> {
         let known = self.get();
+        if !given.is_empty() && given.len() < known.len() {
+            let missing: Vec<String> =
+                known.iter().filter(|name| !given.contains(name)).map(|name| format!("'{name}'")).collect();
+            if !missing.is_empty() {
+                let (columns, them) = if missing.len() == 1 { ("column", "it") } else { ("columns", "them") };
+                let shown = missing[..missing.len().min(MOST_SHOWN)].join(", ");
+                let more = if missing.len() > MOST_SHOWN { ", ..." } else { "" };
+                let (all, found) = (known.len(), given.len());
+                return Err(PyValueError::new_err(format!(
+                    "X lacks the {columns} {shown}{more}: expected {all} features, found {found}; the rows before had {them}"
+                )));
+            }
+        }
         let other = known.iter().zip(&given).position(|(known, given)| known != given);
         match other.filter(|_| given.len() >= known.len()) {
             None if given.len() > known.len() => Ok(given.into()),

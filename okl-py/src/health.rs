@@ -20,6 +20,7 @@ pub fn dictionary<'py>(py: Python<'py>, health: &Health, names: &[String]) -> Py
         column.set_item("share", c.share)?;
         column.set_item("recent_share", c.recent_share)?;
         column.set_item("recent", c.recent)?;
+        column.set_item("one_value", c.one_value)?;
         Ok(column)
     });
     let rounded = health.rounded_columns.iter().map(|c| {

@@ -370,3 +370,9 @@ def test_indicators_of_other_columns_are_refused() -> None:
         okl.average(models)
     mean = okl.average(models[:1] * 2).model
     np.testing.assert_allclose(mean.predict([[np.nan, 1.0]]), models[0].predict([[np.nan, 1.0]]), rtol=1e-12)
+
+
+def test_help_explains_every_field():
+    for field in okl.Average._fields:
+        assert "Alias for field" not in (getattr(okl.Average, field).__doc__ or "Alias for field")
+    assert "the mean of the models' scores" in (okl.average.__doc__ or "")

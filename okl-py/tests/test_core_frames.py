@@ -129,3 +129,17 @@ def test_rows_that_are_no_table_say_what_they_are() -> None:
 )
 def test_a_learner_shows_the_settings_that_it_has(settings: Any, shown: str) -> None:
     assert repr(okl.Learner(**settings)) == f"<okl.Learner {shown}: 0 terms after 0 examples>"
+
+
+def test_a_missing_column_is_named():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "c"])
+    m = okl.Learner(loss="squared")
+    m.learn(frame, frame["a"])
+    for call in (lambda x: m.predict(x), lambda x: m.learn(x, frame["a"])):
+        with pytest.raises(ValueError, match="X lacks the column 'b': expected 3 features, found 2"):
+            call(frame[["a", "c"]])
+        with pytest.raises(ValueError, match="X lacks the columns 'a', 'c'"):
+            call(frame[["b"]])
+    with pytest.raises(ValueError, match="expected 3"):
+        m.predict(frame[["a", "c"]].to_numpy())

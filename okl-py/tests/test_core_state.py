@@ -329,3 +329,17 @@ def test_the_reason_of_lost_digits_is_true_of_tiny_values() -> None:
     m = okl.Learner(loss="squared", kernel="gaussian:1", scale="none")
     with pytest.warns(okl.HealthWarning, match="column 0: rounding to single precision .* below 1e-38"):
         m.learn(X, X[:, 0])
+
+
+def test_bytes_are_those_that_are_allocated_now():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(600, 3))
+    m = okl.Learner(loss="squared")
+    m.learn(X[:500], X[:500, 0])
+    loaded = okl.Learner.from_bytes(m.to_bytes())
+    assert loaded.bytes < m.bytes and "a model that was loaded" in " ".join(
+        (okl.Learner.bytes.__doc__ or "").split()
+    )
+    loaded.learn(X[500:], X[500:, 0])
+    m.learn(X[500:], X[500:, 0])
+    assert 0.9 * m.bytes < loaded.bytes <= m.bytes

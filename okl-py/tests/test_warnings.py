@@ -64,7 +64,7 @@ def test_of_rivers_estimators() -> None:
     from river import evaluate, metrics
     from river.stream import iter_pandas
 
-    model = okl.river.KernelRegressor()
+    model = okl.river.KernelRegressor(scale="standard")
     check(lambda: model.learn_many(FRAME, Y), "learner.health()", "set a larger warmup")
     assert model.learner.feature_names == ["calm", "wild"]
     alone = okl.river.KernelRegressor()

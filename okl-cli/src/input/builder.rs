@@ -217,8 +217,8 @@ impl Builder {
         self.chunk.missing.retain(|(at, feature)| (*at as usize) < row || (*feature as usize) < features);
     }
 
-    /// Completes the current row; `features` are known now.
-    pub fn commit(&mut self, line: u64, print: u64, features: usize) -> Parsed {
+    /// Completes the current row; `features` are known now. The fingerprints are those of all rows so far and of the row alone.
+    pub fn commit(&mut self, line: u64, [print, mark]: [u64; 2], features: usize) -> Parsed {
         if self.wants_id && self.id.is_none() {
             return Err(error::row("the row has no id"));
         }
@@ -239,6 +239,7 @@ impl Builder {
         self.chunk.known.push(known && !text);
         self.chunk.lines.push(line);
         self.chunk.prints.push(print);
+        self.chunk.marks.push(mark);
         self.chunk.reach.push(u32::try_from(features).unwrap_or(u32::MAX));
         self.kept_bytes += self.kept.iter().map(String::len).sum::<usize>();
         self.chunk.kept.extend(self.kept.iter().cloned());

@@ -34,6 +34,8 @@ pub struct Chunk {
     pub lines: Vec<u64>,
     /// The fingerprint of the input up to and including each row: a hash over the contents of every record, bad ones included.
     pub prints: Vec<u64>,
+    /// The fingerprint of each row alone. Empty in chunks that are gathered from other rows.
+    pub marks: Vec<u64>,
     /// The file of these rows, from 0.
     pub file: usize,
     /// The total number of lines of the files before this file.

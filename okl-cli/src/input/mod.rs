@@ -415,7 +415,11 @@ impl Reader {
         if there && self.columns.features() == 0 {
             return Err(error::row("no feature in this row or in any row before it; at least one is needed"));
         }
-        if there { self.builder.commit(line, self.print, self.columns.features()).map(|()| true) } else { Ok(false) }
+        if !there {
+            return Ok(false);
+        }
+        let prints = [self.print, self.body.print(0)];
+        self.builder.commit(line, prints, self.columns.features()).map(|()| true)
     }
 
     /// Checks that the rows that were skipped are those that the model has learned.

@@ -38,6 +38,11 @@ impl Whole {
         self.chunks.iter().rev().find_map(|chunk| chunk.prints.last().copied())
     }
 
+    /// The chunks as they were read.
+    pub fn chunks(&self) -> &[Chunk] {
+        &self.chunks
+    }
+
     /// The number of good rows.
     pub fn rows(&self) -> usize {
         self.places.len()

@@ -117,15 +117,17 @@ pub struct LastRows {
 
 impl LastRows {
     /// Of a sample of many rows of the file, the last rows are as many as correspond to the last 1,000 rows of the file.
-    fn measure(run: &Run, other: &Learner, sample: &Reservoir) -> anyhow::Result<Self> {
+    fn measure(run: &Run, other: &Learner, sample: &Reservoir, fill: impl Fn(&mut Chunk)) -> anyhow::Result<Self> {
         let share = sample.len() as f64 / sample.seen().max(1) as f64;
         let sampled = ((WINDOW as f64 * share) as usize).max(FEWEST_LAST).min(sample.len().div_ceil(LAST));
         let rows = ((sampled as f64 / share).round() as usize).min(WINDOW);
+        let mut last = sample.last(sampled);
+        fill(&mut last);
         Ok(LastRows {
             rows: rows as u64,
             recent_error: run.metrics.error_of_last(rows),
             sampled_rows: sampled as u64,
-            all_error: Scoring::new(other, run.metrics.task()).error_of(&sample.last(sampled))?,
+            all_error: Scoring::new(other, run.metrics.task()).error_of(&last)?,
         })
     }
 }
@@ -142,8 +144,8 @@ pub fn sample(args: &Learn, task: Task, way: &Way) -> Option<Reservoir> {
     wanted.then(|| Reservoir::within(MOST_ROWS, MOST_BYTES))
 }
 
-/// Learns the sample in a random order and compares. `in_file_order`: whether the rows were not shuffled. Returns the other model with the comparison; none if there are too few rows or a
-/// signal came.
+/// Learns the sample in a random order and compares. `in_file_order`: whether the rows were not shuffled. `fill` fills cells without a value as
+/// `okl predict` does. Returns the other model with the comparison; none if there are too few rows or a signal came.
 ///
 /// # Errors
 /// Those of the learner.
@@ -152,6 +154,7 @@ pub fn replay(
     asked: &Config,
     (wanted, in_file_order): (SaveModel, bool),
     threads: usize,
+    fill: impl Fn(&mut Chunk),
 ) -> anyhow::Result<Option<(Run, Kept)>> {
     let Some(sample) = run.replayed.as_ref().filter(|sample| sample.len() as u64 >= FEWEST) else { return Ok(None) };
     let (begun, task) = (Instant::now(), run.metrics.task());
@@ -185,7 +188,7 @@ pub fn replay(
         file_order_error,
         random_order_error,
         clearly_better,
-        last_rows: LastRows::measure(run, &other.learner, sample)?,
+        last_rows: LastRows::measure(run, &other.learner, sample, fill)?,
         seconds: begun.elapsed().as_secs_f64(),
         task: Some(task),
     };

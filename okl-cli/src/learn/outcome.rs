@@ -12,7 +12,7 @@ use crate::args::SaveModel;
 use crate::clash;
 use crate::command::arguments;
 use crate::device;
-use crate::input::{Schema, encoded_dates, is_stream};
+use crate::input::{Chunk, Schema, encoded_dates, is_stream};
 use crate::inspect;
 use crate::metrics::{OutputSummary, Summary, Task, count, figure, percent};
 use crate::past_rows::{Order, Past, much_larger};
@@ -22,7 +22,8 @@ use crate::report::{self, Report};
 use crate::run::{Run, interrupted};
 use crate::store::{self, Position};
 use crate::table::{note, say, wrapped};
-use crate::units::{self, Target};
+use crate::trial::Trial;
+use crate::units;
 
 /// The results of a run: figures and sentences.
 struct Outcome {
@@ -92,7 +93,7 @@ impl Session<'_> {
         }
         self.bar.finish_and_clear();
         self.save(run)?;
-        let past = run.past(&self.passes.schema().targets)?.map(|past| Past {
+        let past = run.past_filled(&self.passes.schema().targets, |chunk| self.fill(chunk))?.map(|past| Past {
             all_rows: self.all_rows,
             resumed: self.learned_before > 0,
             ..past
@@ -115,6 +116,11 @@ impl Session<'_> {
         outcome.not_scored.map_or(Ok(()), Err)
     }
 
+    /// Fills the cells of learned rows as `okl predict` does.
+    fn fill(&self, chunk: &mut Chunk) {
+        self.passes.filled().fill(chunk, self.passes.schema());
+    }
+
     /// Learns a sample of the rows once more in a random order, if that was asked for or the final model, which has learned the past rows, is
     /// hardly better there than the models before it were when the rows were new. If this model is the one to save, it replaces the final
     /// model in the file and is returned. No comparison is returned where there is nothing to say about it.
@@ -126,7 +132,9 @@ impl Session<'_> {
             return Ok((None, None));
         }
         let Some((mut other, kept)) =
-            kept::replay(run, &self.asked, (wanted, self.args.stream.shuffle.is_none()), self.args.stream.threads)?
+            kept::replay(run, &self.asked, (wanted, self.args.stream.shuffle.is_none()), self.args.stream.threads, |chunk| {
+                self.fill(chunk)
+            })?
         else {
             return Ok((None, None));
         };
@@ -176,10 +184,9 @@ impl Session<'_> {
                 .chain(nothing_learned(&summary))
                 .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change())))
                 .chain(summary.warnings())
-                .chain(step_for_a_quantile(&self.asked, &summary))
+                .chain(self.about_numbers(run, &summary))
                 .chain(missed_rate(&run.learner, &summary))
                 .chain(self.test_was_learned().filter(|_| !known))
-                .chain(unit_of_targets(&self.asked, &summary))
                 .chain(large_targets.clone())
                 .chain(absent_classes(run).filter(|_| !names_absent_classes(saved)))
                 .chain(dates(schema))
@@ -195,6 +202,22 @@ impl Session<'_> {
             past,
             kept,
         })
+    }
+
+    /// What is said about targets that are numbers: facts, and advice that was tried on a sample of the rows.
+    fn about_numbers(&self, run: &Run, summary: &Summary) -> Vec<String> {
+        let (asked, outputs) = (&self.asked, &summary.outputs[..]);
+        // A resumed model keeps its settings.
+        let can_change = self.args.stream.resume.is_none();
+        let in_order = self.passes.way().shuffle.is_none();
+        let trial = || Trial::begin(run, asked, in_order, self.args.stream.threads).filter(|_| can_change);
+        let sample = run.reservoir.chunk();
+        let targets = |output: usize| {
+            (0..sample.rows).filter_map(|row| sample.targets.row(row).and_then(|y| y.get(output)).copied()).collect()
+        };
+        let mut said = units::quantiles(asked, summary.examples, outputs, targets, trial);
+        said.extend(units::advice(asked, summary.examples, outputs, targets, trial));
+        said
     }
 
     /// Why the rows were not learned once more although the final model is much worse on past rows.
@@ -467,41 +490,8 @@ fn dates(schema: &Schema) -> impl Iterator<Item = String> {
 /// So many dates in one column are reported.
 const FEW_DATES: usize = 10;
 
-/// The smallest number of rows for advice about the unit of the targets, and for a warning about the alert rate.
+/// The smallest number of rows for a warning about the alert rate.
 const ENOUGH: u64 = 100;
-
-/// One sentence where a predicted quantile covers a very different share of the targets. Settings are weighted by their loss, and those that
-/// follow the last targets closely cover about half of them. Measured on four streams of this kind: one step size, a twentieth of the
-/// standard deviation of the targets, covered 90 to 91 % instead of 52 to 75 % where 90 % were asked for.
-fn step_for_a_quantile(asked: &Config, summary: &Summary) -> Option<String> {
-    let far = |o: &&OutputSummary| o.coverage.is_some_and(|coverage| coverage.is_off() && coverage.other_quantile().is_none());
-    let output = summary.outputs.iter().find(far).filter(|_| asked.target_scale.is_none() && summary.examples >= ENOUGH)?;
-    let (coverage, step) = (output.coverage?, output.target_deviation.filter(|deviation| *deviation > 0.0)? / 20.0);
-    let step = format!("{step:.0e}").parse::<f64>().unwrap_or(step);
-    let whose = match asked.step {
-        Choice::Auto => {
-            "Another quantile hardly changes this: settings learn in parallel, and the one with the smallest loss leads. One setting"
-        }
-        _ => "Another step size",
-    };
-    Some(format!(
-        "{whose} can hold the share of {}: try --step constant:{step}, a twentieth of the standard deviation of {}.",
-        percent(coverage.asked),
-        output.name
-    ))
-}
-
-/// One sentence where targets are poorly predicted because of their unit, with the line that helps.
-fn unit_of_targets(asked: &Config, summary: &Summary) -> Option<String> {
-    let outputs: Vec<Target> = summary.outputs.iter().map(Target::of).collect();
-    let found = units::finding(asked, summary.examples, &outputs)?;
-    Some(format!(
-        "{} Learn with --config FILE, where FILE has the line target_scale = {{ fixed = {{ shift = [{}], factor = [{}] }} }}",
-        found.says("the line below"),
-        found.shift,
-        found.factor
-    ))
-}
 
 /// The name of the data: the file names without their folders.
 fn name(data: &[String]) -> String {

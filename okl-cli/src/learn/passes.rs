@@ -167,6 +167,7 @@ impl Passes {
             );
         }
         self.position.print = whole.print();
+        whole.chunks().iter().for_each(|chunk| self.position.learned.add(chunk, 0..chunk.rows));
         self.before = self.position.rows;
         let next = self.position.rows as usize;
         self.rows = Rows::Shuffled { whole, places, schema, format, order: Vec::new(), next };
@@ -347,8 +348,14 @@ impl Passes {
         if self.position.pass == 0 {
             self.position.seen.iter_mut().for_each(|seen| *seen += new.len() as u64);
         }
+        self.position.learned.add(chunk, new.clone());
         self.position.filled.follow(chunk, new, schema);
         self.followed = learned;
+    }
+
+    /// From what cells without a value are filled after the rows that were learned.
+    pub fn filled(&self) -> Filled {
+        self.position.filled.clone()
     }
 
     /// How well the model did before this run.
@@ -452,9 +459,10 @@ fn position(
     let given = Way { id: given.id.clone().or(id), weight: given.weight.clone().or(weight), ..given };
     if !stream.r#continue {
         let ids = model.ids + model.lines;
-        let Position { schema, filled, progress, seen, frozen, .. } = model;
+        let Position { schema, filled, progress, seen, frozen, learned, .. } = model;
         let filled_before = filled.clone();
-        let begun = Position { way: given, ids, schema, progress, seen, frozen, filled_before, filled, ..Position::default() };
+        let begun =
+            Position { way: given, ids, schema, progress, seen, frozen, learned, filled_before, filled, ..Position::default() };
         return Ok((begun, inherited));
     }
     if given.shuffle.is_some() && given.shuffle != old.shuffle {

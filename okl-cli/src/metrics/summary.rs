@@ -5,9 +5,8 @@ use std::fmt::{Display, Formatter, Result, Write};
 use serde::{Deserialize, Serialize};
 
 use super::Task;
+use crate::table::wrapped;
 
-/// The columns of a line.
-const COLUMNS: usize = 80;
 /// Classes or outputs that are listed one by one.
 const LISTED: usize = 12;
 
@@ -115,13 +114,12 @@ impl Coverage {
     }
 
     /// Whether the share of the last rows is what was asked for: within two standard errors of a share of so many rows.
-    fn is_as_asked(&self) -> bool {
+    pub fn is_as_asked(&self) -> bool {
         let q = self.asked;
         (self.last - q).abs() <= 2.0 * (q * (1.0 - q) / self.last_examples.max(1) as f64).sqrt()
     }
 
-    /// Where the coverage is off: what it is, and what to try. Where that of the last rows is as asked, the rows at the beginning are the
-    /// reason.
+    /// Where the coverage is off: what it is. Where that of the last rows is as asked, the rows at the beginning are the reason.
     pub fn warning(&self, examples: u64) -> Option<String> {
         if !self.is_off() && !self.off(self.seen, examples) {
             return None;
@@ -133,11 +131,8 @@ impl Coverage {
                 "The predicted {asked} quantile was off at the beginning: {all} of all targets lie at or below it, and {last}, as asked."
             ));
         }
-        let advice = self
-            .other_quantile()
-            .map_or(String::new(), |other| format!(" To come closer to {}, try the quantile {other}.", percent(asked)));
         let off = if self.is_off() { "off" } else { "a little off" };
-        Some(format!("The predicted {asked} quantile is {off}: {all} of all targets and {last} lie at or below it.{advice}"))
+        Some(format!("The predicted {asked} quantile is {off}: {all} of all targets and {last} lie at or below it."))
     }
 
     /// The quantile to try instead: as far on the other side of the one that was asked for as the coverage is on this side. None if that is
@@ -174,7 +169,7 @@ pub struct ClassSummary {
     pub macro_f1: Option<f64>,
     /// The number of these classes.
     pub macro_classes: usize,
-    /// Only with two classes.
+    /// Only if the model knows two classes; of the rows of these two.
     pub auc: Option<Auc>,
     /// The error of always predicting the most frequent class of the whole stream.
     pub majority_error: Option<f64>,
@@ -187,6 +182,12 @@ pub struct ClassSummary {
 }
 
 impl ClassSummary {
+    /// The classes of the AUC, if rows have further classes, which the model does not know.
+    pub fn of_two(&self) -> Option<String> {
+        let [first, second, _, ..] = &self.per_class[..] else { return None };
+        Some(format!("rows of {} and {} only", cut(&first.name, 20), cut(&second.name, 20)))
+    }
+
     /// Whether rows have weights other than 1.
     pub fn is_weighted(&self) -> bool {
         self.per_class.iter().any(|class| class.weight != class.examples as f64)
@@ -345,8 +346,8 @@ fn or_dash(value: Option<f64>, show: fn(f64) -> String) -> String {
 }
 
 fn line(f: &mut Formatter<'_>, name: &str, value: &str, note: &str) -> Result {
-    let text = format!("{name:<16}{value:<12}{note}");
-    writeln!(f, "{}", cut(text.trim_end(), COLUMNS))
+    let text: String = format!("{name:<16}{value:<12}{note}").chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    writeln!(f, "{}", wrapped(text.trim_end(), &" ".repeat(28)))
 }
 
 impl Display for Summary {
@@ -396,8 +397,9 @@ impl Summary {
         line(f, "accuracy", &or_dash(self.error, right), "")?;
         line(f, "macro F1", &or_dash(classes.macro_f1, figure), "")?;
         if let Some(auc) = classes.auc {
-            let exact = format!("the exact one is within {}", auc.within());
-            line(f, "AUC", &figure(auc.value), if auc.error > 0.0 { &exact } else { "" })?;
+            let exact = (auc.error > 0.0).then(|| format!("the exact one is within {}", auc.within()));
+            let notes: Vec<String> = classes.of_two().into_iter().chain(exact).collect();
+            line(f, "AUC", &figure(auc.value), &notes.join("; "))?;
         }
         let (weighted, names) = (classes.is_weighted(), if classes.is_weighted() { 20 } else { 32 });
         let weight = if weighted { format!("{:>12}", "weight") } else { String::new() };
@@ -440,10 +442,9 @@ impl Summary {
         })
     }
 
-    /// Warnings about the figures, one sentence each, except for [`Summary::worse_than_no_change`].
+    /// Warnings about the figures, one sentence each, except for [`Summary::worse_than_no_change`] and [`Coverage::warning`].
     pub fn warnings(&self) -> Vec<String> {
-        let coverage = self.outputs.iter().filter_map(|o| o.coverage?.warning(self.examples));
-        coverage.chain(self.outputs.iter().filter_map(|o| o.first_row_warning(self.examples))).collect()
+        self.outputs.iter().filter_map(|o| o.first_row_warning(self.examples)).collect()
     }
 }
 

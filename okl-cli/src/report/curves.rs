@@ -5,7 +5,7 @@ use super::axis::{Axis, Unit};
 use super::chart::{Chart, Line};
 use super::history::{History, Point};
 use super::text;
-use crate::metrics::{Task, WINDOW};
+use crate::metrics::{OutputSummary, Summary, Task, WINDOW};
 
 /// Examples and a value.
 pub(super) type Values = Vec<(f64, f64)>;
@@ -135,7 +135,7 @@ fn error_caption(report: &Report<'_>, unit: Unit, beside: bool, above: Option<f6
     };
     words += &format!("; {} over the last {}.", text::or_none(s.windowed_error, show), text::count(s.windowed_rows as f64));
     let late: Values = series(report.history, |p| p.windowed_error).into_iter().filter(|v| v.0 >= 2.0 * WINDOW as f64).collect();
-    if let Some(course) = Course::of(&late).filter(|c| c.most.1 > 1.5 * c.last.max(c.first)) {
+    if let Some(course) = Course::of(&late).filter(|c| rose(s, c)) {
         words += &format!(
             " The windowed error rose to {} near example {}: the stream changed there, or the model became worse.",
             show(course.most.1),
@@ -154,6 +154,21 @@ fn error_caption(report: &Report<'_>, unit: Unit, beside: bool, above: Option<f6
         words += " In later passes the rows have been learned before: that is training error, not the error on new rows.";
     }
     above.map_or(words.clone(), |at| format!("{words} Up to example {} a line lies above the frame.", text::count(at)))
+}
+
+/// Whether the windowed error rose by half, and by more than chance explains. The highest of many windows is above most of them by chance, so
+/// the difference must be larger than four standard errors.
+fn rose(summary: &Summary, course: &Course) -> bool {
+    let spread_of_rows = |error: f64| match summary.task {
+        Task::Numbers => {
+            let of_output = |o: &OutputSummary| Some((o.rmse?.powi(2) - o.mae?.powi(2)).max(0.0).sqrt());
+            summary.outputs.iter().filter_map(of_output).sum::<f64>() / summary.outputs.len().max(1) as f64
+        }
+        _ => (error * (1.0 - error)).sqrt(),
+    };
+    let standard_error = |error: f64| spread_of_rows(error) / (WINDOW as f64).sqrt();
+    let (before, most) = (course.last.max(course.first), course.most.1);
+    most > 1.5 * before && most - before > 4.0 * standard_error(most).hypot(standard_error(before))
 }
 
 fn loss(history: &History) -> Chart {
@@ -229,6 +244,9 @@ pub(super) fn model(report: &Report<'_>) -> Vec<Chart> {
             },
         ),
     ];
+    if report.uses_weights() {
+        charts.retain(|chart| chart.title != "Terms");
+    }
     // Not every point has a speed, because short intervals cannot be timed reliably.
     let speeds: Values = series(h, |p| p.speed).into_iter().filter(|v| v.1.is_finite()).collect();
     if speeds.len() >= FEWEST_SPEEDS {

@@ -107,6 +107,11 @@ impl<'a> Report<'a> {
         }
     }
 
+    /// Whether the model is a vector of weights: it has no terms.
+    fn uses_weights(&self) -> bool {
+        matches!(self.part("form").as_deref(), Some("weights" | "fourier"))
+    }
+
     /// The requested alert rate nu.
     fn nu(&self) -> Option<f64> {
         self.setting("loss")?.as_object()?.values().next()?.get("nu")?.as_f64()

@@ -42,7 +42,8 @@ pub fn document(title: &str, lead: &str, sections: &Markup, style: &str) -> Stri
 fn sections(report: &Report<'_>) -> Markup {
     let mut missing = Vec::new();
     let figures = section("figures", "In figures", tiles(report));
-    let model = section("model", "Step size, terms and norm", grid(curves::model(report).iter().map(Chart::html)));
+    let title = if report.uses_weights() { "Step size and norm" } else { "Step size, terms and norm" };
+    let model = section("model", title, grid(curves::model(report).iter().map(Chart::html)));
     let (theta, outcome, regions) = (theta(report, &mut missing), outcome(report, &mut missing), regions(report, &mut missing));
     let reproduce = grid(
         [
@@ -174,7 +175,7 @@ fn tiles(report: &Report<'_>) -> Markup {
     let weight = (s.weight != s.examples as f64).then(|| format!("total weight {}; figures are weighted", text::count(s.weight)));
     let note: Vec<String> = weight.into_iter().chain(Some(s.not_learned.words()).filter(|words| !words.is_empty())).collect();
     tiles.push(tile(text::count(s.examples as f64), "examples", &note.join("; ")));
-    if let Some(latest) = report.history.latest() {
+    if let Some(latest) = report.history.latest().filter(|_| !report.uses_weights()) {
         tiles.push(tile(
             text::count(latest.terms as f64),
             "terms",
@@ -204,7 +205,10 @@ fn class_tiles(report: &Report<'_>) -> Vec<Markup> {
         ),
         tile(text::or_none(classes.macro_f1, text::figure), "macro F1", &format!("over {} classes", classes.macro_classes)),
     ];
-    tiles.extend(classes.auc.map(|auc| tile(text::figure(auc.value), "AUC", &format!("exact within {}", auc.within()))));
+    tiles.extend(classes.auc.map(|auc| {
+        let of = classes.of_two().map_or(String::new(), |two| format!("{two}; "));
+        tile(text::figure(auc.value), "AUC", &format!("{of}exact within {}", auc.within()))
+    }));
     tiles
 }
 

@@ -143,6 +143,14 @@ fn the_summary_of_a_weighted_run_fits_its_lines() {
     let data = folder.write("s.csv", "x,w,y\n1,2,5.5\n2,0.5,6.5\n");
     let (_, err) = succeed(&["learn", &data, "--target", "y", "--task", "numbers", "--weight", "w"]);
     assert!(err.contains("  weight") && !err.contains('…'), "{err}");
+    // Two targets, and a unit of the targets: longer lines are continued.
+    let data = folder.write("n.csv", numbers(1100));
+    let config =
+        folder.write("c.toml", "target_scale = { fixed = { shift = [0, 0], factor = [0.5, 0.5] } }\nloss = 'epsilon:0.5'");
+    let (_, err) = succeed(&["learn", &data, "--target", "u,v", "--config", &config]);
+    let said = err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!err.contains('…') && err.lines().all(|line| line.chars().count() <= 80), "{err}");
+    assert!(said.contains("over the last 1,000") && said.contains("of targets in units of target_scale"), "{err}");
 }
 
 #[test]
@@ -246,4 +254,23 @@ fn a_quantile_that_covers_what_was_asked_gets_no_advice_about_units() {
     let coverage = json(&learn)["summary"]["outputs"][0]["coverage"]["last"].as_f64().unwrap();
     assert!((coverage - 0.9).abs() < 0.03, "{coverage}");
     assert!(!err.contains("target_scale"), "{err}");
+}
+
+/// Scores of a model that single precision blurs are no better in another command: `predict` and `export` say it, too.
+#[test]
+fn blurred_scores_are_said_wherever_there_are_scores() {
+    let folder = Folder::new("advice-blurred");
+    let rows: String = (0..300).map(|i| format!("{},{}\n", (i * 7919) % 20_000, i % 2)).collect();
+    let (data, model) = (folder.write("b.csv", format!("x,y\n{rows}")), folder.path("m.okl"));
+    let plain = ["--kernel", "gaussian:1", "--step", "constant:0.1", "--lambda", "0.01", "--loss", "squared", "--quiet"];
+    let said = |more: &[&str]| {
+        succeed(&[&["learn", &data, "--target", "y", "-o", &model], &plain[..], more].concat());
+        let [predict, export] =
+            [&["predict", &model, &data][..], &["export", &model, "--to", "json", "-o", &folder.path("m.json")]].map(|command| {
+                succeed(command).1.split_whitespace().collect::<Vec<_>>().join(" ").contains("single precision blurs")
+            });
+        assert_eq!(predict, export);
+        predict
+    };
+    assert!(said(&["--scale", "none"]) && !said(&["--scale", "standard"]));
 }

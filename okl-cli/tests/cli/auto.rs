@@ -23,7 +23,7 @@ fn nothing_is_frozen_before_it_has_settled() {
     let folder = Folder::new("early");
     let (data, bank) = (folder.write("ring.csv", ring(100)), folder.path("bank.okl"));
     succeed(&["learn", &data, "--target", "where", "-o", &bank]);
-    fail(&["freeze", &bank, "-o", &folder.path("plain.okl")], 2, &["provisional before example 256"]);
+    fail(&["freeze", &bank, "-o", &folder.path("plain.okl")], 2, &["final after 256 examples"]);
 }
 
 #[test]

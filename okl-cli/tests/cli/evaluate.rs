@@ -164,8 +164,66 @@ fn figures_of_learned_rows_are_called_so() {
         .write("more.csv", text.clone() + &ring(260).lines().skip(201).map(|line| line.to_owned() + "\n").collect::<String>());
     let warnings = said(json(&["evaluate", &model, &more]));
     assert!(warnings[0].starts_with("the model has learned the first 200 of these 260 rows"), "{warnings:?}");
-    let other = folder.write("other.csv", text.replace("0.", "1."));
+    let other = folder.write(
+        "other.csv",
+        text.lines().map(|line| line.replacen(',', "1,", 1) + "\n").collect::<String>().replacen("x1", "x", 1),
+    );
     assert_eq!(said(json(&["evaluate", &model, &other])), Vec::<String>::new());
     let (_, notes) = succeed(&["learn", &data, "--target", "where", "-o", &model, "--test", &data]);
     assert!(notes.contains("the model has learned these rows"), "{notes}");
+}
+
+/// Rows of earlier runs, of a later file, and in another order are recognised as learned; new rows are not.
+#[test]
+fn learned_rows_are_recognised_wherever_they_are() {
+    let folder = Folder::new("evaluate-any-order");
+    let text = numbers(3200);
+    let mut lines = text.lines();
+    let header = lines.next().unwrap();
+    let rows: Vec<&str> = lines.collect();
+    let part = |name: &str, rows: &[&str]| folder.write(name, format!("{header}\n{}\n", rows.join("\n")));
+    let (a, b, c) = (part("a.csv", &rows[..1300]), part("b.csv", &rows[1300..2600]), part("c.csv", &rows[2600..]));
+    let backwards = part("d.csv", &rows[..1300].iter().rev().copied().collect::<Vec<_>>());
+    let (first, both, shuffled) = (folder.path("a.okl"), folder.path("ab.okl"), folder.path("s.okl"));
+    succeed(&["learn", &a, "--target", "u", "--ignore", "v", "-o", &first, "--quiet"]);
+    succeed(&["learn", &b, "--resume", &first, "-o", &both, "--quiet"]);
+    succeed(&["learn", &a, &b, "--target", "u", "--ignore", "v", "--shuffle", "1", "-o", &shuffled, "--quiet"]);
+    let said = |model: &str, data: &[&str]| json(&[&["evaluate", model], data].concat())["warnings"].to_string();
+    for model in [&both, &shuffled] {
+        for data in [&[&a[..]][..], &[&b], &[&b, &a], &[&backwards]] {
+            let said = said(model, data);
+            assert!(
+                said.contains("that the model has learned") || said.contains("the model has learned these rows"),
+                "{data:?}: {said}"
+            );
+        }
+        assert_eq!(said(model, &[&c]), "[]");
+    }
+    let some = said(&first, &[&a, &b]);
+    assert!(some.contains("the model has learned the first 1,300 of these 2,600 rows"), "{some}");
+    let mixed = said(&first, &[&b, &a]);
+    assert!(mixed.contains("about 4") || mixed.contains("about 5"), "half of the rows: {mixed}");
+}
+
+/// The alert rate of learned rows is neither better nor worse than that of new rows.
+#[test]
+fn learned_rows_of_a_detector_are_called_so() {
+    let folder = Folder::new("evaluate-learned-detector");
+    let (data, model) = (folder.write("n.csv", numbers(600)), folder.path("m.okl"));
+    succeed(&["learn", &data, "--task", "novelty", "-o", &model, "--quiet"]);
+    let said = json(&["evaluate", &model, &data])["warnings"].to_string();
+    assert!(said.contains("new rows can have another alert rate") && !said.contains("worse"), "{said}");
+}
+
+/// The area under the curve is of the two classes that the model knows, and says so.
+#[test]
+fn the_area_under_the_curve_names_its_classes() {
+    let folder = Folder::new("evaluate-auc");
+    let (data, model) = (folder.write("r.csv", ring(300)), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "where", "-o", &model, "--quiet"]);
+    let others = folder.write("o.csv", ring(300) + "0.1,0.2,elsewhere\n");
+    let area =
+        |data: &str| succeed(&["evaluate", &model, data]).0.lines().find(|line| line.starts_with("AUC")).unwrap().to_owned();
+    assert!(area(&others).contains("rows of outside and inside only"), "{}", area(&others));
+    assert!(!area(&data).contains("only"), "{}", area(&data));
 }

@@ -185,8 +185,9 @@ fn later_rows_are_called_better_only_if_they_are() {
     assert!(warning.contains("Look for outliers") && !warning.contains("keep the model"), "{warning}");
 }
 
+/// Without something to learn no unit helps; and the average loss is in the unit of the targets that are learned.
 #[test]
-fn advice_on_units_is_for_losses_that_gain_from_it() {
+fn no_unit_is_advised_where_none_helps() {
     let folder = Folder::new("quantile-unit");
     let mut random = Random(13);
     let mut text = String::from("x,y\n");
@@ -195,7 +196,8 @@ fn advice_on_units_is_for_losses_that_gain_from_it() {
     let data = folder.write("d.csv", text);
     let learn = |loss: &str, more: &[&str]| json(&[&["learn", &data, "--target", "y", "--loss", loss], more].concat());
     let advice = |loss: &str| learn(loss, &[])["warnings"].to_string().contains("target_scale");
-    assert!(!advice("quantile:0.9") && advice("nu_epsilon"));
+    // Another unit makes neither loss better where nothing can be learned.
+    assert!(!advice("quantile:0.9") && !advice("nu_epsilon"));
     // The average loss is in units of the scaled targets, and says so.
     let config = folder.write("c.toml", "target_scale = { fixed = { shift = [0], factor = [0.1] } }");
     assert_eq!(learn("quantile:0.9", &[])["summary"]["loss"], "quantile:q=0.9");

@@ -223,3 +223,53 @@ fn a_row_that_is_only_predicted_leaves_no_trace() {
         }
     }
 }
+
+/// The figure of the final model is what `okl predict` of the saved model gives: cells are filled from all learned rows, not from those before.
+#[test]
+fn the_figure_of_the_final_model_is_that_of_the_saved_file() {
+    let folder = Folder::new("missing-past");
+    let mut random = Random(12);
+    let mut text = String::from("a,b,y\n");
+    for i in 0..400 {
+        let (a, b) = (f64::from(i) / 40.0 + random.next(), random.next());
+        let gap = random.next() < 0.4;
+        writeln!(text, "{},{b:.4},{:.4}", if gap { String::new() } else { format!("{a:.4}") }, (2.0 * a).sin() + b).unwrap();
+    }
+    let (data, model) = (folder.write("m.csv", &text), folder.path("m.okl"));
+    for rule in ["mean", "last", "mean+indicator"] {
+        let learn = ["learn", &data, "--target", "y", "--missing", rule, "--save-model", "recent", "-o", &model];
+        let shown = json(&learn)["model_on_past_rows"]["error"].as_f64().unwrap();
+        let (out, _) = succeed(&["predict", &model, &data]);
+        let scores = out.lines().skip(1).map(|line| line.split(',').next_back().unwrap().parse::<f64>().unwrap());
+        let targets = text.lines().skip(1).map(|line| line.split(',').next_back().unwrap().parse::<f64>().unwrap());
+        let error = scores.zip(targets).map(|(z, y)| (z - y).abs()).sum::<f64>() / 400.0;
+        assert!((shown - error).abs() < 1e-5 * error, "{rule}: {shown} is shown, {error} is the error of the file");
+    }
+}
+
+/// Only a model with indicators is said to have them.
+#[test]
+fn an_export_speaks_of_indicators_only_where_there_are_some() {
+    let folder = Folder::new("missing-indicators");
+    let data = folder.write("m.csv", "a,b,y\n1,2,1\n,3,0\n2,1,1\n0.5,,0\n1.5,2,1\n");
+    let model = folder.path("m.okl");
+    let said = |rule: &str| {
+        let plain = [
+            "--kernel",
+            "gaussian:1",
+            "--step",
+            "constant:0.1",
+            "--lambda",
+            "0.01",
+            "--task",
+            "numbers",
+            "--quiet",
+            "-o",
+            &model,
+        ];
+        succeed(&[&["learn", &data, "--target", "y", "--missing", rule], &plain[..]].concat());
+        succeed(&["export", &model, "--to", "libsvm", "-o", &folder.path("m.svm")]).1
+    };
+    assert!(!said("mean").contains("indicators") && said("mean").contains("fills missing values"));
+    assert!(said("mean+indicator").contains("the indicators are features"));
+}

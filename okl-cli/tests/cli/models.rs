@@ -100,3 +100,58 @@ fn classes_that_are_texts_are_the_numbers_of_a_file() {
     assert_eq!(succeed(&["predict", &named, &data]).0, succeed(&["predict", &plain, &data]).0);
     succeed(&["learn", &data, "--resume", &named, "--quiet"]);
 }
+
+/// A file that is cut off and a file that is no model are told apart.
+#[test]
+fn files_that_cannot_be_loaded_say_what_they_are() {
+    let folder = Folder::new("models-wrong");
+    let (data, model) = (folder.write("r.csv", ring(60)), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "where", "-o", &model, "--quiet"]);
+    let bytes = std::fs::read(&model).unwrap();
+    for length in [bytes.len() - 1, bytes.len() / 2, 100] {
+        let cut = folder.write("cut.okl", &bytes[..length]);
+        fail(&["inspect", &cut], 1, &["cut.okl", "damaged or cut off"]);
+    }
+    fail(&["predict", &data, &model], 1, &["r.csv", "not a model file", "okl COMMAND MODEL DATA"]);
+}
+
+/// Before the warm-up has ended there is nothing to freeze: the message says what is missing, in the words of the command line.
+#[test]
+fn freezing_too_early_says_what_to_do() {
+    let folder = Folder::new("models-early");
+    let (data, model) = (folder.write("r.csv", ring(100)), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "where", "-o", &model, "--quiet"]);
+    let words = ["after 256 examples (--warmup)", "has learned 100", "learn more"];
+    fail(&["freeze", &model, "-o", &folder.path("f.okl")], 2, &words);
+}
+
+/// A linear kernel has weights and no terms, in settings, table, summary and report.
+#[test]
+fn a_weight_vector_is_not_said_to_have_terms() {
+    let folder = Folder::new("models-weights");
+    let (data, report) = (folder.write("n.csv", numbers(300)), folder.path("r.html"));
+    let learn = ["learn", &data, "--target", "u", "--ignore", "v", "--report", &report];
+    let (_, said) = succeed(&[&learn[..], &["--kernel", "linear"]].concat());
+    assert!(!said.contains("terms") && said.contains(" weights "), "{said}");
+    let page = folder.read("r.html");
+    assert!(!page.contains("terms kept in memory") && !page.contains("number of terms"), "a chart of terms");
+    let (_, said) = succeed(&learn);
+    assert!(said.contains(" terms ") && folder.read("r.html").contains("terms kept in memory"), "{said}");
+}
+
+/// A quantile is not meant to be close to the target: `inspect` shows its own loss. And it names both sizes of a model.
+#[test]
+fn inspect_shows_the_loss_of_a_quantile_and_the_memory_of_learning() {
+    let folder = Folder::new("models-quantile");
+    let (data, model) = (folder.write("n.csv", numbers(300)), folder.path("m.okl"));
+    let learn =
+        ["learn", &data, "--target", "u", "--ignore", "v", "--loss", "quantile:0.9", "-o", &model, "--save-model", "recent"];
+    let pinball = json(&learn)["summary"]["outputs"][0]["pinball"].as_f64().unwrap();
+    let found = json(&["inspect", &model]);
+    let shown = found["progressive"]["pinball_loss"].as_f64().unwrap();
+    assert!((shown - pinball).abs() < 1e-9 * pinball && found["progressive"]["r2"].is_null(), "{found}");
+    let words = succeed(&["inspect", &model]).0.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("mean quantile (pinball) loss") && !words.contains("R²") && !words.contains("absolute"), "{words}");
+    let [loaded, learning] = ["bytes", "bytes_while_learning"].map(|name| found[name].as_u64().unwrap());
+    assert!(loaded < learning && words.contains("as loaded, ") && words.contains("while it learns"), "{words}");
+}

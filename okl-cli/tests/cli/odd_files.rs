@@ -164,3 +164,59 @@ fn the_advice_on_the_unit_of_targets_helps() {
         assert!(!scaled["warnings"].to_string().contains("target_scale"));
     }
 }
+
+/// Skewed targets: a few values make the deviation. Units from mean and deviation would make these losses worse, so they are not advised; and
+/// whatever is advised lowers the error.
+#[test]
+fn skewed_targets_get_no_advice_that_does_harm() {
+    let folder = Folder::new("odd-skewed");
+    let mut random = crate::support::Random(21);
+    let mut text = String::from("a,b,y\n");
+    for _ in 0..2000 {
+        let [a, b] = [(); 2].map(|()| random.next());
+        let normal: f64 = (0..12).map(|_| random.next()).sum::<f64>() - 6.0;
+        let y = if random.next() < 0.2 { 0.0 } else { (2.5 + a + 1.6 * normal).exp() };
+        text += &format!("{a:.4},{b:.4},{y:.4}\n");
+    }
+    let data = folder.write("s.csv", text);
+    for loss in ["absolute", "huber", "quantile:0.1"] {
+        let learn = ["learn", &data, "--target", "y", "--task", "numbers", "--loss", loss];
+        let all = json(&learn);
+        let warnings = all["warnings"].to_string();
+        let Some(line) = warnings.split("has the line ").nth(1) else { continue };
+        let scaled = json(&[&learn[..], &["--config", &folder.write("c.toml", line.split('"').next().unwrap())]].concat());
+        let name = if loss.starts_with('q') { "pinball" } else { "mae" };
+        let error = |all: &serde_json::Value| all["summary"]["outputs"][0][name].as_f64().unwrap();
+        assert!(error(&scaled) < error(&all), "{loss}: {} with the advice, {} without", error(&scaled), error(&all));
+    }
+}
+
+/// The squared loss follows 30 outliers. A robust loss is named with the figures that it had on a sample, and it is better on the other rows.
+#[test]
+fn outliers_under_the_squared_loss_are_said_with_a_loss_that_helps() {
+    let folder = Folder::new("odd-outliers");
+    let table = |outliers: usize| {
+        let mut random = crate::support::Random(31);
+        let mut text = String::from("a,b,y\n");
+        for i in 0..3000 {
+            let [a, b, c] = [(); 3].map(|()| 2.0 * random.next() - 1.0);
+            let y = (3.0 * a).sin() + 0.5 * b + 0.3 * c;
+            let far = if outliers > 0 && i % (3000 / outliers) == 7 { 60.0 * c.signum() } else { 0.0 };
+            text += &format!("{a:.4},{b:.4},{:.4}\n", y + far);
+        }
+        folder.write(&format!("o{outliers}.csv"), text)
+    };
+    let warnings = |data: &str, more: &[&str]| json(&[&["learn", data, "--target", "y"], more].concat())["warnings"].to_string();
+    let said = warnings(&table(30), &[]);
+    assert!(said.contains("robust standard deviations away from the median of y") && said.contains("--loss huber:"), "{said}");
+    let loss = said.split("--loss ").nth(1).unwrap().split(' ').next().unwrap();
+    // The median of the residuals is that of the ordinary rows.
+    let middle = |more: &[&str]| {
+        let all = json(&[&["learn", &table(30), "--target", "y"], more].concat());
+        let shares = all["summary"]["outputs"][0]["mae"].as_f64().unwrap();
+        shares - 30.0 * 60.0 / 3000.0
+    };
+    assert!(middle(&["--loss", loss]) < 0.8 * middle(&[]), "{} {}", middle(&["--loss", loss]), middle(&[]));
+    assert!(!warnings(&table(30), &["--loss", "absolute"]).contains("target_scale"), "outliers are no unit");
+    assert!(!warnings(&table(0), &[]).contains("huber"));
+}

@@ -324,7 +324,7 @@ fn figures_of_numbers_follow_from_the_predictions() {
     assert!(err.contains("coverage  ") && err.contains("The predicted 0.9 quantile is off: "), "{err}");
     // So large an error is one of the step and not of the quantile.
     let said = err.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(!said.contains("try the quantile") && said.contains("Another step size can hold the share of 90.00 %"), "{err}");
+    assert!(!said.contains("The quantile 0.") && !said.contains("--step"), "{err}");
     let page = folder.read("r.html");
     assert!(page.contains("of targets at or below the score of u") && page.contains("quantile is off"));
 }
@@ -510,9 +510,12 @@ fn a_held_out_file_changes_nothing_else() {
     let (data, test) = (folder.write("s.jsonl", late_classes(500)), folder.write("t.jsonl", late_classes(90)));
     let learn = ["learn", &data, "--target", "class"];
     let (alone, both) = (json(&learn), json(&[&learn[..], &["--test", &test]].concat()));
-    for key in ["summary", "model_on_past_rows", "warnings", "certificates"] {
+    for key in ["summary", "model_on_past_rows", "certificates"] {
         assert_eq!(alone[key], both[key], "{key}");
     }
+    // Some rows of these streams are equal, which is said of the held-out file.
+    let about_the_model = both["warnings"].as_array().unwrap().iter().filter(|said| !said.as_str().unwrap().contains("t.jsonl"));
+    assert_eq!(about_the_model.count(), alone["warnings"].as_array().unwrap().len());
     let (_, err) = succeed(&[&learn[..], &["--test", &test]].concat());
     let places: Vec<usize> =
         ["progressive, every row", "\nfinal model ", "held out, "].iter().map(|w| err.find(w).unwrap()).collect();

@@ -283,3 +283,26 @@ fn what_the_writer_cannot_take_is_an_error() {
         std::io::ErrorKind::StorageFull
     );
 }
+
+/// A window of 1,000 rows with 3 mistakes after one with 1 is chance; with 300 after 100 it is not. For numbers, the errors must rise by more than
+/// they vary.
+#[test]
+fn chance_is_not_called_a_change_of_the_stream() {
+    let said = |task: Task, before: f64, most: f64| {
+        let mut metrics = Metrics::new(task, if task == Task::Classes { 2 } else { 1 });
+        for row in 0..5000 {
+            // Numbers: an error of 10 in every hundredth row, otherwise 0.
+            let (class, number) = (usize::from(row % 2 == 0), [if row % 100 == 0 { 10.0 } else { 0.0 }]);
+            let target = if task == Task::Classes { Target::Class(class) } else { Target::Numbers(&number) };
+            metrics.add(&Observed { scores: &[0.0], target, loss: Some(0.0), weight: 1.0, alert: None });
+        }
+        let mut history = History::default();
+        for (at, error) in [(2000, before), (2500, before), (3000, most), (4000, before), (5000, before)] {
+            history.record(Point { examples: at, error: Some(before), windowed_error: Some(error), ..Point::default() });
+        }
+        let summary = metrics.summary(&names(2));
+        html(&Report::new("r", "okl learn", &summary, &history, "{}")).contains("The windowed error rose to")
+    };
+    assert!(!said(Task::Classes, 0.001, 0.003) && said(Task::Classes, 0.1, 0.3));
+    assert!(!said(Task::Numbers, 0.1, 0.2) && said(Task::Numbers, 0.1, 1.1));
+}

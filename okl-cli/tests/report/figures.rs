@@ -366,7 +366,7 @@ fn coverage_is_the_share_of_targets_at_or_below_the_score() {
         close(coverage.last, share(&rows[2000..]));
         assert_eq!((coverage.asked, coverage.last_examples), (0.9, 1000));
         assert!(summary.to_string().lines().any(|line| line.starts_with("coverage  ") && line.chars().count() <= 80));
-        summary.warnings().join(" ")
+        coverage.warning(summary.examples).unwrap_or_default()
     };
     assert_eq!(said(0.0), "");
     assert!(said(0.07).starts_with("The predicted 0.9 quantile is off: 8"), "{}", said(0.07));
@@ -376,15 +376,17 @@ fn coverage_is_the_share_of_targets_at_or_below_the_score() {
 /// Advice to ask for another quantile would spoil the rows that come.
 #[test]
 fn a_quantile_that_was_off_at_the_beginning_gets_no_advice() {
-    let warning = |seen, last| Coverage { asked: 0.9, seen, last, last_examples: 1000 }.warning(8000);
+    let coverage = |seen, last| Coverage { asked: 0.9, seen, last, last_examples: 1000 };
+    let warning = |seen, last| coverage(seen, last).warning(8000);
     assert_eq!(warning(0.9, 0.9), None);
     let said = warning(0.86, 0.9).unwrap();
     assert!(said.contains("was off at the beginning: 86") && !said.contains("try"), "{said}");
     // As far above 0.9 as the coverage is below it; none beyond half of the way to 1, where another quantile hardly helps.
-    assert!(warning(0.86, 0.852).unwrap().ends_with("try the quantile 0.948."));
-    assert!(warning(0.86, 0.845).unwrap().ends_with("lie at or below it."));
+    assert_eq!(coverage(0.86, 0.852).other_quantile(), Some(0.948));
+    assert_eq!(coverage(0.86, 0.845).other_quantile(), None);
+    assert!(warning(0.86, 0.852).unwrap().ends_with("lie at or below it."), "advice is given elsewhere, where it can be tried");
     // Two standard errors of 1,000 rows are 1.9 points: 0.882 is as asked, 0.88 is not.
     assert!(warning(0.86, 0.882).unwrap().contains("at the beginning"));
     assert!(warning(0.86, 0.88).unwrap().contains("is a little off"));
-    assert!(warning(0.9, 0.96).unwrap().ends_with("try the quantile 0.84."));
+    assert_eq!(coverage(0.9, 0.96).other_quantile(), Some(0.84));
 }

@@ -39,14 +39,26 @@ ESTIMATED = {"kernel": "gamma", "scale": "scale='none'"}
 
 
 class Average(NamedTuple):
-    """The mean of models."""
+    """The mean of models.
+
+    Attributes
+    ----------
+    model : Learner
+        The mean. It predicts and goes on learning. Its `truncation_error` is the mean of those of the models, plus `lost`.
+    lost : float
+        A bound on the norm of the terms that were dropped: no score differs by more from the mean of the models' scores.
+    dropped : int
+        The number of terms that were dropped.
+    """
 
     model: Learner
-    """It predicts and goes on learning. Its `truncation_error` is the mean of those of the models, plus `lost`."""
     lost: float
-    """A bound on the norm of the terms that were dropped: no score differs by more from the mean of the models' scores."""
     dropped: int
-    """The number of terms that were dropped."""
+
+
+Average.model.__doc__ = "The mean: it predicts and goes on learning."
+Average.lost.__doc__ = "A bound on how far a score can be from the mean of the models' scores."
+Average.dropped.__doc__ = "The number of terms that were dropped."
 
 
 def average(models: Sequence[Learner], *, start: Learner | None = None) -> Average:
@@ -64,7 +76,7 @@ def average(models: Sequence[Learner], *, start: Learner | None = None) -> Avera
     Returns
     -------
     Average
-        `model`, `lost` and `dropped`. The number of examples is the sum over the models, which sets the step size of the next rows. `health` is that of the first model.
+        `model`, `lost` (no score differs by more from the mean of the models' scores) and `dropped` (the number of terms that were dropped). The number of examples is the sum over the models, which sets the step size of the next rows. `health` is that of the first model.
 
     Examples
     --------

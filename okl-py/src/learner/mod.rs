@@ -554,7 +554,8 @@ impl Learner {
 
     /// Bytes of everything that grows with the number of terms: centres, coefficients, kernel values, ids. With the number of terms
     /// from `okl.terms_within` this is at most the given size plus `bytes_beside_terms`: memory is allocated for up to 32 terms ahead.
-    /// If rows have ids, use `okl.terms_within` with ``ids=True``.
+    /// If rows have ids, use `okl.terms_within` with ``ids=True``. This is what is allocated now: a model that was loaded allocates its
+    /// workspace with the first rows that it learns, and shows less before.
     #[getter]
     fn bytes(&self, py: Python<'_>) -> PyResult<usize> {
         self.look(py, okl::Learner::bytes)

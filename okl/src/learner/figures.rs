@@ -315,7 +315,8 @@ impl Learner {
         self.warm.is_some()
     }
 
-    /// Bytes of everything that grows with the number of terms (see [`Config::bytes_per_term`]), and of the kernel values among 32 rows.
+    /// Bytes of everything that grows with the number of terms (see [`Config::bytes_per_term`]), and of the kernel values among 32 rows. This is
+    /// what is allocated now: a learner that was loaded has no workspace before it learns, so it shows less.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]

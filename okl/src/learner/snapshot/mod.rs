@@ -23,6 +23,7 @@
 //! | `warm.starts`, `warm.columns` | u64, u32 | if rows are stored sparsely: where the numbers of each row begin in `warm.x`, and their columns |
 //! | `class.counts` | u64 | with `class_weight = balanced`: examples per class, or of the negative and the positive class |
 //! | `clipped` | u64 | if there is a limit: examples looked at, those with a clipped value, and per column: overall, last window, present window |
+//! | `clipped.ranges` | f64 | of the columns with clipped values in these windows: index of the column, least and largest clipped value of the last window, and of the present one (1, 0 if there is none) |
 //! | `rounding` | f64 | if there is no limit: examples looked at, and per column: examples that lost digits, the last window's largest rounding error over range, and of the present window the smallest value, the largest, the largest rounding error |
 //! | `large_targets` | f64 | if targets are numbers: the sum and the number of the errors; and of the largest targets: the number of the example, the target, its error, and sum and number of the errors before |
 //! | `growth` | f64 | with `budget = auto`: why there are so many terms, and the comparison under way; by name |

@@ -473,6 +473,9 @@ impl<'a> File<'a> {
         }
         let clipped = Clipped::restored(&self.u64s("clipped")?, learner.features);
         learner.clipped = clipped.ok_or_else(|| Error::snapshot("the counts of clipped values are not possible"))?;
+        if self.tensors.tensor("clipped.ranges").is_ok() && !learner.clipped.restore_ranges(&self.f64s("clipped.ranges")?) {
+            return Err(Error::snapshot("the ranges of clipped values are not possible"));
+        }
         Ok(())
     }
 

@@ -288,6 +288,10 @@ impl Learner {
         }
         if self.clipped.examples > 0 {
             tensors.push(Tensor::wholes("clipped", self.clipped.state()));
+            let ranges = self.clipped.ranges();
+            if !ranges.is_empty() {
+                tensors.push(Tensor::doubles("clipped.ranges", ranges));
+            }
         }
         if self.rounding.examples > 0 {
             tensors.push(Tensor::doubles("rounding", self.rounding.state()));

@@ -1,0 +1,135 @@
+//! Which rows a model has learned: a sample of their fingerprints, stored in the model file.
+//!
+//! The fingerprint of a row is a hash of its record alone. The smallest fingerprints are kept (a bottom-k sketch), so the sample does not depend
+//! on the order of the rows, on runs and on passes. In another file, the rows whose fingerprints are not larger than the largest one of the
+//! sample are a uniform sample, too: the share of them that is known estimates the share of rows that were learned.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::input::Chunk;
+use crate::metrics::{Task, count, percent};
+
+/// Fingerprints that are kept at most.
+const MOST: usize = 512;
+/// Bits of a fingerprint that are dropped. The others are enough to tell rows apart and take little room in the model file.
+const DROPPED: u32 = 24;
+
+/// The smallest fingerprints of the rows that a model has learned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LearnedRows(BTreeSet<u64>);
+
+impl LearnedRows {
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds the learned rows of a chunk.
+    pub fn add(&mut self, chunk: &Chunk, rows: std::ops::Range<usize>) {
+        rows.filter(|row| chunk.is_example(*row))
+            .filter_map(|row| chunk.marks.get(row))
+            .for_each(|mark| self.insert(mark >> DROPPED));
+    }
+
+    fn insert(&mut self, mark: u64) {
+        if self.0.len() < MOST {
+            self.0.insert(mark);
+        } else if mark < self.largest() && self.0.insert(mark) {
+            self.0.pop_last();
+        }
+    }
+
+    fn largest(&self) -> u64 {
+        self.0.last().copied().unwrap_or(0)
+    }
+
+    /// Whether the sample has all rows.
+    fn is_complete(&self) -> bool {
+        self.0.len() < MOST
+    }
+}
+
+/// Counts the rows of a file that are equal to learned rows.
+#[derive(Debug, Default)]
+pub struct Lookup<'a> {
+    learned: Option<&'a LearnedRows>,
+    rows: u64,
+    looked_up: u64,
+    known: u64,
+}
+
+impl<'a> Lookup<'a> {
+    /// Before the first row.
+    pub fn new(learned: &'a LearnedRows) -> Self {
+        Lookup { learned: Some(learned).filter(|learned| !learned.is_empty()), ..Lookup::default() }
+    }
+
+    /// Looks the rows of a chunk up.
+    pub fn count(&mut self, chunk: &Chunk) {
+        self.rows += chunk.rows as u64;
+        let Some(learned) = self.learned else { return };
+        let (complete, largest) = (learned.is_complete(), learned.largest());
+        for mark in chunk.marks.iter().map(|mark| mark >> DROPPED).filter(|mark| complete || *mark <= largest) {
+            self.looked_up += 1;
+            self.known += u64::from(learned.0.contains(&mark));
+        }
+    }
+
+    /// Whether clearly more rows are known than this share.
+    pub fn is_more_than(&self, share: f64) -> bool {
+        let chance = 1.5 / (self.looked_up as f64).sqrt(); // three standard errors of a half
+        let chance = if self.looked_up == self.rows { 0.0 } else { chance };
+        self.known as f64 > (share + chance) * self.looked_up as f64
+    }
+
+    /// One sentence, if rows are equal to learned rows.
+    pub fn sentence(&self, task: Task) -> Option<String> {
+        if self.known == 0 {
+            return None;
+        }
+        let [rows, looked_up, known] = [self.rows, self.looked_up, self.known].map(|rows| count(rows as f64));
+        let which = match (self.looked_up == self.rows, self.known == self.looked_up) {
+            (true, true) => "these rows are equal to rows that the model has learned".into(),
+            (true, false) => format!("{known} of these {rows} rows are equal to rows that the model has learned"),
+            (false, true) => {
+                format!("these rows are equal to rows that the model has learned, as far as known ({looked_up} were looked up)")
+            }
+            (false, false) => {
+                let share = percent(self.known as f64 / self.looked_up as f64);
+                format!(
+                    "about {share} of these rows are equal to rows that the model has learned ({known} of {looked_up} that were looked up)"
+                )
+            }
+        };
+        Some(format!("{which}: {}", on_new_rows(task)))
+    }
+}
+
+/// What figures over learned rows do not say.
+pub fn on_new_rows(task: Task) -> &'static str {
+    match task {
+        Task::Novelty => "new rows can have another alert rate",
+        _ => "on new rows the model may be worse than these figures",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sample depends on the set of rows alone, and has at most its number of them.
+    #[test]
+    fn the_sample_has_the_smallest_fingerprints() {
+        let marks = |from: u64, to: u64| (from..to).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> DROPPED);
+        let (mut all, mut parts) = (LearnedRows::default(), LearnedRows::default());
+        marks(0, 5000).for_each(|mark| all.insert(mark));
+        marks(3000, 5000).chain(marks(0, 3500)).for_each(|mark| parts.insert(mark));
+        let mut sorted: Vec<u64> = marks(0, 5000).collect();
+        sorted.sort_unstable();
+        assert_eq!(all, parts);
+        assert_eq!(all.0.iter().copied().collect::<Vec<_>>(), sorted[..MOST]);
+    }
+}
