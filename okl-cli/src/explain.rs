@@ -113,8 +113,12 @@ impl Explained<'_> {
             let columns = part.columns.as_deref();
             let (weighted, square) = (weighted(u, columns), |c: &[f32]| dot(&weighted(c, columns), c));
             let uu = square(u);
+            let shared = |c: &[f32]| match part.kernel.of_manhattan_distance() {
+                true => -0.5 * manhattan(u, c, columns),
+                false => dot(&weighted, c),
+            };
             let pairs: Vec<(f32, f32)> =
-                self.model.centres.chunks_exact(u.len().max(1)).map(|c| (dot(&weighted, c), square(c))).collect();
+                self.model.centres.chunks_exact(u.len().max(1)).map(|c| (shared(c), square(c))).collect();
             let weights = part.weights(&self.model);
             for (at, (added, weight)) in added.iter_mut().zip(&weights).enumerate() {
                 let (uc, cc) = pairs[at / outputs];
@@ -140,6 +144,12 @@ impl Explained<'_> {
 /// The inner product as `predict` computes it: one chain of fused multiply-adds in single precision.
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).fold(0.0, |sum, (a, b)| a.mul_add(*b, sum))
+}
+
+/// The Manhattan distance; differences are multiplied by the square roots of the weights of their columns.
+fn manhattan(a: &[f32], b: &[f32], columns: Option<&[f64]>) -> f32 {
+    let root = |j: usize| columns.map_or(1.0, |weights| (weights[j] as f32).sqrt());
+    a.iter().zip(b).enumerate().fold(0.0, |sum, (j, (a, b))| (a - b).abs().mul_add(root(j), sum))
 }
 
 /// A row multiplied by the weights of its columns, as `predict` does it.

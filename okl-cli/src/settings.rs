@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use okl::Config;
-use okl::config::{Choice, Scale, number_or_text};
+use okl::config::{Choice, Member, Scale, number_or_text};
 use okl::loss::{Loss, Reads};
 use serde_json::{Map, Value, json};
 
@@ -265,7 +265,7 @@ pub fn choose(mut table: Map<String, Value>, look: &Look, memory: Option<usize>)
     match mixes {
         true => {
             let why = side_by_side(&table, look)?;
-            choose(&mut table, "kernel", json!("auto"), why);
+            choose(&mut table, "kernel", json!("auto"), &why);
         }
         false => choose(&mut table, "kernel", json!("gaussian"), "a good first choice"),
     }
@@ -334,16 +334,28 @@ fn learns_in_parallel(table: &Map<String, Value>, losses: &str) -> bool {
 }
 
 /// What `kernel = auto` stands for.
-fn side_by_side(table: &Map<String, Value>, look: &Look) -> anyhow::Result<&'static str> {
+fn side_by_side(table: &Map<String, Value>, look: &Look) -> anyhow::Result<String> {
     let mut table = table.clone();
     table.insert("kernel".into(), json!("auto"));
     if look.sparse {
         table.entry("anchor").or_insert_with(|| json!("none"));
     }
     let config = Config::from_value(Value::Object(table))?;
-    Ok(match config.members().iter().any(|member| config.is_weight_vector(member)) {
-        true => "gaussian and matern32 kernels and linear functions learn side by side",
-        false => "gaussian and matern32 learn side by side",
+    let is_linear = |member: &Member| config.is_weight_vector(member);
+    let (linear, others): (Vec<Member>, Vec<Member>) = config.members().into_iter().partition(is_linear);
+    let mut names: Vec<String> = Vec::new();
+    for member in &others {
+        let kernel = serde_json::to_value(&config.frozen(member).kernel)?;
+        let name = kernel.as_object().and_then(|kernel| kernel.keys().next()).cloned().unwrap_or_default();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let last = names.pop().unwrap_or_default();
+    let kernels = if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) };
+    Ok(match linear.is_empty() {
+        true => format!("{kernels} learn side by side"),
+        false => format!("{kernels} kernels and linear functions learn side by side"),
     })
 }
 

@@ -36,11 +36,12 @@ impl Random {
 }
 
 /// (name, kernel, does it depend on differences only?)
-const KERNELS: [(&str, &str, bool); 10] = [
+const KERNELS: [(&str, &str, bool); 11] = [
     ("linear", "'linear'", false),
     ("polynomial", "'polynomial:degree=3,gamma=0.5,coef0=1'", false),
     ("gaussian", "'gaussian:0.7'", true),
     ("exponential", "'exponential:0.7'", true),
+    ("manhattan", "'manhattan:0.4'", true),
     ("matern32", "'matern32:0.7'", true),
     ("matern52", "'matern52:0.7'", true),
     ("rational_quadratic", "'rational_quadratic:gamma=0.7,alpha=1.5'", true),
@@ -479,6 +480,7 @@ fn kernel_value(rule: &Value, u: &[f64], c: &[f64]) -> f64 {
         "polynomial" => (number("gamma") * dot + number("coef0")).powf(number("degree")),
         "gaussian" => (-number("gamma") * r2).exp(),
         "exponential" => (-number("gamma") * r2.sqrt()).exp(),
+        "manhattan" => (-number("gamma") * u.iter().zip(c).map(|(a, b)| (a - b).abs()).sum::<f64>()).exp(),
         "matern32" => {
             let s = 3f64.sqrt() * number("gamma") * r2.sqrt();
             (1.0 + s) * (-s).exp()

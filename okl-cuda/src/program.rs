@@ -2,7 +2,7 @@
 
 use std::f64::consts::LOG2_E;
 
-use okl::kernel::AnyKernel;
+use okl::kernel::{AnyKernel, DotKernel};
 
 /// The most values that a program keeps at a time; `OKL_DEPTH` in arithmetic.h.
 pub const DEPTH: usize = 16;
@@ -48,8 +48,11 @@ impl Step {
 /// The program of a kernel. The constants are those of `AnyKernel::map`.
 ///
 /// # Errors
-/// If the kernel is nested too deeply.
+/// If the kernel is nested too deeply, or reads something else than inner products.
 pub fn program(kernel: &AnyKernel) -> Result<Vec<Step>, String> {
+    if kernel.of_manhattan_distance() {
+        return Err("the card computes inner products, and the kernel manhattan reads Manhattan distances".into());
+    }
     let mut steps = Vec::new();
     if write(kernel, 1, &mut steps) > DEPTH {
         return Err(format!("sums and products of kernels are nested more than {DEPTH} deep"));
@@ -78,6 +81,8 @@ fn write(kernel: &AnyKernel, depth: usize, steps: &mut Vec<Step>) -> usize {
             Step::new(Code::Gaussian, c, -126.0 / c)
         }
         AnyKernel::Exponential { gamma } => Step::new(Code::Exponential, (-gamma * LOG2_E) as f32, 0.0),
+        // Refused above.
+        AnyKernel::Manhattan { .. } => Step::new(Code::Linear, 0.0, 0.0),
         AnyKernel::Matern32 { gamma } => Step::new(Code::Matern32, (gamma * 3f64.sqrt()) as f32, 0.0),
         AnyKernel::Matern52 { gamma } => Step::new(Code::Matern52, (gamma * 5f64.sqrt()) as f32, 0.0),
         AnyKernel::RationalQuadratic { gamma, alpha } => {

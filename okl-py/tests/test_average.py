@@ -103,6 +103,7 @@ def test_what_the_budget_drops_is_certified(budget: str) -> None:
 KERNELS = [
     "gaussian:0.5",
     "exponential:0.7",
+    "manhattan:0.4",
     "matern32:0.6",
     "matern52:0.4",
     "rational_quadratic:gamma=0.5,alpha=1.5",
@@ -120,6 +121,7 @@ def shadow_values(kernel: str, a: np.ndarray) -> np.ndarray:
     return {
         "gaussian": np.exp(-gamma * squares),
         "exponential": np.exp(-gamma * r),
+        "manhattan": np.exp(-gamma * np.abs(rows[:, None] - rows[None]).sum(axis=2)),
         "matern32": (1 + three) * np.exp(-three),
         "matern52": (1 + five + five**2 / 3) * np.exp(-five),
         "rational_quadratic": (1 + gamma * squares / np.longdouble(given.get("alpha", 1)))

@@ -159,8 +159,8 @@ def test_examples_in_docstrings(part):
 
 def test_with_nothing_set_kernels_and_losses_learn_in_parallel():
     config = okl.river.KernelClassifier().learner.config
-    assert config["heads"] == "mixed" and config["loss"] == [{"max_margin": {}}, {"softmax": {}}]
-    assert okl.river.KernelRegressor().learner.config["heads"] == "mixed"
+    assert config["heads"] == "broad" and config["loss"] == [{"max_margin": {}}, {"softmax": {}}]
+    assert okl.river.KernelRegressor().learner.config["heads"] == "broad"
     # Whoever describes a kernel, a step or a tied budget gets one kernel and one loss.
     for given in (
         {"gamma": 0.5},

@@ -210,6 +210,7 @@ fn name(kernel: &AnyKernel) -> &'static str {
         AnyKernel::Polynomial { .. } => "polynomial",
         AnyKernel::Gaussian { .. } => "gaussian",
         AnyKernel::Exponential { .. } => "exponential",
+        AnyKernel::Manhattan { .. } => "manhattan",
         AnyKernel::Matern32 { .. } => "matern32",
         AnyKernel::Matern52 { .. } => "matern52",
         AnyKernel::RationalQuadratic { .. } => "rational_quadratic",

@@ -32,7 +32,7 @@
 use anyhow::{Result, bail};
 use okl::Label;
 use okl::basis::quadratic::Polynomial;
-use okl::kernel::AnyKernel;
+use okl::kernel::{AnyKernel, DotKernel};
 use okl::loss::Reads;
 
 use super::protobuf::Message;
@@ -217,7 +217,10 @@ fn scores(graph: &mut Graph, model: &Model<'_>, rows: &str, scaled: &str) {
         let weights = graph.doubles(&format!("weights_{m}"), &[terms, columns], &weights);
         let columns = part.columns.as_deref();
         if !views.iter().any(|(view, _)| *view == columns) {
-            let reads = model.parts.iter().any(|of| of.columns.as_deref() == columns && reads_distance(of.kernel));
+            let reads = |reads: fn(&AnyKernel) -> bool| {
+                model.parts.iter().any(|of| of.columns.as_deref() == columns && reads(of.kernel))
+            };
+            let reads = [reads(reads_distance), reads(DotKernel::of_manhattan_distance)];
             let pairs = centres.pairs(graph, rows, columns, (reads, views.len()));
             views.push((columns, pairs));
         }
@@ -288,11 +291,13 @@ fn scores_of_products(graph: &mut Graph, model: &Model<'_>, polynomial: &Polynom
     graph.name_output("scores", &total, DOUBLE, &[Dim::Rows, Dim::Count(columns)]);
 }
 
-/// The inputs of the kernels: inner products and squared distances of every row and every centre.
+/// The inputs of the kernels: inner products and distances of every row and every centre.
 struct Pairs {
     dots: String,
     /// Squared distances, if a kernel needs them.
     distances: String,
+    /// Manhattan distances, if a kernel needs them.
+    manhattan: String,
 }
 
 /// The centres, and the name of their transposed matrix in the graph.
@@ -311,8 +316,9 @@ impl Centres {
         Centres { numbers, features, transposed: graph.node("Transpose", &[&c]) }
     }
 
-    /// The inputs of kernels that read columns with these weights; with squared distances, if `reads`. `number` tells such inputs apart.
-    fn pairs(&self, graph: &mut Graph, rows: &str, weights: Option<&[f64]>, (reads, number): (bool, usize)) -> Pairs {
+    /// The inputs of kernels that read columns with these weights: squared distances and Manhattan distances, if a kernel `reads` them.
+    /// `number` tells such inputs apart.
+    fn pairs(&self, graph: &mut Graph, rows: &str, weights: Option<&[f64]>, (reads, number): ([bool; 2], usize)) -> Pairs {
         let weighted = match weights {
             None => rows.to_string(),
             Some(weights) => {
@@ -321,8 +327,38 @@ impl Centres {
             }
         };
         let dots = graph.node("MatMul", &[&weighted, &self.transposed]);
-        let distances = if reads { self.distances(graph, [rows, &weighted, &dots], weights, number) } else { String::new() };
-        Pairs { dots, distances }
+        let [euclidean, manhattan] = reads;
+        let distances = if euclidean { self.distances(graph, [rows, &weighted, &dots], weights, number) } else { String::new() };
+        let manhattan = if manhattan { self.manhattan(graph, [rows, &dots], weights, number) } else { String::new() };
+        Pairs { dots, distances, manhattan }
+    }
+
+    /// Adds |x_j - c_j| column by column. Differences are multiplied by the square roots of the weights.
+    fn manhattan(&self, graph: &mut Graph, [rows, dots]: [&str; 2], weights: Option<&[f64]>, number: usize) -> String {
+        let rows = graph.node("Transpose", &[rows]);
+        let scaled = |graph: &mut Graph, value: &str| match weights {
+            None => value.to_string(),
+            Some(weights) => {
+                let roots: Vec<f64> = weights.iter().map(|v| f64::from((*v as f32).sqrt())).collect();
+                let name = graph.fresh(&format!("roots_of_weights_{number}"));
+                let roots = graph.doubles(&name, &[self.features, 1], &roots);
+                graph.node("Mul", &[value, &roots])
+            }
+        };
+        let (rows, centres) = (scaled(graph, &rows), scaled(graph, &self.transposed));
+        let nothing = graph.times(0.0, dots);
+        let axis = graph.axis();
+        let mut body = Graph { values: graph.values, ..Graph::default() };
+        for (name, shape) in [("total", 2), ("column_of_rows", 1), ("column_of_centres", 1)] {
+            body.inputs.push(value_info(&format!("{name}_{number}"), DOUBLE, &(0..shape).map(|_| Dim::Any).collect::<Vec<_>>()));
+        }
+        let x = body.node("Unsqueeze", &[&format!("column_of_rows_{number}"), &axis]);
+        let apart = body.node("Sub", &[&x, &format!("column_of_centres_{number}")]);
+        let apart = body.node("Abs", &[&apart]);
+        let sum = body.node("Add", &[&format!("total_{number}"), &apart]);
+        body.name_output(&format!("new_total_{number}"), &sum, DOUBLE, &[Dim::Any, Dim::Any]);
+        graph.values = body.values;
+        graph.scan(&body, &[&nothing, &rows, &centres], 2)
     }
 
     fn distances(&self, graph: &mut Graph, [rows, weighted, dots]: [&str; 3], weights: Option<&[f64]>, number: usize) -> String {
@@ -344,7 +380,7 @@ impl Centres {
 
 fn reads_distance(kernel: &AnyKernel) -> bool {
     match kernel {
-        AnyKernel::Linear | AnyKernel::Polynomial { .. } => false,
+        AnyKernel::Linear | AnyKernel::Polynomial { .. } | AnyKernel::Manhattan { .. } => false,
         AnyKernel::Scaled { of, .. } => reads_distance(of),
         AnyKernel::Sum(of) | AnyKernel::Product(of) => of.iter().any(reads_distance),
         _ => true,
@@ -368,6 +404,10 @@ fn kernel(graph: &mut Graph, of: &AnyKernel, pairs: &Pairs) -> String {
         AnyKernel::Exponential { gamma } => {
             let s = scaled_distance(graph, r2, gamma);
             decay(graph, &s)
+        }
+        AnyKernel::Manhattan { gamma } => {
+            let exponent = graph.times(-gamma, &pairs.manhattan);
+            graph.node("Exp", &[&exponent])
         }
         AnyKernel::Matern32 { gamma } => matern(graph, r2, gamma * 3f64.sqrt(), false),
         AnyKernel::Matern52 { gamma } => matern(graph, r2, gamma * 5f64.sqrt(), true),
@@ -460,6 +500,8 @@ fn compare(graph: &mut Graph, operator: &str, with: f64) -> String {
 enum Dim {
     Rows,
     Count(usize),
+    /// Known when the graph runs.
+    Any,
 }
 
 /// A graph under construction: every call adds a node or a constant and returns the name of its value.
@@ -495,6 +537,18 @@ impl Graph {
         let attributes: Vec<Message> = attributes.iter().map(attribute).collect();
         let node = inputs.iter().fold(Message::default(), |node, input| node.text(1, input));
         self.nodes.push(node.text(2, output).text(3, output).text(4, operator).messages(5, &attributes));
+    }
+
+    /// The last state of a loop over the rows of the last `scanned` inputs; the input before them is the first state.
+    fn scan(&mut self, body: &Graph, inputs: &[&str], scanned: u64) -> String {
+        const INT: u64 = 2;
+        const GRAPH: u64 = 5;
+        let output = self.fresh("scan");
+        let count = Message::default().text(1, "num_scan_inputs").number(3, scanned).number(20, INT);
+        let body = Message::default().text(1, "body").message(6, &body.message()).number(20, GRAPH);
+        let node = inputs.iter().fold(Message::default(), |node, input| node.text(1, input));
+        self.nodes.push(node.text(2, &output).text(3, &output).text(4, "Scan").messages(5, &[count, body]));
+        output
     }
 
     fn cast(&mut self, value: &str, to: u64) -> String {
@@ -596,6 +650,7 @@ fn value_info(name: &str, of: u64, shape: &[Dim]) -> Message {
     let dim = |dim: &Dim| match dim {
         Dim::Rows => Message::default().text(2, "rows"),
         Dim::Count(n) => Message::default().number(1, *n as u64),
+        Dim::Any => Message::default(),
     };
     let dims: Vec<Message> = shape.iter().map(dim).collect();
     let tensor = Message::default().number(1, of).message(2, &Message::default().messages(1, &dims));

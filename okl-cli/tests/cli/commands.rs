@@ -31,7 +31,7 @@ fn a_file_with_nothing_else_gives_a_sensible_model() {
     let (data, model) = (folder.write("ring.csv", ring(1500)), folder.path("m.okl"));
     let (_, err) = succeed(&["learn", &data, "--target", "where", "-o", &model]);
     assert!(
-        err.contains("loss = hinge,logistic: the target has two values") && err.contains("36 settings learn in parallel"),
+        err.contains("loss = hinge,logistic: the target has two values") && err.contains("41 settings learn in parallel"),
         "{err}"
     );
     let (scores, _) = succeed(&["predict", &model, &data]);

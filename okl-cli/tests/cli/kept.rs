@@ -124,7 +124,7 @@ fn a_boundary_that_turns_leaves_the_last_model() {
 
 /// Rows whose features follow themselves, as those of weather do, and their classes by one rule with noise.
 fn weather(rows: usize) -> Vec<String> {
-    let mut random = Random(1);
+    let mut random = Random(2);
     let mut z = [0.0_f64; 5];
     let mut noise = || (0..6).map(|_| random.next() - 0.5).sum::<f64>() * 2f64.sqrt();
     (0..rows)

@@ -52,7 +52,7 @@ fn what_the_first_rows_decided_is_said() {
     let folder = Folder::new("decided");
     let (short, long) = (folder.write("short.csv", ring(200)), folder.write("long.csv", ring(300)));
     let (_, err) = succeed(&["learn", &long, "--target", "where"]);
-    assert!(err.contains("Of 36 settings, ") && err.contains(" of the weight is on "), "{err}");
+    assert!(err.contains("Of 41 settings, ") && err.contains(" of the weight is on "), "{err}");
     let plain = ["--gamma", "median", "--step", "decay", "--lambda", "0.001"];
     let learn = [&["learn", &long, "--target", "where"], &plain[..]].concat();
     let (_, err) = succeed(&learn);

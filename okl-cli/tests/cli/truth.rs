@@ -455,7 +455,7 @@ fn the_report_of_a_bank_says_whose_step_size_it_is() {
         folder.read("r.html")
     };
     let bank = page(&[]);
-    assert!(bank.contains("36 settings learn in parallel; this is the step size of the one with the largest weight"));
+    assert!(bank.contains("41 settings learn in parallel; this is the step size of the one with the largest weight"));
     assert!(!bank.contains("schedule") && !bank.contains("depends only on the number of examples"));
     let fixed = ["--lambda", "0.001", "--gamma", "1", "--step"];
     assert!(page(&[&fixed[..], &["decay:eta=1,tau=100"]].concat()).contains("It depends only on the number of examples"));

@@ -20,7 +20,7 @@ import numpy as np
 from okl._okl import Learner, xxh3_64
 
 TYPES = {"F32": "<f4", "F64": "<f8", "U64": "<u8", "U8": "u1"}
-RADIAL = ("gaussian", "exponential", "matern32", "matern52", "rational_quadratic")
+RADIAL = ("gaussian", "exponential", "manhattan", "matern32", "matern52", "rational_quadratic")
 LOSSES = (
     "hinge",
     "perceptron",
@@ -221,6 +221,7 @@ def values(kernel: dict[str, Any], a: np.ndarray, b: np.ndarray) -> np.ndarray:
     formulas = {
         "gaussian": lambda: np.exp(-gamma * squares),
         "exponential": lambda: np.exp(-gamma * r),
+        "manhattan": lambda: np.exp(-gamma * sum(np.abs(x[:, None] - y) for x, y in zip(a.T, b.T))),
         "matern32": lambda: (1 + 3**0.5 * gamma * r) * np.exp(-(3**0.5) * gamma * r),
         "matern52": lambda: (
             (1 + 5**0.5 * gamma * r + 5 * gamma**2 * squares / 3) * np.exp(-(5**0.5) * gamma * r)

@@ -23,7 +23,8 @@ SHARED = {
 """,
     "kernels": """
         "rbf" exp(-gamma r²), "linear", "poly" (gamma <x, x'> + coef0)^degree, "laplacian" exp(-gamma r) with
-        the Euclidean distance r, "matern32", "matern52", "rational_quadratic", or any kernel of `okl.Learner`,
+        the Euclidean distance r, "manhattan" exp(-gamma s) with the Manhattan distance s (scikit-learn's "laplacian"),
+        "matern32", "matern52", "rational_quadratic", or any kernel of `okl.Learner`,
         as ``{"sum": ["linear", "gaussian:0.5"]}``.
 """,
     "coefficients": """
@@ -122,8 +123,8 @@ SHARED = {
 """,
     "river kernel": """
     kernel
-        `gaussian`, `linear`, `polynomial`, `exponential`, `matern32`, `matern52`, `rational_quadratic`, `auto`
-        (Gaussian and Matérn kernels and linear functions learn in parallel), or a description as `okl.Learner` takes it.
+        `gaussian`, `linear`, `polynomial`, `exponential`, `manhattan`, `matern32`, `matern52`, `rational_quadratic`, `auto`
+        (Gaussian, Matérn and Manhattan kernels and linear functions learn in parallel), or a description as `okl.Learner` takes it.
 """,
     "river gamma and lam": """
     gamma

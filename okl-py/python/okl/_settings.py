@@ -12,8 +12,8 @@ import numpy.typing as npt
 Described = str | Mapping[str, Any]
 
 Kernel = Literal[
-    "auto", "gaussian", "linear", "polynomial", "exponential", "matern32", "matern52", "rational_quadratic",
-    "precomputed",
+    "auto", "gaussian", "linear", "polynomial", "exponential", "manhattan", "matern32", "matern52",
+    "rational_quadratic", "precomputed",
 ]  # fmt: skip
 Loss = Literal[
     "hinge", "nu_hinge", "perceptron", "logistic", "max_margin", "softmax", "novelty", "nu_novelty",
@@ -57,7 +57,7 @@ class Settings(TypedDict, total=False):
     memory: int | str | None
     form: Literal["terms", "weights"] | Described | None
     widths: Literal["fixed", "follow"] | None
-    heads: Literal["grid", "selected", "varied", "weighted", "mixed"] | None
+    heads: Literal["grid", "selected", "varied", "weighted", "mixed", "broad"] | None
     relevance: Sequence[float] | None
     allow_overshoot: bool | None
 

@@ -97,6 +97,13 @@ pub struct Values<'a> {
     pub stride: usize,
 }
 
+impl Values<'_> {
+    /// The same buffer, to be written once more.
+    pub(crate) fn again(&mut self) -> Values<'_> {
+        Values { data: self.data, plane: self.plane, stride: self.stride }
+    }
+}
+
 impl Block {
     /// Starts a block of `rows` rows against `slots` slots, of which the caller will write the first `filled`.
     pub(crate) fn begin(&mut self, rows: usize, planes: usize, filled: usize, slots: usize) {

@@ -7,7 +7,7 @@ use crate::basis::block::{Block, Values};
 use crate::basis::unscaled::UnscaledRows;
 use crate::basis::weighted::ColumnWeights;
 pub use crate::gram::Points;
-use crate::gram::{self, Backend, LANES, Matrix, Packed, Panels};
+use crate::gram::{self, Backend, Chain, LANES, Matrix, Packed, Panels};
 use crate::learner::batch::LARGEST;
 use crate::parts::kernel::{AnyKernel, Blended, DotKernel, Pair, SquaredDistance, TwoRows};
 
@@ -25,9 +25,8 @@ pub struct Dense<K> {
     pub(crate) narrow_blends: bool,
     /// The planes whose values are computed for the rows of a block; all planes, if none are listed.
     wanted: Option<Vec<usize>>,
-    /// Those that read columns as they are, with their kernels (all planes, if none are listed), and those that read weighted columns.
-    plain: Option<(Vec<usize>, Vec<K>)>,
-    heavy: (Vec<usize>, Vec<K>),
+    /// The planes that are wanted, by what they read.
+    views: Views<K>,
     /// The weights of columns, if there are any.
     weights: Option<ColumnWeights>,
     /// Copies of three centres: any one, then the two ends of a line between centres. Their slots are in `copied`.
@@ -35,13 +34,38 @@ pub struct Dense<K> {
     copied: [usize; 3],
     /// The squared distance of the two ends, if it is known.
     apart2: Option<f64>,
-    /// Whether the kernels need nothing but the distance of two rows.
+    /// Whether the kernels need nothing but the distances of two rows.
     by_distance: bool,
     /// The unscaled row of every centre, if they are kept.
     unscaled: Option<UnscaledRows>,
 }
 
-impl<K: DotKernel> Dense<K> {
+/// The planes that share one chain, and their kernels.
+#[derive(Clone, Debug)]
+struct View<K> {
+    planes: Vec<usize>,
+    kernels: Vec<K>,
+}
+
+/// The planes that are wanted, by the chain and by the columns that they read: inner products and Manhattan distances of columns as they
+/// are, then of weighted columns.
+#[derive(Clone, Debug)]
+struct Views<K> {
+    products: View<K>,
+    differences: View<K>,
+    weighted_products: View<K>,
+    weighted_differences: View<K>,
+}
+
+impl<K> Default for Views<K> {
+    fn default() -> Self {
+        let [products, differences, weighted_products, weighted_differences] =
+            std::array::from_fn(|_| View { planes: Vec::new(), kernels: Vec::new() });
+        Views { products, differences, weighted_products, weighted_differences }
+    }
+}
+
+impl<K: DotKernel + Clone> Dense<K> {
     /// An empty space; each of `kernels` is one plane.
     pub fn new(kernels: Vec<K>, features: usize, backend: Backend) -> Self {
         let scratch = Default::default();
@@ -49,7 +73,7 @@ impl<K: DotKernel> Dense<K> {
         let diagonal = invariant.then(|| kernels.iter().map(|k| k.eval(0.0, 0.0, 0.0).into()).collect());
         let (panels, squares) = (Panels::new(features), Vec::new());
         let by_distance = invariant && kernels.iter().all(|kernel| kernel.built_in().is_some());
-        Dense {
+        let mut space = Dense {
             kernels,
             panels,
             squares,
@@ -58,15 +82,16 @@ impl<K: DotKernel> Dense<K> {
             threads: 1,
             narrow_blends: false,
             wanted: None,
-            plain: None,
-            heavy: (Vec::new(), Vec::new()),
+            views: Views::default(),
             weights: None,
             scratch,
             copied: NONE,
             apart2: None,
             by_distance,
             unscaled: None,
-        }
+        };
+        space.group_planes();
+        space
     }
 
     /// From now on, the unscaled row of every new centre is kept. Two rows are then the same if their unscaled rows are.
@@ -125,46 +150,40 @@ impl<K: DotKernel> Dense<K> {
             diagonal[plane] = kernel.eval(0.0, 0.0, 0.0).into();
         }
         self.kernels[plane] = kernel;
+        self.group_planes();
     }
 
     /// From now on, values of the rows of a block are computed for these planes only; for all planes, if none are listed.
-    pub(crate) fn compute_only(&mut self, planes: Option<Vec<usize>>)
-    where
-        K: Clone,
-    {
+    pub(crate) fn compute_only(&mut self, planes: Option<Vec<usize>>) {
         self.wanted = planes;
         self.group_planes();
     }
 
     /// Sets the weights of columns and which planes read weighted columns; none, if none does.
-    pub(crate) fn set_weights(&mut self, weights: &[f64], planes: Vec<bool>)
-    where
-        K: Clone,
-    {
+    pub(crate) fn set_weights(&mut self, weights: &[f64], planes: Vec<bool>) {
         let any = planes.contains(&true) && !weights.is_empty();
         self.weights = any.then(|| ColumnWeights::new(weights, planes, self.features()));
         self.weigh_centres();
         self.group_planes();
     }
 
-    /// Lists the planes that are wanted by the columns that they read.
-    fn group_planes(&mut self)
-    where
-        K: Clone,
-    {
-        let of = |heavy: bool| {
-            let planes = (0..self.kernels.len()).filter(|&p| self.is_wanted(p) && self.is_heavy(p) == heavy);
-            planes.map(|plane| (plane, self.kernels[plane].clone())).unzip()
+    /// Lists the planes that are wanted by what they read.
+    fn group_planes(&mut self) {
+        let of = |heavy: bool, differences: bool| {
+            let reads = |p: &usize| self.is_heavy(*p) == heavy && self.kernels[*p].of_manhattan_distance() == differences;
+            let planes: Vec<usize> = (0..self.kernels.len()).filter(|&p| self.is_wanted(p)).filter(reads).collect();
+            View { kernels: planes.iter().map(|&plane| self.kernels[plane].clone()).collect(), planes }
         };
-        let (heavy, plain) = (of(true), (self.wanted.is_some() || self.weights.is_some()).then(|| of(false)));
-        (self.heavy, self.plain) = (heavy, plain);
+        self.views = Views {
+            products: of(false, false),
+            differences: of(false, true),
+            weighted_products: of(true, false),
+            weighted_differences: of(true, true),
+        };
     }
 
     /// A copy with the same centres and only some of the kernels.
-    pub(crate) fn under(&self, planes: Range<usize>) -> Self
-    where
-        K: Clone,
-    {
+    pub(crate) fn under(&self, planes: Range<usize>) -> Self {
         let diagonal = self.diagonal.as_ref().map(|values| values[planes.clone()].to_vec());
         let weights = self.weights.as_ref().and_then(|weights| weights.under(planes.clone()));
         let mut under = Dense { kernels: self.kernels[planes].to_vec(), diagonal, wanted: None, weights, ..self.clone() };
@@ -173,10 +192,7 @@ impl<K: DotKernel> Dense<K> {
     }
 
     /// A space with the same kernels and no centres.
-    pub(crate) fn emptied(&self) -> Self
-    where
-        K: Clone,
-    {
+    pub(crate) fn emptied(&self) -> Self {
         let mut empty = Dense {
             threads: self.threads,
             narrow_blends: self.narrow_blends,
@@ -192,7 +208,7 @@ impl<K: DotKernel> Dense<K> {
     pub(crate) fn diagonal_at(&self, xx: f32, out: &mut [f64]) {
         match &self.diagonal {
             Some(values) => out.copy_from_slice(values),
-            None => self.kernels.iter().zip(out).for_each(|(k, out)| *out = k.eval(xx, xx, xx).into()),
+            None => self.kernels.iter().zip(out).for_each(|(k, out)| *out = k.own(xx).into()),
         }
     }
 
@@ -225,22 +241,25 @@ impl<K: DotKernel> Dense<K> {
     }
 
     /// Computes the values of the rows of a block against packed terms for all planes that are wanted and read columns as they are.
-    fn block_values(&self, threads: usize, rows: Points<'_>, terms: Packed<'_>, out: Values<'_>) {
-        match &self.plain {
-            None => self.values((&self.kernels, |_| true), threads, rows, terms, out),
-            Some((planes, kernels)) => self.values((kernels, |plane| planes.contains(&plane)), threads, rows, terms, out),
-        }
-    }
-
-    /// The same for those that read weighted columns; the rows are weighted.
-    fn heavy_values(&self, threads: usize, rows: Points<'_>, terms: Packed<'_>, out: Values<'_>) {
-        let (planes, kernels) = &self.heavy;
-        self.values((kernels, |plane| planes.contains(&plane)), threads, rows, terms, out);
+    fn plain_values(&self, threads: usize, rows: Points<'_>, terms: Packed<'_>, mut out: Values<'_>) {
+        let Views { products, differences, .. } = &self.views;
+        self.values((Chain::Products, products), threads, rows, terms, out.again());
+        self.values((Chain::Differences(&[]), differences), threads, rows, terms, out);
     }
 
     /// The weights of columns, if a plane that is wanted reads weighted columns.
     fn weights_in_use(&self) -> Option<&ColumnWeights> {
-        self.weights.as_ref().filter(|_| !self.heavy.0.is_empty())
+        let Views { weighted_products, weighted_differences, .. } = &self.views;
+        let any = !(weighted_products.planes.is_empty() && weighted_differences.planes.is_empty());
+        self.weights.as_ref().filter(|_| any)
+    }
+
+    /// The values of the planes that read weighted columns. Inner products are of the weighted rows, differences of the rows.
+    fn heavy_values(&self, threads: usize, [weighted, rows]: [Points<'_>; 2], terms: Packed<'_>, mut out: Values<'_>) {
+        let Some(weights) = &self.weights else { return };
+        let Views { weighted_products, weighted_differences, .. } = &self.views;
+        self.values((Chain::Products, weighted_products), threads, weighted, terms, out.again());
+        self.values((Chain::Differences(&weights.halves), weighted_differences), threads, rows, terms, out);
     }
 
     /// Computes the values of rows against some panels of terms.
@@ -250,7 +269,7 @@ impl<K: DotKernel> Dense<K> {
         let panels = part.as_ref().unwrap_or(&self.panels);
         let Values { data, plane, stride } = block.terms_mut();
         let out = Values { data: &mut data[slots.start..], plane, stride };
-        self.block_values(self.threads, rows, Packed { panels, squares: &self.squares[slots.clone()] }, out);
+        self.plain_values(self.threads, rows, Packed { panels, squares: &self.squares[slots.clone()] }, out);
         let Some(weights) = self.weights_in_use() else { return };
         let count = rows.squares.len();
         let mut weighted = std::mem::take(block.weighted());
@@ -258,24 +277,31 @@ impl<K: DotKernel> Dense<K> {
         let Values { data, plane, stride } = block.terms_mut();
         let out = Values { data: &mut data[slots.start..], plane, stride };
         let terms = Packed { panels, squares: &weights.squares[slots] };
-        self.heavy_values(self.threads, weighted.points(self.features(), count), terms, out);
+        self.heavy_values(self.threads, [weighted.points(self.features(), count), rows], terms, out);
         *block.weighted() = weighted;
     }
 
-    /// Computes the values of rows against packed terms for some of the kernels; `wanted` says which planes of `out` are theirs.
-    fn values(
+    /// Computes the values of rows against packed terms for the planes of a view.
+    fn values(&self, (chain, view): (Chain<'_>, &View<K>), threads: usize, rows: Points<'_>, terms: Packed<'_>, out: Values<'_>) {
+        let wanted = |plane| view.planes.contains(&plane);
+        self.kernel_values((chain, &view.kernels, wanted), threads, rows, terms, out);
+    }
+
+    /// Computes the values of rows against packed terms for kernels that share a chain; `wanted` says which planes of `out` are theirs.
+    fn kernel_values(
         &self,
-        (kernels, wanted): (&[K], impl Fn(usize) -> bool),
+        (chain, kernels, wanted): (Chain<'_>, &[K], impl Fn(usize) -> bool),
         threads: usize,
         rows: Points<'_>,
         terms: Packed<'_>,
-        out: Values<'_>,
+        Values { data: out, plane, stride }: Values<'_>,
     ) {
-        let Values { data: out, plane, stride } = out;
         if terms.panels.slots() == 0 || kernels.is_empty() {
             return;
         }
-        let run = |out: &mut [&mut [f32]]| gram::kernel_rows(self.backend, threads, kernels, rows, terms, out, stride);
+        let run = |out: &mut [&mut [f32]]| {
+            gram::chained_rows(self.backend, threads, (chain, kernels), rows, terms, out, stride);
+        };
         let mut planes =
             out.chunks_mut(plane).enumerate().filter(|(p, _)| wanted(*p)).map(|(_, values)| values).take(kernels.len());
         match kernels.len() {
@@ -331,7 +357,7 @@ impl<K: DotKernel> Dense<K> {
     }
 }
 
-impl<K: DotKernel> Space for Dense<K> {
+impl<K: DotKernel + Clone> Space for Dense<K> {
     type Rows<'a> = Points<'a>;
 
     fn count(rows: Points<'_>) -> usize {
@@ -397,8 +423,9 @@ impl<K: DotKernel> Space for Dense<K> {
     }
 
     fn packed_terms(&self) -> Option<Packed<'_>> {
-        // Centres that may be computed again, or are read with weights, stay here.
-        (self.unscaled.is_none() && self.weights.is_none()).then(|| self.packed())
+        // Centres that may be computed again, or are read with weights or by their differences, stay here.
+        let products = self.views.differences.planes.is_empty();
+        (self.unscaled.is_none() && self.weights.is_none() && products).then(|| self.packed())
     }
 
     fn remove_slots(&mut self, slots: Range<usize>) {
@@ -424,7 +451,7 @@ impl<K: DotKernel> Space for Dense<K> {
         packed.put_rows(rows.rows);
         squares[..rows.squares.len()].copy_from_slice(rows.squares);
         if let Some((packed, out)) = block.own_mut() {
-            self.block_values(1, rows, packed, out);
+            self.plain_values(1, rows, packed, out);
         }
         if self.weights_in_use().is_none() {
             return;
@@ -433,7 +460,7 @@ impl<K: DotKernel> Space for Dense<K> {
         let weighted = std::mem::take(block.weighted());
         if let Some((packed, out)) = block.own_mut() {
             let terms = Packed { squares: &weighted.squares, ..packed };
-            self.heavy_values(1, weighted.points(self.features(), rows.squares.len()), terms, out);
+            self.heavy_values(1, [weighted.points(self.features(), rows.squares.len()), rows], terms, out);
         }
         *block.weighted() = weighted;
     }
@@ -455,25 +482,41 @@ impl<K: DotKernel> Space for Dense<K> {
         self.weigh_slot(slot);
         let (rows, square) = (Matrix::one(&self.scratch[0]), [self.squares[slot]]);
         let point = Points { rows, squares: &square };
-        let Some(weights) = &self.weights else {
+        let weighted = self.weights.as_ref().map(|weights| (weights, [weights.squares[slot]]));
+        if weighted.is_none() && self.views.differences.planes.is_empty() {
             let out = Values { data: out, plane: slots, stride: slots };
-            return self.values((&self.kernels[planes], |_| true), self.threads, point, self.packed(), out);
-        };
-        let square = [weights.squares[slot]];
-        let weighted = Points { rows: Matrix::one(&weights.row), squares: &square };
+            let kernels = (Chain::Products, &self.kernels[planes], |_| true);
+            return self.kernel_values(kernels, self.threads, point, self.packed(), out);
+        }
         for (plane, out) in planes.zip(out.chunks_mut(slots)) {
+            let kernel = &self.kernels[plane..=plane];
+            let heavy = weighted.as_ref().filter(|(weights, _)| weights.planes[plane]);
+            let (chain, point, terms) = match (kernel[0].of_manhattan_distance(), heavy) {
+                (true, None) => (Chain::Differences(&[]), point, self.packed()),
+                (true, Some((weights, _))) => (Chain::Differences(&weights.halves), point, self.packed()),
+                (false, None) => (Chain::Products, point, self.packed()),
+                (false, Some((weights, squares))) => {
+                    (Chain::Products, Points { rows: Matrix::one(&weights.row), squares }, self.heavily_packed(weights))
+                }
+            };
             let out = Values { data: out, plane: slots, stride: slots };
-            let (point, terms) =
-                if weights.planes[plane] { (weighted, self.heavily_packed(weights)) } else { (point, self.packed()) };
-            self.values((&self.kernels[plane..plane + 1], |_| true), self.threads, point, terms, out);
+            self.kernel_values((chain, kernel, |_| true), self.threads, point, terms, out);
         }
     }
 
     fn pairs(&mut self, slot: usize, rows: Points<'_>, i: usize, out: &mut [Pair]) {
         self.read(0, slot);
         let (row, centre) = (rows.rows.row(i), &self.scratch[0]);
-        let weighted = self.weights_in_use().map(|weights| TwoRows::weighted(row, centre, &weights.of_columns));
-        let rows = if self.by_distance { TwoRows::apart(TwoRows::apart2_of(row, centre)) } else { TwoRows::new(row, centre) };
+        let Views { differences, weighted_differences, .. } = &self.views;
+        let weighted = self.weights_in_use().map(|weights| {
+            let rows = TwoRows::weighted(row, centre, &weights.of_columns);
+            if weighted_differences.planes.is_empty() { rows } else { rows.with_manhattan(row, centre, &weights.halves) }
+        });
+        let rows = match (self.by_distance, differences.planes.is_empty()) {
+            (true, true) => TwoRows::apart(TwoRows::apart2_of(row, centre)),
+            (true, false) => TwoRows::apart(TwoRows::apart2_of(row, centre)).with_manhattan(row, centre, &[]),
+            (false, _) => TwoRows::new(row, centre),
+        };
         for plane in (0..self.kernels.len()).filter(|&plane| self.is_wanted(plane)) {
             out[plane] = self.kernels[plane].pair(weighted.as_ref().filter(|_| self.is_heavy(plane)).unwrap_or(&rows));
         }
@@ -523,10 +566,15 @@ impl<K: DotKernel> Space for Dense<K> {
             true => ([apart2, from_a, from_b].map(TwoRows::apart), blended.square),
             false => TwoRows::around(self.backend, [a, b, z], None),
         };
+        let manhattan = |[ab, az, bz]: [TwoRows; 3], view: &View<K>, halves: &[f32]| match view.planes.is_empty() {
+            true => [ab, az, bz],
+            false => [ab.with_manhattan(a, b, halves), az.with_manhattan(a, z, halves), bz.with_manhattan(b, z, halves)],
+        };
+        let rows = manhattan(rows, &self.views.differences, &[]);
         let weighted = self.weights.as_mut().map(|weights| {
             let (rows, zz) = TwoRows::around(self.backend, [a, b, z], Some(&weights.of_columns));
             weights.squares[into] = zz;
-            rows
+            manhattan(rows, &self.views.weighted_differences, &weights.halves)
         });
         self.panels.put(into, z);
         for plane in (0..self.kernels.len()).filter(|&plane| self.is_wanted(plane)) {
@@ -543,18 +591,17 @@ impl<K: DotKernel> Space for Dense<K> {
         let (packed, column) = block.replaced(slot);
         column.resize(self.kernels.len() * LANES, 0.0);
         let Some(packed) = packed else { return };
-        self.backend.dots(Matrix::one(&self.scratch[0]), packed.panels, 0..1, &mut column[..LANES], LANES);
-        // The first plane has the inner products, so it is mapped last.
-        for plane in (0..self.kernels.len()).rev().filter(|&plane| self.is_wanted(plane) && !self.is_heavy(plane)) {
-            column.copy_within(..LANES, plane * LANES);
-            self.kernels[plane].map(self.backend, self.squares[slot], packed.squares, &mut column[plane * LANES..][..LANES]);
-        }
+        let (centre, square) = (Matrix::one(&self.scratch[0]), [self.squares[slot]]);
+        let point = Points { rows: centre, squares: &square };
+        let mut out = Values { data: column, plane: LANES, stride: LANES };
+        self.plain_values(1, point, packed, out.again());
+        let Some(weights) = self.weights_in_use() else { return };
+        self.values((Chain::Differences(&weights.halves), &self.views.weighted_differences), 1, point, packed, out);
         // The rows of the block are weighted, here where they are the terms.
-        if let Some(weights) = self.weights_in_use()
-            && let Some((packed, column)) = block.replaced_weighted(self.features())
-        {
-            let point = Points { rows: Matrix::one(&self.scratch[0]), squares: &[weights.squares[slot]] };
-            self.heavy_values(1, point, packed, Values { data: column, plane: LANES, stride: LANES });
+        if let Some((packed, column)) = block.replaced_weighted(self.features()) {
+            let point = Points { rows: centre, squares: &[weights.squares[slot]] };
+            let out = Values { data: column, plane: LANES, stride: LANES };
+            self.values((Chain::Products, &self.views.weighted_products), 1, point, packed, out);
         }
     }
 

@@ -60,7 +60,7 @@ impl<P: Space> TermsOrWeights<P> {
     }
 }
 
-impl<K: DotKernel> TermsOrWeights<Vectors<K>> {
+impl<K: DotKernel + Clone> TermsOrWeights<Vectors<K>> {
     /// The number of coefficients per function and output: slots of terms, or features. There are none before the first row.
     pub(crate) fn coordinates(&self) -> usize {
         match &self.functions {
@@ -108,7 +108,7 @@ impl<P> DerefMut for TermsOrWeights<P> {
     }
 }
 
-impl<K: DotKernel> Basis for TermsOrWeights<Vectors<K>> {
+impl<K: DotKernel + Clone> Basis for TermsOrWeights<Vectors<K>> {
     type Space = Vectors<K>;
 
     fn space(&self) -> &Self::Space {

@@ -374,7 +374,7 @@ impl<K: DotKernel> Space for Given<K> {
 
     fn pairs(&mut self, slot: usize, rows: GivenRows<'_>, i: usize, out: &mut [Pair]) {
         let (xx, dot, yy) = (rows.own(i), rows.value(i, self.items[slot]), self.own[slot]);
-        let pair = TwoRows { dot, xx, yy, apart2: xx + yy - 2.0 * dot, tilt: xx - yy };
+        let pair = TwoRows { dot, xx, yy, apart2: xx + yy - 2.0 * dot, tilt: xx - yy, manhattan: 0.0 };
         out.iter_mut().zip(&self.kernels).for_each(|(out, kernel)| *out = kernel.pair(&pair));
     }
 

@@ -168,7 +168,7 @@ impl<K: DotKernel + Clone> Vectors<K> {
     }
 }
 
-impl<K: DotKernel> Vectors<K> {
+impl<K: DotKernel + Clone> Vectors<K> {
     /// Whether rows are stored sparsely.
     pub fn is_sparse(&self) -> bool {
         matches!(self, Vectors::Sparse(_))
@@ -249,7 +249,7 @@ impl<K: DotKernel> Vectors<K> {
     }
 }
 
-impl<K: DotKernel> Space for Vectors<K> {
+impl<K: DotKernel + Clone> Space for Vectors<K> {
     type Rows<'a> = VectorRows<'a>;
 
     fn count(rows: VectorRows<'_>) -> usize {

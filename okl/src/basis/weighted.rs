@@ -14,6 +14,8 @@ pub(crate) struct ColumnWeights {
     given: Vec<f32>,
     /// v, one number per feature.
     pub of_columns: Vec<f32>,
+    /// The weights of differences times -1/2: `-sqrt(v) / 2`.
+    pub halves: Vec<f32>,
     /// |x|² of every slot.
     pub squares: Vec<f32>,
     /// For each plane, whether it reads weighted columns.
@@ -26,7 +28,7 @@ impl ColumnWeights {
     /// Columns without a number have the weight 1.
     pub fn new(given: &[f64], planes: Vec<bool>, features: usize) -> Self {
         let given = given.iter().map(|v| *v as f32).collect();
-        let mut weights = ColumnWeights { given, of_columns: Vec::new(), squares: Vec::new(), planes, row: Vec::new() };
+        let mut weights = ColumnWeights { given, of_columns: Vec::new(), halves: Vec::new(), squares: Vec::new(), planes, row: Vec::new() };
         weights.widen(features);
         weights
     }
@@ -35,6 +37,7 @@ impl ColumnWeights {
     pub fn widen(&mut self, features: usize) {
         let known = self.of_columns.len();
         self.of_columns.extend((known..features).map(|j| self.given.get(j).copied().unwrap_or(1.0)));
+        self.halves.extend(self.of_columns[known..].iter().map(|v| -0.5 * v.sqrt()));
         self.row.resize(features, 0.0);
     }
 

@@ -111,9 +111,9 @@ impl Config {
     }
 
     fn check_widths(&self) -> Result<()> {
-        if matches!(self.heads, Choice::Given(Heads::Weighted | Heads::Mixed)) && !self.weighs() {
-            let reason = "weighted and mixed heads are those of kernel = auto (gaussian with three widths, gaussian and matern32 with one) under losses \
-                          with a proximal step, over terms, with anchor = first and a scale: use varied or grid";
+        if matches!(self.heads, Choice::Given(Heads::Weighted | Heads::Mixed | Heads::Broad)) && !self.weighs() {
+            let reason = "weighted, mixed and broad heads are those of kernel = auto (gaussian with three widths, gaussian and matern32 with one, \
+                          and manhattan with one for broad heads) under losses with a proximal step, over terms, with anchor = first and a scale: use varied or grid";
             return Err(Error::config("heads", reason));
         }
         if matches!(self.heads, Choice::Given(Heads::Selected | Heads::Varied)) && !self.selects() {

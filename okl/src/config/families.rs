@@ -147,6 +147,7 @@ pub const FAMILIES: [Family; 8] = [
             name("polynomial", &["degree", "gamma", "coef0"], "(gamma <x, y> + coef0)^degree"),
             name("gaussian", &["gamma"], "exp(-gamma r²)"),
             name("exponential", &["gamma"], "exp(-gamma r)"),
+            name("manhattan", &["gamma"], "exp(-gamma s), s the sum of |x_j - y_j| over the columns"),
             name("matern32", &["gamma"], "(1 + s) exp(-s) with s = √3 gamma r"),
             name("matern52", &["gamma"], "(1 + s + s²/3) exp(-s) with s = √5 gamma r"),
             name("rational_quadratic", &["gamma", "alpha"], "(1 + gamma r²/alpha)^-alpha"),

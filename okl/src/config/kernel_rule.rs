@@ -100,6 +100,22 @@ impl Gamma {
     }
 }
 
+/// Medians over pairs of the first rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Medians {
+    /// Of squared distances.
+    pub distance2: f64,
+    /// Of Manhattan distances.
+    pub manhattan: f64,
+}
+
+impl Medians {
+    /// Where no kernel reads the Manhattan distance.
+    pub fn of_distance2(distance2: f64) -> Self {
+        Medians { distance2, manhattan: 1.0 }
+    }
+}
+
 /// A kernel of a configuration. The engine uses [`AnyKernel`], which has the formulas.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -134,6 +150,11 @@ pub enum KernelRule {
     },
     /// (1 + √5 gamma r + 5 gamma² r²/3) exp(-√5 gamma r).
     Matern52 {
+        #[serde(default)]
+        gamma: Gamma,
+    },
+    /// exp(-gamma s), s the Manhattan distance: the sum of |x_j - y_j|.
+    Manhattan {
         #[serde(default)]
         gamma: Gamma,
     },
@@ -188,6 +209,7 @@ impl KernelRule {
             KernelRule::Gaussian { gamma }
             | KernelRule::RationalQuadratic { gamma, .. }
             | KernelRule::Exponential { gamma }
+            | KernelRule::Manhattan { gamma }
             | KernelRule::Matern32 { gamma }
             | KernelRule::Matern52 { gamma } => Some(gamma),
             _ => None,
@@ -199,6 +221,7 @@ impl KernelRule {
             KernelRule::Gaussian { gamma }
             | KernelRule::RationalQuadratic { gamma, .. }
             | KernelRule::Exponential { gamma }
+            | KernelRule::Manhattan { gamma }
             | KernelRule::Matern32 { gamma }
             | KernelRule::Matern52 { gamma } => Some(gamma),
             _ => None,
@@ -209,6 +232,13 @@ impl KernelRule {
     pub(crate) fn has_precomputed(&self) -> bool {
         let mut found = false;
         self.look(&mut |k| found |= *k == KernelRule::Precomputed {});
+        found
+    }
+
+    /// Whether this kernel or a part of it reads the Manhattan distance.
+    pub(crate) fn reads_manhattan(&self) -> bool {
+        let mut found = false;
+        self.look(&mut |k| found |= matches!(k, KernelRule::Manhattan { .. }));
         found
     }
 
@@ -280,10 +310,15 @@ impl KernelRule {
     }
 
     /// Sets every automatic width from the median squared distance m: 1/(2 m) if gamma multiplies r², 1/√m if it multiplies r;
-    /// for `auto` one width per factor, with m divided by the factor.
-    pub(crate) fn set_auto(&mut self, median: f64, factors: &[f64]) {
+    /// for `auto` one width per factor, with m divided by the factor. If gamma multiplies the Manhattan distance, √m is the median of these
+    /// distances.
+    pub(crate) fn set_auto(&mut self, medians: Medians, factors: &[f64]) {
         self.change(&mut |k| {
             let (per_gamma, squared) = (k.constant_per_gamma(), k.reads_squares());
+            let median = match k {
+                KernelRule::Manhattan { .. } => medians.manhattan * medians.manhattan,
+                _ => medians.distance2,
+            };
             let Some(gamma) = k.gamma_mut() else { return };
             // If all widths are automatic, the learner has scaled the median to about 1; otherwise the nearest width that fits is used.
             let width = |factor: &f64| {
@@ -353,6 +388,10 @@ impl KernelRule {
             KernelRule::Sum(ref parts) | KernelRule::Product(ref parts) if parts.is_empty() => {
                 Some("a sum or product needs at least one kernel".into())
             }
+            KernelRule::Sum(ref parts) | KernelRule::Product(ref parts) if parts.iter().any(KernelRule::reads_manhattan) => {
+                let reason = "manhattan cannot be a part of a sum or product, whose parts read inner products";
+                Some(format!("{reason}: give a list of kernels, which learn in parallel, or a sum of operator kernels"))
+            }
             _ => None,
         }
     }
@@ -374,7 +413,7 @@ impl KernelRule {
     /// The constant that the kernel uses in single precision, divided by gamma; see [`AnyKernel`].
     fn constant_per_gamma(&self) -> f64 {
         match *self {
-            KernelRule::Gaussian { .. } | KernelRule::Exponential { .. } => std::f64::consts::LOG2_E,
+            KernelRule::Gaussian { .. } | KernelRule::Exponential { .. } | KernelRule::Manhattan { .. } => std::f64::consts::LOG2_E,
             KernelRule::Matern32 { .. } => 3f64.sqrt(),
             KernelRule::Matern52 { .. } => 5f64.sqrt(),
             KernelRule::RationalQuadratic { alpha, .. } => 1.0 / alpha,
@@ -413,6 +452,7 @@ impl KernelRule {
             &KernelRule::Polynomial { degree, gamma, coef0 } => AnyKernel::Polynomial { degree, gamma, coef0 },
             KernelRule::Gaussian { gamma } => AnyKernel::Gaussian { gamma: value(gamma) },
             KernelRule::Exponential { gamma } => AnyKernel::Exponential { gamma: value(gamma) },
+            KernelRule::Manhattan { gamma } => AnyKernel::Manhattan { gamma: value(gamma) },
             KernelRule::Matern32 { gamma } => AnyKernel::Matern32 { gamma: value(gamma) },
             KernelRule::Matern52 { gamma } => AnyKernel::Matern52 { gamma: value(gamma) },
             KernelRule::RationalQuadratic { gamma, alpha } => AnyKernel::RationalQuadratic { gamma: value(gamma), alpha: *alpha },
@@ -432,6 +472,7 @@ impl From<&AnyKernel> for KernelRule {
             AnyKernel::Polynomial { degree, gamma, coef0 } => KernelRule::Polynomial { degree, gamma, coef0 },
             AnyKernel::Gaussian { gamma } => KernelRule::Gaussian { gamma: Gamma::Value(gamma) },
             AnyKernel::Exponential { gamma } => KernelRule::Exponential { gamma: Gamma::Value(gamma) },
+            AnyKernel::Manhattan { gamma } => KernelRule::Manhattan { gamma: Gamma::Value(gamma) },
             AnyKernel::Matern32 { gamma } => KernelRule::Matern32 { gamma: Gamma::Value(gamma) },
             AnyKernel::Matern52 { gamma } => KernelRule::Matern52 { gamma: Gamma::Value(gamma) },
             AnyKernel::RationalQuadratic { gamma, alpha } => KernelRule::RationalQuadratic { gamma: Gamma::Value(gamma), alpha },

@@ -66,7 +66,7 @@ const KINDS: [(&str, Kind); 52] = [
     ("preset", Kind::Word(&["svmd2005"])),
     ("per", Kind::Word(&["coordinate"])),
     ("anchor", Kind::Word(&["first", "none"])),
-    ("heads", Kind::Word(&["auto", "grid", "selected", "varied", "weighted", "mixed"])),
+    ("heads", Kind::Word(&["auto", "grid", "selected", "varied", "weighted", "mixed", "broad"])),
     ("widths", Kind::Word(&["auto", "fixed", "follow"])),
     ("shrink", Kind::Word(&["always", "on_update"])),
     ("offset", Kind::Bool),

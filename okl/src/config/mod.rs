@@ -37,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use crate::certificate::Scores;
 pub use crate::config::class_weight::ClassWeight;
 pub use crate::config::form::Form;
+pub(crate) use crate::config::kernel_rule::Medians;
 pub use crate::config::kernel_rule::{Gamma, KernelRule};
 pub use crate::config::parse::number_or_text;
 pub(crate) use crate::config::portfolio::HeadRule;
@@ -347,6 +348,7 @@ impl Config {
     pub fn keeps_zeros(&self) -> bool {
         // This must not depend on what the warm-up finds.
         match &self.scale {
+            _ if self.reads_manhattan() => false,
             Scale::Fixed { shift, .. } => self.anchor == Anchor::None && shift.iter().all(|shift| *shift == 0.0),
             _ if self.anchor == Anchor::None => true,
             _ => !self.needs_scale() && !self.kernels().iter().any(DotKernel::translation_invariant),
@@ -391,6 +393,11 @@ impl Config {
         self.kernel_rules().iter().all(|k| k.kernel(0).translation_invariant())
     }
 
+    /// Whether a kernel reads the Manhattan distance.
+    pub(crate) fn reads_manhattan(&self) -> bool {
+        self.rules().any(KernelRule::reads_manhattan)
+    }
+
     /// The kernels of `kernel`, with those that `auto` stands for.
     pub(crate) fn kernel_rules(&self) -> &[KernelRule] {
         self.kernel.given().map_or_else(|| self.automatic_kernels(), OneOrMore::all)
@@ -428,6 +435,7 @@ impl Config {
         }
         if self.selects() {
             self.heads = match (self.weighs(), self.varies()) {
+                (true, _) if self.is_broad() => Heads::Broad,
                 (true, _) if self.mixes() => Heads::Mixed,
                 (true, _) => Heads::Weighted,
                 (false, true) => Heads::Varied,

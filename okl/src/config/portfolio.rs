@@ -149,6 +149,17 @@ const WEIGHTED: [(Plane, bool); 5] = [
     (Plane { first: &[STEADY, LARGE], further: &[], decides: &[FORGETTING] }, true),
 ];
 
+/// The same where heads are broad: 6 planes. A kernel of the Manhattan distance is a product over the columns, so it suits functions that change at
+/// thresholds of single columns, as trees have them.
+const BROAD: [(Plane, bool); 6] = {
+    let [one, four, quarter, sixteenth, matern] = WEIGHTED;
+    [one, four, quarter, sixteenth, matern, (Plane { first: &[STEADY, LARGE], further: &[LARGE_DECAYING], decides: &[] }, true)]
+};
+
+/// The planes of the widest Gaussian kernel and of the kernel of the Manhattan distance, where heads are broad.
+const SIXTEENTH: usize = 3;
+const MANHATTAN: usize = 5;
+
 /// The share of a voice under a further loss, where one under the first loss has 1: with equal shares they cost mistakes at the
 /// start of short streams.
 const FURTHER_SHARE: f64 = 0.3;
@@ -186,6 +197,14 @@ static AUTOMATIC_WEIGHTED: [KernelRule; 3] = [
     KernelRule::Gaussian { gamma: Gamma::Auto },
     KernelRule::Gaussian { gamma: Gamma::Times(1.0 / 16.0) },
     KernelRule::Matern32 { gamma: Gamma::Times(16.0) },
+];
+
+/// The kernels of `kernel = auto` where heads are broad.
+static AUTOMATIC_BROAD: [KernelRule; 4] = [
+    KernelRule::Gaussian { gamma: Gamma::Auto },
+    KernelRule::Gaussian { gamma: Gamma::Times(1.0 / 16.0) },
+    KernelRule::Matern32 { gamma: Gamma::Times(16.0) },
+    KernelRule::Manhattan { gamma: Gamma::Times(16.0) },
 ];
 
 /// For novelty, gamma is this multiple of the median heuristic: a narrow kernel, because near neighbours decide what is novel.
@@ -235,10 +254,15 @@ impl Config {
 
     /// The kernels that `kernel = auto` stands for.
     pub(super) fn automatic_kernels(&self) -> &'static [KernelRule] {
-        match self.banks() && self.operator.is_none() {
-            true if self.can_weigh() => &AUTOMATIC_WEIGHTED,
-            true => &AUTOMATIC,
-            false => &AUTOMATIC[..1],
+        if self.banks() && self.operator.is_none() { self.selected_kernels() } else { &AUTOMATIC[..1] }
+    }
+
+    /// The kernels of the selected heads.
+    fn selected_kernels(&self) -> &'static [KernelRule] {
+        match (self.can_weigh(), self.heads.given()) {
+            (true, None | Some(Heads::Broad)) => &AUTOMATIC_BROAD,
+            (true, _) => &AUTOMATIC_WEIGHTED,
+            (false, _) => &AUTOMATIC,
         }
     }
 
@@ -248,7 +272,7 @@ impl Config {
     fn can_weigh(&self) -> bool {
         let quantile = self.loss.all().iter().any(|loss| matches!(loss, AnyLoss::Quantile { .. }));
         let wanted = match self.heads {
-            Choice::Given(heads) => matches!(heads, Heads::Weighted | Heads::Mixed),
+            Choice::Given(heads) => matches!(heads, Heads::Weighted | Heads::Mixed | Heads::Broad),
             Choice::Auto => !quantile,
         };
         let terms = matches!(self.form, Choice::Auto | Choice::Given(Form::Terms));
@@ -264,6 +288,22 @@ impl Config {
     /// Whether weight vectors learn beside the selected heads.
     pub(crate) fn mixes(&self) -> bool {
         self.weighs() && self.heads != Choice::Given(Heads::Weighted)
+    }
+
+    /// Whether a kernel of the Manhattan distance is among those of the selected heads.
+    pub(crate) fn is_broad(&self) -> bool {
+        self.weighs() && self.heads.given().is_none_or(|heads| *heads == Heads::Broad)
+    }
+
+    /// Whether the head with the large step of a plane stays after the first examples, whatever its share. The widest Gaussian kernel and that
+    /// of the Manhattan distance have to earn their places.
+    pub(crate) fn keeps_large_step(&self, plane: usize) -> bool {
+        !self.is_broad() || !matches!(plane, SIXTEENTH | MANHATTAN)
+    }
+
+    /// For each plane of the weighted heads: its heads, and whether it reads weighted columns.
+    fn weighted_table(&self) -> &'static [(Plane, bool)] {
+        if self.is_broad() { &BROAD } else { &WEIGHTED }
     }
 
     /// The weight vectors that learn beside the selected heads. Their number of a kernel is one more than that of the last kernel.
@@ -285,7 +325,7 @@ impl Config {
     /// For each kernel and width, whether it reads weighted columns, if there are weights.
     pub(crate) fn weighted_planes(&self) -> Vec<bool> {
         match self.weighs() {
-            true => WEIGHTED.iter().map(|(_, weighted)| *weighted).collect(),
+            true => self.weighted_table().iter().map(|(_, weighted)| *weighted).collect(),
             false => vec![true; self.kernels().len()],
         }
     }
@@ -300,9 +340,8 @@ impl Config {
     /// ```
     pub fn selects(&self) -> bool {
         let wanted = self.heads.given().map_or(self.kernel == Choice::Auto, |heads| *heads != Heads::Grid);
-        let expected: &[(bool, usize)] =
-            if self.can_weigh() { &[(true, 3), (true, 1), (false, 1)] } else { &[(true, 3), (false, 1)] };
-        let shape = || self.kernel_rules().iter().map(|k| (k.is_gaussian(), k.widths())).eq(expected.iter().copied());
+        let shape_of = |k: &KernelRule| (k.is_gaussian(), k.reads_manhattan(), k.widths());
+        let shape = || self.kernel_rules().iter().map(shape_of).eq(self.selected_kernels().iter().map(shape_of));
         wanted && self.chooses_steps() && self.proximal() && self.operator.is_none() && shape()
     }
 
@@ -357,7 +396,7 @@ impl Config {
 
     /// The heads of the bank of `kernel = auto` that have this kernel and this loss.
     fn selected(&self, width: usize, loss: usize) -> Vec<Candidate> {
-        let Plane { first, further, decides } = if self.weighs() { &WEIGHTED[width].0 } else { &SELECTED[width] };
+        let Plane { first, further, decides } = if self.weighs() { &self.weighted_table()[width].0 } else { &SELECTED[width] };
         let mut candidates = self.fitted(if loss == 0 { first } else { further }, loss);
         if loss == 0 && self.forgets() {
             candidates.extend(self.fitted(decides, loss));

@@ -444,4 +444,6 @@ pub enum Heads {
     Weighted,
     /// The same, and weight vectors, which are linear in the columns.
     Mixed,
+    /// The same, and a kernel of the Manhattan distance.
+    Broad,
 }

@@ -141,6 +141,12 @@ impl Bank {
         lost
     }
 
+    /// The least cumulative first loss of the voices of a head.
+    pub(crate) fn least_loss(&self, head: usize) -> f64 {
+        let of_head = self.heads.iter().zip(&self.losses).filter(|(h, _)| **h == head);
+        of_head.map(|(_, loss)| *loss).fold(f64::INFINITY, f64::min)
+    }
+
     /// The head over terms whose voice has the largest weight; the first one in case of a tie.
     pub fn leader(&self) -> usize {
         self.heads[self.leading_over_terms()]

@@ -79,6 +79,7 @@ use crate::engine::linear::{Linear, LinearReader};
 use crate::engine::reader::Row;
 use crate::engine::rules::Objective;
 use crate::parts::budget::Budget;
+use crate::parts::kernel::DotKernel;
 use crate::parts::loss::{Loss, Reads};
 use crate::parts::output::Output;
 use crate::parts::regulariser::{AnyRegulariser, Regulariser};
@@ -312,6 +313,10 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         }
         if !self.basis.settles() {
             return Some("f is a weight vector: there are no terms to sum over");
+        }
+        let kernels = self.basis.space().built_in_kernels();
+        if kernels.is_some_and(|kernels| kernels.iter().any(DotKernel::of_manhattan_distance)) {
+            return Some("the kernel manhattan is computed by the processor only");
         }
         if self.basis.space().packed_terms().is_none() {
             return Some(

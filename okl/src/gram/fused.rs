@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::window::Planes;
-use super::{Backend, LANES, Packed, Points};
+use super::{Backend, Chain, LANES, Packed, Points};
 use crate::parts::kernel::DotKernel;
 
 /// The least work per thread, in floating-point operations: about forty microseconds of one core. For less work, another thread
@@ -34,11 +34,24 @@ pub fn kernel_rows<K: DotKernel>(
     out: &mut [&mut [f32]],
     stride: usize,
 ) {
+    chained_rows(backend, threads, (Chain::Products, kernels), rows, terms, out, stride);
+}
+
+/// The same for kernels that share another chain.
+pub(crate) fn chained_rows<K: DotKernel>(
+    backend: Backend,
+    threads: usize,
+    (chain, kernels): (Chain<'_>, &[K]),
+    rows: Points<'_>,
+    terms: Packed<'_>,
+    out: &mut [&mut [f32]],
+    stride: usize,
+) {
     assert_eq!(kernels.len(), out.len(), "one output per kernel");
     assert_eq!(rows.rows.len(), rows.squares.len(), "one square per row");
     assert_eq!(terms.panels.slots(), terms.squares.len(), "one square per slot");
     let out = Planes::new(out, stride, rows.rows.len(), terms.panels.slots());
-    let piece = Piece { backend, kernels, rows, terms, panels: 0..terms.panels.panels() };
+    let piece = Piece { backend, chain, kernels, rows, terms, panels: 0..terms.panels.panels() };
     let pieces = (piece.flops() / FLOPS_PER_PIECE).clamp(1, threads.max(1));
     piece.share(pieces, out);
 }
@@ -46,6 +59,7 @@ pub fn kernel_rows<K: DotKernel>(
 /// A part of the work: some rows against some panels.
 struct Piece<'a, K> {
     backend: Backend,
+    chain: Chain<'a>,
     kernels: &'a [K],
     rows: Points<'a>,
     terms: Packed<'a>,
@@ -101,13 +115,13 @@ impl<K: DotKernel> Piece<'_, K> {
         }
     }
 
-    /// Writes inner products to output 0, copies them to the other outputs, and applies each kernel's map in place.
+    /// Writes the ends of the chains to output 0, copies them to the other outputs, and applies each kernel's map in place.
     fn block(&self, rows: Range<usize>, panels: Range<usize>, out: &mut Planes<'_>) {
         let columns = panels.start * LANES..panels.end * LANES;
         let slots = self.panels.start * LANES + columns.start..self.panels.start * LANES + columns.end;
         let within = self.panels.start + panels.start..self.panels.start + panels.end;
         let window = out.window(0, rows.clone(), columns.clone());
-        self.backend.dots_into(self.rows.rows.range(rows.clone()), self.terms.panels, within, window);
+        self.backend.chains_into(self.chain, self.rows.rows.range(rows.clone()), self.terms.panels, within, window);
         for i in rows {
             for (p, kernel) in self.kernels.iter().enumerate().rev() {
                 let values = copy_of_first(out, p, i, columns.clone());

@@ -38,6 +38,7 @@ mod x86;
 
 use std::ops::Range;
 
+pub(crate) use fused::chained_rows;
 pub use fused::kernel_rows;
 pub(crate) use least::{Number, Score};
 pub use panels::{Matrix, Packed, Panels, Points};
@@ -52,6 +53,16 @@ pub const LANES: usize = 32;
 
 /// Slots per partial sum of [`Backend::weighted_sums`].
 pub const CHUNK: usize = 1024;
+
+/// What a kernel reads of two rows: the end of one chain over the features in index order, from +0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Chain<'a> {
+    /// `<x, y>`: `acc = x[k].mul_add(y[k], acc)`.
+    Products,
+    /// Minus half the Manhattan distance: `acc = |x[k] - y[k]|.mul_add(-w[k] / 2, acc)`. The numbers are `-w[k] / 2`; without them
+    /// every `w[k]` is 1.
+    Differences(&'a [f32]),
+}
 
 /// An instruction set to run on. All give the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,13 +158,21 @@ impl Backend {
     /// If the dimensions differ, a panel does not exist or `out` is too short.
     pub fn dots(self, rows: Matrix<'_>, terms: &Panels, panels: Range<usize>, out: &mut [f32], stride: usize) {
         let window = Window::new(out, stride, rows.len(), panels.len() * LANES);
-        self.dots_into(rows, terms, panels, window);
+        self.chains_into(Chain::Products, rows, terms, panels, window);
     }
 
-    fn dots_into(self, rows: Matrix<'_>, terms: &Panels, panels: Range<usize>, out: Window<'_>) {
+    /// The chains of every row with every lane of some panels.
+    fn chains_into(self, chain: Chain<'_>, rows: Matrix<'_>, terms: &Panels, panels: Range<usize>, out: Window<'_>) {
         assert_eq!(rows.dim(), terms.dim(), "rows and terms have the same features");
         let panels = terms.range(panels);
-        self.run(portable::Dots { rows, panels, out });
+        match chain {
+            Chain::Products => self.run(portable::Chains { link: portable::Products, rows, panels, out }),
+            Chain::Differences([]) => self.run(portable::Chains { link: portable::Differences, rows, panels, out }),
+            Chain::Differences(halves) => {
+                assert_eq!(halves.len(), rows.dim(), "one weight per feature");
+                self.run(portable::Chains { link: portable::WeightedDifferences { halves }, rows, panels, out });
+            }
+        }
     }
 
     /// `out[c] = sum over j of k[j] * columns[c][j]`, in f64 and in this order: within a chunk of [`CHUNK`] slots,

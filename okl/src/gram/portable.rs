@@ -20,8 +20,8 @@ pub(super) trait Tiling {
     /// The number of rows of a full tile.
     const ROWS: usize;
 
-    /// Inner products of rows `first..first + count` with some panels, where `1 <= count <= ROWS`.
-    fn tile(count: usize, rows: Matrix<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>);
+    /// The chains of rows `first..first + count` with some panels, where `1 <= count <= ROWS`.
+    fn tile<L: Link>(link: L, count: usize, rows: Rows<'_>, panels: &[Panel], base: usize, out: &mut Window<'_>);
 
     /// Computes one total per column.
     fn sums(k: &[f32], columns: &[&[f64]], out: &mut [f64]);
@@ -33,6 +33,53 @@ pub(super) trait Tiling {
     }
 }
 
+/// One link of a chain over the features: adds feature `k` of a row and of a term.
+pub(super) trait Link: Copy {
+    fn add(self, k: usize, x: f32, term: f32, acc: f32) -> f32;
+}
+
+/// Inner products.
+#[derive(Clone, Copy)]
+pub(super) struct Products;
+
+impl Link for Products {
+    #[inline(always)]
+    fn add(self, _: usize, x: f32, term: f32, acc: f32) -> f32 {
+        x.mul_add(term, acc)
+    }
+}
+
+/// Minus half the sum of |x_k - y_k|.
+#[derive(Clone, Copy)]
+pub(super) struct Differences;
+
+impl Link for Differences {
+    #[inline(always)]
+    fn add(self, _: usize, x: f32, term: f32, acc: f32) -> f32 {
+        (x - term).abs().mul_add(-0.5, acc)
+    }
+}
+
+/// The same with a weight per feature; `halves` are the weights times -1/2.
+#[derive(Clone, Copy)]
+pub(super) struct WeightedDifferences<'a> {
+    pub(super) halves: &'a [f32],
+}
+
+impl Link for WeightedDifferences<'_> {
+    #[inline(always)]
+    fn add(self, k: usize, x: f32, term: f32, acc: f32) -> f32 {
+        (x - term).abs().mul_add(self.halves[k], acc)
+    }
+}
+
+/// Rows from `first` on.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    pub(super) matrix: Matrix<'a>,
+    pub(super) first: usize,
+}
+
 /// The instructions that the compilation target guarantees.
 pub(super) struct Scalar;
 
@@ -40,8 +87,8 @@ impl Tiling for Scalar {
     const ROWS: usize = 1;
 
     #[inline(always)]
-    fn tile(_: usize, rows: Matrix<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>) {
-        sweep::<1, 1, 8>(rows, first, panels, base, out);
+    fn tile<L: Link>(link: L, _: usize, rows: Rows<'_>, panels: &[Panel], base: usize, out: &mut Window<'_>) {
+        sweep::<L, 1, 1, 8>(link, rows, panels, base, out);
     }
 
     #[inline(always)]
@@ -54,50 +101,54 @@ impl Tiling for Scalar {
 /// half a second-level cache, and a single row needs several panels to keep the multipliers busy.
 const GROUP: usize = 4;
 
-pub(super) struct Dots<'a> {
+/// The chains of rows and terms.
+pub(super) struct Chains<'a, L> {
+    pub(super) link: L,
     pub(super) rows: Matrix<'a>,
     pub(super) panels: &'a [Panel],
     pub(super) out: Window<'a>,
 }
 
-impl Job for Dots<'_> {
+impl<L: Link> Job for Chains<'_, L> {
     #[inline(always)]
     fn run<T: Tiling>(mut self) {
         for (group, panels) in self.panels.chunks(GROUP).enumerate() {
             let base = group * GROUP;
             let full = self.rows.len() / T::ROWS * T::ROWS;
+            let from = |first: usize| Rows { matrix: self.rows, first };
             for first in (0..full).step_by(T::ROWS) {
-                T::tile(T::ROWS, self.rows, first, panels, base, &mut self.out);
+                T::tile(self.link, T::ROWS, from(first), panels, base, &mut self.out);
             }
             if full < self.rows.len() {
-                T::tile(self.rows.len() - full, self.rows, full, panels, base, &mut self.out);
+                T::tile(self.link, self.rows.len() - full, from(full), panels, base, &mut self.out);
             }
         }
     }
 }
 
-/// Multiplies `R` rows with all `panels` (the first one is panel `base` of the output), `P` panels and `W` of their lanes at a
+/// The chains of `R` rows with all `panels` (the first one is panel `base` of the output), `P` panels and `W` of their lanes at a
 /// time.
 #[inline(always)]
-pub(super) fn sweep<const R: usize, const P: usize, const W: usize>(
-    rows: Matrix<'_>,
-    first: usize,
+pub(super) fn sweep<L: Link, const R: usize, const P: usize, const W: usize>(
+    link: L,
+    Rows { matrix, first }: Rows<'_>,
     panels: &[Panel],
     base: usize,
     out: &mut Window<'_>,
 ) {
     let (groups, rest) = panels.as_chunks::<P>();
-    let rows: [&[f32]; R] = from_fn(|i| rows.row(first + i));
+    let rows: [&[f32]; R] = from_fn(|i| matrix.row(first + i));
     for (g, group) in groups.iter().enumerate() {
-        tile::<R, P, W>(rows, first, group, base + g * P, out);
+        tile::<L, R, P, W>(link, rows, first, group, base + g * P, out);
     }
     for (g, panel) in rest.iter().enumerate() {
-        tile::<R, 1, W>(rows, first, std::array::from_ref(panel), base + groups.len() * P + g, out);
+        tile::<L, R, 1, W>(link, rows, first, std::array::from_ref(panel), base + groups.len() * P + g, out);
     }
 }
 
 #[inline(always)]
-fn tile<const R: usize, const P: usize, const W: usize>(
+fn tile<L: Link, const R: usize, const P: usize, const W: usize>(
+    link: L,
     rows: [&[f32]; R],
     first: usize,
     panels: &[Panel; P],
@@ -105,8 +156,8 @@ fn tile<const R: usize, const P: usize, const W: usize>(
     out: &mut Window<'_>,
 ) {
     for lane in (0..LANES).step_by(W) {
-        let products = chains::<R, P, W>(rows, panels, lane);
-        for (i, of_row) in products.iter().enumerate() {
+        let ends = chains::<L, R, P, W>(link, rows, panels, lane);
+        for (i, of_row) in ends.iter().enumerate() {
             let row = out.row(first + i);
             for (p, values) in of_row.iter().enumerate() {
                 let start = (base + p) * LANES + lane;
@@ -118,7 +169,8 @@ fn tile<const R: usize, const P: usize, const W: usize>(
 
 /// Rule 1 of the module: computes `R * P * W` chains in parallel, each over the features in order.
 #[inline(always)]
-fn chains<const R: usize, const P: usize, const W: usize>(
+fn chains<L: Link, const R: usize, const P: usize, const W: usize>(
+    link: L,
     rows: [&[f32]; R],
     panels: &[Panel; P],
     lane: usize,
@@ -133,7 +185,7 @@ fn chains<const R: usize, const P: usize, const W: usize>(
             for i in 0..R {
                 let x = rows[i][k];
                 for l in 0..W {
-                    acc[i][p][l] = x.mul_add(terms[l], acc[i][p][l]);
+                    acc[i][p][l] = link.add(k, x, terms[l], acc[i][p][l]);
                 }
             }
         }

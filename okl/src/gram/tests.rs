@@ -155,6 +155,34 @@ fn some_kernels() -> Vec<AnyKernel> {
     ]
 }
 
+/// Minus half the Manhattan distance, one feature after the other.
+fn naive_differences(x: &[f32], y: &[f32], weights: &[f32]) -> f32 {
+    let weight = |k: usize| weights.get(k).copied().unwrap_or(-0.5);
+    x.iter().zip(y).enumerate().fold(0.0, |acc, (k, (x, y))| (x - y).abs().mul_add(weight(k), acc))
+}
+
+#[test]
+fn differences_have_the_documented_bits() {
+    let mut random = XorShift(9);
+    for (dim, count, slots) in [(1, 3, 32), (3, 1, 64), (40, 21, 320), (16, 1, 1056), (301, 7, 96)] {
+        let (data, panels) = terms(&mut random, dim, slots);
+        let x = random.many(dim * count);
+        let rows = Matrix::with_len(dim, count, &x);
+        let halves: Vec<f32> = (0..dim).map(|k| -0.5 * (0.3 + k as f32).sqrt()).collect();
+        for weights in [&[][..], &halves] {
+            let pairs = (0..count).flat_map(|i| (0..slots).map(move |j| (i, j)));
+            let value = |(i, j): (usize, usize)| naive_differences(rows.row(i), &data[j * dim..(j + 1) * dim], weights);
+            let expected: Vec<u32> = pairs.map(value).map(f32::to_bits).collect();
+            for backend in Backend::available() {
+                let mut out = vec![f32::NAN; count * slots];
+                let window = Window::new(&mut out, slots, count, slots);
+                backend.chains_into(Chain::Differences(weights), rows, &panels, 0..panels.panels(), window);
+                assert!(out.iter().map(|v| v.to_bits()).eq(expected.iter().copied()), "{backend:?} {dim} {count} {slots}");
+            }
+        }
+    }
+}
+
 /// Kernel values, computed one pair at a time.
 fn naive_rows(kernels: &[AnyKernel], rows: Matrix<'_>, data: &[f32], slots: usize) -> Vec<Vec<f32>> {
     let dim = rows.dim();

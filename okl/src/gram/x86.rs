@@ -4,8 +4,8 @@
 use std::arch::is_x86_feature_detected;
 
 use super::LANES;
-use super::panels::{Matrix, Panel};
-use super::portable::{Job, Tiling, lanes_by_four, sums_by_four, sums_by_one, sweep};
+use super::panels::Panel;
+use super::portable::{Job, Link, Rows, Tiling, lanes_by_four, sums_by_four, sums_by_one, sweep};
 use super::window::Window;
 
 /// 32 registers of 16 floats.
@@ -40,16 +40,16 @@ impl Tiling for Avx512 {
 
     /// At least 8 chains of vectors, to cover the latency of a multiply-add.
     #[inline(always)]
-    fn tile(count: usize, rows: Matrix<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>) {
+    fn tile<L: Link>(link: L, count: usize, rows: Rows<'_>, panels: &[Panel], base: usize, out: &mut Window<'_>) {
         match count {
-            1 => sweep::<1, 4, 32>(rows, first, panels, base, out),
-            2 => sweep::<2, 2, 32>(rows, first, panels, base, out),
-            3 => sweep::<3, 2, 32>(rows, first, panels, base, out),
-            4 => sweep::<4, 1, 32>(rows, first, panels, base, out),
-            5 => sweep::<5, 1, 32>(rows, first, panels, base, out),
-            6 => sweep::<6, 1, 32>(rows, first, panels, base, out),
-            7 => sweep::<7, 1, 32>(rows, first, panels, base, out),
-            _ => sweep::<8, 1, 32>(rows, first, panels, base, out),
+            1 => sweep::<L, 1, 4, 32>(link, rows, panels, base, out),
+            2 => sweep::<L, 2, 2, 32>(link, rows, panels, base, out),
+            3 => sweep::<L, 3, 2, 32>(link, rows, panels, base, out),
+            4 => sweep::<L, 4, 1, 32>(link, rows, panels, base, out),
+            5 => sweep::<L, 5, 1, 32>(link, rows, panels, base, out),
+            6 => sweep::<L, 6, 1, 32>(link, rows, panels, base, out),
+            7 => sweep::<L, 7, 1, 32>(link, rows, panels, base, out),
+            _ => sweep::<L, 8, 1, 32>(link, rows, panels, base, out),
         }
     }
 
@@ -92,14 +92,14 @@ impl Tiling for Avx2 {
 
     /// Six rows by two vectors leave room for the terms and one feature; fewer rows take wider tiles.
     #[inline(always)]
-    fn tile(count: usize, rows: Matrix<'_>, first: usize, panels: &[Panel], base: usize, out: &mut Window<'_>) {
+    fn tile<L: Link>(link: L, count: usize, rows: Rows<'_>, panels: &[Panel], base: usize, out: &mut Window<'_>) {
         match count {
-            1 => sweep::<1, 2, 32>(rows, first, panels, base, out),
-            2 => sweep::<2, 1, 32>(rows, first, panels, base, out),
-            3 => sweep::<3, 1, 32>(rows, first, panels, base, out),
-            4 => sweep::<4, 1, 16>(rows, first, panels, base, out),
-            5 => sweep::<5, 1, 16>(rows, first, panels, base, out),
-            _ => sweep::<6, 1, 16>(rows, first, panels, base, out),
+            1 => sweep::<L, 1, 2, 32>(link, rows, panels, base, out),
+            2 => sweep::<L, 2, 1, 32>(link, rows, panels, base, out),
+            3 => sweep::<L, 3, 1, 32>(link, rows, panels, base, out),
+            4 => sweep::<L, 4, 1, 16>(link, rows, panels, base, out),
+            5 => sweep::<L, 5, 1, 16>(link, rows, panels, base, out),
+            _ => sweep::<L, 6, 1, 16>(link, rows, panels, base, out),
         }
     }
 

@@ -33,10 +33,14 @@ impl Blur {
 }
 
 /// The smallest power of two that is |x|² of a blurred row.
+/// Manhattan distances are sums of differences, which do not blur.
 fn least_blurred<K: DotKernel>(kernels: &[K]) -> f32 {
     const RELATIVE: f32 = 8.0 * f32::EPSILON;
     let blurred = |xx: f32| {
         let moved = |kernel: &K| {
+            if kernel.of_manhattan_distance() {
+                return false;
+            }
             let own = kernel.eval(xx, xx, xx);
             (own - kernel.eval(xx - 0.5 * xx * RELATIVE, xx, xx)).abs() > LARGE * own
         };

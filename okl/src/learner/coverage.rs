@@ -7,7 +7,7 @@
 //! The widths are powers of the square root of 2, times that of the median heuristic. Shares decrease with gamma, so the search halves
 //! the candidates. benchmarks/novelty.md compares the rule with fixed widths and with other ways to judge a width.
 
-use crate::config::Config;
+use crate::config::{Config, Medians};
 use crate::learner::scaling::distance2;
 use crate::parts::kernel::DotKernel;
 
@@ -29,7 +29,7 @@ pub(super) fn factor(config: &Config, median: f64, rows: &[f32], features: usize
     let covers = |candidate: i32| {
         let factor = of_candidate(candidate);
         let mut trial = config.clone();
-        trial.rules_mut().for_each(|k| k.set_auto(median, &[factor]));
+        trial.rules_mut().for_each(|k| k.set_auto(Medians::of_distance2(median), &[factor]));
         trial.kernels().iter().all(|kernel| distances.covered_by(kernel))
     };
     // The narrowest candidate that covers, if the widest does.

@@ -19,7 +19,6 @@
 use crate::basis::Space;
 use crate::basis::vectors::Vectors;
 use crate::coordinates::Coordinates;
-use crate::engine::bank::Bank;
 use crate::gram::{Backend, Compiled};
 use crate::learner::Learner;
 use crate::parts::kernel::AnyKernel;
@@ -121,8 +120,9 @@ impl Learner {
 
     /// The mean of the squared partial derivatives of the leading voice over the centres of some slots, one number per column.
     fn mean_squared_gradient(&mut self, live: &[usize], sample: &[usize]) -> Option<Vec<f64>> {
-        let leader = self.engine.bank().map_or(0, Bank::leading_over_terms);
-        let (_, head, averaged) = self.weighted_voices().nth(leader)?;
+        let kernels = self.engine.basis.space.kernels();
+        let voices = self.voices_over_terms().filter(|(_, head, _)| slope(&kernels[head.plane]).is_some());
+        let (_, head, averaged) = voices.reduce(|best, voice| if voice.0 > best.0 { voice } else { best })?;
         let (plane, outputs, features) = (head.plane, head.f.outputs(), self.features);
         let known = self.config.relevance.get(..features.min(self.config.relevance.len())).unwrap_or(&[]);
         let read = self.config.weighted_planes()[plane];

@@ -335,12 +335,22 @@ pub(crate) fn distance2(a: &[f32], b: &[f32]) -> f64 {
 /// The median of the squared distances between rows, over the pairs that differ; 1 if there are none. If there are more than
 /// [`MOST_COMPARED`] rows, this many evenly spaced rows are used.
 pub(crate) fn median_distance2(rows: &[f32], features: usize) -> f64 {
+    median_of_pairs(rows, features, distance2)
+}
+
+/// The same for Manhattan distances.
+pub(crate) fn median_manhattan(rows: &[f32], features: usize) -> f64 {
+    let distance = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).abs();
+    median_of_pairs(rows, features, |a, b| a.iter().zip(b).map(distance).sum())
+}
+
+fn median_of_pairs(rows: &[f32], features: usize, distance: impl Fn(&[f32], &[f32]) -> f64) -> f64 {
     let all = rows.len() / features;
     let count = all.min(MOST_COMPARED);
     let row = |i: usize| &rows[i * all / count * features..][..features];
     let mut distances: Vec<f64> = (0..count)
         .flat_map(|i| (0..i).map(move |j| (i, j)))
-        .map(|(i, j)| distance2(row(i), row(j)))
+        .map(|(i, j)| distance(row(i), row(j)))
         .filter(|d| *d > 0.0)
         .collect();
     if distances.is_empty() {

@@ -8,14 +8,14 @@ use crate::basis::Space;
 use crate::basis::terms::NO_ID;
 use crate::basis::vectors::VectorRows;
 use crate::certificate::Rate;
-use crate::config::{Anchor, Config, KernelRule, Scale};
+use crate::config::{Anchor, Config, KernelRule, Medians, Scale};
 use crate::engine::Labels;
 use crate::engine::bank::Bank;
 use crate::learner::batch::LARGEST;
 use crate::learner::build::build_engine;
 use crate::learner::growth::Growth;
 use crate::learner::rows::{FramedRows, KeptRows, Sample};
-use crate::learner::scaling::{self, CLIP, FAR_CLIP, FEW_COLUMNS, Frame, median_distance2};
+use crate::learner::scaling::{self, CLIP, FAR_CLIP, FEW_COLUMNS, Frame, median_distance2, median_manhattan};
 use crate::learner::{Learner, Part, coverage, units};
 use crate::parts::loss::{Loss, Reads};
 
@@ -115,7 +115,11 @@ impl Learner {
             true => vec![coverage::factor(&config, median, framed.numbers(), first.width)],
             false => config.width_factors(scaling::ranges(&first.numbers, first.width).len()),
         };
-        config.rules_mut().for_each(|k| k.set_auto(median, &factors));
+        let manhattan = match config.reads_manhattan() {
+            true => median_manhattan(framed.numbers(), first.width),
+            false => 1.0,
+        };
+        config.rules_mut().for_each(|k| k.set_auto(Medians { distance2: median, manhattan }, &factors));
         let sparse = self.engine.basis.space.is_sparse();
         self.rebuild(&config);
         if sparse {

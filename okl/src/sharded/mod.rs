@@ -314,6 +314,9 @@ fn check(learner: &Learner) -> Result<()> {
         let reason = "only unlimited, window, age and olok leave most terms as they are";
         return refuse("budget", format!("{reason}; found {}", name_of(&config.budget())));
     }
+    if config.reads_manhattan() {
+        return refuse("kernel", "shards compute inner products, and manhattan reads Manhattan distances".into());
+    }
     if engine.basis.space.packed_terms().is_none() {
         let reason = "only dense rows whose units stay can be sharded (scale = none or standard, no sparse rows, no relevance)";
         return Err(Error::config("scale", reason));

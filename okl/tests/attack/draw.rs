@@ -187,15 +187,21 @@ fn loss(rng: &mut Rng, family: &str, settings: &mut Settings) -> Reads {
     reads
 }
 
+/// A kernel that can be a part of a sum or product.
+fn part(rng: &mut Rng) -> String {
+    simple_kernel(rng).replace("manhattan", "exponential")
+}
+
 fn simple_kernel(rng: &mut Rng) -> String {
     let gamma = if rng.chance(0.05) { rng.log_between(1e-30, 1e30) } else { rng.log_between(0.01, 30.0) };
-    match rng.below(9) {
+    match rng.below(10) {
         0..=2 => format!("{{\"gaussian\": {{\"gamma\": {gamma}}}}}"),
         3 => format!("{{\"exponential\": {{\"gamma\": {gamma}}}}}"),
         4 => format!("{{\"matern32\": {{\"gamma\": {gamma}}}}}"),
         5 => format!("{{\"matern52\": {{\"gamma\": {gamma}}}}}"),
         6 => format!("{{\"rational_quadratic\": {{\"gamma\": {gamma}, \"alpha\": {}}}}}", rng.log_between(0.2, 5.0)),
-        7 => "{\"linear\": {}}".to_string(),
+        7 => format!("{{\"manhattan\": {{\"gamma\": {gamma}}}}}"),
+        8 => "{\"linear\": {}}".to_string(),
         _ => format!(
             "{{\"polynomial\": {{\"degree\": {}, \"gamma\": {}, \"coef0\": {}}}}}",
             1 + rng.below(4),
@@ -207,8 +213,8 @@ fn simple_kernel(rng: &mut Rng) -> String {
 
 fn kernel(rng: &mut Rng, family: &str, settings: &mut Settings) {
     let text = match rng.below(12) {
-        0 => format!("{{\"sum\": [{}, {}]}}", simple_kernel(rng), simple_kernel(rng)),
-        1 => format!("{{\"product\": [{}, {}]}}", simple_kernel(rng), simple_kernel(rng)),
+        0 => format!("{{\"sum\": [{}, {}]}}", part(rng), part(rng)),
+        1 => format!("{{\"product\": [{}, {}]}}", part(rng), part(rng)),
         2 => format!("{{\"scaled\": {{\"weight\": {}, \"of\": {}}}}}", rng.log_between(1e-3, 1e3), simple_kernel(rng)),
         3 if family == "bank" => quoted(rng.pick::<&str>(&["auto", "gaussian,matern32", "exponential,gaussian"])),
         3 => "{\"scaled\": {\"weight\": 25.0, \"of\": {\"gaussian\": {\"gamma\": 0.5}}}}".to_string(),
@@ -338,7 +344,7 @@ fn leave_out(rng: &mut Rng, settings: &mut Settings) {
     }
     if what & 4 != 0 {
         let widths: Vec<String> = (0..2 + rng.below(2)).map(|_| format!("{}", rng.log_between(0.02, 20.0))).collect();
-        let radial = *rng.pick(&["gaussian", "exponential", "matern52"]);
+        let radial = *rng.pick(&["gaussian", "exponential", "matern52", "manhattan"]);
         let text = match rng.below(3) {
             0 => format!("{{\"{radial}\": {{\"gamma\": \"auto\"}}}}"),
             1 => format!("{{\"{radial}\": {{\"gamma\": \"median\"}}}}"),

@@ -41,24 +41,36 @@ pub struct Pair {
     dot_error: f64,
     r2: f64,
     r2_error: f64,
+    manhattan: f64,
+    manhattan_error: f64,
 }
 
 impl Pair {
     /// Of two rows; the distance comes from differences.
     pub fn of(x: &[f64], y: &[f64]) -> Self {
         let d = x.len() as f64;
-        let (mut dot, mut size, mut r2, mut xx, mut yy) = (0.0, 0.0, 0.0, 0.0f64, 0.0f64);
+        let (mut dot, mut size, mut r2, mut xx, mut yy, mut manhattan) = (0.0, 0.0, 0.0, 0.0f64, 0.0f64, 0.0);
         for (a, b) in x.iter().zip(y) {
             dot += a * b;
             size += (a * b).abs();
             r2 += (a - b) * (a - b);
             xx += a * a;
             yy += b * b;
+            manhattan += (a - b).abs();
         }
         let reach = xx.sqrt() + yy.sqrt();
         // Products below the normal range of f32 lose their digits one by one.
         let lost = d * 1e-38;
-        Self { dot, dot_error: d * U * size + lost, r2, r2_error: (d + 3.0) * U * reach * reach + 4.0 * lost }
+        // A difference, its product with the weight and the sum are rounded once each.
+        let manhattan_error = (d + 2.0) * U * manhattan + lost;
+        Self {
+            dot,
+            dot_error: d * U * size + lost,
+            r2,
+            r2_error: (d + 3.0) * U * reach * reach + 4.0 * lost,
+            manhattan,
+            manhattan_error,
+        }
     }
 
     /// Of two rows whose squared differences have weights, which are rounded to single precision. Weighted values are rounded once more
@@ -70,7 +82,9 @@ impl Pair {
         let size = |row: &[f64]| row.iter().map(|x| x * x).sum::<f64>().sqrt();
         let reach = size(&x) + size(&y);
         let pair = Self::of(&x, &y);
-        Self { r2_error: pair.r2_error + 4.0 * U * reach * reach, ..pair }
+        // The square root of a weight is rounded, too.
+        let manhattan_error = pair.manhattan_error + U * pair.manhattan;
+        Self { r2_error: pair.r2_error + 4.0 * U * reach * reach, manhattan_error, ..pair }
     }
 }
 
@@ -94,7 +108,16 @@ pub fn value(kernel: &AnyKernel, pair: &Pair) -> Value {
             let error = a.k.abs() * b.error + b.k.abs() * a.error + a.error * b.error;
             Value { k, error: error + U * (k.abs() + error) + TINY }
         }),
-        radial_kernel => interval(pair, |r2| radial(radial_kernel, r2), exponent(radial_kernel, pair)),
+        AnyKernel::Manhattan { gamma } => {
+            let (at, error) = (pair.manhattan, pair.manhattan_error);
+            let ends = [(at - error).max(0.0), at, at + error].map(|s| (-gamma * s).exp());
+            interval(ends, gamma * (at + error))
+        }
+        radial_kernel => {
+            let (at, error) = (pair.r2, pair.r2_error);
+            let ends = [(at - error).max(0.0), at, at + error].map(|r2| radial(radial_kernel, r2));
+            interval(ends, exponent(radial_kernel, pair))
+        }
     }
 }
 
@@ -129,8 +152,8 @@ fn exponent(kernel: &AnyKernel, pair: &Pair) -> f64 {
     }
 }
 
-fn interval(pair: &Pair, k: impl Fn(f64) -> f64, exponent: f64) -> Value {
-    let (near, at, far) = (k((pair.r2 - pair.r2_error).max(0.0)), k(pair.r2), k(pair.r2 + pair.r2_error));
+/// A value from the kernel at the least distance, at the distance itself and at the largest one.
+fn interval([near, at, far]: [f64; 3], exponent: f64) -> Value {
     let map = (MAP + 4.0 * exponent) * U;
     Value { k: at, error: (near - at).max(at - far) + map.min(1.0) * near + TINY }
 }

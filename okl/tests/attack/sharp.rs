@@ -47,6 +47,7 @@ fn the_rounding_of_kernel_values_is_bounded_and_met() {
         AnyKernel::Polynomial { degree: 3, gamma: 0.5, coef0: 1.0 },
         AnyKernel::Gaussian { gamma: 0.7 },
         AnyKernel::Exponential { gamma: 0.7 },
+        AnyKernel::Manhattan { gamma: 0.7 },
         AnyKernel::Matern32 { gamma: 0.7 },
         AnyKernel::Matern52 { gamma: 0.7 },
         AnyKernel::RationalQuadratic { gamma: 0.7, alpha: 1.5 },
@@ -58,7 +59,9 @@ fn the_rounding_of_kernel_values_is_bounded_and_met() {
             let x: Vec<f32> = (0..3).map(|_| rng.normal() as f32).collect();
             let y: Vec<f32> = (0..3).map(|_| rng.normal() as f32).collect();
             let chain = |a: &[f32], b: &[f32]| a.iter().zip(b).fold(0.0f32, |sum, (a, b)| a.mul_add(*b, sum));
-            let single = f64::from(kernel.eval(chain(&x, &y), chain(&x, &x), chain(&y, &y)));
+            let apart = x.iter().zip(&y).fold(0.0f32, |sum, (a, b)| (a - b).abs().mul_add(-0.5, sum));
+            let shared = if kernel.of_manhattan_distance() { apart } else { chain(&x, &y) };
+            let single = f64::from(kernel.eval(shared, chain(&x, &x), chain(&y, &y)));
             let wide = |v: &[f32]| v.iter().map(|&v| f64::from(v)).collect::<Vec<_>>();
             let exact = value(kernel, &Pair::of(&wide(&x), &wide(&y)));
             let ratio = (single - exact.k).abs() / exact.error;

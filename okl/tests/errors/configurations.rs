@@ -473,7 +473,7 @@ fn canonical_json_round_trips() {
     let gamma = f64::from_bits(0x3fb9_9999_9999_9999);
     let kernels = json!([
         {"linear": {}}, {"polynomial": {"degree": 2, "gamma": gamma, "coef0": 0.0}}, {"gaussian": {"gamma": gamma}}, {"gaussian": {"gamma": "auto"}},
-        {"exponential": {"gamma": gamma}}, {"matern32": {"gamma": gamma}}, {"matern52": {"gamma": gamma}}, {"rational_quadratic": {"gamma": gamma, "alpha": gamma}},
+        {"exponential": {"gamma": gamma}}, {"matern32": {"gamma": gamma}}, {"matern52": {"gamma": gamma}}, {"manhattan": {"gamma": gamma}}, {"rational_quadratic": {"gamma": gamma, "alpha": gamma}},
         {"scaled": {"weight": gamma, "of": {"linear": {}}}}, {"sum": [{"linear": {}}, {"gaussian": {"gamma": gamma}}]}, {"product": [{"linear": {}}]}, {"precomputed": {}},
         [{"gaussian": {"gamma": gamma}}, {"exponential": {"gamma": "auto"}}], "auto", {"matern32": {"gamma": "auto*16.0"}},
     ]);
@@ -509,7 +509,7 @@ fn canonical_json_round_trips() {
         ),
         ("shrink", json!(["on_update"])),
         ("widths", json!(["fixed", "follow"])),
-        ("heads", json!(["grid", "selected", "varied", "weighted", "mixed"])),
+        ("heads", json!(["grid", "selected", "varied", "weighted", "mixed", "broad"])),
         ("operator", json!([[1.0, gamma, gamma, 1.0], [{"kernel": {"linear": {}}, "operator": [gamma]}]])),
         ("classes", json!([[1, "a", -5]])),
         ("class_weight", json!(["balanced", { "a=b": gamma, "7": 2.0 }])),

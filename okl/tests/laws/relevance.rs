@@ -86,7 +86,7 @@ fn columns_that_matter_get_more_weight() {
         assert_eq!(learner.weight_changes(), Some((1, 512)));
         // Some kernels read them, and some do not.
         let read: Vec<bool> = (0..learner.widths()).map(|kernel| learner.column_weights(kernel).is_some()).collect();
-        assert_eq!(read, [true, true, false, false, true]);
+        assert_eq!(read, [true, true, false, false, true, true]);
     }
 }
 
@@ -104,7 +104,7 @@ fn weights_are_scales_of_columns() {
     let (x, y) = stream(300, 5);
     let sizes = [2.0, 1.0, 0.5, 4.0, 0.25];
     let scaled: Vec<f32> = x.iter().enumerate().map(|(i, x)| sizes[i % COLUMNS] * x).collect();
-    let kernels = ["gaussian:0.7", "matern32:0.9", "exponential:0.5", "gaussian:0.4,matern52:1.1"];
+    let kernels = ["gaussian:0.7", "matern32:0.9", "exponential:0.5", "gaussian:0.4,matern52:1.1", "manhattan:0.4"];
     let budgets = ["unlimited", "window:20", "merge:20", "transfer:20", "age:40", "weight:0.05", "certified:0.4"];
     let steps = ["step = 'constant:0.3'\nlambda = 0.01", "step = 'smd:eta=0.2'\nlambda = 0.01", "implicit = true"];
     for i in 0..kernels.len() * budgets.len() * steps.len() {
@@ -213,7 +213,8 @@ fn other_banks_have_no_weights() {
         let learner = Learner::new(Config::from_toml(&format!("{NUMBERS}{settings}")).unwrap()).unwrap();
         assert_eq!((learner.weight_changes(), learner.widths()), (None, 4), "{settings}");
     }
-    assert_eq!(Learner::new(Config::from_toml(NUMBERS).unwrap()).unwrap().widths(), 5);
+    assert_eq!(Learner::new(Config::from_toml(NUMBERS).unwrap()).unwrap().widths(), 6);
+    assert_eq!(Learner::new(Config::from_toml(&format!("{NUMBERS}heads = 'mixed'")).unwrap()).unwrap().widths(), 5);
     let quantile =
         |heads: &str| Config::from_toml(&format!("kernel = 'auto'\nloss = 'quantile:0.9'\noffset = true\n{heads}")).unwrap();
     assert_eq!(Learner::new(quantile("")).unwrap().widths(), 4, "weights lower the coverage of quantiles");

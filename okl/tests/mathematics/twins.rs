@@ -150,6 +150,7 @@ fn all_kernels() -> Vec<(&'static str, Kernel)> {
     vec![
         ("'gaussian:0.5'", gaussian(0.5)),
         ("'exponential:0.4'", exponential(0.4)),
+        ("'manhattan:0.3'", manhattan(0.3)),
         ("{ matern32 = { gamma = 0.6 } }", matern32(0.6)),
         ("'matern52:0.7'", matern52(0.7)),
         ("'rational_quadratic:gamma=0.5,alpha=1.5'", rational_quadratic(0.5, 1.5)),

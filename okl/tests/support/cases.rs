@@ -207,7 +207,7 @@ pub struct Shape {
 
 fn leaf() -> impl Strategy<Value = KernelRule> {
     let gamma = prop_oneof![2 => select(vec![Gamma::Value(0.3), Gamma::Value(1.7), Gamma::Several(vec![0.4, 1.1])]), 1 => Just(Gamma::Auto)];
-    (gamma, 0..8usize).prop_map(|(gamma, which)| match which {
+    (gamma, 0..9usize).prop_map(|(gamma, which)| match which {
         0 => KernelRule::Linear {},
         1 => KernelRule::Polynomial { degree: 3, gamma: 0.5, coef0: 0.0 },
         2 => KernelRule::Polynomial { degree: 2, gamma: 0.3, coef0: 1.0 },
@@ -215,16 +215,26 @@ fn leaf() -> impl Strategy<Value = KernelRule> {
         4 => KernelRule::Exponential { gamma },
         5 => KernelRule::Matern32 { gamma },
         6 => KernelRule::Matern52 { gamma },
+        7 => KernelRule::Manhattan { gamma },
         _ => KernelRule::RationalQuadratic { gamma, alpha: 0.8 },
     })
+}
+
+/// A kernel as a part of a sum or product, where `manhattan` is refused.
+fn part(kernel: KernelRule) -> KernelRule {
+    match kernel {
+        KernelRule::Manhattan { gamma } => KernelRule::Exponential { gamma },
+        KernelRule::Scaled { weight, of } => KernelRule::Scaled { weight, of: Box::new(part(*of)) },
+        other => other,
+    }
 }
 
 fn kernel() -> impl Strategy<Value = KernelRule> {
     let compound = leaf().prop_recursive(2, 6, 3, |inner| {
         prop_oneof![
             inner.clone().prop_map(|k| KernelRule::Scaled { weight: 0.7, of: Box::new(k) }),
-            prop::collection::vec(inner.clone(), 1..3).prop_map(KernelRule::Sum),
-            prop::collection::vec(inner, 1..3).prop_map(KernelRule::Product),
+            prop::collection::vec(inner.clone().prop_map(part), 1..3).prop_map(KernelRule::Sum),
+            prop::collection::vec(inner.prop_map(part), 1..3).prop_map(KernelRule::Product),
         ]
     });
     prop_oneof![leaf(), compound]

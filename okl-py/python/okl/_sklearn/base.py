@@ -225,7 +225,7 @@ class KernelEstimator(FillsMissing, BaseEstimator):
 
     def _open_width(self) -> bool:
         """Whether the width is found here."""
-        named = words.okl_kernel(self.kernel) in (*words.OF_SQUARED_DISTANCE, *words.OF_DISTANCE)
+        named = words.okl_kernel(self.kernel) in (*words.OF_SQUARED_DISTANCE, *words.OF_DISTANCE, "manhattan")
         of_distance = self._open_kernel() or (named and not words.gives_kernel(self.learner_params))
         return of_distance and words.is_word(self.gamma, "auto")
 

@@ -31,7 +31,7 @@ OF_DISTANCE = ("exponential", "matern32", "matern52")
 LEARNING_RATES = {"invscaling": "inverse_sqrt", "optimal": "pegasos", "adaptive": "smd"}
 """okl's names of scikit-learn's learning rates."""
 
-KERNEL_NAMES = ("rbf", "linear", "poly", "laplacian", "matern32", "matern52", "rational_quadratic")
+KERNEL_NAMES = ("rbf", "linear", "poly", "laplacian", "manhattan", "matern32", "matern52", "rational_quadratic")
 RATE_NAMES = ("auto", "decay", "invscaling", "constant", "optimal", "adaptive")
 AVERAGE_NAMES = ("auto", "none", "uniform", "exponential")
 SCALE_NAMES = ("auto", "standard", "log", "whiten", "none")
@@ -90,6 +90,10 @@ def kernel(
     if okl_name in OF_DISTANCE:
         width = _gamma(gamma, rows, standardised, scale)
         return {okl_name: {"gamma": math.sqrt(width) if is_word(gamma, "scale") else width}}
+    if okl_name == "manhattan":
+        width = _gamma(gamma, rows, standardised, scale)
+        # One over the number of columns times their deviation.
+        return {okl_name: {"gamma": math.sqrt(width / rows.shape[1]) if is_word(gamma, "scale") else width}}
     return okl_name
 
 

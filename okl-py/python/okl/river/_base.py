@@ -195,7 +195,7 @@ def _chosen(given: dict[str, Any]) -> dict[str, Any]:
     if given.get("kernel") != "auto" or DESCRIBE_A_KERNEL & given.keys():
         return _plain(given)
     one_loss = given | {"loss": _plain(given).get("loss", "squared")}
-    if Learner(**one_loss).config.get("heads") not in ("varied", "weighted", "mixed"):
+    if Learner(**one_loss).config.get("heads") not in ("varied", "weighted", "mixed", "broad"):
         return _plain(given)
     return given | {"loss": "max_margin,softmax"} if given.get("loss") == "auto" else given
 

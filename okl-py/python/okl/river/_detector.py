@@ -38,7 +38,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
     loss
         `density`; `nu_novelty`, whose threshold and scores adapt together; or `novelty` with a fixed `margin`.
     kernel
-        `gaussian`, `exponential`, `matern32`, `matern52`, `rational_quadratic`, or a description as
+        `gaussian`, `exponential`, `manhattan`, `matern32`, `matern52`, `rational_quadratic`, or a description as
         `okl.Learner` takes it.
     gamma
         The inverse width of the kernel. None: estimated from the first `warmup` examples; for `density` the narrowest

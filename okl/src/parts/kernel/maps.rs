@@ -34,6 +34,7 @@ macro_rules! elementwise {
 elementwise!(Distance2 { xx }, dot, yy => distance2(dot, xx, yy));
 elementwise!(Gaussian { c, far, xx }, dot, yy => exp2_product(at_most(distance2(dot, xx, yy), far), c));
 elementwise!(Exponential { c, xx }, dot, yy => exp2(c * distance2(dot, xx, yy).sqrt()));
+elementwise!(Manhattan { c, far }, minus_half, _ => exp2_product(at_most(-2.0 * minus_half, far), c));
 elementwise!(Matern32 { c, xx }, dot, yy => {
     let s = at_most(c * distance2(dot, xx, yy).sqrt(), LARGEST_EXPONENT);
     (1.0 + s) * exp2(s * -std::f32::consts::LOG2_E)

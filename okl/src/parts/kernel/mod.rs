@@ -12,6 +12,7 @@
 //! | exponential | `exp(-gamma r)` |
 //! | matern32 | `(1 + s) exp(-s)`, `s = √3 gamma r` |
 //! | matern52 | `(1 + s + s²/3) exp(-s)`, `s = √5 gamma r` |
+//! | manhattan | `exp(-gamma s)`, `s` the sum of `|x_j - y_j|` |
 //! | rational_quadratic | `(1 + gamma r²/alpha)^-alpha` |
 //! | scaled, sum, product | of other kernels |
 //!
@@ -36,7 +37,7 @@ use std::f64::consts::LOG2_E;
 pub use crate::gram::{Backend, Elementwise};
 pub(crate) use exp::exp2;
 use maps::{
-    Add, Distance2, Exponential, Gaussian, Matern32, Matern52, Multiply, RationalQuadratic, Times, distance2, map_fold,
+    Add, Distance2, Exponential, Gaussian, Manhattan, Matern32, Matern52, Multiply, RationalQuadratic, Times, distance2, map_fold,
     map_polynomial,
 };
 pub(crate) use pair::Blended;
@@ -63,6 +64,11 @@ pub trait DotKernel: Send + Sync {
         }
     }
 
+    /// `k(x, x)` from `xx = |x|²`.
+    fn own(&self, xx: f32) -> f32 {
+        if self.of_manhattan_distance() { self.eval(0.0, xx, xx) } else { self.eval(xx, xx, xx) }
+    }
+
     /// The [`Pair`] of two rows in double precision.
     ///
     /// The default has only single precision; it adds the rounding error of [`DotKernel::eval`] to the distance.
@@ -85,12 +91,19 @@ pub trait DotKernel: Send + Sync {
         None
     }
 
+    /// Whether the kernel is a function of the Manhattan distance. Then [`DotKernel::eval`] and [`DotKernel::map`] get minus half this distance
+    /// in the place of `<x, y>`, and do not read the squared norms.
+    fn of_manhattan_distance(&self) -> bool {
+        false
+    }
+
     /// `gamma` of a Gaussian kernel, also of a scaled one; none for other kernels.
     fn gaussian_gamma(&self) -> Option<f64> {
         None
     }
 
-    /// `gamma` of an exponential kernel, scaled or not, or of a product of such kernels; none for any other kernel.
+    /// `gamma` of an exponential kernel (of the Euclidean or the Manhattan distance), scaled or not, or of a product of such kernels; none
+    /// for any other kernel.
     fn exponential_gamma(&self) -> Option<f64> {
         None
     }
@@ -143,6 +156,11 @@ pub enum AnyKernel {
         /// One over the length scale.
         gamma: f64,
     },
+    /// `exp(-gamma s)`, `s` the sum of `|x_j - y_j|`
+    Manhattan {
+        /// One over the length scale.
+        gamma: f64,
+    },
     /// `(1 + gamma r²/alpha)^-alpha`
     RationalQuadratic {
         /// One over the squared length scale.
@@ -184,6 +202,10 @@ impl DotKernel for AnyKernel {
                 let c = (-gamma * LOG2_E) as f32;
                 backend.map_values(yy, values, Exponential { c, xx });
             }
+            Self::Manhattan { gamma } => {
+                let c = (-gamma * LOG2_E) as f32;
+                backend.map_values(yy, values, Manhattan { c, far: -126.0 / c });
+            }
             Self::Matern32 { gamma } => {
                 let c = (gamma * 3f64.sqrt()) as f32;
                 backend.map_values(yy, values, Matern32 { c, xx });
@@ -206,7 +228,7 @@ impl DotKernel for AnyKernel {
     }
 
     fn pair(&self, rows: &TwoRows) -> Pair {
-        let TwoRows { dot, xx, yy, apart2: r2, tilt } = *rows;
+        let TwoRows { dot, xx, yy, apart2: r2, tilt, manhattan } = *rows;
         let linear = Pair { first: xx, shared: dot, second: yy, apart2: r2, tilt };
         match *self {
             Self::Linear => linear,
@@ -216,6 +238,7 @@ impl DotKernel for AnyKernel {
             }
             Self::Gaussian { gamma } => Pair::below_one(-libm::expm1(-gamma * r2)),
             Self::Exponential { gamma } => Pair::below_one(-libm::expm1(-gamma * r2.sqrt())),
+            Self::Manhattan { gamma } => Pair::below_one(-libm::expm1(-gamma * manhattan)),
             Self::Matern32 { gamma } => Pair::below_one(matern32_gap(3f64.sqrt() * gamma * r2.sqrt())),
             Self::Matern52 { gamma } => Pair::below_one(matern52_gap(5f64.sqrt() * gamma * r2.sqrt())),
             Self::RationalQuadratic { gamma, alpha } => Pair::below_one(-libm::expm1(-alpha * libm::log1p(gamma * r2 / alpha))),
@@ -238,6 +261,14 @@ impl DotKernel for AnyKernel {
         Some(self)
     }
 
+    fn of_manhattan_distance(&self) -> bool {
+        match self {
+            Self::Manhattan { .. } => true,
+            Self::Scaled { of, .. } => of.of_manhattan_distance(),
+            _ => false,
+        }
+    }
+
     fn gaussian_gamma(&self) -> Option<f64> {
         match self {
             Self::Gaussian { gamma } => Some(*gamma),
@@ -248,7 +279,7 @@ impl DotKernel for AnyKernel {
 
     fn exponential_gamma(&self) -> Option<f64> {
         match self {
-            Self::Exponential { gamma } => Some(*gamma),
+            Self::Exponential { gamma } | Self::Manhattan { gamma } => Some(*gamma),
             Self::Scaled { of, .. } => of.exponential_gamma(),
             Self::Product(of) if !of.is_empty() => of.iter().map(Self::exponential_gamma).sum(),
             _ => None,
@@ -289,6 +320,8 @@ mod tests {
             AnyKernel::Polynomial { degree, gamma, coef0 } => (gamma * dot + coef0).powi(*degree as i32),
             AnyKernel::Gaussian { gamma } => (-gamma * r2).exp(),
             AnyKernel::Exponential { gamma } => (-gamma * r).exp(),
+            // It gets minus half the distance in the place of the inner product.
+            AnyKernel::Manhattan { gamma } => (2.0 * gamma * dot).exp(),
             AnyKernel::Matern32 { gamma } => (1.0 + 3f64.sqrt() * gamma * r) * (-3f64.sqrt() * gamma * r).exp(),
             AnyKernel::Matern52 { gamma } => {
                 (1.0 + 5f64.sqrt() * gamma * r + 5.0 / 3.0 * gamma * gamma * r2) * (-5f64.sqrt() * gamma * r).exp()
@@ -316,6 +349,19 @@ mod tests {
                 assert!(error <= 2e-6 * exact.abs() + 1e-7, "{kernel:?} at {dot}, {yy}: off by {error} from {exact}");
             }
         }
+    }
+
+    /// exp(-gamma s), where the kernel gets -s / 2 and does not read the squares.
+    #[test]
+    fn the_kernel_of_manhattan_distances_is_its_formula() {
+        let kernel = AnyKernel::Manhattan { gamma: 0.4 };
+        for s in [0.0f32, 0.25, 1.5, 7.0, 100.0, 1e4, 1e30] {
+            let (found, exact) = (f64::from(kernel.eval(-0.5 * s, 3.0, 5.0)), (-0.4 * f64::from(s)).exp());
+            assert!((found - exact).abs() <= 2e-6 * exact + 1e-37, "{s}: {found} {exact}");
+        }
+        assert_eq!((kernel.own(17.0), kernel.eval(0.0, 1.0, 2.0)), (1.0, 1.0));
+        let scaled = AnyKernel::Scaled { weight: 2.5, of: Box::new(kernel) };
+        assert!(scaled.of_manhattan_distance() && scaled.own(17.0) == 2.5 && scaled.exponential_gamma() == Some(0.4));
     }
 
     #[test]

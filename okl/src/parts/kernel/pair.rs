@@ -15,6 +15,8 @@ pub struct TwoRows {
     pub apart2: f64,
     /// `<x - y, x + y> = |x|² - |y|²`
     pub tilt: f64,
+    /// The Manhattan distance: the sum of `|x_j - y_j|`.
+    pub manhattan: f64,
 }
 
 impl TwoRows {
@@ -26,7 +28,7 @@ impl TwoRows {
     /// Computes these numbers from the values of two rows in order. Features that are zero in both can be left out.
     #[inline]
     pub fn of_values(values: impl Iterator<Item = (f32, f32)>) -> Self {
-        let mut rows = TwoRows { dot: 0.0, xx: 0.0, yy: 0.0, apart2: 0.0, tilt: 0.0 };
+        let mut rows = TwoRows { dot: 0.0, xx: 0.0, yy: 0.0, apart2: 0.0, tilt: 0.0, manhattan: 0.0 };
         for (x, y) in values {
             let (x, y) = (f64::from(x), f64::from(y));
             rows.dot += x * y;
@@ -34,13 +36,14 @@ impl TwoRows {
             rows.yy += y * y;
             rows.apart2 += (x - y) * (x - y);
             rows.tilt += (x - y) * (x + y);
+            rows.manhattan += (x - y).abs();
         }
         rows
     }
 
-    /// The same numbers where the products of column j are multiplied by v_j.
+    /// The same numbers where the products of column j are multiplied by v_j; without the Manhattan distance.
     pub(crate) fn weighted(x: &[f32], y: &[f32], v: &[f32]) -> Self {
-        let mut rows = TwoRows { dot: 0.0, xx: 0.0, yy: 0.0, apart2: 0.0, tilt: 0.0 };
+        let mut rows = TwoRows { dot: 0.0, xx: 0.0, yy: 0.0, apart2: 0.0, tilt: 0.0, manhattan: 0.0 };
         for ((x, y), v) in x.iter().zip(y).zip(v) {
             let (x, y, v) = (f64::from(*x), f64::from(*y), f64::from(*v));
             rows.dot += v * x * y;
@@ -52,8 +55,18 @@ impl TwoRows {
         rows
     }
 
-    /// [`TwoRows::new`] of (a, b), (a, z) and (b, z) with the same bits, computed at once, and |z|² by the chain of
-    /// [`square`](crate::gram::square). With weights: [`TwoRows::weighted`].
+    /// The same numbers with the Manhattan distance. The weights of differences are -2 times the numbers `halves`; 1, if there are none.
+    pub(crate) fn with_manhattan(self, x: &[f32], y: &[f32], halves: &[f32]) -> Self {
+        let apart = |(x, y): (&f32, &f32)| (f64::from(*x) - f64::from(*y)).abs();
+        let manhattan = match halves {
+            [] => x.iter().zip(y).map(apart).sum(),
+            _ => x.iter().zip(y).zip(halves).map(|(xy, half)| -2.0 * f64::from(*half) * apart(xy)).sum(),
+        };
+        TwoRows { manhattan, ..self }
+    }
+
+    /// [`TwoRows::new`] of (a, b), (a, z) and (b, z) with the same bits but for the Manhattan distance, which is 0, computed at once, and |z|² by
+    /// the chain of [`square`](crate::gram::square). With weights: [`TwoRows::weighted`].
     pub(crate) fn around(backend: Backend, [a, b, z]: [&[f32]; 3], weights: Option<&[f32]>) -> ([TwoRows; 3], f32) {
         let (mut sums, mut square) = ([[0.0; 4]; 5], 0.0);
         match weights {
@@ -61,7 +74,7 @@ impl TwoRows {
             Some(v) => backend.compiled(Around { a, b, z, v: v.iter(), sums: &mut sums, square: &mut square }),
         }
         let [dot, xx, yy, apart2, tilt] = sums;
-        let of = |l: usize| TwoRows { dot: dot[l], xx: xx[l], yy: yy[l], apart2: apart2[l], tilt: tilt[l] };
+        let of = |l: usize| TwoRows { dot: dot[l], xx: xx[l], yy: yy[l], apart2: apart2[l], tilt: tilt[l], manhattan: 0.0 };
         ([of(0), of(1), of(2)], square)
     }
 
@@ -71,9 +84,9 @@ impl TwoRows {
         x.iter().zip(y).map(difference).fold(0.0, |sum, d| sum + d * d)
     }
 
-    /// The zero row and a row at a squared distance of `r2` from it. For a radial kernel `shared` of their pair is k(sqrt(r2)).
+    /// The zero row and a row at a squared distance of `r2` from it, along one column. For a radial kernel `shared` of their pair is k(sqrt(r2)).
     pub fn apart(r2: f64) -> Self {
-        TwoRows { dot: 0.0, xx: 0.0, yy: r2, apart2: r2, tilt: -r2 }
+        TwoRows { dot: 0.0, xx: 0.0, yy: r2, apart2: r2, tilt: -r2, manhattan: r2.sqrt() }
     }
 }
 

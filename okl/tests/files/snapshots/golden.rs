@@ -38,6 +38,7 @@ fn golden_files_resume_to_the_same_bits() {
                 (false, 16),
                 (false, 256),
                 (false, 16),
+                (false, 16),
                 (false, 16)
             ][which]
         );

@@ -36,6 +36,11 @@ pub fn exponential(gamma: f64) -> Kernel {
     radial(move |r| libm::exp(-gamma * r))
 }
 
+/// exp(-gamma s), s the sum of |x_j - y_j|
+pub fn manhattan(gamma: f64) -> Kernel {
+    Rc::new(move |x, y| libm::exp(-gamma * x.iter().zip(y).map(|(x, y)| (x - y).abs()).sum::<f64>()))
+}
+
 /// (1 + s) exp(-s), s = sqrt(3) gamma r
 pub fn matern32(gamma: f64) -> Kernel {
     radial(move |r| (1.0 + 3.0_f64.sqrt() * gamma * r) * libm::exp(-(3.0_f64.sqrt()) * gamma * r))

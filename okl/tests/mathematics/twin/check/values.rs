@@ -11,6 +11,7 @@ pub fn kernel_values() {
         (kernels::polynomial(3, g, 1.0), 0.614_125),
         (kernels::gaussian(g), gaussian),
         (kernels::exponential(g), 0.410_419_424_116_164_3),
+        (kernels::manhattan(g), 0.240_508_463_208_342_13), // exp(-0.3 * 4.75)
         (kernels::matern32(g), 0.543_695_641_540_342_6),
         (kernels::matern52(g), 0.588_785_651_591_271_6),
         (kernels::rational_quadratic(g, 2.0), 0.185_490_780_709_683_4),
