@@ -1,6 +1,7 @@
 """No settings against the best of 36 in hindsight, on small streams of River, scikit-learn and our own making.
 
-    python benchmarks/other_streams.py          # in the environment of `make bench`; three minutes of one core
+    python benchmarks/other_streams.py                  # in the environment of `make bench`; three minutes of one core
+    python benchmarks/other_streams.py mixed broad      # errors and times of two banks of `kernel = auto`, second over first
 
 Columns are numbers; text becomes its order of appearance. Binary: hinge; classes: max_margin; numbers: squared. Everyone has an
 offset and 500 terms. The grid is that of `okl-papers auto`, with explicit and with proximal steps.
@@ -10,6 +11,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -58,7 +61,9 @@ def of_river() -> Iterator[Stream]:
         "Hyperplane, drifting": synth.Hyperplane(seed=1, n_drift_features=2, mag_change=0.01).take(ROWS),
         "LED": synth.LED(seed=1, noise_percentage=0.1).take(ROWS),
         "RandomRBF": synth.RandomRBF(**centroids).take(ROWS),
-        "RandomRBF, drifting": synth.RandomRBFDrift(**centroids, change_speed=0.5, n_drift_centroids=20).take(ROWS),
+        "RandomRBF, drifting": synth.RandomRBFDrift(**centroids, change_speed=0.5, n_drift_centroids=20).take(
+            ROWS
+        ),
         "Waveform": synth.Waveform(seed=1, has_noise=True).take(ROWS),
         "Friedman": synth.Friedman(seed=1).take(ROWS),
         "Friedman, drifting": synth.FriedmanDrift("gra", position=(2000, 6000), seed=1).take(ROWS),
@@ -68,7 +73,9 @@ def of_river() -> Iterator[Stream]:
         "Mixed": synth.Mixed(seed=1).take(ROWS),
         "STAGGER": synth.STAGGER(seed=1).take(5000),
         "RandomTree": synth.RandomTree(seed_tree=1, seed_sample=2).take(ROWS),
-        "SEA, sudden": itertools.chain(synth.SEA(seed=1, variant=0).take(5000), synth.SEA(seed=2, variant=3).take(5000)),
+        "SEA, sudden": itertools.chain(
+            synth.SEA(seed=1, variant=0).take(5000), synth.SEA(seed=2, variant=3).take(5000)
+        ),
     }
     for name, source in sources.items():
         yield (name, *numbers(source))
@@ -130,6 +137,34 @@ def error(X: Array, y: Array, settings: dict[str, Any]) -> float:
     return float(np.mean(learner.learn(X, place).argmax(axis=1) != place))
 
 
+def error_of_bank(X: Array, y: Array, heads: str) -> tuple[float, float]:
+    """Of the bank that the command line and okl.river have with nothing set, and its processor time."""
+    values = np.unique(y)
+    common = {"kernel": "auto", "offset": True, "memory": "64MB", "heads": heads}
+    start = time.process_time()
+    if y.dtype.kind in "if" and len(values) > 20:
+        scores = okl.Learner(common | {"loss": "squared"}).learn(X, y.astype(np.float64))
+        return float(np.mean((np.ravel(scores) - y) ** 2)), time.process_time() - start
+    place = np.searchsorted(values, y).astype(np.int64)
+    learner = okl.Learner(common | {"loss": "max_margin,softmax", "classes": list(range(len(values)))})
+    return float(np.mean(learner.learn(X, place).argmax(axis=1) != place)), time.process_time() - start
+
+
+def compare(before: str, after: str) -> None:
+    """Prints the errors of two banks; streams of River that are among the twenty of nothing_set are left out."""
+    random = np.random.default_rng(0)
+    ratios, times = [], [0.0, 0.0]
+    for name, X, y in itertools.chain(of_river(), of_scikit_learn(random), made_up(random)):
+        if name in ("Bananas", "Phishing", "ImageSegments", "ChickWeights", "TrumpApproval"):
+            continue
+        (first, first_time), (second, second_time) = error_of_bank(X, y, before), error_of_bank(X, y, after)
+        times = [times[0] + first_time, times[1] + second_time]
+        ratios.append(second / first if first > 0 else float(second > 0) + 1.0)
+        print(f"{name:26}{len(X):7}{X.shape[1]:9}{first:13.4g}{second:13.4g}{ratios[-1]:7.2f}", flush=True)
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    print(f"geometric mean of {len(ratios)} ratios {mean:.3f}, time {times[1] / times[0]:.2f}")
+
+
 def median_gamma(X: Array) -> float:
     first = X[:256].astype(np.float64)
     spread = first.std(0)
@@ -141,7 +176,9 @@ def median_gamma(X: Array) -> float:
 def main() -> None:
     random = np.random.default_rng(0)
     ratios = []
-    print(f"{'stream':26}{'rows':>7}{'columns':>9}{'no settings':>13}{'best of 36':>12}{'proximal':>10}{'ratio':>7}")
+    print(
+        f"{'stream':26}{'rows':>7}{'columns':>9}{'no settings':>13}{'best of 36':>12}{'proximal':>10}{'ratio':>7}"
+    )
     for name, X, y in itertools.chain(of_river(), of_scikit_learn(random), made_up(random)):
         gamma = median_gamma(X)
         grid = [
@@ -149,12 +186,18 @@ def main() -> None:
             for width, lam, step in itertools.product(WIDTHS, LAMBDAS, STEPS)
         ]
         own = error(X, y, {})
-        best = [np.nanmin([error(X, y, each | {"implicit": implicit}) for each in grid]) for implicit in (False, True)]
+        best = [
+            np.nanmin([error(X, y, each | {"implicit": implicit}) for each in grid])
+            for implicit in (False, True)
+        ]
         ratios.append(own / min(best))
-        print(f"{name:26}{len(X):7}{X.shape[1]:9}{own:13.4g}{best[0]:12.4g}{best[1]:10.4g}{ratios[-1]:7.2f}", flush=True)
+        print(
+            f"{name:26}{len(X):7}{X.shape[1]:9}{own:13.4g}{best[0]:12.4g}{best[1]:10.4g}{ratios[-1]:7.2f}",
+            flush=True,
+        )
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
     print(f"geometric mean of {len(ratios)} ratios {mean:.3f}, {sum(r > 1.15 for r in ratios)} above 1.15")
 
 
 if __name__ == "__main__":
-    main()
+    compare(*sys.argv[1:]) if len(sys.argv) == 3 else main()

@@ -118,7 +118,7 @@ def test_rows_that_are_no_table_say_what_they_are() -> None:
     [
         (
             {"loss": "logistic", "kernel": "auto"},
-            "logistic, gaussian+matern32+linear, auto, merge, no offset",
+            "logistic, gaussian+matern32+manhattan+linear, auto, merge, no offset",
         ),
         ({"loss": "squared", "kernel": "linear"}, "squared, linear, auto, no offset"),
         (

@@ -334,7 +334,9 @@ impl Learner {
         let (config, terms, examples) = self.look(py, |m| (m.config().clone(), m.terms(), m.examples()))?;
         let mut parts = settings::names(&config, ["loss", "kernel", "step", "budget"]);
         if config.members().iter().any(|member| config.is_weight_vector(member)) {
-            parts = parts.replacen("matern32", "matern32+linear", 1);
+            // The last kernel of `auto`.
+            let last = if parts.contains("+manhattan") { "manhattan" } else { "matern32" };
+            parts = parts.replacen(last, &format!("{last}+linear"), 1);
         }
         if let Some(kernel) = self.objects.as_ref().map(|objects| objects.kernel(py)).transpose()?.flatten() {
             let name =
