@@ -1,6 +1,7 @@
 """No settings against the best of 36 in hindsight, on small streams of River, scikit-learn and our own making.
 
     python benchmarks/other_streams.py                  # in the environment of `make bench`; three minutes of one core
+    python benchmarks/other_streams.py broad            # the same for the bank of `kernel = auto` with these heads
     python benchmarks/other_streams.py mixed broad      # errors and times of two banks of `kernel = auto`, second over first
 
 Columns are numbers; text becomes its order of appearance. Binary: hinge; classes: max_margin; numbers: squared. Everyone has an
@@ -137,10 +138,10 @@ def error(X: Array, y: Array, settings: dict[str, Any]) -> float:
     return float(np.mean(learner.learn(X, place).argmax(axis=1) != place))
 
 
-def error_of_bank(X: Array, y: Array, heads: str) -> tuple[float, float]:
+def error_of_bank(X: Array, y: Array, heads: str, **given: Any) -> tuple[float, float]:
     """Of the bank that the command line and okl.river have with nothing set, and its processor time."""
     values = np.unique(y)
-    common = {"kernel": "auto", "offset": True, "memory": "64MB", "heads": heads}
+    common = {"kernel": "auto", "offset": True, "heads": heads} | (given or {"memory": "64MB"})
     start = time.process_time()
     if y.dtype.kind in "if" and len(values) > 20:
         scores = okl.Learner(common | {"loss": "squared"}).learn(X, y.astype(np.float64))
@@ -173,7 +174,7 @@ def median_gamma(X: Array) -> float:
     return float(1 / np.median(distances[distances > 0]))
 
 
-def main() -> None:
+def main(heads: str | None = None) -> None:
     random = np.random.default_rng(0)
     ratios = []
     print(
@@ -185,7 +186,7 @@ def main() -> None:
             {"scale": "standard", "gamma": width * gamma, "lambda": lam, "step": step}
             for width, lam, step in itertools.product(WIDTHS, LAMBDAS, STEPS)
         ]
-        own = error(X, y, {})
+        own = error_of_bank(X, y, heads, budget="merge:500")[0] if heads else error(X, y, {})
         best = [
             np.nanmin([error(X, y, each | {"implicit": implicit}) for each in grid])
             for implicit in (False, True)
@@ -200,4 +201,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    compare(*sys.argv[1:]) if len(sys.argv) == 3 else main()
+    compare(*sys.argv[1:]) if len(sys.argv) == 3 else main(*sys.argv[1:])
