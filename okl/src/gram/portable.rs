@@ -33,9 +33,15 @@ pub(super) trait Tiling {
     }
 }
 
-/// One link of a chain over the features: adds feature `k` of a row and of a term.
+/// One link of a chain over the features: adds a feature of a row and of a term.
 pub(super) trait Link: Copy {
-    fn add(self, k: usize, x: f32, term: f32, acc: f32) -> f32;
+    /// The weight of feature `k`.
+    #[inline(always)]
+    fn weight(self, _k: usize) -> f32 {
+        1.0
+    }
+
+    fn add(weight: f32, x: f32, term: f32, acc: f32) -> f32;
 }
 
 /// Inner products.
@@ -44,7 +50,7 @@ pub(super) struct Products;
 
 impl Link for Products {
     #[inline(always)]
-    fn add(self, _: usize, x: f32, term: f32, acc: f32) -> f32 {
+    fn add(_: f32, x: f32, term: f32, acc: f32) -> f32 {
         x.mul_add(term, acc)
     }
 }
@@ -55,7 +61,7 @@ pub(super) struct Differences;
 
 impl Link for Differences {
     #[inline(always)]
-    fn add(self, _: usize, x: f32, term: f32, acc: f32) -> f32 {
+    fn add(_: f32, x: f32, term: f32, acc: f32) -> f32 {
         (x - term).abs().mul_add(-0.5, acc)
     }
 }
@@ -68,8 +74,13 @@ pub(super) struct WeightedDifferences<'a> {
 
 impl Link for WeightedDifferences<'_> {
     #[inline(always)]
-    fn add(self, k: usize, x: f32, term: f32, acc: f32) -> f32 {
-        (x - term).abs().mul_add(self.halves[k], acc)
+    fn weight(self, k: usize) -> f32 {
+        self.halves[k]
+    }
+
+    #[inline(always)]
+    fn add(half: f32, x: f32, term: f32, acc: f32) -> f32 {
+        (x - term).abs().mul_add(half, acc)
     }
 }
 
@@ -180,12 +191,13 @@ fn chains<L: Link, const R: usize, const P: usize, const W: usize>(
     let panels: [&[Line]; P] = from_fn(|p| &panels[p][..dim]);
     let mut acc = [[[0.0f32; W]; P]; R];
     for k in 0..dim {
+        let weight = link.weight(k);
         for p in 0..P {
             let terms: &[f32; W] = lanes(&panels[p][k], lane);
             for i in 0..R {
                 let x = rows[i][k];
                 for l in 0..W {
-                    acc[i][p][l] = link.add(k, x, terms[l], acc[i][p][l]);
+                    acc[i][p][l] = L::add(weight, x, terms[l], acc[i][p][l]);
                 }
             }
         }
