@@ -216,7 +216,14 @@ fn kernel(rng: &mut Rng, family: &str, settings: &mut Settings) {
         0 => format!("{{\"sum\": [{}, {}]}}", part(rng), part(rng)),
         1 => format!("{{\"product\": [{}, {}]}}", part(rng), part(rng)),
         2 => format!("{{\"scaled\": {{\"weight\": {}, \"of\": {}}}}}", rng.log_between(1e-3, 1e3), simple_kernel(rng)),
-        3 if family == "bank" => quoted(rng.pick::<&str>(&["auto", "gaussian,matern32", "exponential,gaussian"])),
+        3 if family == "bank" => {
+            let text = rng.pick::<&str>(&["auto", "gaussian,matern32", "exponential,gaussian", "gaussian,manhattan"]);
+            if text == &"auto" {
+                // The shadow follows heads over terms, not weight vectors beside them.
+                settings.insert("heads", quoted(rng.pick::<&str>(&["weighted", "varied"])));
+            }
+            quoted(text)
+        }
         3 => "{\"scaled\": {\"weight\": 25.0, \"of\": {\"gaussian\": {\"gamma\": 0.5}}}}".to_string(),
         _ => simple_kernel(rng),
     };
