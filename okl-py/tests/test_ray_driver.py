@@ -218,6 +218,7 @@ def test_a_driver_that_was_replaced_gets_an_error_from_every_call(local_ray: Any
             lambda: first.inspect(keys[0]),
             lambda: first.export(keys[0]),
             lambda: len(first),
+            lambda: first.position("p"),
             first.digests,
             first.refused,
         ):
@@ -225,6 +226,56 @@ def test_a_driver_that_was_replaced_gets_an_error_from_every_call(local_ray: Any
                 call()
         assert second.predict(keys, X).shape == (60,)
         assert second.digests() == digests(HINGE, keys, X, y)
+    for call in (lambda: second.position("p"), lambda: second.predict(keys, X)):
+        with pytest.raises(ValueError, match="these learners were closed"):
+            call()
+
+
+def test_the_name_of_rows_without_a_partition_can_be_printed(local_ray: Any, tmp_path: Path) -> None:
+    with keyed(tmp_path, HINGE) as learners:
+        outputs = learners.learn(["k", "k"], [[0.0, 1.0]] * 2, ["a", "unknown"], on_error="skip")
+        ((name, offset, key, _),) = learners.refused()
+        assert outputs.partition == name == "no partition, driver 1" and (offset, key) == (1, b"k")
+    with keyed(tmp_path, HINGE) as learners:
+        assert learners.learn(["k"], [[0.0, 1.0]], ["a"]).partition == "no partition, driver 2"
+
+
+def test_a_refused_row_that_comes_again_is_a_duplicate_without_a_score(
+    local_ray: Any, tmp_path: Path
+) -> None:
+    with keyed(tmp_path, HINGE) as learners:
+        place: dict[str, Any] = {"on_error": "skip", "partition": "p", "offset": 0}
+        for refused, duplicate in ((True, False), (False, True)):
+            found = learners.learn(["k"], [[0.0, 1.0]], ["unknown"], **place)
+            assert (found.refused.tolist(), found.duplicate.tolist()) == ([refused], [duplicate])
+            assert np.isnan(found.scores).all() and len(learners.refused()) == 1
+
+
+def test_a_clash_of_columns_is_raised_when_score_is_called(local_ray: Any) -> None:
+    """The columns of the dataset are known before it is executed, or they are not; then the rows are checked."""
+    model = okl.Learner(HINGE)
+    model.learn([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
+
+    class Dataset:
+        def __init__(self, names: list[str] | None):
+            self.names = names
+
+        def schema(self, fetch_if_missing: bool) -> Any:
+            assert not fetch_if_missing
+            return None if self.names is None else self
+
+        def map_batches(self, work: Any, **_: Any) -> str:
+            return "scored"
+
+    for names in (["u", "v", "label"], ["score", "u", "v"]):
+        with pytest.raises(ValueError, match="the model adds a column .* but the input has a column"):
+            okl.ray.score(Dataset(names), model, features=["u", "v"])
+        assert okl.ray.score(Dataset(names), model, features=["u", "v"], prefix="okl_") == "scored"
+    assert okl.ray.score(Dataset(None), model, features=["u", "v"]) == "scored"
+    for features in (None, ["data"]):  # A column of arrays.
+        assert okl.ray.score(Dataset(["data"]), model, features=features) == "scored"
+    with pytest.raises(ValueError, match="features: there is no column 'w'; there are 'u', 'v'"):
+        okl.ray.score(Dataset(["u", "v"]), model, features=["u", "w"])
 
 
 def test_the_number_of_shards_is_that_of_the_folder(local_ray: Any, tmp_path: Path) -> None:
@@ -373,6 +424,142 @@ def test_files_that_change_in_another_way_are_refused(
             assert len(next(pulled).offsets) == 30
             with pytest.raises(ValueError, match=words):
                 next(pulled)
+
+
+def write_targets(path: Path, keys: list[str], X: np.ndarray, y: list[Any]) -> None:
+    """Rows with targets of any kind; None is an empty cell, or null."""
+    pandas = pytest.importorskip("pandas")
+    if path.suffix == ".parquet":
+        frame = pandas.DataFrame({"k": keys, "a": X[:, 0], "b": X[:, 1]})
+        frame.assign(y=pandas.array(y, "string" if "a" in y else "Float64")).to_parquet(path)
+    elif path.suffix == ".csv":
+        path.unlink(missing_ok=True)
+        write(path, keys, X, ["" if value is None else value for value in y])
+    else:
+        lines = [{"k": k, "a": x[0], "b": x[1], "y": t} for k, x, t in zip(keys, X.tolist(), y)]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+@pytest.mark.parametrize("ending", ["csv", "ndjson", "parquet"])
+@pytest.mark.parametrize(
+    ("bad", "found"), [("oops", "'oops'"), (None, "no value"), (float("inf"), "inf")], ids=str
+)
+def test_a_target_that_is_no_number_refuses_its_own_row(
+    local_ray: Any, tmp_path: Path, ending: str, bad: Any, found: str
+) -> None:
+    if ending == "parquet" and bad == "oops":
+        pytest.skip("a column of Parquet has one type")
+    keys, X, _ = rows(15)
+    path = tmp_path / f"rows.{ending}"
+    y: list[Any] = [*map(float, range(30)), *X[30:, 0].tolist()]
+    write_targets(path, keys, X, [*y[:17], bad, *y[18:]])
+    reason = f"column 'y': found {found}, expected a number"
+    keep = np.delete(np.arange(60), 17)
+    alone = digests(CONFIG, [keys[row] for row in keep], X[keep], np.array(y)[keep])
+    with keyed(tmp_path / "skip") as learners:
+        outputs = list(learners.pull(reader(str(path)), rows=10, on_error="skip"))
+        assert np.flatnonzero(np.concatenate([output.refused for output in outputs])).tolist() == [17]
+        assert learners.refused() == [(str(path), 17, keys[17].encode(), reason)]
+        assert learners.digests() == alone
+    with keyed(tmp_path / "raise") as learners:
+        with pytest.raises(ValueError, match=f"rows.{ending}, row 17, {reason}. .*on_error='skip'"):
+            list(learners.pull(reader(str(path)), rows=10))
+        write_targets(path, keys, X, y)
+        list(learners.pull(reader(str(path)), rows=10))
+        assert learners.digests() == digests(CONFIG, keys, X, y)
+
+
+@pytest.mark.parametrize("ending", ["csv", "ndjson", "parquet"])
+def test_a_row_of_a_file_without_a_class_is_refused(local_ray: Any, tmp_path: Path, ending: str) -> None:
+    keys, X, y = rows(16)
+    path = tmp_path / f"rows.{ending}"
+    write_targets(path, keys, X, [*y[:17].tolist(), None, *y[18:].tolist()])
+    with keyed(tmp_path / "models", HINGE) as learners:
+        with pytest.raises(ValueError, match="row 17, column 'y': found no value, expected a class"):
+            list(learners.pull(reader(str(path)), rows=10))
+        outputs = list(learners.pull(reader(str(path)), rows=10, on_error="skip"))
+        assert sum(int(output.refused.sum()) for output in outputs) == 1
+        keep = np.delete(np.arange(60), 17)
+        assert learners.digests() == digests(HINGE, [keys[row] for row in keep], X[keep], y[keep])
+
+
+def test_a_loss_that_reads_no_target_refuses_no_row_of_a_file(local_ray: Any, tmp_path: Path) -> None:
+    keys, X, y = rows(17)
+    write(tmp_path / "rows.csv", keys, X, [""] * 60)
+    files = FileReader(str(tmp_path / "rows.csv"), key="k", target=None, features=["a", "b"])
+    with keyed(tmp_path / "models", {**CONFIG, "loss": "novelty"}) as learners:
+        (outputs,) = learners.pull(files, on_error="skip")
+        assert len(outputs.offsets) == 60 and not outputs.refused.any()
+    with (
+        keyed(tmp_path / "numbers") as learners,
+        pytest.raises(ValueError, match="this loss reads a target: give y"),
+    ):
+        list(learners.pull(files))
+
+
+@pytest.mark.parametrize("ending", ["csv", "ndjson", "parquet"])
+@pytest.mark.parametrize("follow", [False, True])
+def test_a_file_that_has_lost_rows_is_refused_after_the_folder_was_opened_again(
+    local_ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, follow: bool
+) -> None:
+    def wait(seconds: float) -> None:
+        raise AssertionError("rows are awaited")
+
+    monkeypatch.setattr("okl.ray._keyed.time.sleep", wait)
+    keys, X, _ = rows(18)
+    path, y = tmp_path / f"rows.{ending}", X[:, 1].tolist()
+    write_targets(path, keys, X, y)
+    with keyed(tmp_path / "models") as learners:
+        list(learners.pull(reader(str(path))))
+    for count in (0, 1, 40, 59):
+        write_targets(path, keys[:count], X[:count], y[:count])
+        with keyed(tmp_path / "models") as learners:
+            with pytest.raises(ValueError, match=f"the file has {count} rows, but (60 were|it had 60)"):
+                next(learners.pull(reader(str(path)), follow=follow))
+
+
+def test_a_last_line_without_a_line_break_is_no_lost_row(
+    local_ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is learned without `follow`. Afterwards `follow` waits for its line break."""
+    keys, X, _ = rows(19)
+    path, y = tmp_path / "rows.csv", X[:, 1].tolist()
+    write_targets(path, keys[:30], X[:30], y[:30])
+    os.truncate(path, path.stat().st_size - 1)
+    with keyed(tmp_path / "models") as learners:
+        list(learners.pull(reader(str(path))))
+        steps = iter([None, "\n", None])
+
+        def wait(seconds: float) -> None:
+            if (text := next(steps)) is not None:
+                path.write_text(path.read_text() + text)
+                write(path, keys[30:], X[30:], y[30:])
+
+        monkeypatch.setattr("okl.ray._keyed.time.sleep", wait)
+        assert next(learners.pull(reader(str(path)), follow=True)).offsets.tolist() == list(range(30, 60))
+        assert learners.digests() == digests(CONFIG, keys, X, y)
+
+
+def test_a_parquet_file_with_another_number_of_rows_is_refused(local_ray: Any, tmp_path: Path) -> None:
+    """Also after the folder was opened again. Rows that were not learned yet may be corrected. A folder of an earlier version goes on."""
+    keys, X, _ = rows(20)
+    path, y = tmp_path / "rows.parquet", X[:, 1].tolist()
+    write_targets(path, keys[:40], X[:40], y[:40])
+    with keyed(tmp_path / "models") as learners:
+        next(learners.pull(reader(str(path)), rows=10))
+        write_targets(path, keys[:30], X[:30], y[:30])  # No outputs were taken.
+        assert len(list(learners.pull(reader(str(path)), rows=10))) == 3
+    write_targets(path, keys, X, y)
+    with keyed(tmp_path / "models") as learners:
+        with pytest.raises(
+            ValueError, match="rows.parquet: the file has 60 rows, but it had 30 when its first"
+        ):
+            list(learners.pull(reader(str(path))))
+        assert learners.position(str(path)) == 30
+        learners.folder.base.execute("DROP TABLE lengths")
+    with keyed(tmp_path / "models") as learners:
+        list(learners.pull(reader(str(path))))
+        assert learners.position(str(path)) == 60
 
 
 class Memory:

@@ -418,6 +418,27 @@ def test_targets_of_a_csv_file_that_begin_with_whole_numbers(tmp_path: Path, fol
     assert text.y is not None and text.y.tolist() == ["n", "3"]
 
 
+def test_targets_that_are_numbers_are_parsed_cell_by_cell(tmp_path: Path) -> None:
+    """Text does not change the cells beside it, in the same megabyte of the file or in another."""
+    path = tmp_path / "rows.csv"
+    many = 200_000
+    path.write_text(
+        "k,x,y\n" + "7,1,oops\n7,1, 2 \n7,1,\n7,1,1e-3\n7,1,true\n" + "7,3,1\n" * many + "7,1,x\n7,1,2.5\n"
+    )
+    reader = FileReader(str(path), key="k", target="y", features=["x"])
+    reader.kind = "numbers"
+    for offset, n, expected, wrong in (
+        (0, 6, [2.0, 0.001, 1.0, 1.0], {0: "'oops'", 2: "no value"}),
+        (many, 9, [1.0] * 5 + [2.5], {5: "'x'"}),
+    ):
+        rows = reader.read(str(path), offset, n)
+        assert rows.wrong == {
+            row: f"column 'y': found {value}, expected a number" for row, value in wrong.items()
+        }
+        assert rows.y is not None and rows.y.dtype == np.float64
+        assert [value for row, value in enumerate(rows.y.tolist()) if row not in wrong] == expected
+
+
 def test_rows_of_kafka() -> None:
     """librdkafka's own mock of a broker, in the process of the producer."""
     kafka = pytest.importorskip("confluent_kafka")

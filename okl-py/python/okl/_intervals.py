@@ -48,7 +48,11 @@ def check_numbers(model: Any) -> None:
 
 def loss_name(learner: okl.Learner) -> str:
     """The name of the loss; of several, which are of one kind, that of the first."""
-    loss = learner.config["loss"]
+    return name_of_loss(learner.config["loss"])
+
+
+def name_of_loss(loss: Any) -> str:
+    """The name of a loss among settings."""
     first = loss[0] if isinstance(loss, list) else loss
     return first.partition(":")[0] if isinstance(first, str) else str(next(iter(first)))
 

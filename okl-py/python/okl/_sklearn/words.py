@@ -31,7 +31,16 @@ OF_DISTANCE = ("exponential", "matern32", "matern52")
 LEARNING_RATES = {"invscaling": "inverse_sqrt", "optimal": "pegasos", "adaptive": "smd"}
 """okl's names of scikit-learn's learning rates."""
 
-KERNEL_NAMES = ("rbf", "linear", "poly", "laplacian", "manhattan", "matern32", "matern52", "rational_quadratic")
+KERNEL_NAMES = (
+    "rbf",
+    "linear",
+    "poly",
+    "laplacian",
+    "manhattan",
+    "matern32",
+    "matern52",
+    "rational_quadratic",
+)
 RATE_NAMES = ("auto", "decay", "invscaling", "constant", "optimal", "adaptive")
 AVERAGE_NAMES = ("auto", "none", "uniform", "exponential")
 SCALE_NAMES = ("auto", "standard", "log", "whiten", "none")

@@ -16,19 +16,21 @@ FORMAT = 1
 MOST_SHARDS = 1 << 16
 SHARDS = 64
 """The number of shards of a new folder, if none is given."""
+CLOSED = "these learners were closed; what was confirmed is in their folder: open it again with KeyedLearners"
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS driver (one INTEGER PRIMARY KEY CHECK (one = 1), generation INTEGER NOT NULL);
 INSERT OR IGNORE INTO driver VALUES (1, 0);
 CREATE TABLE IF NOT EXISTS positions (partition TEXT PRIMARY KEY, next INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS starts (partition TEXT PRIMARY KEY, first INTEGER NOT NULL)"""
+CREATE TABLE IF NOT EXISTS starts (partition TEXT PRIMARY KEY, first INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS lengths (partition TEXT PRIMARY KEY, rows INTEGER NOT NULL)"""
 
 
 class Folder:
     """A folder with models. The description (`keyed.json`) never changes.
 
-    The driver's database has the number of the last driver (its generation) and, per partition, its first offset and the position up to which
-    outputs were delivered. A position that is too low costs time only: shards recognise the rows that they have learned.
+    The driver's database has the number of the last driver (its generation) and, per partition, its first offset, the position up to which
+    outputs were delivered, and for a Parquet file its number of rows. A position that is too low costs time only: shards recognise the rows that they have learned.
     """
 
     def __init__(self, path: Path, config: dict[str, Any] | None, shards: int | None, start: bytes | None):
@@ -52,6 +54,8 @@ class Folder:
         self.generation = 0
         self.positions: dict[str, int] = {}
         self.starts: dict[str, int] = {}
+        self.lengths: dict[str, int] = {}
+        self.closed = False
 
     def _described(self, description: Path) -> dict[str, Any]:
         try:
@@ -113,6 +117,7 @@ class Folder:
             self.base.execute("UPDATE driver SET generation = ?", (self.generation,))
         self.positions = dict(self.base.execute("SELECT partition, next FROM positions"))
         self.starts = dict(self.base.execute("SELECT partition, first FROM starts"))
+        self.lengths = dict(self.base.execute("SELECT partition, rows FROM lengths"))
         return self.generation
 
     def _generation(self) -> int:
@@ -134,12 +139,27 @@ class Folder:
                 f"offset: found {first}, expected at least {start}: partition {partition!r} began there. Nothing was learned"
             )
 
+    def check_length(self, partition: str, rows: int) -> None:
+        """Refuses a file to which no rows can be added, if its number of rows has changed since the first of them were learned."""
+        before = self.lengths.get(partition)
+        if before == rows:
+            return
+        if before is not None and self.position(partition) > 0:
+            raise ValueError(
+                f"{partition}: the file has {rows} rows, but it had {before} when its first rows were learned. Rows cannot be added to a Parquet file, "
+                "or removed: restore the file, or write the rows that are new to another file"
+            )
+        with transaction(self.base):
+            self.check_claim()
+            self.base.execute("INSERT OR REPLACE INTO lengths VALUES (?, ?)", (partition, rows))
+        self.lengths[partition] = rows
+
     def begin(self, partition: str, first: int) -> None:
         """Notes the first offset of a partition that is new, before any of its rows is learned."""
         if partition in self.positions:
             return
         with transaction(self.base):
-            self._check_generation()
+            self.check_claim()
             self.base.execute("INSERT OR REPLACE INTO starts VALUES (?, ?)", (partition, first))
             self.base.execute("INSERT OR REPLACE INTO positions VALUES (?, ?)", (partition, first))
         self.positions[partition] = self.starts[partition] = first
@@ -149,15 +169,19 @@ class Folder:
         if next_ <= self.position(partition):
             return
         with transaction(self.base):
-            self._check_generation()
+            self.check_claim()
             self.base.execute("INSERT OR REPLACE INTO positions VALUES (?, ?)", (partition, next_))
         self.positions[partition] = next_
 
-    def _check_generation(self) -> None:
+    def check_claim(self) -> None:
+        """Raises an error if this driver was closed, or replaced by another one."""
+        if self.closed:
+            raise ValueError(CLOSED)
         if (found := self._generation()) != self.generation:
             raise Fenced(str(self.path), (self.generation, 0), (found, 0))
 
     def close(self) -> None:
+        self.closed = True
         self.base.close()
 
 

@@ -15,13 +15,14 @@ import ray
 
 import okl
 from okl._columns import FILL_MASKED, check_unmasked, with_none
+from okl._intervals import NUMBERS, name_of_loss
 from okl._starts import start_bytes
 from okl.ray._checks import check_nodes, seconds, whole_number
 from okl.ray._folder import Folder
 from okl.ray._keys import Key, all_key_bytes, key_bytes, key_text, shard_of
-from okl.ray._readers import FileReader, KafkaReader, Reader, Rows, as_targets
+from okl.ray._readers import FileReader, KafkaReader, Reader, Rows, TargetKind, as_targets
 from okl.ray._shard import Learned, Part
-from okl.ray._store import INTERNAL
+from okl.ray._store import INTERNAL, shown
 from okl.ray._workers import Call, Lane, Plan, Worker, answers
 
 LAST = (1 << 63) - 1
@@ -37,6 +38,7 @@ class Outputs:
     """The scores of rows before each was learned, with the place of each row in the stream."""
 
     partition: str
+    """The name that was given or read. Rows that were given without a partition have ``no partition, driver NUMBER``."""
     offsets: np.ndarray
     """The offset of each row in the partition."""
     keys: list[Any]
@@ -46,7 +48,8 @@ class Outputs:
     """Rows that had been learned before this call and were not learned again. Their scores are those of the first time, or NaN if the outputs had
     been delivered."""
     refused: np.ndarray
-    """Rows that their model refused (with ``on_error="skip"``): not learned, recorded in `refused`."""
+    """Rows that were refused in this call (with ``on_error="skip"``): not learned, recorded in `refused`. When such a row comes again, it is not refused
+    again but marked in `duplicate`, with the score NaN."""
 
 
 class Batch(NamedTuple):
@@ -269,7 +272,7 @@ class KeyedLearners:
         if isinstance(partitions, (str, bytes)):
             raise TypeError(f"partitions: found {partitions!r}, expected a list of names")
         if isinstance(reader, FileReader):
-            reader.follow = follow
+            reader.follow, reader.kind = follow, target_kind(self.folder.config)
         at: dict[str, int] = {}
         waiting: deque[Batch] = deque()
         open_: deque[str] = deque()
@@ -315,6 +318,8 @@ class KeyedLearners:
             names = reader.names_in(known, names)
         for name in names:
             if check_partition(name) not in at:
+                if isinstance(reader, FileReader) and (count := reader.fixed_rows(name)) is not None:
+                    self.folder.check_length(name, count)
                 at[name] = self.folder.position(name)
                 open_.append(name)
 
@@ -327,8 +332,15 @@ class KeyedLearners:
         except (TypeError, ValueError) as error:
             where = f"partition {partition!r}, {count} rows from offset {first} on"
             raise type(error)(f"{where}: {error} (rows are counted from there)") from None
+        wrong = dict(found.wrong or {})
+        if wrong and not skip:
+            row = min(wrong)
+            raise ValueError(
+                f"{partition}, row {offsets[row]}, {wrong[row]}. Correct the row in its place, or use "
+                "on_error='skip', and pull again"
+            )
         delivered = self.folder.position(partition)
-        return self._cut(partition, offsets, list(found.keys), rows, skip, delivered)
+        return self._cut(partition, offsets, list(found.keys), rows, skip, delivered, wrong=wrong)
 
     def _cut(
         self,
@@ -339,6 +351,7 @@ class KeyedLearners:
         skip: bool,
         delivered: int,
         ticket: int = 0,
+        wrong: dict[int, str] | None = None,
     ) -> Batch:
         """Cuts rows into a part for each shard."""
         self._resync_if_needed()
@@ -353,8 +366,21 @@ class KeyedLearners:
             previous = self._sent.get((partition, shard), 0)
             its_keys, its_y = [keys[row] for row in mine.tolist()], None if targets is None else targets[mine]
             its_offsets, its_X = offsets[mine], matrix[mine]
+            its_wrong = (
+                {i: wrong[row] for i, row in enumerate(mine.tolist()) if row in wrong} if wrong else None
+            )
             part = Part(
-                shard, partition, its_offsets, its_keys, its_X, its_y, previous, delivered, skip, ticket
+                shard,
+                partition,
+                its_offsets,
+                its_keys,
+                its_X,
+                its_y,
+                previous,
+                delivered,
+                skip,
+                ticket,
+                its_wrong,
             )
             parts.setdefault(shard % len(self.lanes), []).append(part)
             places.setdefault(shard % len(self.lanes), []).append(mine)
@@ -442,7 +468,7 @@ class KeyedLearners:
 
     def refused(self) -> list[tuple[str, int, bytes, str]]:
         """The rows that were refused and left out: partition, offset, key, reason."""
-        return sorted(row for found in self._all("refused") for row in found)
+        return sorted((shown(name), *row) for found in self._all("refused") for name, *row in found)
 
     def workers(self) -> list[dict[str, Any]]:
         """Of each worker: the numbers of keys and of models in memory, its process and node, and how often calls were sent again."""
@@ -457,6 +483,7 @@ class KeyedLearners:
 
     def position(self, partition: str) -> int:
         """The offset of a partition from which rows have to be sent: outputs of all rows before it were delivered."""
+        self.folder.check_claim()
         return self.folder.position(partition)
 
     def close(self) -> None:
@@ -474,6 +501,14 @@ class KeyedLearners:
 
 def default_workers() -> int:
     return max(1, int(ray.cluster_resources().get("CPU", 1)) - 1)
+
+
+def target_kind(config: dict[str, Any]) -> TargetKind | None:
+    """What the targets of models with these settings are; None if the loss reads no targets."""
+    loss = name_of_loss(config["loss"])
+    if loss in ("novelty", "nu_novelty", "density"):
+        return None
+    return "numbers" if loss in NUMBERS else "classes"
 
 
 def check_partition(name: Any) -> str:
@@ -561,7 +596,7 @@ def gather(batch: Batch, pairs: list[tuple[np.ndarray, Learned]]) -> Outputs:
     for rows, learned in pairs:
         duplicate[rows], refused[rows] = learned.duplicate, learned.refused
     scores = join(count, [(rows, learned.scores) for rows, learned in pairs])
-    return Outputs(batch.partition, batch.offsets, batch.keys, scores, duplicate, refused)
+    return Outputs(shown(batch.partition), batch.offsets, batch.keys, scores, duplicate, refused)
 
 
 def join(count: int, pairs: list[tuple[Any, np.ndarray]]) -> np.ndarray:

@@ -7,17 +7,20 @@ read again after a failure.
 import glob
 import io
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from okl._columns import as_objects
+
+TargetKind = Literal["numbers", "classes"]
 
 
 class Rows(NamedTuple):
@@ -28,6 +31,8 @@ class Rows(NamedTuple):
     y: np.ndarray | None
     offsets: np.ndarray | None = None
     """The offset of each row, ascending. None: they follow each other from the offset that was asked for."""
+    wrong: Mapping[int, str] | None = None
+    """Rows that cannot be learned, each with the reason; their targets are not read."""
 
 
 def as_targets(y: Any) -> np.ndarray:
@@ -68,6 +73,7 @@ class FileReader:
         self.patterns = [paths] if isinstance(paths, str) else list(paths)
         self.key, self.target, self.features = key, target, list(features)
         self._follow = False
+        self._kind: TargetKind | None = None
         self._open: dict[str, OpenFile] = {}
         self.partitions()
 
@@ -81,6 +87,18 @@ class FileReader:
         if follow != self._follow:
             self._open.clear()
         self._follow = follow
+
+    @property
+    def kind(self) -> TargetKind | None:
+        """What the targets are: numbers, classes, or None if this is not known. If it is known, a row whose target is missing or of another kind is
+        among the `wrong` rows. Set by `KeyedLearners.pull`."""
+        return self._kind
+
+    @kind.setter
+    def kind(self, kind: TargetKind | None) -> None:
+        if kind != self._kind:
+            self._open.clear()
+        self._kind = kind
 
     def partitions(self) -> Sequence[str]:
         """The files that match now."""
@@ -104,14 +122,26 @@ class FileReader:
     def read(self, partition: str, offset: int, n: int) -> Rows:
         file = self._open.pop(partition, None)
         if file is None or file.next != offset:
-            columns = Columns(self.key, self.features, [self.target] if self.target else [])
+            target = [self.target] if self.target else []
+            columns = Columns(self.key, self.features, target, bool(target) and self._kind == "numbers")
             file = OpenFile(partition, columns, self._follow, offset)
         found = file.take(n)
         if len(found) == n or self._follow:
             self._open[partition] = file
         width = 1 + len(self.features)
-        y = as_targets([row[width] for row in found]) if self.target else None
-        return Rows([row[0] for row in found], self._numbers(partition, offset, found), y)
+        X, y, wrong = self._numbers(partition, offset, found), None, None
+        if self.target:
+            y, wrong = checked_targets(self.target, [row[width] for row in found], self._kind)
+        return Rows([row[0] for row in found], X, y, wrong=wrong)
+
+    def fixed_rows(self, partition: str) -> int | None:
+        """The number of rows of a file to which no rows can be added; None if lines may be added."""
+        if opener(partition).grows:
+            return None
+        from pyarrow import parquet
+
+        with named(partition), parquet.ParquetFile(partition) as file:
+            return int(file.metadata.num_rows)
 
     def _numbers(self, partition: str, offset: int, found: list[tuple[Any, ...]]) -> np.ndarray:
         width = 1 + len(self.features)
@@ -137,12 +167,52 @@ def first_wrong(rows: list[tuple[Any, ...]]) -> tuple[int, int]:
     raise AssertionError("all values are numbers")
 
 
+def checked_targets(
+    column: str, values: list[Any], kind: TargetKind | None
+) -> tuple[np.ndarray, dict[int, str]]:
+    """Targets as an array, and the rows whose target is missing or not of the kind that the models learn."""
+    if kind is None:
+        return as_targets(values), {}
+    if kind == "numbers" and set(map(type, values)) <= {int, float}:
+        with suppress(OverflowError):
+            numbers = np.array(values, dtype=np.float64)
+            if np.isfinite(numbers).all():
+                return numbers, {}
+    valid = is_finite if kind == "numbers" else is_class
+    wrong = {row for row, value in enumerate(values) if value is None or not valid(value)}
+    expected = "a number" if kind == "numbers" else "a class"
+    reasons = {
+        row: f"column {column!r}: found {'no value' if values[row] is None else repr(values[row])}, expected {expected}"
+        for row in sorted(wrong)
+    }
+    # The target of a wrong row is not read: it is replaced by one that does not change the type of the array.
+    good = next((value for row, value in enumerate(values) if row not in wrong), 0.0)
+    values = [good if row in wrong else value for row, value in enumerate(values)]
+    return np.array(values, dtype=np.float64) if kind == "numbers" else as_targets(values), reasons
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a target is a finite number, or a list of them."""
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(is_finite(one) for one in value)
+    try:
+        return not isinstance(value, (str, bytes)) and math.isfinite(value)
+    except (TypeError, OverflowError):
+        return False
+
+
+def is_class(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
 class Columns(NamedTuple):
     """The columns that are read, in this order."""
 
     key: str
     features: list[str]
     target: list[str]
+    numbers: bool = False
+    """Whether targets are numbers. If not, or if this is not known, text is a target too."""
 
     def names(self) -> list[str]:
         return [self.key, *self.features, *self.target]
@@ -205,10 +275,20 @@ class OpenFile:
         """At most n rows from `next` on; fewer only at the end."""
         while self.row < self.next:
             if not self._read(min(self.next - self.row, 8192)):
+                self._check_length()
                 return []
         found = self._read(n)
         self.next = self.row
         return found
+
+    def _check_length(self) -> None:
+        """Refuses a file that has lost rows which were learned. A last line without a line break may be one of them: it is awaited."""
+        if self._tail() and self.row + 1 == self.next and last_byte(self.path) not in (b"", b"\n"):
+            return
+        raise ValueError(
+            f"{self.path}: the file has {self.row} rows, but {self.next} were read before. Rows can be added to a file, but not removed: "
+            "restore the file, or write the rows that are new to another file"
+        )
 
     def _read(self, n: int) -> list[Row]:
         found = list(islice(self.rows, n))
@@ -254,6 +334,13 @@ def last_line(path: str, begin: int) -> int:
             if b"\n" in more:
                 break
     return begin + data.rfind(b"\n") + 1
+
+
+def last_byte(path: str) -> bytes:
+    """The last byte of a file; nothing if the file is empty."""
+    with open(path, "rb") as file:
+        file.seek(max(file.seek(0, os.SEEK_END) - 1, 0))
+        return file.read(1)
 
 
 class Between(io.RawIOBase):
@@ -332,7 +419,12 @@ class CsvRows:
                     columns = [batch.column(name) for name in others]
                     if self._targets:
                         columns[-1] = cast(columns[-1], self._targets)
-                    yield from zip(keys, *(column.to_pylist() for column in columns))
+                    cells = [column.to_pylist() for column in columns]
+                    if self.columns.numbers:
+                        cells[-1] = parsed(columns[-1])
+                    elif self.columns.target:  # A class has a name.
+                        cells[-1] = [None if cell == "" else cell for cell in cells[-1]]
+                    yield from zip(keys, *cells)
 
     def _bytes(self, begin: int, end: int | None) -> Any:
         return self.path if end is None else io.BufferedReader(Between(self.path, begin, end))
@@ -347,9 +439,12 @@ class CsvRows:
             n: float64() for n, kind in features.items() if types.is_integer(kind) or types.is_null(kind)
         }
         # A column of targets may begin with whole numbers, or with empty cells, and go on with others: each block has the first type that fits.
+        # Targets that are known to be numbers are parsed cell by cell, so that a cell of text does not change the other cells.
         self._targets = []
         for name in self.columns.target:
-            if types.is_integer(kinds[name]) or types.is_null(kinds[name]):
+            if self.columns.numbers:
+                changed[name] = string()
+            elif types.is_integer(kinds[name]) or types.is_null(kinds[name]):
                 self._targets = [int64(), float64()]
             elif types.is_floating(kinds[name]):
                 self._targets = [float64()]
@@ -361,16 +456,44 @@ class CsvRows:
 
 def cast(texts: Any, kinds: list[Any]) -> Any:
     """Cells as the first type that fits all of them, or as text; a cell without a value is None."""
-    from pyarrow import ArrowInvalid, array, compute, csv, scalar, string
+    from pyarrow import ArrowInvalid
 
-    empty = compute.is_in(texts, array(csv.ConvertOptions().null_values, string()))
-    texts = compute.if_else(empty, scalar(None, string()), texts)
+    texts = without_empty(texts)
     for kind in kinds:
         try:
             return texts.cast(kind)
         except ArrowInvalid:
             continue
     return texts
+
+
+def without_empty(texts: Any) -> Any:
+    """Cells of text, with None for a cell without a value."""
+    from pyarrow import array, compute, csv, scalar, string
+
+    empty = compute.is_in(texts, array(csv.ConvertOptions().null_values, string()))
+    return compute.if_else(empty, scalar(None, string()), texts)
+
+
+TRUE_OR_FALSE = {"true": 1.0, "True": 1.0, "TRUE": 1.0, "false": 0.0, "False": 0.0, "FALSE": 0.0}
+"""Targets that are numbers to a model, as True and False are in Python, JSON and Parquet."""
+
+
+def parsed(texts: Any) -> list[Any]:
+    """Cells as numbers, each by itself; a cell that is no number stays text, and a cell without a value is None."""
+    from pyarrow import ArrowInvalid, compute, float64, scalar
+
+    texts = without_empty(compute.utf8_trim_whitespace(texts))
+    try:
+        return list(texts.cast(float64()).to_pylist())
+    except ArrowInvalid:
+        known: dict[Any, Any] = {None: None, **TRUE_OR_FALSE}
+        for text in set(texts.to_pylist()) - {None, *TRUE_OR_FALSE}:
+            try:
+                known[text] = scalar(text).cast(float64()).as_py()
+            except ArrowInvalid:
+                known[text] = text
+        return [known[text] for text in texts.to_pylist()]
 
 
 class JsonRows:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import ray
 
 from okl._intervals import half_widths
@@ -59,10 +60,28 @@ def score(
             f"dataset: found {type(dataset).__name__}, expected a Ray dataset, for example ray.data.from_pandas(frame)"
         )
     own, prefix = opened(model), check_prefix(prefix)
-    data = pickle.dumps((own, half_widths(own, interval, calibration)))
+    widths = half_widths(own, interval, calibration)
+    data = pickle.dumps((own, widths))
     digest = hashlib.sha256(data).hexdigest()
+    check_added(dataset, own, features, widths, prefix)
     work = partial(score_batch, ray.put(data), digest, features, prefix)
     return dataset.map_batches(work, batch_size=batch_size, batch_format="numpy", **options)
+
+
+def check_added(
+    dataset: Any, model: Any, features: Sequence[str] | None, widths: np.ndarray | None, prefix: str
+) -> None:
+    """Refuses columns that would replace columns of the dataset, if its columns are known before it is executed."""
+    schema = dataset.schema(fetch_if_missing=False)
+    scorer = Scorer(model, features, widths, prefix)
+    if schema is None or scorer.features is None:
+        return
+    row = scorer.matrix({name: np.zeros(1) for name in schema.names})
+    try:
+        added = scorer.columns(row)
+    except ValueError:  # A column may hold arrays: then the number of features is known from the rows only, which are checked later.
+        return
+    check_new(added, schema.names)
 
 
 def score_batch(

@@ -41,6 +41,8 @@ class Part(NamedTuple):
     """Whether a row that its model refuses is left out and recorded, instead of an error for all rows."""
     ticket: int = 0
     """The number of a batch that is committed by all of its shards or by none; 0 if each shard commits by itself."""
+    wrong: dict[int, str] | None = None
+    """Rows that are left out and recorded without asking their models, each with the reason."""
 
 
 class Learned(NamedTuple):
@@ -103,9 +105,12 @@ class Shard:
         scores = Scores(len(part.keys))
         if duplicate.any():
             self._look_up(part, duplicate, scores)
-        refused: list[Refused] = []
         touched: dict[bytes, okl.Learner] = {}
-        for key, rows in groups(part.keys, ~duplicate):
+        wrong = {row: reason for row, reason in (part.wrong or {}).items() if not duplicate[row]}
+        refused = [Refused(int(part.offsets[row]), part.keys[row], reason) for row, reason in wrong.items()]
+        use = ~duplicate
+        use[list(wrong)] = False
+        for key, rows in groups(part.keys, use):
             touched[key] = self.hot.get(key) or self._load(key)
             self._drop([key])
             self._learn_key(part, key, rows, touched[key], scores, refused)

@@ -21,6 +21,13 @@ WAIT = 60.0
 INTERNAL = "\0driver "
 """Partitions of rows that were learned without an offset begin with this."""
 
+
+def shown(partition: str) -> str:
+    """The name of a partition for users, without the NUL byte."""
+    own = partition.startswith(INTERNAL)
+    return f"no partition, driver {partition.removeprefix(INTERNAL)}" if own else partition
+
+
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS epoch (one INTEGER PRIMARY KEY CHECK (one = 1), generation INTEGER NOT NULL, start INTEGER NOT NULL);
 INSERT OR IGNORE INTO epoch VALUES (1, 0, 0);

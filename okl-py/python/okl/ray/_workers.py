@@ -18,6 +18,7 @@ import ray
 from ray.exceptions import ActorDiedError, GetTimeoutError, RayError, RayTaskError
 
 import okl
+from okl.ray._folder import CLOSED
 from okl.ray._shard import Gap, Learned, Part, Shard
 from okl.ray._store import Fenced, Store
 
@@ -174,9 +175,7 @@ class Lane:
 
     def send(self, method: str, *arguments: Any) -> Call:
         if self.closed:  # Ray would say that the worker is dead, and it would be made again.
-            raise ValueError(
-                "these learners were closed; what was confirmed is in their folder: open it again with KeyedLearners"
-            )
+            raise ValueError(CLOSED)
         call = Call(self, method, arguments)
         self._start(call)
         self.sent.append(call)
