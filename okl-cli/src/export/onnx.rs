@@ -217,9 +217,8 @@ fn scores(graph: &mut Graph, model: &Model<'_>, rows: &str, scaled: &str) {
         let weights = graph.doubles(&format!("weights_{m}"), &[terms, columns], &weights);
         let columns = part.columns.as_deref();
         if !views.iter().any(|(view, _)| *view == columns) {
-            let reads = |reads: fn(&AnyKernel) -> bool| {
-                model.parts.iter().any(|of| of.columns.as_deref() == columns && reads(of.kernel))
-            };
+            let reads =
+                |reads: fn(&AnyKernel) -> bool| model.parts.iter().any(|of| of.columns.as_deref() == columns && reads(of.kernel));
             let reads = [reads(reads_distance), reads(DotKernel::of_manhattan_distance)];
             let pairs = centres.pairs(graph, rows, columns, (reads, views.len()));
             views.push((columns, pairs));

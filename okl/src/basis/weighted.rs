@@ -28,7 +28,8 @@ impl ColumnWeights {
     /// Columns without a number have the weight 1.
     pub fn new(given: &[f64], planes: Vec<bool>, features: usize) -> Self {
         let given = given.iter().map(|v| *v as f32).collect();
-        let mut weights = ColumnWeights { given, of_columns: Vec::new(), halves: Vec::new(), squares: Vec::new(), planes, row: Vec::new() };
+        let mut weights =
+            ColumnWeights { given, of_columns: Vec::new(), halves: Vec::new(), squares: Vec::new(), planes, row: Vec::new() };
         weights.widen(features);
         weights
     }

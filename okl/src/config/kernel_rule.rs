@@ -413,7 +413,9 @@ impl KernelRule {
     /// The constant that the kernel uses in single precision, divided by gamma; see [`AnyKernel`].
     fn constant_per_gamma(&self) -> f64 {
         match *self {
-            KernelRule::Gaussian { .. } | KernelRule::Exponential { .. } | KernelRule::Manhattan { .. } => std::f64::consts::LOG2_E,
+            KernelRule::Gaussian { .. } | KernelRule::Exponential { .. } | KernelRule::Manhattan { .. } => {
+                std::f64::consts::LOG2_E
+            }
             KernelRule::Matern32 { .. } => 3f64.sqrt(),
             KernelRule::Matern52 { .. } => 5f64.sqrt(),
             KernelRule::RationalQuadratic { alpha, .. } => 1.0 / alpha,

@@ -156,7 +156,10 @@ fn losses_between_close_rows_are_stated_under_every_kernel() {
             (0..80).for_each(|i| full.teach(&mut l, &data, i));
             let (lost, stated) = (full.distance(&l, &kernel, 0), l.truncation_error());
             assert!(lost > 4e-4 && lost <= stated * (1.0 + 1e-6), "{name} {budget}: {lost} > {stated}");
-            assert!(stated <= if name.contains("exponential") || name.contains("manhattan") { 10.0 } else { 1.5 } * lost, "{name} {budget}: {lost} {stated}");
+            assert!(
+                stated <= if name.contains("exponential") || name.contains("manhattan") { 10.0 } else { 1.5 } * lost,
+                "{name} {budget}: {lost} {stated}"
+            );
         }
     }
 }

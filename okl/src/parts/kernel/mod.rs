@@ -37,8 +37,8 @@ use std::f64::consts::LOG2_E;
 pub use crate::gram::{Backend, Elementwise};
 pub(crate) use exp::exp2;
 use maps::{
-    Add, Distance2, Exponential, Gaussian, Manhattan, Matern32, Matern52, Multiply, RationalQuadratic, Times, distance2, map_fold,
-    map_polynomial,
+    Add, Distance2, Exponential, Gaussian, Manhattan, Matern32, Matern52, Multiply, RationalQuadratic, Times, distance2,
+    map_fold, map_polynomial,
 };
 pub(crate) use pair::Blended;
 pub use pair::{Pair, TwoRows};
