@@ -71,7 +71,7 @@ def test_of_rivers_estimators() -> None:
     check(
         lambda: evaluate.progressive_val_score(iter_pandas(FRAME, Y), alone, metrics.MAE()),
         "learner.health()",
-        "set scale='none' and gamma to a number",
+        "differences from row to row in its place",
     )
 
 
